@@ -18,6 +18,7 @@ import {
   parseVapidSubject,
   parseEmail,
 } from './config/values.ts'
+import { isSecretName, NAMES, type SettingName } from './config/names.ts'
 import { listProviderVariables, toProviders, type ProviderSettings } from './config/openid.ts'
 import { LOG_LEVELS } from './log.ts'
 import { findPasswordProblem } from './passwords/policy.ts'
@@ -91,50 +92,9 @@ export class ConfigError extends Error {
   }
 }
 
-type Env = Readonly<Record<string, string | undefined>>
-
-const NAMES = [
-  'PORT',
-  'HOST',
-  'BASE_URL',
-  'DATABASE_URL',
-  'DATABASE_DIRECT_URL',
-  'DATA_DIR',
-  'APP_SECRET',
-  'APP_SECRET_OLD',
-  'WORKERS',
-  'METRICS_PORT',
-  'METRICS_HOST',
-  'METRICS_TOKEN',
-  'TRUSTED_PROXIES',
-  'AUTH_PROXY_HEADER',
-  'PASSWORDS',
-  'EGRESS_ALLOW_CIDRS',
-  'PUSH_HOSTS',
-  'VAPID_SUBJECT',
-  'SECURITY_CONTACT',
-  'SOURCE_URL',
-  'QUOTA_EVENTS_PER_MINUTE',
-  'QUOTA_BYTES_PER_DAY',
-  'QUOTA_CHANNELS',
-  'QUOTA_WEBHOOKS',
-  'LOG_LEVEL',
-  'OWNER_EMAIL',
-  'OWNER_PASSWORD',
-] as const
+export type Env = Readonly<Record<string, string | undefined>>
 
 const QUOTA = 'a whole number from 1 to 10^15'
-
-/** Variables whose values no message shows. */
-const SECRET_NAMES = new Set<string>([
-  'DATABASE_URL',
-  'DATABASE_DIRECT_URL',
-  'APP_SECRET',
-  'APP_SECRET_OLD',
-  'METRICS_TOKEN',
-  'OWNER_EMAIL',
-  'OWNER_PASSWORD',
-])
 
 /**
  * Parses the configuration. Each variable can also be set as `NAME_FILE`, the path of a file that
@@ -144,7 +104,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
   const problems: string[] = []
   const values = readValues(env, readFile, problems)
   const read = <Value>(
-    name: (typeof NAMES)[number],
+    name: SettingName,
     what: string,
     parse: (text: string) => Value | undefined,
   ): Value | undefined => {
@@ -260,9 +220,7 @@ function readValues(
 
 /** Returns the end of a problem: the given text, unless it can contain a password. */
 function toShown(name: string, text: string): string {
-  return SECRET_NAMES.has(name) || /^OIDC_.*_SECRET$/.test(name) || text.includes('@')
-    ? '.'
-    : `. It is ${JSON.stringify(text)}.`
+  return isSecretName(name) || text.includes('@') ? '.' : `. It is ${JSON.stringify(text)}.`
 }
 
 /** Reads OWNER_EMAIL and OWNER_PASSWORD: both or neither. The password must match the policy. */

@@ -168,6 +168,7 @@ function spawnWorker(config: Config, { number, port }: { number: number; port: n
   return spawn(command, [...words, 'serve'], {
     env: {
       ...env,
+      ...(config.dataDir !== undefined && { DATA_DIR: config.dataDir }),
       [WORKER_VARIABLE]: String(number),
       PORT: String(port),
       METRICS_PORT: String(metricsPort ?? ''),

@@ -7,7 +7,7 @@ import { createGzip } from 'node:zlib'
 import { COMMAND_LINE, writeAudit } from '../audit/audit.ts'
 import { COPY_SETTINGS, copyOut, readSnapshot, toBlocks, toCopyTarget } from '../db/copy.ts'
 import { connect, type Tx } from '../db/sql.ts'
-import { refuseNewerSchema } from '../db/migrate.ts'
+import { hasSchema, refuseNewerSchema } from '../db/migrate.ts'
 import { listTables } from '../db/tables.ts'
 import { openSecrets, type SecretSource } from '../secrets/open-secrets.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
@@ -48,6 +48,9 @@ export async function writeBackup(
   const rows: BackupResult['rows'] = {}
   let writing: Promise<number> | undefined
   try {
+    if (!(await hasSchema(sql))) {
+      throw new Error('There is nothing to back up: the database has no schema, it is empty.')
+    }
     // Before the snapshot, because the first call writes the canary.
     const secrets = await openSecrets(sql, options.source)
     const { check, scrypt, ...keys } = await createBackupKeys(options.passphrase)

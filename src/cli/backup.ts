@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { writeBackup } from '../backup/backup.ts'
 import { command, UsageError } from './command.ts'
-import { withInstallation } from './environment.ts'
+import { DATA_DIR, withInstallation } from './environment.ts'
 import { SEALED_TABLES } from './secrets.ts'
 import { restoreBackup } from '../backup/restore.ts'
 import { existsSync, readFileSync } from 'node:fs'
@@ -17,9 +17,12 @@ export const backup = command({
     'tidings backup /backups/tidings.backup',
     'BACKUP_PASSPHRASE_FILE=/run/secrets/backup tidings backup "/backups/$(date +%F).backup" --json',
   ],
-  args: { file: { type: 'positional', required: true, description: 'Path of the new file' } },
-  async run({ file: given }) {
-    const file = resolve(given)
+  args: {
+    ...DATA_DIR,
+    file: { type: 'positional', required: true, description: 'Path of the new file' },
+  },
+  async run(args) {
+    const file = resolve(args.file)
     const passphrase = await readPassphrase({ isNew: true })
     const stopping = new AbortController()
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -27,7 +30,7 @@ export const backup = command({
         stopping.abort(new Error(`Stopped by ${signal}. No backup was written.`)),
       )
     }
-    const { bytes, rows } = await withInstallation(({ url, source }) =>
+    const { bytes, rows } = await withInstallation(args, ({ url, source }) =>
       writeBackup(url, file, {
         source,
         sealedTables: SEALED_TABLES,
@@ -48,10 +51,11 @@ export const restore = command({
   description:
     'Restore a backup into an empty installation: everything or nothing. Requires the passphrase of the backup.',
   examples: [
-    'DATA_DIR=/var/lib/tidings-new tidings restore tidings.backup',
+    'tidings restore tidings.backup --data-dir /var/lib/tidings-new',
     'BACKUP_PASSPHRASE_FILE=/run/secrets/backup DATABASE_URL=postgres://… tidings restore tidings.backup --json',
   ],
   args: {
+    ...DATA_DIR,
     file: { type: 'positional', required: true, description: 'A file that `tidings backup` wrote' },
     erased: {
       type: 'string',
@@ -59,16 +63,21 @@ export const restore = command({
         'The list of erased users: the file `erased-users` in the DATA_DIR of the installation that made the backup. Default: the one in DATA_DIR',
     },
   },
-  async run({ file, erased: list }) {
+  async run(args) {
+    const { file, erased: list } = args
     if (list !== undefined && !existsSync(list)) {
       throw new UsageError(`--erased must be the path of a file. ${list} does not exist.`)
     }
     const passphrase = await readPassphrase({ isNew: false })
-    const { erasedFile, ...restored } = await withInstallation(async ({ url, source }) => {
-      const erasedFile = list ?? toErasedFile(source.dataDir)
-      const options = { source, sealedTables: SEALED_TABLES, passphrase, erasedFile }
-      return { erasedFile, ...(await restoreBackup(url, file, options)) }
-    })
+    const { erasedFile, ...restored } = await withInstallation(
+      args,
+      async ({ url, source }) => {
+        const erasedFile = list ?? toErasedFile(source.dataDir)
+        const options = { source, sealedTables: SEALED_TABLES, passphrase, erasedFile }
+        return { erasedFile, ...(await restoreBackup(url, file, options)) }
+      },
+      { mayCreate: true },
+    )
     const { rows, version, createdAt, erased } = restored
     return {
       json: restored,

@@ -14,17 +14,23 @@ import {
   checkSecret,
 } from './doctor/database.ts'
 import { checkFiles } from './doctor/files.ts'
-import { failed, ok, type Finding } from './doctor/finding.ts'
-import { explainUnreachable, readConfig } from './environment.ts'
+import { failed, ok, warning, type Finding } from './doctor/finding.ts'
+import {
+  DATA_DIR,
+  ensureInstalled,
+  explainUnreachable,
+  findInstallation,
+  type Place,
+} from './environment.ts'
 
 export const doctor = command({
   name: 'doctor',
   description:
     'Check the installation. Each line is ok, warning or failed, and says what to do. Exits with 1 if a check failed.',
   examples: ['tidings doctor', 'tidings doctor --json'],
-  args: {},
-  async run() {
-    const findings = await runChecks()
+  args: DATA_DIR,
+  async run(args) {
+    const findings = await runChecks(args)
     return {
       json: findings,
       text: findings
@@ -35,16 +41,22 @@ export const doctor = command({
   },
 })
 
-async function runChecks(): Promise<Finding[]> {
+async function runChecks(place: Place): Promise<Finding[]> {
   configureLog('error', line => process.stderr.write(line))
-  const config = readConfig()
+  const settings = findInstallation(place)
+  const { config, file, warnings } = settings
   const findings = [
-    ok('configuration', `Valid. The server listens on ${config.host}:${config.port}.`),
+    ok(
+      'configuration',
+      `Valid${file === undefined ? '' : `, with ${file}`}. The server listens on ${config.host}:${config.port}.`,
+    ),
+    ...warnings.map(text => warning('settings file', text)),
     ...(await checkAddress(config)),
     // Before the database, which may not start when the disk is full.
     ...checkFiles(locateDatabase(config)),
   ]
   try {
+    ensureInstalled(settings)
     const database = await openDatabase(config)
     try {
       findings.push(...(await checkInstallation(config, database)))

@@ -1,18 +1,25 @@
-import { readFileSync } from 'node:fs'
-import { parseConfig, type Config } from '../config.ts'
-import { openDatabase } from '../embedded/database.ts'
+import type { Config } from '../config.ts'
+import { locateDatabase, openDatabase } from '../embedded/database.ts'
+import { hasCluster } from '../embedded/cluster.ts'
 import { listMigrations, migrate } from '../db/migrate.ts'
-import { connect, isUnavailable, sqlState, type Sql } from '../db/sql.ts'
+import { connect, isUnavailable, parseUrl, sqlState, type Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { configureLog } from '../log.ts'
 import type { SecretSource } from '../secrets/open-secrets.ts'
+import { readSettings, type Settings } from './settings.ts'
 
-/**
- * Reads the configuration from the environment. `given` overrides it. Throws a `ConfigError` that
- * lists every problem.
- */
-export function readConfig(given: Readonly<Record<string, string | undefined>> = {}): Config {
-  return parseConfig({ ...process.env, ...given }, path => readFileSync(path, 'utf8'))
+/** The option of all commands that work on an installation. */
+export const DATA_DIR = {
+  'data-dir': {
+    type: 'string',
+    description: 'The folder of the installation. Default: DATA_DIR, or the settings file',
+  },
+} as const
+
+/** The parsed options of a command that works on an installation. */
+export interface Place {
+  'data-dir'?: string | undefined
+  json?: unknown
 }
 
 /** The configured installation. Its server can be running. */
@@ -23,15 +30,49 @@ export interface Installation {
   source: SecretSource
 }
 
-/** Runs `work` on the configured installation. Accepts any schema and any version of Postgres. */
+interface OpenOptions {
+  allowsUpgrade?: boolean
+  /** True if the command may create an installation in a place that is named. */
+  mayCreate?: boolean
+}
+
+/** Reads the settings of a command, and says on standard error which installation it works on. */
+export function findInstallation({ 'data-dir': dataDir, json }: Place, more = {}): Settings {
+  const settings = readSettings({ ...more, DATA_DIR: dataDir })
+  // With --json, standard error has at most one JSON value.
+  if (!json) {
+    const lines = [`Using ${describeInstallation(settings)}.`, ...settings.warnings]
+    process.stderr.write(lines.map(line => `${line}\n`).join(''))
+  }
+  return settings
+}
+
+/** Throws unless the settings name an existing folder, or the URL of a database. */
+export function ensureInstalled(settings: Settings): void {
+  const { kind, dataDir } = locateDatabase(settings.config)
+  if (kind === 'external' || hasCluster(dataDir)) return
+  throw new Error(
+    `There is no installation in ${dataDir}${settings.source ? '' : ', and nothing names another one'}. ` +
+      'Name the installation with --data-dir, DATA_DIR or DATABASE_URL, or its settings file with TIDINGS_CONFIG. ' +
+      '`tidings serve` creates a new one.',
+  )
+}
+
+/**
+ * Runs `work` on the configured installation. Accepts any schema and any version of Postgres.
+ * Throws when there is no installation.
+ */
 export async function withInstallation<Result>(
+  place: Place,
   work: (installation: Installation) => Promise<Result>,
-  options?: { allowsUpgrade: boolean },
+  { allowsUpgrade = false, mayCreate = false }: OpenOptions = {},
 ): Promise<Result> {
-  const config = readConfig()
   // Log to standard error, because standard output is for the result.
   configureLog('warning', line => process.stderr.write(line))
-  const database = await openDatabase(config, options)
+  const settings = findInstallation(place)
+  const { config } = settings
+  if (!mayCreate || settings.source === undefined) ensureInstalled(settings)
+  const database = await openDatabase(config, { allowsUpgrade })
   try {
     const source = { ...config, dataDir: database.dataDir }
     return await work({ url: database.url, config, source })
@@ -50,15 +91,16 @@ export function explainUnreachable(error: unknown): unknown {
   )
 }
 
-/** Runs `work` on the configured database. Throws when its schema is older than this program. */
+/** Runs `work` on the configured database. Throws unless its schema is that of this program. */
 export function withDatabase<Result>(
-  work: (sql: Sql, source: SecretSource) => Promise<Result>,
+  place: Place,
+  work: (sql: Sql, installation: Installation) => Promise<Result>,
 ): Promise<Result> {
-  return withInstallation(async ({ url, source }) => {
-    const sql = connect(url, { name: 'cli', max: 2 })
+  return withInstallation(place, async installation => {
+    const sql = connect(installation.url, { name: 'cli', max: 2 })
     try {
-      await ensureSchema(sql, url)
-      return await work(sql, source)
+      await checkSchema(sql)
+      return await work(sql, installation)
     } finally {
       await sql.end({ timeout: 5 })
     }
@@ -66,18 +108,26 @@ export function withDatabase<Result>(
 }
 
 /** Upgrades the schema and the Postgres of the installation. Returns the applied migrations. */
-export function migrateDatabase(): Promise<string[]> {
-  return withInstallation(({ url }) => migrate(url), { allowsUpgrade: true })
+export function migrateDatabase(place: Place): Promise<string[]> {
+  return withInstallation(place, ({ url }) => migrate(url), { allowsUpgrade: true })
 }
 
-/** Creates the schema in an empty database. Only `migrate` and `serve` upgrade an older schema. */
-async function ensureSchema(sql: Sql, url: string): Promise<void> {
+/** Only `serve`, `migrate` and `restore` create or upgrade a schema. */
+async function checkSchema(sql: Sql): Promise<void> {
   const migrations = await listMigrations(sql)
   if (migrations.every(({ isApplied }) => isApplied)) return
-  if (migrations.some(({ isApplied }) => isApplied)) {
-    throw new Error(
-      'The schema of the database is older than this program. Run `tidings migrate`, or restart the server.',
-    )
-  }
-  await migrate(url)
+  throw new Error(
+    migrations.some(({ isApplied }) => isApplied)
+      ? 'The schema of the database is older than this program. Run `tidings migrate`, or restart the server.'
+      : 'The database has no installation of Tidings: it is empty. Check DATABASE_URL, or start the server, which creates one.',
+  )
+}
+
+function describeInstallation({ config, source = 'the default' }: Settings): string {
+  const { kind, dataDir } = locateDatabase(config)
+  if (kind === 'embedded' || !config.databaseUrl)
+    return `the installation in ${dataDir} (${source})`
+  const { address, path } = parseUrl(config.databaseUrl)
+  const { host, pathname } = new URL(address)
+  return `the database ${decodeURIComponent(pathname.slice(1))} at ${path ?? host} (${source})`
 }

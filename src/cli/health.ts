@@ -2,7 +2,7 @@ import { httpGet } from '../http-get.ts'
 import { toReason } from '../errors.ts'
 import { toLocalUrl } from '../listener.ts'
 import { command } from './command.ts'
-import { readConfig } from './environment.ts'
+import { readSettings } from './settings.ts'
 
 const TIMEOUT_MS = 5_000
 
@@ -13,7 +13,7 @@ export const health = command({
   examples: ['tidings health', 'PORT=8080 tidings health --json'],
   args: {},
   async run() {
-    const url = `${toLocalUrl(readConfig())}/readyz`
+    const url = `${toLocalUrl(readSettings().config)}/readyz`
     const { status, body: answer } = await httpGet(url, { timeoutMs: TIMEOUT_MS }).catch(
       (error: unknown) => ({ status: 0, body: `${url} does not respond: ${toReason(error)}` }),
     )

@@ -9,7 +9,7 @@ import { ensureFirstProject } from '../server/bootstrap.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from '../keys/keys.ts'
 import { DEFAULT_SCOPES, MAX_RATE_LIMIT, SCOPES, type ApiKey, type Scope } from '../keys/schema.ts'
 import { command, UsageError, withExamples } from './command.ts'
-import { withDatabase } from './environment.ts'
+import { DATA_DIR, withDatabase } from './environment.ts'
 
 const project = {
   type: 'string',
@@ -26,6 +26,7 @@ const create = command({
     'KEY=$(tidings keys create --json | jq -r .key)',
   ],
   args: {
+    ...DATA_DIR,
     project,
     name: { type: 'string', default: 'API key', description: 'Name of the key' },
     limit: { type: 'string', default: '100', description: 'Requests per 60 seconds' },
@@ -41,7 +42,7 @@ const create = command({
     const limit = toWholeNumber('limit', args.limit, { min: 1, max: MAX_RATE_LIMIT })
     const scopes = toScopes(args.scopes)
     const expiresAt = args.expires === undefined ? undefined : toDate('expires', args.expires)
-    return withDatabase(async sql => {
+    return withDatabase(args, async sql => {
       await sql.begin(ensureFirstProject)
       const { uuid, id: projectId, name } = await getProject(sql, args.project)
       const { token, ...made } = await sql.begin(tx =>
@@ -72,9 +73,9 @@ const list = command({
   name: 'list',
   description: 'List the API keys of a project.',
   examples: ['tidings keys list', "tidings keys list --project 'My project' --json"],
-  args: { project },
+  args: { ...DATA_DIR, project },
   run: args =>
-    withDatabase(async sql => {
+    withDatabase(args, async sql => {
       const keys = await listAllKeys(sql, (await getProject(sql, args.project)).uuid)
       const lines = keys.map(
         key =>
@@ -92,9 +93,9 @@ const revoke = command({
   name: 'revoke',
   description: 'Revoke an API key. It stops working at once.',
   examples: ['tidings keys revoke key_01kadz5p6vf2w8y3m4n5q6r7s8'],
-  args: { id, project },
+  args: { ...DATA_DIR, id, project },
   run: args =>
-    withDatabase(async sql => {
+    withDatabase(args, async sql => {
       const { uuid: projectId } = await getProject(sql, args.project)
       await sql.begin(tx => revokeKey(tx, COMMAND_LINE, { projectId, id: args.id }))
       return { json: { id: args.id, revoked: true }, text: `Revoked ${args.id}` }
@@ -107,6 +108,7 @@ const rotate = command({
     'Replace an API key: create a new one with the same settings. The old key keeps working for some hours.',
   examples: ['tidings keys rotate key_01kadz5p6vf2w8y3m4n5q6r7s8 --overlap 48'],
   args: {
+    ...DATA_DIR,
     id,
     project,
     overlap: {
@@ -117,7 +119,7 @@ const rotate = command({
   },
   run: args => {
     const overlapHours = toWholeNumber('overlap', args.overlap, { min: 0, max: 24 * 365 })
-    return withDatabase(async sql => {
+    return withDatabase(args, async sql => {
       const { uuid: projectId } = await getProject(sql, args.project)
       const made = await sql.begin(tx =>
         rotateKey(tx, COMMAND_LINE, { projectId, id: args.id, overlapHours }),

@@ -5,13 +5,14 @@ import { hashPassword } from '../accounts/credentials.ts'
 import { findAccountByEmail } from '../accounts/account.ts'
 import { createResetLink } from '../accounts/reset-links.ts'
 import { COMMAND_LINE } from '../audit/audit.ts'
+import type { Config } from '../config.ts'
 import { sqlState, UNIQUE_VIOLATION } from '../db/sql.ts'
 import { parseEmail } from '../config/values.ts'
 import { toId } from '../ids.ts'
 import { ensureFirstProject } from '../server/bootstrap.ts'
 import { findPasswordProblem } from '../passwords/policy.ts'
 import { command, UsageError, withExamples } from './command.ts'
-import { readConfig, withDatabase } from './environment.ts'
+import { DATA_DIR, withDatabase } from './environment.ts'
 
 const MAX_NAME = 100
 const LINK_NOTE =
@@ -27,6 +28,7 @@ const create = command({
     'pass show tidings | tidings owner create --email ada@example.com --password-file -',
   ],
   args: {
+    ...DATA_DIR,
     email: { type: 'string', required: true, description: 'E-mail address for signing in' },
     name: {
       type: 'string',
@@ -45,7 +47,7 @@ const create = command({
       args['password-file'] === undefined
         ? undefined
         : readPassword(args['password-file'], { email, name })
-    return withDatabase(async sql => {
+    return withDatabase(args, async (sql, { config }) => {
       const passwordHash = password === undefined ? null : await hashPassword(password)
       const made = await sql
         .begin(async tx => {
@@ -62,8 +64,9 @@ const create = command({
           )
         })
       const account = { id: toId('per', made.accountId), email, name }
-      if (!made.link) return { json: account, text: `${email} can sign in at ${toUrl('/')}` }
-      const link = toLink(made.link)
+      if (!made.link)
+        return { json: account, text: `${email} can sign in at ${toUrl(config, '/')}` }
+      const link = toLink(config, made.link)
       return {
         json: { ...account, ...link },
         text: `Created ${email}. Set the password here:\n\n  ${link.url}\n\n${LINK_NOTE}`,
@@ -80,17 +83,23 @@ const reset = command({
     'tidings owner reset --email ada@example.com',
     'tidings owner reset --email ada@example.com --json | jq -r .url',
   ],
-  args: { email: { type: 'string', required: true, description: 'E-mail address for signing in' } },
+  args: {
+    ...DATA_DIR,
+    email: { type: 'string', required: true, description: 'E-mail address for signing in' },
+  },
   async run(args) {
     const email = toEmail(args.email)
-    return withDatabase(async sql => {
+    return withDatabase(args, async (sql, { config }) => {
       const accountId = await findAccountByEmail(sql, email)
       if (accountId === undefined) {
         throw new Error(
           `No account has the e-mail address ${email}. Create an owner with \`tidings owner create\`.`,
         )
       }
-      const link = toLink(await sql.begin(tx => createResetLink(tx, COMMAND_LINE, accountId)))
+      const link = toLink(
+        config,
+        await sql.begin(tx => createResetLink(tx, COMMAND_LINE, accountId)),
+      )
       return {
         json: { email, ...link },
         text: `Set a new password for ${email} here:\n\n  ${link.url}\n\n${LINK_NOTE}`,
@@ -107,12 +116,11 @@ export const owner = withExamples(
   ['tidings owner create --email ada@example.com', 'tidings owner reset --email ada@example.com'],
 )
 
-function toLink({ token, expiresAt }: { token: string; expiresAt: Date }) {
-  return { url: toUrl(`/reset#${token}`), expiresAt: expiresAt.toISOString() }
+function toLink(config: Config, { token, expiresAt }: { token: string; expiresAt: Date }) {
+  return { url: toUrl(config, `/reset#${token}`), expiresAt: expiresAt.toISOString() }
 }
 
-function toUrl(path: string): string {
-  const { baseUrl, port } = readConfig()
+function toUrl({ baseUrl, port }: Config, path: string): string {
   return `${baseUrl ?? `http://localhost:${port}`}${path}`
 }
 

@@ -1,17 +1,18 @@
 import { listProjects } from '../accounts/projects.ts'
 import { reindexProject } from '../events/search-index.ts'
 import { command, UsageError } from './command.ts'
-import { withDatabase } from './environment.ts'
+import { DATA_DIR, withDatabase } from './environment.ts'
 
 export const reindex = command({
   name: 'reindex',
   description: 'Build the search index anew. The server can keep running, and searches stay exact.',
   examples: ['tidings reindex', "tidings reindex --project 'My project' --json"],
   args: {
+    ...DATA_DIR,
     project: { type: 'string', description: 'Name or id of the project. Default: all projects' },
   },
   run: args =>
-    withDatabase(async sql => {
+    withDatabase(args, async sql => {
       const projects = (await listProjects(sql)).filter(
         ({ id, name }) =>
           args.project === undefined || id === args.project || name === args.project,

@@ -8,7 +8,7 @@ import { PROVIDER_LOSS, SEALED_PROVIDERS } from '../openid/providers.ts'
 import { SEALED_TOTP_SECRETS, TOTP_LOSS } from '../second-factor/sealing.ts'
 import { WEBHOOK_LOSS } from '../webhooks/sealing.ts'
 import { command, withExamples } from './command.ts'
-import { withDatabase } from './environment.ts'
+import { DATA_DIR, withDatabase } from './environment.ts'
 import { SEALED_SUBSCRIPTIONS } from '../push/address.ts'
 import { SEALED_VAPID_KEYS } from '../push/vapid.ts'
 import { SEALED_WEBHOOKS } from '../webhooks/sealing.ts'
@@ -40,9 +40,9 @@ const rotate = command({
     'tidings secrets rotate',
     'APP_SECRET=$NEW APP_SECRET_OLD=$OLD tidings secrets rotate',
   ],
-  args: {},
-  run: () =>
-    withDatabase(async (sql, source) => {
+  args: DATA_DIR,
+  run: args =>
+    withDatabase(args, async (sql, { source }) => {
       const { isNew, resealed } = await rotateSecrets(sql, source, SEALED_TABLES)
       const next = isNew
         ? 'DATA_DIR has a new APP_SECRET. Back it up.'
@@ -57,14 +57,16 @@ const reset = command({
     'Recover from a lost APP_SECRET: delete the secrets that it encrypted, and continue with the configured APP_SECRET, or with a new one in DATA_DIR. Without --yes, only list what would be lost. Stop every server first.',
   examples: ['tidings secrets reset', 'tidings secrets reset --yes'],
   args: {
+    ...DATA_DIR,
     yes: {
       type: 'boolean',
       description: 'Delete the secrets; this cannot be undone',
       default: false,
     },
   },
-  run: ({ yes }) =>
-    withDatabase(async (sql, source) => {
+  run: args =>
+    withDatabase(args, async (sql, { source }) => {
+      const { yes } = args
       const { lost, consequences } = await resetSecrets(sql, source, {
         losses: LOSSES,
         isConfirmed: yes,

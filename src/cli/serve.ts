@@ -4,7 +4,7 @@ import { startServer } from '../server.ts'
 import { startWorkers, WORKER_VARIABLE } from '../workers.ts'
 import { VERSION } from '../version.ts'
 import { command } from './command.ts'
-import { readConfig, migrateDatabase } from './environment.ts'
+import { DATA_DIR, findInstallation, migrateDatabase } from './environment.ts'
 import { MIGRATIONS } from '../db/migrate.ts'
 
 /** Signals within this time count as one. */
@@ -20,19 +20,20 @@ export const serve = command({
     'DATABASE_URL=postgres://tidings:secret@db/tidings tidings serve',
   ],
   args: {
+    ...DATA_DIR,
     workers: {
       type: 'string',
       description: 'Number of processes that share the port (default: WORKERS, or 1); Linux only',
     },
   },
-  async run({ workers }) {
-    const config = readConfig(workers === undefined ? {} : { WORKERS: workers })
+  async run({ workers, ...place }) {
+    const isWorker = process.env[WORKER_VARIABLE] !== undefined
+    const { config } = findInstallation({ ...place, json: isWorker }, { WORKERS: workers })
     configureLog(config.logLevel, line => process.stdout.write(line))
     // A signal during the start stops the server as soon as it has started.
     const stopping = waitForStopSignal()
     const starting = new AbortController()
     void stopping.then(() => starting.abort())
-    const isWorker = process.env[WORKER_VARIABLE] !== undefined
     const start = () =>
       config.workers > 1 && !isWorker
         ? startWorkers(config, starting.signal)
@@ -52,9 +53,9 @@ export const migrate = command({
   name: 'migrate',
   description: 'Apply pending migrations to the database. `serve` does the same when it starts.',
   examples: ['tidings migrate', 'DATABASE_URL=postgres://… tidings migrate --json'],
-  args: {},
-  async run() {
-    const applied = await migrateDatabase()
+  args: DATA_DIR,
+  async run(args) {
+    const applied = await migrateDatabase(args)
     const migrations = MIGRATIONS.map(({ name }) => ({ name, isNew: applied.includes(name) }))
     return {
       json: migrations,

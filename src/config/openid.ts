@@ -22,8 +22,19 @@ export const DEFAULT_GROUPS_CLAIM = 'groups'
 
 const MAX_TEXT = 500
 const MAX_PROVIDERS = 20
-const VARIABLE =
-  /^OIDC_([A-Z0-9]+(?:_[A-Z0-9]+)*?)_(ISSUER|CLIENT_ID|CLIENT_SECRET|LABEL|SCOPES|GROUPS_CLAIM|TRUSTED)(_FILE)?$/
+export const PROVIDER_PARTS = [
+  'ISSUER',
+  'CLIENT_ID',
+  'CLIENT_SECRET',
+  'LABEL',
+  'SCOPES',
+  'GROUPS_CLAIM',
+  'TRUSTED',
+]
+/** Variables of providers, and their `_FILE` variants. */
+export const PROVIDER_VARIABLE = new RegExp(
+  `^OIDC_([A-Z0-9]+(?:_[A-Z0-9]+)*?)_(${PROVIDER_PARTS.join('|')})(_FILE)?$`,
+)
 const REQUIRED = ['ISSUER', 'CLIENT_ID', 'CLIENT_SECRET'] as const
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 const MAX_NAME = 40
@@ -32,7 +43,7 @@ export const PROXY_NAME = 'proxy'
 
 /** Returns the names of all variables of providers in `env`, without their `_FILE` variants. */
 export function listProviderVariables(env: Readonly<Record<string, unknown>>): string[] {
-  const found = Object.keys(env).filter(name => VARIABLE.test(name))
+  const found = Object.keys(env).filter(name => PROVIDER_VARIABLE.test(name))
   return [...new Set(found.map(name => name.replace(/_FILE$/, '')))].toSorted()
 }
 
@@ -47,7 +58,7 @@ export function toProviders(
 ): ProviderSettings[] {
   const prefixes = new Map<string, string>()
   for (const variable of values.keys()) {
-    const [, name] = VARIABLE.exec(variable) ?? []
+    const [, name] = PROVIDER_VARIABLE.exec(variable) ?? []
     if (name !== undefined) prefixes.set(`OIDC_${name}`, name.toLowerCase().replaceAll('_', '-'))
   }
   if (prefixes.size > MAX_PROVIDERS) {

@@ -35,7 +35,7 @@ export function toHeaderName(text: string): string | undefined {
 }
 
 export function toSwitch(text: string): boolean | undefined {
-  return /^on$/i.test(text) ? true : /^off$/i.test(text) ? false : undefined
+  return /^(on|true)$/i.test(text) ? true : /^(off|false)$/i.test(text) ? false : undefined
 }
 
 /** Parses e-mail addresses and mailto:, tel: and https: URIs. Returns URIs. */

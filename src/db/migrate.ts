@@ -116,6 +116,11 @@ export async function migrate(url: string, migrations = MIGRATIONS): Promise<str
   }
 }
 
+/** Returns whether Tidings has made its schema in the database, in any version. */
+export async function hasSchema(sql: Queryable): Promise<boolean> {
+  return (await readStored(sql)).length > 0
+}
+
 /** Lists the migrations of this program and their state in the database. Throws like `migrate`. */
 export async function listMigrations(
   sql: Queryable,

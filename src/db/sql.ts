@@ -83,7 +83,7 @@ export function connect(url: string, { name, max, settings, listener }: ConnectO
  * Splits off the Unix socket of libpq's `?host=/folder`, which postgres.js does not know, and
  * `?synchronous_commit=`, which postgres.js would prefer to the settings of a pool.
  */
-function parseUrl(url: string): { address: string; path?: string; commit: string | null } {
+export function parseUrl(url: string): { address: string; path?: string; commit: string | null } {
   const parsed = new URL(url)
   const { searchParams } = parsed
   const commit = searchParams.get('synchronous_commit')

@@ -54,6 +54,25 @@ export function ensureHome(dataDir: string): string {
   return realpathSync(home)
 }
 
+/**
+ * Returns whether DATA_DIR has a cluster, or one that an upgrade has kept. Throws when this user
+ * may not enter the folder.
+ */
+export function hasCluster(dataDir: string): boolean {
+  const home = join(resolve(dataDir), 'postgres')
+  try {
+    if (!statSync(home, { throwIfNoEntry: false })) return false
+  } catch {
+    throw new Error(
+      `${dataDir} cannot be entered. Run the command as the user of the server: sudo -u tidings tidings …`,
+    )
+  }
+  return (
+    ['data', UPGRADED].some(name => existsSync(join(home, name))) ||
+    listOldClusters(home).length > 0
+  )
+}
+
 /** Returns the cluster in `home`. Runs initdb if there is none. Requires the lock of `home`. */
 export async function ensureCluster(home: string): Promise<Cluster> {
   const data = join(home, 'data')

@@ -49,7 +49,7 @@ function chooseDataDir(configured: string | undefined): string {
   if (configured !== undefined) return resolve(configured)
   const closed = findInaccessibleFolder(resolve(DEFAULT_DATA_DIR))
   if (closed === undefined) return resolve(DEFAULT_DATA_DIR)
-  logger('db').warning('Using {folder} for the data, because Postgres may not enter {closed}', {
+  logger('db').info('Using {folder} for the data, because Postgres may not enter {closed}', {
     folder: ROOT_DATA_DIR,
     closed,
   })

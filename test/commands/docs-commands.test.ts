@@ -23,6 +23,13 @@ describe(PAGE, () => {
     expect(headings.toSorted()).toEqual([...help.keys()].toSorted())
   })
 
+  test('names the commands without --data-dir', () => {
+    const without = [...help].filter(([, output]) => !output.includes('--data-dir'))
+    expect(without.map(([words]) => words).toSorted()).toEqual([
+      ...['apply', 'health', 'identify', 'licences', 'send', 'version', 'webhook verify'],
+    ])
+  })
+
   test('names every option of every command with its default, and no other', () => {
     for (const [words, output] of help) {
       const rows = listRows(readSection(PAGE, `tidings ${words}`))
@@ -43,15 +50,15 @@ function listNames(output: string, part: string): string[] {
 }
 
 /**
- * Returns the options with their defaults as the page names them, without the common --json. A
- * default is undefined if the page describes it in words.
+ * Returns the options with their defaults as the page names them. It leaves out those that the page
+ * names once for several commands. A default is undefined if the page describes it in words.
  */
 function listOptions(output: string): Record<string, string | undefined> {
   const options: Record<string, string | undefined> = {}
   for (const [, name = '', rest = ''] of readPart(output, 'OPTIONS').matchAll(
     /^ *(?:-\w, )?--([\w-]+)(.*)$/gm,
   )) {
-    if (name === 'json' || name === 'notify') continue
+    if (['json', 'data-dir', 'notify'].includes(name)) continue
     const [, value] = /\(Default: (.*)\)/.exec(rest) ?? []
     const isRequired = rest.includes('(Required)')
     const isPlain = value !== undefined && value !== 'false' && !value.includes(',')

@@ -9,7 +9,7 @@ import {
   WRONG_PASSWORD,
 } from '../support/browser.ts'
 import { newOrganization } from '../support/signed-in-account.ts'
-import { createEmptyDatabase } from '../support/postgres.ts'
+import { cloneDatabase, createEmptyDatabase } from '../support/postgres.ts'
 import { spawnProgram, startProgram } from '../support/process.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { makeFolder } from '../support/scratch.ts'
@@ -102,8 +102,8 @@ test('design §5 owner reset prints a link that works during a sign-in delay', a
   expect((await browser.signIn(account.email, password)).status).toBe(200)
 }, 90_000)
 
-test('design §5 on an empty database owner create replaces the setup link', async () => {
-  const DATABASE_URL = await createEmptyDatabase()
+test('design §5 before the first start owner create replaces the setup link', async () => {
+  const DATABASE_URL = await cloneDatabase()
   const file = writePassword(PASSWORD)
   const args = ['create', '--email', 'ada@example.com', '--password-file', file]
   expect((await owner(args, { DATABASE_URL })).code).toBe(0)

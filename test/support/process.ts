@@ -99,6 +99,8 @@ export function spawnProgram(options: ProgramOptions) {
         : { PATH: process.env['PATH'], HOME: process.env['HOME'] }),
       TMPDIR: SCRATCH,
       PORT: '0',
+      // A settings file of this machine must not count.
+      TIDINGS_CONFIG: '/dev/null',
       // With an embedded database the secret is in DATA_DIR.
       ...('DATABASE_URL' in env && { APP_SECRET: APP_SECRET.toString('base64') }),
       ...env,

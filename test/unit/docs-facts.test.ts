@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { parseConfig } from '../../src/config.ts'
+import { parseSettingsFile } from '../../src/config/settings-file.ts'
 import { SERVER_ROLE } from '../../src/embedded/cluster.ts'
 import {
   listAllMarkdown,
@@ -31,9 +32,9 @@ test.each(listAllMarkdown())('%s names only files that exist', page => {
 test('every example with a public BASE_URL sets TRUSTED_PROXIES, too', () => {
   const blocks = listAllMarkdown().flatMap(page => listCodeBlocks(page))
   const examples = [...blocks.map(({ place, text }) => [place, text]), envExample()]
-  const own = examples.filter(([, text = '']) => /BASE_URL(=|: )https:/.test(text))
+  const own = examples.filter(([, text = '']) => /BASE_URL(=|: | = ')https:/i.test(text))
   expect(own.length).toBeGreaterThanOrEqual(7)
-  expect(own.filter(([, text = '']) => !/TRUSTED_PROXIES(=|: )\d/.test(text))).toEqual([])
+  expect(own.filter(([, text = '']) => !/TRUSTED_PROXIES(=|: | = \[?')\d/i.test(text))).toEqual([])
 })
 
 const envExample = () => ['.env.example', readText('.env.example')]
@@ -164,11 +165,22 @@ describe('the blocks for operators', () => {
     }
   })
 
-  test('the systemd unit uses only existing settings with valid values', () => {
-    const [, line = ''] = /^Environment=(.*)$/m.exec(unit) ?? []
-    const env = Object.fromEntries(line.split(' ').map(word => word.split('=')))
-    expect(Object.keys(env).filter(name => !listSettings().includes(name))).toEqual([])
-    expect(parseConfig(env, () => '').baseUrl).toBe('https://tidings.example.com')
+  test('the settings files have only existing settings with valid values', () => {
+    const files = ['docs/self-hosting.md', 'docs/configuration.md'].flatMap(path =>
+      toBlocks(path, 'toml'),
+    )
+    expect(files).toHaveLength(2)
+    for (const file of files) {
+      const problems: string[] = []
+      const env = parseSettingsFile(file, '/etc/tidings/tidings.toml', problems)
+      expect(problems).toEqual([])
+      const config = parseConfig(env, () => 'ab'.repeat(32))
+      expect([config.baseUrl, config.dataDir]).toEqual([
+        'https://tidings.example.com',
+        '/var/lib/tidings',
+      ])
+    }
+    expect(unit).toContain('TIDINGS_CONFIG=/etc/tidings/tidings.toml')
   })
 })
 

@@ -1,0 +1,55 @@
+import { PROVIDER_VARIABLE } from './openid.ts'
+
+/** The variables of all settings, except for those of OpenID Connect providers. */
+export const NAMES = [
+  'PORT',
+  'HOST',
+  'BASE_URL',
+  'DATABASE_URL',
+  'DATABASE_DIRECT_URL',
+  'DATA_DIR',
+  'APP_SECRET',
+  'APP_SECRET_OLD',
+  'WORKERS',
+  'METRICS_PORT',
+  'METRICS_HOST',
+  'METRICS_TOKEN',
+  'TRUSTED_PROXIES',
+  'AUTH_PROXY_HEADER',
+  'PASSWORDS',
+  'EGRESS_ALLOW_CIDRS',
+  'PUSH_HOSTS',
+  'VAPID_SUBJECT',
+  'SECURITY_CONTACT',
+  'SOURCE_URL',
+  'QUOTA_EVENTS_PER_MINUTE',
+  'QUOTA_BYTES_PER_DAY',
+  'QUOTA_CHANNELS',
+  'QUOTA_WEBHOOKS',
+  'LOG_LEVEL',
+  'OWNER_EMAIL',
+  'OWNER_PASSWORD',
+] as const
+
+export type SettingName = (typeof NAMES)[number]
+
+const SECRET_NAMES = new Set<string>([
+  'DATABASE_URL',
+  'DATABASE_DIRECT_URL',
+  'APP_SECRET',
+  'APP_SECRET_OLD',
+  'METRICS_TOKEN',
+  'OWNER_EMAIL',
+  'OWNER_PASSWORD',
+])
+
+/** Returns whether no message may show the value of a setting. */
+export function isSecretName(name: string): boolean {
+  return SECRET_NAMES.has(name) || /^OIDC_.*_SECRET$/.test(name)
+}
+
+/** Returns whether a variable is a setting, or the `_FILE` variant of one. */
+export function isSettingName(variable: string): boolean {
+  const name = variable.replace(/_FILE$/, '')
+  return NAMES.some(known => known === name) || PROVIDER_VARIABLE.test(variable)
+}

@@ -1,0 +1,83 @@
+import { dirname, resolve } from 'node:path'
+import { parse, TomlError } from 'smol-toml'
+import { isSettingName, NAMES } from './names.ts'
+import { PROVIDER_PARTS } from './openid.ts'
+
+/**
+ * Parses a settings file: one table of TOML, in which a setting has the name of its variable in
+ * lower case. Returns the values by variable. Relative paths begin at the folder of the file. Adds
+ * a sentence to `problems` for each mistake.
+ */
+export function parseSettingsFile(
+  text: string,
+  file: string,
+  problems: string[],
+): Record<string, string> {
+  const values: Record<string, string> = {}
+  for (const [name, given] of Object.entries(parseToml(text, file, problems))) {
+    const variable = name.toUpperCase()
+    const value = toText(given)
+    if (name !== name.toLowerCase() || !isSettingName(variable)) {
+      problems.push(`${name} in ${file} is no setting. ${suggest(name)}`)
+    } else if (value === undefined) {
+      problems.push(
+        `${name} in ${file} must be a text, a whole number, true, false, or a list of them.`,
+      )
+    } else {
+      values[variable] = isPath(variable) && value !== '' ? resolve(dirname(file), value) : value
+    }
+  }
+  return values
+}
+
+function parseToml(text: string, file: string, problems: string[]): object {
+  try {
+    return parse(text)
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    // The other lines of the message quote the file, which can contain secrets.
+    const [reason] = error.message.split('\n')
+    problems.push(`${file} cannot be read at line ${error.line}. ${reason}.`)
+    return {}
+  }
+}
+
+/** Returns a value as the environment would have it. A list is separated by commas. */
+function toText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'boolean' || Number.isInteger(value)) return String(value)
+  if (!Array.isArray(value)) return undefined
+  const parts = value.map(part => (Array.isArray(part) ? undefined : toText(part)))
+  return parts.includes(undefined) ? undefined : parts.join(',')
+}
+
+function isPath(variable: string): boolean {
+  return variable === 'DATA_DIR' || variable.endsWith('_FILE')
+}
+
+function suggest(name: string): string {
+  const given = name.toLowerCase()
+  if (given.startsWith('oidc_')) {
+    const parts = PROVIDER_PARTS.map(part => part.toLowerCase())
+    return `After the name of the provider comes one of ${parts.join(', ')}.`
+  }
+  const known = NAMES.map(one => one.toLowerCase())
+  const [nearest = ''] = known.toSorted(
+    (one, other) => countEdits(given, one) - countEdits(given, other),
+  )
+  return `The nearest one is ${nearest}.`
+}
+
+/** Returns the Levenshtein distance of two texts. */
+function countEdits(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
+  for (const [index, letter] of [...one].entries()) {
+    const next = [index + 1]
+    for (let at = 1; at <= other.length; at++) {
+      const replaced = (row[at - 1] ?? 0) + Number(letter !== other[at - 1])
+      next.push(Math.min(replaced, (row[at] ?? 0) + 1, (next[at - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
