@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 
 const SRC = resolve(import.meta.dir, '../src')
+const CLIENT = resolve(SRC, '../clients/typescript/src')
 
 /** A folder, with the file of its name beside it, may import the folders to its left. */
 const ORDER = [
@@ -29,7 +30,6 @@ const ORDER = [
   'webhooks',
   'openid',
   'dashboard',
-  'client',
   'app',
   'server',
   'workers',
@@ -83,16 +83,15 @@ test('docs/architecture.md shows the folders in this order', () => {
   expect(order.trim().split(/\s*·\s*/)).toEqual(ORDER)
 })
 
-test('a folder imports only folders to its left; the client only types', () => {
+test('a folder imports only folders to its left', () => {
   const violations = files.flatMap(file =>
-    readImports(file).flatMap(({ specifier, isTypeOnly }) => {
+    readImports(file).flatMap(({ specifier }) => {
       if (!specifier.startsWith('.')) return []
       const target = relative(SRC, resolve(SRC, dirname(file), specifier))
       if (target.startsWith('..')) return []
       const [from, to] = [toLayer(file), toLayer(target)]
       if (from === to) return []
-      const isAllowed = ORDER.indexOf(to) < ORDER.indexOf(from) && (from !== 'client' || isTypeOnly)
-      return isAllowed ? [] : [`${file} imports ${target}`]
+      return ORDER.indexOf(to) < ORDER.indexOf(from) ? [] : [`${file} imports ${target}`]
     }),
   )
   expect(violations).toEqual([])
@@ -117,11 +116,15 @@ test('files have no circular imports, types included', () => {
   expect(circles).toEqual([])
 })
 
-test('the client depends on no package', () => {
-  const packages = files
-    .filter(file => toLayer(file) === 'client')
-    .flatMap(file => readImports(file).filter(({ specifier }) => !specifier.startsWith('.')))
-  expect(packages).toEqual([])
+test('the TypeScript client imports only its own files, and only the command line imports it', () => {
+  const imports = readdirSync(CLIENT).flatMap(file =>
+    readImports(relative(SRC, join(CLIENT, file))).map(({ specifier }) => specifier),
+  )
+  expect(imports.filter(specifier => !specifier.startsWith('./'))).toEqual([])
+  const importers = files.filter(file =>
+    readImports(file).some(({ specifier }) => specifier.includes('/clients/')),
+  )
+  expect(importers.filter(file => toLayer(file) !== 'cli')).toEqual([])
 })
 
 test("the browser's code imports only types from the server, and few packages", () => {

@@ -155,7 +155,15 @@ test('another folder with only the components of the SBOM compiles to the same b
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     cpSync(join(ROOT, path), join(folder, path), { recursive: true, verbatimSymlinks: true })
   }
-  for (const path of ['package.json', 'bun.lock', 'tsconfig.json', 'LICENSE', 'sql', 'src'])
+  for (const path of [
+    'package.json',
+    'bun.lock',
+    'tsconfig.json',
+    'LICENSE',
+    'sql',
+    'src',
+    'clients/typescript/src',
+  ])
     copy(path)
   const packages = [...sbom.components.map(toName), ...READ_ONLY]
   for (const path of packages.map(name => `node_modules/${name}`))

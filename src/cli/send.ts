@@ -1,7 +1,7 @@
 import type { EventInput } from '../events/schema.ts'
 import { toParts } from '../config/values.ts'
 import { command, UsageError } from './command.ts'
-import { createClient, type Client } from '../client/client.ts'
+import { createClient, type Client } from '../../clients/typescript/src/client.ts'
 import { isRawNumber, parseExact } from '../http/exact-json.ts'
 
 export const send = command({

@@ -7,7 +7,7 @@ import {
   ValidationError,
   type ResponseInfo,
   type Client,
-} from '../../src/client/client.ts'
+} from '../../clients/typescript/src/client.ts'
 import { newProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 

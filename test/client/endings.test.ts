@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { ConnectionError, TidingsError } from '../../src/client/client.ts'
+import { ConnectionError, TidingsError } from '../../clients/typescript/src/client.ts'
 import { EVENT, startStory, errorOf, success, failure, keysOf } from '../support/client-story.ts'
 
 test('timeouts: an answer that never arrives, or stops within its body, is a ConnectionError', async () => {

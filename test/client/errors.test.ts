@@ -6,7 +6,7 @@ import {
   TidingsError,
   UnauthorizedError,
   ValidationError,
-} from '../../src/client/client.ts'
+} from '../../clients/typescript/src/client.ts'
 import {
   API_KEY,
   REQUEST_ID,

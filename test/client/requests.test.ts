@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { createClient } from '../../src/client/client.ts'
-import type { ResponseInfo, ClientOptions } from '../../src/client/client.ts'
+import { createClient } from '../../clients/typescript/src/client.ts'
+import type { ResponseInfo, ClientOptions } from '../../clients/typescript/src/client.ts'
 import {
   API_KEY,
   REQUEST_ID,

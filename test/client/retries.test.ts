@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { TidingsError } from '../../src/client/client.ts'
+import { TidingsError } from '../../clients/typescript/src/client.ts'
 import {
   UUID,
   EVENT,

@@ -1,6 +1,6 @@
 import { afterEach, expect } from 'bun:test'
-import { createClient } from '../../src/client/client.ts'
-import type { Client, ClientOptions } from '../../src/client/client.ts'
+import { createClient } from '../../clients/typescript/src/client.ts'
+import type { Client, ClientOptions } from '../../clients/typescript/src/client.ts'
 import { startScriptedServer } from './scripted-server.ts'
 import type { Reply, ScriptedServer } from './scripted-server.ts'
 

@@ -1,6 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
-import { ConnectionError, RateLimitError, TidingsError } from '../../client/errors.ts'
-import { parseResponse } from '../../client/response.ts'
+import {
+  ConnectionError,
+  RateLimitError,
+  TidingsError,
+} from '../../../clients/typescript/src/errors.ts'
+import { parseResponse } from '../../../clients/typescript/src/response.ts'
 
 const TIMEOUT_MS = 30_000
 const MAX_WAIT_MS = 60_000

@@ -1,4 +1,4 @@
-import { TidingsError } from '../../client/errors.ts'
+import { TidingsError } from '../../../clients/typescript/src/errors.ts'
 import type { ManagementApi } from './api.ts'
 import type { Plan, Step } from './plan.ts'
 import type { State } from './state.ts'

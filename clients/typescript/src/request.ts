@@ -1,6 +1,7 @@
 import { parseResponse } from './response.ts'
 import type { ResponseInfo } from './response.ts'
 import { ConnectionError, TidingsError } from './errors.ts'
+import type { EventInput } from './schema.ts'
 
 /** The server, the API key, and the timeouts and retries of every call. */
 export type ClientOptions = {
@@ -16,6 +17,13 @@ export type ClientOptions = {
    * The longest wait before the first retry. It doubles with each retry, up to 8,000. Default 250.
    */
   retryBaseMs?: number
+  /** How many events `queue` holds, those that are being sent included. Default 1,000. */
+  queueLimit?: number
+  /**
+   * Called with each queued event that is not sent: the queue was full, the server rejected the
+   * event, or it failed for 24 hours. Default: a warning on the console, at most one a second.
+   */
+  onDrop?: (event: EventInput, error: Error) => void
   /** Replaces the global `fetch`. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>
 }
@@ -38,14 +46,15 @@ export type WriteOptions = CallOptions & {
 }
 
 type Method = 'GET' | 'POST' | 'DELETE'
-type RequestOptions = WriteOptions & { body?: unknown }
+/** `body` is JSON text. */
+type RequestOptions = WriteOptions & { body?: string }
 
 /** Sends one request, with retries. Resolves to the `data` of the response. */
 export type Call = <T>(method: Method, path: string, options?: RequestOptions) => Promise<T>
 
 const MAX_BACKOFF_MS = 8_000
 const MAX_RETRY_AFTER_MS = 60_000
-const MAX_TIMER_MS = 2 ** 31 - 1
+export const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Creates the function that every method calls. Throws a TypeError for an invalid option. */
 export function createCall(options: ClientOptions): Call {
@@ -69,7 +78,7 @@ export function createCall(options: ClientOptions): Call {
     if (method === 'POST') {
       headers.set('Content-Type', 'application/json')
       headers.set('Idempotency-Key', idempotencyKey ?? newUuid())
-      init.body = JSON.stringify(body)
+      init.body = body ?? null
     }
     for (let failed = 0; ; failed++) {
       const outcome = await attempt(base + path, init, signal)
@@ -115,17 +124,23 @@ function toBase(baseUrl: string): string {
   return href.replace(/\/+$/, '')
 }
 
-function mayRetry({ status = 500, code, retryAfterMs = 0 }: TidingsError): boolean {
-  const isTransient = status >= 500 || status === 429 || code === 'idempotency_key_in_use'
-  return isTransient && retryAfterMs <= MAX_RETRY_AFTER_MS
+function mayRetry(error: TidingsError): boolean {
+  return isTransient(error) && (error.retryAfterMs ?? 0) <= MAX_RETRY_AFTER_MS
+}
+
+/** Returns true for a failure after which the same request may succeed. */
+export function isTransient(error: unknown): error is TidingsError {
+  if (!(error instanceof TidingsError)) return false
+  const { status = 500, code } = error
+  return status >= 500 || status === 429 || code === 'idempotency_key_in_use'
 }
 
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise(resolve => after(ms, signal, resolve))
 }
 
-// Runs `then` once, after `ms` or when `signal` aborts. Returns a function that cancels it.
-function after(ms: number, signal: AbortSignal | undefined, then: () => void): () => void {
+/** Runs `then` once, after `ms` or when `signal` aborts. Returns a function that cancels it. */
+export function after(ms: number, signal: AbortSignal | undefined, then: () => void): () => void {
   const timer = setTimeout(end, Math.min(ms, MAX_TIMER_MS))
   signal?.addEventListener('abort', end)
   if (signal?.aborted) end()
@@ -141,8 +156,9 @@ function after(ms: number, signal: AbortSignal | undefined, then: () => void): (
   }
 }
 
-// Node 18 and pages on plain HTTP have no randomUUID. The key must be unique, not secret.
-function newUuid(): string {
+/** Returns a UUID, version 4. */
+export function newUuid(): string {
+  // Pages on plain HTTP have no randomUUID. The key must be unique, not secret.
   return (
     globalThis.crypto?.randomUUID?.() ??
     '********-****-4***-8***-************'.replace(/\*/g, () =>

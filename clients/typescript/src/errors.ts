@@ -1,4 +1,4 @@
-import type { Detail } from '../http/envelope.ts'
+import type { Detail } from './schema.ts'
 
 /** The details of a failure, as far as the response has them. */
 export type Failure = {

@@ -1,4 +1,4 @@
-import type { Detail } from '../http/envelope.ts'
+import type { Detail } from './schema.ts'
 import { RateLimitError, TidingsError, UnauthorizedError, ValidationError } from './errors.ts'
 
 /** The metadata of a successful response. */

@@ -1,10 +1,18 @@
-import type { Channel } from '../channels/schema.ts'
-import type { Event, EventInput, EventQuery as EventFilters } from '../events/schema.ts'
-import type { Page } from '../http/envelope.ts'
-import type { Erased, Identified, IdentifyInput, User } from '../identities/schema.ts'
-import type { Me } from '../keys/schema.ts'
+import { createQueue } from './queue.ts'
+import type { FlushOptions, QueueOptions } from './queue.ts'
 import { createCall } from './request.ts'
 import type { CallOptions, ClientOptions, WriteOptions } from './request.ts'
+import type {
+  Channel,
+  Erased,
+  Event,
+  EventFilters,
+  EventInput,
+  Identified,
+  IdentifyInput,
+  Me,
+  User,
+} from './schema.ts'
 
 export {
   ConnectionError,
@@ -15,11 +23,27 @@ export {
 } from './errors.ts'
 export type { ResponseInfo } from './response.ts'
 export type { CallOptions, ClientOptions, WriteOptions } from './request.ts'
-export type { Channel } from '../channels/schema.ts'
-export type { Event, EventInput } from '../events/schema.ts'
-export type { Detail, Page } from '../http/envelope.ts'
-export type { Erased, Identified, IdentifyInput, User } from '../identities/schema.ts'
-export type { Me } from '../keys/schema.ts'
+export type { FlushOptions, QueueOptions } from './queue.ts'
+export type {
+  Channel,
+  Detail,
+  Erased,
+  Event,
+  EventInput,
+  Identified,
+  IdentifyInput,
+  Me,
+  User,
+} from './schema.ts'
+
+/**
+ * A page of a list. `nextCursor` leads to the next page, also after a short one. It is null on the
+ * last page.
+ */
+export type Page<Item> = {
+  items: Item[]
+  nextCursor: string | null
+}
 
 /** Selects a page of a list. */
 export type PageQuery = {
@@ -61,6 +85,17 @@ export type Client = {
     all(query?: EventQuery, options?: CallOptions): AsyncGenerator<Event, void, undefined>
   }
   /**
+   * Sends an event in the background. After a transient failure, the event waits in memory and is
+   * sent again. Returns false when the queue is full. `onDrop` gets every event that is not sent.
+   * Throws a TypeError for input that no request can carry.
+   */
+  queue(event: EventInput, options?: QueueOptions): boolean
+  /**
+   * Waits until the queue is empty. Call it before the program ends. Resolves to the number of
+   * events that are still unsent after `timeoutMs`.
+   */
+  flush(options?: FlushOptions): Promise<number>
+  /**
    * Creates or updates a user. Aliases that are taken are listed in `aliases.failed`, not thrown.
    */
   identify(input: IdentifyInput, options?: WriteOptions): Promise<Identified>
@@ -92,7 +127,8 @@ export function createClient(options: ClientOptions): Client {
 
   return {
     events: {
-      create: (event, options) => call('POST', '/v1/events', { ...options, body: event }),
+      create: async (event, options) =>
+        call('POST', '/v1/events', { ...options, body: JSON.stringify(event) }),
       get: async (id, options) => call('GET', '/v1/events/' + toSegment(id), options),
       list: listEvents,
       async *all(query, options) {
@@ -107,7 +143,9 @@ export function createClient(options: ClientOptions): Client {
         } while (cursor !== null)
       },
     },
-    identify: (input, options) => call('POST', '/v1/identify', { ...options, body: input }),
+    ...createQueue(call, options),
+    identify: async (input, options) =>
+      call('POST', '/v1/identify', { ...options, body: JSON.stringify(input) }),
     channels: {
       list: async (query, options) => call('GET', '/v1/channels' + toSearch(query), options),
     },

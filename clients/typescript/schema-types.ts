@@ -1,0 +1,39 @@
+import { compile, type JSONSchema } from 'json-schema-to-typescript'
+import manifest from '../../package.json' with { type: 'json' }
+import { Channel } from '../../src/channels/schema.ts'
+import { Event, EventInput, EventQuery } from '../../src/events/schema.ts'
+import { Detail } from '../../src/http/envelope.ts'
+import { Erased, Identified, IdentifyInput, User } from '../../src/identities/schema.ts'
+import { Me } from '../../src/keys/schema.ts'
+
+/** The types of the client by their names, with the server's schemas that they come from. */
+const SCHEMAS = {
+  Channel,
+  Detail,
+  Erased,
+  Event,
+  EventInput,
+  EventFilters: EventQuery,
+  Identified,
+  IdentifyInput,
+  Me,
+  User,
+}
+const HEADER = '// Made from the schemas of the server by `bun run build:client`. Do not edit.'
+
+/** Renders the TypeScript types of requests and responses, the content of `src/schema.ts`. */
+export async function renderSchemaTypes(): Promise<string> {
+  const types = await Promise.all(
+    Object.entries(SCHEMAS).map(([name, schema]) => {
+      // An $id would replace the name.
+      const { $id, ...json } = JSON.parse(JSON.stringify(schema)) as JSONSchema
+      return compile(json, name, {
+        additionalProperties: false,
+        bannerComment: '',
+        ignoreMinAndMaxItems: true,
+        style: { ...manifest.prettier, arrowParens: 'avoid' },
+      })
+    }),
+  )
+  return [HEADER, ...types].join('\n')
+}

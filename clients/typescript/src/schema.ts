@@ -1,0 +1,235 @@
+// Made from the schemas of the server by `bun run build:client`. Do not edit.
+export interface Channel {
+  id: string
+  /**
+   * The name as first sent, or the new name after a rename.
+   */
+  name: string
+  icon: string | null
+  createdAt: string
+}
+
+export interface Detail {
+  path: string[]
+  message: string
+  code:
+    | 'required'
+    | 'invalid_type'
+    | 'too_short'
+    | 'too_long'
+    | 'too_many'
+    | 'too_deep'
+    | 'invalid_format'
+    | 'invalid_value'
+    | 'out_of_range'
+    | 'invalid_json'
+    | 'invalid_encoding'
+}
+
+export interface Erased {
+  userId: string
+  /**
+   * The number of events from which the user was removed.
+   */
+  events: number
+  /**
+   * When the identity was deleted. A repeated request gets the time of the first.
+   */
+  erasedAt: string
+  /**
+   * The API key that erased the user; null if a member did.
+   */
+  erasedBy: {
+    id: string
+    name: string
+  } | null
+}
+
+export interface Event {
+  id: string
+  /**
+   * Its place in the project's log: dense, in commit order.
+   */
+  seq: number
+  channelId: string
+  channelName: string
+  /**
+   * The user_id, or the reference as sent when no user has it.
+   */
+  userId: string | null
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  /**
+   * When it was accepted.
+   */
+  createdAt: string
+  title: string
+  /**
+   * More about it.
+   */
+  description: string | null
+  /**
+   * A single emoji.
+   */
+  icon: string | null
+  tags: string[]
+  metadata: {
+    [k: string]: unknown
+  }
+  source: string
+  notify: boolean
+}
+
+export interface EventInput {
+  /**
+   * Name of the channel, which is created if it does not exist. Names that differ only in case or in runs of white space are equal. The length is that of the composed form (NFC).
+   */
+  channelName: string
+  /**
+   * What happened.
+   */
+  title: string
+  /**
+   * More about it.
+   */
+  description?: string
+  /**
+   * A single emoji.
+   */
+  icon?: string
+  /**
+   * @maxItems 20
+   */
+  tags?: string[]
+  /**
+   * Anything else about the event. Any JSON object that fits into the body. Numbers are returned exactly as sent. Exponents range from -10,000 to 10,000.
+   */
+  metadata?: {
+    [k: string]: unknown
+  }
+  userId?: string | null
+  /**
+   * True if members are notified on their devices.
+   */
+  notify?: boolean
+  source?: string
+  /**
+   * When it happened, at most 5 minutes in the future. Default: the time of creation. Text is ISO 8601. A number is Unix seconds, or Unix milliseconds from 100,000,000,000 on.
+   */
+  timestamp?: string | number
+}
+
+export interface EventFilters {
+  /**
+   * Name or id of a channel.
+   */
+  channel?: string
+  /**
+   * A tag that the event has.
+   */
+  tag?: string
+  /**
+   * A user_id or an alias. Finds the events under every name of the user.
+   */
+  userId?: string
+  /**
+   * The source of the event.
+   */
+  source?: string
+  /**
+   * Prefixes of words in the title or description. All must match.
+   */
+  text?: string
+  /**
+   * Only events at this time or later.
+   */
+  from?: string
+  /**
+   * Only events at this time or earlier.
+   */
+  to?: string
+  /**
+   * Reads forward in the order of the log, from the event after this seq.
+   */
+  after?: number
+  /**
+   * The `nextCursor` of the previous page.
+   */
+  cursor?: string
+  /**
+   * Items per page.
+   */
+  limit?: number
+}
+
+export interface Identified {
+  id: string
+  userId: string | null
+  properties: {
+    [k: string]: unknown
+  }
+  aliases: {
+    created: string[]
+    /**
+     * Present only when at least one alias failed.
+     */
+    failed?: {
+      alias: string
+      reason: string
+    }[]
+  }
+  updatedAt: string
+}
+
+export interface IdentifyInput {
+  /**
+   * Your own id of the user, the same in every call. Case and white space count.
+   */
+  user_id: string
+  /**
+   * Replaces all stored properties. When absent, they stay. `{}` clears them. Any JSON object that fits into the body. Numbers are returned exactly as sent. Exponents range from -10,000 to 10,000.
+   */
+  properties?: {
+    [k: string]: unknown
+  }
+  /**
+   * @maxItems 50
+   */
+  aliases?: string[]
+}
+
+export interface Me {
+  organization: {
+    id: string
+    name: string
+  }
+  project: {
+    id: string
+    name: string
+  }
+  key: {
+    id: string
+    name: string
+    /**
+     * Requests per 60 seconds.
+     */
+    limit: number
+    scopes: (
+      'events:write' | 'events:read' | 'identities:write' | 'identities:read' | 'identities:erase'
+    )[]
+    expiresAt: string | null
+  }
+}
+
+export interface User {
+  id: string
+  userId: string
+  properties: {
+    [k: string]: unknown
+  }
+  aliases: string[]
+  createdAt: string
+  updatedAt: string
+}

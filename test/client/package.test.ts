@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import type { Static } from '@sinclair/typebox'
+import { buildClient } from '../../clients/typescript/build.ts'
+import { renderSchemaTypes } from '../../clients/typescript/schema-types.ts'
+import type * as types from '../../clients/typescript/src/schema.ts'
+import * as channels from '../../src/channels/schema.ts'
+import * as events from '../../src/events/schema.ts'
+import * as envelope from '../../src/http/envelope.ts'
+import * as identities from '../../src/identities/schema.ts'
+import * as keys from '../../src/keys/schema.ts'
+import { listCodeBlocks, listMarkdown, ROOT, type CodeBlock } from '../support/docs.ts'
+import { findFreePort } from '../support/loopback.ts'
+import { findDeno } from '../support/process.ts'
+import { newProject } from '../support/project.ts'
+import { makeFolder } from '../support/scratch.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { hasTool } from '../support/tools.ts'
+
+const run = promisify(execFile)
+const PACKAGE = join(ROOT, 'clients/typescript')
+const README = 'clients/typescript/README.md'
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
+
+const samples = [README, ...listMarkdown()]
+  .flatMap(listCodeBlocks)
+  .filter(({ text }) => text.includes("from '@tidings/client'"))
+
+test('the types of the client are those of the schemas', async () => {
+  const file = readFileSync(join(PACKAGE, 'src/schema.ts'), 'utf8')
+  expect(file, 'Run `bun run build:client`').toBe(await renderSchemaTypes())
+  // The compiler checks these, in both directions.
+  const same: [
+    Same<types.Channel, Static<typeof channels.Channel>>,
+    Same<types.Detail, Static<typeof envelope.Detail>>,
+    Same<types.Erased, Static<typeof identities.Erased>>,
+    Same<types.Event, Static<typeof events.Event>>,
+    Same<types.EventFilters, Static<typeof events.EventQuery>>,
+    Same<types.EventInput, Static<typeof events.EventInput>>,
+    Same<types.Identified, Static<typeof identities.Identified>>,
+    Same<types.IdentifyInput, Static<typeof identities.IdentifyInput>>,
+    Same<types.Me, Static<typeof keys.Me>>,
+    Same<types.User, Static<typeof identities.User>>,
+  ] = [true, true, true, true, true, true, true, true, true, true]
+  expect(same).toHaveLength(10)
+})
+
+type Same<A, B> = [A, B] extends [B, A] ? true : false
+
+describe.skipIf(!hasTool('npm'))('the package from npm pack', () => {
+  let folder: string
+  let server: Booted
+
+  // An empty project of somebody else, with the package from its tarball.
+  beforeAll(async () => {
+    server = await boot()
+    const source = makeFolder()
+    for (const name of ['package.json', 'LICENSE', 'README.md'])
+      cpSync(join(PACKAGE, name), join(source, name))
+    await buildClient(join(source, 'dist'))
+    folder = makeFolder()
+    await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: source })
+    const [tarball = ''] = readdirSync(folder)
+    writeFileSync(join(folder, 'package.json'), '{"type": "module"}')
+    const options = ['--offline', '--no-audit', '--no-fund', '--cache', makeFolder()]
+    await run('npm', ['install', ...options, `./${tarball}`], { cwd: folder })
+    mkdirSync(join(folder, 'node_modules/@types'))
+    for (const name of ['@types/node', 'undici-types'])
+      symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+    for (const sample of samples) writeFileSync(join(folder, toName(sample)), sample.text)
+  }, 60_000)
+  afterAll(() => server[Symbol.asyncDispose]())
+
+  test('has one ES module, one file of types, a licence, and no dependency', () => {
+    const installed = join(folder, 'node_modules/@tidings/client')
+    const files = readdirSync(installed, { recursive: true, encoding: 'utf8' })
+    expect(files.toSorted()).toEqual([
+      'LICENSE',
+      'README.md',
+      'dist',
+      'dist/client.d.ts',
+      'dist/client.js',
+      'package.json',
+    ])
+    const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as object
+    expect(manifest).toMatchObject({ name: '@tidings/client', license: 'MIT' })
+    expect(Object.keys(manifest).filter(name => /dependencies/i.test(name))).toEqual([])
+    for (const name of ['client.js', 'client.d.ts']) {
+      const text = readFileSync(join(installed, 'dist', name), 'utf8')
+      expect(text).not.toMatch(/^import\b|^export .*\bfrom\b|\brequire\(|\bimport\(/m)
+    }
+    const code = readFileSync(join(installed, 'dist/client.js'), 'utf8')
+    const minified = new Bun.Transpiler({ minifyWhitespace: true }).transformSync(code)
+    expect(gzipSync(minified).length).toBeLessThanOrEqual(4096)
+  })
+
+  test('compiles strictly for es2022 with every kind of module, and so do the samples', async () => {
+    const names = samples.map(toName)
+    expect(names.length).toBeGreaterThanOrEqual(5)
+    const strict = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess']
+    const common = ['--noEmit', '--target', 'es2022', '--types', 'node', ...strict]
+    const compile = (files: string[], ...options: string[]) =>
+      run(process.execPath, [TSC, ...common, ...options, ...files], { cwd: folder })
+    const wrong = samples[0]!.text.replace('channelName', 'chanelName')
+    writeFileSync(join(folder, 'wrong.ts'), wrong)
+    // The types are there: a misspelt field is an error.
+    const failing = compile(['wrong.ts'], '--module', 'nodenext').catch((error: unknown) => error)
+    await Promise.all([
+      compile(names, '--module', 'nodenext'),
+      compile(names, '--module', 'esnext', '--moduleResolution', 'bundler'),
+      compile(names, '--module', 'nodenext', '--lib', 'es2022'),
+    ])
+    expect(await failing).toMatchObject({ stdout: expect.stringContaining("'chanelName'") })
+  }, 60_000)
+
+  test.each([
+    ['node', 'node', []],
+    ['bun', process.execPath, []],
+    ['deno', findDeno(), ['run', '-A', '--no-check']],
+  ])(
+    'runs every sample on %s',
+    async (_, command, before) => {
+      const { key, id: projectId } = await newProject(server, { limit: 1000 })
+      const env = { ...process.env, TIDINGS_URL: server.url, TIDINGS_API_KEY: key }
+      const names = samples.map(sample => {
+        const name = toName(sample).replace('.ts', '.mjs')
+        const code = new Bun.Transpiler({ loader: 'ts' }).transformSync(sample.text)
+        writeFileSync(join(folder, name), code)
+        return name
+      })
+      await Promise.all(names.map(name => run(command, [...before, name], { cwd: folder, env })))
+      const created = await server.sql`
+      select from events where project_id = ${projectId} and title = 'Page viewed'
+    `
+      expect(created).toHaveLength(1)
+
+      // A program whose queue cannot be sent ends after flush.
+      const queue = `import { createClient } from '@tidings/client'
+      const tidings = createClient({ baseUrl: 'http://127.0.0.1:${await findFreePort()}', apiKey: 'tdg_x', retries: 0 })
+      tidings.queue({ channelName: 'a', title: 'b' })
+      console.log(await tidings.flush({ timeoutMs: 200 }))`
+      writeFileSync(join(folder, 'queue.mjs'), queue)
+      const { stdout } = await run(command, [...before, 'queue.mjs'], {
+        cwd: folder,
+        timeout: 20_000,
+      })
+      expect(stdout.trim()).toBe('1')
+    },
+    60_000,
+  )
+})
+
+/** Returns the name of the file that has the sample. */
+function toName({ place }: CodeBlock): string {
+  return `${place.replace(/\W/g, '-')}.ts`
+}
