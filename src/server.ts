@@ -54,10 +54,8 @@ const READS = { max: 6, maxPerShare: 4 }
 const SEARCHES = { max: 3, maxPerShare: 2, settings: { statement_timeout: 500 } }
 /** Sign-in, sessions and readiness: no request for data uses these connections. */
 const SESSIONS = { max: 3, maxPerShare: 2 }
-/**
- * How long a batch waits for the lock of a project. All projects of the process share the batch.
- */
-const APPEND_LOCK_MS = 1_000
+/** All projects of the process share a batch that waits for the lock of one. */
+const LOCK_WAIT_MS = 1_000
 /** Longer than the indexer's statements, which take seconds for a part of hostile text. */
 const INDEXER_DEADLINE_MS = 20_000
 /** Shorter than the documented 25 s, which include the end of the process. */
@@ -76,6 +74,10 @@ export interface ServerOptions extends DeliveryOptions {
   bodyTimeoutMs?: number
   /** How long a request waits for the end of an erasure. */
   erasureWaitMs?: number
+  /** How long a write waits for the lock of its project. */
+  lockWaitMs?: number
+  /** How long a request waits for another one with its Idempotency-Key. */
+  keyWaitMs?: number
   /** How long the database may take to reply before its connections are replaced. */
   databaseDeadlineMs?: number
   /**
@@ -111,14 +113,15 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       onUnresponsive: () => feed?.renew(),
     })
     const admissions = pools.open('admission', 1)
-    const appends = pools.open('append', 1, { settings: { lock_timeout: APPEND_LOCK_MS } })
+    const writes = { settings: { lock_timeout: options.lockWaitMs ?? LOCK_WAIT_MS } }
+    const appends = pools.open('append', 1, writes)
     const reads = pools.open('api', READS.max, READS)
     const searches = pools.open('search', SEARCHES.max, SEARCHES)
     const sessions = pools.open('session', SESSIONS.max, SESSIONS)
     const background = pools.open('maintenance', 2)
     // The third connection looks up organizations.
-    const identifies = pools.open('identify', 3, { settings: { lock_timeout: APPEND_LOCK_MS } })
-    const userWork = pools.open('users', 2, { settings: { lock_timeout: APPEND_LOCK_MS } })
+    const identifies = pools.open('identify', 3, writes)
+    const userWork = pools.open('users', 2, writes)
     cleanup.push(() => pools.end())
     const notifications = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
     const notifier = createNotifier({ pool: notifications })
@@ -130,7 +133,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       pool: pools.open('index', 1, { settings: INDEXER_SETTINGS, deadlineMs: INDEXER_DEADLINE_MS }),
     })
     cleanup.push(() => indexer.stop())
-    const inflight = createInFlightRequests()
+    const inflight = createInFlightRequests(options.keyWaitMs)
     const admission = createAdmission({ pool: admissions, background })
     const appender = createAppender({
       pool: appends,

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
+import { beforeAll, expect, test } from 'bun:test'
 import { makeBackupFolder, PASSPHRASE } from './support/backup.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
-import { BINARY, compileBinary, runProgram, startProgram, type Runtime } from './support/process.ts'
+import { compileBinary, runProgram, startProgram, type Runtime } from './support/process.ts'
 import { createRequests } from './support/project.ts'
 
 beforeAll(compileBinary, 120_000)
-afterAll(() => rmSync(BINARY, { force: true }))
 
 const OTHER = Buffer.alloc(32, 'other').toString('base64')
 

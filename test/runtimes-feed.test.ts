@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
 import { connect, type Sql } from '../src/db/sql.ts'
 import { openFeed } from './support/feed.ts'
 import { cloneDatabase } from './support/postgres.ts'
-import { BINARY, compileBinary, startProgram, type Runtime } from './support/process.ts'
+import { compileBinary, startProgram, type Runtime } from './support/process.ts'
 import { openStalled } from './support/raw-feed.ts'
 import { until } from './support/until.ts'
 import { newFeedProject } from './support/feed-project.ts'
@@ -17,7 +16,6 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(async () => {
   await sql.end({ timeout: 1 })
-  rmSync(BINARY, { force: true })
 })
 
 describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {

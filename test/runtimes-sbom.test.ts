@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Ajv from 'ajv'
@@ -52,7 +52,6 @@ beforeAll(async () => {
   expect(output).toBe(readFileSync(`${BINARY}.cdx.json`, 'utf8'))
   sbom = JSON.parse(output) as Sbom
 }, 120_000)
-afterAll(() => rmSync(BINARY, { force: true }))
 
 const toName = ({ group, name }: Component) => (group === undefined ? name : `${group}/${name}`)
 const find = (name: string) => sbom.components.find(component => toName(component) === name)

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chownSync, lstatSync, mkdirSync, readdirSync, rmSync, truncateSync } from 'node:fs'
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { chownSync, lstatSync, mkdirSync, readdirSync, truncateSync } from 'node:fs'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runBlackBox } from './support/black-box.ts'
 import { findPid, isNamed, isRoot, makeFolder } from './support/embedded.ts'
-import { BINARY, compileBinary, runProgram, startProgram, type Runtime } from './support/process.ts'
+import { compileBinary, runProgram, startProgram, type Runtime } from './support/process.ts'
 import { until } from './support/until.ts'
 
 const STORY_MS = 120_000
 
 beforeAll(compileBinary, 300_000)
-afterAll(() => rmSync(BINARY, { force: true }))
 
 /** Returns an empty folder that belongs to `uid`. */
 function makeEmpty(uid: number): string {

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
 import { connect, type Sql } from '../src/db/sql.ts'
 import { listPostgres } from './faults/fleet.ts'
 import { isRunning } from './support/leftovers.ts'
 import { cloneDatabase, createEmptyDatabase } from './support/postgres.ts'
 import {
-  BINARY,
   compileBinary,
   listWorkers,
   runProgram,
@@ -22,7 +21,6 @@ import { until } from './support/until.ts'
 setDefaultTimeout(90_000)
 
 beforeAll(compileBinary, 120_000)
-afterAll(() => rmSync(BINARY, { force: true }))
 
 const EVENT = { channelName: 'payments', title: 'New payment' }
 

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createBrowser, PASSWORD, WRONG_PASSWORD } from './support/browser.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
 import {
-  BINARY,
   compileBinary,
   findDeno,
   runProgram,
@@ -20,7 +18,6 @@ const SEAM = join(import.meta.dir, 'support/seam-server.ts')
 const EGRESS = join(import.meta.dir, 'support/egress-program.ts')
 
 beforeAll(compileBinary, 300_000)
-afterAll(() => rmSync(BINARY, { force: true }))
 
 /** Runs a command line of the program to its end. */
 function run(runtime: Runtime, args: string[], env: Record<string, string>) {

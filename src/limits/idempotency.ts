@@ -19,7 +19,7 @@ export interface IdempotencyClaim {
 export type IdempotencyOutcome = 'done' | 'replayed' | 'reused'
 
 const HEADER = 'Idempotency-Key'
-const MAX_WAIT_MS = 300
+const WAIT_MS = 300
 const PAUSES_MS = [50, 100, 150]
 
 /**
@@ -99,7 +99,7 @@ interface Running {
   result: Promise<{ outcome: IdempotencyOutcome }>
 }
 
-export function createInFlightRequests(): InFlightRequests {
+export function createInFlightRequests(waitMs = WAIT_MS): InFlightRequests {
   const running = new Map<string, Running>()
   return {
     isRunning: (project, { key }) => running.has(`${project} ${key}`),
@@ -109,7 +109,7 @@ export function createInFlightRequests(): InFlightRequests {
       work: () => Promise<Result>,
     ): Promise<Result> {
       const name = `${project} ${claim.key}`
-      const deadline = performance.now() + MAX_WAIT_MS
+      const deadline = performance.now() + waitMs
       for (let other = running.get(name); other; other = running.get(name)) {
         const settled = other.result.catch(() => undefined)
         const result = await withTimeout(deadline - performance.now(), settled, () => {

@@ -19,7 +19,7 @@ import { until } from '../support/until.ts'
 let server: Booted
 let second: Booted
 beforeAll(async () => {
-  server = await boot()
+  server = await boot({}, { lockWaitMs: 60_000 })
   second = await boot({ databaseUrl: server.databaseUrl })
 })
 afterAll(async () => {

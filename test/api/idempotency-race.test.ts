@@ -5,11 +5,12 @@ import { createRequests, newProject, type Answered } from '../support/project.ts
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
-/** A second process on the same database. */
+/** A second process on the same database, whose requests wait long for a key. */
 let sibling: Booted
 beforeAll(async () => {
-  server = await boot()
-  sibling = await boot({ databaseUrl: server.databaseUrl })
+  const lockWaitMs = 60_000
+  server = await boot({}, { lockWaitMs })
+  sibling = await boot({ databaseUrl: server.databaseUrl }, { lockWaitMs, keyWaitMs: 60_000 })
 })
 afterAll(async () => {
   await sibling[Symbol.asyncDispose]()
@@ -147,7 +148,7 @@ test('case 11: requests that wait for the request with their key hold no databas
 })
 
 test('contract §5 a failed first request frees its key, and a waiting request takes over', async () => {
-  const project = await newProject(server)
+  const project = await newProject(sibling)
   await using hold = await lockLog(server.sql, project.id)
   const winner = project.post('/v1/events', event, KEYED)
   await hold.untilBlocked()

@@ -22,7 +22,7 @@ let brokenProject: TestProject
 let cutOffProject: TestProject
 
 beforeAll(async () => {
-  server = await boot({}, { bodyTimeoutMs: 200, erasureWaitMs: 2_000 })
+  server = await boot({}, { bodyTimeoutMs: 200, erasureWaitMs: 2_000, lockWaitMs: 60_000 })
   broken = await boot()
   brokenProject = await newProject(broken)
   for (const name of ['append_events', 'identify_users', 'begin_erasure']) {

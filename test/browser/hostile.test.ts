@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
-import { fakeApi } from '../support/fake-api.ts'
 import { toHostile } from '../support/hostile.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { openScreens, type ScreenPages } from './screen-pages.ts'
 import { SCREENS } from './screens.ts'
 
 setDefaultTimeout(90_000)
@@ -20,30 +20,25 @@ const DIFFERENT = [
 describe.skipIf(!HAS_BROWSER)('reliability §9 hostile text stays text, and fits', () => {
   let server: Booted
   let browser: TestBrowser
+  let pages: ScreenPages
   beforeAll(async () => {
     browser = await launch()
     server = await boot()
+    pages = openScreens(browser, server.url)
   })
   afterAll(async () => {
+    await pages[Symbol.asyncDispose]()
     await browser[Symbol.asyncDispose]()
     await server[Symbol.asyncDispose]()
   })
 
-  const cases = DIFFERENT.map(({ name, path, prepare }) => ({ name, path, prepare }))
-  test.each(cases)('$name', async ({ name, path, prepare }) => {
-    for (const isPhone of [true, false]) {
-      await using opened = await browser.open({
-        isPhone,
-        prepare: async context => {
-          const api = await fakeApi(context)
-          await prepare?.(api, context)
-          api.change = toHostile
-        },
-      })
-      const { page } = opened
-      await page.goto(server.url + path)
-      await page.locator('h1').first().waitFor()
-      await page.waitForLoadState('networkidle')
+  test.each(DIFFERENT)('$name', async screen => {
+    const shown = await pages.show(screen, toHostile)
+    const { page } = shown
+    await page.locator('h1').first().waitFor()
+    await page.waitForLoadState('networkidle')
+    for (const device of ['phone', 'wide'] as const) {
+      await shown.become(device)
       const seen = await page.evaluate(() => {
         const { scrollWidth, clientWidth } = document.documentElement
         return {
@@ -52,13 +47,12 @@ describe.skipIf(!HAS_BROWSER)('reliability §9 hostile text stays text, and fits
           made: document.querySelectorAll('img[src="x"], script:not([src]), [onmouseover]').length,
         }
       })
-      await opened.picture(`hostile-${name}`)
-      expect(seen).toEqual({
-        overflow: 0,
-        made: 0,
-        heading: expect.not.stringContaining('went wrong'),
-      })
-      expect(opened.problems).toEqual([])
+      await shown.picture(`hostile-${screen.name}`)
+      expect([device, seen]).toEqual([
+        device,
+        { overflow: 0, made: 0, heading: expect.not.stringContaining('went wrong') },
+      ])
     }
+    expect(shown.problems).toEqual([])
   })
 })

@@ -1,5 +1,5 @@
 import type { FakeApi } from '../support/fake-api.ts'
-import { fakeBrowser, fakePush, LAPTOP, PHONE, PUSH_KEY, TABLET } from '../support/fake-push.ts'
+import { fakePush, LAPTOP, PHONE, PUSH_KEY, TABLET } from '../support/fake-push.ts'
 import type { FakeBrowser } from '../support/fake-push.ts'
 import type { Screen } from './screens.ts'
 
@@ -8,14 +8,8 @@ const on: FakeBrowser = { permission: 'granted', subscribedFor: PUSH_KEY }
 /** Returns the screen for a state of the browser and of the server. */
 const as = (
   fake: FakeBrowser,
-  prepare: (api: FakeApi) => unknown,
-): Pick<Screen, 'path' | 'prepare'> => ({
-  path,
-  async prepare(api, context) {
-    prepare(api)
-    await fakeBrowser(context, fake)
-  },
-})
+  prepare: (api: FakeApi) => void,
+): Pick<Screen, 'path' | 'prepare' | 'fake'> => ({ path, prepare, fake })
 
 export const NOTIFICATION_SCREENS: Screen[] = [
   {

@@ -1,6 +1,7 @@
 import type { TestPage } from '../support/chromium.ts'
 import { PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { offerProviders } from '../support/fake-openid.ts'
+import type { FakeBrowser } from '../support/fake-push.ts'
 import { fillShop, fillUsers, noUsers, REFUND } from '../support/fake-shop.ts'
 import { NOTIFICATION_SCREENS } from './screens-notifications.ts'
 import { CHANNEL_SCREENS } from './screens-channels.ts'
@@ -11,7 +12,9 @@ export interface Screen {
   name: string
   path: string
   isSignedIn?: boolean
-  prepare?(api: FakeApi, context: TestPage['context']): void | Promise<void>
+  prepare?(api: FakeApi): void
+  /** The push state of the browser, in place of its own. */
+  fake?: FakeBrowser
   /** The text that shows that the screen is complete. */
   until: string
   /** Actions before the screen is checked. */

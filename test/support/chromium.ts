@@ -1,6 +1,12 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type CDPSession,
+  type Page,
+} from 'playwright-core'
 
 const PATHS = [
   '/usr/bin/chromium',
@@ -37,7 +43,7 @@ interface OpenOptions {
   /** Allows service workers. Without them pages load sooner, and tests can answer every request. */
   hasWorker?: boolean
   /** Called before the first page is opened. */
-  prepare?(context: BrowserContext): Promise<void>
+  prepare?(context: BrowserContext): Promise<unknown>
 }
 
 export interface TestPage extends AsyncDisposable {
@@ -51,7 +57,13 @@ export interface TestPage extends AsyncDisposable {
   picture(name: string): Promise<void>
   /** Sets the colour scheme of the system. */
   paint(scheme: 'light' | 'dark'): Promise<void>
+  /** Turns the page into that of a phone, or into a wide one, without a reload. */
+  become(device: Device): Promise<void>
 }
+
+type Device = 'phone' | 'wide'
+
+const SIZES = { phone: { width: 390, height: 844 }, wide: { width: 1280, height: 860 } }
 
 export async function launch(): Promise<TestBrowser> {
   const executablePath = findChromium()
@@ -70,9 +82,10 @@ export async function launch(): Promise<TestBrowser> {
 async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPage> {
   const { isPhone = false, hasWorker = false, prepare } = options
   let scheme: 'light' | 'dark' = 'light'
+  let device: Device = isPhone ? 'phone' : 'wide'
   const context = await browser.newContext({
     reducedMotion: 'reduce',
-    viewport: isPhone ? { width: 390, height: 844 } : { width: 1280, height: 860 },
+    viewport: SIZES[device],
     hasTouch: isPhone,
     isMobile: isPhone,
     locale: 'en-GB',
@@ -91,6 +104,7 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
   await prepare?.(context)
   const page = await context.newPage()
   page.on('pageerror', ({ message }) => void problems.push(`thrown: ${message}`))
+  let session: CDPSession | undefined
   return {
     page,
     context,
@@ -101,7 +115,7 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
       const runOnly = isKnown ? ['color-contrast'] : undefined
       const { violations } = await page.evaluate(
         options => (globalThis as unknown as { axe: Axe }).axe.run(options),
-        runOnly ? { runOnly } : {},
+        { resultTypes: ['violations'], ...(runOnly && { runOnly }) },
       )
       return violations.flatMap(({ id, nodes }) =>
         nodes.map(({ target, failureSummary }) => `${id}: ${target} (${failureSummary})`),
@@ -110,19 +124,38 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
     async picture(name) {
       if (process.env['PICTURES'] === undefined) return
       mkdirSync(SCREENSHOTS, { recursive: true })
-      const kind = `${isPhone ? 'phone' : 'wide'}-${scheme}`
+      const kind = `${device}-${scheme}`
       await page.screenshot({ path: join(SCREENSHOTS, `${name}-${kind}.png`) })
     },
     async paint(wanted) {
       scheme = wanted
       await page.emulateMedia({ colorScheme: wanted })
     },
+    async become(wanted) {
+      if (wanted === device) return
+      device = wanted
+      const mobile = wanted === 'phone'
+      session ??= await context.newCDPSession(page)
+      await session.send('Emulation.setDeviceMetricsOverride', {
+        ...SIZES[wanted],
+        screenWidth: SIZES[wanted].width,
+        screenHeight: SIZES[wanted].height,
+        mobile,
+        deviceScaleFactor: 1,
+      })
+      await session.send('Emulation.setTouchEmulationEnabled', { enabled: mobile })
+      await page.waitForFunction(
+        ([width, isTouch]) =>
+          screen.width === width && matchMedia('(pointer: coarse)').matches === isTouch,
+        [SIZES[wanted].width, mobile] as const,
+      )
+    },
     [Symbol.asyncDispose]: () => context.close(),
   }
 }
 
 interface Axe {
-  run(options: { runOnly?: string[] }): Promise<AxeResults>
+  run(options: { runOnly?: string[]; resultTypes: string[] }): Promise<AxeResults>
 }
 
 interface AxeResults {

@@ -1,4 +1,5 @@
 import type { Sql, Tx } from '../../src/db/sql.ts'
+import { until } from './until.ts'
 
 /** A lock that other connections wait for until it is released. */
 export interface DatabaseLock extends AsyncDisposable {
@@ -39,7 +40,7 @@ async function hold(sql: Sql, lock: (tx: Tx) => PromiseLike<unknown>): Promise<D
   }
   return {
     async untilBlocked(count = 1) {
-      while ((await listBlocked(sql)).length < count);
+      await until(async () => (await listBlocked(sql)).length >= count)
     },
     async cancelBlocked() {
       for (const pid of await listBlocked(sql)) await sql`select pg_cancel_backend(${pid})`

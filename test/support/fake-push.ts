@@ -1,4 +1,4 @@
-import type { BrowserContext } from 'playwright-core'
+import type { BrowserContext, Disposable } from 'playwright-core'
 import type { Subscription } from '../../src/push/schema.ts'
 import { toPhoneLink } from '../../src/push/subscriptions.ts'
 import type { FakeApi } from './fake-api.ts'
@@ -22,9 +22,9 @@ export const PUSH_KEY = Buffer.from([4, ...Array.from({ length: 64 }, (_, n) => 
 )
 export const OTHER_KEY = Buffer.from(PUSH_KEY, 'base64url').reverse().toString('base64url')
 
-/** Puts fake service workers and push managers into the pages of a context. */
-export async function fakeBrowser(context: BrowserContext, fake: FakeBrowser): Promise<void> {
-  await context.addInitScript(fake => {
+/** Puts fake service workers and push managers into the pages of a context, until disposed. */
+export function fakeBrowser(context: BrowserContext, fake: FakeBrowser): Promise<Disposable> {
+  return context.addInitScript(fake => {
     const define = (on: object, name: string, value: unknown) =>
       Object.defineProperty(on, name, { configurable: true, get: () => value })
     if (fake.isSecure === false) define(globalThis, 'isSecureContext', false)

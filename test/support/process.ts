@@ -1,16 +1,19 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, realpathSync } from 'node:fs'
+import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readCluster } from '../../src/embedded/cluster.ts'
+import { withLock } from '../../src/embedded/file-lock.ts'
 import { findPostmaster, toUrl } from '../../src/embedded/postmaster.ts'
 import { SCRATCH } from './scratch.ts'
 import { APP_SECRET } from './secret.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const BUN = process.versions['bun'] ? process.execPath : 'bun'
-export const BINARY = join(SCRATCH, `tidings-${process.pid}`)
+/** The executable; `compileBinary` makes it. */
+export const BINARY = join(SCRATCH, 'tidings')
 const START_MS = 60_000
+const COMPILE_MS = 300_000
 
 /** The end of a process: its exit code, or the signal that ended it. */
 export interface Exit {
@@ -199,12 +202,15 @@ export function findDeno(): string {
   return join(packages, platform, 'deno')
 }
 
-/** Compiles the program to one executable, like `bun run compile`. */
+/** Compiles the program to one executable, once for all files of a run. */
 export async function compileBinary(): Promise<void> {
-  const child = spawn(BUN, [join(ROOT, 'src/compile.ts'), '--outfile', BINARY], {
-    cwd: ROOT,
-    stdio: ['ignore', 'ignore', 'inherit'],
+  await withLock(`${BINARY}.lock`, COMPILE_MS, async () => {
+    if (existsSync(BINARY)) return
+    const child = spawn(BUN, [join(ROOT, 'src/compile.ts'), '--outfile', BINARY], {
+      cwd: ROOT,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    const [code] = (await once(child, 'close')) as [number | null]
+    if (code !== 0) throw new Error('The program does not compile')
   })
-  const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== 0) throw new Error('The program does not compile')
 }

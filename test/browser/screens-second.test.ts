@@ -1,3 +1,3 @@
 import { describeScreens } from './screen-checks.ts'
 
-describeScreens('wide', 'second')
+describeScreens('second')
