@@ -18,7 +18,7 @@ import { failed, ok, warning, type Finding } from './doctor/finding.ts'
 import {
   DATA_DIR,
   ensureInstalled,
-  explainUnreachable,
+  explainError,
   findInstallation,
   type Place,
 } from './environment.ts'
@@ -64,13 +64,13 @@ async function runChecks(place: Place): Promise<Finding[]> {
       await database.close()
     }
   } catch (error) {
-    findings.push(failed('database', toReason(explainUnreachable(error))))
+    findings.push(failed('database', toReason(explainError(error))))
   }
   return findings
 }
 
 async function checkInstallation(config: Config, database: Database): Promise<Finding[]> {
-  const sql = connect(database.url, { name: 'doctor', max: 1 })
+  const sql = connect(database.url, { name: 'doctor', max: 2 })
   try {
     const { findings, isCurrent } = await checkDatabase(sql, database.kind)
     findings.push(await checkListener(sql, config.databaseDirectUrl ?? database.url))

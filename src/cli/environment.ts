@@ -2,9 +2,10 @@ import type { Config } from '../config.ts'
 import { locateDatabase, openDatabase } from '../embedded/database.ts'
 import { hasCluster } from '../embedded/cluster.ts'
 import { listMigrations, migrate } from '../db/migrate.ts'
-import { connect, isUnavailable, parseUrl, sqlState, type Sql } from '../db/sql.ts'
+import { explainDatabaseError } from '../db/explanation.ts'
+import { connect, parseUrl, type Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
-import { configureLog } from '../log.ts'
+import { configureLog, logger } from '../log.ts'
 import type { SecretSource } from '../secrets/open-secrets.ts'
 import { readSettings, type Settings } from './settings.ts'
 
@@ -67,28 +68,29 @@ export async function withInstallation<Result>(
   work: (installation: Installation) => Promise<Result>,
   { allowsUpgrade = false, mayCreate = false }: OpenOptions = {},
 ): Promise<Result> {
-  // Log to standard error, because standard output is for the result.
-  configureLog('warning', line => process.stderr.write(line))
   const settings = findInstallation(place)
   const { config } = settings
+  // Log to standard error, because standard output is for the result.
+  const level = config.logLevel === 'debug' ? 'debug' : 'warning'
+  configureLog(level, line => process.stderr.write(line))
   if (!mayCreate || settings.source === undefined) ensureInstalled(settings)
   const database = await openDatabase(config, { allowsUpgrade })
   try {
     const source = { ...config, dataDir: database.dataDir }
     return await work({ url: database.url, config, source })
   } catch (error) {
-    throw explainUnreachable(error)
+    throw explainError(error)
   } finally {
     await database.close()
   }
 }
 
-/** Replaces the error of a failed connection by one that says what to do. Returns others as is. */
-export function explainUnreachable(error: unknown): unknown {
-  if (sqlState(error) !== undefined || !isUnavailable(error)) return error
-  return new Error(
-    `The database cannot be reached (${toReason(error)}). Check DATABASE_URL, and that Postgres is running.`,
-  )
+/** Replaces an error of the database by one that says what to do. Returns others as they are. */
+export function explainError(error: unknown): unknown {
+  const text = explainDatabaseError(error)
+  if (text === undefined) return error
+  logger('cli').debug('The database failed: {reason}', { reason: toReason(error) })
+  return new Error(text, { cause: error })
 }
 
 /** Runs `work` on the configured database. Throws unless its schema is that of this program. */

@@ -4,7 +4,7 @@ import { startServer } from '../server.ts'
 import { startWorkers, WORKER_VARIABLE } from '../workers.ts'
 import { VERSION } from '../version.ts'
 import { command } from './command.ts'
-import { DATA_DIR, findInstallation, migrateDatabase } from './environment.ts'
+import { DATA_DIR, explainError, findInstallation, migrateDatabase } from './environment.ts'
 import { MIGRATIONS } from '../db/migrate.ts'
 
 /** Signals within this time count as one. */
@@ -39,7 +39,7 @@ export const serve = command({
         ? startWorkers(config, starting.signal)
         : startServer(config, { isWorker, signal: starting.signal })
     const server = await start().catch((error: unknown) => {
-      if (!starting.signal.aborted) throw error
+      if (!starting.signal.aborted) throw explainError(error)
       return process.exit(0)
     })
     if (!isWorker) process.stderr.write(toBanner(server))

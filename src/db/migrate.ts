@@ -71,7 +71,7 @@ const log = logger('migrate')
 export const MIGRATIONS_TABLE = 'migrations'
 /** The advisory lock of migrations, held by one server at a time. The number is arbitrary. */
 const LOCK = 7_134_203_961
-const OLDEST_POSTGRES = 150_000
+export const OLDEST_POSTGRES = 150_000
 /**
  * How long a migration waits for a lock on a table. Statements of running servers queue behind it,
  * and give up after a second.

@@ -2,6 +2,7 @@ import postgres from 'postgres'
 import { Fault, toReason } from '../errors.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { logger } from '../log.ts'
+import { CONNECTION_REFUSALS } from './explanation.ts'
 
 /** A pool of connections. Each statement runs in its own transaction. */
 export type Sql = postgres.Sql
@@ -149,13 +150,6 @@ const MAX_PAUSE_MS = 2_000
 const REMIND_MS = 30_000
 const POOLER_REMEDY =
   'A connection pooler probably stands before Postgres. Set DATABASE_URL to Postgres itself.'
-/** Permanent reasons for a refused connection, by SQLSTATE. */
-const CONNECTION_REFUSALS: Record<string, string> = {
-  '28P01': 'rejected the user name or password',
-  '28000': 'does not allow this user from this address',
-  '3D000': 'has no database with this name',
-}
-
 /** Throws unless the session has the settings that durability and time-outs rest on. */
 async function checkSession(sql: Sql): Promise<void> {
   const [row] = await sql<[{ settings: Record<string, string> }]>`

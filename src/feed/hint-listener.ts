@@ -1,3 +1,4 @@
+import { VERSION } from '../version.ts'
 import { connect } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
@@ -40,7 +41,8 @@ export function startHintListener(options: HintListenerOptions) {
     dropConnection = lost.resolve
     let heardMs = performance.now()
     const sql = connect(options.url, {
-      name: 'listen',
+      // Doctor reads the versions of running servers from this name.
+      name: `listen ${VERSION}`,
       max: 1,
       settings: { synchronous_commit: 'off' },
       listener: {

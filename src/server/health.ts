@@ -1,12 +1,15 @@
 import { findSchemaProblem } from '../db/migrate.ts'
 import type { Pool } from '../db/pool.ts'
 import { describeUnavailable, type Queryable, type Sql } from '../db/sql.ts'
+import { findWriteProblem } from '../db/write-check.ts'
 import type { Appender } from '../events/append.ts'
 import { publicRoutes } from '../http/public-route.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { withTimeout } from '../functions.ts'
 
 const READY_MS = 1_000
+/** Shorter, so that the reason for a late write can be found in time. */
+const WRITE_MS = 700
 /** A test write reaches the disk, so requests share one for this time. */
 const WRITE_EVERY_MS = 1_000
 const MAX_WAITING = 10_000
@@ -40,7 +43,8 @@ export function healthRoutes({ pool, isBootstrapped, ...options }: HealthOptions
     const schemaProblem = await findSchemaProblem(sql)
     if (schemaProblem !== undefined) return schemaProblem
     if (performance.now() - writtenMs > WRITE_EVERY_MS) {
-      await sql`select check_writes()`
+      const writeProblem = await findWriteProblem(sql, WRITE_MS)
+      if (writeProblem !== undefined) return writeProblem
       writtenMs = performance.now()
     }
     wasBootstrapped ||= await isBootstrapped(sql)
@@ -98,7 +102,7 @@ async function findReasons({
   const reason = await withTimeout(
     READY_MS,
     database,
-    () => 'The database did not write within a second. A synchronous standby may be missing.',
+    () => 'The database did not respond within a second',
   )
   if (reason !== undefined) reasons.push(reason)
   return reasons

@@ -99,7 +99,7 @@ test.each([
     () => server.sql`
       select pg_terminate_backend(pid)
       from pg_stat_activity
-      where datname = current_database() and application_name = 'tidings listen'
+      where datname = current_database() and application_name like 'tidings listen %'
     `,
   ],
   ['whose connection is cut', () => proxy.cut()],

@@ -9,8 +9,10 @@ import {
   checkPush,
   checkQueue,
   checkSearchIndex,
+  checkServers,
 } from '../../src/cli/doctor/database.ts'
 import { connect } from '../../src/db/sql.ts'
+import { VERSION } from '../../src/version.ts'
 import { checkFiles, checkFreeSpace } from '../../src/cli/doctor/files.ts'
 import { newSignedInAccount } from '../support/signed-in-account.ts'
 import { cloneDatabase } from '../support/postgres.ts'
@@ -141,6 +143,23 @@ test('doctor receives its own NOTIFY, and fails if LISTEN goes elsewhere', async
   expect(await checkListener(server.sql, gone)).toMatchObject({ state: 'failed' })
 })
 
+test('doctor says which versions of the server run', async () => {
+  const url = await cloneDatabase()
+  const sql = connect(url, { name: 'test', max: 1 })
+  expect(await checkServers(sql)).toMatchObject({ state: 'warning', check: 'server' })
+  expect(await checkServers(server.sql)).toEqual({
+    check: 'server',
+    state: 'ok',
+    message: `Running, with the number of processes: Tidings ${VERSION} (1)`,
+  })
+  const other = connect(url, { name: 'listen 9.9.9', max: 1 })
+  await other`select 1`
+  const differs = await checkServers(sql)
+  expect(differs.state).toBe('warning')
+  expect(differs.message).toContain(`Tidings 9.9.9 (1). This command is Tidings ${VERSION}.`)
+  await Promise.all([sql.end(), other.end()])
+})
+
 test('doctor counts pending deliveries, and says how late they are', async () => {
   await using quiet = await boot()
   await quiet.server.stop()
@@ -235,6 +254,7 @@ test('doctor --json prints a list of findings, and a failed one gives exit code 
     database: 'ok',
     migrations: 'ok',
     clock: 'ok',
+    server: 'ok',
     owner: 'warning',
     listener: 'ok',
     queue: 'ok',

@@ -159,7 +159,7 @@ async function inject(fault: (typeof FAULTS)[number], world: World): Promise<voi
 async function terminate({ sql }: Fleet, names: readonly string[]): Promise<void> {
   for (const name of names) {
     await sql`
-      select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${name}
+      select pg_terminate_backend(pid) from pg_stat_activity where starts_with(application_name, ${name})
     `.catch(() => {}) // Postgres may still be down from the previous fault.
   }
 }

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { hasOwner } from '../../accounts/owners.ts'
-import { listMigrations } from '../../db/migrate.ts'
+import { listMigrations, OLDEST_POSTGRES } from '../../db/migrate.ts'
 import { countUnindexed } from '../../events/search-index.ts'
-import { connect, describeUnavailable, type Sql } from '../../db/sql.ts'
+import { connect, type Sql } from '../../db/sql.ts'
+import { findWriteProblem } from '../../db/write-check.ts'
+import { VERSION } from '../../version.ts'
 import { toReason } from '../../errors.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 import { findSecretsProblem, type SecretSource } from '../../secrets/open-secrets.ts'
@@ -10,6 +12,7 @@ import type { Config } from '../../config.ts'
 import { parseVapidSubject } from '../../config/values.ts'
 
 const MAX_SKEW_S = 5
+const WRITE_TIMEOUT_MS = 3_000
 const NOTIFY_TIMEOUT_MS = 3_000
 
 /** Checks the schema and the clock of the database, and that an owner exists. */
@@ -17,8 +20,10 @@ export async function checkDatabase(
   sql: Sql,
   kind: string,
 ): Promise<{ findings: Finding[]; isCurrent: boolean }> {
-  const [row] = await sql<[{ version: string }]>`
-    select current_setting('server_version') as version
+  const [row] = await sql<[{ version: string; number: number }]>`
+    select
+      current_setting('server_version') as version,
+      current_setting('server_version_num')::int as number
   `
   const pending = (await listMigrations(sql)).filter(({ isApplied }) => !isApplied)
   const isCurrent = pending.length === 0
@@ -26,13 +31,20 @@ export async function checkDatabase(
   return {
     isCurrent,
     findings: [
-      ok('database', `${kind} PostgreSQL ${row.version}`),
+      row.number >= OLDEST_POSTGRES
+        ? ok('database', `${kind} PostgreSQL ${row.version}`)
+        : failed('database', `PostgreSQL ${row.version} is too old. Tidings requires 15 or newer.`),
       isCurrent
         ? ok('migrations', 'Up to date')
         : warning('migrations', `${names} will be applied at the next start.`),
       await checkClock(sql),
       ...(isCurrent
-        ? [await checkWrites(sql), ...(await checkClockJump(sql)), await checkOwner(sql)]
+        ? [
+            await checkServers(sql),
+            await checkWrites(sql),
+            ...(await checkClockJump(sql)),
+            await checkOwner(sql),
+          ]
         : []),
     ],
   }
@@ -53,12 +65,32 @@ async function checkClock(sql: Sql): Promise<Finding> {
 
 /** Checks that the database stores and commits rows. */
 async function checkWrites(sql: Sql): Promise<Finding> {
-  try {
-    await sql`select check_writes()`
-    return ok('writes', 'The database stores rows')
-  } catch (error) {
-    return failed('writes', `${describeUnavailable(error)}. Events are refused until this ends.`)
+  const problem = await findWriteProblem(sql, WRITE_TIMEOUT_MS)
+  return problem === undefined
+    ? ok('writes', 'The database stores rows')
+    : failed('writes', `${problem}. Events are refused until this ends.`)
+}
+
+/** Checks that a server runs on the database, in the version of this program. */
+export async function checkServers(sql: Sql): Promise<Finding> {
+  const rows = await sql<{ version: string; processes: number }[]>`
+    select split_part(application_name, ' ', 3) as version, count(*)::int as processes
+    from pg_stat_activity
+    where datname = current_database() and application_name like 'tidings listen %'
+    group by version
+    order by version
+  `
+  const running = rows.map(({ version, processes }) => `Tidings ${version} (${processes})`)
+  if (running.length === 0) {
+    return warning('server', 'No server runs on this installation. Start it with `tidings serve`.')
   }
+  const text = `Running, with the number of processes: ${running.join(', ')}`
+  return rows.every(({ version }) => version === VERSION)
+    ? ok('server', text)
+    : warning(
+        'server',
+        `${text}. This command is Tidings ${VERSION}. Restart the servers with the same version.`,
+      )
 }
 
 /** Reports a recent jump of the database's clock. */

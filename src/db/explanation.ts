@@ -1,0 +1,95 @@
+import postgres from 'postgres'
+
+/** Permanent reasons for a refused connection, by SQLSTATE. */
+export const CONNECTION_REFUSALS: Record<string, string> = {
+  '28P01': 'rejected the user name or password',
+  '28000': 'does not allow this user from this address',
+  '3D000': 'has no database with this name',
+}
+
+const CORRECT = 'Correct DATABASE_URL.'
+const POOLER =
+  'The server rejects the settings of a session. Tidings requires PostgreSQL 15 or newer, without a connection pooler.'
+const SCHEMA =
+  'The schema of the database is not that of this program. Run `tidings migrate`, or the version of the server.'
+const GRANT = 'Make the user of DATABASE_URL the owner of the database and of its tables.'
+
+/** Explanations of errors of Postgres, by SQLSTATE. */
+const BY_STATE: Record<string, string> = {
+  ...Object.fromEntries(
+    Object.entries(CONNECTION_REFUSALS).map(([state, text]) => [
+      state,
+      `Postgres ${text}. ${CORRECT}`,
+    ]),
+  ),
+  '08P01': POOLER,
+  '42704': POOLER,
+  '42P01': SCHEMA,
+  '42703': SCHEMA,
+  '42883': SCHEMA,
+  '42501': `The user of the database lacks a permission. ${GRANT}`,
+  '25006': 'The database is read-only. Use the primary server, or wait until it accepts writes.',
+  '53100': 'The disk of the database is full. Free some space, and try again.',
+  '53300': 'The database has too many connections. Raise max_connections, or stop other programs.',
+  '55P03': 'Another program holds a lock of the database. Try again shortly.',
+  '57014': 'The database took too long. Try again shortly.',
+  '57P01': 'The database was stopped. Try again when it runs.',
+  '57P03': 'The database is starting or stopping. Try again shortly.',
+}
+
+/** The fields of errors of Postgres, of its driver and of sockets. */
+interface DriverError extends Error {
+  code?: string
+  address?: string | string[]
+  port?: number | number[]
+  hostname?: string
+}
+
+/**
+ * Explains an error of the database or of its connection in a sentence, with a remedy. Returns
+ * undefined for other errors.
+ */
+export function explainDatabaseError(error: unknown): string | undefined {
+  if (error instanceof postgres.PostgresError) {
+    const { code, message } = error
+    if (code === '28000' && /encryption|SSL off/.test(message))
+      return 'The database requires TLS. Append ?sslmode=require to DATABASE_URL.'
+    if (code === '42501' && message.startsWith('must be owner'))
+      return `Another user owns the tables of Tidings. ${GRANT}`
+    return (
+      BY_STATE[code] ??
+      'The database rejected a statement. With LOG_LEVEL=debug, the log has its code.'
+    )
+  }
+  return error instanceof Error ? explainConnection(error) : undefined
+}
+
+function explainConnection({ code = '', message, ...error }: DriverError): string | undefined {
+  const address = [error.address].flat().join(', ')
+  const port = [error.port].flat()[0]
+  const at = address === '' ? '' : ` at ${port === undefined ? address : `${address}:${port}`}`
+  switch (code) {
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `The host of the database was not found${error.hostname === undefined ? '' : `: ${error.hostname}`}. ${CORRECT}`
+    case 'ECONNREFUSED':
+      return `No database listens${at}. Start Postgres, or correct DATABASE_URL.`
+    case 'CONNECT_TIMEOUT':
+    case 'ETIMEDOUT':
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return `The database${at} does not respond. Check the network and its firewall, or correct DATABASE_URL.`
+    case 'CONNECTION_CLOSED':
+    case 'CONNECTION_DESTROYED':
+    case 'CONNECTION_ENDED':
+    case 'ECONNRESET':
+    case 'EPIPE':
+      return `The database${at} closed the connection. Check that it runs, and try again.`
+    default:
+      if (code === 'ENOENT' && (error as { syscall?: string }).syscall === 'connect')
+        return `There is no socket of Postgres${at}. Start Postgres, or correct DATABASE_URL.`
+      return /CERT|_TLS_|SSL/.test(code)
+        ? `The certificate of the database is not trusted. Use one of a known authority, or sslmode=require.`
+        : undefined
+  }
+}
