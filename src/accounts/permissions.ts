@@ -137,6 +137,7 @@ export const ACTIONS = {
   'keys.rotate': { on: 'project', role: 'admin', requiresVerification: true, tokens: 'none' },
   'keys.revoke': { on: 'project', role: 'admin' },
   'channels.read': { on: 'project', role: 'viewer' },
+  'channels.create': { on: 'project', role: 'member' },
   'channels.edit': { on: 'project', role: 'member' },
   'notifications.read': { on: 'project', role: 'viewer', tokens: 'personal' },
   'notifications.edit': { on: 'project', role: 'viewer', tokens: 'personal' },

@@ -13,6 +13,7 @@ const ACTION_TEXTS = {
   'alias.moved': 'moved an alias',
   'alias.removed': 'removed an alias',
   'audit.exported': 'exported the audit log',
+  'channel.created': 'created the channel',
   'channel.edited': 'changed the channel',
   'connection.created': 'connected an identity',
   'connection.removed': 'removed the connection to an identity',

@@ -1,14 +1,16 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import { projectNotFound } from '../accounts/projects.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
-import { parseId } from '../ids.ts'
+import { newId, parseId } from '../ids.ts'
 import { toEmoji } from './icon.ts'
-import { toDisplayName } from './name.ts'
+import { toDisplayName, toSlug } from './name.ts'
 import type {
   Channel,
   ChannelEdit,
+  NewChannel,
   ProjectChannel,
   ProjectChannelQuery,
   ProjectChannels,
@@ -72,6 +74,48 @@ export async function getProjectChannel(
   const [channel] = await selectChannels(sql, reader, sql`and c.id = ${toChannelUuid(id)}`, 1)
   if (!channel) throw channelNotFound()
   return channel
+}
+
+/**
+ * Creates a channel before its first event. Returns its id. Throws `conflict` if a channel has the
+ * name, and `not_found` for a deleted project.
+ */
+export async function createChannel(
+  tx: Tx,
+  actor: Actor,
+  { organizationId, projectId, channel }: NewChannelOf,
+): Promise<string> {
+  // Events create channels under this lock.
+  const locked = await tx`select from event_logs where project_id = ${projectId} for update`
+  if (locked.count === 0) throw projectNotFound()
+  const { id, uuid } = newId('chn')
+  const { icon, description, isArchived = false, keepDays = null } = channel
+  const name = toDisplayName(channel.name)
+  const created = await tx`
+    insert into channels (
+      project_id, id, public_id, slug, name, icon, description, is_archived, keep_days, created_at
+    )
+    values (
+      ${projectId}, ${uuid}, ${id}, ${toSlug(name)}, ${name}, ${toEmoji(icon ?? '') ?? null},
+      ${description || null}, ${isArchived}, ${keepDays}, now()
+    )
+    on conflict (project_id, slug) do nothing
+  `
+  if (created.count === 0) throw new Fault('conflict', 'A channel of the project has this name')
+  await writeAudit(tx, actor, {
+    action: 'channel.created',
+    organizationId,
+    projectId,
+    target: id,
+    details: { isArchived, keepDays },
+  })
+  return id
+}
+
+interface NewChannelOf {
+  organizationId: string
+  projectId: string
+  channel: NewChannel
 }
 
 /**

@@ -7,9 +7,18 @@ import { Fault } from '../errors.ts'
 import type { Hints } from '../hints.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
-import { editChannel, getProjectChannel, listProjectChannels, type Reader } from './channels.ts'
+import type { Quotas } from '../limits/quotas.ts'
+import {
+  createChannel,
+  editChannel,
+  getProjectChannel,
+  listProjectChannels,
+  type Reader,
+} from './channels.ts'
+import { toSlug } from './name.ts'
 import {
   ChannelEdit,
+  NewChannel,
   ProjectChannel,
   ProjectChannelQuery,
   ProjectChannels,
@@ -21,13 +30,15 @@ import { getUnread, markRead } from './unread.ts'
 
 const tags = ['Channels']
 
-interface Parts {
+/** The dependencies of the routes of channels under /api. */
+export interface ProjectChannelParts {
   guard: SessionGuard
   hints: Hints
+  quotas: Pick<Quotas, 'countChannel'>
 }
 
 /** Routes of the dashboard for channels, their settings, and what each account has read. */
-export function projectChannelRoutes({ guard, hints }: Parts) {
+export function projectChannelRoutes({ guard, hints, quotas }: ProjectChannelParts) {
   return new Elysia({ name: 'channels.project' })
     .use(guard)
     .get(
@@ -43,6 +54,31 @@ export function projectChannelRoutes({ guard, hints }: Parts) {
         query: ProjectChannelQuery,
         response: { 200: SuccessOf(ProjectChannels) },
         detail: { operationId: 'listProjectChannels', summary: 'List channels', tags },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/channels',
+      async ({ call, body: channel }) => {
+        const { actor, organizationId, projectId } = call
+        if (channel.keepDays !== undefined) checkRetentionChange(call, channel.keepDays)
+        const channelSlug = toSlug(channel.name)
+        await quotas.countChannel({ organizationId, projectId, channelSlug })
+        const created = await transact(call.pool, async tx => {
+          const id = await createChannel(tx, actor, { organizationId, projectId, channel })
+          return getProjectChannel(tx, toReader(call), id)
+        })
+        return succeed(call, 201, created)
+      },
+      {
+        project: 'channels.create',
+        body: NewChannel,
+        response: { 201: SuccessOf(ProjectChannel, 'The channel, which has no events yet.') },
+        detail: {
+          operationId: 'createChannel',
+          summary: 'Create a channel before its first event',
+          description: 'An event creates its channel, too. A name that is taken is a conflict.',
+          tags,
+        },
       },
     )
     .get(

@@ -84,6 +84,10 @@ export const ChannelEdit = Type.Object({
 })
 export type ChannelEdit = Static<typeof ChannelEdit>
 
+/** A channel to create before its first event. */
+export const NewChannel = Type.Object({ ...ChannelEdit.properties, name: ChannelName })
+export type NewChannel = Static<typeof NewChannel>
+
 /** How far an account has read a channel; without a channelId, all channels. */
 export const ReadMarkInput = Type.Object({
   channelId: Type.Optional(Text({ minLength: 1, maxLength: 255 })),

@@ -43,14 +43,14 @@ export const apply = command({
     const state = await readState(api, file)
     const plan = toPlan(file, state)
     print(describePlan(plan, state))
-    const { steps, refused, waiting } = plan
+    const { steps, refused } = plan
     if (refused.length > 0) {
       process.exitCode = 1
       const text = 'Nothing was changed, because the token cannot do all of this.'
       return { json: toJson(state, plan), text }
     }
     if (isPlanOnly || steps.length === 0) {
-      process.exitCode = isPlanOnly && steps.length > 0 ? WOULD_CHANGE : waiting.length > 0 ? 1 : 0
+      process.exitCode = isPlanOnly && steps.length > 0 ? WOULD_CHANGE : 0
       return { json: toJson(state, plan), text: describeCount(steps.length) }
     }
     if (!yes && !(await askToApply(steps.length))) throw new Error('Nothing was changed.')
@@ -59,7 +59,7 @@ export const apply = command({
     return {
       json: toJson(state, plan, performed),
       text: describeEnd(performed),
-      hasFailed: performed.failed !== undefined || waiting.length > 0,
+      hasFailed: performed.failed !== undefined,
     }
   },
 })
@@ -102,11 +102,10 @@ async function askToApply(count: number): Promise<boolean> {
   }
 }
 
-function describePlan({ steps, refused, waiting }: Plan, { organization }: State): string {
+function describePlan({ steps, refused }: Plan, { organization }: State): string {
   return [
     `Plan for the organization ${organization.name}:`,
     ...steps.map(step => `  ${step.change === 'update' ? '~' : '+'} ${describeStep(step)}`),
-    ...waiting.map(text => `  ? ${text}`),
     ...refused.map(text => `  ! ${text}`),
   ].join('\n')
 }
@@ -137,7 +136,7 @@ function describeEnd({ done, failed, notDone }: Performed): string {
 }
 
 /** Returns the result for --json. The status of a step is `planned` unless it was to be done. */
-function toJson({ organization }: State, { steps, refused, waiting }: Plan, end?: Performed) {
+function toJson({ organization }: State, { steps, refused }: Plan, end?: Performed) {
   const toStatus = (step: Step) => {
     if (!end) return { status: 'planned' }
     const done = end.done.find(one => one.step === step)
@@ -153,5 +152,5 @@ function toJson({ organization }: State, { steps, refused, waiting }: Plan, end?
     const { change, kind, name, project = null, details } = step
     return { change, kind, name, project, details, ...toStatus(step) }
   })
-  return { organization, changes, waiting, refused }
+  return { organization, changes, refused }
 }

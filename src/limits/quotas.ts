@@ -22,11 +22,14 @@ const MAX_KNOWN_CHANNELS = 10_000
 /** How long an organization that sends nothing is remembered. */
 const FORGET_AFTER_MS = 60_000
 
-/** An event to be counted. */
-interface CountedEvent {
+interface CountedChannel {
   organizationId: string
   projectId: string
   channelSlug: string
+}
+
+/** An event to be counted. */
+interface CountedEvent extends CountedChannel {
   /** The UTF-8 bytes of its texts. */
   bytes: number
 }
@@ -40,6 +43,8 @@ export interface Quotas {
   check(event: CountedEvent): Promise<void> | void
   /** Counts an event that was appended. Call `check` before. */
   count(event: CountedEvent): void
+  /** Counts a channel that is about to be created. Throws `quota_exceeded` like `check`. */
+  countChannel(channel: CountedChannel): Promise<void>
   /** Throws `quota_exceeded` if the organization has all of its webhooks. Locks it. */
   checkWebhook(tx: Tx, organizationId: string): Promise<void>
   /** Stores what is not stored yet, and stops. */
@@ -110,16 +115,16 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
     return usage
   }
 
-  function isKnown({ projectId, channelSlug }: CountedEvent): boolean {
+  function isKnown({ projectId, channelSlug }: CountedChannel): boolean {
     return knownChannels.has(`${projectId} ${channelSlug}`)
   }
 
-  function remember({ projectId, channelSlug }: CountedEvent): void {
+  function remember({ projectId, channelSlug }: CountedChannel): void {
     setNewest(knownChannels, `${projectId} ${channelSlug}`, true, MAX_KNOWN_CHANNELS)
   }
 
   /** Throws unless the channel exists, or the organization has room for it. */
-  async function checkChannel(usage: Usage, event: CountedEvent): Promise<void> {
+  async function checkChannel(usage: Usage, event: CountedChannel): Promise<void> {
     const { organizationId, projectId, channelSlug } = event
     const [found] = await pool.run(
       sql => sql`select from channels where project_id = ${projectId} and slug = ${channelSlug}`,
@@ -241,6 +246,12 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
       if (isKnown(event)) return
       usage.newChannels++
       remember(event)
+    },
+    async countChannel(channel) {
+      if (isKnown(channel)) return
+      const usage = getUsage(channel.organizationId)
+      if (usage.channels + usage.newChannels >= limits.channels) await checkChannel(usage, channel)
+      usage.newChannels++
     },
     async checkWebhook(tx, organizationId) {
       await tx`select from organizations where id = ${organizationId} for no key update`

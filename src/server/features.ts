@@ -10,7 +10,7 @@ import { resetLinkRoutes } from '../accounts/reset-link-routes.ts'
 import { resetRoutes } from '../accounts/reset-routes.ts'
 import { sessionRoutes } from '../accounts/session-routes.ts'
 import { setupRoutes } from '../accounts/setup-routes.ts'
-import { projectChannelRoutes } from '../channels/project-routes.ts'
+import { projectChannelRoutes, type ProjectChannelParts } from '../channels/project-routes.ts'
 import { channelRoutes } from '../channels/routes.ts'
 import type { Appender } from '../events/append.ts'
 import { eventDeletionRoutes } from '../events/deletion-routes.ts'
@@ -51,6 +51,7 @@ type ApiParts = SessionGuardOptions &
   Omit<
     DeliveryParts &
       OpenidParts &
+      ProjectChannelParts &
       PushRouteParts &
       SearchParts &
       ServerParts &

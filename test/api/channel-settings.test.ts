@@ -61,6 +61,56 @@ test('contract §12 the list of channels is a keyset page', async () => {
   expectIssues(await person.get(`${path}/channels?archived=yes`), 'archived invalid_value')
 })
 
+test('contract §12 a channel is created before its first event, once', async () => {
+  const { organization, person, path, projectId, send } = await newTenant(server, 'admin')
+  const input = { name: ' Pay  ments', icon: '💰', description: 'Every payment', keepDays: 7 }
+  const created = await person.post(`${path}/channels`, input)
+  expect(created.status).toBe(201)
+  const { id } = created.body.data
+  expect(created.body.data).toMatchObject({
+    ...input,
+    name: 'Pay  ments',
+    lastSeq: null,
+    unread: 0,
+  })
+  expect(await send({ channelName: 'PAY ments' })).toMatchObject({
+    channelId: id,
+    channelName: 'Pay  ments',
+  })
+  expectFailure(await person.post(`${path}/channels`, { name: 'pay ments' }), 409, 'conflict')
+  expectIssues(await person.post(`${path}/channels`, { icon: '💰' }), 'name required')
+  expectIssues(await person.post(`${path}/channels`, { name: 'a\u202E' }), 'name invalid_format')
+  const member = await newMember(server, organization, 'member')
+  const viewer = await newMember(server, organization, 'viewer')
+  const ask = (who: SignedInAccount, json: object) => who.post(`${path}/channels`, json)
+  expectFailure(await ask(viewer, { name: 'later' }), 403, 'forbidden')
+  expectFailure(await ask(member, { name: 'later', keepDays: 1 }), 403, 'forbidden')
+  expect((await ask(member, { name: 'later' })).status).toBe(201)
+  await ageVerification(server.sql, person.sessionId)
+  expectFailure(await ask(person, { name: 'last', keepDays: 1 }), 403, 'verification_needed')
+  const entries = await server.sql<{ target: string; details: object }[]>`
+    select target, details from audit_log
+    where project_id = ${projectId} and action = 'channel.created' order by id limit 1
+  `
+  expect([...entries]).toEqual([{ target: id, details: { isArchived: false, keepDays: 7 } }])
+})
+
+test('contract §4 of a request and an event that create one channel at once, both have it', async () => {
+  const { person, path, send } = await newTenant(server, 'member')
+  const names = Array.from({ length: 10 }, (_, nth) => `raced ${nth}`)
+  const channels = await Promise.all(
+    names.map(async name => {
+      const [created, event] = await Promise.all([
+        person.post(`${path}/channels`, { name }),
+        send({ channelName: name }),
+      ])
+      return [created.status === 409 || created.body.data.id === event.channelId, created.status]
+    }),
+  )
+  expect(channels.filter(([isOne, status]) => !isOne || status === 500)).toEqual([])
+  expect((await person.get(`${path}/channels`)).body.data.total).toBe(10)
+})
+
 test('contract §2 renaming changes the display name only: events still use the first name', async () => {
   const { person, path, send, v1 } = await newTenant(server, 'member')
   const { channelId } = await send({ channelName: 'Payments' })

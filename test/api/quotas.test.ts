@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { QuotaLimits } from '../../src/config.ts'
 import { createProject } from '../../src/accounts/projects.ts'
+import { toId } from '../../src/ids.ts'
 import { createKey } from '../support/keys.ts'
 import { createRequests, newProject, type TestProject } from '../support/project.ts'
 import { newMember, newOrganization, newSignedInAccount } from '../support/signed-in-account.ts'
@@ -148,6 +149,12 @@ test('performance §3 an organization with all of its channels creates no furthe
     'channels (2)',
   )
   expect((await send('b')).status).toBe(201)
+  const [organization] = await server.sql<{ uuid: string }[]>`
+    select organization_id as uuid from projects where id = ${project.id}
+  `
+  const creator = await newMember(server, organization!, 'member')
+  const path = `/api/projects/${toId('prj', project.id)}/channels`
+  expectExceeded(await creator.post(path, { name: 'e' }), 'channels (2)')
 
   // A new process knows no channel, and refuses only those that do not exist.
   await using next = await bootWith({ channels: 2 })

@@ -35,7 +35,7 @@ for (const [asker, actions] of Object.entries({
     push.read push.subscribe push.edit push.remove push.test`,
   viewer: `organization.read organization.leave members.read project.read channels.read events.read
     events.markRead notifications.read notifications.edit users.read webhooks.read`,
-  member: 'channels.edit users.editAliases',
+  member: 'channels.create channels.edit users.editAliases',
   admin: `members.remove invites.read invites.create invites.withdraw audit.read signInRules.read projects.create
     organizationTokens.read organizationTokens.create organizationTokens.withdraw project.edit
     keys.read keys.create keys.edit keys.rotate keys.revoke events.delete users.erase webhooks.readAttempts

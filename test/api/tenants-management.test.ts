@@ -223,7 +223,7 @@ function expectNoLeak(answer: Answered, asked?: string): void {
 
 /**
  * Returns a checksum over all rows that name the tenant in any column, without those written
- * later.
+ * later: the audit log has the refused requests once a minute.
  */
 async function toChecksum({ uuids }: FullTenant): Promise<string> {
   const tables = await server.sql<{ name: string }[]>`
@@ -237,7 +237,7 @@ async function toChecksum({ uuids }: FullTenant): Promise<string> {
     const [row] = await server.sql.unsafe<[{ sum: string }]>(
       `select coalesce(md5(string_agg(j::text, '|' order by j::text)), '') as sum
        from (select to_jsonb(t) - 'last_used_at' as j from "${name}" t) t
-       where j::text ~ $1`,
+       where j::text ~ $1 and coalesce(j ->> 'action', '') not like 'access.%'`,
       [uuids.join('|')],
     )
     sums.push(`${name} ${row.sum}`)

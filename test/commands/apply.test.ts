@@ -148,7 +148,6 @@ projects:
         status: 'done',
       },
     ],
-    waiting: [],
     refused: [],
   })
   expect((await read(`${ofProject()}/webhooks`)).items).toMatchObject([
@@ -179,7 +178,8 @@ test('a failure says what was done and what was not, and a second run continues'
 projects:
   - name: Second shop
     keepDays: 30
-    webhooks: [{name: Inside, url: "${url}"}]
+    channels: [{name: Orders, icon: 📦}]
+    webhooks: [{name: Inside, url: "${url}", channels: [orders]}]
 members: [{email: alan@example.com, role: viewer}]
 `
   const failed = await applyFile(toFile('http://127.0.0.1/hook'))
@@ -187,19 +187,25 @@ members: [{email: alan@example.com, role: viewer}]
   expect(failed.output).toContain('Done: create project Second shop\n')
   expect(failed.output).toContain('Failed: create webhook Inside in Second shop')
   expect(failed.output).toContain('Not done: invite member alan@example.com: role viewer')
-  expect(failed.output).toContain('Made 2 of 4 changes. Run the command again to continue.')
+  expect(failed.output).toContain('Made 3 of 5 changes. Run the command again to continue.')
 
   const { output, code } = await applyFile(toFile('https://example.com/hook'))
   expect([output, code]).toEqual([expect.stringContaining('Made 2 changes.'), 0])
   expect(output).not.toContain('create project')
+  expect(output).not.toContain('create channel')
 })
 
-test('an invalid file, an unknown organization and a missing channel are refused with the reason', async () => {
+test('an invalid file, an unknown organization and an unknown channel are refused with the reason', async () => {
   const cases: [string, string[], number, string][] = [
     ['organization: Acme\nrules: []', ['--yes'], 1, ':2: rules: Unknown field. Known here:'],
     ['organization: Other', ['--yes'], 1, 'The token reaches no organization "Other".'],
     ['organization: Acme', [], 2, 'Add --yes to apply the plan'],
-    ['projects: [{name: Web shop, channels: [{name: later}]}]', ['--yes'], 1, '? channel later'],
+    [
+      'projects: [{name: Web shop, webhooks: [{name: A, url: "https://a.example", channels: [later]}]}]',
+      ['--yes'],
+      1,
+      '! webhook A in Web shop names channels that do not exist: later.',
+    ],
   ]
   await Promise.all(
     cases.map(async ([text, args, code, message]) => {

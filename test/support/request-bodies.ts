@@ -28,6 +28,7 @@ export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
   'organizationTokens.create': () => ({ name: 'Deploy', role: 'admin', expiresInDays: 30 }),
   'organizations.create': () => ({ name: 'Another' }),
   'organization.edit': () => ({ name: 'Renamed' }),
+  'channels.create': () => ({ name: 'new channel' }),
   'members.changeRole': () => ({ role: 'admin' }),
   'providers.create': () => ({
     name: `provider-${crypto.randomUUID().slice(0, 8)}`,

@@ -36,15 +36,11 @@ const STATE: State = {
 
 /** Plans a file. Returns its lines, with the marks of the command. */
 function plan(text: string, state: Partial<State> = {}): string[] {
-  const { steps, waiting, refused } = toPlan(parseStateFile(text, 'tidings.yaml'), {
+  const { steps, refused } = toPlan(parseStateFile(text, 'tidings.yaml'), {
     ...STATE,
     ...state,
   })
-  return [
-    ...steps.map(describeStep),
-    ...waiting.map(line => `? ${line}`),
-    ...refused.map(line => `! ${line}`),
-  ]
+  return [...steps.map(describeStep), ...refused.map(line => `! ${line}`)]
 }
 
 const shop = (rest: string) => `projects:\n  - name: Web shop\n    ${rest}\n`
@@ -86,16 +82,16 @@ members: [{email: ada@example.com, role: viewer}, {email: new@example.com, role:
   ])
 })
 
-test('a missing channel waits, with the webhooks that name it', () => {
-  expect(
-    plan(
-      shop(
-        'channels: [{name: later}]\n    webhooks: [{name: New, url: "https://c.example", channels: [payments, later]}]',
-      ),
-    ),
-  ).toEqual([
-    expect.stringContaining('? channel later in Web shop does not exist.'),
-    expect.stringContaining('? webhook New in Web shop names channels that do not exist: later.'),
+test('a missing channel is created before the webhooks that name it', () => {
+  const webhook = (name: string) =>
+    `webhooks: [{name: New, url: "https://c.example", channels: [payments, ${name}]}]`
+  const channels = 'channels: [{name: " Later ", icon: 💰, isArchived: false}]\n    '
+  expect(plan(shop(channels + webhook('LATER')))).toEqual([
+    'create channel Later in Web shop: icon none -> 💰',
+    'create webhook New in Web shop: url https://c.example',
+  ])
+  expect(plan(shop(webhook('later')))).toEqual([
+    expect.stringContaining('! webhook New in Web shop names channels that do not exist: later.'),
   ])
 })
 
@@ -103,6 +99,8 @@ test.each([
   ['member', shop('keepDays: 7'), 'It requires the admin role'],
   ['viewer', shop('channels: [{name: payments, icon: 💰}]'), 'It requires the member role'],
   ['member', shop('channels: [{name: payments, keepDays: 7}]'), 'It requires the admin role'],
+  ['viewer', shop('channels: [{name: later}]'), 'It requires the member role'],
+  ['member', shop('channels: [{name: later, keepDays: 7}]'), 'It requires the admin role'],
   ['admin', 'members: [{email: ada@example.com, role: owner}]', 'It requires the owner role'],
   ['admin', 'members: [{email: new@example.com, role: owner}]', 'above the role of the token'],
   ['owner', 'members: [{email: grace@example.com, role: admin}]', 'Withdraw it first'],

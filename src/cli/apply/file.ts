@@ -11,15 +11,14 @@ import {
 } from 'yaml'
 import { Email, Name, ProjectChange, RoleBody } from '../../accounts/schema.ts'
 import { ChannelName, toSlug } from '../../channels/name.ts'
-import { ChannelEdit } from '../../channels/schema.ts'
+import { NewChannel } from '../../channels/schema.ts'
 import { parseEmail } from '../../config/values.ts'
 import { Nullable } from '../../http/schema-parts.ts'
 import { createValidator, InvalidRequest, type ObjectSchema } from '../../http/validation.ts'
 import { NewWebhook } from '../../webhooks/schema.ts'
 
 // The fields and their rules are those of the management API, except that names replace ids.
-const ChannelEntry = Type.Object({ ...ChannelEdit.properties, name: ChannelName })
-export type ChannelEntry = Static<typeof ChannelEntry>
+export type ChannelEntry = NewChannel
 
 const WebhookEntry = Type.Object({
   ...NewWebhook.properties,
@@ -31,7 +30,7 @@ export type WebhookEntry = Static<typeof WebhookEntry>
 const ProjectEntry = Type.Object({
   ...ProjectChange.properties,
   name: Name,
-  channels: Type.Optional(Type.Array(ChannelEntry)),
+  channels: Type.Optional(Type.Array(NewChannel)),
   webhooks: Type.Optional(Type.Array(WebhookEntry)),
 })
 export type ProjectEntry = Static<typeof ProjectEntry>

@@ -1,4 +1,5 @@
 import { TidingsError } from '../../../clients/typescript/src/errors.ts'
+import { toSlug } from '../../channels/name.ts'
 import type { ManagementApi } from './api.ts'
 import type { Plan, Step } from './plan.ts'
 import type { State } from './state.ts'
@@ -30,17 +31,22 @@ export async function perform(
   { projects, onDone }: Pick<State, 'projects'> & { onDone: (done: Done) => void },
 ): Promise<Performed> {
   const ids = new Map(projects.map(({ name, id }) => [name, id]))
+  // The ids of created channels, by their project and slug.
+  const channels = new Map<string, string>()
   const done: Done[] = []
   for (const [index, step] of steps.entries()) {
     const { method, path, body } = step.request
-    const full = path.replace('{project}', ids.get(step.project ?? '') ?? '')
+    const project = ids.get(step.project ?? '') ?? ''
+    const full = path.replace('{project}', project)
+    const filter = body.channels?.map(one => channels.get(`${project} ${one}`) ?? one)
     try {
       const data = await api.request<{ id: string; secret?: string; url?: string }>(
         method,
         full,
-        body,
+        filter ? { ...body, channels: filter } : body,
       )
       if (step.kind === 'project') ids.set(step.name, data.id)
+      if (step.kind === 'channel') channels.set(`${project} ${toSlug(step.name)}`, data.id)
       const isNewWebhook = step.kind === 'webhook' && step.change === 'create'
       const one: Done = {
         step,

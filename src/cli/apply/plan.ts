@@ -1,10 +1,10 @@
 import { ACTIONS, isAtLeast, type ActionOn, type Role } from '../../accounts/permissions.ts'
 import { toEmoji } from '../../channels/icon.ts'
-import { toSlug } from '../../channels/name.ts'
+import { toDisplayName, toSlug } from '../../channels/name.ts'
 import { parseEmail } from '../../config/values.ts'
 import { replaceDisruptive } from '../../disruptive-text.ts'
 import type { ChannelEntry, MemberEntry, ProjectEntry, StateFile, WebhookEntry } from './file.ts'
-import { findOnly, type ProjectState, type State } from './state.ts'
+import { findOnly, type ChannelState, type ProjectState, type State } from './state.ts'
 
 /** One request that changes the server. */
 export interface Step {
@@ -20,7 +20,8 @@ export interface Step {
     method: 'POST' | 'PATCH'
     /** `{project}` stands for the id of the step's project, which an earlier step may create. */
     path: string
-    body: object
+    /** Its `channels` are ids, or for a channel that an earlier step creates, its slug. */
+    body: object & { readonly channels?: readonly string[] | null | undefined }
   }
 }
 
@@ -29,8 +30,6 @@ export interface Plan {
   steps: readonly Step[]
   /** Sentences about changes that are not allowed. With any, nothing is applied. */
   refused: readonly string[]
-  /** Sentences about objects that wait for the first event of a channel. */
-  waiting: readonly string[]
 }
 
 type Action = ActionOn<'organization' | 'project'>
@@ -39,7 +38,6 @@ type Action = ActionOn<'organization' | 'project'>
 interface Draft {
   steps: Step[]
   refused: string[]
-  waiting: string[]
   /** Adds the step if the token may do all of the actions. Notes the refusal otherwise. */
   add(step: Step, ...actions: Action[]): void
 }
@@ -53,15 +51,14 @@ export function toPlan(file: StateFile, state: State): Plan {
   for (const entry of file.projects ?? []) planProject(draft, entry, state)
   // Members come last: a change of the own role ends what the other steps need.
   for (const entry of file.members ?? []) planMember(draft, entry, state)
-  const { steps, refused, waiting } = draft
-  return { steps, refused, waiting }
+  const { steps, refused } = draft
+  return { steps, refused }
 }
 
 function startDraft({ role, organizationRefusal }: State): Draft {
   const draft: Draft = {
     steps: [],
     refused: [],
-    waiting: [],
     add(step, ...actions) {
       const problems = actions.flatMap(action => {
         const { on, role: needed } = ACTIONS[action]
@@ -114,51 +111,53 @@ function planProject(draft: Draft, entry: ProjectEntry, state: State): void {
     draft.add({ ...step, change: 'update', details, request }, 'project.edit')
   }
   for (const channel of entry.channels ?? []) planChannel(draft, channel, project)
-  for (const webhook of entry.webhooks ?? []) planWebhook(draft, webhook, project, state.role)
+  const isListed = (slug: string) =>
+    (entry.channels ?? []).some(channel => toSlug(channel.name) === slug)
+  for (const webhook of entry.webhooks ?? []) {
+    planWebhook(draft, webhook, { project, isListed, role: state.role })
+  }
 }
+
+/** The settings of a channel that its first event creates. */
+const NEW_CHANNEL = { icon: null, description: null, isArchived: false, keepDays: null }
 
 function planChannel(draft: Draft, entry: ChannelEntry, { name: project, channels }: ProjectState) {
   const found = findOnly(channels, entry.name, 'channel', toSlug)
-  if (!found) {
-    draft.waiting.push(
-      `channel ${entry.name.trim()} in ${project} does not exist. Its first event creates it. Apply the file again then.`,
-    )
-    return
-  }
   const { icon, description, isArchived, keepDays } = entry
-  const changes = toChanges(found, {
+  const { body, details } = toChanges<Omit<ChannelState, 'id' | 'name'>>(found ?? NEW_CHANNEL, {
     ...(icon !== undefined && { icon: icon === null ? null : (toEmoji(icon) ?? icon) }),
     // The server stores an empty description as null.
     ...(description !== undefined && { description: description || null }),
     ...(isArchived !== undefined && { isArchived }),
     ...(keepDays !== undefined && { keepDays }),
   })
-  if (changes.details.length === 0) return
-  const request = {
-    method: 'PATCH',
-    path: `/api/projects/{project}/channels/${found.id}`,
-    body: changes.body,
-  } as const
-  draft.add(
-    {
-      change: 'update',
-      kind: 'channel',
-      name: found.name,
-      project,
-      details: changes.details,
-      request,
-    },
-    'channels.edit',
-    // Retention requires the role that changes it for the project.
-    ...('keepDays' in changes.body ? (['project.edit'] as const) : []),
-  )
+  if (found && details.length === 0) return
+  const name = found?.name ?? toDisplayName(entry.name)
+  const place = '/api/projects/{project}/channels'
+  const step = { kind: 'channel', name, project, details } as const
+  // Retention requires the role that changes it for the project.
+  const more = 'keepDays' in body ? (['project.edit'] as const) : []
+  if (found) {
+    const request = { method: 'PATCH', path: `${place}/${found.id}`, body } as const
+    draft.add({ ...step, change: 'update', request }, 'channels.edit', ...more)
+  } else {
+    const request = { method: 'POST', path: place, body: { name, ...body } } as const
+    draft.add({ ...step, change: 'create', request }, 'channels.create', ...more)
+  }
+}
+
+interface WebhookPlace {
+  project: ProjectState
+  /** Returns whether the file has a channel with this slug, which an earlier step creates. */
+  isListed(slug: string): boolean
+  /** The role of the token. */
+  role: Role
 }
 
 function planWebhook(
   draft: Draft,
   entry: WebhookEntry,
-  { name: project, channels, webhooks }: ProjectState,
-  role: Role,
+  { project: { name: project, channels, webhooks }, isListed, role }: WebhookPlace,
 ): void {
   const name = entry.name.trim()
   const what = `webhook ${name} in ${project}`
@@ -166,15 +165,16 @@ function planWebhook(
     draft.refused.push(`${what}. One of the type audit.entry has no channels.`)
     return
   }
-  const filter = entry.channels?.map(channel => ({
-    name: channel.trim(),
-    id: findOnly(channels, channel, 'channel', toSlug)?.id,
-  }))
+  const filter = entry.channels?.map(channel => {
+    const slug = toSlug(channel)
+    const id = findOnly(channels, channel, 'channel', toSlug)?.id
+    return { name: channel.trim(), id: id ?? (isListed(slug) ? slug : undefined) }
+  })
   const missing = filter?.filter(({ id }) => id === undefined) ?? []
   if (missing.length > 0) {
     const names = missing.map(channel => channel.name).join(', ')
-    draft.waiting.push(
-      `${what} names channels that do not exist: ${names}. Their first events create them. Apply the file again then.`,
+    draft.refused.push(
+      `${what} names channels that do not exist: ${names}. Add them to the channels of the project.`,
     )
     return
   }

@@ -8,7 +8,7 @@ import type { Webhook } from '../../webhooks/schema.ts'
 import type { ManagementApi } from './api.ts'
 import type { ProjectEntry, StateFile } from './file.ts'
 
-type Channel = Pick<
+export type ChannelState = Pick<
   ProjectChannel,
   'id' | 'name' | 'icon' | 'description' | 'isArchived' | 'keepDays'
 >
@@ -16,7 +16,7 @@ type WebhookState = Pick<Webhook, 'id' | 'name' | 'url' | 'type' | 'preset' | 'c
 
 /** A project as the server has it. Lists that the file does not name are empty. */
 export interface ProjectState extends Pick<Project, 'id' | 'name' | 'keepDays'> {
-  channels: readonly Channel[]
+  channels: readonly ChannelState[]
   webhooks: readonly WebhookState[]
 }
 
@@ -117,7 +117,7 @@ async function readProject(
     id,
     name,
     keepDays,
-    channels: needsChannels ? await api.list<Channel>(`${path}/channels?archived=true`) : [],
+    channels: needsChannels ? await api.list<ChannelState>(`${path}/channels?archived=true`) : [],
     webhooks: webhooks.length > 0 ? await api.list<WebhookState>(`${path}/webhooks?`) : [],
   }
 }
