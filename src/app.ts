@@ -38,7 +38,7 @@ export function createApp({ features, notFoundPage }: AppOptions): App {
   const app = new Elysia({ normalize: false, strictPath: true })
     .use(withCall)
     .onRequest(context => {
-      context.exchange = newCall()
+      context.exchange = newCall(context.request.method)
       // Keeps Elysia from parsing the query. Guards parse it after admission.
       ;(context as { qi?: number }).qi = -1
       const host = context.request.headers.get('host') ?? ''

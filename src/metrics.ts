@@ -1,21 +1,48 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+import { RUNTIME } from './platform.ts'
+import { REVISION, VERSION } from './version.ts'
 
 export const registry = new Registry()
 
 const BATCH_SIZES = [1, 2, 5, 10, 20, 50, 100, 200, 500]
+/** They include the aims of 25 ms for a page and of 250 ms beside a hostile organization. */
+const LATENCIES = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+/** Clients choose the method, so others share one label value. */
+const METHODS = new Set(['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'])
+/** Gauges of prom-client whose names end as those of counters. */
+const MISNAMED = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+]
 
-export const requests = new Counter({
+const requests = new Counter({
   name: 'tidings_http_requests_total',
-  help: 'Answered HTTP requests.',
-  labelNames: ['route', 'status'],
+  help: 'Answered requests to /v1 and /api, by method, pattern of the route, and status code.',
+  labelNames: ['method', 'route', 'code'],
   registers: [registry],
 })
 
 const requestDuration = new Histogram({
   name: 'tidings_http_request_duration_seconds',
-  help: 'Time from a request to its response.',
-  labelNames: ['route'],
-  buckets: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
+  help: 'Time from a request to /v1 or /api to its response, by method and pattern of the route.',
+  labelNames: ['method', 'route'],
+  buckets: LATENCIES,
+  registers: [registry],
+})
+
+export const httpErrors = new Counter({
+  name: 'tidings_http_errors_total',
+  help: 'Requests to /v1 and /api that were answered with an error, by its reason.',
+  labelNames: ['reason'],
+  registers: [registry],
+})
+
+const poolWaits = new Histogram({
+  name: 'tidings_database_pool_wait_seconds',
+  help: 'Time that work waited for a connection of a pool.',
+  labelNames: ['pool'],
+  buckets: [0.001, 0.005, 0.025, 0.1, 0.25, 1, 5],
   registers: [registry],
 })
 
@@ -51,7 +78,7 @@ export const deliverySeconds = new Histogram({
   name: 'tidings_delivery_seconds',
   help: 'Time from the creation of an event to its delivery.',
   labelNames: ['kind'],
-  buckets: [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15, 60, 600, 3_600, 86_400],
+  buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 600, 3_600, 86_400],
   registers: [registry],
 })
 
@@ -62,11 +89,18 @@ export const lostLeases = new Counter({
   registers: [registry],
 })
 
-/** One value, or one for each value of a label. */
-type GaugeReader =
-  { read(): number } | { label: string; readEach: Readonly<Record<string, () => number>> }
+type Awaitable<Value> = Value | Promise<Value>
+type Readings = Readonly<Record<string, number>>
 
-/** Registers a gauge that is read at each scrape. It replaces an earlier gauge of the same name. */
+/** One value, or one for each value of a label. Undefined leaves the gauge out of the scrape. */
+type GaugeReader =
+  | { read(): Awaitable<number | undefined> }
+  | { label: string; readEach(): Awaitable<Readings | undefined> }
+
+/**
+ * Registers a gauge that is read at each scrape. It replaces an earlier gauge of the same name. The
+ * reader must not throw, because the scrape would fail.
+ */
 export function registerGauge(name: string, help: string, reader: GaugeReader): void {
   registry.removeSingleMetric(name)
   new Gauge({
@@ -74,10 +108,15 @@ export function registerGauge(name: string, help: string, reader: GaugeReader): 
     help,
     labelNames: 'label' in reader ? [reader.label] : [],
     registers: [registry],
-    collect() {
-      if ('read' in reader) return this.set(reader.read())
-      for (const [value, read] of Object.entries(reader.readEach)) {
-        this.set({ [reader.label]: value }, read())
+    async collect() {
+      if ('read' in reader) {
+        const value = await reader.read()
+        return value === undefined ? this.remove() : this.set(value)
+      }
+      const readings = (await reader.readEach()) ?? {}
+      this.reset()
+      for (const [value, reading] of Object.entries(readings)) {
+        this.set({ [reader.label]: value }, reading)
       }
     },
   })
@@ -89,17 +128,48 @@ let isServed = false
  * Counts an answered request that started at `startedMs` (of `performance.now`). It does nothing
  * unless metrics are served.
  */
-export function countRequest(route: string, status: number, startedMs: number): void {
+export function countRequest(
+  { method, route, startedMs }: { method: string; route: string; startedMs: number },
+  status: number,
+): void {
   if (!isServed) return
-  requests.inc({ route, status })
-  requestDuration.observe({ route }, (performance.now() - startedMs) / 1000)
+  const labels = { method: toMethod(method), route }
+  requests.inc({ ...labels, code: status })
+  requestDuration.observe(labels, (performance.now() - startedMs) / 1000)
+}
+
+function toMethod(method: string): string {
+  return METHODS.has(method) ? method : 'other'
+}
+
+/** Returns the function that records how long work waited for a connection of a pool. */
+export function createWaitObserver(pool: string): (waitedMs: number) => void {
+  const waits = poolWaits.labels({ pool })
+  return waitedMs => {
+    if (isServed) waits.observe(waitedMs / 1000)
+  }
 }
 
 /** Starts counting requests, and adds the metrics of the process: memory, CPU, event loop. */
 export function collectProcessMetrics(): void {
   isServed = true
-  if (!registry.getSingleMetric('process_resident_memory_bytes'))
-    collectDefaultMetrics({ register: registry })
+  if (registry.getSingleMetric('process_resident_memory_bytes')) return
+  collectDefaultMetrics({ register: registry })
+  for (const name of MISNAMED) registry.removeSingleMetric(name)
+  const [runtime = '', runtime_version = ''] = RUNTIME.toLowerCase().split(' ')
+  const labels = {
+    version: VERSION,
+    revision: REVISION ?? '',
+    runtime,
+    runtime_version,
+    platform: `${process.platform}-${process.arch}`,
+  }
+  new Gauge({
+    name: 'tidings_build_info',
+    help: 'Always 1. Its labels describe the program that this server runs.',
+    labelNames: Object.keys(labels),
+    registers: [registry],
+  }).set(labels, 1)
 }
 
 export const feedHints = new Counter({
@@ -112,7 +182,7 @@ export const feedHints = new Counter({
 export const feedLagSeconds = new Histogram({
   name: 'tidings_feed_lag_seconds',
   help: "Time from an event's createdAt to its publication to live sockets. createdAt is the database's time.",
-  buckets: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
+  buckets: LATENCIES,
   registers: [registry],
 })
 

@@ -30,7 +30,8 @@ import {
   NO_BOOTSTRAP_SECRETS,
   type BootstrapSecrets,
 } from './server/bootstrap.ts'
-import { registerWorkGauges } from './server/gauges.ts'
+import { registerDiskGauges, registerWorkGauges } from './server/gauges.ts'
+import { registerInstallationGauges } from './server/installation-gauges.ts'
 import { createInFlightRequests } from './limits/idempotency.ts'
 import { createQuotas } from './limits/quotas.ts'
 import { createFailedAuthentications } from './limits/failed-authentications.ts'
@@ -56,6 +57,8 @@ const SEARCHES = { max: 3, maxPerShare: 2, settings: { statement_timeout: 500 } 
 const SESSIONS = { max: 3, maxPerShare: 2 }
 /** All projects of the process share a batch that waits for the lock of one. */
 const LOCK_WAIT_MS = 1_000
+/** A slow figure is left out of the metrics. */
+const FIGURES_MS = 1_500
 /** Longer than the indexer's statements, which take seconds for a part of hostile text. */
 const INDEXER_DEADLINE_MS = 20_000
 /** Shorter than the documented 25 s, which include the end of the process. */
@@ -255,12 +258,15 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     })
     port.attach({ fetch: app.fetch, feed: startedFeed })
 
+    registerWorkGauges({ admission, appender, identityWriter })
     const metrics = startMetrics(config)
-    if (metrics) cleanup.push(() => metrics.stop())
-    registerWorkGauges(
-      { admission, appender, identityWriter },
-      { admissions, appends, identifies, reads, searches, sessions, users: userWork },
-    )
+    if (metrics) {
+      cleanup.push(() => metrics.stop())
+      registerInstallationGauges(
+        pools.open('metrics', 1, { settings: { statement_timeout: FIGURES_MS } }),
+      )
+      if (database.kind === 'embedded') registerDiskGauges(database.dataDir)
+    }
 
     // Last, because the key is shown only once, and a failed start must not use that up.
     const secrets = options.isWorker

@@ -6,6 +6,10 @@ export const VERSION = manifest.version
 /** The URL of the source repository. */
 export const SOURCE_URL = manifest.homepage
 
+declare const TIDINGS_REVISION: string
+/** The commit of the sources, if `bun run compile` was told it. */
+export const REVISION = typeof TIDINGS_REVISION === 'string' ? TIDINGS_REVISION : undefined
+
 /** Compares versions of releases, such as `0.10.0`. Negative if `a` is older than `b`. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [a, b].map(version => version.split('.').map(Number))

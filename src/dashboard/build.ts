@@ -97,7 +97,7 @@ function hashSources(): string {
     .filter(entry => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name))
     .filter(path => path !== output)
-    .concat(readdirSync(guides).map(name => join(guides, name)))
+    .concat([...readGuides(/./, name => join(guides, name)).keys()])
   for (const path of sources.sort())
     hash.update(`${relative(root, path)}\0`).update(readFileSync(path))
   return hash.digest('hex').slice(0, 16)
@@ -151,7 +151,8 @@ function packDocs(images: Readonly<Record<string, PackedFile>>): string {
 
 /** The files of docs/ whose names match, by the names that `toName` gives them. */
 function readGuides(pattern: RegExp, toName: (name: string) => string): Map<string, Buffer> {
-  const names = readdirSync(guides).filter(name => pattern.test(name))
+  const entries = readdirSync(guides, { withFileTypes: true }).filter(entry => entry.isFile())
+  const names = entries.map(({ name }) => name).filter(name => pattern.test(name))
   return new Map(names.sort().map(name => [toName(name), readFileSync(join(guides, name))]))
 }
 

@@ -1,5 +1,6 @@
 import { Fault } from '../errors.ts'
 import { logger } from '../log.ts'
+import { createWaitObserver, registerGauge } from '../metrics.ts'
 import { createSemaphore } from '../semaphore.ts'
 import { connect, type ConnectOptions, type Sql, type Tx } from './sql.ts'
 
@@ -50,6 +51,7 @@ export function createPool(
     maxWaiting: MAX_WAITING_OF_SHARE,
     maxWaitingTotal: MAX_WAITING,
   })
+  const observeWait = createWaitObserver(options.name)
   let sql = connect(url, options)
 
   function onDeadline(stale: Sql): void {
@@ -96,7 +98,14 @@ export function createPool(
     get waiting() {
       return semaphore.waiting
     },
-    run: work => semaphore.run(share, () => runOnce(work), { maxWaitMs: deadlineMs }),
+    run(work) {
+      const startedMs = performance.now()
+      const runNow = () => {
+        observeWait(performance.now() - startedMs)
+        return runOnce(work)
+      }
+      return semaphore.run(share, runNow, { maxWaitMs: deadlineMs })
+    },
     end: () => sql.end({ timeout: 5 }),
   })
   return toPool('')
@@ -124,7 +133,17 @@ export interface PoolsOptions {
 }
 
 export function createPools(url: string, { deadlineMs, onUnresponsive }: PoolsOptions): Pools {
-  const pools: Pool[] = []
+  const pools = new Map<string, Pool>()
+  const ofEach = (read: (pool: Pool) => number) =>
+    Object.fromEntries([...pools].map(([name, pool]) => [name, read(pool)]))
+  registerGauge('tidings_database_pool_waiting', 'Work that waits for a connection of a pool.', {
+    label: 'pool',
+    readEach: () => ofEach(({ waiting }) => waiting),
+  })
+  registerGauge('tidings_database_pool_in_use', 'Connections of a pool that are in use.', {
+    label: 'pool',
+    readEach: () => ofEach(({ running }) => running),
+  })
   return {
     open(name, max, { settings = {}, maxPerShare, deadlineMs: own = Infinity } = {}) {
       const least = Math.min(own, deadlineMs ?? Infinity)
@@ -135,15 +154,15 @@ export function createPools(url: string, { deadlineMs, onUnresponsive }: PoolsOp
         maxPerShare,
         deadlineMs: least === Infinity ? undefined : least,
         onUnresponsive() {
-          for (const other of pools) if (other !== pool) other.reconnect()
+          for (const other of pools.values()) if (other !== pool) other.reconnect()
           onUnresponsive()
         },
       })
-      pools.push(pool)
+      pools.set(name, pool)
       return pool
     },
     async end() {
-      await Promise.all(pools.map(pool => pool.end()))
+      await Promise.all([...pools.values()].map(pool => pool.end()))
     },
   }
 }

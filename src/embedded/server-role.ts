@@ -17,6 +17,8 @@ export async function ensureServerRole(url: string, password: string): Promise<v
         if to_regrole('${SERVER_ROLE}') is null then
           create role ${SERVER_ROLE} login password '${password}';
         end if;
+        -- For the metrics, which show the size of the WAL.
+        grant pg_monitor to ${SERVER_ROLE};
         for statement in ${LIST_TRANSFERS} loop
           execute statement;
         end loop;

@@ -2,7 +2,6 @@ import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
 import { NIL_UUID, toId } from '../ids.ts'
 import { logger } from '../log.ts'
-import { registerGauge } from '../metrics.ts'
 import { createWakeUpSignal } from '../wake-up.ts'
 import {
   findUnindexed,
@@ -33,8 +32,6 @@ const log = logger('indexer')
 export interface Indexer {
   /** Announces that these projects have new events. Without this call the poll finds them. */
   wake(projectIds: Iterable<string>): void
-  /** The number of events that wait to be indexed in the projects that this process knows of. */
-  readonly unindexedEvents: number
   stop(): Promise<void>
 }
 
@@ -54,7 +51,6 @@ export function startIndexer({ pool }: { pool: Pool }): Indexer {
   /** When to look at a project, as a time of `performance.now()`. */
   const due = new Map<string, number>()
   const turns = createTurns()
-  const unindexed = new Map<string, number>()
   const completedMs = new Map<string, number>()
   const failing = new Map<string, Failure>()
   let stale: StaleSegment[] = []
@@ -62,10 +58,6 @@ export function startIndexer({ pool }: { pool: Pool }): Indexer {
   let staleDueMs = performance.now() + STALE_MS
   let after = NIL_UUID
   let isStopped = false
-
-  registerGauge('tidings_search_unindexed_events', 'Events that wait to be indexed for search.', {
-    read: countEvents,
-  })
 
   async function run(): Promise<void> {
     while (!isStopped) {
@@ -124,11 +116,7 @@ export function startIndexer({ pool }: { pool: Pool }): Indexer {
     for (const projectId of projectIds) due.delete(projectId)
     try {
       const found = await pool.run(sql => listUnindexed(sql, projectIds))
-      for (const projectId of projectIds) unindexed.delete(projectId)
-      for (const { projectId, organizationId, events } of found) {
-        unindexed.set(projectId, events)
-        turns.add(organizationId, projectId)
-      }
+      for (const { projectId, organizationId } of found) turns.add(organizationId, projectId)
     } catch (error) {
       for (const projectId of projectIds) lookAgain(projectId, WAIT_MS)
       throw error
@@ -149,8 +137,6 @@ export function startIndexer({ pool }: { pool: Pool }): Indexer {
       const missing = Number(lastSeq - indexedSeq)
       const isComplete = (indexedSeq + 1n) % BigInt(SEGMENT_EVENTS) === 0n
       if (indexed > 0 && isComplete) completedMs.set(projectId, performance.now())
-      if (missing < MIN_EVENTS) unindexed.delete(projectId)
-      else unindexed.set(projectId, missing)
       if (missing > 0) lookAgain(projectId, missing >= SEGMENT_EVENTS ? 0 : WAIT_MS)
     } catch (error) {
       if (isStopped) return
@@ -170,21 +156,12 @@ export function startIndexer({ pool }: { pool: Pool }): Indexer {
     due.set(projectId, performance.now() + ms)
   }
 
-  function countEvents(): number {
-    let sum = 0
-    for (const events of unindexed.values()) sum += events
-    return sum
-  }
-
   const running = run()
   return {
     wake(projectIds) {
       const dueMs = performance.now() + WAIT_MS
       for (const projectId of projectIds) if (!due.has(projectId)) due.set(projectId, dueMs)
       wakeUp.sendIn(WAIT_MS)
-    },
-    get unindexedEvents() {
-      return countEvents()
     },
     async stop() {
       isStopped = true

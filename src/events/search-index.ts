@@ -29,8 +29,6 @@ const BUSY_PAUSE_MS = 50
 export interface UnindexedProject {
   projectId: string
   organizationId: string
-  /** The number of seqs after its cursor. */
-  events: number
 }
 
 /** A segment of a project's log that may name deleted events in the search index. */
@@ -47,9 +45,7 @@ export async function listUnindexed(
   projectIds: readonly string[],
 ): Promise<UnindexedProject[]> {
   return await sql<UnindexedProject[]>`
-    select
-      l.project_id as "projectId", p.organization_id as "organizationId",
-      (l.last_seq - coalesce(c.seq, 0))::float8 as events
+    select l.project_id as "projectId", p.organization_id as "organizationId"
     from unnest(${toArray(projectIds)}::uuid[]) as w (project_id)
       join event_logs l on l.project_id = w.project_id
       join projects p on p.id = w.project_id and p.deleted_at is null
@@ -90,6 +86,39 @@ export async function findUnindexed(
     projectIds: rows.filter(row => row.is_found).map(row => row.project_id),
     last: rows.find(row => !row.is_found)?.project_id,
   }
+}
+
+/** The events that could be indexed and are not, and how long the first of them could have been. */
+export interface IndexLag {
+  events: number
+  seconds: number
+}
+
+/** Reads how far the search index is behind. It looks at 1,000 of the projects that are behind. */
+export async function readIndexLag(sql: Queryable): Promise<IndexLag> {
+  const [row] = await sql<[IndexLag]>`
+    select coalesce(sum(late.events), 0)::float8 as events, coalesce(max(late.seconds), 0)::float8 as seconds
+    from (
+      select d.events, extract(epoch from now() - e.created_at) as seconds
+      from (
+        select l.project_id, l.last_seq - coalesce(c.seq, 0) as events, coalesce(c.seq, 0) as seq
+        from event_logs l
+          join projects p on p.id = l.project_id and p.deleted_at is null
+          left join search_cursors c on c.project_id = l.project_id
+        where ${hasEnoughEvents(sql)}
+        limit ${MAX_FOUND}
+      ) d
+        cross join lateral (
+          -- The event that made the log long enough.
+          select e.created_at
+          from events e
+          where e.project_id = d.project_id and e.seq >= least(d.seq + ${MIN_EVENTS}, (d.seq + 1) | 4095)
+          order by e.seq
+          limit 1
+        ) e
+    ) late
+  `
+  return row
 }
 
 /** The condition that a log `l` with the cursor `c` has MIN_EVENTS, or the end of a segment. */

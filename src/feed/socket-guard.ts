@@ -5,7 +5,7 @@ import { Fault } from '../errors.ts'
 import { fail, newCall } from '../http/call.ts'
 import { checkSameOrigin, type Site } from '../http/site.ts'
 import type { FailedAuthentications } from '../limits/failed-authentications.ts'
-import { requests } from '../metrics.ts'
+import { countRequest } from '../metrics.ts'
 import { readBearer } from '../token-form.ts'
 
 export const FEED_PATH = '/api/feed'
@@ -61,12 +61,13 @@ export function createSocketGuard(
   }
 
   return async request => {
+    const call = { ...newCall(request.method), route: FEED_PATH, headers: HEADERS }
     try {
       const session = await admit(request)
-      requests.inc({ route: FEED_PATH, status: 101 })
+      countRequest(call, 101)
       return session
     } catch (error) {
-      return fail({ ...newCall(), route: FEED_PATH, headers: HEADERS }, error)
+      return fail(call, error)
     }
   }
 }

@@ -14,6 +14,7 @@ export interface Call {
   readonly requestId: string
   /** The arrival, as `performance.now()`. */
   readonly startedMs: number
+  readonly method: string
   /** The path of its route, with parameters as `:name`, or `none` until a route matches. */
   route: string
   /** Headers of its response, successful or not. */
@@ -36,10 +37,11 @@ export interface GuardedCall extends Call {
   readonly guard: 'key' | 'session'
 }
 
-export function newCall(): Call {
+export function newCall(method: string): Call {
   return {
     requestId: crypto.randomUUID(),
     startedMs: performance.now(),
+    method,
     route: 'none',
     headers: {},
     issues: [],
@@ -53,7 +55,7 @@ export function newCall(): Call {
  * Adds the call to every Elysia context as `exchange`. Guards then add it as `call`, with more
  * fields.
  */
-export const withCall = new Elysia({ name: 'call' }).decorate('exchange', newCall())
+export const withCall = new Elysia({ name: 'call' }).decorate('exchange', newCall(''))
 
 /**
  * Takes a concurrency slot of `key` for the rest of the call. Returns whether the call had to wait
@@ -175,7 +177,7 @@ export function respond(
   call.release?.()
   call.release = undefined
   const { route, requestId } = call
-  countRequest(route, status, call.startedMs)
+  countRequest(call, status)
   if (isDebugging()) log.debug('{route} {status}', { requestId, route, status })
   const response = new Response(body, {
     status,

@@ -1,6 +1,7 @@
 import { DEADLOCK, describeUnavailable, isUnavailable, sqlState } from '../db/sql.ts'
 import { Fault, toReason, type FaultCode } from '../errors.ts'
 import { limitLines, logger } from '../log.ts'
+import { httpErrors } from '../metrics.ts'
 import { InvalidRequest } from './validation.ts'
 
 const log = logger('http')
@@ -47,6 +48,7 @@ export interface ResponseParts {
  */
 export function toFailure(error: unknown, requestId: string): ResponseParts {
   if (error instanceof InvalidRequest) {
+    httpErrors.inc({ reason: 'invalid_request' })
     return answer(400, {
       success: false,
       error: 'Validation error',
@@ -60,11 +62,13 @@ export function toFailure(error: unknown, requestId: string): ResponseParts {
       ? new Fault('unavailable', `${describeUnavailable(error)}. Try again shortly.`)
       : error
   if (fault instanceof Fault) {
+    httpErrors.inc({ reason: fault === error ? fault.code : 'database_unavailable' })
     if (fault.code === 'unavailable') {
       warn(toReason(error), requestId)
     }
     return toAnswer(fault, requestId)
   }
+  httpErrors.inc({ reason: 'internal_error' })
   log.error('Request failed: {reason}', {
     requestId,
     reason: describeBug(error),

@@ -1,7 +1,7 @@
 import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
-import { registerGauge } from '../metrics.ts'
+import { lostLeases, registerGauge } from '../metrics.ts'
 import { once } from '../functions.ts'
 import { registerKind } from './cursors.ts'
 import { startDispatcher } from './dispatcher.ts'
@@ -51,7 +51,11 @@ export async function startOutbox({
   graceMs = GRACE_MS,
 }: OutboxOptions): Promise<Outbox> {
   checkKinds(kinds)
-  for (const { name } of kinds) await pool.run(sql => registerKind(sql, name))
+  for (const { name } of kinds) {
+    await pool.run(sql => registerKind(sql, name))
+    // A counter that begins at 1 has no increase.
+    lostLeases.inc({ kind: name }, 0)
+  }
 
   const workers = new Map(kinds.map(kind => [kind.name, startDeliveryWorker({ pool, kind })]))
   const all = [...workers.values()]
@@ -61,18 +65,19 @@ export async function startOutbox({
   const depth = startCounting(pool, kinds)
 
   const ofEach = (read: (worker: (typeof all)[number]) => number) =>
-    Object.fromEntries([...workers].map(([kind, worker]) => [kind, () => read(worker)]))
-  registerGauge('tidings_outbox_pending_deliveries', 'Pending deliveries, counted up to 100,000.', {
+    Object.fromEntries([...workers].map(([kind, worker]) => [kind, read(worker)]))
+  registerGauge(
+    'tidings_outbox_pending_deliveries',
+    'Pending deliveries, counted up to 100,000. The same on every server.',
+    { label: 'kind', readEach: depth.read },
+  )
+  registerGauge('tidings_outbox_overdue_seconds', 'How long the oldest due delivery is overdue.', {
     label: 'kind',
-    readEach: depth.read,
-  })
-  registerGauge('tidings_outbox_oldest_seconds', 'How long the oldest due delivery is overdue.', {
-    label: 'kind',
-    readEach: ofEach(worker => worker.oldestMs / 1000),
+    readEach: () => ofEach(worker => worker.oldestMs / 1000),
   })
   registerGauge('tidings_delivery_attempts_in_progress', 'Attempts in progress.', {
     label: 'kind',
-    readEach: ofEach(worker => worker.running),
+    readEach: () => ofEach(worker => worker.running),
   })
   registerGauge(
     'tidings_dispatch_lag_seconds',
@@ -125,7 +130,7 @@ function startCounting(pool: Pool, kinds: readonly DeliveryKind[]) {
   }, COUNT_MS)
   timer.unref()
   return {
-    read: Object.fromEntries(kinds.map(({ name }) => [name, () => counts.get(name) ?? 0])),
+    read: () => Object.fromEntries(kinds.map(({ name }) => [name, counts.get(name) ?? 0])),
     stop: () => clearInterval(timer),
   }
 }

@@ -62,11 +62,13 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
     if (!application) {
       // A process that shares the port receives requests as soon as the port is bound.
       const answered = attached.promise.then(() => fetch(request, peer))
-      return withTimeout(START_MS, answered, refuseStart)
+      return withTimeout(START_MS, answered, () => refuseStart(request))
     }
     const { fetch: respond } = application
     peers.set(request, peer)
-    return isDrained(toPathname(request.url)) ? drain.run(() => respond(request)) : respond(request)
+    return isDrained(toPathname(request.url))
+      ? drain.run(request.method, () => respond(request))
+      : respond(request)
   }
 
   const isProxy = createNetworkCheck(config.trustedProxies)
@@ -81,7 +83,7 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
     // Other paths respond to a handshake as to any request.
     upgrade(request, peer): ReturnType<ServeOptions<SocketSession>['upgrade']> {
       if (toPathname(request.url) !== FEED_PATH) return fetch(request, peer)
-      if (!application) return refuseStart()
+      if (!application) return refuseStart(request)
       peers.set(request, peer)
       return application.feed.upgrade(request)
     },
@@ -110,8 +112,11 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
   }
 }
 
-function refuseStart(): Response {
-  return fail(newCall(), new Fault('unavailable', 'The server is starting. Try again shortly.'))
+function refuseStart({ method }: Request): Response {
+  return fail(
+    newCall(method),
+    new Fault('unavailable', 'The server is starting. Try again shortly.'),
+  )
 }
 
 /** Returns true for paths that a drain refuses. Health checks and pages stay available. */

@@ -6,8 +6,8 @@ type MaybePromise = Response | Promise<Response>
 /** Lets requests in flight finish, and refuses new ones, before the listener closes. */
 export interface Drain {
   readonly isDraining: boolean
-  /** Responds with `respond`, or with a 503 once the drain has started. */
-  run(respond: () => MaybePromise): MaybePromise
+  /** Responds to a request with `respond`, or with a 503 once the drain has started. */
+  run(method: string, respond: () => MaybePromise): MaybePromise
   /** Starts the drain. Resolves when the last request in flight is answered. */
   start(): Promise<void>
 }
@@ -20,11 +20,11 @@ export function createDrain(): Drain {
     get isDraining() {
       return isDraining
     },
-    async run(respond) {
+    async run(method, respond) {
       // Nothing was done for this request, so another server can handle a retry.
       if (isDraining) {
         return fail(
-          newCall(),
+          newCall(method),
           new Fault('unavailable', 'The server is stopping. Try again shortly.', {
             Connection: 'close',
           }),

@@ -6,6 +6,7 @@ import type { Appender } from '../events/append.ts'
 import { publicRoutes } from '../http/public-route.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { withTimeout } from '../functions.ts'
+import { registerGauge } from '../metrics.ts'
 
 const READY_MS = 1_000
 /** Shorter, so that the reason for a late write can be found in time. */
@@ -54,6 +55,9 @@ export function healthRoutes({ pool, isBootstrapped, ...options }: HealthOptions
     (running ??= pool.run(findProblem).finally(() => {
       running = undefined
     }))
+  registerGauge('tidings_ready', 'Whether /readyz responds with 200: 1 or 0.', {
+    read: async () => Number((await findReasons({ ...options, probe })).length === 0),
+  })
   return publicRoutes('health', [
     { path: '/healthz', respond: () => toJson(200, { status: 'ok' }) },
     {

@@ -55,7 +55,7 @@ test('design §5 the metrics count pending, due and attempted deliveries', async
     /^tidings_delivery_attempts_total\{kind="webhook",outcome="done"\} \d+$/m,
     /^tidings_delivery_seconds_count\{kind="webhook"\} \d+$/m,
     /^tidings_outbox_pending_deliveries\{kind="webhook"\} \d+$/m,
-    /^tidings_outbox_oldest_seconds\{kind="webhook"\} /m,
+    /^tidings_outbox_overdue_seconds\{kind="webhook"\} /m,
     /^tidings_delivery_attempts_in_progress\{kind="webhook"\} 0$/m,
     /^tidings_dispatch_lag_seconds /m,
   ]) {

@@ -100,9 +100,10 @@ describe('.env.example', () => {
   })
 })
 
-test('docs/self-hosting.md names every metric, and no other', () => {
-  const section = readSection('docs/self-hosting.md', 'Collect metrics')
-  const documented = listRows(section).map(([name = '']) => toCode(name))
+test('docs/monitoring.md names every metric, and no other', () => {
+  const documented = ['Metrics of each server', 'Metrics of the installation'].flatMap(heading =>
+    listRows(readSection('docs/monitoring.md', heading)).map(([name = '']) => toCode(name)),
+  )
   const registered = listSources().flatMap(path =>
     [...readText(path).matchAll(/'(tidings_\w+)'/g)].map(([, name = '']) => name),
   )
