@@ -12,7 +12,8 @@ import { listParts, toSbom } from './sbom/sbom.ts'
 // Compiles the program to one executable that contains the pages, the migrations, Postgres, its own
 // SBOM and the licences of its parts. Both texts are also written beside it:
 //   bun run compile [--target linux-arm64] [--outfile dist/tidings] [--without-postgres]
-// The same sources give the same bytes, in any folder and at any time.
+//     [--revision 4f2a9c1]
+// The same sources and options give the same bytes, in any folder and at any time.
 const root = fileURLToPath(new URL('..', import.meta.url))
 const HOST = `${process.platform}-${process.arch}`
 const POSTGRES: Readonly<Record<string, string>> = manifest.optionalDependencies
@@ -23,6 +24,8 @@ const { values } = parseArgs({
     target: { type: 'string', default: HOST },
     outfile: { type: 'string', default: join(root, 'dist/tidings') },
     'without-postgres': { type: 'boolean', default: false },
+    // The commit that tidings_build_info names.
+    revision: { type: 'string', default: '' },
   },
 })
 if (!TARGETS.includes(values.target)) {
@@ -52,6 +55,7 @@ try {
     ...['build', '--compile', '--target', `bun-${values.target}`],
     // The executable reads only the environment, not a .env or bunfig.toml in the current folder.
     ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
+    ...['--define', `TIDINGS_REVISION=${JSON.stringify(values.revision)}`],
     ...assets.flatMap(asset => ['--asset', asset]),
     ...['--outfile', executable, join(root, 'src/main.ts')],
   ])

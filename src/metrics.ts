@@ -98,8 +98,8 @@ type GaugeReader =
   | { label: string; readEach(): Awaitable<Readings | undefined> }
 
 /**
- * Registers a gauge that is read at each scrape. It replaces an earlier gauge of the same name. The
- * reader must not throw, because the scrape would fail.
+ * Registers a gauge that is read at each scrape. It replaces an earlier gauge of the same name. A
+ * gauge whose reader throws is left out of the scrape, which must not fail.
  */
 export function registerGauge(name: string, help: string, reader: GaugeReader): void {
   registry.removeSingleMetric(name)
@@ -110,16 +110,24 @@ export function registerGauge(name: string, help: string, reader: GaugeReader): 
     registers: [registry],
     async collect() {
       if ('read' in reader) {
-        const value = await reader.read()
+        const value = await orUndefined(reader.read)
         return value === undefined ? this.remove() : this.set(value)
       }
-      const readings = (await reader.readEach()) ?? {}
+      const readings = (await orUndefined(reader.readEach)) ?? {}
       this.reset()
       for (const [value, reading] of Object.entries(readings)) {
         this.set({ [reader.label]: value }, reading)
       }
     },
   })
+}
+
+async function orUndefined<Value>(read: () => Awaitable<Value>): Promise<Value | undefined> {
+  try {
+    return await read()
+  } catch {
+    return undefined
+  }
 }
 
 let isServed = false
@@ -159,7 +167,7 @@ export function collectProcessMetrics(): void {
   const [runtime = '', runtime_version = ''] = RUNTIME.toLowerCase().split(' ')
   const labels = {
     version: VERSION,
-    revision: REVISION ?? '',
+    revision: REVISION,
     runtime,
     runtime_version,
     platform: `${process.platform}-${process.arch}`,

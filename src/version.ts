@@ -7,8 +7,8 @@ export const VERSION = manifest.version
 export const SOURCE_URL = manifest.homepage
 
 declare const TIDINGS_REVISION: string
-/** The commit of the sources, if `bun run compile` was told it. */
-export const REVISION = typeof TIDINGS_REVISION === 'string' ? TIDINGS_REVISION : undefined
+/** The commit of the sources, or '' unless `bun run compile` was told it. */
+export const REVISION = typeof TIDINGS_REVISION === 'string' ? TIDINGS_REVISION : ''
 
 /** Compares versions of releases, such as `0.10.0`. Negative if `a` is older than `b`. */
 export function compareVersions(a: string, b: string): number {

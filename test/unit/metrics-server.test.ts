@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import { parseConfig } from '../../src/config.ts'
 import type { Listener } from '../../src/listener.ts'
+import { registerGauge, registry } from '../../src/metrics.ts'
 import { startMetrics } from '../../src/server/metrics-server.ts'
 import { sendRaw, toRequest } from '../support/raw-http.ts'
 
@@ -82,4 +83,36 @@ test('other paths and methods are refused', async () => {
 test('a METRICS_TOKEN that is too short is a problem that does not show it', () => {
   expect(() => parseConfig({ METRICS_TOKEN: 'short' }, String)).toThrow(/METRICS_TOKEN must be/)
   expect(() => parseConfig({ METRICS_TOKEN: 'short' }, String)).not.toThrow(/"short"/)
+})
+
+test('a gauge without a value is left out of a scrape, which a reader cannot fail', async () => {
+  const readings: (() => number | undefined)[] = [
+    () => 1,
+    () => undefined,
+    () => {
+      throw new Error('The database does not reply')
+    },
+    () => 2,
+  ]
+  const scrapes: unknown[] = []
+  let at = 0
+  registerGauge('test_one', 'One value.', { read: () => readings[at]?.() })
+  registerGauge('test_each', 'A value for each kind.', {
+    label: 'kind',
+    readEach() {
+      const value = readings[at]?.()
+      return value === undefined ? undefined : { push: value }
+    },
+  })
+  for (; at < readings.length; at++) {
+    const text = await registry.metrics()
+    scrapes.push(text.match(/^test_.*$/gm))
+  }
+  expect(scrapes).toEqual([
+    ['test_one 1', 'test_each{kind="push"} 1'],
+    null,
+    null,
+    ['test_one 2', 'test_each{kind="push"} 2'],
+  ])
+  for (const name of ['test_one', 'test_each']) registry.removeSingleMetric(name)
 })
