@@ -14,6 +14,7 @@ import {
   toSecrets,
   toWebUrl,
   toWorkers,
+  toDrainSeconds,
   parseAppSecret,
   parseVapidSubject,
   parseEmail,
@@ -51,6 +52,8 @@ export interface Config {
   oldAppSecrets: Buffer[]
   /** The number of processes that share the port. */
   workers: number
+  /** How long a stop serves requests while the server says that it is not ready. */
+  drainSeconds: number
   /** The metrics port of the first worker. The others use the following ports. */
   metricsPort: number | undefined
   /** The address that serves metrics. */
@@ -138,6 +141,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
         toSecrets,
       ) ?? [],
     workers: read('WORKERS', 'a whole number from 1 to 16', toWorkers) ?? 1,
+    drainSeconds: read('DRAIN_SECONDS', 'a whole number from 0 to 300', toDrainSeconds) ?? 0,
     metricsPort: read('METRICS_PORT', 'a port from 0 to 65535', toPort),
     metricsHost: read('METRICS_HOST', 'an address or a host name', toHost) ?? '127.0.0.1',
     metricsToken: read(

@@ -68,7 +68,10 @@ export interface Server extends BootstrapSecrets {
   url: string
   port: number
   metricsPort: number | undefined
-  /** Refuses new requests, finishes those in flight, and closes everything, within 25 s. */
+  /**
+   * Serves for DRAIN_SECONDS while `/readyz` is 503. Then refuses new requests, finishes those in
+   * flight, and closes everything, within 25 s.
+   */
   stop(): Promise<void>
 }
 
@@ -286,10 +289,12 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       ...secrets,
       stop: once(async () => {
         log.info('Stopping')
-        startedFeed.drain()
+        drain.start()
+        // Load balancers see that this server is not ready, and send requests elsewhere.
+        await startedFeed.drain(config.drainSeconds * 1000)
         // Deliveries in flight can finish while the last requests are answered.
         outbox.stop().catch(() => {})
-        await withTimeout(STOP_MS, drain.start().then(cleanup.runAll), () => {})
+        await withTimeout(STOP_MS, drain.refuse().then(cleanup.runAll), () => {})
       }),
     }
   } catch (error) {

@@ -22,11 +22,15 @@ export const WORKER_VARIABLE = 'TIDINGS_WORKER'
 /** Several server processes on one port and one database. */
 export interface Workers extends BootstrapSecrets {
   url: string
-  /** Stops all workers within 25 s. Resolves to true when each has stopped without an error. */
+  /**
+   * Stops all workers within DRAIN_SECONDS and 25 s. Resolves to true when each has stopped without
+   * an error.
+   */
   stop(): Promise<boolean>
 }
 
 const log = logger('workers')
+/** The time for the stop of a worker after DRAIN_SECONDS. */
 const STOP_MS = 25_000
 const POLL_MS = 50
 const RESPONSE_TIMEOUT_MS = 1_000
@@ -78,7 +82,7 @@ function createSupervisor(config: Config) {
     /** Resolves when the port responds. Rejects when a worker ends before that. */
     async start(port: number): Promise<void> {
       for (let number = 1; number <= config.workers; number++) {
-        workers.push(startSupervisedWorker(() => spawnWorker(config, { number, port }), number))
+        workers.push(startSupervisedWorker(config, { number, port }))
       }
       const failed = Promise.race(
         workers.map(async worker => {
@@ -102,6 +106,11 @@ function createSupervisor(config: Config) {
   }
 }
 
+interface WorkerPlace {
+  number: number
+  port: number
+}
+
 interface SupervisedWorker {
   number: number
   firstExit: Promise<string>
@@ -110,7 +119,8 @@ interface SupervisedWorker {
   stop(): Promise<boolean>
 }
 
-function startSupervisedWorker(launch: () => ChildProcess, number: number): SupervisedWorker {
+function startSupervisedWorker(config: Config, place: WorkerPlace): SupervisedWorker {
+  const { number } = place
   const firstExit = Promise.withResolvers<string>()
   const stopping = new AbortController()
   let isSupervised = false
@@ -118,7 +128,7 @@ function startSupervisedWorker(launch: () => ChildProcess, number: number): Supe
   let child = start()
 
   function start(): ChildProcess {
-    const next = launch()
+    const next = spawnWorker(config, place)
     const startedMs = performance.now()
     log.info('Worker {number} started', { number, pid: next.pid })
     next.once('error', error => void end(error.message))
@@ -155,13 +165,14 @@ function startSupervisedWorker(launch: () => ChildProcess, number: number): Supe
       // By pid, because Deno considers a child ended after any `child.kill`.
       const { pid } = child
       sendSignal(pid, 'SIGTERM')
-      const timer = setTimeout(() => sendSignal(pid, 'SIGKILL'), STOP_MS)
+      const stopMs = config.drainSeconds * 1000 + STOP_MS
+      const timer = setTimeout(() => sendSignal(pid, 'SIGKILL'), stopMs)
       return exited.finally(() => clearTimeout(timer))
     },
   }
 }
 
-function spawnWorker(config: Config, { number, port }: { number: number; port: number }) {
+function spawnWorker(config: Config, { number, port }: WorkerPlace): ChildProcess {
   const [command, ...words] = toSelfCommand()
   const { PORT_FILE: _, METRICS_PORT_FILE: __, ...env } = process.env
   const metricsPort = config.metricsPort && config.metricsPort + number - 1

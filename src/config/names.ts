@@ -11,6 +11,7 @@ export const NAMES = [
   'APP_SECRET',
   'APP_SECRET_OLD',
   'WORKERS',
+  'DRAIN_SECONDS',
   'METRICS_PORT',
   'METRICS_HOST',
   'METRICS_TOKEN',

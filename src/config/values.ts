@@ -14,6 +14,12 @@ export function toWorkers(text: string): number | undefined {
   return workers >= 1 && workers <= MAX_WORKERS ? workers : undefined
 }
 
+const MAX_DRAIN_SECONDS = 300
+
+export function toDrainSeconds(text: string): number | undefined {
+  return /^\d{1,3}$/.test(text) && Number(text) <= MAX_DRAIN_SECONDS ? Number(text) : undefined
+}
+
 const MAX_QUOTA = 1e15
 
 export function toQuota(text: string): number | undefined {

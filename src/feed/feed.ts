@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cookies } from '../accounts/secret.ts'
 import type { Pool } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
@@ -22,6 +23,7 @@ const CHECK_MS = 1_000
 /** Events are sent only if access was checked within this time. */
 const FRESH_MS = 5_000
 const HEARTBEAT_MS = 15_000
+const DRAIN_STEP_MS = 50
 
 export interface FeedOptions {
   /** Reads new events and checks access. Nothing else uses it, so nothing delays it. */
@@ -177,8 +179,15 @@ export async function startFeed(options: FeedOptions) {
     },
     /** Replaces the LISTEN connection. */
     renew: listener.renew,
-    /** Refuses new sockets, and closes the open ones with 1001. */
-    drain(): void {
+    /**
+     * Closes the open sockets with 1012, evenly over `durationMs`. Then refuses new ones, and
+     * closes the rest with 1001.
+     */
+    async drain(durationMs: number): Promise<void> {
+      for (let left = Math.ceil(durationMs / DRAIN_STEP_MS); left > 0; left--) {
+        sockets.closeOldest(Math.ceil(sockets.size / left), 'draining')
+        await sleep(DRAIN_STEP_MS)
+      }
       isDraining = true
       sockets.closeAll('stopping')
     },

@@ -89,6 +89,8 @@ export const CLOSE_REASONS = {
   /** The session has ended, or the account has lost access to a project. */
   noAccess: [1008, 'Signed out, or no longer allowed to read the project'],
   failed: [1011, 'Internal error'],
+  /** The server stops soon. Another one takes the client. */
+  draining: [1012, 'The server is stopping'],
   /** The database was restored to an earlier state. */
   restored: [1012, 'The database was restored'],
   /** The client reads too slowly. It may reconnect with its cursor. */

@@ -213,6 +213,10 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
       for (const connection of [...connections.values()]) end(connection, why)
     },
 
+    closeOldest(count: number, why: CloseReason): void {
+      for (const connection of [...connections.values()].slice(0, count)) end(connection, why)
+    },
+
     /** Closes the socket of a subscription. */
     closeSocketOf({ socket }: Subscription, why: CloseReason): void {
       // `openSubscription` passes only sockets of this map.

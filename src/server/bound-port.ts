@@ -66,9 +66,8 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
     }
     const { fetch: respond } = application
     peers.set(request, peer)
-    return isDrained(toPathname(request.url))
-      ? drain.run(request.method, () => respond(request))
-      : respond(request)
+    const { method, url } = request
+    return drain.run(() => respond(request), { method, canRefuse: canRefuse(toPathname(url)) })
   }
 
   const isProxy = createNetworkCheck(config.trustedProxies)
@@ -120,6 +119,6 @@ function refuseStart({ method }: Request): Response {
 }
 
 /** Returns true for paths that a drain refuses. Health checks and pages stay available. */
-function isDrained(pathname: string): boolean {
+function canRefuse(pathname: string): boolean {
   return pathname.startsWith('/v1/') || pathname.startsWith('/api/')
 }

@@ -6,23 +6,26 @@ type MaybePromise = Response | Promise<Response>
 /** Lets requests in flight finish, and refuses new ones, before the listener closes. */
 export interface Drain {
   readonly isDraining: boolean
-  /** Responds to a request with `respond`, or with a 503 once the drain has started. */
-  run(method: string, respond: () => MaybePromise): MaybePromise
-  /** Starts the drain. Resolves when the last request in flight is answered. */
-  start(): Promise<void>
+  /** Responds with `respond`, or with a 503 once requests that can be refused are. */
+  run(respond: () => MaybePromise, request: { method: string; canRefuse: boolean }): MaybePromise
+  /** Starts the drain: responses close their connections. Requests are still served. */
+  start(): void
+  /** Refuses new requests. Resolves when the last request in flight is answered. */
+  refuse(): Promise<void>
 }
 
 export function createDrain(): Drain {
   const empty = Promise.withResolvers<void>()
   let inFlight = 0
   let isDraining = false
+  let isRefusing = false
   return {
     get isDraining() {
       return isDraining
     },
-    async run(method, respond) {
+    async run(respond, { method, canRefuse }) {
       // Nothing was done for this request, so another server can handle a retry.
-      if (isDraining) {
+      if (isRefusing && canRefuse) {
         return fail(
           newCall(method),
           new Fault('unavailable', 'The server is stopping. Try again shortly.', {
@@ -32,14 +35,17 @@ export function createDrain(): Drain {
       }
       inFlight++
       try {
-        return await respond()
+        const response = await respond()
+        if (isDraining) response.headers.set('Connection', 'close')
+        return response
       } finally {
         inFlight--
-        if (isDraining && inFlight === 0) empty.resolve()
+        if (isRefusing && inFlight === 0) empty.resolve()
       }
     },
-    start() {
-      isDraining = true
+    start: () => void (isDraining = true),
+    refuse() {
+      isDraining = isRefusing = true
       if (inFlight === 0) empty.resolve()
       return empty.promise
     },

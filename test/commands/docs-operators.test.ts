@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkAddress } from '../../src/cli/doctor/address.ts'
 import { listCodeBlocks } from '../support/docs.ts'
 import { SCRATCH } from '../support/scratch.ts'
 import { boot } from '../support/server.ts'
+import { startNginx } from '../support/nginx.ts'
 import { hasTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
 import { findFreePort } from '../support/loopback.ts'
@@ -17,7 +17,10 @@ test.skipIf(!hasTool('nginx'))(
     const port = await findFreePort()
     const baseUrl = `http://127.0.0.1:${port}`
     await using server = await boot({ baseUrl })
-    await using _ = startNginx(port, new URL(server.url).port)
+    await using _ = startNginx(readBlock('nginx'), {
+      port,
+      addresses: { '127.0.0.1:3000': new URL(server.url).host },
+    })
     await until(async () => (await fetch(`${baseUrl}/healthz`).catch(() => undefined))?.ok === true)
     const findings = await checkAddress({ baseUrl, trustedProxies: ['127.0.0.1/32'] })
     expect(findings.map(({ check, state }) => `${check} ${state}`)).toEqual([
@@ -43,33 +46,6 @@ test.skipIf(!hasTool('systemd-analyze'))(
     expect([status, complaints]).toEqual([0, []])
   },
 )
-
-/** Starts nginx with the documentation's block, on `port` without TLS, in front of `upstream`. */
-function startNginx(port: number, upstream: string): AsyncDisposable {
-  const folder = mkdtempSync(join(SCRATCH, 'nginx-'))
-  const block = readBlock('nginx')
-  const site = block
-    .replace('listen 443 ssl;', `listen 127.0.0.1:${port};`)
-    .replace(/^ *ssl_.*\n/gm, '')
-    .replace('127.0.0.1:3000', `127.0.0.1:${upstream}`)
-  const config = join(folder, 'nginx.conf')
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-    .map(name => `${name}_temp_path ${folder}/${name};`)
-    .join('\n')
-  writeFileSync(
-    config,
-    `daemon off;\npid ${folder}/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n${temporary}\n${site}}\n`,
-  )
-  const nginx = spawn('nginx', ['-p', folder, '-c', config], { stdio: 'ignore' })
-  return {
-    async [Symbol.asyncDispose]() {
-      const exited = once(nginx, 'exit')
-      nginx.kill('SIGTERM')
-      await exited
-      rmSync(folder, { recursive: true })
-    },
-  }
-}
 
 /** Returns the first block of a language in docs/self-hosting.md. */
 function readBlock(language: string): string {
