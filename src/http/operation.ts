@@ -101,7 +101,8 @@ export function toSessionOperation(
   return {
     ...route.detail,
     'x-action': action,
-    security: credentials.map(name => ({ [name]: [] })),
+    // Generated clients take the first credential that they have.
+    security: credentials.toReversed().map(name => ({ [name]: [] })),
     parameters: toParameters(route),
     ...(body && { requestBody: toRequestBody(body) }),
     responses: {

@@ -5,6 +5,7 @@ import type { NewKey } from '../../src/keys/keys.ts'
 import { checkDeclared } from './conformance.ts'
 import { createKey } from './keys.ts'
 import type { Booted } from './server.ts'
+import { recordTraffic } from './traffic.ts'
 
 /** A new project for one test, with a key. */
 export interface TestProject {
@@ -69,7 +70,7 @@ export function createRequests(url: string, key: string) {
 async function send(url: string, key: string, options: RequestOptions): Promise<Answered> {
   const { method = 'GET', json, headers = {} } = options
   const body = json === undefined ? options.body : JSON.stringify(json)
-  const response = await fetch(url, {
+  const sent = {
     method,
     headers: {
       authorization: `Bearer ${key}`,
@@ -77,9 +78,11 @@ async function send(url: string, key: string, options: RequestOptions): Promise<
       ...headers,
     },
     ...(body !== undefined && { body }),
-  })
+  }
+  const response = await fetch(url, sent)
   const text = await response.text()
   const { status, headers: answered } = response
+  recordTraffic(url, sent, { status, headers: answered, text })
   if (new URL(url).pathname.startsWith('/v1/')) {
     await checkDeclared({ url, method, status, headers: answered, text })
   }

@@ -6,6 +6,7 @@ import { newId, toId } from '../../src/ids.ts'
 import { checkContract } from './contracts.ts'
 import type { Answered } from './project.ts'
 import type { Booted } from './server.ts'
+import { recordTraffic } from './traffic.ts'
 
 /** A signed-in account. */
 export interface SignedInAccount {
@@ -127,17 +128,22 @@ async function send(
   { method = 'GET', json, body, headers = {} }: ApiRequest,
 ): Promise<Answered> {
   const text = json === undefined ? body : JSON.stringify(json)
-  const response = await fetch(`${url}${path}`, {
+  const sent = {
     method,
-    redirect: 'manual',
     headers: {
       ...sender,
       ...(text !== undefined && { 'content-type': 'application/json' }),
       ...headers,
     },
     ...(text !== undefined && { body: text }),
-  })
+  }
+  const response = await fetch(`${url}${path}`, { ...sent, redirect: 'manual' })
   const answer = await response.text()
+  recordTraffic(`${url}${path}`, sent, {
+    status: response.status,
+    headers: response.headers,
+    text: answer,
+  })
   const parsed = parse(answer)
   checkContract(method, path, response.status, parsed)
   return { status: response.status, headers: response.headers, text: answer, body: parsed }
