@@ -3,6 +3,7 @@ import { createResetLink } from '../../src/accounts/reset-links.ts'
 import { COMMAND_LINE } from '../../src/audit/audit.ts'
 import type { ProviderSettings } from '../../src/config/openid.ts'
 import { createBrowser, newAccount, PASSWORD, type TestBrowser } from '../support/browser.ts'
+import { openFeed } from '../support/feed.ts'
 import {
   CLIENT_ID,
   CLIENT_SECRET,
@@ -398,12 +399,15 @@ describe('contract §12 back-channel logout', () => {
     ]
     for (const token of forged) expect(await logOut(token)).toBe(400)
     expect((await browser.get('/api/me')).status).toBe(200)
+    const feeds = await Promise.all([browser, elsewhere].map(openFeedOf))
     // The provider's own token names the session.
     await provider.endSession(person.login, sid)
+    expect((await feeds[0]!.closed).code).toBe(1008)
     expect((await browser.get('/api/me')).status).toBe(401)
     expect((await elsewhere.get('/api/me')).status).toBe(200)
     const genuine = await provider.sign(claims)
     expect(await logOut(genuine)).toBe(200)
+    expect((await feeds[1]!.closed).code).toBe(1008)
     expect((await elsewhere.get('/api/me')).status).toBe(401)
     expect(await logOut(genuine)).toBe(400)
   })
@@ -550,6 +554,10 @@ async function visitWithSid(browser: TestBrowser, login: string): Promise<string
   expect((await visit(browser, login)).problem).toBeNull()
   provider.forge = undefined
   return sid
+}
+
+function openFeedOf(browser: TestBrowser) {
+  return openFeed(url, { cookie: `tidings=${browser.cookies.get('tidings')}` })
 }
 
 async function logOut(token: string): Promise<number> {
