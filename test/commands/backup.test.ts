@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
+import { VERSION } from '../../src/version.ts'
 import { isBackedUp } from '../../src/backup/rows.ts'
 import { migrate, MIGRATIONS } from '../../src/db/migrate.ts'
 import { connect } from '../../src/db/sql.ts'
@@ -257,7 +258,7 @@ test('a damaged, foreign or incompatible backup is refused, and restores nothing
   const newer = (change: (text: string) => string) => rewrite(place.file, other, change)
   await refused(
     newer(text => text.replace('"format":1', '"format":2')),
-    'made by a newer Tidings. Restore it with version 0.1.0',
+    `made by a newer Tidings. Restore it with version ${VERSION}`,
   )
   await refused(
     newer(text => text.replace('"migrations":[', '"migrations":["9000_more",')),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import manifest from '../../package.json' with { type: 'json' }
 import { cloneDatabase, createEmptyDatabase } from '../support/postgres.ts'
 import { runProgram, startProgram } from '../support/process.ts'
 import { createRequests, newProject } from '../support/project.ts'
@@ -211,8 +212,8 @@ test('doctor fails with exit code 1 if the database is unreachable', async () =>
 })
 
 test('version prints the version and the runtime', async () => {
-  expect((await run(['version', '--json'])).json()).toMatchObject({ version: '0.1.0' })
-  expect((await run(['--version'])).output).toContain('tidings 0.1.0')
+  expect((await run(['version', '--json'])).json()).toMatchObject({ version: manifest.version })
+  expect((await run(['--version'])).output).toContain(`tidings ${manifest.version}`)
 })
 
 test('the first key is created by the start after a failed first start', async () => {

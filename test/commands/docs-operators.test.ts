@@ -1,10 +1,6 @@
 import { expect, test } from 'bun:test'
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { checkAddress } from '../../src/cli/doctor/address.ts'
 import { listCodeBlocks } from '../support/docs.ts'
-import { SCRATCH } from '../support/scratch.ts'
 import { boot } from '../support/server.ts'
 import { startNginx } from '../support/nginx.ts'
 import { hasTool } from '../support/tools.ts'
@@ -29,21 +25,6 @@ test.skipIf(!hasTool('nginx'))(
       'proxy ok',
       'TRUSTED_PROXIES ok',
     ])
-  },
-)
-
-test.skipIf(!hasTool('systemd-analyze'))(
-  'systemd accepts the unit of the documentation without warnings',
-  () => {
-    const folder = mkdtempSync(join(SCRATCH, 'systemd-'))
-    const unit = readBlock('ini')
-    const file = join(folder, 'tidings.service')
-    // The program need not exist here.
-    writeFileSync(file, unit.replace(/^ExecStart=\S+/m, 'ExecStart=/bin/true'))
-    const { status, stderr } = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
-    rmSync(folder, { recursive: true })
-    const complaints = stderr.split('\n').filter(line => line.includes('tidings.service'))
-    expect([status, complaints]).toEqual([0, []])
   },
 )
 

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,9 +8,14 @@ import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import manifest from '../package.json' with { type: 'json' }
 import { BINARY, compileBinary, runProgram } from './support/process.ts'
-import { makeFolder } from './support/scratch.ts'
+import { openRootFolder } from './support/root-folder.ts'
+import { makeFolder, SCRATCH } from './support/scratch.ts'
+import { until } from './support/until.ts'
 
 const ROOT = join(import.meta.dir, '..')
+const BUILD_PACKAGE = join(ROOT, 'packaging/debian/build.ts')
+const SETTINGS = '/etc/tidings/tidings.toml'
+const UNIT = '/lib/systemd/system/tidings.service'
 const LIBRARY = fileURLToPath(import.meta.resolve('@cyclonedx/cyclonedx-library/package.json'))
 const SCHEMAS = join(dirname(LIBRARY), 'res/schema')
 /** Dependencies that the executable does not contain, because only Deno uses them. */
@@ -176,6 +182,88 @@ test('another folder with only the components of the SBOM compiles to the same b
   expect(status).toBe(0)
   expect(readFileSync(join(folder, 'other-name')).equals(readFileSync(BINARY))).toBe(true)
 }, 120_000)
+
+test('the same executable makes the same package', () => {
+  const packages = ['Pacific/Apia', 'UTC'].map(zone => readFileSync(buildPackage(zone)))
+  expect(packages[0]?.equals(packages[1]!)).toBe(true)
+}, 60_000)
+
+test.skipIf(!process.env['CI'] && process.getuid?.() !== 0)(
+  'the package for Debian installs, serves as its unit says, keeps settings, and purges',
+  async () => {
+    const file = buildPackage('UTC')
+    await using root = await openRootFolder()
+    const install = () => expect(root.run('dpkg', '--install', file)).toMatchObject({ status: 0 })
+    install()
+    expect(root.run('dpkg-query', '-W', 'tidings').output).toBe(`tidings\t${manifest.version}\n`)
+    expect(root.run('stat', '-c', '%U:%G %a', SETTINGS).output).toBe('root:tidings 640\n')
+    expect(root.run('getent', 'passwd', 'tidings').output).toEndWith(':/usr/sbin/nologin\n')
+    expect(root.run('systemctl', 'is-enabled', 'tidings.service').output).toBe('enabled\n')
+
+    // The unit, which systemd does not run here.
+    const verified = root.run('systemd-analyze', 'verify', UNIT)
+    expect([verified.status, verified.output]).toEqual([0, ''])
+    // Exposure from 0 to 100: systemd calls less than 20 "OK".
+    const security = ['security', '--offline=true', '--threshold=25', UNIT]
+    expect(root.run('systemd-analyze', ...security)).toMatchObject({ status: 0 })
+    const unit = root.run('cat', UNIT).output
+    const read = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
+    const user = read('User')
+    const folder = `/var/lib/${read('StateDirectory')}`
+    root.run('install', '-d', '-m', read('StateDirectoryMode'), '-o', user, '-g', user, folder)
+    root.protect(folder)
+    const server = root.spawn(
+      ...['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--no-new-privs'],
+      ...['--bounding-set=-all', '--inh-caps=-all', 'env', '-i', `--chdir=${folder}`],
+      ...[
+        read('Environment'),
+        'PORT=0',
+        'sh',
+        '-c',
+        `umask ${read('UMask')}; exec ${read('ExecStart')}`,
+      ],
+    )
+    let log = ''
+    for (const stream of [server.stdout, server.stderr])
+      stream?.on('data', chunk => void (log += String(chunk)))
+    await until(() => /is running: .*[^]*tdg_\w+/.test(log))
+    const [, port = ''] = /"url":"http:\/\/localhost:(\d+)"/.exec(log) ?? []
+    const [key = ''] = /tdg_\w+/.exec(log) ?? []
+    const sent = await fetch(`http://127.0.0.1:${port}/v1/channels/ops`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}` },
+      body: 'Installed',
+    })
+    expect(sent.status).toBe(201)
+    server.kill('SIGTERM')
+    expect(await once(server, 'exit')).toEqual([0, null])
+    root.unprotect()
+
+    // An upgrade keeps changed settings.
+    root.run('sed', '-i', '1i # changed', SETTINGS)
+    install()
+    expect(root.run('head', '-1', SETTINGS).output).toBe('# changed\n')
+    expect(root.run('dpkg', '--purge', 'tidings')).toMatchObject({ status: 0 })
+    for (const gone of ['/usr/bin/tidings', '/etc/tidings', UNIT])
+      expect(root.run('test', '-e', gone).status).toBe(1)
+    expect(root.run('stat', '-c', '%U %a', folder, `${folder}/app-secret`).output).toBe(
+      'tidings 700\ntidings 600\n',
+    )
+  },
+  60_000,
+)
+
+/** Packs the executable for Debian in a time zone. Returns the path of the package. */
+function buildPackage(zone: string): string {
+  const file = join(makeFolder(), 'tidings.deb')
+  const args = [BUILD_PACKAGE, '--executable', BINARY, '--outfile', file]
+  const { status, stderr } = spawnSync(process.execPath, args, {
+    env: { PATH: process.env['PATH'], TMPDIR: SCRATCH, TZ: zone },
+    encoding: 'utf8',
+  })
+  expect([status, stderr]).toEqual([0, ''])
+  return file
+}
 
 /** Returns true when a source of the program imports the package. */
 function isImported(name: string): boolean {
