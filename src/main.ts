@@ -13,6 +13,7 @@ import { licences } from './cli/licences.ts'
 import { owner } from './cli/owner.ts'
 import { reindex } from './cli/reindex.ts'
 import { secrets } from './cli/secrets.ts'
+import { upgrade } from './cli/upgrade.ts'
 import { version } from './cli/version.ts'
 import { webhook } from './cli/webhook.ts'
 import { ConfigError } from './config.ts'
@@ -40,6 +41,7 @@ const root = withExamples(
       reindex,
       doctor,
       health,
+      upgrade,
       version,
       licences,
     },

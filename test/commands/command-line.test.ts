@@ -48,6 +48,7 @@ const COMMANDS = [
   ['reindex'],
   ['doctor'],
   ['health'],
+  ['upgrade'],
   ['version'],
 ]
 
@@ -56,6 +57,42 @@ test.each(COMMANDS.map(words => [words]))('%p --help shows an example', async wo
   expect(code).toBe(0)
   expect(output).toContain('EXAMPLES')
   expect(output).toContain(`tidings ${words.join(' ')}`.trimEnd())
+})
+
+test('upgrade --check lists newer versions of the release index, and says whether servers stay ready', async () => {
+  const date = '2026-11-22'
+  let body: unknown = {
+    releases: [
+      { version: '900.10.0', date, oldestServer: '900.9.0', migrations: {} },
+      { version: '900.9.0', date, migrations: {} },
+      { version: '0.0.1', date, migrations: {} },
+    ],
+  }
+  using index = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => Response.json(body) })
+  const env = { RELEASE_INDEX_URL: `${index.url}releases.json` }
+  const check = (more: string[] = []) => run(['upgrade', '--check', ...more], env)
+
+  const { code, json } = await check(['--json'])
+  expect([code, json()]).toMatchObject([0, { isBreaking: true, way: 'checkout' }])
+  expect((json()['newer'] as { version: string }[]).map(({ version }) => version)).toEqual([
+    '900.9.0',
+    '900.10.0',
+  ])
+  const { output } = await check()
+  expect(output).toContain('900.10.0  2026-11-22  requires 900.9.0 or newer first')
+  expect(output).toContain('Servers of this version stop working during the upgrade.')
+
+  body = { releases: [{ version: '900.9.0', date, migrations: {} }] }
+  expect((await check()).output).toContain('Servers of this version stay ready')
+  body = { releases: [] }
+  expect((await check()).output).toContain('is the latest version')
+  body = { releases: [{ version: 'next' }] }
+  expect(await check()).toMatchObject({
+    code: 1,
+    output: expect.stringContaining('cannot be read'),
+  })
+  const none = await run(['upgrade', '--check'])
+  expect([none.code, none.output]).toMatchObject([2, expect.stringContaining('No release index')])
 })
 
 test('reindex builds the search index of one project, or of all, anew', async () => {

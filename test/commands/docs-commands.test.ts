@@ -26,7 +26,16 @@ describe(PAGE, () => {
   test('names the commands without --data-dir', () => {
     const without = [...help].filter(([, output]) => !output.includes('--data-dir'))
     expect(without.map(([words]) => words).toSorted()).toEqual([
-      ...['apply', 'health', 'identify', 'licences', 'send', 'version', 'webhook verify'],
+      ...[
+        'apply',
+        'health',
+        'identify',
+        'licences',
+        'send',
+        'upgrade',
+        'version',
+        'webhook verify',
+      ],
     ])
   })
 
