@@ -1,21 +1,24 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, readdirSync, realpathSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { clearFolder, listRunning } from './support/leftovers.ts'
 
 // `bun test/leftovers.ts <command …>` runs a command with its own TMPDIR. It fails with a list if a
-// process or file is left there afterwards.
+// process or file is left there afterwards, or if ./data, the default DATA_DIR, has a new file.
 
 /** The watcher removes the files of a run shortly after its end. */
 const GRACE_MS = 20_000
 /** The shim that `bun run` puts into PATH is Bun's own and belongs to no run. */
 const IS_BUN = /^bun-node-/
+const DATA = resolve(import.meta.dirname, '../data')
+const listData = () => (existsSync(DATA) ? readdirSync(DATA) : [])
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'tidings-leftovers-')))
 chmodSync(folder, 0o755)
+const dataBefore = listData()
 const [command = '', ...words] = process.argv.slice(2)
 const child = spawn(command, words, { env: { ...process.env, TMPDIR: folder }, stdio: 'inherit' })
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -40,5 +43,8 @@ function listLeft(): string[] {
     ...readdirSync(folder)
       .filter(name => !IS_BUN.test(name))
       .map(name => `  ${join(folder, name)}`),
+    ...listData()
+      .filter(name => !dataBefore.includes(name))
+      .map(name => `  ${join(DATA, name)}`),
   ]
 }

@@ -93,6 +93,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     await it.page.getByRole('link', { name: 'payments' }).click()
     await until(async () => (await it.titles()).join() === 'New payment')
     await it.says('Live')
+    // The other channel was read in the list of all, a moment before it was left.
+    await it.page.getByRole('link', { name: 'deploys', exact: true }).waitFor()
     await it.tenant.send({ title: 'Another', channelName: 'deploys' })
     await it.tenant.send({ title: 'Second payment', channelName: 'payments' })
     await until(async () => (await it.titles()).join() === 'Second payment,New payment')

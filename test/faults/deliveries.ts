@@ -64,8 +64,9 @@ export async function runDeliveries({
 }): Promise<RunResult> {
   const random = createRandom(seed)
   const leaseMs = isShort ? SHORT_LEASE_MS : LEASE_MS
+  const timeoutMs = isShort ? SHORT_TIMEOUT_MS : TIMEOUT_MS
   // A worker that took over may have to wait for a hanging attempt at the same receiver.
-  const slackMs = SLACK_MS + (isShort ? SHORT_TIMEOUT_MS : TIMEOUT_MS)
+  const slackMs = SLACK_MS + timeoutMs
   const hooks = await startWebhookReceiver()
   const fleet = await startFleet({
     servers,
@@ -119,7 +120,7 @@ export async function runDeliveries({
       sql,
       hooks,
       targets,
-      explained: { faults, leaseMs, slackMs },
+      explained: { faults, timeoutMs, leaseMs, slackMs },
     })
     return {
       figures: {

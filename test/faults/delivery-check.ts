@@ -24,6 +24,8 @@ export interface Delivered {
 
 interface Explanation {
   faults: readonly Fault[]
+  /** The time-out of an attempt. */
+  timeoutMs: number
   leaseMs: number
   /** The time past the lease until another worker has the delivery. */
   slackMs: number
@@ -31,8 +33,8 @@ interface Explanation {
 
 /** The time an outcome takes to the database: a fault during it repeats the delivery. */
 const SETTLING_MS = 3_000
-/** The part of a lease that an attempt may have used before it was accepted. */
-const ATTEMPT_MS = 3_000
+/** The time that a lease may have run before its attempt begins, and after the time-out ends it. */
+const LATE_MS = 1_000
 
 /** Compares the received deliveries with the logs. */
 export async function checkDeliveries(delivered: Delivered): Promise<RunResult> {
@@ -108,7 +110,10 @@ export async function checkDeliveries(delivered: Delivered): Promise<RunResult> 
  * after the end of the lease, and by the end of the next lease, or of a later one after another
  * fault.
  */
-function checkRepeats(receipts: Receipt[], { faults, leaseMs, slackMs }: Explanation): string[] {
+function checkRepeats(
+  receipts: Receipt[],
+  { faults, timeoutMs, leaseMs, slackMs }: Explanation,
+): string[] {
   return receipts.slice(1).flatMap((later, nth) => {
     const { atMs } = receipts[nth]! // Every later receipt has an earlier one.
     const isCutOff = faults.some(
@@ -125,7 +130,7 @@ function checkRepeats(receipts: Receipt[], { faults, leaseMs, slackMs }: Explana
       0,
       ...faults.map(fault => Math.min(fault.endMs, atMs) - Math.max(fault.startMs, atMs - leaseMs)),
     )
-    if (isExplained && tookMs >= leaseMs - ATTEMPT_MS - heldUpMs) return []
+    if (isExplained && tookMs >= leaseMs - timeoutMs - LATE_MS - heldUpMs) return []
     return [`${toPair(later)} was repeated after ${tookMs} ms without an explanation`]
   })
 }

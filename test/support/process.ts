@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { readCluster } from '../../src/embedded/cluster.ts'
 import { withLock } from '../../src/embedded/file-lock.ts'
 import { findPostmaster, toUrl } from '../../src/embedded/postmaster.ts'
-import { SCRATCH } from './scratch.ts'
+import { makeFolder, SCRATCH } from './scratch.ts'
 import { APP_SECRET } from './secret.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -101,6 +101,8 @@ export function spawnProgram(options: ProgramOptions) {
         ? { PATH: '/nonexistent' }
         : { PATH: process.env['PATH'], HOME: process.env['HOME'] }),
       TMPDIR: SCRATCH,
+      // The default is a folder of the checkout.
+      ...(!bare && { DATA_DIR: makeFolder() }),
       PORT: '0',
       // A settings file of this machine must not count.
       TIDINGS_CONFIG: '/dev/null',

@@ -39,6 +39,20 @@ describe('a batch', () => {
     expect(runs.at(-1)).toBe(2_000)
   })
 
+  test('a flush runs what waits, once, and nothing else', () => {
+    const { clock, runs, batch } = count()
+    batch.flush()
+    expect(runs).toEqual([])
+    batch.trigger()
+    batch.trigger()
+    clock.pass(100)
+    batch.flush()
+    batch.flush()
+    clock.pass(1_000)
+    expect(runs).toEqual([0, 100])
+    expect(clock.waiting).toBe(0)
+  })
+
   test('has no timer while idle or after a stop', () => {
     const { clock, runs, batch } = count()
     expect(clock.waiting).toBe(0)

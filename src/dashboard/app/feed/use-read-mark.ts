@@ -22,7 +22,8 @@ export function useReadMark({ project, channelId, newestSeq, onMarked }: MarkOpt
       void markRead(project, channelId, reach.current).then(onMarked)
     })
     sending.current = batch
-    return () => batch.stop()
+    // Events that were shown are read, even if the list is left before the next request.
+    return () => batch.flush()
   }, [project, channelId])
   useEffect(() => {
     if (newestSeq === undefined || newestSeq <= reach.current) return

@@ -5,6 +5,8 @@ export interface Throttle {
   trigger(): void
   /** Cancels a pending run. */
   stop(): void
+  /** Runs pending work now. */
+  flush(): void
 }
 
 /** Runs `work` at most once per interval. */
@@ -29,6 +31,11 @@ export function createThrottle(clock: Clock, intervalMs: number, work: () => voi
     stop() {
       cancel?.()
       cancel = undefined
+    },
+    flush() {
+      if (!cancel) return
+      cancel()
+      run()
     },
   }
 }
