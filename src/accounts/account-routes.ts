@@ -21,7 +21,10 @@ import { requireVerified } from './permissions.ts'
 const tags = ['Account']
 const FIELDS = ['name', 'email'] as const
 
-const AccountChange = Type.Object({ name: Type.Optional(Name), email: Type.Optional(Email) })
+const AccountChange = Type.Object(
+  { name: Type.Optional(Name), email: Type.Optional(Email) },
+  { examples: [{ name: 'Ada' }] },
+)
 
 /** The document of `exportAccount`. */
 const AccountExport = Type.Object({

@@ -32,10 +32,20 @@ import { removeSecondFactor, requireWayIn } from './ways-in.ts'
 
 const tags = ['Account']
 
-const PasswordChange = Type.Object({
-  currentPassword: Type.Optional(Password),
-  newPassword: Password,
-})
+const PasswordChange = Type.Object(
+  {
+    currentPassword: Type.Optional(Password),
+    newPassword: Password,
+  },
+  {
+    examples: [
+      {
+        currentPassword: 'correct horse battery staple',
+        newPassword: 'another horse battery staple',
+      },
+    ],
+  },
+)
 
 interface Parts {
   guard: SessionGuard
@@ -58,7 +68,10 @@ export function passwordRoutes({ guard, cookies }: Parts) {
       },
       {
         account: 'account.verify',
-        body: Type.Object({ password: Password }),
+        body: Type.Object(
+          { password: Password },
+          { examples: [{ password: 'correct horse battery staple' }] },
+        ),
         response: { 200: SuccessOf(Account, 'The password is correct.') },
         detail: {
           operationId: 'verifyPassword',

@@ -48,7 +48,12 @@ export function resetRoutes({ guard, failedAuthentications, cookies }: Parts) {
     },
     {
       anyone: 'reset.complete',
-      body: Type.Object({ token: Text({ minLength: 1, maxLength: 100 }), password: Password }),
+      body: Type.Object(
+        { token: Text({ minLength: 1, maxLength: 100 }), password: Password },
+        {
+          examples: [{ token: 'the token of the link', password: 'correct horse battery staple' }],
+        },
+      ),
       response: { 200: SuccessOf(Reset, 'The password is set. Sign in with it.'), 404: ApiFailure },
       detail: {
         operationId: 'resetPassword',

@@ -166,11 +166,14 @@ export const Organization = Type.Object(
 )
 export type Organization = Static<typeof Organization>
 
-export const OrganizationBody = Type.Object({ name: Name })
-export const OrganizationChange = Type.Object({
-  name: Type.Optional(Name),
-  requiresSecondFactor: Type.Optional(Type.Boolean()),
-})
+export const OrganizationBody = Type.Object({ name: Name }, { examples: [{ name: 'Acme' }] })
+export const OrganizationChange = Type.Object(
+  {
+    name: Type.Optional(Name),
+    requiresSecondFactor: Type.Optional(Type.Boolean()),
+  },
+  { examples: [{ name: 'Acme Ltd' }] },
+)
 export type OrganizationChange = Static<typeof OrganizationChange>
 
 export const Project = Type.Object(
@@ -189,11 +192,14 @@ export const Project = Type.Object(
 )
 export type Project = Static<typeof Project>
 
-export const ProjectBody = Type.Object({ name: Name })
-export const ProjectChange = Type.Object({
-  name: Type.Optional(Name),
-  keepDays: Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 36_500 }))),
-})
+export const ProjectBody = Type.Object({ name: Name }, { examples: [{ name: 'Shop' }] })
+export const ProjectChange = Type.Object(
+  {
+    name: Type.Optional(Name),
+    keepDays: Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 36_500 }))),
+  },
+  { examples: [{ name: 'Shop', keepDays: 30 }] },
+)
 export type ProjectChange = Static<typeof ProjectChange>
 
 export const Member = Type.Object(
@@ -208,7 +214,7 @@ export const Member = Type.Object(
 )
 export type Member = Static<typeof Member>
 
-export const RoleBody = Type.Object({ role: RoleName })
+export const RoleBody = Type.Object({ role: RoleName }, { examples: [{ role: 'admin' }] })
 
 /** A reset link as it is created. */
 export const NewResetLink = Type.Object(
@@ -248,7 +254,10 @@ export type Invite = Static<typeof Invite>
 export const NewInvite = Type.Object({ ...invite, url: Type.String() }, closed)
 export type NewInvite = Static<typeof NewInvite>
 
-export const InviteBody = Type.Object({ role: RoleName, email: Type.Optional(Nullable(Email)) })
+export const InviteBody = Type.Object(
+  { role: RoleName, email: Type.Optional(Nullable(Email)) },
+  { examples: [{ role: 'viewer', email: 'ada@example.com' }] },
+)
 
 /** An invite as the holder of its link sees it. */
 export const InvitePreview = Type.Object(
@@ -264,14 +273,29 @@ export const InvitePreview = Type.Object(
 export type InvitePreview = Static<typeof InvitePreview>
 
 const Token = Text({ minLength: 1, maxLength: 100 })
-export const InviteTokenBody = Type.Object({ token: Token })
-export const AcceptInviteBody = Type.Object({
-  token: Token,
-  /** The new account. Requests without a session must have all three fields. */
-  name: Type.Optional(Name),
-  email: Type.Optional(Email),
-  password: Type.Optional(Password),
-})
+export const InviteTokenBody = Type.Object(
+  { token: Token },
+  { examples: [{ token: 'the token of the link' }] },
+)
+export const AcceptInviteBody = Type.Object(
+  {
+    token: Token,
+    /** The new account. Requests without a session must have all three fields. */
+    name: Type.Optional(Name),
+    email: Type.Optional(Email),
+    password: Type.Optional(Password),
+  },
+  {
+    examples: [
+      {
+        token: 'the token of the link',
+        name: 'Ada',
+        email: 'ada@example.com',
+        password: 'correct horse battery staple',
+      },
+    ],
+  },
+)
 export type AcceptInviteBody = Static<typeof AcceptInviteBody>
 
 export const JoinedOrganization = Type.Object(

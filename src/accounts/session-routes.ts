@@ -23,16 +23,19 @@ import { clearAttempts, repeatAttempt } from './throttle.ts'
 
 const tags = ['Account']
 
-const SignInBody = Type.Object({
-  email: Email,
-  password: Password,
-  isInstalled: Type.Optional(
-    Type.Boolean({
-      description:
-        'True if an installed app signs in. With notifications on, it stays signed in longer.',
-    }),
-  ),
-})
+const SignInBody = Type.Object(
+  {
+    email: Email,
+    password: Password,
+    isInstalled: Type.Optional(
+      Type.Boolean({
+        description:
+          'True if an installed app signs in. With notifications on, it stays signed in longer.',
+      }),
+    ),
+  },
+  { examples: [{ email: 'ada@example.com', password: 'correct horse battery staple' }] },
+)
 
 const NeedsCode = Type.Object({ needs: Type.Literal('code') }, { additionalProperties: false })
 

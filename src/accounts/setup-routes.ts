@@ -16,12 +16,24 @@ import { signIn } from './sign-in.ts'
 
 const tags = ['Server']
 
-const SetupBody = Type.Object({
-  token: Text({ minLength: 1, maxLength: 100 }),
-  name: Name,
-  email: Email,
-  password: Password,
-})
+const SetupBody = Type.Object(
+  {
+    token: Text({ minLength: 1, maxLength: 100 }),
+    name: Name,
+    email: Email,
+    password: Password,
+  },
+  {
+    examples: [
+      {
+        name: 'Ada',
+        email: 'ada@example.com',
+        password: 'correct horse battery staple',
+        token: 'the token of the link',
+      },
+    ],
+  },
+)
 
 interface Parts {
   guard: SessionGuard

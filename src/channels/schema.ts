@@ -75,24 +75,33 @@ export const ProjectChannels = Type.Object(
 export type ProjectChannels = Static<typeof ProjectChannels>
 
 /** Changes to the settings of a channel. Absent settings stay as they are. */
-export const ChannelEdit = Type.Object({
-  name: Type.Optional(ChannelName),
-  icon: Type.Optional(Nullable(Icon)),
-  description: Type.Optional(Nullable(Text({ maxLength: 1_000 }))),
-  isArchived: Type.Optional(Type.Boolean()),
-  keepDays: Type.Optional(Nullable(KeepDays)),
-})
+export const ChannelEdit = Type.Object(
+  {
+    name: Type.Optional(ChannelName),
+    icon: Type.Optional(Nullable(Icon)),
+    description: Type.Optional(Nullable(Text({ maxLength: 1_000 }))),
+    isArchived: Type.Optional(Type.Boolean()),
+    keepDays: Type.Optional(Nullable(KeepDays)),
+  },
+  { examples: [{ name: 'Payments', icon: '💰', keepDays: 30 }] },
+)
 export type ChannelEdit = Static<typeof ChannelEdit>
 
 /** A channel to create before its first event. */
-export const NewChannel = Type.Object({ ...ChannelEdit.properties, name: ChannelName })
+export const NewChannel = Type.Object(
+  { ...ChannelEdit.properties, name: ChannelName },
+  { examples: [{ name: 'payments', icon: '💰' }] },
+)
 export type NewChannel = Static<typeof NewChannel>
 
 /** How far an account has read a channel; without a channelId, all channels. */
-export const ReadMarkInput = Type.Object({
-  channelId: Type.Optional(Text({ minLength: 1, maxLength: 255 })),
-  seq: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
-})
+export const ReadMarkInput = Type.Object(
+  {
+    channelId: Type.Optional(Text({ minLength: 1, maxLength: 255 })),
+    seq: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  },
+  { examples: [{ channelId: 'chn_01kadz5p6vf2w8y3m4n5q6r7s8', seq: 42 }] },
+)
 export type ReadMarkInput = Static<typeof ReadMarkInput>
 
 /** The read mark after the change. */

@@ -66,10 +66,13 @@ export const UserDetail = Type.Object(
 )
 
 /** A new alias of a user. With `from`, it moves from that user. */
-export const AliasInput = Type.Object({
-  alias: Text({ minLength: 1, maxLength: 255 }),
-  from: Type.Optional(Text({ minLength: 1, maxLength: 255 })),
-})
+export const AliasInput = Type.Object(
+  {
+    alias: Text({ minLength: 1, maxLength: 255 }),
+    from: Type.Optional(Text({ minLength: 1, maxLength: 255 })),
+  },
+  { examples: [{ alias: 'ada@example.com' }] },
+)
 export type AliasInput = Static<typeof AliasInput>
 
 export const UserAlias = Type.Object(

@@ -96,21 +96,30 @@ const FutureMoment = Type.Unsafe<string>({
   format: 'date-time',
 })
 
-export const KeyBody = Type.Object({
-  name: Name,
-  /** By default, all except `identities:erase`. */
-  scopes: Type.Optional(Type.Array(ScopeName, { minItems: 1, maxItems: SCOPES.length })),
-  limit: Type.Optional(Limit),
-  expiresAt: Type.Optional(Nullable(FutureMoment)),
-})
+export const KeyBody = Type.Object(
+  {
+    name: Name,
+    /** By default, all except `identities:erase`. */
+    scopes: Type.Optional(Type.Array(ScopeName, { minItems: 1, maxItems: SCOPES.length })),
+    limit: Type.Optional(Limit),
+    expiresAt: Type.Optional(Nullable(FutureMoment)),
+  },
+  { examples: [{ name: 'Shop, production', scopes: ['events:write'], limit: 1_000 }] },
+)
 export type KeyBody = Static<typeof KeyBody>
 
-export const KeyChange = Type.Object({
-  name: Type.Optional(Name),
-  limit: Type.Optional(Limit),
-})
+export const KeyChange = Type.Object(
+  {
+    name: Type.Optional(Name),
+    limit: Type.Optional(Limit),
+  },
+  { examples: [{ name: 'Shop, staging' }] },
+)
 export type KeyChange = Static<typeof KeyChange>
 
-export const RotateBody = Type.Object({
-  overlapHours: Type.Optional(Type.Integer({ minimum: 0, maximum: 168 })),
-})
+export const RotateBody = Type.Object(
+  {
+    overlapHours: Type.Optional(Type.Integer({ minimum: 0, maximum: 168 })),
+  },
+  { examples: [{ overlapHours: 24 }] },
+)

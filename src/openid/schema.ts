@@ -63,28 +63,34 @@ export const SignInOptions = Type.Object(
 )
 export type SignInOptions = Static<typeof SignInOptions>
 
-export const StartBody = Type.Object({
-  purpose: OneOf(PURPOSES, 'The purpose of the visit.'),
-  next: Type.Optional(
-    Text({ maxLength: 2_000, description: 'The path to open afterwards, `/` by default.' }),
-  ),
-  invite: Type.Optional(
-    Text({ minLength: 1, maxLength: 100, description: 'The secret of the invite to accept.' }),
-  ),
-  isInstalled: Type.Optional(
-    Type.Boolean({
-      description: 'True if an installed app signs in. It stays signed in longer.',
-    }),
-  ),
-})
+export const StartBody = Type.Object(
+  {
+    purpose: OneOf(PURPOSES, 'The purpose of the visit.'),
+    next: Type.Optional(
+      Text({ maxLength: 2_000, description: 'The path to open afterwards, `/` by default.' }),
+    ),
+    invite: Type.Optional(
+      Text({ minLength: 1, maxLength: 100, description: 'The secret of the invite to accept.' }),
+    ),
+    isInstalled: Type.Optional(
+      Type.Boolean({
+        description: 'True if an installed app signs in. It stays signed in longer.',
+      }),
+    ),
+  },
+  { examples: [{ purpose: 'signIn' }] },
+)
 
 /** The address of a provider at which the visit begins. */
 export const Started = Type.Object({ url: Type.String() }, closed)
 
-export const ProxyBody = Type.Object({
-  invite: StartBody.properties.invite,
-  isInstalled: StartBody.properties.isInstalled,
-})
+export const ProxyBody = Type.Object(
+  {
+    invite: StartBody.properties.invite,
+    isInstalled: StartBody.properties.isInstalled,
+  },
+  { examples: [{}] },
+)
 
 /** An identity of the account at a provider. */
 export const Connection = Type.Object(
@@ -137,26 +143,42 @@ export const Provider = Type.Object(
 export type Provider = Static<typeof Provider>
 export const Providers = Type.Object({ items: Type.Array(Provider) }, closed)
 
-export const ProviderBody = Type.Object({
-  name: ProviderName,
-  label: Label,
-  issuer: Issuer,
-  clientId: TrimmedText(Short),
-  clientSecret: ClientSecret,
-  scopes: Type.Optional(TrimmedText(Short)),
-  groupsClaim: Type.Optional(TrimmedText(Short)),
-  isTrusted: Type.Optional(Type.Boolean()),
-})
+export const ProviderBody = Type.Object(
+  {
+    name: ProviderName,
+    label: Label,
+    issuer: Issuer,
+    clientId: TrimmedText(Short),
+    clientSecret: ClientSecret,
+    scopes: Type.Optional(TrimmedText(Short)),
+    groupsClaim: Type.Optional(TrimmedText(Short)),
+    isTrusted: Type.Optional(Type.Boolean()),
+  },
+  {
+    examples: [
+      {
+        name: 'company',
+        label: 'Company',
+        issuer: 'https://login.example.com',
+        clientId: 'tidings',
+        clientSecret: 'secret',
+      },
+    ],
+  },
+)
 export type ProviderBody = Static<typeof ProviderBody>
 
-export const ProviderChange = Type.Object({
-  label: Type.Optional(Label),
-  clientId: Type.Optional(TrimmedText(Short)),
-  clientSecret: Type.Optional(ClientSecret),
-  scopes: Type.Optional(TrimmedText(Short)),
-  groupsClaim: Type.Optional(TrimmedText(Short)),
-  isTrusted: Type.Optional(Type.Boolean()),
-})
+export const ProviderChange = Type.Object(
+  {
+    label: Type.Optional(Label),
+    clientId: Type.Optional(TrimmedText(Short)),
+    clientSecret: Type.Optional(ClientSecret),
+    scopes: Type.Optional(TrimmedText(Short)),
+    groupsClaim: Type.Optional(TrimmedText(Short)),
+    isTrusted: Type.Optional(Type.Boolean()),
+  },
+  { examples: [{ label: 'Company' }] },
+)
 export type ProviderChange = Static<typeof ProviderChange>
 
 export const DeletedProvider = Type.Object({ name: Type.String() }, closed)
@@ -191,4 +213,7 @@ export const SignInRules = Type.Object(
 )
 export type SignInRules = Static<typeof SignInRules>
 
-export const SignInRulesBody = Type.Object({ rules: Type.Array(SignInRule, { maxItems: 100 }) })
+export const SignInRulesBody = Type.Object(
+  { rules: Type.Array(SignInRule, { maxItems: 100 }) },
+  { examples: [{ rules: [] }] },
+)

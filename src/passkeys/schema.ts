@@ -57,14 +57,39 @@ export const Assertion = Type.Object({
 })
 export type Assertion = Static<typeof Assertion>
 
-export const PasskeyBody = Type.Object({ name: Name, credential: NewCredential })
-export const PasskeyChange = Type.Object({ name: Name })
-export const VerifyBody = Type.Object({ credential: Assertion })
-export const SignInBody = Type.Object({
-  credential: Assertion,
-  isInstalled: Type.Optional(
-    Type.Boolean({
-      description: 'True if an installed app signs in. It stays signed in longer.',
-    }),
-  ),
-})
+const CREDENTIAL = { id: 'AQIDBA', rawId: 'AQIDBA', type: 'public-key' }
+const ASSERTION = {
+  ...CREDENTIAL,
+  response: { clientDataJSON: 'e30', authenticatorData: 'AQIDBA', signature: 'AQIDBA' },
+}
+
+export const PasskeyBody = Type.Object(
+  { name: Name, credential: NewCredential },
+  {
+    examples: [
+      {
+        name: 'Phone',
+        credential: {
+          ...CREDENTIAL,
+          response: { clientDataJSON: 'e30', attestationObject: 'AQIDBA' },
+        },
+      },
+    ],
+  },
+)
+export const PasskeyChange = Type.Object({ name: Name }, { examples: [{ name: 'Phone' }] })
+export const VerifyBody = Type.Object(
+  { credential: Assertion },
+  { examples: [{ credential: ASSERTION }] },
+)
+export const SignInBody = Type.Object(
+  {
+    credential: Assertion,
+    isInstalled: Type.Optional(
+      Type.Boolean({
+        description: 'True if an installed app signs in. It stays signed in longer.',
+      }),
+    ),
+  },
+  { examples: [{ credential: ASSERTION }] },
+)

@@ -105,22 +105,41 @@ const QuietHoursInput = Type.Unsafe<{ from: string; to: string; timeZone: string
 
 const Label = TrimmedText({ maxLength: 60, description: 'The name of the device.' })
 
-export const NewSubscription = Type.Object({
-  endpoint: Text({
-    minLength: 1,
-    maxLength: 2048,
-    description: 'The endpoint of the PushSubscription in the browser.',
-  }),
-  keys: Type.Object({ p256dh: textOf(P256DH), auth: textOf(AUTH) }),
-  label: Type.Optional(Label),
-})
+export const NewSubscription = Type.Object(
+  {
+    endpoint: Text({
+      minLength: 1,
+      maxLength: 2048,
+      description: 'The endpoint of the PushSubscription in the browser.',
+    }),
+    keys: Type.Object({ p256dh: textOf(P256DH), auth: textOf(AUTH) }),
+    label: Type.Optional(Label),
+  },
+  {
+    // The keys are those of the example in RFC 8291.
+    examples: [
+      {
+        endpoint: 'https://push.example.com/send/abc',
+        keys: {
+          p256dh:
+            'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+          auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+        },
+        label: 'Phone',
+      },
+    ],
+  },
+)
 export type NewSubscription = Static<typeof NewSubscription>
 
-export const SubscriptionEdit = Type.Object({
-  label: Type.Optional(Label),
-  isOn: Type.Optional(Type.Boolean()),
-  quietHours: Type.Optional(QuietHoursInput),
-})
+export const SubscriptionEdit = Type.Object(
+  {
+    label: Type.Optional(Label),
+    isOn: Type.Optional(Type.Boolean()),
+    quietHours: Type.Optional(QuietHoursInput),
+  },
+  { examples: [{ label: 'Phone', isOn: true }] },
+)
 export type SubscriptionEdit = Static<typeof SubscriptionEdit>
 
 /** A device as its account sees it. */
@@ -151,11 +170,18 @@ export type Subscription = Static<typeof Subscription>
 
 export const RemovedSubscription = Type.Object({ id: Type.String() }, closed)
 
-export const PushTestInput = Type.Object({
-  subscriptionId: Type.Optional(
-    Text({ minLength: 1, maxLength: 255, description: 'The browser of this request by default.' }),
-  ),
-})
+export const PushTestInput = Type.Object(
+  {
+    subscriptionId: Type.Optional(
+      Text({
+        minLength: 1,
+        maxLength: 255,
+        description: 'The browser of this request by default.',
+      }),
+    ),
+  },
+  { examples: [{ subscriptionId: 'sub_01kadz5p6vf2w8y3m4n5q6r7s8' }] },
+)
 export type PushTestInput = Static<typeof PushTestInput>
 
 /** The response of a push service to a test. */
@@ -187,20 +213,26 @@ const COLLAPSE =
  * Settings for the channels of a project that have none of their own. If `collapse` is absent, it
  * stays unchanged.
  */
-export const DefaultNotificationSettingsInput = Type.Object({
-  state: OneOf(STATES),
-  muteUntil: Until,
-  collapse: Type.Optional(Type.Boolean({ description: COLLAPSE })),
-})
+export const DefaultNotificationSettingsInput = Type.Object(
+  {
+    state: OneOf(STATES),
+    muteUntil: Until,
+    collapse: Type.Optional(Type.Boolean({ description: COLLAPSE })),
+  },
+  { examples: [{ state: 'mute', muteUntil: '2026-11-23T08:00:00Z' }] },
+)
 export type DefaultNotificationSettingsInput = Static<typeof DefaultNotificationSettingsInput>
 
-export const ChannelNotificationSettingsInput = Type.Object({
-  state: OneOf([...STATES, 'default'], 'default: the state of the project.'),
-  muteUntil: Until,
-  collapse: Type.Optional(
-    Nullable(Type.Boolean(), `${COLLAPSE} null: the setting of the project.`),
-  ),
-})
+export const ChannelNotificationSettingsInput = Type.Object(
+  {
+    state: OneOf([...STATES, 'default'], 'default: the state of the project.'),
+    muteUntil: Until,
+    collapse: Type.Optional(
+      Nullable(Type.Boolean(), `${COLLAPSE} null: the setting of the project.`),
+    ),
+  },
+  { examples: [{ state: 'default' }] },
+)
 export type ChannelNotificationSettingsInput = Static<typeof ChannelNotificationSettingsInput>
 
 const setting = {

@@ -18,10 +18,13 @@ export const RecoveryCodes = Type.Object(
   closed,
 )
 
-export const CodeBody = Type.Object({
-  code: Text({
-    minLength: 1,
-    maxLength: 64,
-    description: 'The six digits of the authenticator app, or a recovery code.',
-  }),
-})
+export const CodeBody = Type.Object(
+  {
+    code: Text({
+      minLength: 1,
+      maxLength: 64,
+      description: 'The six digits of the authenticator app, or a recovery code.',
+    }),
+  },
+  { examples: [{ code: '123456' }] },
+)

@@ -36,22 +36,25 @@ export type ManagementToken = Static<typeof ManagementToken>
 export const NewManagementToken = Type.Object({ ...tokenFields, token: Type.String() }, closed)
 export type NewManagementToken = Static<typeof NewManagementToken>
 
-export const TokenBody = Type.Object({
-  name: Name,
-  role: RoleName,
-  projects: Type.Optional(
-    Nullable(
-      Type.Array(Text({ minLength: 1, maxLength: 50 }), {
-        minItems: 1,
-        maxItems: MAX_PROJECTS,
-        description: 'The ids of the projects to which the token is limited; null for no limit.',
-      }),
+export const TokenBody = Type.Object(
+  {
+    name: Name,
+    role: RoleName,
+    projects: Type.Optional(
+      Nullable(
+        Type.Array(Text({ minLength: 1, maxLength: 50 }), {
+          minItems: 1,
+          maxItems: MAX_PROJECTS,
+          description: 'The ids of the projects to which the token is limited; null for no limit.',
+        }),
+      ),
     ),
-  ),
-  expiresInDays: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_DAYS, default: DEFAULT_DAYS }),
-  ),
-})
+    expiresInDays: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: MAX_DAYS, default: DEFAULT_DAYS }),
+    ),
+  },
+  { examples: [{ name: 'Deploy', role: 'admin', expiresInDays: 90 }] },
+)
 export type TokenBody = Static<typeof TokenBody>
 
 /** The token of a request, and what it reaches. */

@@ -28,18 +28,23 @@ const WebhookFields = Type.Object({
   preset: Type.Optional(OneOf(PRESETS, 'The format of the body.')),
 })
 
-export const NewWebhook = Type.Object({
-  ...WebhookFields.properties,
-  type: Type.Optional(
-    OneOf(
-      WEBHOOK_TYPES,
-      'The events of the project, by default, or the audit entries of its organization.',
+export const NewWebhook = Type.Object(
+  {
+    ...WebhookFields.properties,
+    type: Type.Optional(
+      OneOf(
+        WEBHOOK_TYPES,
+        'The events of the project, by default, or the audit entries of its organization.',
+      ),
     ),
-  ),
-})
+  },
+  { examples: [{ url: 'https://hooks.example.com/tidings', name: 'Billing' }] },
+)
 export type NewWebhook = Static<typeof NewWebhook>
 
-export const WebhookChanges = Type.Partial(WebhookFields)
+export const WebhookChanges = Type.Partial(WebhookFields, {
+  examples: [{ name: 'Billing', channels: null }],
+})
 export type WebhookChanges = Static<typeof WebhookChanges>
 
 /** A webhook as the API shows it. Only admins see the URL, and nobody sees the secret. */
@@ -82,16 +87,19 @@ export const CreatedWebhook = Type.Object(
 )
 export type CreatedWebhook = Static<typeof CreatedWebhook>
 
-export const SecretRotation = Type.Object({
-  graceHours: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 168,
-      default: 24,
-      description: 'How long both secrets sign.',
-    }),
-  ),
-})
+export const SecretRotation = Type.Object(
+  {
+    graceHours: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 168,
+        default: 24,
+        description: 'How long both secrets sign.',
+      }),
+    ),
+  },
+  { examples: [{ graceHours: 24 }] },
+)
 export type SecretRotation = Static<typeof SecretRotation>
 
 export const RotatedSecret = Type.Object(
@@ -148,13 +156,22 @@ export const AttemptDetail = Type.Object(
 )
 export type AttemptDetail = Static<typeof AttemptDetail>
 
-export const RecoverInput = Type.Object({
-  since: IsoTimestamp('Recovers events with this timestamp or a later one, at most 30 days ago.'),
-  until: Type.Optional(IsoTimestamp('Recovers events with an earlier timestamp; now by default.')),
-  cursor: Type.Optional(
-    Text({ minLength: 1, maxLength: 100, description: 'The nextCursor of the previous response.' }),
-  ),
-})
+export const RecoverInput = Type.Object(
+  {
+    since: IsoTimestamp('Recovers events with this timestamp or a later one, at most 30 days ago.'),
+    until: Type.Optional(
+      IsoTimestamp('Recovers events with an earlier timestamp; now by default.'),
+    ),
+    cursor: Type.Optional(
+      Text({
+        minLength: 1,
+        maxLength: 100,
+        description: 'The nextCursor of the previous response.',
+      }),
+    ),
+  },
+  { examples: [{ since: '2026-11-20T09:30:00Z' }] },
+)
 export type RecoverInput = Static<typeof RecoverInput>
 
 export const QueuedEvents = Type.Object(

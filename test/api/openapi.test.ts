@@ -1,3 +1,4 @@
+import { Value } from '@sinclair/typebox/value'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { spawn } from 'node:child_process'
@@ -151,6 +152,20 @@ test('every management operation has its own id, a summary, one known tag and it
     const declared = parameters.filter((one: any) => one.in === 'path').map((one: any) => one.name)
     const used = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]: string[]) => name)
     expect([operationId, declared.sort()]).toEqual([operationId, used.sort()])
+  }
+})
+
+test('every management operation with a body has an example, which its schema accepts', () => {
+  const bodies = new Map(API.map(({ method, path, body }) => [`${method} ${path}`, body]))
+  for (const { operationId, method, path, requestBody } of listOperations(management)) {
+    if (!requestBody) continue
+    const { example } = requestBody.content['application/json']
+    const body = bodies.get(`${method} ${path.replace(/\{(\w+)\}/g, ':$1')}`)
+    expect([operationId, typeof example]).toEqual([operationId, 'object'])
+    expect([operationId, [...Value.Errors(body!, example)].map(({ path }) => path)]).toEqual([
+      operationId,
+      [],
+    ])
   }
 })
 
