@@ -15,6 +15,16 @@ language sql as $$
   update installation set epoch = gen_random_uuid() returning epoch
 $$;
 
+-- The only row is the last scheduled backup. It is absent before the first one.
+create table scheduled_backups (
+  singleton boolean primary key default true check (singleton),
+  attempted_at timestamptz not null,
+  succeeded_at timestamptz,
+  file text,
+  -- Why the last attempt failed. Null if it did not.
+  problem text
+);
+
 -- The only row is a sealed text. Each start decrypts it to verify that APP_SECRET is the one that
 -- sealed the other rows.
 create table sealed_canary (

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import {
   toBaseUrl,
   toBearerToken,
@@ -10,6 +11,10 @@ import {
   toHeaderName,
   toPort,
   toQuota,
+  toKeep,
+  toPassphrase,
+  toTimeOfDay,
+  MIN_PASSPHRASE,
   toSwitch,
   toSecrets,
   toWebUrl,
@@ -31,6 +36,18 @@ export interface QuotaLimits {
   bytesPerDay: number
   channels: number
   webhooks: number
+}
+
+/** When the server makes backups, and where. */
+export interface BackupSchedule {
+  /** An absolute path. */
+  folder: string
+  /** The time of day in the time zone of the process. */
+  hour: number
+  minute: number
+  /** How many copies are kept. */
+  keep: number
+  passphrase: string
 }
 
 export interface Config {
@@ -82,6 +99,10 @@ export interface Config {
   releaseIndexUrl: string | undefined
   quotas: QuotaLimits
   logLevel: (typeof LOG_LEVELS)[number]
+  /** The passphrase of backups, at least 12 characters. */
+  backupPassphrase: string | undefined
+  /** The schedule of backups. Undefined without BACKUP_DIR. */
+  backupSchedule: BackupSchedule | undefined
   /** The first owner. Undefined when the setup page creates the owner. */
   owner: { email: string; password: string } | undefined
 }
@@ -188,7 +209,23 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       webhooks: read('QUOTA_WEBHOOKS', QUOTA, toQuota) ?? 500,
     },
     logLevel: read('LOG_LEVEL', `one of ${LOG_LEVELS.join(', ')}`, toLogLevel) ?? 'info',
+    backupPassphrase: read(
+      'BACKUP_PASSPHRASE',
+      `a text of at least ${MIN_PASSPHRASE} characters`,
+      toPassphrase,
+    ),
+    backupSchedule: undefined,
     owner: readOwner(values, problems),
+  }
+  const folder = values.get('BACKUP_DIR')
+  const at = read('BACKUP_AT', 'a time of day like 03:15', toTimeOfDay) ?? { hour: 3, minute: 0 }
+  const keep = read('BACKUP_KEEP', 'a whole number from 1 to 1000', toKeep) ?? 7
+  if (folder !== undefined) {
+    const { backupPassphrase: passphrase = '' } = config
+    if (!values.has('BACKUP_PASSPHRASE')) {
+      problems.push('BACKUP_PASSPHRASE is missing. BACKUP_DIR needs it. Set both, or neither.')
+    }
+    config.backupSchedule = { folder: resolve(folder), ...at, keep, passphrase }
   }
   if (config.authProxyHeader !== undefined && config.trustedProxies.length === 0) {
     problems.push(
@@ -208,7 +245,9 @@ function readValues(
   for (const name of [...NAMES, ...listProviderVariables(env)]) {
     const trim = (text: string) =>
       // White space can be part of a password, except for the line end of a file.
-      name === 'OWNER_PASSWORD' && text.trim() ? text.replace(/\r?\n$/, '') : text.trim()
+      (name === 'OWNER_PASSWORD' || name === 'BACKUP_PASSPHRASE') && text.trim()
+        ? text.replace(/\r?\n$/, '')
+        : text.trim()
     const value = trim(env[name] ?? '')
     const file = env[`${name}_FILE`]?.trim()
     if (value && file) problems.push(`${name} and ${name}_FILE are both set. Remove one of them.`)

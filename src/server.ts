@@ -1,5 +1,6 @@
 import { createCookies } from './accounts/secret.ts'
 import { startMaintenance } from './server/sweeps.ts'
+import { startScheduledBackups } from './server/scheduled-backups.ts'
 import { createCleanupStack } from './server/cleanup-stack.ts'
 import { createRefusals } from './audit/refusals.ts'
 import type { Config } from './config.ts'
@@ -166,6 +167,14 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const quotas = createQuotas({ limits: config.quotas, pool: background })
     const maintenance = startMaintenance(background)
     const refusals = createRefusals(background)
+    const backups =
+      config.backupSchedule &&
+      startScheduledBackups({
+        url: database.url,
+        pool: background,
+        source: { ...config, dataDir: database.dataDir },
+        schedule: config.backupSchedule,
+      })
     cleanup.push(async () => {
       await Promise.all([
         appender.drain(),
@@ -176,6 +185,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         refusals.stop(),
         userIndexer.stop(),
         eraser.stop(),
+        backups?.stop(),
       ])
     })
 

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { open, rename, rm, stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { link, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -13,6 +14,7 @@ import { openSecrets, type SecretSource } from '../secrets/open-secrets.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
 import { VERSION } from '../version.ts'
 import { END_OF_ROWS, FORMAT, toLine } from './format.ts'
+import { explainFileError } from './file-error.ts'
 import { createBackupKeys } from './passphrase.ts'
 import { createResealer, isBackedUp, resealRows } from './rows.ts'
 
@@ -22,6 +24,8 @@ export interface BackupOptions {
   sealedTables: readonly SealedTable[]
   /** Encrypts the secrets in the file, in place of the APP_SECRET. */
   passphrase: string
+  /** Replaces an existing file. */
+  isForced?: boolean
   /** Aborts the backup and removes the file. */
   signal?: AbortSignal
 }
@@ -80,7 +84,7 @@ export async function writeBackup(
     }
 
     const bytes = await readSnapshot(sql, tx => {
-      writing = writeFile(file, appendMac(toText(tx), keys.macKey), options.signal)
+      writing = writeFile(file, appendMac(toText(tx), keys.macKey), options)
       return writing
     })
     await sql.begin(tx => writeAudit(tx, COMMAND_LINE, { action: 'server.backedUp' }))
@@ -101,14 +105,17 @@ async function* appendMac(text: AsyncIterable<Buffer>, key: Buffer): AsyncGenera
   yield toLine({ mac: mac.digest('base64url') })
 }
 
-/** Compresses the text to a temporary file, and renames it once it is on disk. Returns its size. */
+/** Compresses the text to a temporary file, and renames it once it is on disk. Returns its size.
+ * Throws if the file exists, unless `isForced`. */
 async function writeFile(
   file: string,
   text: AsyncIterable<Buffer>,
-  signal: AbortSignal | undefined,
+  { signal, isForced = false }: Pick<BackupOptions, 'signal' | 'isForced'>,
 ): Promise<number> {
   const temporary = `${file}.${process.pid}.part`
-  const handle = await open(temporary, 'wx', 0o600)
+  const handle = await open(temporary, 'wx', 0o600).catch((error: unknown) => {
+    throw explainFileError(error, file)
+  })
   try {
     await pipeline(
       Readable.from(text),
@@ -120,13 +127,27 @@ async function writeFile(
     )
     await handle.sync()
     await handle.close()
-    await rename(temporary, file)
+    if (isForced) await rename(temporary, file)
+    else await placeNew(temporary, file)
     const folder = await open(dirname(file), 'r')
     await folder.sync().finally(() => folder.close())
     return (await stat(file)).size
   } catch (error) {
     await handle.close().catch(() => {})
     await rm(temporary, { force: true })
-    throw error
+    throw explainFileError(error, file)
   }
+}
+
+/** Renames a file. Throws if `file` exists. */
+async function placeNew(temporary: string, file: string): Promise<void> {
+  try {
+    // Unlike a rename, a link fails if the file exists.
+    await link(temporary, file)
+  } catch (error) {
+    // Some file systems have no links.
+    if (existsSync(file)) throw error
+    return rename(temporary, file)
+  }
+  await rm(temporary)
 }

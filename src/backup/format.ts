@@ -1,3 +1,4 @@
+import { explainFileError } from './file-error.ts'
 import { Type, type Static } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -137,7 +138,7 @@ export function openBackupReader(file: string): BackupReader {
   /** Reads the next chunk. Returns undefined at the end. */
   async function read(): Promise<Buffer | undefined> {
     const next = await chunks.next().catch((error: unknown) => {
-      if (isFileError(error)) throw error
+      if (isFileError(error)) throw explainFileError(error, file)
       throw isGzip(error) ? new DamagedBackupError() : new NotABackupError()
     })
     if (next.done && !hasStarted) throw new NotABackupError()

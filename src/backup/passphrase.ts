@@ -9,8 +9,6 @@ import {
 } from '../secrets/secrets.ts'
 import type { BackupHeader } from './format.ts'
 
-export const MIN_PASSPHRASE = 12
-
 type Scrypt = BackupHeader['scrypt']
 
 /** The keys of one backup, derived from its passphrase. */

@@ -38,7 +38,7 @@ export interface RestoreResult {
   erased: RepeatedErasures
 }
 
-export interface RestoreOptions extends Omit<BackupOptions, 'signal'> {
+export interface RestoreOptions extends Omit<BackupOptions, 'signal' | 'isForced'> {
   /** The file with the list of erased users. A missing file is an empty list. */
   erasedFile: string
 }

@@ -1,13 +1,15 @@
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { writeBackup } from '../backup/backup.ts'
 import { command, UsageError } from './command.ts'
-import { DATA_DIR, withInstallation } from './environment.ts'
-import { SEALED_TABLES } from './secrets.ts'
+import { DATA_DIR, withInstallation, type Place } from './environment.ts'
+import { SEALED_TABLES } from '../server/sealed-tables.ts'
+import { removeOldCopies, toCopyName } from '../backup/copies.ts'
+import { MIN_PASSPHRASE, toKeep } from '../config/values.ts'
+import { readSettings } from './settings.ts'
 import { restoreBackup } from '../backup/restore.ts'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { toErasedFile } from '../identities/erased-file.ts'
 import type { RepeatedErasures } from '../identities/repeat-erasures.ts'
-import { MIN_PASSPHRASE } from '../backup/passphrase.ts'
 
 export const backup = command({
   name: 'backup',
@@ -15,15 +17,35 @@ export const backup = command({
     'Write all data to one file. The server can keep running. A passphrase encrypts the secrets in the file.',
   examples: [
     'tidings backup /backups/tidings.backup',
-    'BACKUP_PASSPHRASE_FILE=/run/secrets/backup tidings backup "/backups/$(date +%F).backup" --json',
+    'BACKUP_PASSPHRASE_FILE=/run/secrets/backup tidings backup /backups --keep 7 --json',
   ],
   args: {
     ...DATA_DIR,
-    file: { type: 'positional', required: true, description: 'Path of the new file' },
+    file: {
+      type: 'positional',
+      required: true,
+      description: 'Path of the new file, or a folder for a file with the time in its name',
+    },
+    force: { type: 'boolean', default: false, description: 'Replace an existing file' },
+    keep: {
+      type: 'string',
+      description:
+        'Delete all but this many of the backups that the command has named in the folder',
+    },
   },
   async run(args) {
-    const file = resolve(args.file)
-    const passphrase = await readPassphrase({ isNew: true })
+    const { file, folder } = toFile(args.file)
+    const keep = args.keep === undefined ? undefined : toKeep(args.keep)
+    if (args.keep !== undefined && keep === undefined) {
+      throw new UsageError('--keep must be a whole number from 1 to 1000.')
+    }
+    if (keep !== undefined && folder === undefined) {
+      throw new UsageError(`--keep requires a folder. ${file} is none.`)
+    }
+    if (existsSync(file) && !args.force) {
+      throw new Error(`${file} exists. Choose another name, or replace it with --force.`)
+    }
+    const passphrase = await readPassphrase(args, { isNew: true })
     const stopping = new AbortController()
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.once(signal, () =>
@@ -35,13 +57,21 @@ export const backup = command({
         source,
         sealedTables: SEALED_TABLES,
         passphrase,
+        isForced: args.force,
         signal: stopping.signal,
       }),
     )
+    const deleted = folder && keep ? removeOldCopies(folder, keep) : []
     const all = Object.values(rows).reduce((sum, count) => sum + count, 0)
     return {
-      json: { file, bytes, rows },
-      text: `Wrote ${file}: ${rows['events'] ?? 0} events, ${all} rows in total, ${toSize(bytes)}. Store its passphrase in another place.`,
+      json: { file, bytes, rows, deleted },
+      text: [
+        `Wrote ${file}: ${rows['events'] ?? 0} events, ${all} rows in total, ${toSize(bytes)}. Store its passphrase in another place.`,
+        ...(rows['events']
+          ? []
+          : ['The installation has no events yet. Check that it is the right one.']),
+        ...deleted.map(old => `Deleted ${old}`),
+      ].join('\n'),
     }
   },
 })
@@ -68,7 +98,7 @@ export const restore = command({
     if (list !== undefined && !existsSync(list)) {
       throw new UsageError(`--erased must be the path of a file. ${list} does not exist.`)
     }
-    const passphrase = await readPassphrase({ isNew: false })
+    const passphrase = await readPassphrase(args, { isNew: false })
     const { erasedFile, ...restored } = await withInstallation(
       args,
       async ({ url, source }) => {
@@ -103,40 +133,27 @@ function describeErased(file: string, { listed, erased, unknown }: RepeatedErasu
 }
 
 const PASSPHRASE_VARIABLE = 'BACKUP_PASSPHRASE'
-const LINE_END = /\r?\n$/
 const [INTERRUPT, END, ERASE] = ['\u0003', '\u0004', '\u007f']
 
-/**
- * Reads the passphrase from BACKUP_PASSPHRASE, or from the file in BACKUP_PASSPHRASE_FILE. Asks for
- * it at the terminal when neither is set.
- */
-async function readPassphrase({ isNew }: { isNew: boolean }): Promise<string> {
-  const passphrase =
-    readConfiguredPassphrase() ?? (await askPassphrase('Passphrase of the backup: '))
+/** Returns the path of the new file, and its folder if a folder was given. */
+function toFile(given: string): { file: string; folder?: string } {
+  const path = resolve(given)
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return { file: path }
+  return { file: join(path, toCopyName(new Date())), folder: path }
+}
+
+/** Reads the setting BACKUP_PASSPHRASE. Asks for it at the terminal when it is not set. */
+async function readPassphrase(place: Place, { isNew }: { isNew: boolean }): Promise<string> {
+  const { config } = readSettings({ DATA_DIR: place['data-dir'] })
+  if (config.backupPassphrase !== undefined) return config.backupPassphrase
+  const passphrase = await askPassphrase('Passphrase of the backup: ')
   if ([...passphrase].length < MIN_PASSPHRASE) {
     throw new UsageError(`The passphrase must have at least ${MIN_PASSPHRASE} characters.`)
   }
-  const isTyped = readConfiguredPassphrase() === undefined
-  if (isNew && isTyped && (await askPassphrase('Repeat the passphrase: ')) !== passphrase) {
+  if (isNew && (await askPassphrase('Repeat the passphrase: ')) !== passphrase) {
     throw new UsageError('The two passphrases differ.')
   }
   return passphrase
-}
-
-function readConfiguredPassphrase(): string | undefined {
-  const { [PASSPHRASE_VARIABLE]: passphrase, [`${PASSPHRASE_VARIABLE}_FILE`]: file } = process.env
-  if (passphrase && file)
-    throw new UsageError(
-      `${PASSPHRASE_VARIABLE} and ${PASSPHRASE_VARIABLE}_FILE are both set. Remove one of them.`,
-    )
-  if (!file) return passphrase || undefined
-  try {
-    return readFileSync(file, 'utf8').replace(LINE_END, '')
-  } catch {
-    throw new UsageError(
-      `${PASSPHRASE_VARIABLE}_FILE must be the path of a readable file. It is ${file}.`,
-    )
-  }
 }
 
 /** Asks at the terminal, without an echo of the typed characters. */

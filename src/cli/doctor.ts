@@ -6,6 +6,7 @@ import { configureLog } from '../log.ts'
 import { command } from './command.ts'
 import { checkAddress } from './doctor/address.ts'
 import {
+  checkBackups,
   checkDatabase,
   checkListener,
   checkPush,
@@ -77,7 +78,7 @@ async function checkInstallation(config: Config, database: Database): Promise<Fi
     findings.push(...(await checkSecret(sql, { ...config, dataDir: database.dataDir })))
     if (isCurrent) {
       findings.push(...(await checkQueue(sql)), await checkSearchIndex(sql))
-      findings.push(...(await checkPush(sql, config)))
+      findings.push(...(await checkPush(sql, config)), ...(await checkBackups(sql, config)))
     }
     return findings
   } finally {

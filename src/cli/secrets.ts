@@ -2,26 +2,15 @@ import { defineCommand } from 'citty'
 import { resetSecrets } from '../secrets/reset.ts'
 import { rotateSecrets } from '../secrets/rotation.ts'
 import { SUBSCRIPTION_LOSS } from '../push/address.ts'
-import { ERASURE_KEY_LOSS, SEALED_ERASURE_KEYS } from '../identities/erased-users.ts'
+import { ERASURE_KEY_LOSS } from '../identities/erased-users.ts'
 import { VAPID_LOSS } from '../push/vapid.ts'
-import { PROVIDER_LOSS, SEALED_PROVIDERS } from '../openid/providers.ts'
-import { SEALED_TOTP_SECRETS, TOTP_LOSS } from '../second-factor/sealing.ts'
+import { PROVIDER_LOSS } from '../openid/providers.ts'
+import { TOTP_LOSS } from '../second-factor/sealing.ts'
 import { WEBHOOK_LOSS } from '../webhooks/sealing.ts'
+import { SEALED_TABLES } from '../server/sealed-tables.ts'
 import { command, withExamples } from './command.ts'
 import { DATA_DIR, withDatabase } from './environment.ts'
-import { SEALED_SUBSCRIPTIONS } from '../push/address.ts'
-import { SEALED_VAPID_KEYS } from '../push/vapid.ts'
-import { SEALED_WEBHOOKS } from '../webhooks/sealing.ts'
 
-/** The tables with columns that are encrypted at rest. */
-export const SEALED_TABLES = [
-  SEALED_ERASURE_KEYS,
-  SEALED_PROVIDERS,
-  SEALED_SUBSCRIPTIONS,
-  SEALED_TOTP_SECRETS,
-  SEALED_VAPID_KEYS,
-  SEALED_WEBHOOKS,
-]
 /** In order of deletion: subscriptions come before their VAPID key, so that they are counted. */
 const LOSSES = [
   PROVIDER_LOSS,

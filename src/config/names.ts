@@ -29,6 +29,10 @@ export const NAMES = [
   'QUOTA_CHANNELS',
   'QUOTA_WEBHOOKS',
   'LOG_LEVEL',
+  'BACKUP_DIR',
+  'BACKUP_AT',
+  'BACKUP_KEEP',
+  'BACKUP_PASSPHRASE',
   'OWNER_EMAIL',
   'OWNER_PASSWORD',
 ] as const
@@ -41,6 +45,7 @@ const SECRET_NAMES = new Set<string>([
   'APP_SECRET',
   'APP_SECRET_OLD',
   'METRICS_TOKEN',
+  'BACKUP_PASSPHRASE',
   'OWNER_EMAIL',
   'OWNER_PASSWORD',
 ])

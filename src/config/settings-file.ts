@@ -52,7 +52,7 @@ function toText(value: unknown): string | undefined {
 }
 
 function isPath(variable: string): boolean {
-  return variable === 'DATA_DIR' || variable.endsWith('_FILE')
+  return variable === 'DATA_DIR' || variable === 'BACKUP_DIR' || variable.endsWith('_FILE')
 }
 
 function suggest(name: string): string {

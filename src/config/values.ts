@@ -27,6 +27,26 @@ export function toQuota(text: string): number | undefined {
   return quota >= 1 && quota <= MAX_QUOTA ? quota : undefined
 }
 
+const MAX_KEEP = 1_000
+
+export function toKeep(text: string): number | undefined {
+  const keep = /^\d{1,4}$/.test(text) ? Number(text) : 0
+  return keep >= 1 && keep <= MAX_KEEP ? keep : undefined
+}
+
+/** Parses a time of day like 03:15. */
+export function toTimeOfDay(text: string): { hour: number; minute: number } | undefined {
+  const [, hour, minute] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? []
+  return hour === undefined ? undefined : { hour: Number(hour), minute: Number(minute) }
+}
+
+export const MIN_PASSPHRASE = 12
+
+/** Accepts the passphrase of backups. */
+export function toPassphrase(text: string): string | undefined {
+  return [...text].length >= MIN_PASSPHRASE ? text : undefined
+}
+
 export function toHost(text: string): string | undefined {
   return /^[0-9A-Za-z.:_-]+$/.test(text) ? text : undefined
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { rotateSecrets } from '../../src/secrets/rotation.ts'
-import { SEALED_TABLES } from '../../src/cli/secrets.ts'
+import { SEALED_TABLES } from '../../src/server/sealed-tables.ts'
 import { createApi, newSignedInAccount } from '../support/signed-in-account.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { APP_SECRET } from '../support/secret.ts'

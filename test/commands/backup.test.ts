@@ -162,6 +162,7 @@ test('a backup has every row of every table, except for those that are excluded 
     'push_bursts',
     'rate_windows',
     'reset_links',
+    'scheduled_backups',
     'sealed_canary',
     'search_cursors',
     'search_parts',
@@ -270,7 +271,7 @@ test('a damaged, foreign or incompatible backup is refused, and restores nothing
   }
   writeFileSync(other, '')
   await refused(other, 'Nothing was restored')
-  await refused(join(place.folder, 'absent'), 'ENOENT')
+  await refused(join(place.folder, 'absent'), 'does not exist')
   await refused(
     newer(text => text.replace(/\{"table":"events".*\n/, head => `${head}nonsense\n`)),
     'The database rejected the rows of events',
@@ -345,7 +346,7 @@ test('a cancelled backup, or one without disk space, leaves no file, and the pre
   await proxy.close()
   expect(readdirSync(place.folder)).toEqual(['tidings.backup'])
   await expect(backUp(server.databaseUrl, join(place.folder, 'no', 'folder'))).rejects.toThrow(
-    'ENOENT',
+    'does not exist, or its folder does not',
   )
   expect(existsSync(join(place.folder, 'no'))).toBe(false)
 })

@@ -48,6 +48,8 @@ test('an empty environment is a complete configuration', () => {
       webhooks: 500,
     },
     logLevel: 'info',
+    backupPassphrase: undefined,
+    backupSchedule: undefined,
     owner: undefined,
   }
   expect(parseConfig({}, noFile)).toEqual(defaults)
@@ -253,4 +255,23 @@ describe('no problem shows a secret:', () => {
     expect(problems).toHaveLength(1)
     expect(problems.join()).not.toContain('hunter2')
   })
+})
+
+test('BACKUP_DIR needs a passphrase, and has a time of day and a number of copies', () => {
+  const passphrase = 'violet tractor seventeen'
+  const env = { BACKUP_DIR: '/backups', BACKUP_PASSPHRASE: passphrase }
+  const standard = { folder: '/backups', hour: 3, minute: 0, keep: 7, passphrase }
+  expect(parseConfig(env, noFile).backupSchedule).toEqual(standard)
+  const given = parseConfig({ ...env, BACKUP_AT: '23:59', BACKUP_KEEP: '1' }, noFile)
+  expect(given.backupSchedule).toEqual({ ...standard, hour: 23, minute: 59, keep: 1 })
+  expect(listProblems({ ...env, BACKUP_AT: '24:00', BACKUP_KEEP: '0' })).toEqual([
+    'BACKUP_AT must be a time of day like 03:15. It is "24:00".',
+    'BACKUP_KEEP must be a whole number from 1 to 1000. It is "0".',
+  ])
+  expect(listProblems({ BACKUP_DIR: '/backups' })).toEqual([
+    'BACKUP_PASSPHRASE is missing. BACKUP_DIR needs it. Set both, or neither.',
+  ])
+  expect(listProblems({ ...env, BACKUP_PASSPHRASE: 'short' })).toEqual([
+    'BACKUP_PASSPHRASE must be a text of at least 12 characters.',
+  ])
 })

@@ -167,11 +167,13 @@ describe('the blocks for operators', () => {
 
   test('the settings files have only existing settings with valid values', () => {
     const files = [
-      ...['docs/self-hosting.md', 'docs/configuration.md'].flatMap(path => toBlocks(path, 'toml')),
+      ...['docs/self-hosting.md', 'docs/configuration.md', 'docs/backup-and-upgrades.md'].flatMap(
+        path => toBlocks(path, 'toml'),
+      ),
       // Its examples are comments.
       readText('packaging/debian/tidings.toml').replace(/^# (\w+ = )/gm, '$1'),
     ]
-    expect(files).toHaveLength(3)
+    expect(files).toHaveLength(4)
     for (const file of files) {
       const problems: string[] = []
       const env = parseSettingsFile(file, '/etc/tidings/tidings.toml', problems)

@@ -6,6 +6,7 @@ import { connect, type Sql } from '../../db/sql.ts'
 import { findWriteProblem } from '../../db/write-check.ts'
 import { VERSION } from '../../version.ts'
 import { toReason } from '../../errors.ts'
+import { readLastBackup } from '../../server/scheduled-backups.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 import { findSecretsProblem, type SecretSource } from '../../secrets/open-secrets.ts'
 import type { Config } from '../../config.ts'
@@ -195,6 +196,30 @@ export async function checkSearchIndex(sql: Sql): Promise<Finding> {
         'search index',
         `${waiting}. Searches find them, but take longer. Check that a server is running, and read its log.`,
       )
+}
+
+const OLD_BACKUP_MS = 26 * 3_600_000
+
+/** Checks the last scheduled backup, if there is a schedule. */
+export async function checkBackups(
+  sql: Sql,
+  { backupSchedule }: Pick<Config, 'backupSchedule'>,
+): Promise<Finding[]> {
+  const check = 'backups'
+  if (!backupSchedule) return []
+  const last = await readLastBackup(sql)
+  if (!last) return [warning(check, 'None yet. A running server makes the first one at once.')]
+  const made =
+    last.succeeded_at === null
+      ? 'None was made yet'
+      : `The last one is ${last.file} of ${last.succeeded_at.toISOString()}`
+  if (last.problem !== null) {
+    const at = last.attempted_at.toISOString()
+    return [failed(check, `The attempt at ${at} failed: ${last.problem} ${made}.`)]
+  }
+  return Date.now() - (last.succeeded_at?.getTime() ?? 0) > OLD_BACKUP_MS
+    ? [failed(check, `${made}. Check that a server is running, and read its log.`)]
+    : [ok(check, made)]
 }
 
 /** Checks the VAPID key and the contact that push services require. */

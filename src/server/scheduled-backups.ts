@@ -1,0 +1,146 @@
+import { join } from 'node:path'
+import { writeBackup } from '../backup/backup.ts'
+import { removeOldCopies, toCopyName } from '../backup/copies.ts'
+import type { BackupSchedule } from '../config.ts'
+import type { Pool } from '../db/pool.ts'
+import { connect, type Queryable } from '../db/sql.ts'
+import { explainDatabaseError } from '../db/explanation.ts'
+import { toReason } from '../errors.ts'
+import { logger } from '../log.ts'
+import { registerGauge } from '../metrics.ts'
+import type { SecretSource } from '../secrets/open-secrets.ts'
+import { SEALED_TABLES } from './sealed-tables.ts'
+
+const log = logger('backup')
+const EVERY_MS = 30_000
+/** The advisory lock of scheduled backups. The number is arbitrary. */
+const LOCK = 7_134_203_963
+const RETRY_MS = 3_600_000
+
+/** The last scheduled backup of an installation. */
+export interface LastBackup {
+  attempted_at: Date
+  succeeded_at: Date | null
+  /** The path of the last complete copy. */
+  file: string | null
+  /** Why the last attempt failed. Null if it did not. */
+  problem: string | null
+}
+
+export interface ScheduledBackupOptions {
+  url: string
+  /** Connections for small statements. */
+  pool: Pool
+  source: SecretSource
+  schedule: BackupSchedule
+}
+
+/**
+ * Makes the scheduled backups of an installation. A backup that was missed, and the first one, is
+ * made at once. A failed one is tried again after an hour. Of several servers, one makes it.
+ */
+export function startScheduledBackups(options: ScheduledBackupOptions): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  let succeededAt: Date | undefined
+  let running: Promise<void> | undefined
+  const check = () => {
+    running ??= makeDueBackup(options, { signal: stopping.signal })
+      .then(last => void (succeededAt = last?.succeeded_at ?? undefined))
+      .catch((error: unknown) =>
+        log.warning('The schedule of backups cannot be read: {reason}', {
+          reason: toReason(error),
+        }),
+      )
+      .finally(() => (running = undefined))
+  }
+  registerGauge(
+    'tidings_backup_last_success_timestamp_seconds',
+    'When the last scheduled backup was complete, in Unix time.',
+    { read: () => succeededAt && succeededAt.getTime() / 1000 },
+  )
+  check()
+  const timer = setInterval(check, EVERY_MS)
+  timer.unref()
+  return {
+    async stop() {
+      clearInterval(timer)
+      stopping.abort(new Error('The server stopped during the backup.'))
+      await running
+    },
+  }
+}
+
+/** Makes a backup if one is due at `now`. Returns the last one, or undefined if there is none. */
+export async function makeDueBackup(
+  options: ScheduledBackupOptions,
+  { now = new Date(), signal }: { now?: Date; signal?: AbortSignal } = {},
+): Promise<LastBackup | undefined> {
+  const { pool, url, schedule } = options
+  const last = await pool.run(readLastBackup)
+  if (!isDue(last, schedule, now)) return last
+  const holder = connect(url, { name: 'backup lock', max: 1 })
+  try {
+    const [row] = await holder<[{ is_alone: boolean }]>`
+      select pg_try_advisory_lock(${LOCK}::bigint) as is_alone
+    `
+    // Another server may have made it in the meantime.
+    const isMine = row.is_alone && isDue(await readLastBackup(holder), schedule, now)
+    if (isMine) await makeBackup(options, now, signal)
+    return await readLastBackup(holder)
+  } finally {
+    await holder.end({ timeout: 1 })
+  }
+}
+
+/** Returns the last scheduled backup. Undefined if there was none. */
+export async function readLastBackup(sql: Queryable): Promise<LastBackup | undefined> {
+  const [row] = await sql<LastBackup[]>`
+    select attempted_at, succeeded_at, file, problem from scheduled_backups
+  `
+  return row
+}
+
+/** Returns whether the last time of the schedule, in the time zone of this process, was missed. */
+function isDue(last: LastBackup | undefined, { hour, minute }: BackupSchedule, now: Date): boolean {
+  const due = new Date(now)
+  due.setHours(hour, minute, 0, 0)
+  if (due > now) due.setDate(due.getDate() - 1)
+  if (!last || last.attempted_at < due) return true
+  const isMade = last.succeeded_at !== null && last.succeeded_at >= due
+  return !isMade && now.getTime() - last.attempted_at.getTime() > RETRY_MS
+}
+
+async function makeBackup(
+  { pool, url, source, schedule }: ScheduledBackupOptions,
+  now: Date,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { folder, keep, passphrase } = schedule
+  await pool.run(
+    sql => sql`
+    insert into scheduled_backups (attempted_at, problem)
+    values (${now}, 'It has not ended yet, or the server ended during it.')
+    on conflict (singleton) do update set
+      attempted_at = excluded.attempted_at, problem = excluded.problem
+  `,
+  )
+  const file = join(folder, toCopyName(now))
+  try {
+    const options = { source, sealedTables: SEALED_TABLES, passphrase, ...(signal && { signal }) }
+    const { bytes } = await writeBackup(url, file, options)
+    await pool.run(
+      sql => sql`
+      update scheduled_backups set succeeded_at = ${now}, file = ${file}, problem = null
+    `,
+    )
+    const deleted = removeOldCopies(folder, keep)
+    log.info('Wrote the backup {file}', { file, bytes, deleted: deleted.length })
+  } catch (error) {
+    const problem = explainDatabaseError(error) ?? toReason(error)
+    log.error('The scheduled backup failed and will be tried again in an hour: {problem}', {
+      problem,
+      reason: toReason(error),
+    })
+    await pool.run(sql => sql`update scheduled_backups set problem = ${problem}`)
+  }
+}
