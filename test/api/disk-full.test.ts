@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createClient } from '../../clients/typescript/src/client.ts'
+import { runProgram } from '../support/process.ts'
 import { newProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -26,7 +28,7 @@ async function fill(table: string): Promise<void> {
 const makeRoom = (table: string) => server.sql.unsafe(`drop trigger disk_is_full on ${table}`)
 
 test('§13 on a full disk POST is a 503, and retries lose and duplicate no event once there is space', async () => {
-  const { post, get } = await newProject(server)
+  const { post, get, key } = await newProject(server)
   expect((await post('/v1/events', EVENT)).body.data.seq).toBe(1)
   await fill('events')
   const refused = await Promise.all(
@@ -39,6 +41,15 @@ test('§13 on a full disk POST is a 503, and retries lose and duplicate no event
     expect(body.error).toBe('The disk of the database is full. Try again shortly.')
     expect(text).not.toContain('No space')
   }
+  // Clients print this reason, and not that the server cannot be reached.
+  const reason = 'The disk of the database is full. Try again shortly.'
+  const client = createClient({ baseUrl: server.url, apiKey: key, retries: 0 })
+  await expect(client.events.create(EVENT)).rejects.toThrow(reason)
+  const sent = await runProgram({
+    args: ['send', 'New payment', '--channel', 'payments'],
+    env: { TIDINGS_URL: server.url, TIDINGS_API_KEY: key },
+  })
+  expect([sent.code, sent.output]).toEqual([1, `${reason}\n`])
   // Reads need no disk space and still work.
   expect((await get('/v1/events')).body.data.items).toHaveLength(1)
   await makeRoom('events')
