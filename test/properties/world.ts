@@ -71,6 +71,8 @@ export async function openWorld(): Promise<World> {
   const { password, pathname } = new URL(databaseUrl)
   const secrets = ['canary-4e1f', neighbour.key, neighbour.id, password, pathname.slice(1)]
   if (program.firstKey) secrets.push(program.firstKey)
+  // A start shows the first key, and names its database.
+  const shown = [program.firstKey, pathname.slice(1)]
 
   const world: World = {
     url,
@@ -84,7 +86,7 @@ export async function openWorld(): Promise<World> {
       const bugs = program.logged('Request failed')
       if (bugs.length > 0) throw new Error(`The server logged a bug: ${bugs[0]}`)
       const told = secrets
-        .filter(secret => secret !== program.firstKey)
+        .filter(secret => !shown.includes(secret))
         .flatMap(secret => program.logged(secret))
       if (told.length > 0) throw new Error(`The server logged a secret: ${told[0]}`)
       const health = await fetch(`${url}/healthz`)
