@@ -44,7 +44,7 @@ export async function startPrism(document: string, upstream: string) {
   const child = spawn('node', [join(MODULES, '.bin/prism'), ...args], { stdio: 'pipe' })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', part => (output += part))
-  await until(() => output.includes('is listening') || child.exitCode !== null)
+  await until(() => output.includes('is listening') || child.exitCode !== null, 90_000)
   if (child.exitCode !== null) throw new Error(output)
   return {
     url: `http://127.0.0.1:${port}`,
