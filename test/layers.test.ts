@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import manifest from '../package.json' with { type: 'json' }
 
 const SRC = resolve(import.meta.dir, '../src')
 const CLIENT = resolve(SRC, '../clients/typescript/src')
@@ -75,6 +76,20 @@ function readImports(file: string): { specifier: string; isTypeOnly: boolean }[]
 
 test('the order lists every folder of src', () => {
   expect(files.map(toLayer).filter(layer => !ORDER.includes(layer))).toEqual([])
+})
+
+test('the server and its quick build import only packages that --production installs', () => {
+  // Only a release build loads these two.
+  const allowed = new Set([...Object.keys(manifest.dependencies), 'terser', '@gfx/zopfli'])
+  const served = files.filter(file => !['sbom', 'compile', 'release'].includes(toLayer(file)))
+  const missing = served.flatMap(file =>
+    readImports(file)
+      .filter(({ specifier, isTypeOnly }) => !isTypeOnly && !/^(\.|node:|bun:)/.test(specifier))
+      .map(({ specifier }) => /^(@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? '')
+      .filter(name => !allowed.has(name))
+      .map(name => `${file}: ${name}`),
+  )
+  expect(missing).toEqual([])
 })
 
 test('docs/architecture.md shows the folders in this order', () => {

@@ -26,6 +26,11 @@ export function assetRoutes(): PublicRoute[] {
   ]
 }
 
+/** Returns whether the build has a file. A quick build leaves out the script of /swagger. */
+export function hasAsset(name: string): boolean {
+  return name in FILES
+}
+
 /** The URL of a file in app/, with the hash of its content. */
 export function assetUrl(name: string): string {
   return getFile(name).url

@@ -3,7 +3,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { minify } from 'terser'
 
 const app = fileURLToPath(new URL('app/', import.meta.url))
 /** The bundler's names for shared or lazily loaded chunks. */
@@ -64,6 +63,7 @@ export async function bundle(
 
 /** Minifies a script further than the bundler does, by 3 %. */
 async function minifyScript(code: string): Promise<string> {
+  const { minify } = await import('terser')
   const { code: less } = await minify(code, { module: true, ecma: 2020, compress: { passes: 3 } })
   return less ?? code
 }

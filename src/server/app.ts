@@ -1,6 +1,6 @@
 import type { AnyElysia } from 'elysia'
 import { createApp, type App } from '../app.ts'
-import { assetUrl } from '../dashboard/assets.ts'
+import { assetUrl, hasAsset } from '../dashboard/assets.ts'
 import { swaggerRoutes } from '../dashboard/docs/swagger.ts'
 import { dashboardRoutes } from '../dashboard/routes.ts'
 import { createNotFoundPage } from '../dashboard/shell.ts'
@@ -37,7 +37,13 @@ export function createServerApp({ site, health, openid, api, v1, ...parts }: Par
         getManagement: once(() => toManagementDocument(documented)),
       }),
       ...api,
-      swaggerRoutes(site, openapiPlugin({ ...documented, scalarUrl: assetUrl('scalar.js') })),
+      swaggerRoutes(
+        site,
+        openapiPlugin({
+          ...documented,
+          scalarUrl: hasAsset('scalar.js') ? assetUrl('scalar.js') : '',
+        }),
+      ),
       ...v1,
     ],
   })

@@ -4,6 +4,7 @@ import { withCall } from '../../http/call.ts'
 import { addRequestId } from '../../http/public-route.ts'
 import { SWAGGER_PATH } from '../../http/openapi.ts'
 import { checkHost, type Site } from '../../http/site.ts'
+import { hasAsset } from '../assets.ts'
 import { toContent, toContentResponse, type Content } from '../content.ts'
 import { toPageHeaders } from '../page.ts'
 import { DOCUMENT_HEADERS, HTML, JSON_TYPE } from './routes.ts'
@@ -33,6 +34,8 @@ export function swaggerRoutes(site: Site, plugin: AnyElysia) {
     })
     .onAfterHandle(async ({ request, route, response }) => {
       const isPage = route === SWAGGER_PATH
+      if (isPage && !hasAsset('scalar.js'))
+        return new Response(null, { status: 302, headers: { Location: '/docs/api' } })
       const content =
         contents.get(route) ??
         (isPage ? await toPage(response) : toContent(JSON_TYPE, JSON.stringify(response)))
