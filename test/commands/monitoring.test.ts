@@ -23,6 +23,7 @@ const FOLDER = join(ROOT, 'docs/monitoring')
 const EMPTY = new Map([
   ['tidings_replication_lag_seconds', 'there is no standby'],
   ['tidings_replication_lag_bytes', 'there is no standby'],
+  ['tidings_backup_last_success_timestamp_seconds', 'the server makes no backups'],
   ['tidings_database_pool_waiting', 'nothing waits for a connection'],
 ])
 
