@@ -7,13 +7,13 @@ import { createFakeSocket, EPOCH, type FakeSocket } from '../support/fake-socket
 
 const PROJECT = 'prj_1'
 
-function follow({ standing = 'signed_in' as SessionStatus } = {}) {
+function follow({ standing = 'signed_in' as SessionStatus, isOnline = true } = {}) {
   const clock = createFakeClock()
   const sockets: FakeSocket[] = []
   const links: ConnectionState[] = []
   const messages: ServerMessage[] = []
   const starts: [number, boolean][] = []
-  const world = { isOnline: true, standing }
+  const world = { isOnline, standing }
   const connection = createConnection({
     open() {
       const socket = createFakeSocket()
@@ -191,6 +191,19 @@ describe('a failing connection', () => {
     feed.connection.wake()
     feed.socket.welcome(9)
     expect([feed.socket.sent[0].after, feed.kinds.at(-1)]).toEqual([3, 'live'])
+  })
+
+  test('tries a server on the same machine without a network', async () => {
+    const feed = follow({ isOnline: false })
+    feed.socket.welcome(3)
+    expect(feed.kinds.at(-1)).toBe('live')
+    feed.socket.end(1006)
+    await settle()
+    feed.clock.pass(600_000)
+    expect([feed.sockets.length, feed.kinds.at(-1)]).toEqual([1, 'offline'])
+    feed.connection.retry()
+    feed.socket.welcome(3)
+    expect(feed.kinds.at(-1)).toBe('live')
   })
 
   test.each<[string, number, boolean, SessionStatus, string]>([

@@ -66,7 +66,6 @@ export function createConnection(options: ConnectionOptions): Connection {
     cancelTimer()
     drop()
     if (isStopped || !view) return
-    if (!options.isOnline()) return goOffline()
     options.onConnectionState({ kind: 'connecting' })
     const opened = options.open()
     let saidHello = false
@@ -145,6 +144,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   function reconnect() {
+    // Only after a failure: a browser is also offline on a machine that reaches nothing but itself.
     if (!options.isOnline()) return goOffline()
     attempt += 1
     const delayMs = toBackoffMs(attempt, options.random)
