@@ -157,6 +157,9 @@ test('a migration that was edited after it was applied is refused', async () => 
   const message = 'Migration 9000_more was edited after it was applied'
   await expect(migrate(database.url, changed)).rejects.toThrow(message)
   await expect(listMigrations(database.sql, changed)).rejects.toThrow(message)
+  // The table of migrations of a checkout before 0.2.0.
+  await database.sql`alter table migrations drop column oldest_server`
+  await expect(migrate(database.url, changed)).rejects.toThrow('Back up with the version')
 })
 
 test('a schema that breaks the program is refused by name, with instructions', async () => {

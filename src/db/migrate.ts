@@ -135,7 +135,8 @@ export async function listMigrations(
     if (before !== undefined && before !== checksum) {
       throw new Error(
         `Migration ${one.name} was edited after it was applied to this database. ` +
-          'Run the version of Tidings that applied it.',
+          'Back up with the version of Tidings that applied it, and restore the backup with this ' +
+          'one into an empty place. No release edits a migration.',
       )
     }
     return { ...one, checksum, isApplied: before !== undefined }
@@ -213,8 +214,11 @@ async function readStored(sql: Queryable): Promise<StoredMigration[]> {
     select to_regclass('migrations')::text as name
   `
   if (!found.name) return []
+  // A checkout before 0.2.0 made the table without oldest_server.
   return sql<StoredMigration[]>`
-    select name, checksum, oldest_server from migrations order by name
+    select name, checksum, to_jsonb(migrations) ->> 'oldest_server' as oldest_server
+    from migrations
+    order by name
   `
 }
 

@@ -150,13 +150,15 @@ test('doctor says which versions of the server run', async () => {
   expect(await checkServers(server.sql)).toEqual({
     check: 'server',
     state: 'ok',
-    message: `Running, with the number of processes: Tidings ${VERSION} (1)`,
+    message: `Running: Tidings ${VERSION} (1 process)`,
   })
   const other = connect(url, { name: 'listen 9.9.9', max: 1 })
   await other`select 1`
   const differs = await checkServers(sql)
   expect(differs.state).toBe('warning')
-  expect(differs.message).toContain(`Tidings 9.9.9 (1). This command is Tidings ${VERSION}.`)
+  expect(differs.message).toContain(
+    `Tidings 9.9.9 (1 process). This command is Tidings ${VERSION}.`,
+  )
   await Promise.all([sql.end(), other.end()])
 })
 

@@ -81,11 +81,14 @@ export async function checkServers(sql: Sql): Promise<Finding> {
     group by version
     order by version
   `
-  const running = rows.map(({ version, processes }) => `Tidings ${version} (${processes})`)
+  const running = rows.map(
+    ({ version, processes }) =>
+      `Tidings ${version} (${processes === 1 ? '1 process' : `${processes} processes`})`,
+  )
   if (running.length === 0) {
     return warning('server', 'No server runs on this installation. Start it with `tidings serve`.')
   }
-  const text = `Running, with the number of processes: ${running.join(', ')}`
+  const text = `Running: ${running.join(', ')}`
   return rows.every(({ version }) => version === VERSION)
     ? ok('server', text)
     : warning(
