@@ -84,11 +84,11 @@ export interface Event {
 
 export interface EventInput {
   /**
-   * Name of the channel, which is created if it does not exist. Names that differ only in case or in runs of white space are equal. The length is that of the composed form (NFC).
+   * Name of the channel, which is created if it does not exist. Names that differ only in case or in runs of white space are equal. White space around a name is removed. The length is that of the composed form (NFC). Control, bidirectional and zero-width characters are rejected, except inside an emoji.
    */
   channelName: string
   /**
-   * What happened.
+   * What happened. White space around it is removed, and does not count. It must not be blank.
    */
   title: string
   /**
@@ -116,7 +116,7 @@ export interface EventInput {
   notify?: boolean
   source?: string
   /**
-   * When it happened, at most 5 minutes in the future. Default: the time of creation. Text is ISO 8601. A number is Unix seconds, or Unix milliseconds from 100,000,000,000 on.
+   * When it happened, at most 5 minutes in the future. Default: the time of creation. Text is ISO 8601. A number is Unix seconds, or Unix milliseconds from 100,000,000,000 on. Years 0100 to 9999.
    */
   timestamp?: string | number
 }
@@ -143,11 +143,11 @@ export interface EventFilters {
    */
   text?: string
   /**
-   * Only events at this time or later.
+   * Only events at this time or later. Years 0100 to 9999.
    */
   from?: string
   /**
-   * Only events at this time or earlier.
+   * Only events at this time or earlier. Years 0100 to 9999.
    */
   to?: string
   /**
