@@ -10,6 +10,7 @@ import { identify, send } from './cli/send.ts'
 import { keys } from './cli/keys.ts'
 import { migrate, serve } from './cli/serve.ts'
 import { licences } from './cli/licences.ts'
+import { login } from './cli/login.ts'
 import { owner } from './cli/owner.ts'
 import { reindex } from './cli/reindex.ts'
 import { secrets } from './cli/secrets.ts'
@@ -30,6 +31,7 @@ const root = withExamples(
       serve,
       send,
       identify,
+      login,
       apply,
       keys,
       owner,

@@ -1,17 +1,25 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { packExecutable, packLauncher } from '../clients/pack.ts'
+import { VERSION } from '../src/version.ts'
 import { createBrowser, PASSWORD, WRONG_PASSWORD } from './support/browser.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
 import {
+  BINARY,
   compileBinary,
   findDeno,
   runProgram,
   startProgram,
   type Runtime,
 } from './support/process.ts'
-import { createRequests } from './support/project.ts'
+import { startRegistry, type Published } from './support/npm-registry.ts'
+import { createRequests, newProject } from './support/project.ts'
+import { makeFolder } from './support/scratch.ts'
+import { APP_SECRET } from './support/secret.ts'
+import { boot } from './support/server.ts'
+import { hasTool } from './support/tools.ts'
 import { openSocket } from './support/socket.ts'
 
 const SEAM = join(import.meta.dir, 'support/seam-server.ts')
@@ -170,6 +178,105 @@ describe.each([
     )
     expect(JSON.parse(Buffer.concat(chunks).toString())).toEqual(Object.fromEntries(all))
   }, 90_000)
+})
+
+describe.skipIf(!hasTool('npm'))('@tidings/cli from npm', () => {
+  const launcher = makeFolder()
+  const executable = makeFolder()
+  const pack = (folder: string): Published => {
+    const args = ['pm', 'pack', '--gzip-level', '0', '--quiet', '--ignore-scripts']
+    const { stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
+    return { folder, tarball: join(folder, basename(stdout.trim())) }
+  }
+  let packages: Published[]
+  beforeAll(() => {
+    packLauncher(launcher)
+    packExecutable(executable, `${process.platform}-${process.arch}`, BINARY)
+    packages = [pack(launcher), pack(executable)]
+  })
+
+  /** Runs a command of npm in a folder, with nothing but the registry. */
+  async function runNpm(command: string, args: string[], options: NpmOptions) {
+    const child = spawn(command, args, {
+      cwd: options.cwd,
+      env: {
+        PATH: process.env['PATH'],
+        HOME: options.cwd,
+        npm_config_registry: options.registry,
+        npm_config_cache: join(options.cwd, '.npm'),
+        npm_config_audit: 'false',
+        npm_config_update_notifier: 'false',
+        ...options.env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const chunks: Record<'stdout' | 'stderr', string> = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].on('data', (chunk: Buffer) => (chunks[name] += chunk))
+    const [code] = (await once(child, 'close')) as [number]
+    return { code, ...chunks }
+  }
+  interface NpmOptions {
+    cwd: string
+    registry: string
+    env?: Record<string, string>
+  }
+
+  test('npx sends an event from an empty folder, and brings only the executable of this platform', async () => {
+    await using server = await boot()
+    const { key } = await newProject(server)
+    using registry = await startRegistry(packages)
+    const env = { TIDINGS_URL: server.url, TIDINGS_API_KEY: key }
+    const options = { cwd: makeFolder(), registry: registry.url, env }
+    const line = ['send', 'From npx', '--channel', 'npx', '--json']
+    const sent = await runNpm('npx', ['--yes', '@tidings/cli', ...line], options)
+    expect([sent.stderr, sent.code]).toEqual([expect.not.stringContaining('rror'), 0])
+    expect(JSON.parse(sent.stdout)).toMatchObject({ title: 'From npx', seq: 1 })
+    const tarballs = registry.requested.filter(name => name.endsWith('.tgz'))
+    expect(tarballs.toSorted()).toEqual(packages.map(({ tarball }) => basename(tarball)).toSorted())
+
+    // The exit code is that of the executable. The second run uses the cache of the first.
+    const refused = await runNpm('npx', ['@tidings/cli', 'send', 'No channel'], options)
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toContain('tidings send --help')
+  }, 90_000)
+
+  test('both tarballs installed in a folder give the command tidings, and SIGTERM stops it', async () => {
+    using registry = await startRegistry([])
+    const options = { cwd: makeFolder(), registry: registry.url }
+    const tarballs = packages.map(({ tarball }) => tarball)
+    const installed = await runNpm('npm', ['install', '--no-fund', ...tarballs], options)
+    expect([installed.stderr, installed.code]).toEqual([expect.any(String), 0])
+    const version = await runNpm('npx', ['tidings', 'version', '--json'], options)
+    expect(JSON.parse(version.stdout)).toMatchObject({ version: VERSION })
+    const command = join(options.cwd, 'node_modules/.bin/tidings')
+    const child = spawn(command, ['serve'], {
+      cwd: options.cwd,
+      env: {
+        PATH: process.env['PATH'],
+        PORT: '0',
+        DATABASE_URL: await createEmptyDatabase(),
+        APP_SECRET: APP_SECRET.toString('base64'),
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    // The greeting is on standard error.
+    await new Promise<void>(resolve => {
+      child.stderr.on('data', (chunk: Buffer) => String(chunk).includes('is running') && resolve())
+    })
+    child.kill('SIGTERM')
+    expect(await once(child, 'close')).toEqual([0, null])
+  }, 90_000)
+
+  test('without the package of the platform, the command says how to install it', async () => {
+    const { status, stderr } = spawnSync('node', [join(launcher, 'tidings.js'), 'version'], {
+      encoding: 'utf8',
+    })
+    expect(stderr).toBe(
+      `@tidings/cli-${process.platform}-${process.arch} is not installed. Run: npm install --include=optional @tidings/cli\n`,
+    )
+    expect(status).toBe(1)
+  })
 })
 
 test('reliability §6 a password hashed on one runtime is accepted on the other', () => {

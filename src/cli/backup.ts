@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path'
 import { writeBackup } from '../backup/backup.ts'
 import { command, UsageError } from './command.ts'
 import { DATA_DIR, withInstallation, type Place } from './environment.ts'
+import { askHidden } from './hidden-input.ts'
 import { SEALED_TABLES } from '../server/sealed-tables.ts'
 import { removeOldCopies, toCopyName } from '../backup/copies.ts'
 import { MIN_PASSPHRASE, toKeep } from '../config/values.ts'
@@ -133,7 +134,6 @@ function describeErased(file: string, { listed, erased, unknown }: RepeatedErasu
 }
 
 const PASSPHRASE_VARIABLE = 'BACKUP_PASSPHRASE'
-const [INTERRUPT, END, ERASE] = ['\u0003', '\u0004', '\u007f']
 
 /** Returns the path of the new file, and its folder if a folder was given. */
 function toFile(given: string): { file: string; folder?: string } {
@@ -158,38 +158,11 @@ async function readPassphrase(place: Place, { isNew }: { isNew: boolean }): Prom
 
 /** Asks at the terminal, without an echo of the typed characters. */
 async function askPassphrase(question: string): Promise<string> {
-  const { stdin, stderr } = process
-  if (!stdin.isTTY)
+  if (!process.stdin.isTTY)
     throw new UsageError(
       `Set ${PASSPHRASE_VARIABLE} or ${PASSPHRASE_VARIABLE}_FILE, or run the command at a terminal.`,
     )
-  stderr.write(question)
-  stdin.setRawMode(true)
-  stdin.setEncoding('utf8')
-  stdin.resume()
-  try {
-    return await new Promise((resolve, reject) => {
-      let typed: string[] = []
-      const take = (text: string) => {
-        for (const key of text) {
-          if (key === INTERRUPT) return finish(() => reject(new Error('Interrupted.')))
-          if (key === '\r' || key === '\n' || key === END)
-            return finish(() => resolve(typed.join('')))
-          if (key === ERASE) typed = typed.slice(0, -1)
-          else typed.push(key)
-        }
-      }
-      const finish = (settle: () => void) => {
-        stdin.off('data', take)
-        settle()
-      }
-      stdin.on('data', take)
-    })
-  } finally {
-    stdin.setRawMode(false)
-    stdin.pause()
-    stderr.write('\n')
-  }
+  return askHidden(question)
 }
 
 function toSize(bytes: number): string {

@@ -1,13 +1,13 @@
 import type { EventInput } from '../events/schema.ts'
 import { toParts } from '../config/values.ts'
 import { command, UsageError } from './command.ts'
-import { createClient, type Client } from '../../clients/typescript/src/client.ts'
 import { isRawNumber, parseExact } from '../http/exact-json.ts'
+import { createApiClient } from './login.ts'
 
 export const send = command({
   name: 'send',
   description:
-    'Send an event. Requires TIDINGS_API_KEY. TIDINGS_URL is http://localhost:3000 by default.',
+    'Send an event. Requires TIDINGS_API_KEY or `tidings login`. TIDINGS_URL is http://localhost:3000 by default.',
   examples: [
     "tidings send 'New payment' --channel payments --icon 💰",
     'tidings send \'Backup failed\' --channel ops --description "$(tail -5 backup.log)" --tags backup,disk',
@@ -58,7 +58,7 @@ export const send = command({
 export const identify = command({
   name: 'identify',
   description:
-    'Create or update a user. Requires TIDINGS_API_KEY. TIDINGS_URL is http://localhost:3000 by default.',
+    'Create or update a user. Requires TIDINGS_API_KEY or `tidings login`. TIDINGS_URL is http://localhost:3000 by default.',
   examples: [
     'tidings identify user_123 --aliases ada@example.com,ada',
     'tidings identify user_123 --properties \'{"plan": "pro"}\'',
@@ -88,20 +88,6 @@ export const identify = command({
     return { json: identified, text: lines.join('\n') }
   },
 })
-
-/** Creates a client from TIDINGS_URL and TIDINGS_API_KEY. */
-function createApiClient(): Client {
-  const { TIDINGS_URL: baseUrl = 'http://localhost:3000', TIDINGS_API_KEY: apiKey } = process.env
-  if (!apiKey) {
-    throw new UsageError(
-      'Set TIDINGS_API_KEY to an API key. Create one with `tidings keys create`.',
-    )
-  }
-  if (!URL.canParse(baseUrl)) {
-    throw new UsageError(`TIDINGS_URL must be a URL like http://localhost:3000. It is ${baseUrl}.`)
-  }
-  return createClient({ baseUrl, apiKey })
-}
 
 /** Parses the text of an option as a JSON object. Throws a `UsageError` for anything else. */
 function parseObject(option: string, text: string): Record<string, unknown> {

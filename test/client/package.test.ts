@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import type { Static } from '@sinclair/typebox'
-import { buildClient } from '../../clients/typescript/build.ts'
+import { packClient } from '../../clients/pack.ts'
 import { renderSchemaTypes } from '../../clients/typescript/schema-types.ts'
 import type * as types from '../../clients/typescript/src/schema.ts'
 import * as channels from '../../src/channels/schema.ts'
@@ -13,6 +13,7 @@ import * as events from '../../src/events/schema.ts'
 import * as envelope from '../../src/http/envelope.ts'
 import * as identities from '../../src/identities/schema.ts'
 import * as keys from '../../src/keys/schema.ts'
+import { VERSION } from '../../src/version.ts'
 import { listCodeBlocks, listMarkdown, ROOT, type CodeBlock } from '../support/docs.ts'
 import { findFreePort } from '../support/loopback.ts'
 import { findDeno } from '../support/process.ts'
@@ -59,9 +60,7 @@ describe.skipIf(!hasTool('npm'))('the package from npm pack', () => {
   beforeAll(async () => {
     server = await boot()
     const source = makeFolder()
-    for (const name of ['package.json', 'LICENSE', 'README.md'])
-      cpSync(join(PACKAGE, name), join(source, name))
-    await buildClient(join(source, 'dist'))
+    await packClient(source)
     folder = makeFolder()
     await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: source })
     const [tarball = ''] = readdirSync(folder)
@@ -87,7 +86,7 @@ describe.skipIf(!hasTool('npm'))('the package from npm pack', () => {
       'package.json',
     ])
     const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as object
-    expect(manifest).toMatchObject({ name: '@tidings/client', license: 'MIT' })
+    expect(manifest).toMatchObject({ name: '@tidings/client', version: VERSION, license: 'MIT' })
     expect(Object.keys(manifest).filter(name => /dependencies/i.test(name))).toEqual([])
     for (const name of ['client.js', 'client.d.ts']) {
       const text = readFileSync(join(installed, 'dist', name), 'utf8')

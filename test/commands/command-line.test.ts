@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { cloneDatabase, createEmptyDatabase } from '../support/postgres.ts'
 import { runProgram, startProgram } from '../support/process.ts'
@@ -7,6 +9,7 @@ import { connect } from '../../src/db/sql.ts'
 import { indexNextEvents } from '../../src/events/search-index.ts'
 import { toId } from '../../src/ids.ts'
 import { appendTitles, compareIndex } from '../support/search-index.ts'
+import { makeFolder } from '../support/scratch.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -30,6 +33,7 @@ const COMMANDS = [
   ['serve'],
   ['send'],
   ['identify'],
+  ['login'],
   ['apply'],
   ['keys', 'create'],
   ['keys', 'list'],
@@ -227,6 +231,40 @@ test("send and identify use HTTP, and print the server's refusals", async () => 
   expect(refused.code).toBe(1)
   expect(refused.output).toContain('icon')
   expect(refused.output).not.toContain(key)
+})
+
+test('login stores an address and a key for its owner alone, and send uses both', async () => {
+  const { key } = (await run(['keys', 'create', '--json'])).json() as { key: string }
+  const home = makeFolder()
+  const env = { XDG_CONFIG_HOME: home }
+  const login = (input: string) =>
+    runProgram({ args: ['login', '--url', server.url], env, input: `${input}\n` })
+  const send = (more: Record<string, string> = {}) =>
+    run(['send', 'Hi', '--channel', 'login', '--json'], { ...env, ...more })
+  expect((await send()).output).toContain('tidings login')
+
+  const wrong = await login(key.slice(1))
+  expect(wrong.code).toBe(1)
+  expect(readdirSync(home)).toEqual([])
+
+  mkdirSync(join(home, 'tidings'))
+  const file = join(home, 'tidings/login.json')
+  writeFileSync(file, 'readable by others', { mode: 0o644 })
+  expect((await send()).output).toContain('is damaged')
+  const stored = await login(key)
+  expect(stored.code).toBe(0)
+  expect(stored.output).toContain(file)
+  expect(stored.output).not.toContain(key)
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect(readdirSync(join(home, 'tidings'))).toEqual(['login.json'])
+
+  expect((await send()).json()).toMatchObject({ channelName: 'login' })
+  expect((await send({ TIDINGS_URL: server.url })).code).toBe(0)
+  expect((await send({ TIDINGS_API_KEY: 'tdg_wrong', TIDINGS_URL: server.url })).code).toBe(1)
+  // The key of one server is not sent to another one.
+  const other = await send({ TIDINGS_URL: 'http://127.0.0.1:1' })
+  expect(other.code).toBe(2)
+  expect(other.output).toContain(`The stored key is for ${server.url}`)
 })
 
 test('migrate creates the schema in an empty database, and doctor accepts it', async () => {

@@ -31,6 +31,7 @@ describe(PAGE, () => {
         'health',
         'identify',
         'licences',
+        'login',
         'send',
         'upgrade',
         'version',

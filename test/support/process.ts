@@ -59,6 +59,8 @@ export interface ProgramOptions {
   bare?: { cwd: string; uid?: number }
   /** A test program that runs instead of `src/main.ts`; on Bun alone. */
   program?: string
+  /** The text of standard input. By default it is empty. */
+  input?: string
 }
 
 const running = new Set<number>()
@@ -91,7 +93,7 @@ export async function runProgram(
 
 /** Starts the program without waiting: for programs that end by themselves, or never listen. */
 export function spawnProgram(options: ProgramOptions) {
-  const { env, runtime = 'bun', args = ['serve'], bare, program } = options
+  const { env, runtime = 'bun', args = ['serve'], bare, program, input } = options
   const [command, ...before] = program === undefined ? toCommand(runtime) : [BUN, program]
   const child = spawn(command!, [...before, ...args], {
     cwd: bare?.cwd ?? ROOT,
@@ -110,8 +112,9 @@ export function spawnProgram(options: ProgramOptions) {
       ...('DATABASE_URL' in env && { APP_SECRET: APP_SECRET.toString('base64') }),
       ...env,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
+  child.stdin.end(input)
   const pid = child.pid
   if (pid === undefined) throw new Error(`${command} cannot be started`)
   running.add(pid)
