@@ -68,6 +68,9 @@ function copyPackage(name: string, folder: string, files: string[], more: object
   writeManifest(folder, { ...own, version, ...more })
 }
 
+/** npm shows the repository, and compares it with the provenance of the package. */
 function writeManifest(folder: string, content: object): void {
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(content, null, 2)}\n`)
+  const { repository } = manifest
+  const text = JSON.stringify({ ...content, repository }, null, 2)
+  writeFileSync(join(folder, 'package.json'), `${text}\n`)
 }
