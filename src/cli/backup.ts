@@ -97,7 +97,10 @@ export const restore = command({
   async run(args) {
     const { file, erased: list } = args
     if (list !== undefined && !existsSync(list)) {
-      throw new UsageError(`--erased must be the path of a file. ${list} does not exist.`)
+      throw new UsageError(
+        `--erased must be the path of a file. ${list} does not exist. ` +
+          'An installation that erased no user has no list: leave --erased out then.',
+      )
     }
     const passphrase = await readPassphrase(args, { isNew: false })
     const { erasedFile, ...restored } = await withInstallation(

@@ -148,6 +148,9 @@ test('an invalid command line prints the mistake, examples, and how to get the f
   expect(output).toEndWith('Help: tidings keys create --help\n')
   const unknown = await run(['nonsense'])
   expect(unknown.output).toStartWith('Unknown command nonsense\n')
+  const absent = await run(['restore', 'a.backup', '--erased', '/nowhere/erased-users'])
+  expect(absent.code).toBe(2)
+  expect(absent.output).toContain('An installation that erased no user has no list')
 })
 
 test('an invalid configuration is reported completely, with exit code 2', async () => {
