@@ -151,7 +151,8 @@ async function breakOne(
   const { programs, sql } = fleet
   const index = random.below(programs.length)
   const startMs = performance.now()
-  const toFault = (): Fault => ({ kind, startMs, endMs: performance.now() })
+  const isCrash = kind === 'postmaster' || kind === 'all of Postgres'
+  const toFault = (): Fault => ({ kind, isCrash, startMs, endMs: performance.now() })
   switch (kind) {
     case 'stop': {
       const { code, signal: by } = await programs[index]!.kill('SIGTERM')

@@ -9,6 +9,8 @@ import type { ReceivingWebhook, WebhookReceiver, Receipt } from './webhook-recei
  */
 export interface Fault {
   kind: string
+  /** True if Postgres crashed, which may undo a dispatch: its commit does not wait for fsync. */
+  isCrash: boolean
   startMs: number
   endMs: number
 }
@@ -108,7 +110,7 @@ export async function checkDeliveries(delivered: Delivered): Promise<RunResult> 
 /**
  * Checks that an accepted delivery is repeated only if a fault lost its outcome. The repeat comes
  * after the end of the lease, and by the end of the next lease, or of a later one after another
- * fault.
+ * fault. It comes at once if a crash of Postgres undid the dispatch with its lease.
  */
 function checkRepeats(
   receipts: Receipt[],
@@ -124,12 +126,17 @@ function checkRepeats(
         startMs <= later.atMs && later.atMs <= Math.max(atMs, endMs) + leaseMs + slackMs,
     )
     const isExplained = isCutOff && isInTime
+    const isUndone = faults.some(
+      ({ isCrash, startMs, endMs }) =>
+        isCrash && startMs - SETTLING_MS <= atMs && atMs <= endMs && startMs <= later.atMs,
+    )
     const tookMs = Math.round(later.atMs - atMs)
     // A fault that delayed an attempt after its claim used up as much of the lease.
     const heldUpMs = Math.max(
       0,
       ...faults.map(fault => Math.min(fault.endMs, atMs) - Math.max(fault.startMs, atMs - leaseMs)),
     )
+    if (isExplained && isUndone) return []
     if (isExplained && tookMs >= leaseMs - timeoutMs - LATE_MS - heldUpMs) return []
     return [`${toPair(later)} was repeated after ${tookMs} ms without an explanation`]
   })
