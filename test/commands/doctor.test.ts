@@ -87,6 +87,9 @@ test('design §5 doctor requests BASE_URL, and reports what a proxy removes', as
   const stripped = await check(stripping.url)
   expect(stripped.at(-1)).toMatchObject({ check: 'proxy', state: 'failed' })
   expect(stripped.at(-1)?.message).toContain('Connection and Upgrade')
+  // An address that doctor does not know as that of this machine, over plain http.
+  const plain = await check(stripping.url.replace('127.0.0.1', '[::ffff:127.0.0.1]'))
+  expect(states(plain)).toEqual({ BASE_URL: 'warning', reachable: 'ok', proxy: 'failed' })
 
   using renaming = await startProxy(headers => ({ ...headers, host: 'backend:3000' }), {
     hasSockets: true,

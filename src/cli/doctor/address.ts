@@ -18,13 +18,16 @@ export async function checkAddress({ baseUrl, trustedProxies }: Site): Promise<F
     return [ok('BASE_URL', message), ...proxies]
   }
   const url = new URL(baseUrl)
-  if (url.protocol === 'http:' && !LOCAL.test(url.hostname)) {
-    const message = `${baseUrl} is not encrypted. Others can read passwords and session cookies on the network. Put a proxy with HTTPS in front of Tidings.`
-    return [warning('BASE_URL', message), await checkReachable(baseUrl), ...proxies]
-  }
+  const isPlain = url.protocol === 'http:' && !LOCAL.test(url.hostname)
+  const address = isPlain
+    ? warning(
+        'BASE_URL',
+        `${baseUrl} is not encrypted. Others can read passwords and session cookies on the network. Put a proxy with HTTPS in front of Tidings.`,
+      )
+    : ok('BASE_URL', baseUrl)
   const reachable = await checkReachable(baseUrl)
-  if (reachable.state !== 'ok') return [ok('BASE_URL', baseUrl), reachable, ...proxies]
-  return [ok('BASE_URL', baseUrl), reachable, await checkHandshake(baseUrl), ...proxies]
+  if (reachable.state !== 'ok') return [address, reachable, ...proxies]
+  return [address, reachable, await checkHandshake(baseUrl), ...proxies]
 }
 
 async function checkReachable(baseUrl: string): Promise<Finding> {
