@@ -163,39 +163,48 @@ withPrometheus('promtool check metrics accepts a scrape', async () => {
   expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: '' })
 })
 
-withPrometheus('Prometheus finds a value for every panel, and no alert', async () => {
-  prometheus = await startPrometheus(target)
-  const countScrapes = async () => {
-    const [scrapes] = await prometheus.query('count_over_time(up[1m])')
-    return Number(scrapes?.value[1] ?? 0)
-  }
-  await until(async () => (await countScrapes()) > 0)
-  await makeTraffic()
-  const before = await countScrapes()
-  await until(async () => (await countScrapes()) > before + 1)
+withPrometheus(
+  'Prometheus finds a value for every panel, and every metric of the rules',
+  async () => {
+    prometheus = await startPrometheus(target)
+    const countScrapes = async () => {
+      const [scrapes] = await prometheus.query('sum_over_time(up[1m])')
+      return Number(scrapes?.value[1] ?? 0)
+    }
+    await until(async () => (await countScrapes()) > 0)
+    await makeTraffic()
+    const before = await countScrapes()
+    await until(async () => (await countScrapes()) > before + 1)
 
-  const results = await Promise.all(
-    expressions.map(async expr => ({ expr, samples: await prometheus.query(expr) })),
-  )
-  const empty = results.filter(({ samples }) => samples.length === 0).map(({ expr }) => expr)
-  const isKnown = (expr: string) => [...EMPTY.keys()].some(name => expr.includes(name))
-  expect(empty.filter(expr => !isKnown(expr))).toEqual([])
-  expect(empty.length).toBe(EMPTY.size)
-  const values = results.flatMap(({ expr, samples }) =>
-    samples.map(({ value }) => `${expr} ${value[1]}`),
-  )
-  expect(values).toContainEqual(expect.stringMatching(/^sum by \(code\) .* 0\.\d+/))
+    let results: { expr: string; samples: Awaited<ReturnType<Prometheus['query']>> }[] = []
+    const findEmpty = () =>
+      results.filter(({ samples }) => samples.length === 0).map(({ expr }) => expr)
+    const isKnown = (expr: string) => [...EMPTY.keys()].some(name => expr.includes(name))
+    // A failed scrape of a busy machine ends every series until the next one.
+    await until(async () => {
+      results = await Promise.all(
+        expressions.map(async expr => ({ expr, samples: await prometheus.query(expr) })),
+      )
+      return findEmpty().every(isKnown)
+    }, 10_000).catch(() => {})
+    expect(findEmpty().filter(expr => !isKnown(expr))).toEqual([])
+    expect(findEmpty().length).toBe(EMPTY.size)
+    const values = results.flatMap(({ expr, samples }) =>
+      samples.map(({ value }) => `${expr} ${value[1]}`),
+    )
+    expect(values).toContainEqual(expect.stringMatching(/^sum by \(code\) .* 0\.\d+/))
 
-  // Every metric of the rules exists, so that none is silent because of its name.
-  const names = new Set(
-    rules.flatMap(({ expr }) => expr.match(/\b(tidings|process|nodejs)_\w+/g) ?? []),
-  )
-  expect(names.size).toBeGreaterThan(15)
-  const missing = await Promise.all(
-    [...names].map(async name => ((await prometheus.query(name)).length === 0 ? [name] : [])),
-  )
-  expect(missing.flat().filter(name => !EMPTY.has(name))).toEqual([])
-  const states = await prometheus.listRules()
-  expect(states.map(({ name }) => name)).toEqual(rules.map(({ alert }) => alert))
-  expect(states.filter(({ health }) => health !== 'ok')).toEqual([])
-})
+    // Every metric of the rules exists, so that none is silent because of its name.
+    const names = new Set(
+      rules.flatMap(({ expr }) => expr.match(/\b(tidings|process|nodejs)_\w+/g) ?? []),
+    )
+    expect(names.size).toBeGreaterThan(15)
+    const missing = await Promise.all(
+      [...names].map(async name => ((await prometheus.query(name)).length === 0 ? [name] : [])),
+    )
+    expect(missing.flat().filter(name => !EMPTY.has(name))).toEqual([])
+    const states = await prometheus.listRules()
+    expect(states.map(({ name }) => name)).toEqual(rules.map(({ alert }) => alert))
+    expect(states.filter(({ health }) => health !== 'ok')).toEqual([])
+  },
+)

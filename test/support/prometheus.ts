@@ -23,14 +23,14 @@ export interface Prometheus extends AsyncDisposable {
   listRules(): Promise<{ name: string; health: string; state: string }[]>
 }
 
-/** Starts Prometheus. It scrapes `target`, a host and port, every 200 ms. */
+/** Starts Prometheus. It scrapes `target`, a host and port, every second. */
 export async function startPrometheus(target: string): Promise<Prometheus> {
   const folder = makeFolder()
   cpSync(join(ROOT, 'docs/monitoring'), folder, { recursive: true })
   const file = join(folder, 'prometheus.yml')
   writeFileSync(
     file,
-    readFileSync(file, 'utf8').replaceAll('15s', '200ms').replace('127.0.0.1:9464', target),
+    readFileSync(file, 'utf8').replaceAll('15s', '1s').replace('127.0.0.1:9464', target),
   )
   const address = `127.0.0.1:${await findFreePort()}`
   const child = spawn(
