@@ -19,12 +19,12 @@ setDefaultTimeout(60_000)
 
 const FOLDER = join(ROOT, 'docs/monitoring')
 
-/** Expressions of the dashboard without a series here, with the reason. */
+/** Metrics of expressions that can be without a series here, with the reason. */
 const EMPTY = new Map([
   ['tidings_replication_lag_seconds', 'there is no standby'],
   ['tidings_replication_lag_bytes', 'there is no standby'],
   ['tidings_backup_last_success_timestamp_seconds', 'the server makes no backups'],
-  ['tidings_database_pool_waiting', 'nothing waits for a connection'],
+  ['tidings_database_pool_waiting', 'nothing has to wait for a connection'],
 ])
 
 interface Rule {
@@ -188,7 +188,6 @@ withPrometheus(
       return findEmpty().every(isKnown)
     }, 10_000).catch(() => {})
     expect(findEmpty().filter(expr => !isKnown(expr))).toEqual([])
-    expect(findEmpty().length).toBe(EMPTY.size)
     const values = results.flatMap(({ expr, samples }) =>
       samples.map(({ value }) => `${expr} ${value[1]}`),
     )
