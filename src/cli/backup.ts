@@ -41,7 +41,7 @@ export const backup = command({
       throw new UsageError('--keep must be a whole number from 1 to 1000.')
     }
     if (keep !== undefined && folder === undefined) {
-      throw new UsageError(`--keep requires a folder. ${file} is none.`)
+      throw new UsageError(`--keep requires a folder. ${file} is not one.`)
     }
     if (existsSync(file) && !args.force) {
       throw new Error(`${file} exists. Choose another name, or replace it with --force.`)

@@ -73,7 +73,7 @@ export const upgrade = command({
 
 function describe(release: Release): string {
   const { version, date, oldestServer } = release
-  return `  ${version}  ${date}${isBreaking(release) ? `  requires ${oldestServer} or newer first` : ''}`
+  return `  ${version}  ${date}${isBreaking(release) ? `  stops servers older than ${oldestServer}` : ''}`
 }
 
 /** Returns true if a server of this version does not work on the schema of the release. */

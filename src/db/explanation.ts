@@ -89,7 +89,7 @@ function explainConnection({ code = '', message, ...error }: DriverError): strin
       if (code === 'ENOENT' && (error as { syscall?: string }).syscall === 'connect')
         return `There is no socket of Postgres${at}. Start Postgres, or correct DATABASE_URL.`
       return /CERT|_TLS_|SSL/.test(code)
-        ? `The certificate of the database is not trusted. Use one of a known authority, or sslmode=require.`
+        ? 'The certificate of the database is not trusted. Use one of a known authority. sslmode=require accepts any certificate.'
         : undefined
   }
 }

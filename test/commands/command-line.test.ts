@@ -83,7 +83,7 @@ test('upgrade --check lists newer versions of the release index, and says whethe
     '900.10.0',
   ])
   const { output } = await check()
-  expect(output).toContain('900.10.0  2026-11-22  requires 900.9.0 or newer first')
+  expect(output).toContain('900.10.0  2026-11-22  stops servers older than 900.9.0')
   expect(output).toContain('Servers of this version stop working during the upgrade.')
 
   body = { releases: [{ version: '900.9.0', date, migrations: {} }] }
