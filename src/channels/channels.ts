@@ -230,14 +230,12 @@ async function selectChannels(
     select
       c.public_id, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at,
       l.seq as last_seq, l.created_at as last_event_at, ${unreadColumn(sql, reader)} as unread,
-      is_muted(c.project_id, c.id, ${reader.accountId}) as is_muted,
-      (
-        select json_agg(coalesce(n.n, 0) order by h.hour)::text
-        from generate_series(hour_of(now()) - interval '23 hours', hour_of(now()), interval '1 hour') as h (hour)
-          left join event_counts n
-            on n.project_id = c.project_id and n.hour = h.hour and n.channel_id = c.id
-      ) as today
+      is_muted(c.project_id, c.id, ${reader.accountId}) as is_muted, t.counts as today
     from page c
+      join hourly_counts_of_channels(
+        ${reader.projectId}, array(select w.id from page w),
+        hour_of(now()) - interval '23 hours', hour_of(now())
+      ) t on t.channel_id = c.id
       left join lateral last_event(c.project_id, c.id) l on true
     order by c.id desc
   `

@@ -53,12 +53,8 @@ export async function markRead(
   const [mark] = await sql<{ seq: string }[]>`
     insert into read_marks as r (account_id, project_id, channel_id, seq)
     select ${accountId}::uuid, l.project_id, ${uuid}::uuid, least(${seq}::bigint, l.last_seq)
-    from event_logs l
-    where l.project_id = ${projectId} and ${
-      uuid === null
-        ? sql`true`
-        : sql`exists (select from channels where project_id = ${projectId} and id = ${uuid})`
-    }
+    from log_of(${projectId}) l
+    where ${uuid === null ? sql`true` : sql`exists (select from channel_by_id(${projectId}, ${uuid}))`}
     on conflict (project_id, channel_id, account_id) do update set seq = greatest(r.seq, excluded.seq)
     returning r.seq
   `

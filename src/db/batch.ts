@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../errors.ts'
+import { createBatchQueue, type BatchQueueOptions, type QueuedJob } from './batch-queue.ts'
 import {
   DEADLOCK,
   FOREIGN_KEY_VIOLATION,
@@ -8,12 +10,9 @@ import {
   sqlState,
 } from './sql.ts'
 
-/** Small enough that a batch of large jobs takes Postgres some 20 ms. */
-const MAX_BATCH_BYTES = 512 * 1024
-const MAX_WAITING_BYTES = 64 * 1024 * 1024
 const PAUSE_MS = 1_000
 
-export interface BatcherOptions<Job, Row, Result> {
+export interface BatcherOptions<Job, Row, Result> extends BatchQueueOptions {
   /** Runs all jobs in one round trip. Resolves to one row per job, in the order of the jobs. */
   run(jobs: Job[]): Promise<Row[]>
   /** Turns a job's row into the caller's result. */
@@ -22,13 +21,10 @@ export interface BatcherOptions<Job, Row, Result> {
   toGroup?(job: Job): string
   /** The approximate size of a job's request, in bytes. */
   toBytes?(job: Job): number
-  maxJobs: number
-  /** `add` rejects while this many jobs are waiting. */
-  maxWaiting: number
-  /** The share of the waiting jobs and bytes that one group may have; 1 by default. */
-  groupShare?: number
   /** Called with the number of jobs of each batch. */
   observe?(jobs: number): void
+  /** How long each batch collects jobs, for callers that can wait. */
+  collectMs?: number
 }
 
 export interface Batcher<Job, Result> {
@@ -39,18 +35,10 @@ export interface Batcher<Job, Result> {
   drain(): Promise<void>
 }
 
-interface Waiting<Job, Result> {
+interface Waiting<Job, Result> extends QueuedJob {
   job: Job
-  group: string
-  bytes: number
   resolve(result: Result): void
   reject(error: unknown): void
-}
-
-/** The waiting jobs of a group. */
-interface GroupQueue<Job, Result> {
-  jobs: Waiting<Job, Result>[]
-  bytes: number
 }
 
 /** A batch in flight. `outcome` never rejects. */
@@ -61,15 +49,14 @@ interface Running<Job, Row, Result> {
 
 /**
  * Groups concurrent jobs into batches. While one batch is in flight, the next one collects the new
- * jobs. There is no timer: a lone job is not delayed, and batches grow with the load.
+ * jobs. Without `collectMs` there is no timer: a lone job is not delayed, and batches grow with the
+ * load.
  */
 export function createBatcher<Job, Row, Result>(
   options: BatcherOptions<Job, Row, Result>,
 ): Batcher<Job, Result> {
-  // The waiting jobs of each group. Groups take turns, so one with large jobs delays no other.
-  const queues = new Map<string, GroupQueue<Job, Result>>()
-  let waiting = 0
-  let queuedBytes = 0
+  const queue = createBatchQueue<Waiting<Job, Result>>(options)
+  const { collectMs } = options
   let flushing: Promise<void> | undefined
   // Groups that were locked. Their jobs are rejected until this time, in ms of `performance.now`.
   const paused = new Map<string, number>()
@@ -83,47 +70,21 @@ export function createBatcher<Job, Row, Result>(
     return { batch, outcome }
   }
 
-  /** Takes one job of each group in turn, up to the limits of a batch. */
-  function takeBatch(): Waiting<Job, Result>[] {
-    const batch: Waiting<Job, Result>[] = []
-    let bytes = 0
-    for (let nth = 0; batch.length < waiting; nth++) {
-      for (const queue of queues.values()) {
-        const next = queue.jobs[nth]
-        if (!next) continue
-        const isFull = batch.length === options.maxJobs || bytes + next.bytes > MAX_BATCH_BYTES
-        if (isFull && batch.length > 0) return remove(batch)
-        batch.push(next)
-        bytes += next.bytes
-      }
-    }
-    return remove(batch)
-  }
-
-  /** Removes a batch from the queues. Its groups go behind the others. */
-  function remove(batch: Waiting<Job, Result>[]): Waiting<Job, Result>[] {
-    for (const [group, taken] of Map.groupBy(batch, one => one.group)) {
-      const queue = queues.get(group)
-      const bytes = taken.reduce((sum, one) => sum + one.bytes, 0)
-      queuedBytes -= bytes
-      queues.delete(group)
-      if (!queue || queue.jobs.length === taken.length) continue
-      queues.set(group, { jobs: queue.jobs.slice(taken.length), bytes: queue.bytes - bytes })
-    }
-    waiting -= batch.length
-    return batch
-  }
-
   function startNext(): Running<Job, Row, Result> | undefined {
-    if (waiting === 0) return undefined
-    const batch = takeBatch()
+    if (queue.waiting === 0) return undefined
+    const batch = queue.take()
     options.observe?.(batch.length)
     return start(batch)
   }
 
+  /** Jobs that arrive in the same turn of the event loop share the first batch. */
+  function collect(): Promise<void> {
+    if (collectMs !== undefined) return sleep(collectMs)
+    return new Promise(resolve => setImmediate(resolve))
+  }
+
   async function flush(): Promise<void> {
-    // Requests that arrive in the same turn of the event loop share the first batch.
-    await new Promise<void>(resolve => setImmediate(resolve))
+    await collect()
     for (let running = startNext(); running;) {
       const outcome = await running.outcome
       if ('error' in outcome) {
@@ -131,9 +92,11 @@ export function createBatcher<Job, Row, Result>(
         running = startNext()
       } else {
         // Start before writing the responses, so that the database works meanwhile.
-        const next = startNext()
+        const next = collectMs === undefined ? startNext() : undefined
         deliver(running.batch, outcome.rows)
-        running = next
+        if (collectMs !== undefined) await collect()
+        // Nothing is awaited between an empty queue and the end, so that no job is added meanwhile.
+        running = next ?? startNext()
       }
     }
     flushing = undefined
@@ -194,17 +157,6 @@ export function createBatcher<Job, Row, Result>(
     for (const { reject } of batch) reject(isLocked ? busy() : error)
   }
 
-  /** Returns whether a job of this size has no room, or would exceed the share of its group. */
-  function isFull({ jobs, bytes: groupBytes }: GroupQueue<Job, Result>, bytes: number): boolean {
-    const { groupShare: share = 1 } = options
-    return (
-      waiting >= options.maxWaiting ||
-      queuedBytes + bytes > MAX_WAITING_BYTES ||
-      jobs.length >= share * options.maxWaiting ||
-      groupBytes + bytes > share * MAX_WAITING_BYTES
-    )
-  }
-
   function isPaused(group: string): boolean {
     if (paused.size === 0) return false
     const nowMs = performance.now()
@@ -216,24 +168,16 @@ export function createBatcher<Job, Row, Result>(
     add(job) {
       const group = options.toGroup?.(job) ?? ''
       if (isPaused(group)) return Promise.reject(busy())
-      const bytes = options.toBytes?.(job) ?? 0
-      const queue = queues.get(group) ?? { jobs: [], bytes: 0 }
-      if (isFull(queue, bytes)) {
-        return Promise.reject(
-          new Fault('unavailable', 'The server is overloaded. Try again shortly.'),
-        )
-      }
       return new Promise<Result>((resolve, reject) => {
-        queue.jobs.push({ job, group, bytes, resolve, reject })
-        queue.bytes += bytes
-        queues.set(group, queue)
-        waiting++
-        queuedBytes += bytes
+        const one = { job, group, bytes: options.toBytes?.(job) ?? 0, resolve, reject }
+        if (!queue.add(one)) {
+          return reject(overloaded())
+        }
         flushing ??= flush()
       })
     },
     get waiting() {
-      return waiting
+      return queue.waiting
     },
     async drain() {
       while (flushing) await flushing
@@ -244,6 +188,11 @@ export function createBatcher<Job, Row, Result>(
 /** Another transaction committed first. A retry of the same batch sees its rows. */
 function isConflict(state: string): boolean {
   return state === UNIQUE_VIOLATION || state === DEADLOCK || state === FOREIGN_KEY_VIOLATION
+}
+
+/** Too many jobs wait. */
+export function overloaded(): Fault {
+  return new Fault('unavailable', 'The server is overloaded. Try again shortly.')
 }
 
 /** Another transaction holds the lock that a job needs. */

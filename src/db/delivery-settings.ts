@@ -14,15 +14,6 @@ export const WORKER_SETTINGS = {
 }
 
 /**
- * Returns a row to join in a statement that inserts many rows with a foreign key. It makes Postgres
- * plan the check of the key once for the statement. Under `force_custom_plan` Postgres would plan
- * it once for each row, which costs more than the insert.
- */
-export function planForeignKeyChecksOnce(sql: Queryable): Fragment {
-  return sql`set_config('plan_cache_mode', 'auto', true) as planned`
-}
-
-/**
  * Returns a row to join in a statement that can commit without waiting for fsync. After a crash,
  * the lost work is done again.
  */

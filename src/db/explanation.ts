@@ -9,7 +9,7 @@ export const CONNECTION_REFUSALS: Record<string, string> = {
 
 const CORRECT = 'Correct DATABASE_URL.'
 const POOLER =
-  'The server rejects the settings of a session. Tidings requires PostgreSQL 15 or newer, without a connection pooler.'
+  'The server rejects the settings of a session. Tidings requires PostgreSQL 15 or newer. For a connection pooler, append pgbouncer=true to the parameters of DATABASE_URL.'
 const SCHEMA =
   'The schema of the database is not that of this program. Run `tidings migrate`, or the version of the server.'
 const GRANT = 'Make the user of DATABASE_URL the owner of the database and of its tables.'
@@ -72,6 +72,8 @@ function explainConnection({ code = '', message, ...error }: DriverError): strin
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return `The host of the database was not found${error.hostname === undefined ? '' : `: ${error.hostname}`}. ${CORRECT}`
+    case 'CONNECTION_NO_PRIMARY':
+      return `${message}. Promote a standby, or correct DATABASE_URL.`
     case 'ECONNREFUSED':
       return `No database listens${at}. Start Postgres, or correct DATABASE_URL.`
     case 'CONNECT_TIMEOUT':

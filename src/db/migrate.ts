@@ -21,10 +21,29 @@ import passkeys from '../../sql/0020_passkeys.sql' with { type: 'text' }
 import openid from '../../sql/0021_openid.sql' with { type: 'text' }
 import tokens from '../../sql/0022_tokens.sql' with { type: 'text' }
 import secondFactor from '../../sql/0023_second_factor.sql' with { type: 'text' }
+import insights from '../../sql/0024_insights.sql' with { type: 'text' }
+import searchGroups from '../../sql/0025_search_groups.sql' with { type: 'text' }
+import timeline from '../../sql/0026_timeline.sql' with { type: 'text' }
+import archive from '../../sql/0027_archive.sql' with { type: 'text' }
+import sampleProjects from '../../sql/0028_sample_projects.sql' with { type: 'text' }
+import expiry from '../../sql/0029_expiry.sql' with { type: 'text' }
+import views from '../../sql/0030_views.sql' with { type: 'text' }
+import viewBells from '../../sql/0031_view_bells.sql' with { type: 'text' }
+import archiveDeletion from '../../sql/0032_archive_deletion.sql' with { type: 'text' }
+import indexing from '../../sql/0033_indexing.sql' with { type: 'text' }
+import append from '../../sql/0034_append.sql' with { type: 'text' }
+import eventText from '../../sql/0035_event_text.sql' with { type: 'text' }
+import logReads from '../../sql/0036_log_reads.sql' with { type: 'text' }
+import userSearch from '../../sql/0037_user_search.sql' with { type: 'text' }
+import logUsers from '../../sql/0038_log_users.sql' with { type: 'text' }
+import logDeletion from '../../sql/0039_log_deletion.sql' with { type: 'text' }
+import webhookAttempts from '../../sql/0040_webhook_attempts.sql' with { type: 'text' }
+import dispatch from '../../sql/0041_dispatch.sql' with { type: 'text' }
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { logger } from '../log.ts'
 import { compareVersions, VERSION } from '../version.ts'
+import { adaptFunctions, isDistributed } from './distribute.ts'
 import { connect, sqlState, type Queryable, type Sql, type Tx } from './sql.ts'
 
 /**
@@ -64,6 +83,24 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0021_openid', text: openid },
   { name: '0022_tokens', text: tokens },
   { name: '0023_second_factor', text: secondFactor },
+  { name: '0024_insights', text: insights },
+  { name: '0025_search_groups', text: searchGroups },
+  { name: '0026_timeline', text: timeline },
+  { name: '0027_archive', text: archive },
+  { name: '0028_sample_projects', text: sampleProjects },
+  { name: '0029_expiry', text: expiry },
+  { name: '0030_views', text: views },
+  { name: '0031_view_bells', text: viewBells },
+  { name: '0032_archive_deletion', text: archiveDeletion },
+  { name: '0033_indexing', text: indexing },
+  { name: '0034_append', text: append },
+  { name: '0035_event_text', text: eventText },
+  { name: '0036_log_reads', text: logReads },
+  { name: '0037_user_search', text: userSearch },
+  { name: '0038_log_users', text: logUsers },
+  { name: '0039_log_deletion', text: logDeletion },
+  { name: '0040_webhook_attempts', text: webhookAttempts },
+  { name: '0041_dispatch', text: dispatch },
 ]
 
 const log = logger('migrate')
@@ -104,13 +141,18 @@ export async function migrate(url: string, migrations = MIGRATIONS): Promise<str
   })
   try {
     await checkPostgres(sql)
+    const isFirst = !(await hasSchema(sql))
     const applied: string[] = []
     for (;;) {
       const name = await applyWhenFree(sql, migrations)
-      if (name === undefined) return applied
-      log.info('Applied migration {name}', { name })
+      if (name === undefined) break
+      // A new database has nothing whose changes somebody would want to follow.
+      log[isFirst ? 'debug' : 'info']('Applied migration {name}', { name })
       applied.push(name)
     }
+    if (isFirst && applied.length > 0) log.info('Created the schema')
+    if (applied.length > 0 && (await isDistributed(sql))) await adaptFunctions(sql)
+    return applied
   } finally {
     await sql.end({ timeout: 1 })
   }

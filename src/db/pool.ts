@@ -2,12 +2,15 @@ import { Fault } from '../errors.ts'
 import { logger } from '../log.ts'
 import { createWaitObserver, registerGauge } from '../metrics.ts'
 import { createSemaphore } from '../semaphore.ts'
-import { connect, type ConnectOptions, type Sql, type Tx } from './sql.ts'
+import { primaryOf } from './primary.ts'
+import { connect, READ_ONLY, sqlState, type ConnectOptions, type Sql, type Tx } from './sql.ts'
 
 const log = logger('db')
 const DEADLINE_MS = 8_000
 const MAX_WAITING = 2_000
 const MAX_WAITING_OF_SHARE = 1_000
+/** A database that is read-only by its settings is not left more often than this. */
+const LEAVE_EVERY_MS = 1_000
 
 export interface Pool {
   /** The current connections. Read this property for each use, because they can be replaced. */
@@ -26,6 +29,8 @@ export interface Pool {
   of(share: string): Pool
   /** Opens new connections. Work in progress finishes on the old ones. */
   reconnect(): void
+  /** Opens new connections at once. Work in progress fails. */
+  leave(): void
   /** How many calls of `run` hold a connection. */
   readonly running: number
   /** How many calls of `run` wait for a connection. */
@@ -37,22 +42,45 @@ export interface PoolOptions extends ConnectOptions {
   deadlineMs?: number | undefined
   /** The number of connections that one share may use at a time; all of them by default. */
   maxPerShare?: number | undefined
-  /** Called when the deadline has passed. Connections of other pools may be dead as well. */
+  /** The same for a share with much recent work, while others are active. */
+  maxPerHeavyShare?: number | undefined
+  /**
+   * Called when the deadline has passed, or when a standby was asked to write. Connections of other
+   * pools may be dead or out of place as well.
+   */
   onUnresponsive?(): void
 }
 
 export function createPool(
   url: string,
-  { deadlineMs = DEADLINE_MS, maxPerShare, onUnresponsive, ...options }: PoolOptions,
+  {
+    deadlineMs = DEADLINE_MS,
+    maxPerShare,
+    maxPerHeavyShare,
+    onUnresponsive,
+    ...options
+  }: PoolOptions,
 ): Pool {
   const semaphore = createSemaphore({
     total: options.max,
     perKey: maxPerShare ?? options.max,
+    perHeavyKey: maxPerHeavyShare ?? maxPerShare ?? options.max,
     maxWaiting: MAX_WAITING_OF_SHARE,
     maxWaitingTotal: MAX_WAITING,
   })
   const observeWait = createWaitObserver(options.name)
   let sql = connect(url, options)
+  let leftMs = -Infinity
+
+  /** Leaves a server that is a standby now. The next connections are made to the primary. */
+  function onReadOnly(stale: Sql): void {
+    if (stale !== sql || performance.now() - leftMs < LEAVE_EVERY_MS) return
+    leftMs = performance.now()
+    log.warning('The database is read-only. Reconnecting.', { pool: options.name })
+    primaryOf(url)?.forget()
+    replaceConnections(deadlineMs)
+    onUnresponsive?.()
+  }
 
   function onDeadline(stale: Sql): void {
     if (stale !== sql) return
@@ -81,6 +109,9 @@ export function createPool(
     }, deadlineMs)
     try {
       return await Promise.race([work(used), late.promise])
+    } catch (error) {
+      if (sqlState(error) === READ_ONLY) onReadOnly(used)
+      throw error
     } finally {
       clearTimeout(timer)
     }
@@ -92,6 +123,7 @@ export function createPool(
     },
     of: toPool,
     reconnect: () => replaceConnections(deadlineMs),
+    leave: () => replaceConnections(0),
     get running() {
       return semaphore.running
     },
@@ -118,21 +150,28 @@ interface PoolOverrides {
   deadlineMs?: number
   /** The number of connections that one share may use at a time. */
   maxPerShare?: number
+  /** The same for a share with much recent work, while others are active. */
+  maxPerHeavyShare?: number
 }
 
 /** The pools of one program to one database. They all reconnect when one misses its deadline. */
 export interface Pools {
   open(name: string, max: number, more?: PoolOverrides): Pool
+  /**
+   * Opens new connections in all pools at once, because their server is not the primary any more.
+   * Work in progress fails.
+   */
+  leave(): void
   end(): Promise<void>
 }
 
 export interface PoolsOptions {
   deadlineMs?: number | undefined
-  /** Called when one of the pools has missed its deadline. */
-  onUnresponsive(): void
+  /** Called when all pools reconnect. */
+  onReconnect(): void
 }
 
-export function createPools(url: string, { deadlineMs, onUnresponsive }: PoolsOptions): Pools {
+export function createPools(url: string, { deadlineMs, onReconnect }: PoolsOptions): Pools {
   const pools = new Map<string, Pool>()
   const ofEach = (read: (pool: Pool) => number) =>
     Object.fromEntries([...pools].map(([name, pool]) => [name, read(pool)]))
@@ -145,21 +184,25 @@ export function createPools(url: string, { deadlineMs, onUnresponsive }: PoolsOp
     readEach: () => ofEach(({ running }) => running),
   })
   return {
-    open(name, max, { settings = {}, maxPerShare, deadlineMs: own = Infinity } = {}) {
+    open(name, max, { settings = {}, deadlineMs: own = Infinity, ...shares } = {}) {
       const least = Math.min(own, deadlineMs ?? Infinity)
       const pool = createPool(url, {
         name,
         max,
         settings,
-        maxPerShare,
+        ...shares,
         deadlineMs: least === Infinity ? undefined : least,
         onUnresponsive() {
           for (const other of pools.values()) if (other !== pool) other.reconnect()
-          onUnresponsive()
+          onReconnect()
         },
       })
       pools.set(name, pool)
       return pool
+    },
+    leave() {
+      for (const pool of pools.values()) pool.leave()
+      onReconnect()
     },
     async end() {
       await Promise.all([...pools.values()].map(pool => pool.end()))

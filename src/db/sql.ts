@@ -3,6 +3,8 @@ import { Fault, toReason } from '../errors.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { logger } from '../log.ts'
 import { CONNECTION_REFUSALS } from './explanation.ts'
+import { primaryOf } from './primary.ts'
+import { describeHosts, parseUrl } from '../database-url.ts'
 
 /** A pool of connections. Each statement runs in its own transaction. */
 export type Sql = postgres.Sql
@@ -45,13 +47,16 @@ const SESSION_SETTINGS = {
   default_transaction_isolation: 'read committed',
 } as const
 
-/** Creates a pool. It connects at the first statement. */
+/**
+ * Creates a pool. It connects at the first statement. With several hosts in the URL, it connects to
+ * the primary.
+ */
 export function connect(url: string, { name, max, settings, listener }: ConnectOptions): Sql {
-  const { address, path, commit } = parseUrl(url)
+  const { address, path, commit, isPooled } = parseUrl(url)
+  const primary = primaryOf(url)
   const session = {
     ...SESSION_SETTINGS,
     ...(commit !== null && { synchronous_commit: commit }),
-    application_name: `tidings ${name}`,
     // A client that loses power or network sends no FIN. Between a statement and its commit no
     // time-out above applies. Without keepalives it would hold its locks for hours.
     tcp_keepalives_idle: 10,
@@ -60,9 +65,15 @@ export function connect(url: string, { name, max, settings, listener }: ConnectO
     tcp_user_timeout: 25_000,
     ...settings,
   }
+  // The types of postgres.js lack these options.
+  const extras: object = {
+    ...(primary && { socket: primary.open }),
+    ...(isPooled && { prelude: toPrelude(session), prepare: false }),
+  }
   return postgres(address, {
     max,
     ...(path !== undefined && { path }),
+    ...extras,
     fetch_types: false,
     connect_timeout: 3,
     backoff: attempt => Math.min(0.05 * 2 ** attempt, 1),
@@ -74,25 +85,29 @@ export function connect(url: string, { name, max, settings, listener }: ConnectO
       onclose: listener.onClose,
     }),
     // As text, because postgres.js drops falsy values, and a 0 removes a limit of the database.
-    connection: Object.fromEntries(
-      Object.entries(session).map(([setting, value]) => [setting, String(value)]),
-    ),
+    connection: {
+      application_name: `tidings ${name}`,
+      ...(!isPooled && mapToText(session)),
+    },
   })
 }
 
 /**
- * Splits off the Unix socket of libpq's `?host=/folder`, which postgres.js does not know, and
- * `?synchronous_commit=`, which postgres.js would prefer to the settings of a pool.
+ * Returns a statement that applies settings to one transaction. A pooler in transaction mode passes
+ * on no settings of a session. postgres.js sends this with each statement, without a round trip.
  */
-export function parseUrl(url: string): { address: string; path?: string; commit: string | null } {
-  const parsed = new URL(url)
-  const { searchParams } = parsed
-  const commit = searchParams.get('synchronous_commit')
-  searchParams.delete('synchronous_commit')
-  const folder = searchParams.get('host')
-  if (!folder?.startsWith('/')) return { address: parsed.href, commit }
-  searchParams.delete('host')
-  return { address: parsed.href, path: `${folder}/.s.PGSQL.${parsed.port || 5432}`, commit }
+function toPrelude(settings: Readonly<Record<string, string | number>>): string {
+  const calls = Object.entries(mapToText(settings))
+    // The pooler is their TCP client.
+    .filter(([name]) => !name.startsWith('tcp_'))
+    .map(([name, value]) => `set_config('${name}', '${value.replaceAll("'", "''")}', true)`)
+  return `select ${calls.join(', ')}`
+}
+
+function mapToText(settings: Readonly<Record<string, string | number>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(settings).map(([setting, value]) => [setting, String(value)]),
+  )
 }
 
 /** The SQLSTATE of an error from Postgres, which committed nothing. Undefined for other errors. */
@@ -135,7 +150,8 @@ export function describeUnavailable(error: unknown): string {
 const PROTOCOL_VIOLATION = '08P01'
 const DISK_FULL = '53100'
 const TOO_MANY_CONNECTIONS = '53300'
-const READ_ONLY = '25006'
+/** A standby was asked to write, or the database is read-only by its settings. */
+export const READ_ONLY = '25006'
 export const UNIQUE_VIOLATION = '23505'
 export const FOREIGN_KEY_VIOLATION = '23503'
 export const DEADLOCK = '40P01'
@@ -149,7 +165,7 @@ const MAX_PAUSE_MS = 2_000
 /** The interval of log lines while waiting. */
 const REMIND_MS = 30_000
 const POOLER_REMEDY =
-  'A connection pooler probably stands before Postgres. Set DATABASE_URL to Postgres itself.'
+  'A connection pooler probably stands before Postgres. Append pgbouncer=true to the parameters of DATABASE_URL, and set DATABASE_DIRECT_URL to Postgres itself.'
 /** Throws unless the session has the settings that durability and time-outs rest on. */
 async function checkSession(sql: Sql): Promise<void> {
   const [row] = await sql<[{ settings: Record<string, string> }]>`
@@ -178,8 +194,7 @@ export async function waitUntilReachable(url: string, signal?: AbortSignal): Pro
   const startedMs = performance.now()
   let pauseMs = 100
   let remindedMs = -Infinity
-  const { path, address } = parseUrl(url)
-  const host = path ?? new URL(address).host
+  const host = describeHosts(url)
   const sql = connect(url, { name: 'start', max: 1 })
   try {
     for (;;) {

@@ -31,6 +31,15 @@ export async function listTables(sql: Queryable, others: readonly string[] = [])
       from pg_constraint r
         join ours o on o.oid = r.conrelid
       where r.contype = 'f' and r.conrelid <> r.confrelid
+      union
+      -- On Citus, tables on other nodes have no foreign keys to these.
+      select o.oid, t.oid
+      from ours o
+        join pg_attribute a on a.attrelid = o.oid and not a.attisdropped
+        join (
+          values ('account_id', 'accounts'), ('project_id', 'projects'), ('channel_id', 'channels')
+        ) as n (col, name) on n.col = a.attname
+        join ours t on t.name = n.name
     ), depths as (
       select o.oid, 0 as depth from ours o
       union

@@ -1,5 +1,6 @@
 import { toArray, toBytea } from '../db/arrays.ts'
 import type { Pool } from '../db/pool.ts'
+import type { Fragment } from '../db/sql.ts'
 import { newId } from '../ids.ts'
 import type { DeferredAdmission } from '../keys/deferred-admission.ts'
 import type { IdempotencyClaim } from '../limits/idempotency.ts'
@@ -61,7 +62,7 @@ export interface Note {
 }
 
 /** Jobs that are appended in one transaction. */
-interface Batch {
+export interface Batch {
   jobs: AppendJob[]
   /** The cached channel of each job. */
   channels: (EventChannel | undefined)[]
@@ -72,13 +73,58 @@ interface Batch {
 /** Runs the statement that counts the requests of a batch and appends its events. */
 export async function appendRows(
   sql: Pool['sql'],
-  { jobs, channels: cached, projects, keys }: Batch,
+  { jobs, channels, projects, keys }: Batch,
 ): Promise<AppendedRows> {
   const [job] = jobs
-  const [channel] = cached
+  const [channel] = channels
   if (jobs.length === 1 && job && channel && !job.claim) {
     return appendRow(sql, job.event, { channel, projectId: job.projectId, keyHash: keys.values[0] })
   }
+  const [row] = await sql<[AppendedRows]>`
+    select at_ms, windows, seqs, notes
+    from append_events(
+      ${toArray(projects.values)}::uuid[],
+      ${keys.values.length > 0 ? toArray(keys.values.map(toBytea)) : null}::bytea[],
+      ${toArray(keys.counts)}::int[],
+      ${projects.values.length > 1 ? toArray(projects.numbers) : null}::int[],
+      ${toArray(keys.numbers)}::int[],
+      ${toColumns(sql, jobs, channels)}
+    )
+  `
+  return row
+}
+
+/**
+ * Appends batches on one node of Citus. Each batch has the projects of one shard, and its requests
+ * were counted before. Returns one row for each batch.
+ */
+export async function appendOnNode(
+  sql: Pool['sql'],
+  batches: readonly Batch[],
+): Promise<AppendedRows[]> {
+  const projectIds = batches.flatMap(({ projects }) => projects.values)
+  return sql<AppendedRows[]>`
+    select at_ms, windows, seqs, notes
+    from append_on_node(
+      ${projectIds[0] ?? null}::uuid, ${toArray(projectIds)}::uuid[],
+      ${toArray(batches.map(({ projects }) => projects.values.length))}::int[],
+      ${toArray(batches.map(({ jobs }) => jobs.length))}::int[],
+      ${toArray(batches.flatMap(({ projects }) => projects.numbers))}::int[],
+      ${toColumns(
+        sql,
+        batches.flatMap(({ jobs }) => jobs),
+        batches.flatMap(({ channels }) => channels),
+      )}
+    )
+  `
+}
+
+/** Returns the columns of the events, in the order of the parameters of append_events. */
+function toColumns(
+  sql: Pool['sql'],
+  jobs: readonly AppendJob[],
+  cached: readonly (EventChannel | undefined)[],
+): Fragment {
   // Events of a batch that create the same channel share one candidate.
   const candidates = new Map<string, EventChannel>()
   const channels = jobs.map(({ projectId, event, claim }, index) => {
@@ -94,35 +140,26 @@ export async function appendRows(
     toColumn(jobs, ({ event }) => value(event), usual)
   const keyed = (value: (job: AppendJob, claim: IdempotencyClaim) => string) =>
     toColumn(jobs, job => (job.claim ? value(job, job.claim) : null), null)
-  const [row] = await sql<[AppendedRows]>`
-    select at_ms, windows, seqs, notes
-    from append_events(
-      ${toArray(projects.values)}::uuid[],
-      ${keys.values.length > 0 ? toArray(keys.values.map(toBytea)) : null}::bytea[],
-      ${toArray(keys.counts)}::int[],
-      ${projects.values.length > 1 ? toArray(projects.numbers) : null}::int[],
-      ${toArray(keys.numbers)}::int[],
-      ${column(({ id }) => id.uuid)}::uuid[],
-      ${column(({ occurredAtMs }) => toTime(occurredAtMs))}::timestamptz[],
-      ${toArray(channels.map(({ uuid }) => uuid))}::uuid[],
-      ${toColumn(channels, ({ id }) => id, null)}::text[],
-      ${toColumn(channels, ({ slug }) => slug, null)}::text[],
-      ${toColumn(channels, ({ name }) => name, null)}::text[],
-      ${column(({ title }) => title)}::text[],
-      ${column(({ description }) => description)}::text[],
-      ${column(({ icon }) => icon)}::text[],
-      ${column(({ tags }) => (tags.length > 0 ? toArray(tags) : null))}::text[],
-      ${column(({ metadataJson }) => metadataJson, '{}')}::text[],
-      ${column(({ userRef }) => userRef)}::text[],
-      ${column(({ source }) => source, 'api')}::text[],
-      ${column(({ notify }) => notify, true)}::boolean[],
-      ${keyed((_, { key }) => key)}::text[],
-      ${keyed((_, { fingerprint }) => toBytea(fingerprint.toString('hex')))}::bytea[],
-      ${keyed(({ event }) => toResponseHead(event))}::text[],
-      ${keyed(({ event, requestId }) => toResponseTail(event, requestId))}::text[]
-    )
+  return sql`
+    ${column(({ id }) => id.uuid)}::uuid[],
+    ${column(({ occurredAtMs }) => toTime(occurredAtMs))}::timestamptz[],
+    ${toArray(channels.map(({ uuid }) => uuid))}::uuid[],
+    ${toColumn(channels, ({ id }) => id, null)}::text[],
+    ${toColumn(channels, ({ slug }) => slug, null)}::text[],
+    ${toColumn(channels, ({ name }) => name, null)}::text[],
+    ${column(({ title }) => title)}::text[],
+    ${column(({ description }) => description)}::text[],
+    ${column(({ icon }) => icon)}::text[],
+    ${column(({ tags }) => (tags.length > 0 ? toArray(tags) : null))}::text[],
+    ${column(({ metadataJson }) => metadataJson, '{}')}::text[],
+    ${column(({ userRef }) => userRef)}::text[],
+    ${column(({ source }) => source, 'api')}::text[],
+    ${column(({ notify }) => notify, true)}::boolean[],
+    ${keyed((_, { key }) => key)}::text[],
+    ${keyed((_, { fingerprint }) => toBytea(fingerprint.toString('hex')))}::bytea[],
+    ${keyed(({ event }) => toResponseHead(event))}::text[],
+    ${keyed(({ event, requestId }) => toResponseTail(event, requestId))}::text[]
   `
-  return row
 }
 
 /** Appends one event, as append_events would. */

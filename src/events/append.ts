@@ -1,4 +1,4 @@
-import { createBatcher } from '../db/batch.ts'
+import { createBatcher, overloaded } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
 import { invalidKey } from '../errors.ts'
 import {
@@ -9,15 +9,19 @@ import {
 import { toRateLimitResult, type RateLimitResult } from '../limits/rate-limit.ts'
 import { appendBatch } from '../metrics.ts'
 import {
+  appendOnNode,
   appendRows,
   number,
   type AppendedRows,
   type AppendJob,
+  type Batch,
   type Note,
   type Numbered,
 } from './append-statement.ts'
 import { createChannelCache, type EventChannel } from './channel-cache.ts'
 import { toEventResponse } from './event-json.ts'
+import type { KnownEvent } from './fail-over-check.ts'
+import { createPlaces } from './shard-places.ts'
 
 const MAX_ROWS = 500
 const MAX_WAITING = 20_000
@@ -55,38 +59,84 @@ export interface AppenderOptions {
   inflight: InFlightRequests
   /** Called after each commit with the projects that have new events. */
   onAppended?(projectIds: ReadonlySet<string>): void
+  /** Called after each commit with its last event. */
+  remember?(event: KnownEvent): void
+  /** True if projects are on several nodes. Each node then has batches of its own. */
+  isDistributed?: boolean
 }
 
 /**
  * The only writer of events. Requests that arrive together are counted and appended in one
  * transaction.
  */
-export function createAppender({ pool, inflight, onAppended }: AppenderOptions): Appender {
+export function createAppender({
+  pool,
+  inflight,
+  onAppended,
+  remember,
+  isDistributed = false,
+}: AppenderOptions): Appender {
   const channelCache = createChannelCache()
+  const places = createPlaces(pool)
+
+  function toBatch(jobs: AppendJob[]): Batch {
+    const nowMs = performance.now()
+    return {
+      jobs,
+      channels: jobs.map(({ projectId, event }) =>
+        channelCache.find(projectId, event.channelSlug, nowMs),
+      ),
+      projects: number(jobs.map(({ projectId }) => projectId)),
+      keys: number(
+        jobs.map(({ admission }) => (admission?.isSettled === false ? admission.hash : undefined)),
+      ),
+    }
+  }
+
+  /** Appends to the logs of each shard on its own, in the order in which all servers do. */
+  async function runOnNode(jobs: AppendJob[]): Promise<Appended[]> {
+    const shards = new Map<string, number>()
+    for (const { projectId } of jobs)
+      if (!shards.has(projectId)) shards.set(projectId, (await places.find(projectId)).shard)
+    const groups = [...Map.groupBy(jobs, ({ projectId }) => shards.get(projectId) ?? 0)]
+    const batches = groups.sort(([a], [b]) => a - b).map(([, own]) => toBatch(own))
+    const rows = await pool.run(sql => appendOnNode(sql, batches))
+    const appended = new Map<AppendJob, Appended>()
+    batches.forEach((batch, nth) => {
+      // append_on_node returns one row per batch.
+      const results = toAppended(batch, rows[nth] as AppendedRows)
+      results.forEach((result, index) => appended.set(batch.jobs[index] as AppendJob, result))
+    })
+    return jobs.map(job => appended.get(job) as Appended)
+  }
 
   async function run(jobs: AppendJob[]): Promise<Appended[]> {
-    const nowMs = performance.now()
-    const channels = jobs.map(({ projectId, event }) =>
-      channelCache.find(projectId, event.channelSlug, nowMs),
-    )
-    const projects = number(jobs.map(({ projectId }) => projectId))
-    const keys = number(
-      jobs.map(({ admission }) => (admission?.isSettled === false ? admission.hash : undefined)),
-    )
-    let row: AppendedRows
+    let results: Appended[]
     try {
-      row = await pool.run(sql => appendRows(sql, { jobs, channels, projects, keys }))
+      if (isDistributed) {
+        results = await runOnNode(jobs)
+      } else {
+        const batch = toBatch(jobs)
+        results = toAppended(batch, await pool.run(sql => appendRows(sql, batch)))
+      }
     } catch (error) {
-      // A cached channel may have been deleted, so the retry must look it up.
+      // A cached channel may have been deleted, and a project moved, so the retry must look it up.
       channelCache.clear()
+      places.clear()
       throw error
     }
+    const projectIds = jobs.flatMap(({ projectId }, n) => (results[n]?.seq ? [projectId] : []))
+    if (projectIds.length > 0) onAppended?.(new Set(projectIds))
+    return results
+  }
+
+  function toAppended({ jobs, channels, keys }: Batch, row: AppendedRows): Appended[] {
     const notes = new Map(row.notes?.map(note => [note.ord - 1, note]))
-    const appended = new Set<string>()
+    let last: KnownEvent | undefined
     const places = keys.values.map(() => 0)
     const results = jobs.map((job, index): Appended => {
       const seq = row.seqs[index] ?? undefined
-      if (seq !== undefined) appended.add(job.projectId)
+      if (seq !== undefined) last = { projectId: job.projectId, seq, id: job.event.id.uuid }
       return {
         rateLimit: toRateLimit(row, keys, index, places),
         seq,
@@ -95,7 +145,7 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
         cachedChannel: channels[index],
       }
     })
-    if (appended.size > 0) onAppended?.(appended)
+    if (last) remember?.(last)
     return results
   }
 
@@ -121,29 +171,53 @@ export function createAppender({ pool, inflight, onAppended }: AppenderOptions):
     return { outcome: 'done', body: toEventResponse(event, assigned, requestId) }
   }
 
-  const batcher = createBatcher({
-    run,
-    toResult,
-    toGroup: ({ projectId }) => projectId,
-    toBytes,
-    maxJobs: MAX_ROWS,
-    maxWaiting: MAX_WAITING,
-    groupShare: 0.5,
-    observe: jobs => appendBatch.observe(jobs),
-  })
+  const create = () =>
+    createBatcher({
+      run,
+      toResult,
+      toGroup: ({ projectId }) => projectId,
+      toBytes,
+      maxJobs: MAX_ROWS,
+      maxWaiting: MAX_WAITING,
+      groupShare: 0.5,
+      observe: jobs => appendBatch.observe(jobs),
+    })
+  const batchers = new Map<number, ReturnType<typeof create>>()
+
+  function toBatcher(node: number) {
+    const batcher = batchers.get(node) ?? create()
+    batchers.set(node, batcher)
+    return batcher
+  }
+
+  function countWaiting(): number {
+    let sum = 0
+    for (const { waiting } of batchers.values()) sum += waiting
+    return sum
+  }
+
+  async function add(job: AppendJob): Promise<AppendResult> {
+    if (!isDistributed) return toBatcher(0).add(job)
+    // Counted on the coordinator, before the statement goes to the node of the project.
+    if (job.admission?.isSettled === false) await job.admission.admit()
+    if (countWaiting() >= MAX_WAITING) throw overloaded()
+    return toBatcher((await places.find(job.projectId)).node).add(job)
+  }
 
   return {
     async append(job) {
       const { projectId, claim, admission } = job
-      if (!claim) return batcher.add(job)
+      if (!claim) return add(job)
       // This request may get the response of the one that runs, but counts by itself.
       if (admission && inflight.isRunning(projectId, claim)) await admission.admit()
-      return inflight.once(projectId, claim, () => batcher.add(job))
+      return inflight.once(projectId, claim, () => add(job))
     },
     get waiting() {
-      return batcher.waiting
+      return countWaiting()
     },
-    drain: () => batcher.drain(),
+    async drain() {
+      await Promise.all([...batchers.values()].map(batcher => batcher.drain()))
+    },
   }
 }
 

@@ -16,7 +16,7 @@ export function eventTextJoins(sql: Queryable): Fragment {
   return sql`
     left join lateral (
       select c.public_id, c.name, c.slug
-      from channels c where c.project_id = e.project_id and c.id = e.channel_id limit 1
+      from channel_by_id(e.project_id, e.channel_id) c limit 1
     ) c on true
     cross join lateral event_text(
       e.project_id, e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at, e.title,

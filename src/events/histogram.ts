@@ -1,10 +1,11 @@
 import { toArray } from '../db/arrays.ts'
 import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../db/sql.ts'
 import { toId } from '../ids.ts'
-import { resolveFilters, toConditions, type ResolvedFilters } from './resolved-filters.ts'
+import { toConditions, toEvents } from './event-conditions.ts'
+import { resolveFilters, type ResolvedFilters } from './resolved-filters.ts'
 import { toSegment } from './seq-ranges.ts'
 import { HOUR_MS, toEndMs, toTimeBuckets, type TimeBuckets } from './time-buckets.ts'
-import type { SearchFilters } from './search-query.ts'
+import type { SearchFilters } from './search-filters.ts'
 import type { Histogram } from './search-schema.ts'
 import {
   toCandidates,
@@ -95,7 +96,8 @@ async function countAll(
   return toHistogram(sql, projectId, buckets, await countEvents(sql, projectId, buckets, bounds))
 }
 
-function isByChannel({
+/** Returns true if filters choose channels and a time, and nothing else. */
+export function isByChannel({
   users,
   sources,
   tags,
@@ -103,10 +105,10 @@ function isByChannel({
   has,
   words,
   phrases,
+  groups,
 }: SearchFilters): boolean {
-  return [users, sources, tags, metadata, has, words, phrases].every(
-    ({ is, not }) => is.length === 0 && not.length === 0,
-  )
+  const lists = [users, sources, tags, metadata, has, words, phrases]
+  return groups.length === 0 && lists.every(({ is, not }) => is.length + not.length === 0)
 }
 
 /**
@@ -155,7 +157,7 @@ async function countBatch(
       from candidates
         cross join lateral (
           select e.channel_id, ${toBucket(sql, buckets)} as bucket
-          from events e
+          from ${toEvents(sql, resolved)}
           where e.project_id = ${projectId} and e.seq = candidates.seq
             and ${toConditions(sql, resolved)}
           -- Forces a look-up by the primary key for each candidate.
@@ -181,7 +183,7 @@ async function countBatch(
  * Returns a time (milliseconds since 1970) from which counts are complete, if only events before
  * `seq` in the log are uncounted.
  */
-async function findCompleteSince(
+export async function findCompleteSince(
   sql: Queryable,
   projectId: string,
   { afterMs, beforeMs }: Bounds,
@@ -265,7 +267,7 @@ async function listNames(
 }
 
 /** The time from `afterMs` (inclusive) to `beforeMs` (exclusive). */
-interface Bounds {
+export interface Bounds {
   afterMs: number
   beforeMs: number
 }

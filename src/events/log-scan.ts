@@ -1,6 +1,8 @@
 import { toArray } from '../db/arrays.ts'
 import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../db/sql.ts'
-import { toTimeConditions, type ResolvedFilters } from './resolved-filters.ts'
+import { toTimeConditions } from './event-conditions.ts'
+import type { ResolvedFilters, ResolvedTerms } from './resolved-filters.ts'
+import { canUseTokens, toTokenGroups } from './search-tokens.ts'
 import { clipRanges, type Direction, type SeqRange } from './seq-ranges.ts'
 
 /**
@@ -72,9 +74,7 @@ export async function scanLog(
   const deadline = performance.now() + (limits.timeLimitMs ?? TIME_LIMIT_MS)
   const first = chooseAccessPath(resolved)
   let { accessPath } = first
-  let budget = canUseSearchIndex(resolved)
-    ? (limits.candidatesBeforeIndex ?? first.budget)
-    : Infinity
+  let budget = canUseTokens(resolved) ? (limits.candidatesBeforeIndex ?? first.budget) : Infinity
   let ranges = direction === 'older' ? resolved.ranges.toReversed() : resolved.ranges
   if (from !== undefined) ranges = clipRanges(ranges, direction, from)
   const maxFirst = readsMetadata(resolved) ? FIRST_METADATA_BATCH : Infinity
@@ -115,8 +115,11 @@ export async function scanLog(
   return undefined
 }
 
-function readsMetadata({ metadata }: ResolvedFilters): boolean {
-  return metadata.is.length + metadata.not.length > 0
+function readsMetadata({ metadata, groups }: ResolvedTerms): boolean {
+  return (
+    metadata.is.length + metadata.not.length > 0 ||
+    groups.some(({ terms }) => terms.some(readsMetadata))
+  )
 }
 
 /** Returns the size of the next batch, so that it takes about `BATCH_MS`. */
@@ -136,14 +139,6 @@ function chooseAccessPath({ channelIds, references }: ResolvedFilters): {
 } {
   if (references) return { accessPath: 'users', budget: 2_048 }
   return { accessPath: channelIds ? 'channels' : 'log', budget: 512 }
-}
-
-/**
- * Returns true if a filter has tokens in the search index. Channels have a better index of their
- * own.
- */
-function canUseSearchIndex({ sources, tags, lexemes }: ResolvedFilters): boolean {
-  return [sources.is, tags.is, lexemes].some(list => list.length > 0)
 }
 
 /**
@@ -202,16 +197,17 @@ export function toCandidates(
         order by found.seq ${order}
         limit ${size}
       `
-    case 'tokens':
+    case 'tokens': {
+      const { numbers, lows, highs } = toTokenGroups(resolved)
       return sql`
         select f.seq
-        from find_search_candidates(
-          ${projectId}, ${toArray(resolved.channelIds ?? [])}::uuid[],
-          ${toArray(resolved.sources.is)}::text[], ${toArray(resolved.tags.is)}::text[],
-          ${toArray(resolved.lexemes)}::text[], ${first}, ${last}, ${direction === 'older'}, ${size},
+        from find_token_candidates(
+          ${projectId}, ${toArray(numbers)}::int[], ${toArray(lows)}::text[],
+          ${toArray(highs)}::text[], ${first}, ${last}, ${direction === 'older'}, ${size},
           ${timeLimitMs}
         ) as f (seq)
       `
+    }
   }
 }
 

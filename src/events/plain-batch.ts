@@ -3,7 +3,7 @@ import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import { parseId } from '../ids.ts'
 import { splitEventTexts, type EventTexts } from './event-json.ts'
-import type { SearchFilters, ValueFilter } from './search-query.ts'
+import type { SearchFilters, ValueFilter } from './search-filters.ts'
 import type { Direction } from './seq-ranges.ts'
 
 // The largest bigint of Postgres.
@@ -26,12 +26,13 @@ export interface PlainBatch {
  * takes one statement.
  */
 export function isPlain(filters: SearchFilters): boolean {
-  const { channels, users, sources, tags, metadata, has, words, phrases } = filters
+  const { channels, users, sources, tags, metadata, has, words, phrases, groups } = filters
   const isEmpty = ({ is, not }: ValueFilter) => is.length + not.length === 0
   return (
     channels.is.length <= 1 &&
     [channels, sources, tags].every(({ not }) => not.length === 0) &&
     [users, metadata, has, words, phrases].every(isEmpty) &&
+    groups.length === 0 &&
     filters.after === null &&
     filters.before === null
   )

@@ -1,16 +1,12 @@
 import { QUERY_CANCELED, sqlState, type Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { parseId, toId } from '../ids.ts'
-import {
-  isCoveredByIndex,
-  resolveFilters,
-  toConditions,
-  type ResolvedFilters,
-} from './resolved-filters.ts'
+import { toConditions, toEvents } from './event-conditions.ts'
+import { isCoveredByIndex, resolveFilters, type ResolvedFilters } from './resolved-filters.ts'
 import { parseListCursor, toListCursor, type Direction, type LogPosition } from './seq-ranges.ts'
 import { splitEventTexts, toEventJson, toEventSeq, type EventTexts } from './event-json.ts'
 import { isPlain, readPlainBatch } from './plain-batch.ts'
-import type { SearchFilters } from './search-query.ts'
+import type { SearchFilters } from './search-filters.ts'
 import type { Neighbours } from './search-schema.ts'
 import {
   toCandidates,
@@ -164,6 +160,21 @@ function toPageJson(
   return `{"items":[${page.map(toEventJson).join()}],"nextCursor":${JSON.stringify(nextCursor)}}`
 }
 
+/** Returns the JSON of a page as `listEventsJson` does, with `completeAfter` at its end. */
+export async function listLogJson(
+  sql: Queryable,
+  projectId: string,
+  filters: SearchFilters,
+  query: PageQuery,
+): Promise<string> {
+  const page = await listEventsJson(sql, projectId, filters, query)
+  // After the page, so that no event leaves the log unnoticed in between.
+  const [row] = await sql<{ expired_seq: string }[]>`
+    select expired_seq from event_logs where project_id = ${projectId}
+  `
+  return `${page.slice(0, -1)},"completeAfter":${row?.expired_seq ?? '0'}}`
+}
+
 /** Reads the texts of the matching events of a batch, and how far its candidates reach. */
 async function readBatch(
   sql: Queryable,
@@ -185,7 +196,7 @@ async function readBatch(
         from candidates
           cross join lateral (
             select
-            from events e
+            from ${toEvents(sql, resolved)}
             where e.project_id = ${projectId} and e.seq = candidates.seq
               and ${toConditions(sql, resolved)}
             -- Forces a look-up by the primary key for each candidate.

@@ -1,21 +1,15 @@
 import { toSlug } from '../channels/name.ts'
 import { toArray } from '../db/arrays.ts'
-import type { Fragment, Queryable } from '../db/sql.ts'
+import type { Queryable } from '../db/sql.ts'
 import { parseId } from '../ids.ts'
 import { listReferences } from '../identities/users.ts'
 import { listSeqRanges, type SeqRange } from './seq-ranges.ts'
-import {
-  splitMetadata,
-  toTextQuery,
-  type ValueFilter,
-  type SearchFilters,
-  type HasField,
-} from './search-query.ts'
+import type { HasField, SearchFilters, ValueFilter } from './search-filters.ts'
+import { toTextQuery } from './text-query.ts'
 
-const NUMBER = /^-?\d{1,100}(\.\d{1,100})?(e[+-]?\d{1,4})?$/i
-
-/** Search filters as database values. An undefined list does not filter. */
-export interface ResolvedFilters {
+/** The terms of a search, or of an alternative of it, as database values. */
+export interface ResolvedTerms {
+  /** Undefined does not filter, as for `references`. */
   channelIds: string[] | undefined
   withoutChannelIds: string[]
   /** Every user_id and alias of the users that match. */
@@ -30,6 +24,17 @@ export interface ResolvedFilters {
   lexemes: string[]
   afterMs: number | null
   beforeMs: number | null
+  groups: ResolvedGroup[]
+}
+
+/** The alternatives of a group that some event can match. */
+export interface ResolvedGroup {
+  isExcluded: boolean
+  terms: ResolvedTerms[]
+}
+
+/** Search filters as database values. */
+export interface ResolvedFilters extends ResolvedTerms {
   /** The parts of the log that can contain matches, in the order of seq. */
   ranges: SeqRange[]
 }
@@ -40,81 +45,50 @@ export async function resolveFilters(
   projectId: string,
   filters: SearchFilters,
 ): Promise<ResolvedFilters | undefined> {
-  const { channels, users, words, phrases, sources, tags, after, before } = filters
-  const hasText = words.is.length + phrases.is.length > 0
+  const { after, before, words, phrases, sources, tags, groups } = filters
+  const lists = [words, phrases, sources, tags].map(({ is }) => is)
   const ranges = await listSeqRanges(sql, projectId, {
     afterMs: after,
     beforeMs: before,
     // The search index reads every bucket of a range, including empty ones.
-    endsAtHead: hasText || sources.is.length + tags.is.length > 0,
+    endsAtHead: [...lists, groups].some(list => list.length > 0),
   })
+  const terms = ranges.length > 0 && (await resolveTerms(sql, projectId, filters))
+  return terms ? { ...terms, ranges } : undefined
+}
+
+/** Resolves the terms of filters and of their groups. Returns undefined if no event can match. */
+async function resolveTerms(
+  sql: Queryable,
+  projectId: string,
+  filters: SearchFilters,
+): Promise<ResolvedTerms | undefined> {
+  const { channels, users, words, phrases, sources, tags, metadata, has, after, before } = filters
   const channelIds = await listChannelIds(sql, projectId, channels.is)
   const textQuery = toTextQuery(words, phrases)
   const text = await parseText(sql, textQuery, [...words.is, ...phrases.is])
-  if (ranges.length === 0 || channelIds?.length === 0 || (hasText && text.isEmpty)) return undefined
+  const hasText = words.is.length + phrases.is.length > 0
+  if (channelIds?.length === 0 || (hasText && text.isEmpty)) return undefined
+  const groups: ResolvedGroup[] = []
+  for (const group of filters.groups) {
+    const found: ResolvedTerms[] = []
+    for (const alternative of group.filters) {
+      const terms = await resolveTerms(sql, projectId, alternative)
+      if (terms) found.push(terms)
+    }
+    if (found.length > 0) groups.push({ isExcluded: group.isExcluded, terms: found })
+    else if (!group.isExcluded) return undefined
+  }
   return {
-    channelIds,
+    ...{ sources, tags, metadata, has, channelIds, groups },
     withoutChannelIds: (await listChannelIds(sql, projectId, channels.not)) ?? [],
     references: await listAllReferences(sql, projectId, users.is),
     withoutReferences: (await listAllReferences(sql, projectId, users.not)) ?? [],
-    sources,
-    tags,
-    metadata: filters.metadata,
-    has: filters.has,
     textQuery: text.isEmpty ? '' : textQuery,
     lexemes: text.lexemes,
     afterMs: after,
     beforeMs: before,
-    ranges,
   }
-}
-
-/** The SQL condition that an event `e` matches all filters. It excludes deleted events. */
-export function toConditions(sql: Queryable, resolved: ResolvedFilters): Fragment {
-  const { channelIds, withoutChannelIds, references, withoutReferences } = resolved
-  const { sources, tags, metadata, has, textQuery } = resolved
-  const each = <Value>(values: Value[], toFragment: (value: Value) => Fragment) =>
-    values.reduce((all, value) => sql`${all} and ${toFragment(value)}`, sql``)
-  const some = (values: string[], toFragment: (list: string) => Fragment) =>
-    values.length > 0 ? toFragment(toArray(values)) : sql``
-  return sql`
-    e.deleted_at is null
-    ${some(channelIds ?? [], list => sql`and e.channel_id = any(${list}::uuid[])`)}
-    ${some(withoutChannelIds, list => sql`and e.channel_id <> all(${list}::uuid[])`)}
-    ${some(references ?? [], list => sql`and e.user_ref = any(${list}::text[])`)}
-    ${some(
-      withoutReferences,
-      list => sql`and (e.user_ref is null or e.user_ref <> all(${list}::text[]))`,
-    )}
-    ${some(sources.is, list => sql`and e.source = any(${list}::text[])`)}
-    ${some(sources.not, list => sql`and e.source <> all(${list}::text[])`)}
-    ${some(tags.is, list => sql`and e.tags @> ${list}::text[]`)}
-    ${some(tags.not, list => sql`and not e.tags && ${list}::text[]`)}
-    ${each(metadata.is, one => toEquals(sql, one))}
-    ${each(metadata.not, one => sql`${toEquals(sql, one)} is not true`)}
-    ${each(has.is, one => toHas(sql, one))}
-    ${each(has.not, one => sql`not ${toHas(sql, one)}`)}
-    ${
-      textQuery === ''
-        ? sql``
-        : sql`and words_of_event(e.title, e.description) @@ (select to_tsquery('simple', ${textQuery}))`
-    }
-    ${toTimeConditions(sql, resolved)}
-  `
-}
-
-/**
- * The SQL conditions on the time of an event `e`. `is true` keeps a planner without statistics from
- * reading each candidate through the index of time.
- */
-export function toTimeConditions(
-  sql: Queryable,
-  { afterMs, beforeMs }: Pick<ResolvedFilters, 'afterMs' | 'beforeMs'>,
-): Fragment {
-  return sql`
-    ${afterMs === null ? sql`` : sql`and (e.occurred_at >= ${toDate(afterMs)}) is true`}
-    ${beforeMs === null ? sql`` : sql`and (e.occurred_at < ${toDate(beforeMs)}) is true`}
-  `
 }
 
 /**
@@ -130,7 +104,7 @@ export function isCoveredByIndex({
   has,
   ...rest
 }: ResolvedFilters): boolean {
-  const lists = [rest.withoutChannelIds, rest.withoutReferences, rest.lexemes]
+  const lists = [rest.withoutChannelIds, rest.withoutReferences, rest.lexemes, rest.groups]
   const choices = [tags, sources, metadata, has].flatMap(choice => [choice.is, choice.not])
   return (
     !(channelIds && references) &&
@@ -139,44 +113,6 @@ export function isCoveredByIndex({
     rest.afterMs === null &&
     rest.beforeMs === null
   )
-}
-
-/**
- * The condition that the metadata has this value at its path. Numbers are compared by value, so
- * `1.10` equals `1.1`. The condition is null when the metadata has no such path.
- */
-function toEquals(sql: Queryable, text: string): Fragment {
-  const { path, value } = splitMetadata(text) ?? { path: [], value: '' }
-  const found = sql`e.metadata #>> ${toArray(path)}::text[]`
-  if (!NUMBER.test(value)) return sql`${found} = ${value}`
-  // Very long numbers are out of range for `numeric`.
-  return sql`
-    (${found} = ${value} or case
-      when json_typeof(e.metadata #> ${toArray(path)}::text[]) = 'number' and length(${found}) <= 200
-        then (${found})::numeric = ${value}::numeric
-      else false
-    end)
-  `
-}
-
-function toHas(sql: Queryable, has: HasField): Fragment {
-  switch (has) {
-    case 'description':
-      return sql`coalesce(e.description, '') <> ''`
-    case 'metadata':
-      return sql`e.metadata::text <> '{}'`
-    case 'tags':
-      return sql`e.tags <> '{}'`
-    case 'user':
-      return sql`e.user_ref is not null`
-    case 'icon':
-      return sql`e.icon is not null`
-  }
-}
-
-/** Limits the year to 9999: a Date writes later years in a form that Postgres cannot read. */
-function toDate(ms: number): Date {
-  return new Date(Math.min(ms, Date.parse('9999-12-31T23:59:59.999Z')))
 }
 
 /** Returns the uuids of channels by name or id. An id takes precedence over an equal name. */

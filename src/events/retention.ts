@@ -2,7 +2,7 @@ import { isClockUntrusted } from '../db/clock.ts'
 import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
 import { pause } from '../functions.ts'
-import { toId } from '../ids.ts'
+import { NIL_UUID, toId } from '../ids.ts'
 import { logger } from '../log.ts'
 import { UNDO_GRACE_S } from './deletion.ts'
 
@@ -43,19 +43,25 @@ interface RetentionPass {
   after: ChannelKey | undefined
   /** True if a channel still has expired events. */
   isMore: boolean
+  /** True if a channel failed. Another pass begins soon. */
+  hasFailed: boolean
 }
 
 /**
  * Deletes expired events, and purges events that a member deleted, in small batches with pauses. It
  * deletes nothing while the clock is not trusted. Several processes can run it: a lock lets one of
- * them work on a project at a time.
+ * them work on a project at a time. With an archive, expired events stay until the archive has
+ * them.
  */
-export function startRetention(pool: Pool): { stop(): Promise<void> } {
+export function startRetention(
+  pool: Pool,
+  { hasArchive }: { hasArchive: boolean },
+): { stop(): Promise<void> } {
   const stopped = new AbortController()
   const { signal } = stopped
 
   async function run(): Promise<void> {
-    const pass: RetentionPass = { after: undefined, isMore: false }
+    const pass: RetentionPass = { after: undefined, isMore: false, hasFailed: false }
     let idleUntilMs = 0
     let pauseMs = 0
     do {
@@ -63,12 +69,12 @@ export function startRetention(pool: Pool): { stop(): Promise<void> } {
       try {
         if (await isClockUntrusted(pool)) continue
         await purgeDeleted(pool)
-        if (performance.now() < idleUntilMs) continue
+        if (hasArchive || performance.now() < idleUntilMs) continue
         await expireEvents(pool, pass, signal)
         // A backlog needs no pause here, because each batch has one.
         if (pass.after || pass.isMore) pauseMs = 0
-        else idleUntilMs = performance.now() + IDLE_PAUSE_MS
-        if (!pass.after) pass.isMore = false
+        else if (!pass.hasFailed) idleUntilMs = performance.now() + IDLE_PAUSE_MS
+        if (!pass.after) pass.isMore = pass.hasFailed = false
       } catch (error) {
         if (!signal.aborted) warn(error)
       }
@@ -121,8 +127,9 @@ export async function expireEvents(
         if (performance.now() > untilMs || signal?.aborted) return
         pass.after = channel
         if (channel.late_s <= 0) continue
-        const { isMore, count } = await expireChannel(pool, channel, signal)
+        const { isMore, hasFailed, count } = await expireChannel(pool, channel, signal)
         pass.isMore ||= isMore
+        pass.hasFailed ||= hasFailed
         deleted.set(channel.project_id, (deleted.get(channel.project_id) ?? 0) + count)
       }
       if (channels.length < PAGE_SIZE) break
@@ -146,7 +153,7 @@ async function expireChannel(
   pool: Pool,
   { project_id: project, channel_id: channel, late_s }: ChannelWithRetention,
   signal?: AbortSignal,
-): Promise<{ count: number; isMore: boolean }> {
+): Promise<{ count: number; isMore: boolean; hasFailed: boolean }> {
   const untilMs = performance.now() + CHANNEL_MS
   const pauseFactor = late_s > LATE_S ? LATE_PAUSE_FACTOR : PAUSE_FACTOR
   let count = 0
@@ -161,12 +168,12 @@ async function expireChannel(
       )
       .catch(warn)
     const [row] = rows ?? []
-    if (!row) return { count, isMore: false }
+    if (!row) return { count, isMore: false, hasFailed: rows === undefined }
     count += row.deleted
     last = row.last_seq
     if (!(await pause((performance.now() - startedMs) * pauseFactor, signal))) break
   } while (performance.now() < untilMs)
-  return { count, isMore: true }
+  return { count, isMore: true, hasFailed: false }
 }
 
 /** Lists the next channels with a retention. */
@@ -176,22 +183,10 @@ async function listChannelsWithRetention(
 ): Promise<ChannelWithRetention[]> {
   return pool.run(
     sql => sql<ChannelWithRetention[]>`
-      with kept as materialized (
-        select c.project_id, c.id
-        from channels c
-          join projects p on p.id = c.project_id and p.deleted_at is null
-        where coalesce(c.keep_days, p.keep_days) is not null
-          ${after ? sql`and (c.project_id, c.id) > (${after.project_id}, ${after.channel_id})` : sql``}
-        order by c.project_id, c.id
-        limit ${PAGE_SIZE}
+      select project_id, channel_id, late_s
+      from channels_with_retention(
+        ${after?.project_id ?? NIL_UUID}, ${after?.channel_id ?? NIL_UUID}, ${PAGE_SIZE}
       )
-      select
-        k.project_id, k.id as channel_id,
-        coalesce(
-          extract(epoch from retention_cutoff(k.project_id, k.id) - oldest_event_at(k.project_id, k.id)), 0
-        )::float8 as late_s
-      from kept k
-      order by k.project_id, k.id
     `,
   )
 }

@@ -4,16 +4,16 @@ import type { FindOrganization, ProjectReads } from '../accounts/projects.ts'
 import { ChannelName } from '../channels/name.ts'
 import { invalidKey } from '../errors.ts'
 import { succeedJson } from '../http/call.ts'
-import { Failure, PageOf, SuccessOf } from '../http/envelope.ts'
+import { Failure, SuccessOf } from '../http/envelope.ts'
 import { createValidator, invalidField } from '../http/validation.ts'
 import { canReadUsers, respondToWrite, type KeyCall, type KeyGuard } from '../keys/guard.ts'
 import type { Quotas } from '../limits/quotas.ts'
 import type { Appender } from './append.ts'
 import { toUserAsSent } from './event-json.ts'
 import { fromLogSnag, fromPlainText, toNewEvent, type NewEvent } from './new-event.ts'
-import { getEventJson, listEventsJson } from './read.ts'
-import { isSearch } from './search-query.ts'
-import { Event, EventInput, EventQuery, LogInput, TextInput } from './schema.ts'
+import { getEventJson, listLogJson } from './read.ts'
+import { isSearch } from './search-filters.ts'
+import { Event, EventInput, EventQuery, LogInput, LogPage, TextInput } from './schema.ts'
 import { toListFilters } from './search-schema.ts'
 
 const tags = ['Events']
@@ -95,18 +95,18 @@ export function eventRoutes({ guard, appender, quotas, findOrganization, reads }
         const { projectId } = call.key
         const filters = toListFilters(query)
         const read = isSearch(filters) ? reads.search : reads.run
-        const page = await read(projectId, sql => listEventsJson(sql, projectId, filters, query))
+        const page = await read(projectId, sql => listLogJson(sql, projectId, filters, query))
         return succeedJson(call, 200, page)
       },
       {
         scope: 'events:read',
         query: EventQuery,
-        response: { 200: SuccessOf(PageOf(Event), 'A page of events.') },
+        response: { 200: SuccessOf(LogPage, 'A page of events.') },
         detail: {
           operationId: 'listEvents',
           summary: 'List events',
           description:
-            'Newest first, or with `after` in the order of the log. A page may hold fewer items than its limit, or none: it ends before its events reach 1 MiB, or when matches are rare. Continue until `nextCursor` is null.',
+            'Newest first, or with `after` in the order of the log. A page may hold fewer items than its limit, or none: it ends before its events reach 1 MiB, or when matches are rare. Continue until `nextCursor` is null. `completeAfter` says where the log begins.',
           tags,
         },
       },

@@ -1,6 +1,7 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
 import { Icon } from '../channels/icon.ts'
 import { ChannelName } from '../channels/name.ts'
+import { PageOf } from '../http/envelope.ts'
 import { JsonObject } from '../http/json-object.ts'
 import { PageQuery } from '../http/paging.ts'
 import {
@@ -164,6 +165,19 @@ export const Event = Type.Object(
 export type Event = Static<typeof Event>
 
 /** The filters of a list of events. */
+/** A page of the log. */
+export const LogPage = Type.Object(
+  {
+    ...PageOf(Event).properties,
+    completeAfter: Type.Integer({
+      minimum: 0,
+      description:
+        'The last `seq` that retention or the archive has removed; 0 for none. The log has every later event, unless a member deleted it.',
+    }),
+  },
+  { additionalProperties: false },
+)
+
 export const EventQuery = Type.Object({
   channel: Type.Optional(
     Text({ minLength: 1, maxLength: 255, description: 'Name or id of a channel.' }),

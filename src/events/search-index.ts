@@ -47,9 +47,9 @@ export async function listUnindexed(
   return await sql<UnindexedProject[]>`
     select l.project_id as "projectId", p.organization_id as "organizationId"
     from unnest(${toArray(projectIds)}::uuid[]) as w (project_id)
-      join event_logs l on l.project_id = w.project_id
+      cross join lateral log_of(w.project_id) l
       join projects p on p.id = w.project_id and p.deleted_at is null
-      left join search_cursors c on c.project_id = w.project_id
+      left join lateral search_cursor_of(w.project_id) c on true
     where ${hasEnoughEvents(sql)}
   `
 }
@@ -97,25 +97,20 @@ export interface IndexLag {
 /** Reads how far the search index is behind. It looks at 1,000 of the projects that are behind. */
 export async function readIndexLag(sql: Queryable): Promise<IndexLag> {
   const [row] = await sql<[IndexLag]>`
+    with behind as materialized (
+      -- A deleted project has no log.
+      select l.project_id, l.last_seq - coalesce(c.seq, 0) as events, coalesce(c.seq, 0) as seq
+      from event_logs l
+        left join search_cursors c on c.project_id = l.project_id
+      where ${hasEnoughEvents(sql)}
+      limit ${MAX_FOUND}
+    )
     select coalesce(sum(late.events), 0)::float8 as events, coalesce(max(late.seconds), 0)::float8 as seconds
     from (
       select d.events, extract(epoch from now() - e.created_at) as seconds
-      from (
-        select l.project_id, l.last_seq - coalesce(c.seq, 0) as events, coalesce(c.seq, 0) as seq
-        from event_logs l
-          join projects p on p.id = l.project_id and p.deleted_at is null
-          left join search_cursors c on c.project_id = l.project_id
-        where ${hasEnoughEvents(sql)}
-        limit ${MAX_FOUND}
-      ) d
-        cross join lateral (
-          -- The event that made the log long enough.
-          select e.created_at
-          from events e
-          where e.project_id = d.project_id and e.seq >= least(d.seq + ${MIN_EVENTS}, (d.seq + 1) | 4095)
-          order by e.seq
-          limit 1
-        ) e
+      from behind d
+        -- The event that made the log long enough.
+        cross join lateral first_event_from(d.project_id, least(d.seq + ${MIN_EVENTS}, (d.seq + 1) | 4095)) e
     ) late
   `
   return row

@@ -1,54 +1,62 @@
+import {
+  addBound,
+  addGroups,
+  addOnce,
+  HAS_FIELDS,
+  noFilters,
+  splitMetadata,
+  type FilterGroup,
+  type SearchFilters,
+} from './search-filters.ts'
+import { createLexer, type Token, type SearchTerm } from './search-lexer.ts'
 import { parseIsoTimestamp } from './timestamp.ts'
 
 // The query language of the search box. Pure: it also runs in the browser.
 
-const MAX_LENGTH = 500
-const MAX_TERMS = 20
-export const HAS_FIELDS = ['description', 'metadata', 'tags', 'user', 'icon'] as const
-export type HasField = (typeof HAS_FIELDS)[number]
+export const MAX_LENGTH = 500
+export const MAX_TERMS = 20
+/** How deep parentheses may be nested. */
+export const MAX_DEPTH = 5
 
-/** The values to include, and those to exclude. */
-export interface ValueFilter<Value extends string = string> {
-  is: Value[]
-  not: Value[]
+/** A part of the text: `start` and `end` are offsets of UTF-16 units. */
+interface Span {
+  start: number
+  end: number
 }
 
 /**
- * The filters of a search. An event must match one of the channels, one of the users and one of the
- * sources, and all of the tags, metadata, words, phrases and `has`. It must match no excluded
- * value.
+ * An error in a search, and the part of the text that it is about. `path` has the name of the term,
+ * and is empty for other parts.
  */
-export interface SearchFilters {
-  /** Names (in any case) or ids. */
-  channels: ValueFilter
-  /** Each is a user_id or an alias. */
-  users: ValueFilter
-  sources: ValueFilter
-  tags: ValueFilter
-  /** Each is a path in the metadata and a value as text, like `order.number=42`. */
-  metadata: ValueFilter
-  has: ValueFilter<HasField>
-  /** Prefixes of words. */
-  words: ValueFilter
-  /** Each is a sequence of whole words. */
-  phrases: ValueFilter
-  /** Inclusive; milliseconds since 1970. */
-  after: number | null
-  /** Exclusive; milliseconds since 1970. */
-  before: number | null
-}
-
-/** An error in a search. `path` has the name of the term, and is empty for the whole search. */
-export interface SearchIssue {
+export interface SearchIssue extends Span {
   path: string[]
-  code: 'too_long' | 'too_many' | 'invalid_format' | 'invalid_value'
-  message: string
+  code: 'too_long' | 'too_many' | 'too_deep' | 'invalid_format' | 'invalid_value'
+  problem: SearchProblem
 }
 
-// A minus, a known name, and a value. The value is in quotes, with \ as the escape, or ends at a
-// space.
-const TERM =
-  /\s*(-?)(?:(channel|user|source|tag|meta|has|before|after):)?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
+/** The kinds of errors: a limit, the value of a term, an operator or a parenthesis. */
+export type SearchProblem =
+  | ('length' | 'terms' | 'depth')
+  | ('time' | 'has' | 'meta')
+  | ('or' | 'open' | 'close' | 'empty')
+
+/** A term, or a group in parentheses, that stands beside the others of its search. */
+export interface SearchPart extends Span {
+  /** Undefined for a group. */
+  term: SearchTerm | undefined
+}
+
+export interface ParsedSearch {
+  filters: SearchFilters
+  issues: SearchIssue[]
+  /** All terms, in the order of the text. */
+  terms: SearchTerm[]
+  /** The terms and groups outside of parentheses. */
+  parts: SearchPart[]
+  /** True if OR stands between these parts. */
+  isAlternative: boolean
+}
+
 const LIST_TERMS = {
   channel: 'channels',
   user: 'users',
@@ -57,178 +65,125 @@ const LIST_TERMS = {
   meta: 'metadata',
 } as const
 
-/** Returns filters that every event matches. */
-export function noFilters(): SearchFilters {
-  const none = () => ({ is: [], not: [] })
-  return {
-    ...{ channels: none(), users: none(), sources: none(), tags: none(), metadata: none() },
-    ...{ has: none(), words: none(), phrases: none(), after: null, before: null },
-  }
-}
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
 /**
- * Parses a search like `channel:payments -tag:test user:"Ada L" meta:plan=pro has:icon
- * before:2026-01-01 "exact words" word -word`. A term without a known name is a word. Terms with an
- * issue are left out of the filters.
+ * Parses a search like `channel:payments -tag:test user:"Ada L" meta:plan=pro has:icon after:2h
+ * (refund OR "charged back") word -word`. A term without a known name is a word. AND binds more
+ * tightly than OR. Terms with an issue are left out of the filters. Relative times end at `nowMs`.
  */
-export function parseSearch(text: string): { filters: SearchFilters; issues: SearchIssue[] } {
-  const filters = noFilters()
-  const issues: SearchIssue[] = []
+export function parseSearch(text: string, nowMs = Date.now()): ParsedSearch {
+  const parsed: ParsedSearch = {
+    filters: noFilters(),
+    issues: [],
+    terms: [],
+    parts: [],
+    isAlternative: false,
+  }
   if ([...text].length > MAX_LENGTH) {
-    const message = `Must have at most ${MAX_LENGTH} characters`
-    return { filters, issues: [{ path: [], code: 'too_long', message }] }
+    const span = { start: 0, end: text.length }
+    parsed.issues.push({ ...span, path: [], code: 'too_long', problem: 'length' })
+    return parsed
   }
-  let count = 0
-  TERM.lastIndex = 0
-  for (let match = TERM.exec(text); match; match = TERM.exec(text)) {
-    const [, minus, name = '', quoted, plain] = match
-    const value = quoted === undefined ? plain : quoted.replace(/\\(.)/gsu, '$1')
-    if (value === undefined || value.trim() === '') continue
-    const term = { name: name.toLowerCase(), value, isQuoted: quoted !== undefined }
-    const found = addTerm(filters, term, minus === '-' ? 'not' : 'is')
-    if (found) issues.push(found)
-    if (++count === MAX_TERMS + 1) {
-      issues.push({ path: [], code: 'too_many', message: `Must have at most ${MAX_TERMS} terms` })
+  const next = createLexer(text)
+  let isOver = false
+
+  const fail = (
+    { start, end }: Span,
+    code: SearchIssue['code'],
+    problem: SearchProblem,
+    path: string[] = [],
+  ) => parsed.issues.push({ start, end, path, code, problem })
+
+  /** Reads up to the end of the text, or to the `)` that ends a group. */
+  function readAlternatives(depth: number): { filters: SearchFilters[]; close: Token | undefined } {
+    const alternatives: SearchFilters[] = []
+    let groups: FilterGroup[] = []
+    let filters = noFilters()
+    let isEmpty = true
+    let or: Token | undefined
+    /** Ends an alternative at an OR, or at the end of the group. */
+    const endAlternative = (at: Token | undefined) => {
+      const lonely = or ?? at
+      if (isEmpty && lonely) fail(lonely, 'invalid_format', 'or')
+      addGroups(filters, groups)
+      if (!isEmpty) alternatives.push(filters)
+      ;[filters, groups, isEmpty, or] = [noFilters(), [], true, at]
     }
-  }
-  return { filters, issues }
-}
-
-/**
- * Returns whether filters can examine many more events than they match. The log and the indexes of
- * channels and users serve the others.
- */
-export function isSearch({
-  sources,
-  tags,
-  metadata,
-  has,
-  words,
-  phrases,
-  ...rest
-}: SearchFilters): boolean {
-  const values = [sources, tags, metadata, has, words, phrases].flatMap(({ is, not }) => [is, not])
-  return [...values, rest.channels.not, rest.users.not].some(list => list.length > 0)
-}
-
-/** Returns a search that `parseSearch` parses to these filters. */
-export function toSearchText(filters: SearchFilters): string {
-  const terms: string[] = []
-  const add = (choice: ValueFilter, toTerm: (value: string) => string) => {
-    for (const value of choice.is) terms.push(toTerm(value))
-    for (const value of choice.not) terms.push(`-${toTerm(value)}`)
-  }
-  for (const [name, list] of Object.entries(LIST_TERMS)) {
-    add(filters[list], value => `${name}:${toValue(value)}`)
-  }
-  add(filters.has, value => `has:${value}`)
-  if (filters.after !== null) terms.push(`after:${toShortIso(filters.after)}`)
-  if (filters.before !== null) terms.push(`before:${toShortIso(filters.before)}`)
-  add(filters.phrases, quote)
-  add(filters.words, value => value)
-  return terms.join(' ')
-}
-
-/**
- * Splits `path=value` at its first `=`, and the path at each dot. Returns undefined without a path.
- */
-export function splitMetadata(text: string): { path: string[]; value: string } | undefined {
-  const at = text.indexOf('=')
-  return at < 1 ? undefined : { path: text.slice(0, at).split('.'), value: text.slice(at + 1) }
-}
-
-/**
- * Splits the filter `text` of /v1 into up to 20 words. White space alone is one word, which matches
- * nothing.
- */
-export function splitWords(text: string): string[] {
-  const words = text.split(/\s+/).filter(word => word !== '')
-  return words.length > 0 ? words.slice(0, 20) : [text]
-}
-
-/** Returns a Postgres tsquery. Words match by their prefix, and phrases match whole words. */
-export function toTextQuery(words: ValueFilter, phrases: ValueFilter): string {
-  return [
-    ...words.is.map(word => `${quoteTerm(word)}:*`),
-    // Postgres also reads several words in quotes as a phrase.
-    ...phrases.is.map(quoteTerm),
-    ...words.not.map(word => `!${quoteTerm(word)}:*`),
-    ...phrases.not.map(phrase => `!${quoteTerm(phrase)}`),
-  ].join(' & ')
-}
-
-function quoteTerm(text: string): string {
-  return `'${text.replace(/['\\]/g, '$&$&')}'`
-}
-
-interface Term {
-  name: string
-  value: string
-  isQuoted: boolean
-}
-
-/** Adds a term to the filters, or returns its issue. */
-function addTerm(
-  filters: SearchFilters,
-  { name, value, isQuoted }: Term,
-  sign: keyof ValueFilter,
-): SearchIssue | undefined {
-  if (name === 'before' || name === 'after') {
-    return addTimeBound(filters, name, value, (name === 'before') === (sign === 'is'))
-  }
-  if (name === 'has') {
-    const known = HAS_FIELDS.find(one => one === value.toLowerCase())
-    if (!known) {
-      const message = `Must be one of ${HAS_FIELDS.join(', ')}`
-      return { path: ['has'], code: 'invalid_value', message }
+    for (let token = next(); !isOver; token = next()) {
+      if (!token || (token.kind === 'close' && depth > 0)) {
+        endAlternative(undefined)
+        return { filters: alternatives, close: token }
+      }
+      if (token.kind === 'close') fail(token, 'invalid_format', 'close')
+      else if (token.kind === 'or') {
+        if (depth === 0) parsed.isAlternative = true
+        endAlternative(token)
+      } else if (token.kind === 'open') {
+        const group = readGroup(token, depth + 1)
+        if (!group) continue
+        isEmpty = false
+        groups.push(group)
+      } else if (token.kind === 'term') {
+        isEmpty = false
+        if (depth === 0) parsed.parts.push({ start: token.start, end: token.end, term: token })
+        addTerm(filters, token)
+      }
     }
-    addOnce(filters.has[sign], known)
-  } else if (name === 'meta' && !splitMetadata(value)) {
-    const message = 'Must be a name and a value, like plan=pro or order.number=42'
-    return { path: ['meta'], code: 'invalid_format', message }
-  } else if (isListTerm(name)) addOnce(filters[LIST_TERMS[name]][sign], value)
-  else addOnce((isQuoted ? filters.phrases : filters.words)[sign], value)
-  return undefined
+    return { filters: alternatives, close: undefined }
+  }
+
+  function readGroup(open: Token & { kind: 'open' }, depth: number): FilterGroup | undefined {
+    if (depth > MAX_DEPTH) {
+      fail(open, 'too_deep', 'depth')
+      isOver = true
+      return undefined
+    }
+    const { filters, close } = readAlternatives(depth)
+    if (isOver) return undefined
+    if (!close) fail(open, 'invalid_format', 'open')
+    const end = close?.end ?? text.length
+    if (depth === 1) parsed.parts.push({ start: open.start, end, term: undefined })
+    if (filters.length > 0) return { isExcluded: open.isExcluded, filters }
+    if (close) fail({ start: open.start, end }, 'invalid_format', 'empty')
+    return undefined
+  }
+
+  function addTerm(filters: SearchFilters, term: SearchTerm): void {
+    parsed.terms.push(term)
+    if (parsed.terms.length === MAX_TERMS + 1) fail(term, 'too_many', 'terms')
+    if (parsed.terms.length > MAX_TERMS) return
+    const { name, value, isQuoted, isExcluded } = term
+    const sign = isExcluded ? 'not' : 'is'
+    if (name === 'before' || name === 'after') {
+      const ms = parseTime(value, nowMs)
+      if (ms === undefined) return void fail(term, 'invalid_format', 'time', [name])
+      addBound(filters, (name === 'before') === isExcluded ? 'after' : 'before', ms)
+    } else if (name === 'has') {
+      const known = HAS_FIELDS.find(one => one === value.toLowerCase())
+      if (!known) return void fail(term, 'invalid_value', 'has', ['has'])
+      addOnce(filters.has[sign], known)
+    } else if (name === 'meta' && !splitMetadata(value)) {
+      fail(term, 'invalid_format', 'meta', ['meta'])
+    } else if (isListTerm(name)) addOnce(filters[LIST_TERMS[name]][sign], value)
+    else addOnce((isQuoted ? filters.phrases : filters.words)[sign], value)
+  }
+
+  const { filters } = readAlternatives(0)
+  addGroups(
+    parsed.filters,
+    [{ isExcluded: false, filters }].filter(() => filters.length > 0),
+  )
+  return parsed
+}
+
+/** Parses a date, a time with a zone, or the time before `nowMs`, like `90m` or `2d`. */
+function parseTime(value: string, nowMs: number): number | undefined {
+  const [, count, unit] = /^(\d{1,4})([smhdw])$/i.exec(value) ?? []
+  if (count === undefined || unit === undefined) return parseIsoTimestamp(value)
+  return nowMs - Number(count) * UNITS_MS[unit.toLowerCase() as keyof typeof UNITS_MS]
 }
 
 function isListTerm(name: string): name is keyof typeof LIST_TERMS {
   return Object.hasOwn(LIST_TERMS, name)
-}
-
-/** Narrows the time range. Of several bounds, the narrowest applies. */
-function addTimeBound(
-  filters: SearchFilters,
-  name: string,
-  value: string,
-  isBefore: boolean,
-): SearchIssue | undefined {
-  const ms = parseIsoTimestamp(value)
-  if (ms === undefined) {
-    const message = 'Must be a date, or ISO 8601 with a time zone, like 2026-11-20T09:30Z'
-    return { path: [name], code: 'invalid_format', message }
-  }
-  if (isBefore) filters.before = Math.min(ms, filters.before ?? Infinity)
-  else filters.after = Math.max(ms, filters.after ?? -Infinity)
-  return undefined
-}
-
-function addOnce<Value>(values: Value[], value: Value): void {
-  if (!values.includes(value)) values.push(value)
-}
-
-function toValue(value: string): string {
-  return value.startsWith('"') || /\s/u.test(value) ? quote(value) : value
-}
-
-function quote(value: string): string {
-  return `"${value.replace(/["\\]/g, '\\$&')}"`
-}
-
-/** Returns the shortest ISO 8601 text of a time, in UTC. */
-function toShortIso(ms: number): string {
-  return new Date(ms)
-    .toISOString()
-    .replace('T00:00:00.000Z', '')
-    .replace(/:00\.000Z$/, 'Z')
-    .replace('.000Z', 'Z')
 }

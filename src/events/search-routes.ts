@@ -6,8 +6,17 @@ import { SuccessOf } from '../http/envelope.ts'
 import { buildHistogram } from './histogram.ts'
 import { parseIsoTimestamp } from './timestamp.ts'
 import { findNeighbours, getEventJson, listEventsJson } from './read.ts'
-import { isSearch } from './search-query.ts'
-import { EventPage, Histogram, Neighbours, SearchQuery, toSearchFilters } from './search-schema.ts'
+import { isSearch } from './search-filters.ts'
+import {
+  EventPage,
+  Histogram,
+  Neighbours,
+  SearchQuery,
+  SuggestionQuery,
+  Suggestions,
+  toSearchFilters,
+} from './search-schema.ts'
+import { suggestValues } from './suggestions.ts'
 import { Event } from './schema.ts'
 
 const tags = ['Events']
@@ -16,18 +25,22 @@ export interface SearchParts {
   guard: SessionGuard
   /** For searches and histograms, which examine many rows. */
   searches: Pool
+  /** For other reads. */
+  lists: Pool
 }
 
 /** Routes of the dashboard that search, count and read events. */
-export function searchRoutes({ guard, searches }: SearchParts) {
+export function searchRoutes({ guard, searches, lists }: SearchParts) {
   return new Elysia({ name: 'events.search' })
     .use(guard)
     .get(
       '/api/projects/:projectId/events',
       async ({ call, query }) => {
         const filters = toSearchFilters(query)
-        const pool = isSearch(filters) ? searches.of(call.organizationId) : call.pool
-        const page = await pool.run(sql => listEventsJson(sql, call.projectId, filters, query))
+        const pool = isSearch(filters) ? searches : lists
+        const page = await pool
+          .of(call.organizationId)
+          .run(sql => listEventsJson(sql, call.projectId, filters, query))
         return succeedJson(call, 200, page)
       },
       {
@@ -60,12 +73,36 @@ export function searchRoutes({ guard, searches }: SearchParts) {
       },
     )
     .get(
+      '/api/projects/:projectId/suggestions',
+      async ({ call, query }) => {
+        const { projectId, organizationId } = call
+        const items = await searches
+          .of(organizationId)
+          .run(sql => suggestValues(sql, projectId, query))
+        return succeed(call, 200, { items })
+      },
+      {
+        project: 'events.read',
+        query: SuggestionQuery,
+        response: { 200: SuccessOf(Suggestions) },
+        detail: {
+          operationId: 'suggestValues',
+          summary: 'Suggest values for a term of a search',
+          description:
+            'The values that begin with the text come first. If none contains it, a similar one is suggested.',
+          tags,
+        },
+      },
+    )
+    .get(
       '/api/projects/:projectId/events/:eventId',
       async ({ call, params: { eventId } }) =>
         succeedJson(
           call,
           200,
-          await call.pool.run(sql => getEventJson(sql, call.projectId, eventId)),
+          await lists
+            .of(call.organizationId)
+            .run(sql => getEventJson(sql, call.projectId, eventId)),
         ),
       {
         project: 'events.read',
@@ -77,7 +114,7 @@ export function searchRoutes({ guard, searches }: SearchParts) {
       '/api/projects/:projectId/events/:eventId/neighbours',
       async ({ call, params: { eventId } }) => {
         const { projectId } = call
-        const neighbours = await call.pool.run(async sql => {
+        const neighbours = await lists.of(call.organizationId).run(async sql => {
           const { seq } = JSON.parse(await getEventJson(sql, projectId, eventId)) as Event
           return findNeighbours(sql, projectId, seq)
         })

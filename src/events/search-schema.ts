@@ -1,21 +1,25 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PageOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
-import { Text } from '../http/rules.ts'
+import { OneOf, Text } from '../http/rules.ts'
 import { closed, Timestamp } from '../http/schema-parts.ts'
 import { InvalidRequest } from '../http/validation.ts'
 import { parseIsoTimestamp } from './timestamp.ts'
 import { Event, IsoTimestamp, type EventQuery } from './schema.ts'
-import { noFilters, parseSearch, splitWords, type SearchFilters } from './search-query.ts'
+import { explainIssue } from './search-explanation.ts'
+import { noFilters, type SearchFilters } from './search-filters.ts'
+import { parseSearch } from './search-query.ts'
+import { splitWords } from './text-query.ts'
+
+/** A search in the language of the search box. `toSearchFilters` parses it. */
+export const SearchText = Text({
+  maxLength: 500,
+  description: 'A search, like `channel:payments -tag:test (refund OR "charged back") after:2h`.',
+})
 
 /** The query of the dashboard's list of events, and of its histogram. */
 export const SearchQuery = Type.Object({
-  q: Type.Optional(
-    Text({
-      maxLength: 500,
-      description: 'A search, like `channel:payments -tag:test "exact words"`.',
-    }),
-  ),
+  q: Type.Optional(SearchText),
   from: Type.Optional(IsoTimestamp('Only events at this time or later.')),
   to: Type.Optional(IsoTimestamp('Only events before this time.')),
   after: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
@@ -34,6 +38,35 @@ const Neighbour = Type.Union([
 /** The events before and after an event in the log; null at the ends of the log. */
 export const Neighbours = Type.Object({ older: Neighbour, newer: Neighbour }, closed)
 export type Neighbours = Static<typeof Neighbours>
+
+/** The term of a search that needs a value, and what is typed of it. */
+export const SuggestionQuery = Type.Object({
+  field: Type.Optional(OneOf(['channel', 'tag', 'user', 'source', 'meta'], 'Channels by default.')),
+  text: Type.Optional(
+    Text({
+      maxLength: 255,
+      description: 'The beginning of the value. With `meta`, a path, or a path, `=` and a value.',
+    }),
+  ),
+})
+export type SuggestionQuery = Static<typeof SuggestionQuery>
+
+/** A value for a term of a search. */
+export const Suggestion = Type.Object(
+  {
+    value: Type.String({ description: 'With `meta`, a path that ends with `=`, or with a value.' }),
+    label: Type.Union([Type.String(), Type.Null()], {
+      description: 'The name or e-mail address of a user, if there is one.',
+    }),
+  },
+  closed,
+)
+export type Suggestion = Static<typeof Suggestion>
+export const Suggestions = Type.Object(
+  { items: Type.Array(Suggestion, { maxItems: 10 }) },
+  { ...closed, $id: 'Suggestions' },
+)
+export type Suggestions = Static<typeof Suggestions>
 
 const Counts = Type.Array(Type.Integer({ minimum: 0 }))
 
@@ -66,10 +99,20 @@ export type Histogram = Static<typeof Histogram>
  * The filters of a search, narrowed to its range. Throws `InvalidRequest` with the path of each bad
  * term.
  */
-export function toSearchFilters({ q = '', from, to }: SearchQuery): SearchFilters {
+export function toSearchFilters({
+  q = '',
+  from,
+  to,
+}: Pick<SearchQuery, 'q' | 'from' | 'to'>): SearchFilters {
   const { filters, issues } = parseSearch(q)
   if (issues.length > 0) {
-    throw new InvalidRequest(issues.map(issue => ({ ...issue, path: ['q', ...issue.path] })))
+    throw new InvalidRequest(
+      issues.map(issue => ({
+        code: issue.code,
+        path: ['q', ...issue.path],
+        message: explainIssue(q, issue),
+      })),
+    )
   }
   const after = parseBound(from)
   const before = parseBound(to)

@@ -1,5 +1,6 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { AuditAction } from '../audit/actions.ts'
+import { toArray } from '../db/arrays.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
@@ -33,7 +34,7 @@ export async function addAlias(
   { alias, from }: AliasInput,
 ): Promise<UserAlias> {
   const { projectId, userId } = place
-  const { id, owner, owner_id: ownerId, is_user_id } = await lockAlias(tx, actor, place, alias)
+  const { id, owner, owner_id: ownerId, is_user_id, now } = await lockAlias(tx, actor, place, alias)
   if (alias === userId) throw new Fault('conflict', "Equals this user's own user_id")
   if (is_user_id) throw new Fault('conflict', "Equals another user's user_id")
   if (owner === userId) throw new Fault('conflict', 'Already an alias of this user')
@@ -59,18 +60,28 @@ export async function addAlias(
     from === undefined
       ? await tx<{ created_at: Date }[]>`
           insert into aliases (project_id, alias, user_id, created_at)
-          values (${projectId}, ${alias}, ${userId}, date_trunc('milliseconds', clock_timestamp()))
+          values (${projectId}, ${alias}, ${userId}, ${now}::timestamptz)
           returning created_at
         `
       : await tx<{ created_at: Date }[]>`
           update aliases set
             user_id = ${userId},
-            created_at = date_trunc('milliseconds', clock_timestamp())
+            created_at = ${now}::timestamptz
           where project_id = ${projectId} and alias = ${alias} and user_id = ${from}
           returning created_at
         `
   const [row] = rows
   if (!row) throw new Error('the lock on the log did not hold')
+  await recordChanges(
+    tx,
+    projectId,
+    from === undefined
+      ? [{ userId, alias, change: 'added' }]
+      : [
+          { userId: from, alias, change: 'moved to', other: userId },
+          { userId, alias, change: 'moved from', other: from },
+        ],
+  )
   // Ids only, because the audit log outlives an erasure.
   await writeAudit(tx, actor, {
     ...toEntry(place, from === undefined ? 'alias.added' : 'alias.moved', id),
@@ -92,7 +103,25 @@ export async function removeAlias(
     where project_id = ${place.projectId} and alias = ${alias} and user_id = ${place.userId}
   `
   if (removed.count === 0) throw new Fault('not_found', 'This user has no such alias')
+  await recordChanges(tx, place.projectId, [{ userId: place.userId, alias, change: 'removed' }])
   await writeAudit(tx, actor, toEntry(place, 'alias.removed', id))
+}
+
+/** Adds changes to the history, if no triggers do: see `record_alias_changes`. */
+async function recordChanges(
+  tx: Tx,
+  projectId: string,
+  changes: { userId: string; alias: string; change: AliasChange['change']; other?: string }[],
+): Promise<void> {
+  await tx`
+    select record_alias_changes(
+      ${projectId},
+      ${toArray(changes.map(({ userId }) => userId))}::text[],
+      ${toArray(changes.map(({ alias }) => alias))}::text[],
+      ${toArray(changes.map(({ change }) => change))}::text[],
+      ${toArray(changes.map(({ other }) => other))}::text[]
+    )
+  `
 }
 
 /**
@@ -124,17 +153,22 @@ export async function listAliasChanges(
       account_name: string | null
     }[]
   >`
+    with page as materialized (
+      select h.at, h.id, h.alias, h.change, h.other, h.account_id
+      from alias_changes h
+      where h.project_id = ${projectId} and h.user_id = ${user.user_id}
+        ${
+          before
+            ? sql`and (h.at, h.id) < (${new Date(Number(before[0]))}, ${before[1] ?? null}::bigint)`
+            : sql``
+        }
+      order by h.at desc, h.id desc
+      limit ${limit + 1}
+    )
     select h.at, h.id, h.alias, h.change, h.other, p.id as account_id, p.name as account_name
-    from alias_changes h
+    from page h
       left join accounts p on p.id = h.account_id
-    where h.project_id = ${projectId} and h.user_id = ${user.user_id}
-      ${
-        before
-          ? sql`and (h.at, h.id) < (${new Date(Number(before[0]))}, ${before[1] ?? null}::bigint)`
-          : sql``
-      }
     order by h.at desc, h.id desc
-    limit ${limit + 1}
   `
   const { items, nextCursor } = toPage(rows, query, ({ at, id }) => toCursor([at.getTime(), id]))
   return {
@@ -155,6 +189,8 @@ interface Names {
   owner: string | null
   owner_id: string | null
   is_user_id: boolean
+  /** The time of the database, in milliseconds. */
+  now: string
 }
 
 /**
@@ -172,7 +208,8 @@ async function lockAlias(
   const [names] = await tx<Names[]>`
     select
       i.public_id as id, a.user_id as owner, o.public_id as owner_id,
-      exists (select from identities where project_id = ${projectId} and user_id = ${alias}) as is_user_id
+      exists (select from identities where project_id = ${projectId} and user_id = ${alias}) as is_user_id,
+      date_trunc('milliseconds', clock_timestamp())::text as now
     from identities i
       left join aliases a on a.project_id = i.project_id and a.alias = ${alias}
       left join identities o on o.project_id = i.project_id and o.user_id = a.user_id

@@ -102,7 +102,7 @@ export async function listErasedNames(
       select u.id, u.erased_at, u.key_id, n.name
       from erasure_names n
         join erasures e on e.project_id = n.project_id and e.user_id = n.user_id
-        join erased_users u on u.id = e.id
+        join erased_users u on u.project_id = e.project_id and u.id = e.id
       where n.project_id = ${projectId} and n.user_id = ${userId} and not n.is_listed
       limit ${MAX_NAMES}
     `
@@ -153,14 +153,18 @@ export async function findErasedUser(
   const [row] = await sql<
     { events: string; erased_at: Date; key_id: string | null; name: string | null }[]
   >`
+    with last as materialized (
+      select u.events, u.erased_at, u.key_id
+      from erased_names n
+        join erased_users u on u.project_id = n.project_id and u.id = n.erased_user_id
+      where n.project_id = ${projectId} and n.is_user_id
+        and n.hash = decode(${key.hash(projectId, userId).toString('hex')}, 'hex')
+      order by u.erased_at desc
+      limit 1
+    )
     select u.events, u.erased_at, u.key_id, k.name
-    from erased_names n
-      join erased_users u on u.id = n.erased_user_id
+    from last u
       left join api_keys k on k.id = u.key_id
-    where n.project_id = ${projectId} and n.is_user_id
-      and n.hash = decode(${key.hash(projectId, userId).toString('hex')}, 'hex')
-    order by u.erased_at desc
-    limit 1
   `
   return (
     row && {
@@ -189,7 +193,7 @@ export async function readErasedNames(
   >`
     select u.id, u.project_id, n.is_user_id, encode(n.hash, 'hex') as hash, u.erased_at, u.key_id
     from erased_users u
-      join erased_names n on n.erased_user_id = u.id
+      join erased_names n on n.project_id = u.project_id and n.erased_user_id = u.id
     where u.id = any(${toArray(erasedUserIds)}::uuid[])
   `
   return rows.map(row => ({

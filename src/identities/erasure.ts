@@ -100,7 +100,7 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
     const begun = hasBegun
       ? Promise.resolve()
       : steps.run(target.organizationId, async () => {
-          await begin(pool, target, author)
+          await begin(pool, key, target, author)
           await list(target)
         })
     const ended = begun
@@ -144,12 +144,19 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
   async function sweep(): Promise<void> {
     const rows = await pool.run(
       sql => sql<{ organization_id: string; project_id: string; user_id: string }[]>`
+        with stale as materialized (
+          select e.project_id, e.user_id, e.touched_at
+          from erasures e
+            -- A deleted project has no log.
+            join event_logs l on l.project_id = e.project_id
+          where e.touched_at < now() - interval '10 s'
+          order by e.touched_at
+          limit ${SWEEP_PAGE_SIZE}
+        )
         select p.organization_id, e.project_id, e.user_id
-        from erasures e
-          join projects p on p.id = e.project_id and p.deleted_at is null
-        where e.touched_at < now() - interval '10 s'
+        from stale e
+          join projects p on p.id = e.project_id
         order by e.touched_at
-        limit ${SWEEP_PAGE_SIZE}
       `,
     )
     for (const row of rows) {
@@ -222,20 +229,32 @@ export function toErased(userId: string, { events, erasedAt, key }: ErasureState
   }
 }
 
-/** Deletes the identity and its aliases. Throws `not_found` if there is nothing to erase. */
+/**
+ * Deletes the identity and its aliases. A name without anything in the database can be that of a
+ * user in the archive. Throws `not_found` if there is nothing to erase.
+ */
 async function begin(
   pool: Pool,
+  key: ErasureKey,
   { projectId, userId }: ErasureTarget,
   author: Actor | undefined,
 ): Promise<void> {
+  const text = author ? JSON.stringify(author) : null
   const [row] = await pool.run(
     sql => sql<[{ has_begun: boolean }]>`
-      select begin_erasure(
-        ${projectId}, ${userId}, ${author ? JSON.stringify(author) : null}::text::json
+      select begin_erasure(${projectId}, ${userId}, ${text}::text::json) as has_begun
+    `,
+  )
+  if (row.has_begun) return
+  const last = await pool.run(sql => findErasedUser(sql, key, { projectId, userId }))
+  const [archived] = await pool.run(
+    sql => sql<[{ has_begun: boolean }]>`
+      select begin_archive_erasure(
+        ${projectId}, ${userId}, ${text}::text::json, ${last?.erasedAt ?? null}
       ) as has_begun
     `,
   )
-  if (!row.has_begun) throw userNotFound()
+  if (!archived.has_begun) throw userNotFound()
 }
 
 /** Runs one step. The last one writes the audit log. Undefined if the erasure has ended before. */

@@ -61,9 +61,10 @@ async function findMissing(
   list: AsyncIterable<ErasedName>,
 ): Promise<{ erasures: Map<string, Erasure>; unknown: number }> {
   const [row] = await tx<[{ projects: string[] | null; erased: string[] | null }]>`
+    with erased as materialized (select json_agg(u.id) as ids from erased_users u)
     select
       (select json_agg(p.id) from projects p where p.deleted_at is null) as projects,
-      (select json_agg(u.id) from erased_users u) as erased
+      (select e.ids from erased e) as erased
   `
   const [projects, known] = [new Set(row.projects), new Set(row.erased)]
   const erasures = new Map<string, Erasure>()

@@ -15,7 +15,10 @@ import {
   UserDetail,
   UserQuery,
   UserListItem,
+  UserNames,
+  UserNamesInput,
 } from './user-schema.ts'
+import { listUserNames } from './user-names.ts'
 import { getUserDetailJson, listUsersJson } from './users.ts'
 
 const tags = ['Users']
@@ -56,6 +59,19 @@ export function userRoutes({ guard, eraser }: UserRouteParts) {
         project: 'users.read',
         response: { 200: SuccessOf(UserDetail) },
         detail: { operationId: 'getProjectUser', summary: 'Get a user', tags },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/users/names',
+      async ({ call, body: { userIds } }) =>
+        succeed(call, 200, {
+          items: await call.pool.run(sql => listUserNames(sql, call.projectId, userIds)),
+        }),
+      {
+        project: 'users.read',
+        body: UserNamesInput,
+        response: { 200: SuccessOf(UserNames) },
+        detail: { operationId: 'listUserNames', summary: 'List names of users', tags },
       },
     )
     .delete(

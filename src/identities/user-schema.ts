@@ -102,3 +102,15 @@ export const AliasChange = Type.Object(
   closed,
 )
 export type AliasChange = Static<typeof AliasChange>
+
+/** The users whose names are wanted. */
+export const UserNamesInput = Type.Object(
+  { userIds: Type.Array(Text({ minLength: 1, maxLength: 255 }), { minItems: 1, maxItems: 100 }) },
+  { ...closed, examples: [{ userIds: ['user_123', 'user_456'] }] },
+)
+
+/** The users that have a name, with it. */
+export const UserNames = Type.Object(
+  { items: Type.Array(Type.Object({ userId: Type.String(), name: Type.String() }, closed)) },
+  closed,
+)

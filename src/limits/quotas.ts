@@ -147,7 +147,7 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
           from (
             select
             from projects p
-              join channels c on c.project_id = p.id
+              cross join lateral channels_of(p.id) c
             where p.organization_id = o.id and p.deleted_at is null
             limit ${limits.channels}
           ) as counted
@@ -283,7 +283,8 @@ function toExceeded(quota: string, what: string, limit: number, advice: string):
 function toEnd(leftMs: number, periodMs: number): string {
   const nowMs = Date.now()
   const endMs = nowMs + (leftMs > 0 ? leftMs : periodMs - (nowMs % periodMs))
-  return `It begins anew at ${new Date(endMs).toISOString()}.`
+  const time = new Date(endMs).toISOString()
+  return `It begins anew at ${time}.`
 }
 
 /** Adds counts to those of the current minute and day. Returns the totals. */

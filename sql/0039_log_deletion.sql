@@ -1,0 +1,232 @@
+-- Cancels the deliveries of deleted events on Citus. Elsewhere a trigger of events does, and this
+-- does nothing.
+create function cancel_deliveries_of(project uuid, event_ids uuid[]) returns void
+language plpgsql as $$
+begin
+end
+$$;
+
+-- Returns empty_event_response of a stored text. Immutable, as next_millisecond is.
+create function empty_stored_response(body text) returns text
+language plpgsql immutable parallel safe as $$
+begin
+  return empty_event_response(body::json);
+end
+$$;
+
+-- Hides events from every reader, and subtracts them from the counts. Returns the seqs of those
+-- that were visible. Like every writer of a project, it locks the project's log first.
+create or replace function hide_events(project uuid, seqs bigint[]) returns setof bigint
+language plpgsql as $$
+declare
+  at constant timestamptz := clock_timestamp();
+  hidden bigint[];
+  occurred_ats timestamptz[];
+  channel_ids uuid[];
+begin
+  perform from event_logs l where l.project_id = project for update;
+  with changed as (
+    update events e set deleted_at = at
+      where e.project_id = project and e.seq = any(seqs) and e.deleted_at is null
+      returning e.seq, e.occurred_at, e.channel_id
+  )
+  select array_agg(c.seq order by c.seq), array_agg(c.occurred_at order by c.seq), array_agg(c.channel_id order by c.seq)
+    into hidden, occurred_ats, channel_ids
+    from changed c;
+  perform subtract_event_counts(project, occurred_ats, channel_ids);
+  return query select h.seq from unnest(hidden) as h (seq);
+end
+$$;
+
+-- Removes the rows of events, and subtracts the visible ones from the counts. The search index
+-- drops their words later. Returns their seqs.
+create or replace function delete_events(project uuid, seqs bigint[]) returns setof bigint
+language plpgsql as $$
+declare
+  deleted bigint[];
+  ids uuid[];
+  occurred_ats timestamptz[];
+  channel_ids uuid[];
+begin
+  perform from event_logs l where l.project_id = project for update;
+  with gone as (
+    delete from events e
+      where e.project_id = project and e.seq = any(seqs)
+      returning e.seq, e.id, e.occurred_at, e.channel_id, e.deleted_at
+  )
+  select
+      array_agg(g.seq order by g.seq), array_agg(g.id),
+      array_agg(g.occurred_at order by g.seq) filter (where g.deleted_at is null),
+      array_agg(g.channel_id order by g.seq) filter (where g.deleted_at is null)
+    into deleted, ids, occurred_ats, channel_ids
+    from gone g;
+  perform cancel_deliveries_of(project, ids);
+  perform subtract_event_counts(project, occurred_ats, channel_ids);
+  insert into stale_segments as s (project_id, segment, first_at, last_at)
+    select distinct project, d.seq >> 12, now(), now() from unnest(deleted) as d (seq) order by 2
+    on conflict (project_id, segment) do update set last_at = excluded.last_at;
+  return query select d.seq from unnest(deleted) as d (seq);
+end
+$$;
+
+-- Removes the rows of events, and subtracts the visible ones from the counts. Returns their number.
+-- The caller has locked the rows. It locks the project's log last, so writers wait for the counts
+-- alone. Other transactions lock the log first, and may then wait for these events. So it gives up
+-- with lock_not_available before Postgres would look for a deadlock, and everything is undone.
+create or replace function delete_locked_events(project uuid, seqs bigint[]) returns int
+language plpgsql as $$
+declare
+  deleted bigint[];
+  ids uuid[];
+  occurred_ats timestamptz[];
+  channel_ids uuid[];
+begin
+  with gone as (
+    delete from events e
+      where e.project_id = project and e.seq = any(seqs)
+      returning e.seq, e.id, e.occurred_at, e.channel_id, e.deleted_at
+  )
+  select
+      array_agg(g.seq order by g.seq), array_agg(g.id),
+      array_agg(g.occurred_at order by g.seq) filter (where g.deleted_at is null),
+      array_agg(g.channel_id order by g.seq) filter (where g.deleted_at is null)
+    into deleted, ids, occurred_ats, channel_ids
+    from gone g;
+  if deleted is null then
+    return 0;
+  end if;
+  perform cancel_deliveries_of(project, ids);
+  perform set_config('lock_timeout', '500ms', true);
+  perform from event_logs l where l.project_id = project for update;
+  perform subtract_event_counts(project, occurred_ats, channel_ids);
+  insert into stale_segments as s (project_id, segment, first_at, last_at)
+    select distinct project, d.seq >> 12, now(), now() from unnest(deleted) as d (seq) order by 2
+    on conflict (project_id, segment) do update set last_at = excluded.last_at;
+  return cardinality(deleted);
+end
+$$;
+
+-- Removes the content of purged events from stored responses of /v1 and of webhooks.
+create or replace function erase_purged_content(project uuid, seqs bigint[], ids uuid[]) returns void
+language plpgsql as $$
+begin
+  -- A replay of a row that another transaction has locked is emptied when it is read.
+  with free as materialized (
+    select k.key
+    from idempotency_keys k
+    where k.project_id = project and k.seq = any(seqs) and k.seq is not null
+    for update skip locked
+  )
+  update idempotency_keys k set user_id = null, body = empty_stored_response(k.body)
+    from free f
+    where k.project_id = project and k.key = f.key;
+  perform erase_webhook_attempts(project, ids);
+end
+$$;
+
+-- Deletes up to `batch_size` rows of a project from the first table that has any. Returns true when
+-- it deleted some.
+create or replace function reap_rows(project uuid, batch_size int) returns boolean
+language plpgsql as $$
+declare
+  name text;
+  n int;
+begin
+  foreach name in array list_project_tables() loop
+    execute format(
+      'delete from %1$I where %2$s and ctid = any (array(select t.ctid from %1$I t where t.%2$s limit $2))', name,
+      case when name in ('key_usage', 'rate_windows')
+        then 'key_id in (select k.id from api_keys k where k.project_id = $1)' else 'project_id = $1' end
+    ) using project, batch_size;
+    get diagnostics n = row_count;
+    if n > 0 then
+      return true;
+    end if;
+  end loop;
+  return false;
+end
+$$;
+
+-- Removes up to `max_rows` expired events of a channel, from the oldest after after_seq on. Returns
+-- their number, and the last seq that it examined. Returns no row when nothing has expired, or when
+-- another transaction cleans up this project.
+create or replace function expire_events(project uuid, channel uuid, after_seq bigint, max_rows int)
+returns table (deleted int, last_seq bigint)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+declare
+  seqs bigint[];
+  cutoff constant timestamptz := retention_cutoff(project, channel);
+begin
+  if not try_lock_cleanup(project) then
+    return;
+  end if;
+  -- Reads before the lock, so that no writer waits while old pages are read from disk.
+  select array_agg(o.seq order by o.seq) into seqs
+    from (
+      select e.seq, e.created_at
+      from events e
+      where e.project_id = project
+        and (e.channel_id, e.seq) > (channel, after_seq)
+        and (e.channel_id, e.seq) <= (channel, 9223372036854775807)
+      order by e.channel_id, e.seq
+      limit max_rows
+    ) o
+    where o.created_at < cutoff;
+  if seqs is null then
+    return;
+  end if;
+  deleted := delete_unlocked_events(project, seqs, null);
+  last_seq := seqs[cardinality(seqs)];
+  -- The feed reports a gap to clients with an earlier cursor.
+  update event_logs l set expired_seq = greatest(l.expired_seq, expire_events.last_seq) where l.project_id = project;
+  return next;
+end
+$$;
+
+-- Deletes up to `max_rows` expired Idempotency-Keys that no other transaction has locked. Returns
+-- their number.
+create function delete_expired_keys(max_rows int) returns int
+language plpgsql as $$
+declare
+  n int;
+begin
+  delete from idempotency_keys
+    where ctid = any(array(
+      select k.ctid
+      from idempotency_keys k
+      where k.expires_at < now()
+      order by k.expires_at
+      limit max_rows
+      for update skip locked
+    ));
+  get diagnostics n = row_count;
+  return n;
+end
+$$;
+
+-- Removes those events of `seqs` that no other transaction has locked; with `before`, only events
+-- hidden before it. Returns their number.
+create or replace function delete_unlocked_events(project uuid, seqs bigint[], before timestamptz) returns int
+language plpgsql as $$
+declare
+  free bigint[];
+begin
+  -- Commits without waiting for fsync, so the log is locked for less time. After a crash, the
+  -- events are deleted again.
+  perform set_config('synchronous_commit', 'off', true);
+  free := array(
+    select e.seq
+    from events e
+    where e.project_id = project and e.seq = any(seqs)
+      and (before is null or e.deleted_at < before)
+    order by e.seq
+    for update skip locked
+  );
+  return delete_locked_events(project, free);
+end
+$$;

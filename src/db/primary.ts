@@ -1,0 +1,244 @@
+import { connect as connectSocket, Socket } from 'node:net'
+import postgres from 'postgres'
+import { toReason } from '../errors.ts'
+import { logger } from '../log.ts'
+import { CONNECTION_REFUSALS } from './explanation.ts'
+import { describeHost, parseUrl, withHost, type Host } from '../database-url.ts'
+
+/** Finds the primary among the hosts of a database URL. */
+export interface Primary {
+  /** The primary that was found last. Undefined before the first search. */
+  readonly host: Host | undefined
+  /** Searches the primary. Rejects if no host is one. Concurrent calls share a search. */
+  find(): Promise<Host>
+  /** Calls `leave` when another host has become the primary. Returns a function that ends this. */
+  onMove(leave: () => void): () => void
+  /** Makes the next connection search the primary. */
+  forget(): void
+  /** Resolves to a socket for postgres.js. It is connected, or fails with the reason. */
+  open(): Promise<Socket>
+}
+
+const log = logger('db')
+/** Connections that are opened within this time share a search. */
+const FRESH_MS = 1_000
+const PROBE_S = 2
+/** After the first primary, a search waits so long for another one with a later timeline. */
+const GRACE_MS = 250
+const CONNECT_MS = 3_000
+
+const primaries = new Map<string, Primary>()
+
+/** Returns the primary of a database URL. Undefined for a URL with a single host. */
+export function primaryOf(url: string): Primary | undefined {
+  if (parseUrl(url).hosts.length < 2) return undefined
+  const primary = primaries.get(url) ?? createPrimary(url)
+  primaries.set(url, primary)
+  return primary
+}
+
+function createPrimary(url: string): Primary {
+  const { hosts } = parseUrl(url)
+  let found: Host | undefined
+  let foundMs = -Infinity
+  let latestTimeline = 0
+  let finding: Promise<Host> | undefined
+  const followers = new Set<() => void>()
+
+  async function search(): Promise<Host> {
+    const probes = hosts.map(host => probe(url, host))
+    const { host: best, timeline } = await findBest(probes, latestTimeline)
+    const hasMoved = found !== undefined && found !== best
+    latestTimeline = timeline
+    found = best
+    foundMs = performance.now()
+    if (hasMoved) {
+      log.warning('The primary of the database is now {host}', { host: describeHost(best) })
+      for (const leave of followers) leave()
+    }
+    return best
+  }
+
+  const find = () => (finding ??= search().finally(() => (finding = undefined)))
+  const forget = () => void (foundMs = -Infinity)
+  return {
+    get host() {
+      return found
+    },
+    find,
+    forget,
+    onMove(leave) {
+      followers.add(leave)
+      return () => void followers.delete(leave)
+    },
+    async open() {
+      try {
+        const isFresh = performance.now() - foundMs < FRESH_MS
+        const opened = found && isFresh && (await openSocket(found).catch(() => undefined))
+        return opened || (await openSocket(await find()))
+      } catch (error) {
+        forget()
+        return toFailedSocket(error instanceof Error ? error : new Error(toReason(error)))
+      }
+    },
+  }
+}
+
+/** The role of a host now. */
+export interface HostRole {
+  host: Host
+  role: 'the primary' | 'a standby' | 'unreachable'
+  /** Why it is unreachable. */
+  reason?: string
+}
+
+const CONNECTIONS = 4
+
+/** Returns whether connections to a host reach several servers, as through a load balancer. */
+export async function isBalanced(url: string, host: Host): Promise<boolean> {
+  const states = await Promise.all(Array.from({ length: CONNECTIONS }, () => probe(url, host)))
+  return new Set(states.map(({ startedAt }) => startedAt)).size > 1
+}
+
+/** Asks all hosts of a database URL for their role. */
+export function listHosts(url: string): Promise<HostRole[]> {
+  return Promise.all(
+    parseUrl(url).hosts.map(host =>
+      probe(url, host).then(
+        ({ isPrimary }): HostRole => ({ host, role: isPrimary ? 'the primary' : 'a standby' }),
+        (error: unknown): HostRole => ({ host, role: 'unreachable', reason: toReason(error) }),
+      ),
+    ),
+  )
+}
+
+/** The state of a host. */
+export interface State {
+  host: Host
+  isPrimary: boolean
+  isWritable: boolean
+  timeline: number
+  /** When its Postgres was started. */
+  startedAt: string
+}
+
+/**
+ * Returns the primary to use; undefined if there is none. A promotion begins a new timeline, so a
+ * former primary that still runs is not chosen: it has an earlier one than another host, or than
+ * the primary that was found before.
+ */
+export function choosePrimary(states: readonly State[], latestTimeline: number): State | undefined {
+  const [best] = states
+    .filter(({ isPrimary, timeline }) => isPrimary && timeline >= latestTimeline)
+    .toSorted((a, b) => b.timeline - a.timeline || Number(b.isWritable) - Number(a.isWritable))
+  return best
+}
+
+async function findBest(probes: Promise<State>[], latestTimeline: number): Promise<State> {
+  const states: State[] = []
+  const enough = Promise.withResolvers<void>()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const all = Promise.allSettled(
+    probes.map(async pending => {
+      const state = await pending
+      states.push(state)
+      if (!choosePrimary([state], latestTimeline)) return state
+      timer ??= setTimeout(enough.resolve, GRACE_MS)
+      return state
+    }),
+  )
+  const results = await Promise.race([all, enough.promise])
+  clearTimeout(timer)
+  const best = choosePrimary(states, latestTimeline)
+  if (best) return best
+  throw toNoPrimary(results ?? [])
+}
+
+/** Returns the error of a search without a result. A wrong password is not a matter of waiting. */
+function toNoPrimary(results: readonly PromiseSettledResult<State>[]): Error {
+  const errors = results.flatMap(one => (one.status === 'rejected' ? [one.reason as unknown] : []))
+  for (const error of errors)
+    if (error instanceof postgres.PostgresError && CONNECTION_REFUSALS[error.code]) return error
+  const reasons = results.map(one =>
+    one.status === 'fulfilled'
+      ? `${describeHost(one.value.host)} is a ${one.value.isPrimary ? 'former primary' : 'standby'}`
+      : toReason(one.reason),
+  )
+  return Object.assign(new Error(`No host of the database is a primary: ${reasons.join('; ')}`), {
+    code: 'CONNECTION_NO_PRIMARY',
+  })
+}
+
+async function probe(url: string, host: Host): Promise<State> {
+  const { address, isPooled } = parseUrl(withHost(url, host))
+  const sql = postgres(address, {
+    max: 1,
+    prepare: false,
+    fetch_types: false,
+    connect_timeout: PROBE_S,
+    onnotice: () => {},
+    connection: {
+      application_name: 'tidings probe',
+      // A pooler rejects settings of a session.
+      ...(!isPooled && { statement_timeout: PROBE_S * 1_000 }),
+    },
+  })
+  try {
+    // A frozen host accepts the connection, and never replies.
+    const [row] = await Promise.race([
+      sql<[Omit<State, 'host'>]>`
+        select
+          not pg_is_in_recovery() as "isPrimary",
+          not pg_is_in_recovery() and not current_setting('default_transaction_read_only')::boolean
+            as "isWritable",
+          case when pg_is_in_recovery() then 0
+            -- The first eight digits of the name of a WAL file are its timeline.
+            else ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
+          end as timeline,
+          pg_postmaster_start_time()::text as "startedAt"
+      `,
+      late(host),
+    ])
+    return { host, ...row }
+  } finally {
+    void sql.end({ timeout: 0 }).catch(() => {})
+  }
+}
+
+function late(host: Host): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => reject(new Error(`${describeHost(host)} does not respond`)),
+    PROBE_S * 1_000,
+  )
+  timer.unref()
+  return promise
+}
+
+/** Resolves when the socket is connected. */
+function openSocket({ host, port }: Host): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>()
+  const socket = connectSocket({ host, port })
+  const timer = setTimeout(() => socket.destroy(toTimeout(host, port)), CONNECT_MS)
+  socket.once('error', reject)
+  socket.once('connect', () => {
+    clearTimeout(timer)
+    socket.removeListener('error', reject)
+    // postgres.js reads the name for TLS from the socket.
+    resolve(Object.assign(socket, { host, port }))
+  })
+  socket.once('close', () => clearTimeout(timer))
+  return promise
+}
+
+function toTimeout(host: string, port: number): Error {
+  const message = `${describeHost({ host, port })} does not respond`
+  return Object.assign(new Error(message), { code: 'CONNECT_TIMEOUT' })
+}
+
+/** Returns a socket that fails as soon as postgres.js listens to it. A rejection would be lost. */
+function toFailedSocket(error: Error): Socket {
+  const socket = new Socket()
+  setImmediate(() => socket.destroy(error))
+  return socket
+}

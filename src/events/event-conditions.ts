@@ -1,0 +1,124 @@
+import { toArray } from '../db/arrays.ts'
+import type { Fragment, Queryable } from '../db/sql.ts'
+import type { ResolvedGroup, ResolvedTerms } from './resolved-filters.ts'
+import { splitMetadata, type HasField } from './search-filters.ts'
+
+const NUMBER = /^-?\d{1,100}(\.\d{1,100})?(e[+-]?\d{1,4})?$/i
+
+/**
+ * The SQL source of events `e` for `toConditions`. If several conditions need the words of an
+ * event, it computes them once as `w.words`.
+ */
+export function toEvents(sql: Queryable, resolved: ResolvedTerms): Fragment {
+  if (countTextQueries(resolved) <= 1) return sql`events e`
+  return sql`
+    events e
+      cross join lateral (select words_of_event(e.title, e.description) as words offset 0) w
+  `
+}
+
+/** The SQL condition that an event of `toEvents` matches all filters, and is not deleted. */
+export function toConditions(sql: Queryable, resolved: ResolvedTerms): Fragment {
+  const words =
+    countTextQueries(resolved) <= 1 ? sql`words_of_event(e.title, e.description)` : sql`w.words`
+  return sql`e.deleted_at is null ${toTerms(sql, resolved, words)}`
+}
+
+function countTextQueries({ textQuery, groups }: ResolvedTerms): number {
+  const nested = groups.flatMap(group => group.terms.map(countTextQueries))
+  return nested.reduce((sum, count) => sum + count, textQuery === '' ? 0 : 1)
+}
+
+/** The conditions of terms and their groups, each after `and`. */
+function toTerms(sql: Queryable, resolved: ResolvedTerms, words: Fragment): Fragment {
+  const { channelIds, withoutChannelIds, references, withoutReferences } = resolved
+  const { sources, tags, metadata, has, textQuery, groups } = resolved
+  const each = <Value>(values: Value[], toFragment: (value: Value) => Fragment) =>
+    values.reduce((all, value) => sql`${all} and ${toFragment(value)}`, sql``)
+  const some = (values: string[], toFragment: (list: string) => Fragment) =>
+    values.length > 0 ? toFragment(toArray(values)) : sql``
+  return sql`
+    ${some(channelIds ?? [], list => sql`and e.channel_id = any(${list}::uuid[])`)}
+    ${some(withoutChannelIds, list => sql`and e.channel_id <> all(${list}::uuid[])`)}
+    ${some(references ?? [], list => sql`and e.user_ref = any(${list}::text[])`)}
+    ${some(
+      withoutReferences,
+      list => sql`and (e.user_ref is null or e.user_ref <> all(${list}::text[]))`,
+    )}
+    ${some(sources.is, list => sql`and e.source = any(${list}::text[])`)}
+    ${some(sources.not, list => sql`and e.source <> all(${list}::text[])`)}
+    ${some(tags.is, list => sql`and e.tags @> ${list}::text[]`)}
+    ${some(tags.not, list => sql`and not e.tags && ${list}::text[]`)}
+    ${each(metadata.is, one => toEquals(sql, one))}
+    ${each(metadata.not, one => sql`${toEquals(sql, one)} is not true`)}
+    ${each(has.is, one => toHas(sql, one))}
+    ${each(has.not, one => sql`not ${toHas(sql, one)}`)}
+    ${textQuery === '' ? sql`` : sql`and ${words} @@ (select to_tsquery('simple', ${textQuery}))`}
+    ${toTimeConditions(sql, resolved)}
+    ${each(groups, group => toAlternatives(sql, group, words))}
+  `
+}
+
+function toAlternatives(
+  sql: Queryable,
+  { isExcluded, terms }: ResolvedGroup,
+  words: Fragment,
+): Fragment {
+  const any = terms.reduce(
+    (all, one) => sql`${all} or (true ${toTerms(sql, one, words)})`,
+    sql`false`,
+  )
+  return isExcluded ? sql`(${any}) is not true` : sql`(${any})`
+}
+
+/**
+ * The SQL conditions on the time of an event `e`. `is true` keeps a planner without statistics from
+ * reading each candidate through the index of time.
+ */
+export function toTimeConditions(
+  sql: Queryable,
+  { afterMs, beforeMs }: Pick<ResolvedTerms, 'afterMs' | 'beforeMs'>,
+): Fragment {
+  return sql`
+    ${afterMs === null ? sql`` : sql`and (e.occurred_at >= ${toDate(afterMs)}) is true`}
+    ${beforeMs === null ? sql`` : sql`and (e.occurred_at < ${toDate(beforeMs)}) is true`}
+  `
+}
+
+/**
+ * The condition that the metadata has this value at its path. Numbers are compared by value, so
+ * `1.10` equals `1.1`. The condition is null when the metadata has no such path.
+ */
+function toEquals(sql: Queryable, text: string): Fragment {
+  const { path, value } = splitMetadata(text) ?? { path: [], value: '' }
+  const found = sql`e.metadata #>> ${toArray(path)}::text[]`
+  if (!NUMBER.test(value)) return sql`${found} = ${value}`
+  // Very long numbers are out of range for `numeric`.
+  return sql`
+    (${found} = ${value} or case
+      when json_typeof(e.metadata #> ${toArray(path)}::text[]) = 'number' and length(${found}) <= 200
+        then (${found})::numeric = ${value}::numeric
+      else false
+    end)
+  `
+}
+
+function toHas(sql: Queryable, has: HasField): Fragment {
+  switch (has) {
+    case 'description':
+      return sql`coalesce(e.description, '') <> ''`
+    case 'metadata':
+      return sql`e.metadata::text <> '{}'`
+    case 'tags':
+      return sql`e.tags <> '{}'`
+    case 'user':
+      return sql`e.user_ref is not null`
+    case 'icon':
+      return sql`e.icon is not null`
+  }
+}
+
+/** Limits the year to 9999: a Date writes later years in a form that Postgres cannot read. */
+function toDate(ms: number): Date {
+  return new Date(Math.min(ms, Date.parse('9999-12-31T23:59:59.999Z')))
+}

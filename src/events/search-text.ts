@@ -1,0 +1,64 @@
+import { VALUE_LISTS, type SearchFilters } from './search-filters.ts'
+import { findEnd } from './search-lexer.ts'
+
+// Writes searches. Pure: it also runs in the browser.
+
+const NAMES = {
+  channels: 'channel:',
+  users: 'user:',
+  sources: 'source:',
+  tags: 'tag:',
+  metadata: 'meta:',
+  has: 'has:',
+  phrases: '',
+  words: '',
+} as const
+
+/** Returns a search that `parseSearch` parses to these filters. */
+export function toSearchText(filters: SearchFilters): string {
+  const [group, ...others] = filters.groups
+  const terms = listTerms(filters)
+  if (group && !group.isExcluded && terms.length + others.length === 0) return toOr(group.filters)
+  const groups = filters.groups.map(one => {
+    const text = toOr(one.filters)
+    // A last word like `f(x` would take the `)` of the group.
+    const [word = ''] = /\S*$/.exec(text) ?? []
+    const end = findEnd(`${word})`) > word.length ? ' )' : ')'
+    return `${one.isExcluded ? '-' : ''}(${text}${end}`
+  })
+  return [...terms, ...groups].join(' ')
+}
+
+function toOr(alternatives: readonly SearchFilters[]): string {
+  return alternatives.map(toSearchText).join(' OR ')
+}
+
+function listTerms(filters: SearchFilters): string[] {
+  const terms: string[] = []
+  for (const list of VALUE_LISTS) {
+    const toTerm = (value: string) => `${NAMES[list]}${toValue(list, value)}`
+    for (const value of filters[list].is) terms.push(toTerm(value))
+    for (const value of filters[list].not) terms.push(`-${toTerm(value)}`)
+    // Bounds of time stand between names and words.
+    if (list !== 'has') continue
+    if (filters.after !== null) terms.push(`after:${toShortIso(filters.after)}`)
+    if (filters.before !== null) terms.push(`before:${toShortIso(filters.before)}`)
+  }
+  return terms
+}
+
+function toValue(list: keyof typeof NAMES, value: string): string {
+  if (list === 'words') return value
+  return list === 'phrases' || value.startsWith('"') || /[\s()]/u.test(value)
+    ? `"${value.replace(/["\\]/g, '\\$&')}"`
+    : value
+}
+
+/** Returns the shortest ISO 8601 text of a time, in UTC. */
+function toShortIso(ms: number): string {
+  return new Date(ms)
+    .toISOString()
+    .replace('T00:00:00.000Z', '')
+    .replace(/:00\.000Z$/, 'Z')
+    .replace('.000Z', 'Z')
+}

@@ -1,0 +1,82 @@
+import type { ResolvedGroup, ResolvedTerms } from './resolved-filters.ts'
+
+/** The largest code point, which ends a range of all tokens with a prefix. */
+const LAST = '\u{10ffff}'
+/** The search index cuts off longer words. */
+const MAX_WORD = 200
+
+/** A range of tokens in the search index; both ends belong to it. */
+interface TokenRange {
+  low: string
+  high: string
+}
+
+/** A condition that each match fulfils: it has a token of at least one of these ranges. */
+interface Clause {
+  ranges: TokenRange[]
+  /** Clauses with a higher rank usually have fewer events. */
+  rank: number
+}
+
+/**
+ * Returns true if the search index finds fewer candidates than the other indexes. Channels have a
+ * better index of their own.
+ */
+export function canUseTokens({ sources, tags, lexemes, groups }: ResolvedTerms): boolean {
+  return (
+    [sources.is, tags.is, lexemes].some(list => list.length > 0) ||
+    groups.some(group => toGroupClause(group) !== undefined)
+  )
+}
+
+/** Returns the ranges of tokens for find_token_candidates. Those of one clause have one number. */
+export function toTokenGroups(terms: ResolvedTerms): {
+  numbers: number[]
+  lows: string[]
+  highs: string[]
+} {
+  const ranges = toClauses(terms).flatMap((clause, n) =>
+    clause.ranges.map(range => ({ ...range, number: n + 1 })),
+  )
+  return {
+    numbers: ranges.map(({ number }) => number),
+    lows: ranges.map(({ low }) => low),
+    highs: ranges.map(({ high }) => high),
+  }
+}
+
+function toClauses({ channelIds, sources, tags, lexemes, groups }: ResolvedTerms): Clause[] {
+  const exactly = (token: string) => ({ low: token, high: token })
+  const toWord = (word: string) => {
+    const low = [...word].slice(0, MAX_WORD).join('')
+    // Events with very many words have the token `*`, which stands for every word.
+    return { ranges: [{ low, high: low + LAST }, exactly('*')], rank: 3 + word.length / 1_000 }
+  }
+  const channels = (channelIds ?? []).map(id => exactly(`=${id}`))
+  const clauses = [
+    { ranges: channels, rank: 0 },
+    { ranges: sources.is.map(source => exactly(`@${source}`)), rank: 1 },
+    ...tags.is.map(tag => ({ ranges: [exactly(`#${tag}`)], rank: 2 })),
+    ...lexemes.map(toWord),
+    ...groups.flatMap(group => toGroupClause(group) ?? []),
+  ]
+  return clauses.filter(({ ranges }) => ranges.length > 0)
+}
+
+/**
+ * Returns a clause with the best one of each alternative. All combinations would be more exact, and
+ * exponentially many. Returns undefined if an alternative has no token.
+ */
+function toGroupClause({ isExcluded, terms }: ResolvedGroup): Clause | undefined {
+  if (isExcluded) return undefined
+  const chosen: Clause[] = []
+  for (const alternative of terms) {
+    const [best] = toClauses(alternative).toSorted((a, b) => b.rank - a.rank)
+    if (!best) return undefined
+    chosen.push(best)
+  }
+  return {
+    ranges: chosen.flatMap(({ ranges }) => ranges),
+    rank: Math.min(...chosen.map(({ rank }) => rank)),
+  }
+}
