@@ -1,0 +1,38 @@
+import { readSize } from '../../archive/files.ts'
+import { readLastRun } from '../../archive/runs.ts'
+import type { Config } from '../../config.ts'
+import type { Sql } from '../../db/sql.ts'
+import { failed, ok, warning, type Finding } from './finding.ts'
+
+/** Runs are daily. One that is this old was missed. */
+const OLD_ARCHIVE_MS = 36 * 3_600_000
+
+export async function checkArchive(
+  sql: Sql,
+  { archive }: Pick<Config, 'archive'>,
+): Promise<Finding[]> {
+  const check = 'archive'
+  if (!archive) return []
+  const last = await readLastRun(sql)
+  if (!last) return [warning(check, 'No run yet. A running server begins the first one at once.')]
+  const { files, events, missing } = await readSize(sql)
+  const made =
+    last.succeeded_at === null
+      ? 'No run was complete yet'
+      : `The last complete run ended at ${last.succeeded_at.toISOString()}. ${events} events are in ${files} files`
+  if (last.problem !== null) {
+    const at = last.attempted_at.toISOString()
+    return [failed(check, `The run of ${at} failed: ${last.problem} ${made}.`)]
+  }
+  if (Date.now() - (last.succeeded_at?.getTime() ?? 0) > OLD_ARCHIVE_MS) {
+    return [failed(check, `${made}. Check that a server is running, and read its log.`)]
+  }
+  return missing === 0
+    ? [ok(check, made)]
+    : [
+        warning(
+          check,
+          `${made}. ${missing} files are missing. Put a copy of each back under its name.`,
+        ),
+      ]
+}

@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process'
+import { readSize } from '../archive/files.ts'
+import { readLastRun } from '../archive/runs.ts'
+import type { ArchiveSettings } from '../config/archive.ts'
+import { isClockUntrusted } from '../db/clock.ts'
+import type { Pool } from '../db/pool.ts'
+import { toReason } from '../errors.ts'
+import { logger } from '../log.ts'
+import { registerGauge } from '../metrics.ts'
+import { isDue, type LastTime } from './schedule.ts'
+
+const log = logger('archive')
+const EVERY_MS = 30_000
+const STOP_MS = 10_000
+const MAX_OUTPUT = 2_000
+
+/** The command line of this program, without the name of a command. */
+export type SelfCommand = readonly [command: string, ...words: string[]]
+
+export interface ScheduledArchiveOptions {
+  pool: Pool
+  settings: ArchiveSettings
+  command: SelfCommand
+  /** The DATA_DIR of the server, if it is set. */
+  dataDir: string | undefined
+}
+
+interface Figures {
+  succeededAt: Date | null
+  events: number
+}
+
+/**
+ * Runs `tidings archive` every day in a process of its own, because writing Parquet would delay the
+ * requests of this one. A run that was missed, and the first one, begins at once. Of several
+ * servers, one process works, and the others end at once.
+ */
+export function startScheduledArchive(options: ScheduledArchiveOptions): { stop(): Promise<void> } {
+  const { pool, settings } = options
+  const stopping = new AbortController()
+  let figures: Figures | undefined
+  let running: Promise<void> | undefined
+  /** The last start of this process. One that fails before it records a run is retried later. */
+  let started: LastTime | undefined
+
+  async function check(): Promise<void> {
+    if (await isClockUntrusted(pool)) return
+    const now = new Date()
+    const last = await pool.run(readLastRun)
+    if (isDue(last, settings, now) && (!started || isDue(started, settings, now))) {
+      started = { attempted_at: now, succeeded_at: null }
+      await runCommand(options, stopping.signal)
+    }
+    const { succeeded_at: succeededAt = null } = (await pool.run(readLastRun)) ?? {}
+    figures = { succeededAt, events: (await pool.run(readSize)).events }
+  }
+  const tick = () => {
+    running ??= check()
+      .catch((error: unknown) =>
+        log.warning('The schedule of the archive failed: {reason}', { reason: toReason(error) }),
+      )
+      .finally(() => (running = undefined))
+  }
+  registerGauge(
+    'tidings_archive_last_run_timestamp_seconds',
+    'When the last complete run of the archive ended, in Unix time.',
+    {
+      read: () => (figures?.succeededAt ? figures.succeededAt.getTime() / 1000 : undefined),
+    },
+  )
+  registerGauge('tidings_archive_events', 'Events in the archive.', {
+    read: () => figures?.events,
+  })
+  tick()
+  const timer = setInterval(tick, EVERY_MS)
+  timer.unref()
+  return {
+    async stop() {
+      clearInterval(timer)
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+/** Runs the command until it ends. The signal ends it after its current step, or within 10 s. */
+async function runCommand(
+  { command: [command, ...words], dataDir }: ScheduledArchiveOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const child = spawn(command, [...words, 'archive', '--json'], {
+    env: { ...process.env, ...(dataDir !== undefined && { DATA_DIR: dataDir }) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    // Ctrl-C at the terminal must reach only this process, which stops the command.
+    detached: true,
+  })
+  let output = ''
+  child.stderr.on('data', (data: Buffer) => (output = `${output}${data}`.slice(-MAX_OUTPUT)))
+  let killing: ReturnType<typeof setTimeout> | undefined
+  const stop = () => {
+    child.kill('SIGTERM')
+    // A run can end at any moment, and the next one continues.
+    killing = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+  }
+  signal.addEventListener('abort', stop)
+  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+  child.once('error', error => resolve(toReason(error)))
+  child.once('close', code => resolve(code === 0 ? undefined : output.trim()))
+  const problem = await promise
+  clearTimeout(killing)
+  signal.removeEventListener('abort', stop)
+  if (problem !== undefined && !signal.aborted) {
+    log.error('A run of the archive failed and will be retried: {problem}', { problem })
+  }
+}
