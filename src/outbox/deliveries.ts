@@ -185,7 +185,7 @@ async function checkDispatched(
         where c.project_id = ${projectId} and (e.id is null or c.seq >= e.seq)
       ) as cursors
     from (values (true)) as one
-      left join events e on e.project_id = ${projectId} and e.id = ${eventId}
+      left join lateral event_by_id(${projectId}, ${eventId}) e on true
   `
   if (!row?.is_known) throw new Fault('not_found', 'No event has this id')
   return row.cursors >= kinds.length

@@ -1,17 +1,9 @@
 import type { Pool } from '../db/pool.ts'
-import type { Tx } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
-import {
-  ensureCursors,
-  findProjectsWithNewEvents,
-  advanceCursors,
-  lockRanges,
-  limitRanges,
-  type LockedRange,
-} from './cursors.ts'
+import { ensureCursors, findProjectsWithNewEvents } from './cursors.ts'
 import { NIL_UUID } from '../ids.ts'
-import type { ClaimedDelivery, DeliveryKind, Dispatched, KindName, NewLease } from './kind.ts'
+import type { ClaimedDelivery, DeliveryKind, KindName, TakenRange } from './kind.ts'
 import type { Reservation } from './worker.ts'
 import { createWakeUpSignal } from '../wake-up.ts'
 
@@ -128,21 +120,19 @@ export function startDispatcher({ pool, kinds, onDispatched, reserve }: Dispatch
     let leased: readonly ClaimedDelivery[] = []
     try {
       const withoutCursor = projectIds.filter(projectId => !withCursor.has(projectId))
-      const { locked, events, dispatched } = await pool.run(async sql => {
+      const dispatched = await pool.run(async sql => {
         if (withoutCursor.length > 0) {
           await ensureCursors(sql, { kind: kind.name, projectIds: withoutCursor })
         }
-        return sql.begin(tx =>
-          dispatchSome(tx, { kind, projectIds, maxEvents, lease: reservation?.lease }),
-        )
+        return kind.dispatch(sql, { projectIds, maxEvents, lease: reservation?.lease })
       })
       leased = dispatched.leased
       if (withCursor.size > MAX_REMEMBERED) withCursor.clear()
       if (withoutTargets.size > MAX_REMEMBERED) withoutTargets.clear()
       for (const projectId of withoutCursor) withCursor.add(projectId)
       for (const projectId of projectIds) recover(queue, projectId)
-      lagMs = Math.max(0, ...locked.map(range => range.lagMs))
-      const wasContended = scheduleRetries(queue, projectIds, locked, events)
+      lagMs = Math.max(0, ...dispatched.ranges.map(range => range.lagMs))
+      const wasContended = scheduleRetries(queue, projectIds, dispatched.ranges)
       if (dispatched.count > leased.length || wasContended) onDispatched(kind.name)
     } catch (error) {
       // A failing project must not hold up others, so each is tried alone next time.
@@ -192,59 +182,22 @@ export function startDispatcher({ pool, kinds, onDispatched, reserve }: Dispatch
 }
 
 /**
- * Dispatches at most `maxEvents` events of these projects. For projects without targets it only
- * advances the cursor.
- */
-async function dispatchSome(
-  tx: Tx,
-  options: {
-    kind: DeliveryKind
-    projectIds: readonly string[]
-    maxEvents: number
-    lease: NewLease | undefined
-  },
-): Promise<{ locked: LockedRange[]; events: number; dispatched: Dispatched }> {
-  const { kind, maxEvents, lease } = options
-  const locked = await lockRanges(tx, options)
-  const skipped = locked.filter(({ hasTargets }) => !hasTargets)
-  if (skipped.length > 0) {
-    await advanceCursors(tx, kind.name, limitRanges(skipped, Number.MAX_SAFE_INTEGER))
-  }
-  const ranges = limitRanges(
-    locked.filter(({ hasTargets }) => hasTargets),
-    maxEvents,
-  )
-  if (ranges.events === 0) return { locked, events: 0, dispatched: { count: 0, leased: [] } }
-  // Both statements travel together, in this order.
-  const [dispatched] = await Promise.all([
-    kind.dispatch(tx, ranges, lease),
-    advanceCursors(tx, kind.name, ranges),
-  ])
-  return { locked, events: ranges.events, dispatched }
-}
-
-/**
  * Schedules when these projects are tried again. Returns true if a cursor was locked for the second
  * time in a row: by then its holder has dispatched some events.
  */
 function scheduleRetries(
   { waiting, contended, withoutTargets }: DispatchQueue,
   projectIds: readonly string[],
-  locked: readonly LockedRange[],
-  events: number,
+  ranges: readonly TakenRange[],
 ): boolean {
-  const found = locked
-    .filter(({ hasTargets }) => hasTargets)
-    .reduce((sum, range) => sum + Number(range.toSeq - range.fromSeq), 0)
-  for (const { projectId, hasTargets } of locked) {
+  for (const { projectId, hasTargets, isWhole } of ranges) {
     contended.delete(projectId)
     if (!hasTargets) withoutTargets.set(projectId, soon(NO_TARGETS_MS))
     else withoutTargets.delete(projectId)
-    // The transaction did not reach all events, so every project with targets is tried again.
-    if (hasTargets && found > events) waiting.add(projectId)
+    if (!isWhole) waiting.add(projectId)
   }
-  const lockedIds = new Set(locked.map(({ projectId }) => projectId))
-  const missed = projectIds.filter(projectId => !lockedIds.has(projectId))
+  const taken = new Set(ranges.map(({ projectId }) => projectId))
+  const missed = projectIds.filter(projectId => !taken.has(projectId))
   // The holder of a cursor advances it only over the events that it saw.
   const firstMissed = missed.filter(projectId => !contended.delete(projectId))
   for (const projectId of firstMissed) {

@@ -30,10 +30,8 @@ export async function enqueueDeliveries(
     const rows = await tx`
       with wanted as materialized (
         select e.id
-        from events e
-        where e.project_id = ${projectId}
-          and e.id = any(${toArray(eventIds.slice(at, at + MAX_ROWS))}::uuid[])
-          and e.deleted_at is null
+        from events_by_ids(${projectId}, ${toArray(eventIds.slice(at, at + MAX_ROWS))}::uuid[]) e
+        where e.deleted_at is null
         union all
         select a.id
         from projects p
@@ -105,8 +103,8 @@ export async function replayDeadLetter(
           t.event_id, t.kind, t.target_id,
           exists (
             select
-            from events e
-            where e.project_id = ${projectId} and e.id = t.event_id and e.deleted_at is null
+            from event_by_id(${projectId}, t.event_id) e
+            where e.deleted_at is null
           ) or exists (select from audit_log a where a.id = t.event_id) as has_event
         from taken t
       `

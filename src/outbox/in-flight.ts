@@ -51,9 +51,9 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
 
   const settler = createSettler({
     pool,
-    onSettled(batch, held) {
+    onSettled(batch, lost) {
       for (const { id, token } of batch) {
-        if (!held.has(id)) lostLeases.inc({ kind: kind.name })
+        if (lost.has(id)) lostLeases.inc({ kind: kind.name })
         if (entries.get(id)?.delivery.token === token) entries.delete(id)
       }
       onFree()
@@ -123,7 +123,10 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
       waitedMs: waitedMs + tookMs,
       random: Math.random(),
     })
-    settler.add(entry.delivery, settlement)
+    const recorded = outcome.kind === 'done' ? outcome.recorded : undefined
+    if (recorded) void settler.addAfter(recorded, entry.delivery, settlement)
+    else settler.add(entry.delivery, settlement)
+    if (running === 0) settler.hurry()
   }
 
   function expire(entry: Entry): void {

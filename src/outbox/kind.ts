@@ -1,4 +1,4 @@
-import type { Fragment, Queryable, Sql, Tx } from '../db/sql.ts'
+import type { Queryable, Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 
@@ -14,28 +14,12 @@ const log = logger('outbox')
 export interface DeliveryKind {
   readonly name: KindName
   /**
-   * Returns a condition: the project `c.project_id` of the enclosing statement has a target. Events
-   * of other projects are skipped unread. The condition must see every target that existed when an
-   * event was committed.
-   *
-   *     sql`exists (select from webhooks w where w.project_id = c.project_id)`
+   * Takes the next events of some projects, and writes their deliveries, in one transaction.
+   * `take_event_ranges` takes the events. It calls `has_targets`, which has a case for each kind.
+   * Filters and preferences decide which targets an event has. A target that is left out for a
+   * reason worth showing gets a `withheld` record in `deliveries` instead. See `dispatch_webhooks`.
    */
-  hasTargets(sql: Queryable): Fragment
-  /**
-   * Writes the deliveries of some events in one statement, some of them leased. Filters and
-   * preferences decide which targets an event has. A target that is left out
-   * for a reason worth showing gets a `withheld` record in `deliveries` instead.
-   *
-   *     with wanted as (
-   *       select e.project_id, e.id as event_id, e.created_at, e.deleted_at, w.id as target_id
-   *       from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
-   *           as r (project_id, from_seq, to_seq)
-   *         join events e on …
-   *         join webhooks w on …
-   *     ), ${insertWanted(tx, { kind: 'webhook', lease })}
-   *     ${selectDispatched(tx, lease)}
-   */
-  dispatch(tx: Tx, ranges: EventRanges, lease?: NewLease): Promise<Dispatched>
+  dispatch(sql: Sql, request: DispatchRequest): Promise<Dispatched>
   /** True if `dispatch` leases deliveries. The worker then keeps its free slots for them. */
   readonly leasesNew?: boolean
   /**
@@ -75,14 +59,12 @@ export interface DeliveryKind {
   readonly leaseMs: number
 }
 
-/**
- * Ranges of the logs of a few projects, as array literals for `unnest`. The range of each project
- * begins after `fromSeq` and ends with `toSeq`.
- */
-export interface EventRanges {
-  readonly projectIds: string
-  readonly fromSeqs: string
-  readonly toSeqs: string
+/** The projects to dispatch, and the most events of those that have targets. */
+export interface DispatchRequest {
+  readonly projectIds: readonly string[]
+  readonly maxEvents: number
+  /** The lease for new deliveries; undefined if all of them are due at once. */
+  readonly lease: NewLease | undefined
 }
 
 /**
@@ -128,8 +110,26 @@ export interface NewLease {
   rooms: readonly { targetId: string; room: number }[]
 }
 
-/** The result of a dispatch: the number of inserted deliveries, and those that are leased. */
+/** The range of a project's log that a dispatch has taken. */
+export interface TakenRange {
+  projectId: string
+  /** The range begins after `fromSeq` and ends with `toSeq`. */
+  fromSeq: number
+  toSeq: number
+  hasTargets: boolean
+  /** True if the range reaches the end of the log. */
+  isWhole: boolean
+  /** How long its oldest event has waited, in ms; 0 for a project without targets. */
+  lagMs: number
+}
+
+/**
+ * The result of a dispatch. Projects without new events, or whose cursor another dispatcher holds,
+ * have no range.
+ */
 export interface Dispatched {
+  ranges: readonly TakenRange[]
+  /** The number of inserted deliveries, and those that are leased. */
   count: number
   leased: readonly ClaimedDelivery[]
 }
@@ -153,12 +153,13 @@ export interface DeliveryAttempt {
 /**
  * The outcome of an attempt. Members see the reason, so it must contain no secret and nothing of
  * the event.
+ * - `done` is settled once its attempt is `recorded`, which never rejects. The slot is free before.
  * - `gone` writes a dead letter without further attempts.
  * - `failed` ends the delivery without a dead letter.
  * - `withheld` means that the target should not get the event after all.
  */
 export type DeliveryOutcome =
-  | { readonly kind: 'done' }
+  | { readonly kind: 'done'; readonly recorded?: Promise<void> }
   | { readonly kind: 'retry'; readonly afterMs?: number; readonly reason: string }
   | { readonly kind: 'gone' | 'failed' | 'cancelled' | 'withheld'; readonly reason: string }
   | Postponed

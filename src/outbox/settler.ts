@@ -8,8 +8,12 @@ import type { Lease } from './kind.ts'
 import type { Settlement } from './settlement.ts'
 
 const MAX_BATCH = 500
+/** With this many settlements, a worker without attempts waits for no more of them. */
+const IDLE_BATCH = 50
 const MAX_DELAY_MS = 50
 const MAX_PAUSE_MS = 1_000
+/** How often a drain looks whether the expected settlements were added. */
+const EXPECTED_MS = 5
 
 const log = logger('outbox')
 
@@ -17,8 +21,8 @@ type Settled = Lease & Settlement
 
 interface SettlerOptions {
   pool: Pool
-  /** Called with a stored batch, and with the ids whose lease was still held. */
-  onSettled(batch: readonly Lease[], held: ReadonlySet<string>): void
+  /** Called with a stored batch, and with the ids whose lease was lost. */
+  onSettled(batch: readonly Lease[], lost: ReadonlySet<string>): void
 }
 
 /**
@@ -29,6 +33,7 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
   let timer: ReturnType<typeof setTimeout> | undefined
   let flushing: Promise<void> | undefined
   let deadlineMs = Infinity
+  let expected = 0
 
   function flush(): Promise<void> {
     clearTimeout(timer)
@@ -81,33 +86,50 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
       } catch (error) {
         const reason = toReason(error)
         log.error('The outcome of a delivery cannot be stored: {reason}', { id: one.id, reason })
-        onSettled([one], new Set())
+        onSettled([one], new Set([one.id]))
       }
     }
   }
 
+  function add({ id, token }: Lease, settlement: Settlement): void {
+    queue.push({ id, token, ...settlement })
+    if (!flushing) schedule()
+  }
+
   return {
-    add({ id, token }: Lease, settlement: Settlement): void {
-      queue.push({ id, token, ...settlement })
-      if (!flushing) schedule()
+    add,
+    /** Announces that no attempt is running, so that few settlements will follow. */
+    hurry(): void {
+      if (queue.length >= IDLE_BATCH && !flushing) void flush()
+    },
+    /** Adds a settlement once its attempt is recorded. */
+    async addAfter(recorded: Promise<void>, lease: Lease, settlement: Settlement): Promise<void> {
+      expected++
+      await recorded
+      expected--
+      add(lease, settlement)
     },
     /**
-     * Stores the remaining settlements. Resolves when they are stored, or at `untilMs` of
-     * `performance.now()`.
+     * Stores the remaining settlements, also those whose attempts are not recorded yet. Resolves
+     * when they are stored, or at `untilMs` of `performance.now()`.
      */
     async drain(untilMs: number): Promise<void> {
       deadlineMs = untilMs
-      while ((queue.length > 0 || flushing) && performance.now() < deadlineMs) await flush()
+      while (performance.now() < deadlineMs) {
+        if (queue.length > 0 || flushing) await flush()
+        else if (expected > 0) await sleep(EXPECTED_MS)
+        else break
+      }
       clearTimeout(timer)
     },
   }
 }
 
-/** Stores settlements. Returns the ids whose lease the caller still held; others are unchanged. */
+/** Stores settlements. Returns the ids whose lease the caller has lost; they are unchanged. */
 export async function settleDeliveries(sql: Sql, settled: readonly Settled[]): Promise<string[]> {
   const column = (value: (one: Settled) => string | number | null) => toArray(settled.map(value))
   const rows = await sql<{ id: string }[]>`
-    select settle_deliveries(
+    select store_settlements(
       ${column(({ id }) => id)}::uuid[], ${column(({ token }) => token)}::uuid[],
       ${column(({ state }) => state)}::text[], ${column(({ attempts }) => attempts)}::int[],
       ${column(({ delayMs }) => delayMs)}::float8[], ${column(({ reason }) => reason)}::text[],

@@ -1,5 +1,8 @@
-import type { Fragment, Queryable, Tx } from '../db/sql.ts'
-import type { Dispatched, EventRanges } from '../outbox/kind.ts'
+import { toArray } from '../db/arrays.ts'
+import type { Queryable, Sql } from '../db/sql.ts'
+import type { Dispatched, DispatchRequest } from '../outbox/kind.ts'
+import { toDispatched, type DispatchedRow } from '../outbox/new-deliveries.ts'
+import { dispatchViewPushes } from './view-pushes.ts'
 
 /** The reasons why a push is withheld, as sentences for the page of the event. */
 export const WITHHELD_REASONS = {
@@ -14,32 +17,23 @@ export const WITHHELD_REASONS = {
 } as const
 
 /**
- * Returns a condition: the project of the event has devices. For other projects nothing is written,
- * because a record would cost as much as the event. `explainNoPush` derives the reason instead.
+ * Enqueues pushes for the new events of some projects, and records the pushes that are withheld. A
+ * project without devices gets no records, because a record would cost as much as the event.
+ * `explainNoPush` derives the reason instead.
  */
-export function hasDevices(sql: Queryable): Fragment {
-  return sql`exists (
-    select
-    from projects p
-      cross join lateral subscribed_devices(p.organization_id)
-    where p.id = c.project_id
-  )`
-}
-
-/**
- * Enqueues pushes for some events, and records the pushes that are withheld. Returns the number of
- * deliveries.
- */
-export async function dispatchPushes(
-  tx: Tx,
-  { projectIds, fromSeqs, toSeqs }: EventRanges,
-): Promise<Dispatched> {
-  const [{ count }] = await tx<[{ count: number }]>`
-    select dispatch_pushes(
-      ${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[], ${JSON.stringify(WITHHELD_REASONS)}::text::jsonb
-    ) as count
-  `
-  return { count, leased: [] }
+export async function dispatchPushes(sql: Sql, request: DispatchRequest): Promise<Dispatched> {
+  const { projectIds, maxEvents } = request
+  const sentences = JSON.stringify(WITHHELD_REASONS)
+  return await sql.begin(async tx => {
+    const [row] = await tx<[DispatchedRow & { has_bells: boolean }]>`
+      select ranges, count, has_bells
+      from dispatch_push_ranges(${toArray(projectIds)}::uuid[], ${maxEvents}, ${sentences}::text::jsonb)
+    `
+    const dispatched = toDispatched(row, request)
+    if (!row.has_bells) return dispatched
+    const ofViews = await dispatchViewPushes(tx, dispatched.ranges, sentences)
+    return { ...dispatched, count: dispatched.count + ofViews }
+  })
 }
 
 /**
@@ -52,9 +46,9 @@ export async function explainNoPush(
 ): Promise<{ reason: string; at: Date } | undefined> {
   const [row] = await sql<{ notify: boolean; created_at: Date }[]>`
     select e.notify, e.created_at
-    from events e
+    from event_by_id(${projectId}, ${eventId}) e
       join delivery_kinds k on k.kind = 'push' and k.since <= e.created_at
-    where e.project_id = ${projectId} and e.id = ${eventId} and e.deleted_at is null
+    where e.deleted_at is null
       -- Records are kept for 30 days.
       and e.created_at > now() - interval '29 days'
   `

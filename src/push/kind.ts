@@ -11,7 +11,7 @@ import {
   type DeliveryKind,
   type DeliveryOutcome,
 } from '../outbox/kind.ts'
-import { dispatchPushes, explainNoPush, hasDevices, WITHHELD_REASONS } from './dispatch.ts'
+import { dispatchPushes, explainNoPush, WITHHELD_REASONS } from './dispatch.ts'
 import { DAY_S, postpone, toDeliveryOutcome } from './outcome.ts'
 import { toSummaryMessage, toEventMessage, type PushMessage } from './payload.ts'
 import { PUSH_TIMEOUT_MS, type PushClient, type PushParts } from './push-client.ts'
@@ -76,7 +76,6 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
   const all = { ...parts, reads, accepted }
   return {
     name: 'push',
-    hasTargets: hasDevices,
     dispatch: dispatchPushes,
     send: (attempt, signal) => sendPush(all, attempt, signal),
     getTargetNames: getDeviceNames,

@@ -65,10 +65,9 @@ export async function getChannelNotifications(
   const uuid = toChannelUuid(channelId)
   const [row] = await sql<Row[]>`
     select ${settingColumns(sql)}
-    from channels c
+    from channel_by_id(${recipient.projectId}, ${uuid}) c
       left join notification_settings n
         on n.project_id = c.project_id and n.channel_id = c.id and n.account_id = ${recipient.accountId}
-    where c.project_id = ${recipient.projectId} and c.id = ${uuid}
   `
   if (!row) throw channelNotFound()
   return toChannelSettings(uuid, row, await getDefaultSettings(sql, recipient))

@@ -22,9 +22,12 @@ const TOO_MANY = 429
 export function toPushOutcome(result: EgressResult, nowMs: number): PushOutcome {
   if ('error' in result) {
     const { error, message } = result
-    const reason = `The push service could not be reached. ${message}`
     if (error === 'busy' || error === 'cancelled') return { kind: 'unsent', reason: message }
-    return { kind: 'busy', reason, afterMs: undefined }
+    return {
+      kind: 'busy',
+      reason: `The push service could not be reached. ${message}`,
+      afterMs: undefined,
+    }
   }
   const { status, headers } = result
   const reason = `The push service answered ${status}`

@@ -70,7 +70,14 @@ export async function findPushTargets(
         select
           d.account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on,
           json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet,
-          e.event, e.is_archived, e.is_hidden, n.is_muted,
+          e.event, e.is_archived, e.is_hidden,
+          n.is_muted and not exists (
+            select
+            from view_pushes w
+              join view_bells b
+                on b.project_id = w.project_id and b.view_id = w.view_id and b.account_id = w.account_id
+            where w.project_id = t.project_id and w.event_id = t.event_id and w.account_id = d.account_id
+          ) as is_muted,
           exists (
             select
             from delivery_records r
@@ -90,8 +97,8 @@ export async function findPushTargets(
               join organizations o on o.id = p.organization_id and o.deleted_at is null
                 and not lacks_second_factor(o.requires_second_factor, s.is_multi_factor)
               join memberships m on m.organization_id = o.id and m.account_id = d.account_id
-              join events v on v.project_id = p.id and v.id = t.event_id
-              join channels c on c.project_id = v.project_id and c.id = v.channel_id
+              cross join lateral event_by_id(p.id, t.event_id) v
+              cross join lateral channel_by_id(v.project_id, v.channel_id) c
             where p.id = t.project_id and p.deleted_at is null
           ) e on true
           cross join lateral effective_notification_settings(t.project_id, e.channel_id, d.account_id) n

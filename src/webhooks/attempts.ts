@@ -102,7 +102,12 @@ export function toAttempt(row: AttemptRow): Attempt {
 function attemptColumns(sql: Queryable) {
   return sql`
     a.id, a.kind, a.event_id as "eventId", a.number, a.outcome, a.status, a.error, a.reason, a.response,
-    a.latency_ms as "latencyMs", a.started_at as "startedAt"
+    a.latency_ms as "latencyMs", a.started_at as "startedAt",
+    (
+      select e.title
+      from event_by_id(a.project_id, a.event_id) e
+      where a.kind = 'event.created' and e.deleted_at is null
+    ) as "eventTitle"
   `
 }
 

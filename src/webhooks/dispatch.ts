@@ -1,12 +1,7 @@
-import type { Fragment, Queryable, Sql, Tx } from '../db/sql.ts'
-import type { Dispatched, EventRanges, NewLease } from '../outbox/kind.ts'
-import {
-  insertWanted,
-  selectDispatched,
-  toDispatched,
-  type DispatchedRow,
-} from '../outbox/new-deliveries.ts'
-import { planForeignKeyChecksOnce } from '../db/delivery-settings.ts'
+import { toArray } from '../db/arrays.ts'
+import type { Fragment, Queryable, Sql } from '../db/sql.ts'
+import type { Dispatched, DispatchRequest } from '../outbox/kind.ts'
+import { toDispatched, type DispatchedRow } from '../outbox/new-deliveries.ts'
 
 /**
  * The most pending deliveries of one webhook. The backlog is checked every 10 seconds, so it can
@@ -27,48 +22,16 @@ export const BACKLOG_FULL =
 export const NO_MATCHING_WEBHOOK =
   'No webhook matched: each is for other channels, was disabled, or was created later'
 
-/**
- * Writes a delivery for each webhook that matches an event and is older than it. A webhook with a
- * full backlog gets a record instead. Deleted events get deliveries too, because they can still be
- * restored. Returns the number of deliveries.
- */
-export async function dispatchWebhooks(
-  tx: Tx,
-  { projectIds, fromSeqs, toSeqs }: EventRanges,
-  lease?: NewLease,
-): Promise<Dispatched> {
-  const [row] = await tx<[DispatchedRow]>`
-    with matching as materialized (
-      select
-        e.project_id, e.id as event_id, e.created_at, e.deleted_at, w.id as target_id,
-        w.backlog_full_at is not null as is_full
-      from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
-          as r (project_id, from_seq, to_seq)
-        join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
-        join webhooks w on w.project_id = e.project_id and w.type = 'event.created'
-          and w.deleted_at is null and w.disabled_at is null
-          -- Events store milliseconds. A created_at in the future means that the clock was set
-          -- back.
-          and (
-            date_trunc('milliseconds', w.created_at) <= e.created_at
-            or w.created_at > now() + interval '5 s'
-          )
-        cross join ${planForeignKeyChecksOnce(tx)}
-      where ${matchesChannel(tx)}
-    ), wanted as (
-      select project_id, event_id, created_at, deleted_at, target_id
-      from matching
-      where not is_full
-    ), ${insertWanted(tx, { kind: 'webhook', lease })}, refused as (
-      insert into deliveries (project_id, event_id, kind, target_id, state, reason)
-      select project_id, event_id, 'webhook', target_id, 'failed', ${BACKLOG_FULL}
-      from matching
-      where is_full
-      on conflict (project_id, event_id, kind, target_id) do nothing
+/** Writes a delivery for each webhook that matches a new event of these projects. */
+export async function dispatchWebhooks(sql: Sql, request: DispatchRequest): Promise<Dispatched> {
+  const { projectIds, maxEvents, lease } = request
+  const [row] = await sql<[DispatchedRow]>`
+    select ranges, count, leased
+    from dispatch_webhooks(
+      ${toArray(projectIds)}::uuid[], ${maxEvents}, ${BACKLOG_FULL}, ${lease ? JSON.stringify(lease) : null}::text::json
     )
-    ${selectDispatched(tx, lease)}
   `
-  return toDispatched(row, lease)
+  return toDispatched(row, request)
 }
 
 /** Returns a condition: the webhook `w` is for the channel of the event `e`. */
@@ -92,9 +55,9 @@ export async function explainNoWebhookDelivery(
 ): Promise<{ reason: string; at: Date } | undefined> {
   const [row] = await sql<{ created_at: Date }[]>`
     select e.created_at
-    from events e
+    from event_by_id(${projectId}, ${eventId}) e
       join delivery_kinds k on k.kind = 'webhook' and k.since <= e.created_at
-    where e.project_id = ${projectId} and e.id = ${eventId} and e.deleted_at is null
+    where e.deleted_at is null
       -- Records are kept for 30 days.
       and e.created_at > now() - interval '29 days'
       and exists (select from webhooks w where w.project_id = e.project_id and w.type = 'event.created' and w.deleted_at is null)

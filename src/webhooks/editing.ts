@@ -212,8 +212,8 @@ async function setChannels(
   const rows = await tx<{ channel_id: string }[]>`
     insert into webhook_channels (project_id, webhook_id, channel_id)
     select c.project_id, ${webhookId}, c.id
-    from channels c
-    where c.project_id = ${projectId} and c.id = any(${toArray(uuids)}::uuid[])
+    from channels_of(${projectId}) c
+    where c.id = any(${toArray(uuids)}::uuid[])
     returning channel_id
   `
   const known = new Set(rows.map(row => row.channel_id))

@@ -30,11 +30,6 @@ const AROUND_MS = 5 * SECOND
 export function createWebhookKind(parts: SenderParts): DeliveryKind {
   return {
     name: 'webhook',
-    hasTargets: sql => sql`exists (
-      select from webhooks w
-      where w.project_id = c.project_id and w.type = 'event.created'
-        and w.deleted_at is null and w.disabled_at is null
-    )`,
     dispatch: dispatchWebhooks,
     leasesNew: true,
     send: createWebhookSender(parts),

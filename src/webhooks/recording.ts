@@ -168,6 +168,8 @@ function toRow({
     id,
     kind,
     eventId,
+    // The response to a test, which has no event, is the only one that is made of this row.
+    eventTitle: null,
     number,
     outcome: outcome.kind === 'delivered' ? 'delivered' : 'failed',
     status: isAnswer ? result.status : null,

@@ -33,7 +33,7 @@ export async function resendAttempt(
       a.event_id,
       e.id is not null or exists (select from audit_log s where s.id = a.event_id) as is_there
     from webhook_attempts a
-      left join events e on e.project_id = a.project_id and e.id = a.event_id and e.deleted_at is null
+      left join lateral event_by_id(a.project_id, a.event_id) e on e.deleted_at is null
     where a.project_id = ${projectId} and a.webhook_id = ${targetId}
       and a.id = ${parseId('att', attemptId) ?? newId('att').uuid}
   `
@@ -93,21 +93,27 @@ async function findMissedEvents(
   const [fromMs, fromSeq = '0'] = parseCursor(cursor, [/^\d{1,14}$/, /^\d{1,18}$/]) ?? []
   const from = fromMs === undefined ? toDate(since) : new Date(Number(fromMs))
   const rows = await tx<{ id: string; seq: string; occurred_at: Date; is_missing: boolean }[]>`
+    with page as materialized (
+      select e.project_id, e.id, e.seq, e.occurred_at, e.channel_id
+      from events e
+      where e.project_id = ${projectId} and e.deleted_at is null
+        and e.occurred_at >= ${from}
+        and e.occurred_at < ${until === undefined ? tx`now()` : toDate(until)}
+        and (e.occurred_at > ${from} or e.seq > ${fromSeq})
+      order by e.occurred_at, e.seq
+      limit ${MAX_EVENTS}
+    )
     select
       e.id, e.seq, e.occurred_at,
       ${matchesChannel(tx)} and not exists (
         select from webhook_attempts a
-        where a.project_id = e.project_id and a.webhook_id = w.id and a.event_id = e.id
-          and a.outcome = 'delivered'
+        where a.project_id = e.project_id and a.event_id = e.id and a.outcome = 'delivered'
+          -- No index serves this form. An event has few attempts, and a webhook has many.
+          and a.webhook_id is not distinct from w.id
       ) as is_missing
-    from webhooks w
-      join events e on e.project_id = w.project_id and e.deleted_at is null
-    where w.project_id = ${projectId} and w.id = ${targetId}
-      and e.occurred_at >= ${from}
-      and e.occurred_at < ${until === undefined ? tx`now()` : toDate(until)}
-      and (e.occurred_at > ${from} or e.seq > ${fromSeq})
+    from page e
+      join webhooks w on w.project_id = e.project_id and w.id = ${targetId}
     order by e.occurred_at, e.seq
-    limit ${MAX_EVENTS}
   `
   const last = rows.length === MAX_EVENTS ? rows.at(-1) : undefined
   return {
@@ -127,8 +133,8 @@ async function findMissedEntries(
       a.id,
       not exists (
         select from webhook_attempts t
-        where t.project_id = ${projectId} and t.webhook_id = ${targetId} and t.event_id = a.id
-          and t.outcome = 'delivered'
+        where t.project_id = ${projectId} and t.event_id = a.id and t.outcome = 'delivered'
+          and t.webhook_id is not distinct from ${targetId}
       ) as is_missing
     from audit_log a
     where a.organization_id = ${organizationId} and a.id > ${after ?? NIL_UUID}

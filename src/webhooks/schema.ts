@@ -117,6 +117,10 @@ export const Attempt = Type.Object(
     kind: OneOf([...WEBHOOK_TYPES, 'webhook.test']),
     eventId: Nullable(Type.String(), 'Null for an audit entry or a test.'),
     entryId: Nullable(Type.String(), 'The id of an audit entry.'),
+    eventTitle: Nullable(
+      Type.String(),
+      'Null for an event that was deleted, an audit entry or a test.',
+    ),
     number: Type.Integer(),
     outcome: OneOf(['delivered', 'failed']),
     status: Nullable(Type.Integer()),

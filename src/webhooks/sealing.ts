@@ -20,7 +20,7 @@ export function toSealedCell(
 
 /** Replaces a URL that cannot be opened. */
 const LOST_URL = 'https://lost.invalid/'
-const REASON =
+const SECRETS_LOST =
   'Its URL and secret were lost with the APP_SECRET. Enter the URL, rotate the secret, then enable it'
 
 /**
@@ -38,13 +38,13 @@ export const WEBHOOK_LOSS: SecretLoss = {
       const [lost] = await tx<{ projectId: string; organizationId: string }[]>`
         update webhooks w set
           url = ${url}, secret = ${secret}, previous_secret = null, previous_until = null,
-          disabled_at = coalesce(w.disabled_at, now()), disabled_reason = ${REASON}, updated_at = now()
+          disabled_at = coalesce(w.disabled_at, now()), disabled_reason = ${SECRETS_LOST}, updated_at = now()
         from projects p
         where w.id = ${id} and p.id = w.project_id
         returning w.project_id as "projectId", p.organization_id as "organizationId"
       `
       if (!lost) continue
-      const details = { reason: REASON }
+      const details = { reason: SECRETS_LOST }
       const target = toId('whk', id)
       await writeAudit(tx, SERVER, { action: 'webhook.disabled', ...lost, target, details })
     }

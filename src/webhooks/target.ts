@@ -1,5 +1,5 @@
 import { findAuditEntries, type AuditEntry } from '../audit/entries.ts'
-import { toArray, alignRows } from '../db/arrays.ts'
+import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import { toEventJson } from '../events/event-json.ts'
 import type { Secrets } from '../secrets/secrets.ts'
@@ -20,6 +20,8 @@ export interface WebhookTarget {
   context: ProjectContext
   disabledAtMs: number | null
   pausedUntilMs: number | null
+  /** True if the last attempt failed. */
+  hasFailures: boolean
   /** True for the one attempt that is made after a pause. */
   isProbe: boolean
   /** The current time, by the clock of the database. */
@@ -34,18 +36,19 @@ export interface WebhookTargetId {
 
 /** A webhook with sealed secrets. */
 export interface SealedWebhookTarget {
+  type: WebhookType
   url: string
   preset: Preset
   secret: string
-  previous_secret: string | null
-  disabled_at: Date | null
-  paused_until: Date | null
-  is_probe: boolean
-  type: WebhookType
+  previousSecret: string | null
+  disabledAtMs: number | null
+  pausedUntilMs: number | null
+  hasFailures: boolean
+  isProbe: boolean
   project: string
-  organization_id: string
+  organizationId: string
   organization: string
-  now: Date
+  nowMs: number
 }
 
 /** How long other deliveries wait for the outcome of a probe. */
@@ -67,25 +70,45 @@ export async function findWebhookTargets(
   ids: readonly (WebhookTargetId & { eventId?: string })[],
   { mayProbe }: { mayProbe: boolean },
 ): Promise<(FoundWebhook | undefined)[]> {
-  const rows = await sql<(SealedWebhookTarget & { ord: number; event_text: string | null })[]>`
-    select *
-    from read_webhook_attempts(
+  const rows = await sql<ReadRow[]>`
+    select project_id || ' ' || id as key, event_text, webhook
+    from read_webhook_deliveries(
       ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
       ${toArray(ids.map(({ targetId }) => targetId))}::uuid[],
       ${toArray(ids.map(({ eventId }) => eventId))}::uuid[],
       ${mayProbe}, ${FAILURES_TO_PAUSE}, ${PROBE_S}
     )
   `
-  const found = alignRows(rows, ids.length)
-  const entries = await findEntries(sql, found, ids)
+  const read = new Map(rows.map(row => [row.key, row]))
+  const found = ids.map(({ projectId, targetId, eventId }) => {
+    const webhook = read.get(`${projectId} ${targetId}`)?.webhook
+    if (!webhook) return undefined
+    const { hasProbe, ...rest } = webhook
+    // The first attempt is the probe.
+    webhook.hasProbe = false
+    const text = read.get(`${projectId} ${eventId}`)?.event_text ?? undefined
+    return { row: { ...rest, isProbe: hasProbe }, text }
+  })
+  const entries = await findEntries(
+    sql,
+    found.map(one => one?.row),
+    ids,
+  )
   return found.map(
-    (row, nth) =>
-      row && {
-        row,
-        eventJson: row.event_text === null ? undefined : toEventJson(row.event_text),
+    (one, nth) =>
+      one && {
+        row: one.row,
+        eventJson: one.text === undefined ? undefined : toEventJson(one.text),
         entry: entries.get(ids[nth]?.eventId ?? ''),
       },
   )
+}
+
+/** A row of `read_webhook_deliveries`: a webhook, or the text of an event. */
+interface ReadRow {
+  key: string
+  event_text: string | null
+  webhook: (Omit<SealedWebhookTarget, 'isProbe'> & { hasProbe: boolean }) | null
 }
 
 /** Returns the audit entries of attempts by uuid, each for a webhook of its own organization. */
@@ -98,7 +121,7 @@ async function findEntries(
   for (const [nth, row] of rows.entries()) {
     const id = ids[nth]?.eventId
     if (row?.type !== 'audit.entry' || id === undefined) continue
-    wanted.set(row.organization_id, [...(wanted.get(row.organization_id) ?? []), id])
+    wanted.set(row.organizationId, [...(wanted.get(row.organizationId) ?? []), id])
   }
   const entries = new Map<string, AuditEntry>()
   for (const [organizationId, entryIds] of wanted) {
@@ -118,10 +141,8 @@ export function openWebhookTarget(
   secrets: Pick<Secrets, 'open'>,
 ): WebhookTarget {
   const signingSecrets = [secrets.open(row.secret, toSealedCell('secret', targetId))]
-  if (row.previous_secret !== null) {
-    signingSecrets.push(
-      secrets.open(row.previous_secret, toSealedCell('previous_secret', targetId)),
-    )
+  if (row.previousSecret !== null) {
+    signingSecrets.push(secrets.open(row.previousSecret, toSealedCell('previous_secret', targetId)))
   }
   return {
     projectId,
@@ -131,11 +152,12 @@ export function openWebhookTarget(
     signingSecrets,
     context: {
       project: { id: projectId, name: row.project },
-      organization: { id: row.organization_id, name: row.organization },
+      organization: { id: row.organizationId, name: row.organization },
     },
-    disabledAtMs: row.disabled_at?.getTime() ?? null,
-    pausedUntilMs: row.paused_until?.getTime() ?? null,
-    isProbe: row.is_probe,
-    nowMs: row.now.getTime(),
+    disabledAtMs: row.disabledAtMs,
+    pausedUntilMs: row.pausedUntilMs,
+    hasFailures: row.hasFailures,
+    isProbe: row.isProbe,
+    nowMs: row.nowMs,
   }
 }

@@ -123,7 +123,7 @@ async function selectWebhooks(sql: Queryable, projectId: string, tail: Fragment)
       (
         select string_agg(c.public_id, ' ' order by c.id)
         from webhook_channels wc
-          join channels c on c.project_id = wc.project_id and c.id = wc.channel_id
+          cross join lateral channel_by_id(wc.project_id, wc.channel_id) c
         where wc.project_id = w.project_id and wc.webhook_id = w.id
       ) as channels,
       case when w.previous_until > now() then w.previous_until end as previous_until,

@@ -1,0 +1,374 @@
+-- The constraints that this drops have no effect on servers of 0.2.0.
+-- Oldest server: 0.2.0
+
+-- reap removes these rows before their project. A row that is written meanwhile is found by its
+-- next step, or cancelled by the next claim.
+alter table outbox drop constraint if exists outbox_project_id_fkey;
+alter table deliveries drop constraint if exists deliveries_project_id_fkey;
+
+-- Leases at most max_deliveries due deliveries: first the oldest of each requested target, then the
+-- second oldest of each, and so on. It skips locked rows, and locks up to `room` of each target.
+-- Otherwise as in 0036_log_reads.
+create or replace function claim_deliveries(
+  of_kind text, target_ids uuid[], rooms int[], due_ats timestamptz[], max_deliveries int, lease_ms float8, new_token uuid
+) returns table (
+  id uuid, project_id uuid, event_id uuid, target_id uuid, claim_count smallint, attempts smallint, is_gone boolean,
+  age_ms float8, waited_ms float8, hidden_ms float8
+)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+begin
+  -- After a crash the deliveries are claimed again, so the commit need not wait for fsync.
+  perform set_config('synchronous_commit', 'off', true);
+  return query
+    with locked as materialized (
+      select r.row
+      from unnest(target_ids, rooms, due_ats) with ordinality as w (target_id, room, due_at, place)
+        cross join lateral (
+          select d.row, row_number() over () as rank
+          from (
+            select o.ctid as row
+            from outbox o
+            where o.kind = of_kind and o.target_id = w.target_id
+              and o.available_at >= w.due_at and o.available_at <= now()
+            order by o.available_at, o.id
+            limit w.room
+            for update skip locked
+          ) d
+        ) r
+      order by r.rank, w.place
+      limit max_deliveries
+    ), taken as (
+      update outbox o set
+        available_at = now() + lease_ms * interval '1 ms', token = new_token, claim_count = o.claim_count + 1
+      from locked l
+      where o.ctid = l.row
+      returning o.id, o.project_id, o.event_id, o.target_id, o.claim_count, o.attempts, o.requested_at
+    )
+    select
+      t.id, t.project_id, t.event_id, t.target_id, t.claim_count, t.attempts,
+      coalesce(e.id, s.id) is null or p.id is null or p.deleted_at is not null,
+      coalesce(extract(epoch from clock_timestamp() - coalesce(e.created_at, s.at)) * 1000, 0)::float8,
+      (extract(epoch from clock_timestamp() - t.requested_at) * 1000)::float8,
+      (extract(epoch from clock_timestamp() - e.deleted_at) * 1000)::float8
+    from taken t
+      left join projects p on p.id = t.project_id
+      left join lateral event_by_id(t.project_id, t.event_id) e on true
+      -- The limit keeps Postgres from looking up an entry for each event.
+      left join lateral (
+        select s.id, s.at from audit_log s where s.id = t.event_id and e.id is null limit 1
+      ) s on true;
+end
+$$;
+
+-- Stores the settlements of claimed deliveries, like settle_deliveries of 0013_outbox. Returns the
+-- ids whose token the caller no longer held; these deliveries stay unchanged. Rows are locked in
+-- the order of their ids.
+create function store_settlements(
+  ids uuid[], tokens uuid[], states text[], made_attempts int[], delays_ms float8[], reasons text[], latencies_ms bigint[]
+) returns setof uuid
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+begin
+  -- Without a delivery that waits for another attempt, the deletion locks all rows in their order.
+  if array_position(states, null) is not null then
+    perform
+    from unnest(ids, tokens) as i (id, token)
+      join outbox o on o.id = i.id and o.token = i.token
+    order by o.id
+    for update of o;
+  end if;
+  return query
+    with given as materialized (
+      select i.id, i.token, i.state, i.attempts, i.delay_ms, i.reason, i.latency_ms
+      from unnest(ids, tokens, states, made_attempts, delays_ms, reasons, latencies_ms)
+          as i (id, token, state, attempts, delay_ms, reason, latency_ms)
+      order by i.id
+    ), ended as (
+      delete from outbox o
+      using given g
+      where o.id = g.id and o.token = g.token and g.state is not null
+      returning
+        o.id, o.project_id, o.event_id, o.kind, o.target_id, g.state, o.attempts + g.attempts as attempts,
+        coalesce(g.reason, o.reason) as reason, g.latency_ms
+    ), records as (
+      insert into deliveries (
+        id, project_id, event_id, kind, target_id, state, attempts, latency_ms, reason
+      )
+      select
+        id, project_id, event_id, kind, target_id, state, attempts, latency_ms,
+        case when state <> 'delivered' then reason end
+      from ended
+      on conflict (project_id, event_id, kind, target_id) do update set
+        id = excluded.id, state = excluded.state, attempts = excluded.attempts,
+        latency_ms = excluded.latency_ms, reason = excluded.reason, at = excluded.at
+    ), new_dead_letters as (
+      insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
+      select id, project_id, event_id, kind, target_id, attempts, coalesce(reason, '')
+      from ended
+      where state = 'dead'
+      on conflict (project_id, event_id, kind, target_id) do update set
+        id = excluded.id, attempts = excluded.attempts, reason = excluded.reason, at = excluded.at
+    ), waiting as (
+      update outbox o set
+        available_at = now() + g.delay_ms * interval '1 ms',
+        token = null, claim_count = 0, attempts = o.attempts + g.attempts, reason = coalesce(g.reason, o.reason)
+      from given g
+      where o.id = g.id and o.token = g.token and g.state is null
+      returning o.id
+    )
+    select id from given
+    where id not in (select id from ended union all select id from waiting);
+end
+$$;
+
+-- A range of a project's log that a dispatch has taken: after from_seq, up to and including to_seq.
+create type event_range as (
+  project_id uuid,
+  from_seq bigint,
+  to_seq bigint,
+  has_targets boolean,
+  -- True if no later event is in the log.
+  is_whole boolean,
+  -- How long its oldest event has waited; 0 for a project without targets.
+  lag_ms float8
+);
+
+-- A new delivery of an event. For a target with a full backlog it becomes a record instead.
+create type new_delivery as (
+  project_id uuid,
+  event_id uuid,
+  target_id uuid,
+  created_at timestamptz,
+  is_deleted boolean,
+  is_full boolean
+);
+
+-- Returns true if a project has targets for its events. It sees every target that existed when an
+-- event was committed.
+create function has_targets(of_kind text, project uuid) returns boolean
+language sql stable as $$
+  select case of_kind
+    when 'webhook' then exists (
+      select
+      from webhooks w
+      where w.project_id = project and w.type = 'event.created' and w.deleted_at is null and w.disabled_at is null
+    )
+    else exists (
+      select
+      from projects p
+        cross join lateral subscribed_devices(p.organization_id)
+      where p.id = project
+    )
+  end
+$$;
+
+-- Moves the cursors of the given projects over new events, and returns the ranges. It skips cursors
+-- that another dispatcher holds. Projects without targets are moved to the end of their log. The
+-- others share max_events: each gets an equal part, and long ranges also get what short ones leave.
+-- Later statements of the transaction see all events of the ranges, because a log has no gaps and
+-- is in commit order.
+create function take_event_ranges(of_kind text, project_ids uuid[], max_events int) returns setof event_range
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+begin
+  -- After a crash the events are dispatched again, so the commit need not wait for fsync.
+  perform set_config('synchronous_commit', 'off', true);
+  return query
+    with locked as materialized (
+      select c.project_id, c.seq, l.last_seq, l.last_seq - c.seq as length, has_targets(of_kind, c.project_id) as has_targets
+      from unnest(project_ids) as w (project_id)
+        join delivery_cursors c on c.project_id = w.project_id and c.kind = of_kind
+        cross join lateral log_of(c.project_id) l
+      where l.last_seq > c.seq
+      for update of c skip locked
+    ), parts as (
+      -- The part that the nth shortest range and each longer one can have.
+      select
+        (max_events - coalesce(sum(l.length) over (n rows between unbounded preceding and 1 preceding), 0))
+          / (count(*) over () - row_number() over n + 1) as part
+      from locked l
+      where l.has_targets
+      window n as (order by l.length)
+    ), ranges as materialized (
+      select
+        l.project_id, l.seq, l.last_seq, l.has_targets,
+        case when l.has_targets then least(l.last_seq, l.seq + greatest(1, m.part)) else l.last_seq end as to_seq
+      from locked l
+        cross join (select floor(max(p.part))::bigint as part from parts p) m
+    ), moved as (
+      update delivery_cursors c set seq = r.to_seq
+      from ranges r
+      where c.project_id = r.project_id and c.kind = of_kind
+    )
+    select
+      r.project_id, r.seq, r.to_seq, r.has_targets, r.to_seq = r.last_seq,
+      coalesce(case when r.has_targets then (
+        select extract(epoch from clock_timestamp() - f.created_at) * 1000
+        from first_event_from(r.project_id, r.seq + 1) f
+      ) end, 0)::float8
+    from ranges r;
+end
+$$;
+
+-- Writes new deliveries, which are due at once. With a lease, each target gets one delivery with
+-- the lease, then a second one, and so on: at most `free` in all, and `perTarget` for a target, or
+-- its room. Returns the number of deliveries, and those with the lease.
+create function insert_deliveries(of_kind text, wanted new_delivery[], refusal text, lease json)
+returns table (count bigint, leased json)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+declare
+  written bigint;
+begin
+  insert into deliveries (project_id, event_id, kind, target_id, state, reason)
+  select w.project_id, w.event_id, of_kind, w.target_id, 'failed', refusal
+  from unnest(wanted) w
+  where w.is_full
+  on conflict (project_id, event_id, kind, target_id) do nothing;
+
+  if lease is null then
+    insert into outbox (project_id, event_id, kind, target_id)
+    select w.project_id, w.event_id, of_kind, w.target_id
+    from unnest(wanted) w
+    where not w.is_full
+    on conflict (project_id, event_id, kind, target_id) do nothing;
+    get diagnostics written = row_count;
+    return query select written, null::json;
+    return;
+  end if;
+
+  return query
+    with ranked as materialized (
+      select
+        w.*, new_delivery_id() as id,
+        row_number() over (partition by w.target_id, w.is_deleted order by w.created_at, w.event_id) as rank
+      from unnest(wanted) w
+      where not w.is_full
+    ), roomy as materialized (
+      select
+        r.*, not r.is_deleted and r.rank <= coalesce(b.room, (lease ->> 'perTarget')::int) as has_room
+      from ranked r
+        left join json_to_recordset(lease -> 'rooms') as b ("targetId" uuid, room int) on b."targetId" = r.target_id
+    ), chosen as materialized (
+      select
+        r.*,
+        r.has_room and row_number() over (order by r.has_room desc, r.rank) <= (lease ->> 'free')::int as is_leased
+      from roomy r
+    ), queued as (
+      insert into outbox (id, project_id, event_id, kind, target_id, available_at, token, claim_count)
+      select
+        c.id, c.project_id, c.event_id, of_kind, c.target_id,
+        case when c.is_leased then now() + (lease ->> 'leaseMs')::float8 * interval '1 ms' else now() end,
+        case when c.is_leased then (lease ->> 'token')::uuid end, c.is_leased::int
+      from chosen c
+      on conflict (project_id, event_id, kind, target_id) do nothing
+      returning id
+    )
+    select
+      (select count(*) from queued),
+      (
+        select json_agg(json_build_object(
+          'id', c.id, 'projectId', c.project_id, 'eventId', c.event_id, 'targetId', c.target_id,
+          'ageMs', extract(epoch from clock_timestamp() - c.created_at) * 1000
+        ))
+        from queued q
+          join chosen c on c.id = q.id
+        where c.is_leased
+      );
+end
+$$;
+
+-- Takes ranges of logs, and writes a delivery for each webhook that matches an event and is older
+-- than it. Deleted events get deliveries too, because they can still be restored.
+create function dispatch_webhooks(project_ids uuid[], max_events int, refusal text, lease json)
+returns table (ranges json, count bigint, leased json)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+declare
+  taken event_range[] := array(select r from take_event_ranges('webhook', project_ids, max_events) r);
+  wanted new_delivery[] := array(
+    select (e.project_id, e.id, w.id, e.created_at, e.deleted_at is not null, w.backlog_full_at is not null)::new_delivery
+    from unnest(taken) r
+      cross join lateral (
+        select e.*
+        from events_between(r.project_id, r.from_seq, r.to_seq) e
+        -- The order needs a sort with any index but that of (project_id, seq), which therefore
+        -- serves it even while the table is empty.
+        order by e.seq
+        limit r.to_seq - r.from_seq
+      ) e
+      join webhooks w on w.project_id = e.project_id and w.type = 'event.created'
+        and w.deleted_at is null and w.disabled_at is null
+        -- Events store milliseconds. A created_at in the future means that the clock was set back.
+        and (
+          date_trunc('milliseconds', w.created_at) <= e.created_at
+          or w.created_at > now() + interval '5 s'
+        )
+    where r.has_targets and (
+      w.has_all_channels
+      or exists (
+        select
+        from webhook_channels c
+        where c.project_id = w.project_id and c.webhook_id = w.id and c.channel_id = e.channel_id
+      )
+    )
+  );
+begin
+  return query
+    select array_to_json(taken), d.count, d.leased
+    from insert_deliveries('webhook', wanted, refusal, lease) d;
+end
+$$;
+
+-- Takes ranges of logs, and dispatches the pushes of their events. `has_bells` says whether a
+-- project of them has a view with a bell.
+create function dispatch_push_ranges(project_ids uuid[], max_events int, sentences jsonb)
+returns table (ranges json, count bigint, has_bells boolean)
+language plpgsql as $$
+declare
+  taken event_range[] := array(select r from take_event_ranges('push', project_ids, max_events) r);
+  ids uuid[];
+  from_seqs bigint[];
+  to_seqs bigint[];
+begin
+  select array_agg(r.project_id), array_agg(r.from_seq), array_agg(r.to_seq) into ids, from_seqs, to_seqs
+    from unnest(taken) r
+    where r.has_targets;
+  return query
+    select
+      array_to_json(taken),
+      case when ids is null then 0 else dispatch_pushes(ids, from_seqs, to_seqs, sentences)::bigint end,
+      exists (select from view_bells b where b.project_id = any(ids));
+end
+$$;
