@@ -52,14 +52,14 @@ export async function findLogState(
       o.id as organization_id, m.role, i.epoch, l.last_seq as head,
       greatest(
         l.expired_seq,
-        coalesce((select min(e.seq) from events e where e.project_id = l.project_id), l.last_seq + 1) - 1
+        coalesce(first_seq_of(p.id), l.last_seq + 1) - 1
       ) as expired_seq
     from sessions s
       join memberships m on m.account_id = s.account_id
       join organizations o on o.id = m.organization_id and o.deleted_at is null
         and not lacks_second_factor(o.requires_second_factor, s.is_multi_factor)
       join projects p on p.organization_id = o.id and p.id = ${projectId} and p.deleted_at is null
-      join event_logs l on l.project_id = p.id
+      cross join lateral log_of(p.id) l
       cross join installation i
     where s.id = ${sessionId} and not ${isExpired(sql)}
   `
@@ -105,7 +105,7 @@ export async function checkAccess(
             ${toArray(cursors.map(({ projectId }) => projectId))}::uuid[],
             ${toArray(cursors.map(({ after }) => after))}::bigint[]
           ) as c (project_id, after)
-          join event_logs l on l.project_id = c.project_id
+          cross join lateral log_of(c.project_id) l
       ) as lag
   `
   return { epoch: row.epoch, revoked: JSON.parse(row.revoked) as number[], lag: Number(row.lag) }

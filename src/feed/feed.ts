@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cookies } from '../accounts/secret.ts'
 import type { Pool } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
+import type { KnownEvent } from '../events/fail-over-check.ts'
 import type { Hint } from '../hints.ts'
 import type { Site } from '../http/site.ts'
 import type { FailedAuthentications } from '../limits/failed-authentications.ts'
@@ -18,6 +19,7 @@ import { createReplay } from './replay.ts'
 import { createSockets } from './sockets.ts'
 import { startLogTailer } from './log-tailer.ts'
 import { startPeriodicCheck } from './periodic-check.ts'
+import { startWatch } from './watch.ts'
 
 const CHECK_MS = 1_000
 /** Events are sent only if access was checked within this time. */
@@ -28,13 +30,17 @@ const DRAIN_STEP_MS = 50
 export interface FeedOptions {
   /** Reads new events and checks access. Nothing else uses it, so nothing delays it. */
   tailPool: Pool
-  /** Opens sockets and subscriptions, and reads the events that clients have missed. */
+  /** Opens sockets and subscriptions. */
   pool: Pool
+  /** Reads the events that clients have missed. */
+  replayPool: Pool
   /** For sessions. No request for data uses it. */
   sessions: Pool
   /** The URL of the database itself: LISTEN does not work through a pooler. */
   listenUrl: string
   notifier: Notifier
+  /** Called with each published event. */
+  onPublished(event: KnownEvent): void
   site: Site
   cookies: Cookies
   failedAuthentications: FailedAuthentications
@@ -66,22 +72,25 @@ export async function startFeed(options: FeedOptions) {
     hub,
     isListening: () => listener.isUp,
     isAllowed,
+    onPublished: options.onPublished,
   })
   const replay = createReplay({
-    pool,
+    pool: options.replayPool,
     hub,
     isAllowed,
     onStalled: subscription => sockets.closeSocketOf(subscription, 'tooSlow'),
   })
+  const watch = startWatch({ pool, isListening: () => listener.isUp })
   const sockets = createSockets({
     pool,
     hub,
     replay,
+    watch,
     getEpoch: () => epoch,
     onSubscribed: projectId => tailer.wake([projectId]),
   })
 
-  /** Closes the sockets whose access has ended. After a restore, it closes all of them. */
+  /** Closes the sockets whose access has ended. A new epoch closes all of them. */
   async function check(): Promise<void> {
     if (sockets.size === 0) return
     const { grants, revoke } = sockets.listGrants()
@@ -108,8 +117,10 @@ export async function startFeed(options: FeedOptions) {
     const changed = new Set<string>()
     for (const hint of hints) {
       const { kind } = hint
-      if (kind === 'events') changed.add(hint.projectId)
-      else if (kind === 'access') void access.checkNow()
+      if (kind === 'events') {
+        changed.add(hint.projectId)
+        watch.hint()
+      } else if (kind === 'access') void access.checkNow()
       else if (kind === 'unread') sockets.sendUnread(hint.accountId, hint.projectId)
       else
         hub.broadcast(hint.projectId, project => toMessage({ type: kind, project, seq: hint.seq }))
@@ -126,7 +137,10 @@ export async function startFeed(options: FeedOptions) {
     onPayload(payload) {
       const { origin, hints } = parsePayload(payload)
       if (origin === notifier.origin) return
-      if (hints.includes('anyEvents')) tailer.wake('all')
+      if (hints.includes('anyEvents')) {
+        tailer.wake('all')
+        watch.hint()
+      }
       const changed = handle(hints.filter(hint => hint !== 'anyEvents'))
       if (changed.size > 0) options.onNewEvents?.(changed)
     },
@@ -193,7 +207,7 @@ export async function startFeed(options: FeedOptions) {
     },
     async stop(): Promise<void> {
       clearInterval(heartbeat)
-      await Promise.all([tailer.stop(), access.stop(), listener.stop()])
+      await Promise.all([tailer.stop(), watch.stop(), access.stop(), listener.stop()])
     },
   }
 }

@@ -24,34 +24,60 @@ export interface CompiledFilter {
   userId: string | undefined
   source: string | undefined
   lexemes: readonly string[] | undefined
+  any: readonly CompiledFilter[] | undefined
 }
 
-/** Compiles a client's filters. `lexemes` are those of `text`, or undefined without a text. */
+/** Lists the texts in a client's filters. */
+export function listTexts({ text, any = [] }: FeedFilters): string[] {
+  return [...(text === undefined ? [] : [text]), ...any.flatMap(listTexts)]
+}
+
+/** Compiles a client's filters. `lexemes` are those of each of their texts. */
 export function compileFilter(
-  { channels, tags, userId, source }: FeedFilters,
-  lexemes: readonly string[] | undefined,
+  { channels, tags, userId, source, text, any }: FeedFilters,
+  lexemes: ReadonlyMap<string, readonly string[]>,
 ): CompiledFilter {
   const names = channels && distinct(channels.flatMap(name => [name, toSlug(name)]))
   const allTags = tags && distinct(tags)
-  const isOpen = !names && !allTags && userId === undefined && source === undefined && !lexemes
+  const words = text === undefined ? undefined : (lexemes.get(text) ?? [])
+  const alternatives = any?.map(one => compileFilter(one, lexemes))
+  const parts = [names, allTags, userId, source, words, alternatives?.map(({ key }) => key)]
   return {
-    key: isOpen ? '' : JSON.stringify([names, allTags, userId, source, lexemes]),
+    key: parts.every(part => part === undefined) ? '' : JSON.stringify(parts),
     channels: names && new Set(names),
     tags: allTags,
     userId,
     source,
-    lexemes,
+    lexemes: words,
+    any: alternatives,
+  }
+}
+
+/** The data of events that filters compare, beside the fields of the event itself. */
+export interface FilterNeeds {
+  /** The user_ids and aliases in filters. */
+  userNames: string[]
+  wantsLexemes: boolean
+}
+
+/** Returns the needs of several filters and their alternatives. */
+export function toNeeds(filters: readonly CompiledFilter[]): FilterNeeds {
+  const all = filters.flatMap(filter => [filter, ...(filter.any ?? [])])
+  return {
+    userNames: [...new Set(all.flatMap(({ userId }) => userId ?? []))],
+    wantsLexemes: all.some(({ lexemes }) => lexemes !== undefined),
   }
 }
 
 /** Returns true if an event matches every part of a filter. */
 export function matches(filter: CompiledFilter, fields: FilterFields): boolean {
-  const { channels, tags, userId, source, lexemes } = filter
+  const { channels, tags, userId, source, lexemes, any } = filter
   if (filter.key === '') return true
   if (channels && !channels.has(fields.channelId) && !channels.has(fields.channelSlug)) return false
   if (source !== undefined && fields.source !== source) return false
   if (tags && !tags.every(tag => fields.tags.includes(tag))) return false
   if (userId !== undefined && !fields.userNames.includes(userId)) return false
+  if (any && !any.some(one => matches(one, fields))) return false
   // A text without a searchable word matches nothing, as in lists.
   return !lexemes || (lexemes.length > 0 && lexemes.every(word => hasPrefix(fields.lexemes, word)))
 }

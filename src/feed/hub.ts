@@ -1,4 +1,4 @@
-import { matches, type CompiledFilter } from './filter.ts'
+import { matches, toNeeds, type CompiledFilter, type FilterNeeds } from './filter.ts'
 import { toMessage } from './messages.ts'
 import type { FeedEvent } from './read-events.ts'
 
@@ -217,7 +217,7 @@ export function createHub(publish: (topic: string, text: string) => void) {
         const project = projects.get(projectId)
         if (!project) return []
         const { position, needsVersion, topics } = project
-        return [{ projectId, position, needsVersion, ...toNeeds(topics) }]
+        return [{ projectId, position, needsVersion, ...toTopicNeeds(topics) }]
       }),
 
     get subscriptions() {
@@ -227,23 +227,16 @@ export function createHub(publish: (topic: string, text: string) => void) {
 }
 
 /** Returns true if a filter needs data of events that no other filter of the project needs. */
-function needsMore({ topics }: FollowedProject, { userId, lexemes }: CompiledFilter): boolean {
-  const { userNames, wantsLexemes } = toNeeds(topics)
+function needsMore({ topics }: FollowedProject, filter: CompiledFilter): boolean {
+  const known = toTopicNeeds(topics)
+  const { userNames, wantsLexemes } = toNeeds([filter])
   return (
-    (userId !== undefined && !userNames.includes(userId)) ||
-    (lexemes !== undefined && !wantsLexemes)
+    userNames.some(name => !known.userNames.includes(name)) || (wantsLexemes && !known.wantsLexemes)
   )
 }
 
-function toNeeds(topics: ReadonlyMap<string, Topic>): {
-  userNames: string[]
-  wantsLexemes: boolean
-} {
-  const filters = [...topics.values()].map(({ filter }) => filter)
-  return {
-    userNames: [...new Set(filters.flatMap(({ userId }) => userId ?? []))],
-    wantsLexemes: filters.some(({ lexemes }) => lexemes !== undefined),
-  }
+function toTopicNeeds(topics: ReadonlyMap<string, Topic>): FilterNeeds {
+  return toNeeds([...topics.values()].map(({ filter }) => filter))
 }
 
 type Recent = ReturnType<typeof createRecent>

@@ -1,5 +1,6 @@
 import type { Pool } from '../db/pool.ts'
 import { feedLagSeconds } from '../metrics.ts'
+import type { KnownEvent } from '../events/fail-over-check.ts'
 import type { Hub } from './hub.ts'
 import { logFailure, readSlices } from './read-events.ts'
 
@@ -20,6 +21,8 @@ export interface LogTailerOptions {
   isListening(): boolean
   /** Returns true if access was checked recently enough to send events. */
   isAllowed(): boolean
+  /** Called with each published event. */
+  onPublished(event: KnownEvent): void
 }
 
 /**
@@ -27,7 +30,13 @@ export interface LogTailerOptions {
  * logs with one statement. A poll every second makes up for lost hints. One round runs at a time,
  * and logs with a hint come before polled ones.
  */
-export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerOptions) {
+export function startLogTailer({
+  pool,
+  hub,
+  isListening,
+  isAllowed,
+  onPublished,
+}: LogTailerOptions) {
   const hinted = new Set<string>()
   const polled = new Set<string>()
   let isAllHinted = false
@@ -86,7 +95,10 @@ export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerO
       const { projectId } = event
       const isPublished = hub.publish(event, needsVersions.get(projectId) ?? 0)
       if (!isPublished) hinted.add(projectId)
-      else feedLagSeconds.observe(Math.max(0, Date.now() - event.createdAtMs) / 1000)
+      else {
+        feedLagSeconds.observe(Math.max(0, Date.now() - event.createdAtMs) / 1000)
+        onPublished(event)
+      }
       const count = (counts.get(projectId) ?? 0) + 1
       counts.set(projectId, count)
       if (count === MAX_EVENTS_PER_LOG) hinted.add(projectId)

@@ -1,19 +1,23 @@
 import type { Static } from '@sinclair/typebox'
 import { createValidator, InvalidRequest } from '../http/validation.ts'
 import { parseId } from '../ids.ts'
-import { type ServerMessage, Subscribe, Unsubscribe } from './schema.ts'
+import { type ServerMessage, Subscribe, Unsubscribe, Watch } from './schema.ts'
 
 const validators = {
   subscribe: createValidator(Subscribe),
   unsubscribe: createValidator(Unsubscribe),
 }
 
-/** Parses a client's message. Returns it with its project's uuid, or the problem with it. */
+/** A message about one project, with its uuid. */
+interface ProjectMessage {
+  message: Subscribe | { type: 'unsubscribe'; project: string }
+  projectId: string | undefined
+}
+
+/** Parses a client's message. Returns it, with its project's uuid, or the problem with it. */
 export function parseMessage(
   text: string,
-):
-  | { message: Subscribe | { type: 'unsubscribe'; project: string }; projectId: string | undefined }
-  | { problem: string } {
+): ProjectMessage | Static<typeof Watch> | { problem: string } {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -21,8 +25,9 @@ export function parseMessage(
     return { problem: 'The message is not JSON' }
   }
   const type = typeof value === 'object' && value !== null && 'type' in value && value.type
+  if (type === 'watch') return { type }
   if (type !== 'subscribe' && type !== 'unsubscribe') {
-    return { problem: 'type: Must be subscribe or unsubscribe' }
+    return { problem: 'type: Must be subscribe, unsubscribe or watch' }
   }
   try {
     const message = validators[type].parse(value)

@@ -5,25 +5,24 @@ import { eventTextJoins, storedColumns } from '../events/event-columns.ts'
 import { toEventJson } from '../events/event-json.ts'
 import { toId } from '../ids.ts'
 import { logger } from '../log.ts'
-import type { FilterFields } from './filter.ts'
+import type { FilterFields, FilterNeeds } from './filter.ts'
 import { toEventMessage } from './messages.ts'
 
 const log = logger('feed')
 
 /** A part of a project's log to read, and the data that its filters need. */
-export interface LogSlice {
+export interface LogSlice extends FilterNeeds {
   projectId: string
   /** Selects events with after < seq <= until. */
   after: number
   until: number
-  /** The user_ids and aliases in filters. */
-  userNames: readonly string[]
-  wantsLexemes: boolean
 }
 
 /** An event to publish. `text` is the whole message, serialized once for all sockets. */
 export interface FeedEvent {
   projectId: string
+  /** The uuid. */
+  id: string
   seq: number
   text: string
   fields: FilterFields
@@ -32,6 +31,7 @@ export interface FeedEvent {
 
 interface Row {
   project_id: string
+  id: string
   seq: string
   created_at: Date
   tags: string
@@ -67,17 +67,11 @@ export async function readSlices(
   )
   const rows = await sql<Row[]>`
     with named as materialized (
-      select n.project_id, n.name, coalesce(i.user_id, a.user_id, n.name) as user_id
+      select n.project_id, n.name, coalesce(user_of_name(n.project_id, n.name), n.name) as user_id
       from unnest(
           ${toArray(names.map(({ projectId }) => projectId))}::uuid[],
           ${toArray(names.map(({ name }) => name))}::text[]
         ) as n (project_id, name)
-        left join lateral (
-          select i.user_id from identities i where i.project_id = n.project_id and i.user_id = n.name limit 1
-        ) i on true
-        left join lateral (
-          select a.user_id from aliases a where a.project_id = n.project_id and a.alias = n.name limit 1
-        ) a on true
     ), bounded as materialized (
       select ${storedColumns(sql)}, s.wants_lexemes
       from unnest(
@@ -88,12 +82,12 @@ export async function readSlices(
         ) as s (project_id, after, until, wants_lexemes)
         -- Most polled logs have no new events. This ends their part after one read of the log's head.
         cross join lateral (
-          select from event_logs l where l.project_id = s.project_id and l.last_seq > s.after limit 1
+          select from log_of(s.project_id) l where l.last_seq > s.after limit 1
         ) l
         cross join lateral (
           select ${storedColumns(sql)}
-          from events e
-          where e.project_id = s.project_id and e.seq > s.after and e.seq <= s.until and e.deleted_at is null
+          from events_between(s.project_id, s.after, s.until) e
+          where e.deleted_at is null
           order by e.seq
           limit ${each}
         ) e
@@ -107,7 +101,7 @@ export async function readSlices(
       from bounded
     )
     select
-      e.project_id, e.seq, e.created_at, to_json(e.tags)::text as tags, e.source, t.text,
+      e.project_id, e.id, e.seq, e.created_at, to_json(e.tags)::text as tags, e.source, t.text,
       c.public_id as channel_public_id, c.slug as channel_slug,
       (
         select json_agg(n.name)::text
@@ -127,12 +121,19 @@ export async function readSlices(
   return { events, isCut: events.length >= most || bytes >= maxBytes }
 }
 
-/** Returns the lexemes of a filter's text, as search splits it. */
-export async function readLexemes(sql: Queryable, text: string): Promise<string[]> {
-  const [row] = await sql<[{ lexemes: string }]>`
-    select array_to_json(tsvector_to_array(to_tsvector('simple', ${text})))::text as lexemes
+/** Returns the lexemes of each text of a filter, as search splits it. */
+export async function readLexemes(
+  sql: Queryable,
+  texts: readonly string[],
+): Promise<Map<string, string[]>> {
+  if (texts.length === 0) return new Map()
+  const rows = await sql<{ text: string; lexemes: string }[]>`
+    select
+      t.text,
+      array_to_json(tsvector_to_array(to_tsvector('simple', t.text)))::text as lexemes
+    from unnest(${toArray(texts)}::text[]) as t (text)
   `
-  return JSON.parse(row.lexemes) as string[]
+  return new Map(rows.map(({ text, lexemes }) => [text, JSON.parse(lexemes) as string[]]))
 }
 
 function toFeedEvent(row: Row): FeedEvent {
@@ -140,6 +141,7 @@ function toFeedEvent(row: Row): FeedEvent {
   const lexemes = row.lexemes === null ? [] : (JSON.parse(row.lexemes) as string[])
   return {
     projectId: row.project_id,
+    id: row.id,
     seq,
     text: toEventMessage(toId('prj', row.project_id), seq, toEventJson(row.text)),
     fields: {

@@ -1,7 +1,7 @@
 import type { Pool } from '../db/pool.ts'
 import { feedReplayRows } from '../metrics.ts'
 import { createSemaphore } from '../semaphore.ts'
-import { matches } from './filter.ts'
+import { matches, toNeeds } from './filter.ts'
 import type { Hub, Subscription } from './hub.ts'
 import { logFailure, readSlices } from './read-events.ts'
 
@@ -21,6 +21,8 @@ const MIN_WAIT_MS = 5
 const MAX_WAIT_MS = 250
 const STALLED_MS = 60_000
 const RETRY_MS = 1_000
+/** The pause after a whole page, in the time that the page took. It leaves time to others. */
+const PAUSES_PER_PAGE = 1
 
 export interface ReplayOptions {
   pool: Pool
@@ -50,7 +52,11 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
       try {
         await slots.run(organizationId, async () => {
           // A page of long events can exceed what the socket takes. Then the next page is shorter.
+          const startedMs = performance.now()
           const taken = await sendPage(subscription, page)
+          // In the slot of the organization, so that its sockets pause together.
+          if (subscription.cursor < hub.toReplayEnd(subscription))
+            await pause(PAUSES_PER_PAGE * (performance.now() - startedMs))
           page = taken < page ? Math.max(2 * taken, MIN_PAGE) : Math.min(2 * page, PAGE)
         })
       } catch (error) {
@@ -69,13 +75,7 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
     }
     const { projectId, filter, cursor, socket } = subscription
     const until = hub.toReplayEnd(subscription)
-    const slice = {
-      projectId,
-      after: cursor,
-      until,
-      userNames: filter.userId === undefined ? [] : [filter.userId],
-      wantsLexemes: filter.lexemes !== undefined,
-    }
+    const slice = { projectId, after: cursor, until, ...toNeeds([filter]) }
     const bounds = { each: page, most: page, maxBytes: PAGE_BYTES }
     const { events, isCut } = await pool.run(sql => readSlices(sql, [slice], bounds))
     feedReplayRows.inc(events.length)

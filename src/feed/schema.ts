@@ -6,8 +6,7 @@ import { closed, Nullable } from '../http/schema-parts.ts'
 const ShortText = (maxLength: number) => Text({ minLength: 1, maxLength })
 const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
-/** The filters of a subscription. An event must match all of them. */
-export const FeedFilters = Type.Object({
+const FILTERS = {
   /** Names or ids of channels. The event is in one of them. */
   channels: Type.Optional(Type.Array(ShortText(255), { minItems: 1, maxItems: 50 })),
   /** The event has all of these tags. */
@@ -17,6 +16,13 @@ export const FeedFilters = Type.Object({
   source: Type.Optional(ShortText(100)),
   /** Prefixes of words in the title or description. */
   text: Type.Optional(ShortText(200)),
+}
+
+/** The filters of a subscription. An event must match all of them. */
+export const FeedFilters = Type.Object({
+  ...FILTERS,
+  /** Alternatives. The event matches at least one of them. */
+  any: Type.Optional(Type.Array(Type.Object(FILTERS), { minItems: 1, maxItems: 20 })),
 })
 export type FeedFilters = Static<typeof FeedFilters>
 
@@ -38,6 +44,9 @@ export const Unsubscribe = Type.Object({
   type: Type.Literal('unsubscribe'),
   project: ShortText(64),
 })
+
+/** Asks for the heads of all projects that the account may read, without their events. */
+export const Watch = Type.Object({ type: Type.Literal('watch') })
 
 const GAP_REASONS = ['retention', 'epoch', 'ahead'] as const
 export type GapReason = (typeof GAP_REASONS)[number]
@@ -69,6 +78,11 @@ export const ServerMessage = Type.Union([
   Type.Object({ type: Type.Literal('heartbeat'), project, head: Seq }, closed),
   /** The heartbeat of a socket without subscriptions. */
   Type.Object({ type: Type.Literal('heartbeat') }, closed),
+  /**
+   * The head of each log that has changed, at most once a second. The first one after `watch` has
+   * all projects.
+   */
+  Type.Object({ type: Type.Literal('heads'), heads: Type.Record(project, Seq) }, closed),
   /** The account's read marks have changed on one of its devices. */
   Type.Object({ type: Type.Literal('unread'), project }, closed),
   Type.Object(

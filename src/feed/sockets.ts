@@ -3,12 +3,13 @@ import { toId } from '../ids.ts'
 import { feedCloses } from '../metrics.ts'
 import type { Socket } from '../listener.ts'
 import { findLogState, READER_ROLES, type Grant, type LogState } from './access.ts'
-import { compileFilter } from './filter.ts'
+import { compileFilter, listTexts } from './filter.ts'
 import type { SocketSession } from './socket-guard.ts'
 import type { Hub, Subscription } from './hub.ts'
 import { parseMessage, toMessage } from './messages.ts'
 import { logFailure, readLexemes } from './read-events.ts'
 import type { Replay } from './replay.ts'
+import type { Watch } from './watch.ts'
 import { CLOSE_REASONS, type GapReason, type Subscribe } from './schema.ts'
 
 const MAX_SOCKETS = 10_000
@@ -40,13 +41,15 @@ export interface SocketsOptions {
   pool: Pool
   hub: Hub
   replay: Replay
+  watch: Pick<Watch, 'add' | 'remove'>
   getEpoch(): string
   /** Called when a subscription has started. */
   onSubscribed(projectId: string): void
 }
 
 /** Keeps the open sockets of this process: their limits, messages and subscriptions. */
-export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: SocketsOptions) {
+export function createSockets(options: SocketsOptions) {
+  const { pool, hub, replay, watch, getEpoch, onSubscribed } = options
   const connections = new Map<Socket<SocketSession>, Connection>()
   const byAccount = new Map<string, Set<Connection>>()
 
@@ -61,6 +64,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
   function forget(connection: Connection): void {
     connection.isClosed = true
     const { socket, subscriptions } = connection
+    watch.remove(socket)
     if (!connections.delete(socket)) return
     const { accountId } = socket.data
     const others = byAccount.get(accountId)
@@ -84,6 +88,7 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
       if (++connection.invalidMessages >= MAX_INVALID_MESSAGES) return end(connection, 'invalid')
       return socket.send(toMessage({ type: 'error', code: 'invalid', message: parsed.problem }))
     }
+    if ('type' in parsed) return watch.add(socket)
     const { message, projectId } = parsed
     if (projectId === undefined) return socket.send(toNotFound(message.project))
     const subscription = subscriptions.get(projectId)?.subscription
@@ -150,17 +155,15 @@ export function createSockets({ pool, hub, replay, getEpoch, onSubscribed }: Soc
       projectId,
       isWanted,
     }: { message: Subscribe; projectId: string; isWanted(): boolean },
-  ): Promise<{ state: LogState | undefined; lexemes: string[] | undefined } | undefined> {
+  ): Promise<{ state: LogState | undefined; lexemes: Map<string, string[]> } | undefined> {
     const { sessionId } = socket.data
-    const text = message.filters?.text
+    const texts = listTexts(message.filters ?? {})
     while (isWanted()) {
       try {
-        const lexemes =
-          text === undefined ? undefined : await pool.run(sql => readLexemes(sql, text))
-        return {
-          state: await pool.run(sql => findLogState(sql, { sessionId, projectId })),
-          lexemes,
-        }
+        return await pool.run(async sql => ({
+          lexemes: await readLexemes(sql, texts),
+          state: await findLogState(sql, { sessionId, projectId }),
+        }))
       } catch (error) {
         logFailure('Starting a subscription failed', error)
         await new Promise(resolve => setTimeout(resolve, RETRY_MS))
