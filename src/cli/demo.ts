@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createClient, type Client } from '../../clients/typescript/src/client.ts'
+import { parseConfig } from '../config.ts'
+import { SAMPLE_NAME } from '../demo/sample-project.ts'
+import { HOUR_MS, listShopEvents } from '../demo/shop.ts'
+import { pause } from '../functions.ts'
+import { configureLog } from '../log.ts'
+import { startServer } from '../server.ts'
+import { command, UsageError } from './command.ts'
+import { waitForStopSignal } from './stop-signal.ts'
+
+const EMAIL = 'ada@example.com'
+const MAX_SPEED = 10_000
+/** The played day begins in the morning, when the shop wakes up. */
+const MORNING_HOUR = 8
+
+export const demo = command({
+  name: 'demo',
+  description:
+    'Start a server that plays the day of an invented shop. It keeps nothing: its data is deleted when it stops. It touches no other installation.',
+  examples: ['tidings demo', 'tidings demo --port 8080 --speed 300'],
+  args: {
+    port: {
+      type: 'string',
+      default: '3000',
+      description: 'Port to listen on, on this machine only',
+    },
+    speed: {
+      type: 'string',
+      default: '100',
+      description: 'How many times as fast as real time the day passes',
+    },
+  },
+  async run({ port, speed: typedSpeed }) {
+    const speed = Number(typedSpeed)
+    if (!(speed >= 1 && speed <= MAX_SPEED)) {
+      throw new UsageError(`--speed must be a number from 1 to ${MAX_SPEED}. It is ${typedSpeed}.`)
+    }
+    const stopping = new AbortController()
+    const stopped = waitForStopSignal().then(() => stopping.abort())
+    const password = randomBytes(9).toString('base64url')
+    const dataDir = mkdtempSync(join(tmpdir(), 'tidings-demo-'))
+    // When root starts the demo, Postgres runs as another user, who must be able to enter.
+    chmodSync(dataDir, 0o711)
+    try {
+      // Not the environment's settings, which can name a real installation.
+      const config = parseConfig(
+        {
+          DATA_DIR: dataDir,
+          HOST: '127.0.0.1',
+          PORT: port,
+          LOG_LEVEL: 'warning',
+          OWNER_EMAIL: EMAIL,
+          OWNER_PASSWORD: password,
+        },
+        () => '',
+      )
+      configureLog(config.logLevel, process.stderr)
+      const server = await startServer(config, { signal: stopping.signal })
+      try {
+        const client = await openSample(server.url, password)
+        process.stderr.write(toBanner(server.url, password))
+        await Promise.race([stopped, play(client, speed, stopping.signal)])
+      } finally {
+        await server.stop()
+      }
+    } finally {
+      rmSync(dataDir, { recursive: true, force: true })
+    }
+    process.exit(0)
+  },
+})
+
+/** Creates the project with sample data. Returns a client with a key of it. */
+async function openSample(url: string, password: string): Promise<Client> {
+  let cookie = ''
+  async function request<Data>(method: string, path: string, body?: object): Promise<Data> {
+    const response = await fetch(url + path, {
+      method,
+      headers: { 'content-type': 'application/json', origin: url, cookie },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    if (!response.ok)
+      throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+    const cookies = response.headers.getSetCookie().map(one => one.split(';')[0])
+    if (cookies.length > 0) cookie = cookies.join('; ')
+    return ((await response.json()) as { data: Data }).data
+  }
+  const account = await request<{ organizations: { id: string }[] }>('POST', '/api/session', {
+    email: EMAIL,
+    password,
+  })
+  const organization = account.organizations[0]?.id
+  const project = await request<{ id: string }>(
+    'POST',
+    `/api/organizations/${organization}/sample-project`,
+  )
+  const { key } = await request<{ key: string }>('POST', `/api/projects/${project.id}/keys`, {
+    name: 'Demo',
+  })
+  return createClient({ baseUrl: url, apiKey: key })
+}
+
+/** Sends the events of one day after another, until the signal aborts. */
+async function play(client: Client, speed: number, signal: AbortSignal): Promise<void> {
+  const now = new Date()
+  let dayMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate(), MORNING_HOUR)
+  let playedMs = dayMs
+  while (!signal.aborted) {
+    for (const { atMs, event } of listShopEvents(dayMs, dayMs + 24 * HOUR_MS)) {
+      if (!(await pause((atMs - playedMs) / speed, signal))) return
+      playedMs = atMs
+      await client.events.create(event)
+    }
+    dayMs += 24 * HOUR_MS
+  }
+}
+
+function toBanner(url: string, password: string): string {
+  return `
+The demo is running: ${url}
+
+  Sign in with   ${EMAIL}
+  Password       ${password}
+
+Open the project "${SAMPLE_NAME}": an event arrives every few seconds.
+Press Ctrl+C to stop. Nothing is kept.
+
+`
+}
