@@ -91,6 +91,8 @@ function findNative(): string {
 
 /** Runs a command of the runtime. Throws when it fails. */
 function run(cwd: string, args: string[]): void {
-  const { status } = spawnSync(process.execPath, args, { cwd, stdio: 'inherit' })
+  // The bundler writes NODE_ENV into the program, and the bytes must not depend on it.
+  const env = { ...process.env, NODE_ENV: 'production' }
+  const { status } = spawnSync(process.execPath, args, { cwd, stdio: 'inherit', env })
   if (status !== 0) throw new Error(`${args[0]} failed. See the output above.`)
 }

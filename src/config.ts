@@ -4,6 +4,7 @@ import {
   toBearerToken,
   toContacts,
   toDatabaseUrl,
+  toReplicaUrl,
   toHost,
   toHosts,
   toLogLevel,
@@ -24,6 +25,8 @@ import {
   parseVapidSubject,
   parseEmail,
 } from './config/values.ts'
+import { toArchive, type ArchiveSettings } from './config/archive.ts'
+import { findEncryptionProblem, parseUrl } from './database-url.ts'
 import { isSecretName, NAMES, type SettingName } from './config/names.ts'
 import { listProviderVariables, toProviders, type ProviderSettings } from './config/openid.ts'
 import { LOG_LEVELS } from './log.ts'
@@ -61,6 +64,8 @@ export interface Config {
    * The database itself, without a pooler in front of it. LISTEN does not work through a pooler.
    */
   databaseDirectUrl: string | undefined
+  /** The read replicas, one for each host of the URL. */
+  databaseReadUrl: string | undefined
   /** Undefined for the default, `./data`. */
   dataDir: string | undefined
   /** 32 bytes. Undefined when the secret is kept in `dataDir`. */
@@ -103,6 +108,8 @@ export interface Config {
   backupPassphrase: string | undefined
   /** The schedule of backups. Undefined without BACKUP_DIR. */
   backupSchedule: BackupSchedule | undefined
+  /** The archive of old events. Undefined without ARCHIVE_DIR and ARCHIVE_S3_URL. */
+  archive: ArchiveSettings | undefined
   /** The first owner. Undefined when the setup page creates the owner. */
   owner: { email: string; password: string } | undefined
 }
@@ -154,6 +161,11 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       'DATABASE_DIRECT_URL',
       'a URL like postgres://user:password@host/database',
       toDatabaseUrl,
+    ),
+    databaseReadUrl: read(
+      'DATABASE_READ_URL',
+      'a URL like postgres://user:password@replica/database',
+      toReplicaUrl,
     ),
     dataDir: values.get('DATA_DIR'),
     appSecret: read('APP_SECRET', '32 bytes in base64 or hex', parseAppSecret),
@@ -215,7 +227,24 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       toPassphrase,
     ),
     backupSchedule: undefined,
+    archive: toArchive(values, read, problems),
     owner: readOwner(values, problems),
+  }
+  if (config.databaseUrl && parseUrl(config.databaseUrl).isPooled && !config.databaseDirectUrl) {
+    problems.push(
+      'DATABASE_DIRECT_URL is missing. DATABASE_URL with pgbouncer=true needs it. Set it to Postgres itself.',
+    )
+  }
+  for (const [name, url] of [
+    ['DATABASE_URL', config.databaseUrl],
+    ['DATABASE_DIRECT_URL', config.databaseDirectUrl],
+    ['DATABASE_READ_URL', config.databaseReadUrl],
+  ] as const) {
+    const problem = url && findEncryptionProblem(url)
+    if (problem) problems.push(`${name} ${problem}`)
+  }
+  if (config.databaseReadUrl && !config.databaseUrl) {
+    problems.push('DATABASE_READ_URL needs DATABASE_URL. Set both, or neither.')
   }
   const folder = values.get('BACKUP_DIR')
   const at = read('BACKUP_AT', 'a time of day like 03:15', toTimeOfDay) ?? { hour: 3, minute: 0 }

@@ -3,7 +3,8 @@ import { toUUID, type TypeId } from 'typeid-js'
 /**
  * The kind of object that an id names. In this order: organization, project, channel, event,
  * identity, API key, webhook, push subscription, account, session, invite, reset link, audit entry,
- * attempt, delivery, VAPID key, passkey, TOTP secret, connection to a provider, management token.
+ * attempt, delivery, VAPID key, passkey, TOTP secret, connection to a provider, management token,
+ * card of insights, view.
  */
 export type IdPrefix =
   | 'org'
@@ -26,6 +27,8 @@ export type IdPrefix =
   | 'otp'
   | 'con'
   | 'tok'
+  | 'crd'
+  | 'viw'
 
 /**
  * One identifier in its two forms: the public `id` (`evt_01k…`), and the `uuid` (version 7) in

@@ -1,4 +1,4 @@
-import { configureSync, getLogger, jsonLinesFormatter } from '@logtape/logtape'
+import { configureSync, getLogger, getTextFormatter, jsonLinesFormatter } from '@logtape/logtape'
 import type { Logger, LogLevel, LogRecord } from '@logtape/logtape'
 
 export type Log = Logger
@@ -14,12 +14,31 @@ export function isDebugging(): boolean {
   return lowestLevel === 'debug'
 }
 
-/** Writes log lines of `level` and above with `write`, each as a JSON object. Call it once. */
-export function configureLog(level: LogLevel, write: (line: string) => void): void {
+/** The stream that gets the log, for example `process.stdout`. */
+interface LogStream {
+  /** True on a terminal. */
+  isTTY?: boolean
+  write(line: string): unknown
+}
+
+const toText = getTextFormatter({
+  timestamp: 'time',
+  level: 'full',
+  category: ([, ...part]) => part.join('.'),
+  format: ({ timestamp, level, category, message }) =>
+    `${timestamp} ${level} ${category}: ${message}`,
+})
+
+/**
+ * Writes log lines of `level` and above to `stream`: each a JSON object, or a text to read on a
+ * terminal. Call it once.
+ */
+export function configureLog(level: LogLevel, stream: LogStream): void {
   lowestLevel = level
+  const toLine = stream.isTTY ? toText : jsonLinesFormatter
   configureSync({
     reset: true,
-    sinks: { lines: (record: LogRecord) => write(jsonLinesFormatter(record)) },
+    sinks: { lines: (record: LogRecord) => void stream.write(toLine(record)) },
     loggers: [
       { category: 'tidings', lowestLevel: level, sinks: ['lines'] },
       { category: ['logtape', 'meta'], lowestLevel: 'error', sinks: ['lines'] },

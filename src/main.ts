@@ -2,8 +2,10 @@
 import { stripVTControlCharacters } from 'node:util'
 import { defineCommand, renderUsage, runCommand, type CommandDef } from 'citty'
 import { apply } from './cli/apply.ts'
+import { archive } from './cli/archive.ts'
 import { backup, restore } from './cli/backup.ts'
 import { toExamples, UsageError, withExamples } from './cli/command.ts'
+import { demo } from './cli/demo.ts'
 import { doctor } from './cli/doctor.ts'
 import { health } from './cli/health.ts'
 import { identify, send } from './cli/send.ts'
@@ -29,6 +31,7 @@ const root = withExamples(
     meta: { name: 'tidings', description: 'Know the moment it happens.' },
     subCommands: {
       serve,
+      demo,
       send,
       identify,
       login,
@@ -39,6 +42,7 @@ const root = withExamples(
       webhook,
       backup,
       restore,
+      archive,
       migrate,
       reindex,
       doctor,

@@ -4,12 +4,21 @@ import { setNewest } from './functions.ts'
 /** The time in which a key's cost counts half. */
 const HALF_LIFE_MS = 2_000
 const MAX_KNOWN_COSTS = 10_000
+/** The cost of a heavy key. A key that always holds one slot has about three times as much. */
+const HEAVY_COST_MS = 1_000
+/** The time after which a key that takes no slot is no longer active. */
+const ACTIVE_MS = 2_000
 
 export interface SemaphoreOptions {
   /** The number of slots for all keys together. */
   total?: number
   /** The number of slots per key. */
   perKey?: number
+  /**
+   * The number of slots of a key that has held slots for long lately, while another key is active;
+   * `perKey` by default.
+   */
+  perHeavyKey?: number
   /** The number of callers that may wait per key. */
   maxWaiting?: number
   /** The number of callers of all keys together that may wait. */
@@ -46,6 +55,7 @@ export interface Semaphore {
 export function createSemaphore({
   total = Infinity,
   perKey = Infinity,
+  perHeavyKey = perKey,
   maxWaiting = Infinity,
   maxWaitingTotal = Infinity,
 }: SemaphoreOptions): Semaphore {
@@ -53,6 +63,9 @@ export function createSemaphore({
   // Keys with waiting callers. A key moves to the end when a caller of it gets a slot.
   const queues = new Map<string, Set<() => void>>()
   const costs = createCosts()
+  // The two keys that took slots last.
+  let newest = { key: '', atMs: -Infinity }
+  let other = newest
   let running = 0
   let waiting = 0
 
@@ -62,6 +75,8 @@ export function createSemaphore({
     running++
     slots.set(key, count(key) + 1)
     const takenMs = performance.now()
+    if (newest.key !== key) other = newest
+    newest = { key, atMs: takenMs }
     let isReleased = false
     return () => {
       if (isReleased) return
@@ -72,8 +87,18 @@ export function createSemaphore({
       if (count(key) === 1) slots.delete(key)
       else slots.set(key, count(key) - 1)
       // If `total` was not reached, callers of other keys wait for slots of their own key.
-      startNext(wasFull ? findNext() : key)
+      if (wasFull) startNext(findNext())
+      // The limit of the key may have risen since its callers began to wait.
+      while (queues.has(key) && isFree(key)) startNext(key)
     }
+  }
+
+  /** Returns the number of slots that a key may have now. */
+  function limitOf(key: string, nowMs: number): number {
+    if (perHeavyKey === perKey) return perKey
+    const { atMs } = newest.key === key ? other : newest
+    const isShared = nowMs - atMs < ACTIVE_MS
+    return isShared && costs.get(key, nowMs) > HEAVY_COST_MS ? perHeavyKey : perKey
   }
 
   /** Returns the key with waiting callers that has the fewest slots, and then the lowest cost. */
@@ -82,7 +107,7 @@ export function createSemaphore({
     const nowMs = performance.now()
     let best: string | undefined
     for (const key of queues.keys()) {
-      if (count(key) >= perKey) continue
+      if (count(key) >= limitOf(key, nowMs)) continue
       const order =
         best === undefined
           ? -1
@@ -104,7 +129,7 @@ export function createSemaphore({
     if (queue.size > 0) queues.set(key, queue)
   }
 
-  const isFree = (key: string) => running < total && count(key) < perKey
+  const isFree = (key: string) => running < total && count(key) < limitOf(key, performance.now())
   const canWait = (key: string) =>
     waiting < maxWaitingTotal && (queues.get(key)?.size ?? 0) < maxWaiting
 

@@ -1,15 +1,22 @@
+import { availableParallelism } from 'node:os'
 import { createCookies } from './accounts/secret.ts'
 import { startMaintenance } from './server/sweeps.ts'
+import { startScheduledArchive, type SelfCommand } from './server/scheduled-archive.ts'
 import { startScheduledBackups } from './server/scheduled-backups.ts'
 import { createCleanupStack } from './server/cleanup-stack.ts'
 import { createRefusals } from './audit/refusals.ts'
 import type { Config } from './config.ts'
 import { openDatabase } from './embedded/database.ts'
+import { isDistributed } from './db/distribute.ts'
 import { migrate } from './db/migrate.ts'
-import { createPools } from './db/pool.ts'
+import { createPools, type Pool, type PoolOptions } from './db/pool.ts'
+import { createReadPool } from './db/read-pool.ts'
+import { openReplicas } from './db/replicas.ts'
+import { primaryOf } from './db/primary.ts'
 import { waitUntilReachable } from './db/sql.ts'
 import { startDeliveries, type DeliveryOptions } from './server/deliveries.ts'
 import { createAppender } from './events/append.ts'
+import { startFailOverCheck } from './events/fail-over-check.ts'
 import { startIndexer } from './events/indexer.ts'
 import { INDEXER_SETTINGS } from './events/search-index.ts'
 import { createServerApp } from './server/app.ts'
@@ -50,10 +57,19 @@ const log = logger('server')
 const BODY_TIMEOUT_MS = 20_000
 /** The concurrent requests of one account, and the concurrent reads of one project. */
 const READS_PER_CALLER = { perKey: 4, maxWaiting: 100 }
+/** An organization with much work leaves half of the processors to the others. */
+const HEAVY_SHARE = { maxPerHeavyShare: Math.max(1, Math.floor(availableParallelism() / 2)) }
 /** Two connections are always free for other organizations. */
-const READS = { max: 6, maxPerShare: 4 }
+const READS = { max: 6, maxPerShare: 4, ...HEAVY_SHARE }
 /** A search has its budget in time. Its statements end soon after it. */
-const SEARCHES = { max: 3, maxPerShare: 2, settings: { statement_timeout: 500 } }
+const SEARCHES = {
+  max: 3,
+  maxPerShare: 2,
+  ...HEAVY_SHARE,
+  settings: { statement_timeout: 500 },
+}
+/** Connections that open sockets and read what they have missed. */
+const FEEDS = 4
 /** Sign-in, sessions and readiness: no request for data uses these connections. */
 const SESSIONS = { max: 3, maxPerShare: 2 }
 /** All projects of the process share a batch that waits for the lock of one. */
@@ -97,7 +113,12 @@ export interface ServerOptions extends DeliveryOptions {
   isWorker?: boolean
   /** Aborts a start that is waiting for its database. */
   signal?: AbortSignal
+  /** The command that runs the archive. Without it, there is no schedule. */
+  selfCommand?: SelfCommand
 }
+
+/** Projects on different nodes of Citus are appended to at the same time. */
+const DISTRIBUTED_APPENDS = 8
 
 /** Opens the database and the port, and serves. Throws an error that says what to do on failure. */
 export async function startServer(config: Config, options: ServerOptions = {}): Promise<Server> {
@@ -107,7 +128,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
   cleanup.push(() => database.close())
   try {
     await waitUntilReachable(database.url, options.signal)
-    await migrate(database.url)
+    await migrate(database.sessionUrl)
     const port = bindPort(config, options.isWorker)
     const { site, drain, listener } = port
     cleanup.push(() => listener.stop())
@@ -117,22 +138,39 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     // would delay everything behind it.
     const pools = createPools(database.url, {
       deadlineMs: options.databaseDeadlineMs,
-      onUnresponsive: () => feed?.renew(),
+      onReconnect: () => feed?.renew(),
     })
     const admissions = pools.open('admission', 1)
     const writes = { settings: { lock_timeout: options.lockWaitMs ?? LOCK_WAIT_MS } }
-    const appends = pools.open('append', 1, writes)
+    const isSpread = await admissions.run(isDistributed)
+    const appends = pools.open('append', isSpread ? DISTRIBUTED_APPENDS : 1, writes)
     const reads = pools.open('api', READS.max, READS)
-    const searches = pools.open('search', SEARCHES.max, SEARCHES)
+    const replicas =
+      config.databaseReadUrl === undefined
+        ? undefined
+        : openReplicas({ url: config.databaseReadUrl, primary: pools.open('position', 1) })
+    const readOn = (pool: Pool, options: PoolOptions) => createReadPool(pool, replicas, options)
+    const lists = readOn(reads, { name: 'replica api', ...READS })
+    const searches = readOn(pools.open('search', SEARCHES.max, SEARCHES), {
+      name: 'replica search',
+      ...SEARCHES,
+    })
     const sessions = pools.open('session', SESSIONS.max, SESSIONS)
     const background = pools.open('maintenance', 2)
     // The third connection looks up organizations.
     const identifies = pools.open('identify', 3, writes)
     const userWork = pools.open('users', 2, writes)
     cleanup.push(() => pools.end())
+    if (replicas) cleanup.push(() => replicas.end())
     const notifications = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
     const notifier = createNotifier({ pool: notifications })
     cleanup.push(() => notifier.stop())
+    const failOvers = startFailOverCheck({
+      pool: pools.open('check', 1),
+      primary: primaryOf(database.url),
+      leave: pools.leave,
+    })
+    cleanup.push(() => failOvers.stop())
     const deliveries = await startDeliveries({ config, database, pools, site }, options)
     const { outbox } = deliveries
     cleanup.push(() => deliveries.stop())
@@ -145,6 +183,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const appender = createAppender({
       pool: appends,
       inflight,
+      isDistributed: isSpread,
+      remember: failOvers.remember,
       onAppended(projectIds) {
         // The feed first, because it takes only milliseconds.
         notifier.send([...projectIds].map(projectId => ({ kind: 'events', projectId })))
@@ -165,15 +205,24 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       waitMs: options.erasureWaitMs,
     })
     const quotas = createQuotas({ limits: config.quotas, pool: background })
-    const maintenance = startMaintenance(background)
+    const maintenance = startMaintenance(background, { hasArchive: config.archive !== undefined })
     const refusals = createRefusals(background)
     const backups =
       config.backupSchedule &&
       startScheduledBackups({
-        url: database.url,
+        url: database.sessionUrl,
         pool: background,
         source: { ...config, dataDir: database.dataDir },
         schedule: config.backupSchedule,
+      })
+    const archive =
+      config.archive &&
+      options.selfCommand &&
+      startScheduledArchive({
+        pool: background,
+        settings: config.archive,
+        command: options.selfCommand,
+        dataDir: config.dataDir,
       })
     cleanup.push(async () => {
       await Promise.all([
@@ -186,6 +235,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         userIndexer.stop(),
         eraser.stop(),
         backups?.stop(),
+        archive?.stop(),
       ])
     })
 
@@ -200,17 +250,20 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       bodyLimits: { timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS },
       toAddress: port.toAddress,
     }
+    const feeds = pools.open('feed', FEEDS)
     const startedFeed = await startFeed({
       ...gate,
       tailPool: pools.open('tail', 2, {
         settings: { statement_timeout: 4_000 },
         deadlineMs: 5_000,
       }),
-      pool: pools.open('feed', 4),
+      pool: feeds,
+      replayPool: readOn(feeds, { name: 'replica feed', max: FEEDS }),
       listenUrl: config.databaseDirectUrl ?? database.url,
       notifier,
       publish: (topic, text) => listener.publish(topic, text),
       onNewEvents: outbox.wake,
+      onPublished: failOvers.remember,
       ...options.feed,
     })
     feed = startedFeed
@@ -246,8 +299,11 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         ...openid,
         ...deliveries,
         pool: reads,
+        appender,
+        identityWriter,
         eraser,
         searches,
+        lists,
         hints: notifier,
         quotas,
         quotaLimits: config.quotas,
@@ -266,7 +322,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
         identityWriter,
         eraser,
         findOrganization,
-        reads: createProjectReads({ reads, searches, findOrganization }),
+        reads: createProjectReads({ reads: lists, searches, findOrganization }),
       }),
     })
     port.attach({ fetch: app.fetch, feed: startedFeed })

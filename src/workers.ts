@@ -52,7 +52,7 @@ export async function startWorkers(config: Config, signal?: AbortSignal): Promis
   const supervisor = createSupervisor(config)
   try {
     await waitUntilReachable(database.url, signal)
-    await migrate(database.url)
+    await migrate(database.sessionUrl)
     const port = await findFreePort(config)
     const url = config.baseUrl ?? `http://localhost:${port}`
     await supervisor.start(port)

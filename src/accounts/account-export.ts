@@ -157,6 +157,40 @@ const SECTIONS: readonly Section[] = [
     toItem: toChannelItem,
   },
   {
+    name: 'views',
+    read: (sql, accountId, [project, view]) => sql`
+      select
+        n.project_id || ' ' || n.id as key, n.name, n.search as q, n.created_at as "createdAt"
+      from views n
+      where n.account_id = ${accountId} and (n.project_id, n.id) > (${project}::uuid, ${view}::uuid)
+      order by n.project_id, n.id
+      limit ${PAGE}
+    `,
+    toItem: toViewItem,
+  },
+  {
+    name: 'viewMarks',
+    read: (sql, accountId, after) => sql`
+      select ${keyOfView(sql)} as key, n.seq::float8 as seq
+      from view_marks n
+      where n.account_id = ${accountId} and ${isAfterView(sql, after)}
+      order by n.project_id, n.view_id
+      limit ${PAGE}
+    `,
+    toItem: toViewItem,
+  },
+  {
+    name: 'viewBells',
+    read: (sql, accountId, after) => sql`
+      select ${keyOfView(sql)} as key
+      from view_bells n
+      where n.account_id = ${accountId} and ${isAfterView(sql, after)}
+      order by n.project_id, n.view_id
+      limit ${PAGE}
+    `,
+    toItem: toViewItem,
+  },
+  {
     name: 'auditEntries',
     read: (sql, accountId, [after]) => sql`
       select
@@ -232,6 +266,20 @@ function keyOfChannel(sql: Sql) {
 
 function isAfterChannel(sql: Sql, [project, channel]: readonly [string, string]) {
   return sql`(n.project_id, coalesce(n.channel_id, ${NIL_UUID})) > (${project}::uuid, ${channel}::uuid)`
+}
+
+/** Returns the key of a row `n` about a view. */
+function keyOfView(sql: Sql) {
+  return sql`n.project_id || ' ' || n.view_id`
+}
+
+function isAfterView(sql: Sql, [project, view]: readonly [string, string]) {
+  return sql`(n.project_id, n.view_id) > (${project}::uuid, ${view}::uuid)`
+}
+
+function toViewItem({ key, ...item }: Row): object {
+  const [project = '', view = ''] = key.split(' ')
+  return { projectId: toId('prj', project), viewId: toId('viw', view), ...item }
 }
 
 function toChannelItem({ key, ...item }: Row): object {

@@ -18,11 +18,12 @@ export async function getAccount(
       needs_second_factor: boolean
       project_id: string | null
       project: string | null
+      is_sample: boolean | null
     }[]
   >`
     select
       o.id as organization_id, o.name as organization, m.role, n.needs_second_factor,
-      p.id as project_id, p.name as project
+      p.id as project_id, p.name as project, p.is_sample
     from memberships m
       join organizations o on o.id = m.organization_id and o.deleted_at is null
       cross join lateral (
@@ -36,7 +37,7 @@ export async function getAccount(
     order by o.id, p.id
   `
   const organizations = new Map<string, Account['organizations'][number]>()
-  for (const { organization_id, project_id, project, ...row } of rows) {
+  for (const { organization_id, project_id, project, is_sample, ...row } of rows) {
     const id = toId('org', organization_id)
     const known = organizations.get(id) ?? {
       id,
@@ -47,7 +48,11 @@ export async function getAccount(
     }
     organizations.set(id, known)
     if (project_id !== null) {
-      known.projects.push({ id: toId('prj', project_id), name: project ?? '' })
+      known.projects.push({
+        id: toId('prj', project_id),
+        name: project ?? '',
+        isSample: is_sample ?? false,
+      })
     }
   }
   return {

@@ -24,8 +24,51 @@ export async function deleteProject(
   tx: Tx,
   call: OrganizationCall & { projectId: string },
 ): Promise<void> {
-  const { organizationId, projectId, actor } = call
   await lockOrganization(tx, call, 'project.delete')
+  await endProject(tx, call)
+}
+
+/**
+ * Deletes the project with sample data, or does so only if it is `projectId`. Returns its uuid.
+ * Throws `not_found` if there is none, and `conflict` if it may have other data.
+ */
+export async function deleteSampleProject(
+  tx: Tx,
+  call: OrganizationCall,
+  projectId?: string,
+): Promise<string> {
+  await lockOrganization(tx, call, 'sampleProject.delete')
+  const [found] = await tx<{ id: string }[]>`
+    select id
+    from projects
+    where organization_id = ${call.organizationId} and is_sample and deleted_at is null
+      ${projectId === undefined ? tx`` : tx`and id = ${projectId}`}
+  `
+  if (!found) throw new Fault('not_found', 'This organization has no project with sample data')
+  await requireNoOwnData(tx, found.id)
+  await endProject(tx, { ...call, projectId: found.id })
+  return found.id
+}
+
+/** Throws `conflict` if a project has or had API keys or webhooks. */
+async function requireNoOwnData(tx: Tx, projectId: string): Promise<void> {
+  const used = await tx`
+    select from api_keys where project_id = ${projectId}
+    union all
+    select from webhooks where project_id = ${projectId}
+    limit 1
+  `
+  if (used.count === 0) return
+  throw new Fault(
+    'conflict',
+    'This project has or had API keys or webhooks, so it may have data of your own. An owner can delete it in its settings.',
+  )
+}
+
+async function endProject(
+  tx: Tx,
+  { organizationId, projectId, actor }: OrganizationCall & { projectId: string },
+): Promise<void> {
   await requireNoAuditWebhook(tx, projectId)
   const [found] = await markProjectsDeleted(tx, organizationId, projectId)
   if (!found) throw projectNotFound()

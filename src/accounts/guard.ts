@@ -3,6 +3,7 @@ import type { Actor } from '../audit/audit.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Hints } from '../hints.ts'
 import type { BodyLimits } from '../http/body.ts'
+import { accepts } from '../http/compression.ts'
 import { acquireSlot, withCall, type Call, type GuardedCall } from '../http/call.ts'
 import { toSessionOperation } from '../http/operation.ts'
 import {
@@ -81,7 +82,7 @@ const HEADERS = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
-  Vary: 'Cookie, Authorization',
+  Vary: 'Cookie, Authorization, Accept-Encoding',
 }
 
 /** The part of Elysia's context that the transform step reads. */
@@ -114,6 +115,11 @@ export function createSessionGuard(gate: SessionGuardOptions) {
         parse: deferBody,
         async transform({ exchange: call, request, route: path }: Arrived) {
           call.headers = HEADERS
+          // Only GET, because responses with secrets are not compressed: their length would tell
+          // something about them.
+          call.acceptsGzip =
+            request.method === 'GET' &&
+            accepts(request.headers.get('accept-encoding') ?? '', 'gzip')
           const incoming = { request, call, route }
           const params = readPath(incoming, path)
           checkHost(request.headers, gate.site)

@@ -32,6 +32,7 @@ export const ACTIONS = {
   'currentToken.read': { on: 'token', tokens: 'all' },
 
   'account.read': { on: 'account' },
+  'overview.read': { on: 'account' },
   'account.edit': { on: 'account' },
   'account.export': { on: 'account' },
   'account.delete': { on: 'account', requiresVerification: true, revokesAccess: true },
@@ -113,6 +114,13 @@ export const ACTIONS = {
     tokens: 'none',
   },
   'projects.create': { on: 'organization', role: 'admin' },
+  'sampleProject.create': { on: 'organization', role: 'admin' },
+  'sampleProject.delete': {
+    on: 'organization',
+    role: 'admin',
+    tokens: 'none',
+    revokesAccess: true,
+  },
   'organizationTokens.read': { on: 'organization', role: 'admin', tokens: 'none' },
   'organizationTokens.create': {
     on: 'organization',
@@ -146,6 +154,13 @@ export const ACTIONS = {
   'events.delete': { on: 'project', role: 'admin' },
   'deliveries.read': { on: 'project', role: 'admin' },
   'deliveries.replay': { on: 'project', role: 'admin' },
+  'insights.read': { on: 'project', role: 'viewer' },
+  'insights.edit': { on: 'project', role: 'member' },
+  // Changes of a shared view also require the role member.
+  'views.read': { on: 'project', role: 'viewer', tokens: 'personal' },
+  'views.edit': { on: 'project', role: 'viewer', tokens: 'personal' },
+  'views.setBell': { on: 'project', role: 'viewer', tokens: 'personal' },
+  'views.markSeen': { on: 'project', role: 'viewer', tokens: 'personal' },
   'users.read': { on: 'project', role: 'viewer' },
   'users.editAliases': { on: 'project', role: 'member' },
   'users.erase': { on: 'project', role: 'admin', requiresVerification: true, tokens: 'none' },
@@ -239,7 +254,11 @@ export function authorize(
     return
   }
   if (resource?.kind !== rule.on || resource.role === undefined) {
-    throw new Fault('not_found', `No ${rule.on} has this id`)
+    const isProject = rule.on === 'project'
+    throw new Fault(
+      'not_found',
+      isProject ? 'No project has this id' : 'No organization has this id',
+    )
   }
   if (account.needsSecondFactor && !rule.withoutSecondFactor) {
     throw new Fault(
@@ -248,11 +267,9 @@ export function authorize(
     )
   }
   if (!isAtLeast(resource.role, rule.role)) {
+    const { role: ownRole } = resource
     const whose = account.token ? "The token's" : 'Your'
-    throw new Fault(
-      'forbidden',
-      `Requires the ${rule.role} role. ${whose} role is ${resource.role}.`,
-    )
+    throw new Fault('forbidden', `Requires the ${rule.role} role. ${whose} role is ${ownRole}.`)
   }
   if (rule.requiresOperator && !account.isOperator) {
     throw new Fault('forbidden', 'Requires an owner who is an operator of the server')

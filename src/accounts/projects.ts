@@ -99,7 +99,7 @@ export async function getProject(sql: Queryable, projectId: string, role: Role):
       l.last_seq as head
     from projects p
       join organizations o on o.id = p.organization_id
-      join event_logs l on l.project_id = p.id
+      cross join lateral log_of(p.id) l
     where p.id = ${projectId} and p.deleted_at is null
   `
   if (!row) throw projectNotFound()

@@ -92,6 +92,15 @@ const Credentials = Type.Object(
   closed,
 )
 
+const OwnProject = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    isSample: Type.Boolean({ description: 'True for the project with sample data.' }),
+  },
+  closed,
+)
+
 /** The signed-in account, with its organizations. */
 export const Account = Type.Object(
   {
@@ -108,7 +117,7 @@ export const Account = Type.Object(
           /** True if it requires a passkey or a code, and the session has neither. */
           needsSecondFactor: Type.Boolean(),
           /** Empty while `needsSecondFactor`. */
-          projects: Type.Array(Named),
+          projects: Type.Array(OwnProject),
         },
         closed,
       ),
@@ -322,7 +331,27 @@ export const ServerInfo = Type.Object(
     isHttps: Type.Boolean(),
     startedAt: Timestamp,
     database: Type.Object(
-      { kind: Type.String(), version: Type.String(), bytes: Type.Integer() },
+      {
+        kind: Type.String(),
+        version: Type.String(),
+        bytes: Type.Integer(),
+        /** The connected standbys. Null if the user of the database may not see them. */
+        standbys: Nullable(
+          Type.Array(
+            Type.Object(
+              {
+                name: Type.String(),
+                /** True if its promotion loses no accepted event. */
+                isSynchronous: Type.Boolean(),
+                /** Its promotion now would lose this WAL, and this time. */
+                lagBytes: Type.Number({ minimum: 0 }),
+                lagSeconds: Type.Number({ minimum: 0 }),
+              },
+              closed,
+            ),
+          ),
+        ),
+      },
       closed,
     ),
     /**

@@ -228,8 +228,7 @@ async function readNames(
     union all
     select id, name from api_keys where id = any(${ids}::uuid[])
     union all
-    select id, name from channels
-    where project_id = any(${projectIds}::uuid[]) and id = any(${ids}::uuid[])
+    select id, name from channels_of_all(${projectIds}::uuid[]) where id = any(${ids}::uuid[])
     union all
     select id, name from webhooks
     where project_id = any(${projectIds}::uuid[]) and id = any(${ids}::uuid[])

@@ -140,15 +140,10 @@ async function clearTables(tx: Tx, tables: readonly Table[]): Promise<void> {
     .map(({ name }) => quoteIdentifier(name))
   // Servers on this database respond with 503 until the restore ends.
   await tx.unsafe(`lock table ${names.join(', ')} in access exclusive mode`)
-  const [found] = await tx<[{ accounts: boolean; events: boolean; users: boolean }]>`
-    select
-      exists (select from accounts) as accounts,
-      exists (select from events) as events,
-      exists (select from identities) as users
-  `
-  const nonEmpty = Object.entries(found)
-    .filter(([, any]) => any)
-    .map(([table]) => table)
+  const nonEmpty: string[] = []
+  if ((await tx`select from accounts limit 1`).count > 0) nonEmpty.push('accounts')
+  if ((await tx`select from events limit 1`).count > 0) nonEmpty.push('events')
+  if ((await tx`select from identities limit 1`).count > 0) nonEmpty.push('users')
   if (nonEmpty.length > 0) {
     throw new Error(
       `The database is not empty: it has ${nonEmpty.join(' and ')}. Nothing was changed. Restore into a ` +

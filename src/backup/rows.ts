@@ -5,13 +5,14 @@ import type { Secrets } from '../secrets/secrets.ts'
 /**
  * Tables that are not backed up. Used or withdrawn sign-in links, and withdrawn tokens, would work
  * again after a restore.
- * The canary belongs to the APP_SECRET of one installation, and the clock to one database server.
- * Scheduled backups belong to one installation.
+ * The canary belongs to the APP_SECRET of one installation, and the clock and the timeline to one
+ * database server.
+ * Scheduled backups and runs of the archive belong to one installation.
  * The indexer makes the search index anew after a restore.
  */
 const EXCLUDED_TABLES = [
   ...['setup_links', 'reset_links', 'invites', 'management_tokens', 'sealed_canary', 'clock'],
-  'scheduled_backups',
+  ...['scheduled_backups', 'archive_runs', 'epoch_timeline'],
   ...['search_cursors', 'search_parts', 'event_tokens', 'stale_segments'],
 ]
 

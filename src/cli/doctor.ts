@@ -5,6 +5,7 @@ import { toReason } from '../errors.ts'
 import { configureLog } from '../log.ts'
 import { command } from './command.ts'
 import { checkAddress } from './doctor/address.ts'
+import { checkArchive } from './doctor/archive.ts'
 import {
   checkBackups,
   checkDatabase,
@@ -15,6 +16,7 @@ import {
   checkSecret,
 } from './doctor/database.ts'
 import { checkFiles } from './doctor/files.ts'
+import { checkHosts, checkReplicas, checkStandbys } from './doctor/standbys.ts'
 import { failed, ok, warning, type Finding } from './doctor/finding.ts'
 import {
   DATA_DIR,
@@ -43,7 +45,7 @@ export const doctor = command({
 })
 
 async function runChecks(place: Place): Promise<Finding[]> {
-  configureLog('error', line => process.stderr.write(line))
+  configureLog('error', process.stderr)
   const settings = findInstallation(place)
   const { config, file, warnings } = settings
   const findings = [
@@ -71,14 +73,20 @@ async function runChecks(place: Place): Promise<Finding[]> {
 }
 
 async function checkInstallation(config: Config, database: Database): Promise<Finding[]> {
-  const sql = connect(database.url, { name: 'doctor', max: 2 })
+  const sql = connect(database.sessionUrl, { name: 'doctor', max: 2 })
   try {
     const { findings, isCurrent } = await checkDatabase(sql, database.kind)
+    if (database.kind === 'external') {
+      findings.push(...(await checkHosts(database.sessionUrl)))
+      findings.push(...(await checkStandbys(sql, database.sessionUrl)))
+      findings.push(...(await checkReplicas(config.databaseReadUrl)))
+    }
     findings.push(await checkListener(sql, config.databaseDirectUrl ?? database.url))
     findings.push(...(await checkSecret(sql, { ...config, dataDir: database.dataDir })))
     if (isCurrent) {
       findings.push(...(await checkQueue(sql)), await checkSearchIndex(sql))
       findings.push(...(await checkPush(sql, config)), ...(await checkBackups(sql, config)))
+      findings.push(...(await checkArchive(sql, config)))
     }
     return findings
   } finally {

@@ -1,9 +1,11 @@
 import type { Config } from '../config.ts'
 import { locateDatabase, openDatabase } from '../embedded/database.ts'
 import { hasCluster } from '../embedded/cluster.ts'
+import { checkCitus, distribute } from '../db/distribute.ts'
 import { listMigrations, migrate } from '../db/migrate.ts'
 import { explainDatabaseError } from '../db/explanation.ts'
-import { connect, parseUrl, type Sql } from '../db/sql.ts'
+import { connect, type Sql } from '../db/sql.ts'
+import { describeHosts, parseUrl } from '../database-url.ts'
 import { toReason } from '../errors.ts'
 import { configureLog, logger } from '../log.ts'
 import type { SecretSource } from '../secrets/open-secrets.ts'
@@ -72,12 +74,12 @@ export async function withInstallation<Result>(
   const { config } = settings
   // Log to standard error, because standard output is for the result.
   const level = config.logLevel === 'debug' ? 'debug' : 'warning'
-  configureLog(level, line => process.stderr.write(line))
+  configureLog(level, process.stderr)
   if (!mayCreate || settings.source === undefined) ensureInstalled(settings)
   const database = await openDatabase(config, { allowsUpgrade })
   try {
     const source = { ...config, dataDir: database.dataDir }
-    return await work({ url: database.url, config, source })
+    return await work({ url: database.sessionUrl, config, source })
   } catch (error) {
     throw explainError(error)
   } finally {
@@ -109,9 +111,24 @@ export function withDatabase<Result>(
   })
 }
 
-/** Upgrades the schema and the Postgres of the installation. Returns the applied migrations. */
-export function migrateDatabase(place: Place): Promise<string[]> {
-  return withInstallation(place, ({ url }) => migrate(url), { allowsUpgrade: true })
+/**
+ * Upgrades the schema and the Postgres of the installation, and distributes it if asked to. Returns
+ * the applied migrations.
+ */
+export function migrateDatabase(
+  place: Place,
+  { isDistributed = false }: { isDistributed?: boolean | undefined } = {},
+): Promise<string[]> {
+  return withInstallation(
+    place,
+    async ({ url }) => {
+      if (isDistributed) await checkCitus(url)
+      const applied = await migrate(url)
+      if (isDistributed) await distribute(url)
+      return applied
+    },
+    { allowsUpgrade: true },
+  )
 }
 
 /** Only `serve`, `migrate` and `restore` create or upgrade a schema. */
@@ -129,7 +146,7 @@ function describeInstallation({ config, source = 'the default' }: Settings): str
   const { kind, dataDir } = locateDatabase(config)
   if (kind === 'embedded' || !config.databaseUrl)
     return `the installation in ${dataDir} (${source})`
-  const { address, path } = parseUrl(config.databaseUrl)
-  const { host, pathname } = new URL(address)
-  return `the database ${decodeURIComponent(pathname.slice(1))} at ${path ?? host} (${source})`
+  const { pathname } = new URL(parseUrl(config.databaseUrl).address)
+  const name = decodeURIComponent(pathname.slice(1))
+  return `the database ${name} at ${describeHosts(config.databaseUrl)} (${source})`
 }

@@ -1,14 +1,13 @@
 import { configureLog } from '../log.ts'
 import type { BootstrapSecrets } from '../server/bootstrap.ts'
+import { toSelfCommand } from '../platform.ts'
 import { startServer } from '../server.ts'
 import { startWorkers, WORKER_VARIABLE } from '../workers.ts'
 import { VERSION } from '../version.ts'
 import { command } from './command.ts'
 import { DATA_DIR, explainError, findInstallation, migrateDatabase } from './environment.ts'
+import { waitForStopSignal } from './stop-signal.ts'
 import { MIGRATIONS } from '../db/migrate.ts'
-
-/** Signals within this time count as one. */
-const SAME_SIGNAL_MS = 500
 
 export const serve = command({
   name: 'serve',
@@ -29,7 +28,7 @@ export const serve = command({
   async run({ workers, ...place }) {
     const isWorker = process.env[WORKER_VARIABLE] !== undefined
     const { config } = findInstallation({ ...place, json: isWorker }, { WORKERS: workers })
-    configureLog(config.logLevel, line => process.stdout.write(line))
+    configureLog(config.logLevel, process.stdout)
     // A signal during the start stops the server as soon as it has started.
     const stopping = waitForStopSignal()
     const starting = new AbortController()
@@ -37,7 +36,11 @@ export const serve = command({
     const start = () =>
       config.workers > 1 && !isWorker
         ? startWorkers(config, starting.signal)
-        : startServer(config, { isWorker, signal: starting.signal })
+        : startServer(config, {
+            isWorker,
+            signal: starting.signal,
+            selfCommand: toSelfCommand(),
+          })
     const server = await start().catch((error: unknown) => {
       if (!starting.signal.aborted) throw explainError(error)
       return process.exit(0)
@@ -52,10 +55,20 @@ export const serve = command({
 export const migrate = command({
   name: 'migrate',
   description: 'Apply pending migrations to the database. `serve` does the same when it starts.',
-  examples: ['tidings migrate', 'DATABASE_URL=postgres://… tidings migrate --json'],
-  args: DATA_DIR,
-  async run(args) {
-    const applied = await migrateDatabase(args)
+  examples: [
+    'tidings migrate',
+    'DATABASE_URL=postgres://… tidings migrate --json',
+    'DATABASE_URL=postgres://… tidings migrate --distributed',
+  ],
+  args: {
+    ...DATA_DIR,
+    distributed: {
+      type: 'boolean',
+      description: 'Spread the logs of projects over the worker nodes of Citus, for good',
+    },
+  },
+  async run({ distributed: isDistributed, ...place }) {
+    const applied = await migrateDatabase(place, { isDistributed })
     const migrations = MIGRATIONS.map(({ name }) => ({ name, isNew: applied.includes(name) }))
     return {
       json: migrations,
@@ -83,21 +96,4 @@ function toBanner({ url, firstKey, setupToken }: BootstrapSecrets & { url: strin
 `,
   ]
   return `${parts.filter(part => part !== false).join('\n')}\n`
-}
-
-/** Resolves at the first signal to stop. A second signal ends the process at once. */
-function waitForStopSignal(): Promise<void> {
-  let firstMs: number | undefined
-  return new Promise(resolve => {
-    const stop = () => {
-      // A parent process can forward a signal that the terminal also sent to this process.
-      if (firstMs !== undefined && performance.now() - firstMs > SAME_SIGNAL_MS) process.exit(1)
-      firstMs ??= performance.now()
-      resolve()
-    }
-    process.on('SIGINT', stop)
-    process.on('SIGTERM', stop)
-    // The standard input of a worker ends when its parent ends.
-    if (process.env[WORKER_VARIABLE] !== undefined) process.stdin.once('end', stop).resume()
-  })
 }

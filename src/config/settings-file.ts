@@ -51,8 +51,10 @@ function toText(value: unknown): string | undefined {
   return parts.includes(undefined) ? undefined : parts.join(',')
 }
 
+const FOLDERS = new Set(['DATA_DIR', 'BACKUP_DIR', 'ARCHIVE_DIR'])
+
 function isPath(variable: string): boolean {
-  return variable === 'DATA_DIR' || variable === 'BACKUP_DIR' || variable.endsWith('_FILE')
+  return FOLDERS.has(variable) || variable.endsWith('_FILE')
 }
 
 function suggest(name: string): string {

@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js'
+import { isDatabaseUrl } from '../database-url.ts'
 import { LOG_LEVELS } from '../log.ts'
 
 // Parsers of configuration values. Each returns undefined for an invalid text.
@@ -32,6 +33,13 @@ const MAX_KEEP = 1_000
 export function toKeep(text: string): number | undefined {
   const keep = /^\d{1,4}$/.test(text) ? Number(text) : 0
   return keep >= 1 && keep <= MAX_KEEP ? keep : undefined
+}
+
+const MAX_DAYS = 36_500
+
+export function toDays(text: string): number | undefined {
+  const days = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  return days >= 1 && days <= MAX_DAYS ? days : undefined
 }
 
 /** Parses a time of day like 03:15. */
@@ -93,7 +101,12 @@ export function toWebUrl(text: string): string | undefined {
 export function toDatabaseUrl(text: string): string | undefined {
   // With a Unix socket, libpq accepts an empty host after the password. `URL` does not.
   const url = text.replace(/^(\w+:\/\/[^/@]*@)\//, '$1localhost/')
-  return URL.canParse(url) && /^postgres(ql)?:$/.test(new URL(url).protocol) ? url : undefined
+  return isDatabaseUrl(url) ? url : undefined
+}
+
+/** Returns the URL of standbys. */
+export function toReplicaUrl(text: string): string | undefined {
+  return toDatabaseUrl(text.replace(/([?&])target_session_attrs=[\w-]*&?/, '$1'))
 }
 
 export function toNetworks(text: string): string[] | undefined {

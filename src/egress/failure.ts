@@ -6,7 +6,15 @@ import { NOT_PUBLIC_MESSAGE } from './guard.ts'
  * caller aborted it.
  */
 export type EgressError =
-  'refused' | 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'busy' | 'cancelled'
+  | 'refused'
+  | 'dns'
+  | 'connect'
+  | 'tls'
+  | 'timeout'
+  | 'reset'
+  | 'protocol'
+  | 'busy'
+  | 'cancelled'
 
 /** Fixed texts, because the messages of a runtime contain addresses of the internal network. */
 const MESSAGES: Record<EgressError, string> = {

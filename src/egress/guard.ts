@@ -78,7 +78,7 @@ interface Refusal {
 
 const MAX_LENGTH = 2048
 export const NOT_PUBLIC_MESSAGE =
-  'The URL must lead to a public address. Addresses of private networks and of this machine are refused'
+  'The URL must lead to a public address. An operator of the server can allow further networks with EGRESS_ALLOW_CIDRS'
 
 /**
  * The ports that browsers refuse to fetch from, because other protocols use them ("bad port" in the
@@ -94,27 +94,28 @@ const BAD_PORTS = new Set([
 
 /** Checks a URL that a member or a browser entered, before its host name is resolved. */
 export function parseEgressUrl(text: string, isAllowed: AddressGuard): CheckedUrl | Refusal {
-  if (text.length > MAX_LENGTH) return refuse(`The URL must have at most ${MAX_LENGTH} characters`)
-  if (!URL.canParse(text)) return refuse('The URL must look like https://example.com/hooks')
+  if (text.length > MAX_LENGTH)
+    return toRefusal(`The URL must have at most ${MAX_LENGTH} characters`)
+  if (!URL.canParse(text)) return toRefusal('The URL must look like https://example.com/hooks')
   const url = new URL(text)
   const isSecure = url.protocol === 'https:'
   if (!isSecure && url.protocol !== 'http:')
-    return refuse('The URL must begin with https:// or http://')
+    return toRefusal('The URL must begin with https:// or http://')
   if (url.username !== '' || url.password !== '') {
-    return refuse(
+    return toRefusal(
       'The URL must not contain a user name or password. Put a token into the path or query',
     )
   }
   const port = url.port === '' ? (isSecure ? 443 : 80) : Number(url.port)
   if (BAD_PORTS.has(port))
-    return refuse(`The URL must not use port ${port}, which belongs to another protocol`)
+    return toRefusal(`The URL must not use port ${port}, which belongs to another protocol`)
   // The URL parser has already normalized spellings such as 127.1, 2130706433 and ①②⑦.⓪.⓪.①.
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  if (host === '') return refuse('The URL must have a host')
-  if (isIP(host) !== 0 && !isAllowed(host)) return refuse(NOT_PUBLIC_MESSAGE)
+  if (host === '') return toRefusal('The URL must have a host')
+  if (isIP(host) !== 0 && !isAllowed(host)) return toRefusal(NOT_PUBLIC_MESSAGE)
   return { url, host, port, isSecure }
 }
 
-function refuse(problem: string): Refusal {
+function toRefusal(problem: string): Refusal {
   return { problem }
 }

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
+import { parseUrl } from '../database-url.ts'
 import { startEmbedded } from './embedded.ts'
 import { logger } from '../log.ts'
 import { findInaccessibleFolder } from './folders.ts'
@@ -7,6 +8,8 @@ import { findInaccessibleFolder } from './folders.ts'
 /** An open database, and the folder for the files that belong to it. */
 export interface Database {
   url: string
+  /** The URL for locks of a session, migrations and commands. It leads past a pooler. */
+  sessionUrl: string
   kind: 'external' | 'embedded'
   /** An absolute path. It contains the APP_SECRET, and the data of an embedded database. */
   dataDir: string
@@ -28,13 +31,22 @@ export function locateDatabase({
  * data of an older major version of Postgres is upgraded.
  */
 export async function openDatabase(
-  config: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  config: Pick<Config, 'databaseUrl' | 'databaseDirectUrl' | 'dataDir'>,
   { allowsUpgrade = false } = {},
 ): Promise<Database> {
   const location = locateDatabase(config)
-  if (config.databaseUrl) return { ...location, url: config.databaseUrl, close: async () => {} }
-  const embedded = await startEmbedded({ ...location, allowsUpgrade })
-  return { ...location, url: embedded.url, close: () => embedded.stop() }
+  const { databaseUrl, databaseDirectUrl } = config
+  if (databaseUrl) {
+    const direct = parseUrl(databaseUrl).isPooled ? databaseDirectUrl : undefined
+    return {
+      ...location,
+      url: databaseUrl,
+      sessionUrl: direct ?? databaseUrl,
+      close: async () => {},
+    }
+  }
+  const { url, stop } = await startEmbedded({ ...location, allowsUpgrade })
+  return { ...location, url, sessionUrl: url, close: stop }
 }
 
 const DEFAULT_DATA_DIR = './data'

@@ -3,6 +3,7 @@ import { Fault, toReason } from '../errors.ts'
 import { isDebugging, logger } from '../log.ts'
 import { countRequest } from '../metrics.ts'
 import { tooManyAtOnce, type Semaphore } from '../semaphore.ts'
+import { compress } from './compression.ts'
 import { toSuccess } from './envelope.ts'
 import { toFailure, type ResponseParts } from './failures.ts'
 import type { Issue } from './rules.ts'
@@ -19,6 +20,8 @@ export interface Call {
   route: string
   /** Headers of its response, successful or not. */
   headers: Readonly<Record<string, string>>
+  /** True if a response may be compressed. */
+  acceptsGzip: boolean
   /** Issues with text in path, query and body that no schema reports. */
   issues: readonly Issue[]
   /** A check whose failure comes before any other failure of the call, if it is still due. */
@@ -44,6 +47,7 @@ export function newCall(method: string): Call {
     method,
     route: 'none',
     headers: {},
+    acceptsGzip: false,
     issues: [],
     checkFirst: undefined,
     onFailure: undefined,
@@ -179,7 +183,8 @@ export function respond(
   const { route, requestId } = call
   countRequest(call, status)
   if (isDebugging()) log.debug('{route} {status}', { requestId, route, status })
-  const response = new Response(body, {
+  const packed = call.acceptsGzip && typeof body === 'string' ? compress(body) : undefined
+  const response = new Response(packed ?? body, {
     status,
     headers: {
       'Content-Type': 'application/json; charset=utf-8',
@@ -188,6 +193,7 @@ export function respond(
       'X-Request-Id': requestId,
       ...call.headers,
       ...headers,
+      ...(packed && { 'Content-Encoding': 'gzip' }),
     },
   })
   for (const cookie of cookies ?? []) response.headers.append('Set-Cookie', cookie)

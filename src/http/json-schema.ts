@@ -50,7 +50,9 @@ function expand(schema: object): unknown {
       typeof first?.type === 'string' &&
       !first.$id
     ) {
-      return { ...(expand(first) as object), ...rest, type: [first.type, 'null'] }
+      const { enum: values } = first
+      const allowed = Array.isArray(values) ? { enum: [...values, null] } : {}
+      return { ...(expand(first) as object), ...rest, type: [first.type, 'null'], ...allowed }
     }
   }
   return Object.fromEntries(

@@ -50,13 +50,18 @@ const MANAGEMENT_TAGS = {
   'API keys': 'Keys with which applications call /v1.',
   Channels: 'Channels and their settings.',
   Events: 'Searching and deleting events.',
+  Insights: 'Cards that count the matches of searches.',
+  Views: 'Saved searches, and what is new in them.',
   Users: 'Users that events are about.',
   Webhooks: 'Webhooks, and the attempts to deliver to them.',
   Notifications: 'Push notifications: devices, and settings per channel.',
   Server: 'The whole installation.',
 }
 
-/** The configuration of Scalar: both documents, without links to Scalar's own services. */
+/**
+ * The configuration of Scalar: both documents, in our colours, without links to Scalar's own
+ * services.
+ */
 const SCALAR = {
   // Without this, the plugin would set one URL for both sources.
   spec: { url: '' },
@@ -69,6 +74,8 @@ const SCALAR = {
       agent: { disabled: true },
     },
   ],
+  // Without this, the plugin would add its theme.
+  customCss: '',
   withDefaultFonts: false,
   telemetry: false,
   hideClientButton: true,

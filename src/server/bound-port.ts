@@ -30,7 +30,7 @@ interface Application {
   }
 }
 
-/** A bound port. Requests wait until an application is attached. */
+/** A port with an application. Requests wait until the application is attached. */
 export interface BoundPort {
   listener: Listener
   drain: Drain
@@ -47,7 +47,10 @@ export interface BoundPort {
   attach(application: Application): void
 }
 
-/** Binds the port. Throws an error that says what to do when the port is not available. */
+/**
+ * Binds the port. A port that other processes share is bound by `attach` instead. Both throw an
+ * error that says what to do when the port is not available.
+ */
 export function bindPort(config: Config, isShared: boolean | undefined): BoundPort {
   let application: Application | undefined
   const attached = Promise.withResolvers<void>()
@@ -60,7 +63,6 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
 
   function fetch(request: Request, peer: () => string): Response | Promise<Response> {
     if (!application) {
-      // A process that shares the port receives requests as soon as the port is bound.
       const answered = attached.promise.then(() => fetch(request, peer))
       return withTimeout(START_MS, answered, () => refuseStart(request))
     }
@@ -71,29 +73,37 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
   }
 
   const isProxy = createNetworkCheck(config.trustedProxies)
-  const listener = serve<SocketSession>({
-    host: config.host,
-    port: config.port,
-    isShared,
-    maxBodyBytes: PLATFORM_BODY_BYTES,
-    maxFrameBytes: MAX_FRAME_BYTES,
-    maxBufferedBytes: MAX_BUFFERED_BYTES,
-    fetch,
-    // Other paths respond to a handshake as to any request.
-    upgrade(request, peer): ReturnType<ServeOptions<SocketSession>['upgrade']> {
-      if (toPathname(request.url) !== FEED_PATH) return fetch(request, peer)
-      if (!application) return refuseStart(request)
-      peers.set(request, peer)
-      return application.feed.upgrade(request)
-    },
-    open: socket => application?.feed.open(socket),
-    message: (socket, text) => application?.feed.message(socket, text),
-    close: (socket, code) => application?.feed.close(socket, code),
-  })
+  const listen = () =>
+    serve<SocketSession>({
+      host: config.host,
+      port: config.port,
+      isShared,
+      maxBodyBytes: PLATFORM_BODY_BYTES,
+      maxFrameBytes: MAX_FRAME_BYTES,
+      maxBufferedBytes: MAX_BUFFERED_BYTES,
+      fetch,
+      // Other paths respond to a handshake as to any request.
+      upgrade(request, peer): ReturnType<ServeOptions<SocketSession>['upgrade']> {
+        if (toPathname(request.url) !== FEED_PATH) return fetch(request, peer)
+        if (!application) return refuseStart(request)
+        peers.set(request, peer)
+        return application.feed.upgrade(request)
+      },
+      open: socket => application?.feed.open(socket),
+      message: (socket, text) => application?.feed.message(socket, text),
+      close: (socket, code) => application?.feed.close(socket, code),
+    })
+  // The other processes on a shared port respond while this one starts.
+  let listener = isShared ? undefined : listen()
+  const port = listener?.port ?? config.port
   return {
-    listener,
+    listener: {
+      port,
+      publish: (topic, text) => listener?.publish(topic, text),
+      stop: async () => listener?.stop(),
+    },
     drain,
-    site: toSite(config.baseUrl ?? `http://localhost:${listener.port}`),
+    site: toSite(config.baseUrl ?? `http://localhost:${port}`),
     toAddress: request =>
       readClientAddress(peers.get(request)?.() ?? '', request.headers.get('x-forwarded-for')),
     findProxyEmail(request) {
@@ -107,6 +117,7 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
     attach(next) {
       application = next
       attached.resolve()
+      listener ??= listen()
     },
   }
 }

@@ -10,6 +10,8 @@ import { resetLinkRoutes } from '../accounts/reset-link-routes.ts'
 import { resetRoutes } from '../accounts/reset-routes.ts'
 import { sessionRoutes } from '../accounts/session-routes.ts'
 import { setupRoutes } from '../accounts/setup-routes.ts'
+import { sampleProjectRoutes } from '../demo/routes.ts'
+import type { SampleWriters } from '../demo/sample-project.ts'
 import { projectChannelRoutes, type ProjectChannelParts } from '../channels/project-routes.ts'
 import { channelRoutes } from '../channels/routes.ts'
 import type { Appender } from '../events/append.ts'
@@ -18,9 +20,11 @@ import { eventRoutes } from '../events/routes.ts'
 import { searchRoutes, type SearchParts } from '../events/search-routes.ts'
 import type { FindOrganization, ProjectReads } from '../accounts/projects.ts'
 import type { Eraser } from '../identities/erasure.ts'
+import { insightRoutes } from '../insights/routes.ts'
 import type { Quotas } from '../limits/quotas.ts'
 import type { IdentityWriter } from '../identities/identify.ts'
 import { identityRoutes } from '../identities/routes.ts'
+import { viewRoutes, type ViewParts } from '../views/routes.ts'
 import { userRoutes, type UserRouteParts } from '../identities/user-routes.ts'
 import { createKeyGuard, type KeyGuardOptions } from '../keys/guard.ts'
 import { projectKeyRoutes } from '../keys/key-routes.ts'
@@ -33,6 +37,7 @@ import { secondFactorRoutes } from '../second-factor/routes.ts'
 import { codeSignInRoutes } from '../second-factor/sign-in-routes.ts'
 import { notificationRoutes } from '../push/notification-routes.ts'
 import { pushRoutes, type PushRouteParts } from '../push/push-routes.ts'
+import { overviewRoutes } from '../overview/routes.ts'
 import { callbackRoutes } from '../openid/callback-routes.ts'
 import { connectionRoutes } from '../openid/connection-routes.ts'
 import { logoutRoutes } from '../openid/logout-routes.ts'
@@ -53,9 +58,11 @@ type ApiParts = SessionGuardOptions &
       OpenidParts &
       ProjectChannelParts &
       PushRouteParts &
+      SampleWriters &
       SearchParts &
       ServerParts &
       UserRouteParts &
+      ViewParts &
       WebhookParts,
     'guard'
   >
@@ -75,10 +82,12 @@ export function listApiFeatures(gate: ApiParts) {
     connectionRoutes(parts),
     deliveryRoutes(parts),
     eventDeletionRoutes(parts),
+    insightRoutes(parts),
     inviteRoutes(parts),
     memberRoutes(parts),
     notificationRoutes(parts),
     organizationRoutes(parts),
+    overviewRoutes(parts),
     passkeyRoutes(parts),
     passkeySignInRoutes(parts),
     passwordRoutes(parts),
@@ -91,6 +100,7 @@ export function listApiFeatures(gate: ApiParts) {
     resetLinkRoutes(parts),
     resetRoutes(parts),
     ruleRoutes(parts),
+    sampleProjectRoutes(parts),
     searchRoutes(parts),
     secondFactorRoutes(parts),
     codeSignInRoutes(parts),
@@ -99,6 +109,7 @@ export function listApiFeatures(gate: ApiParts) {
     setupRoutes(parts),
     tokenRoutes(parts),
     userRoutes(parts),
+    viewRoutes(parts),
     visitRoutes(parts),
     webhookRoutes(parts),
   ]

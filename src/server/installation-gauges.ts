@@ -29,6 +29,8 @@ interface Row {
   walBytes: number | null
   deadLetters: ByName
   oldestSeconds: ByName
+  /** 1 for a synchronous standby, and 0 for an asynchronous one. */
+  standbySynchronous: ByName | null
   standbyBytes: ByName | null
   standbySeconds: ByName | null
 }
@@ -80,6 +82,12 @@ export function registerInstallationGauges(pool: Pool): void {
     'standby',
     'How long the replay on a standby takes after the commit.',
     row => row.standbySeconds,
+  )
+  registerEach(
+    'tidings_standby_synchronous',
+    'standby',
+    '1 if commits wait for a standby, else 0.',
+    row => row.standbySynchronous,
   )
   registerEach(
     'tidings_dead_letters',
@@ -140,6 +148,7 @@ async function readFigures(sql: Sql): Promise<Row> {
     with standbys as materialized (
       select
         application_name as name,
+        bool_or(sync_state in ('sync', 'quorum'))::int as synchronous,
         max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn))::float8 as bytes,
         -- A standby that has replayed everything has no lag.
         coalesce(max(extract(epoch from replay_lag)), 0)::float8 as seconds
@@ -165,12 +174,13 @@ async function readFigures(sql: Sql): Promise<Row> {
         ) d on d.kind = k.kind
     )
     select
-      pg_database_size(current_database())::float8 as "databaseBytes",
+      database_bytes()::float8 as "databaseBytes",
       (select numbackends from pg_stat_database where datname = current_database()) as connections,
       current_setting('max_connections')::int as "maxConnections",
       ${canMonitor ? sql`(select sum(size)::float8 from pg_ls_waldir())` : sql`null`} as "walBytes",
       (select json_object_agg(kind, dead_letters) from kinds) as "deadLetters",
       (select json_object_agg(kind, seconds) from kinds) as "oldestSeconds",
+      (select json_object_agg(name, synchronous) from standbys) as "standbySynchronous",
       (select json_object_agg(name, bytes) from standbys) as "standbyBytes",
       (select json_object_agg(name, seconds) from standbys) as "standbySeconds"
   `

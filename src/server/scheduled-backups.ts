@@ -9,13 +9,13 @@ import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import { registerGauge } from '../metrics.ts'
 import type { SecretSource } from '../secrets/open-secrets.ts'
+import { isDue } from './schedule.ts'
 import { SEALED_TABLES } from './sealed-tables.ts'
 
 const log = logger('backup')
 const EVERY_MS = 30_000
 /** The advisory lock of scheduled backups. The number is arbitrary. */
 const LOCK = 7_134_203_963
-const RETRY_MS = 3_600_000
 
 /** The last scheduled backup of an installation. */
 export interface LastBackup {
@@ -98,16 +98,6 @@ export async function readLastBackup(sql: Queryable): Promise<LastBackup | undef
     select attempted_at, succeeded_at, file, problem from scheduled_backups
   `
   return row
-}
-
-/** Returns whether the last time of the schedule, in the time zone of this process, was missed. */
-function isDue(last: LastBackup | undefined, { hour, minute }: BackupSchedule, now: Date): boolean {
-  const due = new Date(now)
-  due.setHours(hour, minute, 0, 0)
-  if (due > now) due.setDate(due.getDate() - 1)
-  if (!last || last.attempted_at < due) return true
-  const isMade = last.succeeded_at !== null && last.succeeded_at >= due
-  return !isMade && now.getTime() - last.attempted_at.getTime() > RETRY_MS
 }
 
 async function makeBackup(

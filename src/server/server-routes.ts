@@ -4,6 +4,7 @@ import type { SessionGuard } from '../accounts/guard.ts'
 import { OrganizationUsage, ServerInfo } from '../accounts/schema.ts'
 import type { QuotaLimits } from '../config.ts'
 import type { Pool } from '../db/pool.ts'
+import { listStandbys, type Standby } from '../db/standbys.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../ids.ts'
@@ -56,8 +57,12 @@ export function serverRoutes({ guard, ...parts }: ServerParts) {
     .get(
       '/api/server',
       async ({ call }) => {
-        const [row, disk] = await Promise.all([readRow(call.pool), readDiskUsage(parts.dataDir)])
-        return succeed(call, 200, toInfo(parts, row, disk))
+        const [row, standbys, disk] = await Promise.all([
+          readRow(call.pool),
+          call.pool.run(listStandbys),
+          readDiskUsage(parts.dataDir),
+        ])
+        return succeed(call, 200, toInfo(parts, { ...row, standbys }, disk))
       },
       {
         installation: 'server.read',
@@ -107,7 +112,7 @@ async function listUsage(pool: Pool, limits: QuotaLimits): Promise<OrganizationU
           from (
             select
             from projects p
-              join channels c on c.project_id = p.id
+              cross join lateral channels_of(p.id) c
             where p.organization_id = listed.id and p.deleted_at is null
             limit ${MAX_COUNTED_CHANNELS}
           ) as counted
@@ -133,13 +138,16 @@ async function listUsage(pool: Pool, limits: QuotaLimits): Promise<OrganizationU
 }
 
 async function readRow(pool: Pool): Promise<Row> {
+  const [logs] = await pool.run(
+    sql => sql<[Pick<Row, 'events'>]>`
+      select coalesce(sum(last_seq), 0)::bigint as events from event_logs
+    `,
+  )
   const [row] = await pool.run(
-    sql => sql<[Row]>`
+    sql => sql<[Omit<Row, 'events'>]>`
       select
-        current_setting('server_version') as version,
-        pg_database_size(current_database()) as bytes,
+        current_setting('server_version') as version, database_bytes() as bytes,
         (select count(*)::int from projects where deleted_at is null) as projects,
-        (select coalesce(sum(last_seq), 0)::bigint from event_logs) as events,
         (
           select count(*)::int
           from (select from outbox where kind = 'push' limit ${MAX_COUNTED}) as pending
@@ -153,10 +161,14 @@ async function readRow(pool: Pool): Promise<Row> {
         (select email from accounts where is_operator order by created_at, id limit 1) as operator
     `,
   )
-  return row
+  return { ...row, ...logs }
 }
 
-function toInfo(parts: Omit<ServerParts, 'guard'>, row: Row, disk: ServerInfo['disk']): ServerInfo {
+function toInfo(
+  parts: Omit<ServerParts, 'guard'>,
+  row: Row & { standbys: Standby[] | undefined },
+  disk: ServerInfo['disk'],
+): ServerInfo {
   const { url, isSecure } = parts.site
   const { oldestMs, running } = parts.outbox
   return {
@@ -166,7 +178,12 @@ function toInfo(parts: Omit<ServerParts, 'guard'>, row: Row, disk: ServerInfo['d
     isUrlSet: parts.isUrlSet,
     isHttps: isSecure,
     startedAt: parts.startedAt.toISOString(),
-    database: { kind: parts.databaseKind, version: row.version, bytes: Number(row.bytes) },
+    database: {
+      kind: parts.databaseKind,
+      version: row.version,
+      bytes: Number(row.bytes),
+      standbys: row.standbys ?? null,
+    },
     disk,
     projects: row.projects,
     events: Number(row.events),

@@ -18,7 +18,9 @@ const MAX_SIGN_IN_FAILURES = 100_000
 /** Selects the rows of a table to delete. Conditions refer to the table as `s`. */
 export interface Sweep {
   table: string
-  where(sql: Queryable): Fragment
+  /** A function that deletes up to a number of rows, and returns how many. It replaces the rest. */
+  by?: string
+  where?(sql: Queryable): Fragment
   /** An indexed column. The rows with the lowest values are deleted first. */
   orderBy?: string
   join?(sql: Queryable): Fragment
@@ -28,7 +30,7 @@ export interface Sweep {
 
 /** All sweeps, in the order of their execution. */
 export const SWEEPS: readonly Sweep[] = [
-  { table: 'idempotency_keys', where: sql => sql`s.expires_at < now()`, orderBy: 'expires_at' },
+  { table: 'idempotency_keys', by: 'delete_expired_keys' },
   { table: 'rate_windows', where: sql => sql`s.started_at < now() - interval '1 hour'` },
   { table: 'sessions', where: isExpired },
   { table: 'sign_in_steps', where: sql => sql`s.expires_at < now()` },
@@ -65,6 +67,11 @@ export const SWEEPS: readonly Sweep[] = [
     orderBy: 'at',
   },
   { table: 'dead_letters', where: sql => sql`s.at < now() - interval '90 days'`, orderBy: 'at' },
+  {
+    table: 'view_pushes',
+    where: sql => sql`s.created_at < now() - interval '2 days'`,
+    orderBy: 'created_at',
+  },
   { table: 'push_bursts', where: sql => sql`s.touched_at < now() - interval '1 day'` },
   {
     table: 'notification_settings',
@@ -93,7 +100,11 @@ export const SWEEPS: readonly Sweep[] = [
 
 /** Deletes one batch. Returns the number of deleted rows. */
 export async function sweep(pool: Pool, one: Sweep): Promise<number> {
-  const { afterDelete } = one
+  const { afterDelete, by } = one
+  if (by !== undefined) {
+    const [row] = await pool.run(sql => sql<[{ n: number }]>`select ${sql(by)}(${BATCH}) as n`)
+    return row.n
+  }
   if (!afterDelete) return (await pool.run(sql => deleteBatch(sql, one))).count
   return transact(pool, async tx => {
     const rows = await deleteBatch(tx, one)
@@ -109,7 +120,7 @@ async function deleteBatch(sql: Queryable, { table, where, orderBy, join, afterD
     where ctid = any(array(
       select s.ctid
       from ${sql(table)} s ${join?.(sql) ?? sql``}
-      where ${where(sql)}
+      where ${where?.(sql) ?? sql`true`}
       ${orderBy === undefined ? sql`` : sql`order by s.${sql(orderBy)}`}
       limit ${BATCH}
       for update of s skip locked
@@ -119,8 +130,11 @@ async function deleteBatch(sql: Queryable, { table, where, orderBy, join, afterD
 }
 
 /** Starts deleting expired rows, events past their retention, and the rows of deleted projects. */
-export function startMaintenance(pool: Pool): { stop(): Promise<void> } {
-  const parts = [startSweeper(pool), startReaper(pool), startRetention(pool)]
+export function startMaintenance(
+  pool: Pool,
+  options: { hasArchive: boolean },
+): { stop(): Promise<void> } {
+  const parts = [startSweeper(pool), startReaper(pool), startRetention(pool, options)]
   return {
     async stop() {
       await Promise.all(parts.map(part => part.stop()))
