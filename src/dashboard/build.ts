@@ -6,12 +6,15 @@ import { gzipSync } from 'node:zlib'
 import { toReason } from '../errors.ts'
 import { PATHS } from './app/paths.ts'
 import type { AppShell } from './app/worker/scope.ts'
-import { bundle, bundlePages, toPreload } from './bundle.ts'
+import { bundle, bundlePages, listImports, toPreload } from './bundle.ts'
 import { BUNDLES, REFERENCE_PACKAGE, WORKER } from './entries.ts'
 import { drawIcons } from './icons.ts'
 import { listGroups, renderMarkdown } from './docs/markdown.ts'
 import type { BuiltDocs } from './docs/pages.ts'
+import { shortenKeys } from './message-keys.ts'
+import { compileMessages } from './messages.ts'
 import { pack, type PackedFile } from './pack.ts'
+import { toManifests, toNewEventTexts, toNoScript } from './shell-texts.ts'
 
 // Bundles the browser code in app/ and packs it with the static files into built.ts, which is part
 // of the program and the binary. `--watch` rebuilds whenever a file changes. `--quick` needs none
@@ -22,7 +25,9 @@ const guides = join(root, 'docs')
 const output = fileURLToPath(new URL('built.ts', import.meta.url))
 
 const LOGO = 'tidings.svg'
-const STATIC_FILES = /^(?!icons).*\.(html|txt|svg|webmanifest)$/
+const STATIC_FILES = /^(?!icons).*\.(html|txt|svg)$/
+/** The manifest without its texts. */
+const MANIFEST = 'manifest.webmanifest'
 /** The icon symbols that are inlined into every page. */
 const ICONS = 'icons.html'
 /** The images of the guides. */
@@ -31,15 +36,17 @@ const IMAGES = /\.(svg|webp)$/
 const REFERENCE = 'scalar.js'
 const REFERENCE_SOURCE = `${REFERENCE_PACKAGE}/dist/browser/standalone.js`
 /** Files outside the size budget: uPlot, which only charts load, the documentation, /swagger. */
-const NOT_BUDGETED = /^(plot-|scalar|docs\.)/
-/** The files of the first load of the feed. */
-const FIRST_LOAD = /^(main|feed|app|theme-early)\b/
+const NOT_BUDGETED = /^(plot-|scalar|docs\.|theme-early)/
+/** The files of the first load of the feed, beside the scripts that these import. */
+const FIRST_LOAD = ['main.js', 'feed-1.js', 'early.js', 'app.css', 'en-app.json']
 /** The size budget in gzipped bytes: for the first load, each later file and the application. */
 const MAX_FIRST_BYTES = 50 * 1024
 const MAX_LATER_BYTES = 25 * 1024
 const MAX_BYTES = 120 * 1024
+/** The messages of other languages than English. A page loads those of one language. */
+const IS_TRANSLATION = /^(?!en-).*\.json$/
 /** The files that pages need offline. */
-const IS_OFFLINE_FILE = /^(?!docs).*\.(js|css|svg)$/
+const IS_OFFLINE_FILE = /^(?!docs).*\.(js|css|svg|json)$/
 const DEBOUNCE_MS = 100
 
 if (process.argv.includes('--watch')) {
@@ -67,20 +74,24 @@ async function build(isRelease: boolean): Promise<void> {
   // A quick build never replaces a better one of the same sources.
   if (isCurrent(header) || (!isRelease && isCurrent(toHeader(''))))
     return console.log('  The dashboard is up to date')
-  const scripts = await bundlePages(BUNDLES, isRelease)
+  const bundled = await bundlePages(BUNDLES, isRelease)
   const icons = drawIcons(readFileSync(join(app, LOGO), 'utf8'))
-  const pages = pack(new Map([...readStatic(scripts), ...scripts, ...icons]))
+  const { scripts, messages } = shortenKeys(bundled, compileMessages())
   const images = pack(readGuides(IMAGES, name => `docs/${name}`))
+  const pages = pack(new Map([...readStatic(scripts), ...scripts, ...messages, ...icons]), {
+    others: images,
+  })
   const files = {
     ...pages,
     ...images,
     ...pack(await bundleWorker(pages, isRelease)),
     // Packed separately, so that browsers can cache it across versions.
-    ...((isRelease || hasReference) && pack(new Map([[REFERENCE, readReference()]]), 'large')),
+    ...((isRelease || hasReference) &&
+      pack(new Map([[REFERENCE, readReference()]]), { size: 'large' })),
   }
   if (isRelease) {
     for (const file of Object.values(files)) await recompress(file)
-    report(files)
+    report(files, scripts)
   }
   writeFileSync(
     output,
@@ -128,6 +139,7 @@ async function bundleWorker(
     files: Object.keys(files).filter(
       name => IS_OFFLINE_FILE.test(name) && !NOT_BUDGETED.test(name),
     ),
+    newEventTexts: toNewEventTexts(),
     pathPrefixes: [...new Set(Object.values(PATHS).map(path => path.split('/')[1] ?? ''))],
   }
   const [[name, code] = ['', '']] = await bundle([WORKER], ['--format=iife'], isRelease)
@@ -169,22 +181,28 @@ function readStatic(scripts: ReadonlyMap<string, Uint8Array>): Map<string, Uint8
   for (const name of readdirSync(app).filter(name => STATIC_FILES.test(name))) {
     const text = readFileSync(join(app, name), 'utf8')
       .replace('<!-- preload -->', () => toPreload(scripts))
+      .replace('<!-- noscript -->', toNoScript)
       .replace('<!-- icons -->', () => readFileSync(join(app, ICONS), 'utf8'))
     files.set(name, Buffer.from(text))
   }
-  return files
+  const manifests = toManifests(readFileSync(join(app, MANIFEST), 'utf8'))
+  return new Map([...files, ...manifests])
 }
 
 /** Prints the gzipped sizes. Throws if the application exceeds its budget. */
-function report(files: Readonly<Record<string, PackedFile>>): void {
+function report(
+  files: Readonly<Record<string, PackedFile>>,
+  scripts: ReadonlyMap<string, Uint8Array>,
+): void {
+  const firstLoad = new Set(FIRST_LOAD.flatMap(name => [name, ...listImports(scripts, name)]))
   const sizes = Object.entries(files)
-    .filter(([name]) => /\.(js|css)$/.test(name))
+    .filter(([name]) => /\.(js|css|json)$/.test(name) && !IS_TRANSLATION.test(name))
     .map(([name, { gzip, body = '' }]) => ({
       name,
       bytes: Buffer.byteLength(gzip ?? body, 'base64'),
     }))
   const add = (some: typeof sizes) => some.reduce((sum, { bytes }) => sum + bytes, 0)
-  const first = add(sizes.filter(({ name }) => FIRST_LOAD.test(name)))
+  const first = add(sizes.filter(({ name }) => firstLoad.has(name)))
   const sum = add(sizes.filter(({ name }) => !NOT_BUDGETED.test(name)))
   for (const { name, bytes } of sizes) {
     console.log(
@@ -192,9 +210,9 @@ function report(files: Readonly<Record<string, PackedFile>>): void {
     )
   }
   console.log(`  ${'First load of the feed'.padEnd(28)} ${toKb(first)} of ${toKb(MAX_FIRST_BYTES)}`)
-  console.log(`  ${'JS + CSS, gzip'.padEnd(28)} ${toKb(sum)} of ${toKb(MAX_BYTES)}`)
+  console.log(`  ${'JS, CSS, messages, gzip'.padEnd(28)} ${toKb(sum)} of ${toKb(MAX_BYTES)}`)
   const isLarge = sizes.some(
-    ({ name, bytes }) => !FIRST_LOAD.test(name) && name !== REFERENCE && bytes > MAX_LATER_BYTES,
+    ({ name, bytes }) => !firstLoad.has(name) && name !== REFERENCE && bytes > MAX_LATER_BYTES,
   )
   if (first > MAX_FIRST_BYTES || sum > MAX_BYTES || isLarge)
     throw new Error('The application exceeds its size budget')

@@ -47,18 +47,47 @@ export async function bundle(
         '--chunk-naming=[name].[hash].[ext]',
         `--outdir=${folder}`,
       ],
-      { encoding: 'utf8' },
+      // Libraries leave out checks for developers, whatever the environment of the build is.
+      { encoding: 'utf8', env: { ...process.env, NODE_ENV: 'production' } },
     )
     if (status !== 0) throw new Error(`The dashboard cannot be bundled:\n${stdout}${stderr}`)
     const files = new Map<string, string>()
     for (const name of readdirSync(folder)) {
       const code = readFileSync(join(folder, name), 'utf8')
-      files.set(name, isSmall && name.endsWith('.js') ? await minifyScript(code) : code)
+      const isScript = name.endsWith('.js')
+      files.set(name, !isScript ? restoreStyles(code) : isSmall ? await minifyScript(code) : code)
     }
     return files
   } finally {
     rmSync(folder, { recursive: true })
   }
+}
+
+const LANGUAGES = String.raw`\((?::lang\(\w+\),?)+\)`
+const RULE = new RegExp(
+  String.raw`[^{}]+:(?:-webkit-any|-moz-any|is)${LANGUAGES}[^{}]*\{[^{}]*\}`,
+  'g',
+)
+const NOT_RTL = new RegExp(String.raw`:not\(:is${LANGUAGES}\)`, 'g')
+/** Rules with the earlier names of `:is`. */
+const OLD_RULE = /[^{}]*:-(?:webkit|moz)-any\([^{}]*\{[^{}]*\}/g
+
+/**
+ * Restores what the bundler translates for browsers that the pages do not support. It replaces each
+ * logical inset with six rules that name all languages from right to left, which are large, and
+ * stronger than other rules of the element. It repeats each rule with `:is` by two earlier names.
+ */
+function restoreStyles(css: string): string {
+  return css
+    .replace(RULE, rule =>
+      rule.search(NOT_RTL) < 0
+        ? ''
+        : rule
+            .replace(NOT_RTL, '')
+            .replace(/\bleft:/, 'inset-inline-start:')
+            .replace(/\bright:/, 'inset-inline-end:'),
+    )
+    .replace(OLD_RULE, '')
 }
 
 /** Minifies a script further than the bundler does, by 3 %. */
@@ -88,6 +117,13 @@ function shortenNames(bundled: ReadonlyMap<string, string>): Map<string, Uint8Ar
 
 /** Preload links for the scripts that the entry imports, so that browsers load them in parallel. */
 export function toPreload(scripts: ReadonlyMap<string, Uint8Array>): string {
+  return listImports(scripts, 'main.js')
+    .map(name => `<link rel="modulepreload" href="/assets/${name}" />`)
+    .join('')
+}
+
+/** Lists the scripts that `entry` imports, directly and indirectly, except on demand. */
+export function listImports(scripts: ReadonlyMap<string, Uint8Array>, entry: string): string[] {
   const found = new Set<string>()
   const collect = (name: string) => {
     const text = Buffer.from(scripts.get(name) ?? '').toString()
@@ -97,6 +133,6 @@ export function toPreload(scripts: ReadonlyMap<string, Uint8Array>): string {
       collect(imported)
     }
   }
-  collect('main.js')
-  return [...found].map(name => `<link rel="modulepreload" href="/assets/${name}" />`).join('')
+  collect(entry)
+  return [...found]
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { accepts } from '../http/compression.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -57,17 +58,6 @@ export function toContentResponse(
     return new Response(content.gzip, { headers })
   }
   return new Response(content.body, { headers })
-}
-
-/** Returns whether an Accept-Encoding header accepts `coding`, including `*` and `q=0`. */
-export function accepts(header: string, coding: string): boolean {
-  const weights = new Map<string, number>()
-  for (const part of header.toLowerCase().split(',')) {
-    const [name = '', ...options] = part.split(';').map(text => text.trim())
-    const weight = options.find(option => option.startsWith('q='))?.slice(2)
-    weights.set(name, weight === undefined ? 1 : Number(weight))
-  }
-  return (weights.get(coding) ?? weights.get('*') ?? 0) > 0
 }
 
 function isKnown(ifNoneMatch: string | null, etag: string): boolean {

@@ -2,8 +2,11 @@
 
 /** The bundles: the application, and the documentation, which does not need it. */
 export const BUNDLES = [
-  ['main.tsx', 'theme-early.ts', 'style/app.css'],
-  ['docs/docs.ts', 'style/docs.css'],
+  ['main.tsx', 'style/app.css', 'style/insights.css', 'style/search-tools.css'],
+  ['docs/docs.ts', 'style/docs.css', 'style/scalar.css'],
+  // Classic scripts cannot import others, so each is a bundle of its own.
+  ['early.ts'],
+  ['theme-early.ts'],
 ]
 /** The service worker. */
 export const WORKER = 'sw.ts'

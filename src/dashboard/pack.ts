@@ -19,6 +19,7 @@ const TYPES: Record<string, string> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
+  json: 'application/json',
   png: 'image/png',
   svg: 'image/svg+xml',
   txt: 'text/plain; charset=utf-8',
@@ -33,13 +34,19 @@ const FIXED: Record<string, string> = {
   'sw.js': '/sw.js',
 }
 
+interface PackOptions {
+  size?: keyof typeof QUALITIES
+  /** Files that are already packed, to which these may refer. */
+  others?: Readonly<Record<string, PackedFile>>
+}
+
 /**
  * Packs files by name, with paths and encodings. The files of a build share a folder that is named
  * after a hash of them. References of the form `/assets/name` become `/assets/build/name`.
  */
 export function pack(
   sources: ReadonlyMap<string, Uint8Array>,
-  size: keyof typeof QUALITIES = 'small',
+  { size = 'small', others = {} }: PackOptions = {},
 ): Record<string, PackedFile> {
   const names = [...sources.keys()].sort()
   const build = toBuild(names.map(name => sources.get(name) ?? ''))
@@ -49,8 +56,9 @@ export function pack(
     return Buffer.from(source)
       .toString()
       .replace(/\/assets\/([\w./-]*\w)/g, (_, other: string) => {
-        if (!sources.has(other)) throw new Error(`${name} refers to ${other}, which does not exist`)
-        return toUrl(other)
+        const url = sources.has(other) ? toUrl(other) : others[other]?.url
+        if (url === undefined) throw new Error(`${name} refers to ${other}, which does not exist`)
+        return url
       })
   }
 

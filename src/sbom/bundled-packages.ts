@@ -31,7 +31,8 @@ function listInputs(root: string, args: readonly string[]): string[] {
     const { status, stderr } = spawnSync(
       process.execPath,
       ['build', ...args, `--outdir=${folder}`, `--metafile=${metafile}`],
-      { cwd: root, encoding: 'utf8' },
+      // As src/dashboard/bundle.ts sets it: libraries then import less.
+      { cwd: root, encoding: 'utf8', env: { ...process.env, NODE_ENV: 'production' } },
     )
     if (status !== 0) throw new Error(`The contents of the program cannot be listed:\n${stderr}`)
     const { inputs } = JSON.parse(readFileSync(metafile, 'utf8')) as { inputs: object }

@@ -1,8 +1,12 @@
 import type { FunctionComponent } from 'preact'
-import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from 'preact-iso'
+import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from 'preact-iso'
 import { useEffect, useErrorBoundary } from 'preact/hooks'
 import { StandalonePage, ErrorNotice } from './components/standalone-page.tsx'
 import { SignOutButton } from './components/sign-out-button.tsx'
+import { LastEvents } from './feed/last-events-list.tsx'
+import { findFeedProject } from './early-requests.ts'
+import { lazyPage, lazyPages, loadWithStyle } from './lazy-page.tsx'
+import { t } from './locales/translate.tsx'
 import { readStored } from './storage.ts'
 import { Shortcuts as Shortcuts } from './palette/shortcuts.tsx'
 import {
@@ -14,31 +18,61 @@ import {
   toSignInPath,
 } from './paths.ts'
 import type { AccountPageProps, ProjectPageProps } from './pages/props.ts'
-import { findBarred, findProject, loadSession, session, type Session } from './session.ts'
+import {
+  findBarred,
+  findProject,
+  hasSeveralProjects,
+  loadSession,
+  session,
+  type Session,
+} from './session.ts'
 import { UpdateNotice } from './worker/update-notice.tsx'
 
-const signedInPage = lazyPages(() => import('./pages/signed-in-pages.ts'))
-const authPage = lazyPages(() => import('./pages/auth-pages.ts'))
+const authPage = lazyPages(
+  ['words', 'auth', 'start', 'openid'],
+  () => import('./pages/auth-pages.ts'),
+)
+const peoplePage = lazyPages(
+  ['words', 'people', 'event', 'serverTexts'],
+  () => import('./pages/project-pages.ts'),
+)
+const accountPage = lazyPages(
+  ['words', 'account', 'openid', 'serverTexts'],
+  () => import('./pages/settings-pages.ts'),
+)
+const settingsPage = lazyPages(
+  ['words', 'settings', 'serverTexts'],
+  () => import('./pages/settings-pages.ts'),
+)
+const organizationPage = lazyPages(
+  ['words', 'organization', 'account', 'serverTexts'],
+  () => import('./pages/settings-pages.ts'),
+)
+const insightsPage = lazyPages(['words', 'insights'], () =>
+  loadWithStyle('/assets/insights.css', import('./pages/project-pages.ts')),
+)
 const Feed = lazyPage(() => import('./pages/feed.tsx'))
 const EventAlone = authPage(all => all.EventAlone)
-const Users = signedInPage(all => all.Users)
-const User = signedInPage(all => all.User)
-const Channels = signedInPage(all => all.Channels)
-const Channel = signedInPage(all => all.Channel)
-const Keys = signedInPage(all => all.Keys)
-const Webhooks = signedInPage(all => all.Webhooks)
-const Webhook = signedInPage(all => all.Webhook)
-const Notifications = signedInPage(all => all.Notifications)
-const AccountSettings = signedInPage(all => all.Account)
-const Organization = signedInPage(all => all.Organization)
-const Server = signedInPage(all => all.Server)
+const Users = peoplePage(all => all.Users)
+const User = peoplePage(all => all.User)
+const Channels = peoplePage(all => all.Channels)
+const Channel = peoplePage(all => all.Channel)
+const Overview = insightsPage(all => all.Overview)
+const Insights = insightsPage(all => all.Insights)
+const Keys = settingsPage(all => all.Keys)
+const Webhooks = settingsPage(all => all.Webhooks)
+const Webhook = settingsPage(all => all.Webhook)
+const Notifications = accountPage(all => all.Notifications)
+const AccountSettings = accountPage(all => all.Account)
+const Organization = organizationPage(all => all.Organization)
+const Server = organizationPage(all => all.Server)
 const Start = authPage(all => all.Start)
 const SignIn = authPage(all => all.SignIn)
 const Setup = authPage(all => all.Setup)
 const Invitation = authPage(all => all.Invitation)
 const Reset = authPage(all => all.Reset)
 
-if (/^\/p\/[^/]+(\/e\/|$)/.test(location.pathname)) void Feed.preload()
+if (findFeedProject(location.pathname) !== undefined) void Feed.preload()
 
 export function App() {
   const [error] = useErrorBoundary()
@@ -63,12 +97,15 @@ export function App() {
           <Route path={PATHS.start} component={ProjectRoute} inside={Start} />
           <Route path={PATHS.channels} component={ProjectRoute} inside={Channels} />
           <Route path={PATHS.channel} component={ProjectRoute} inside={Channel} />
+          <Route path={PATHS.insights} component={ProjectRoute} inside={Insights} />
           <Route path={PATHS.keys} component={ProjectRoute} inside={Keys} />
           <Route path={PATHS.webhooks} component={ProjectRoute} inside={Webhooks} />
           <Route path={PATHS.webhook} component={ProjectRoute} inside={Webhook} />
+          <Route path={PATHS.overview} component={AccountRoute} inside={Overview} />
           <Route path={PATHS.notifications} component={AccountRoute} inside={Notifications} />
           <Route path={PATHS.account} component={AccountRoute} inside={AccountSettings} />
           <Route path={PATHS.organization} component={AccountRoute} inside={Organization} />
+          <Route path={PATHS.organizationTab} component={AccountRoute} inside={Organization} />
           <Route path={PATHS.server} component={AccountRoute} inside={Server} />
           <Route default component={NotFoundPage} />
         </Router>
@@ -88,7 +125,7 @@ function ProjectRoute({
   inside: FunctionComponent<ProjectPageProps>
 } & Omit<ProjectPageProps, 'account'>) {
   const { value } = session
-  if (value.kind !== 'signed_in') return <SignInGate session={value} />
+  if (value.kind !== 'signed_in') return <SignInGate session={value} project={project} />
   if (!findProject(value.account, project)) {
     return findBarred(value.account) ? <HomeRedirect /> : <NotFoundPage />
   }
@@ -115,27 +152,26 @@ function AccountRoute({
   )
 }
 
-/** Redirects to the feed of the most recently opened project. */
+/** Redirects to the overview of several projects, or to the feed of the only one. */
 function HomeRedirect() {
   const { route } = useLocation()
   const { value } = session
   const account = value.kind === 'signed_in' ? value.account : undefined
-  const kept = readStored('project')
-  const project =
-    kept !== undefined && account && findProject(account, kept)
-      ? kept
-      : account?.organizations.flatMap(({ projects }) => projects)[0]?.id
+  const project = account?.organizations.flatMap(({ projects }) => projects)[0]?.id
+  const hasSeveral = account !== undefined && hasSeveralProjects(account)
   // Its page explains what is missing.
   const barred = account && findBarred(account)?.id
   useEffect(() => {
-    if (project !== undefined) route(toFeedPath(project), true)
+    if (hasSeveral) route(PATHS.overview, true)
+    else if (project !== undefined) route(toFeedPath(project), true)
     else if (barred !== undefined) route(toOrganizationPath(barred), true)
-  }, [project, barred])
-  if (value.kind !== 'signed_in') return <SignInGate session={value} />
+  }, [project, hasSeveral, barred])
+  if (value.kind !== 'signed_in')
+    return <SignInGate session={value} project={readStored('project')} />
   if (project !== undefined) return <LoadingPage />
   return (
-    <StandalonePage title="No projects yet" lead="You are not a member of any project.">
-      <p>Ask an admin of your organization to create one, or to invite you.</p>
+    <StandalonePage title={t('app.noProjects')} lead={t('app.noProjectsLead')}>
+      <p>{t('app.noProjectsHint')}</p>
       {value.account.organizations.map(({ id, name }) => (
         <p key={id}>
           <a href={toOrganizationPath(id)}>
@@ -144,14 +180,20 @@ function HomeRedirect() {
         </p>
       ))}
       <p>
-        <a href={PATHS.account}>Your account</a>
+        <a href={PATHS.account}>{t('app.yourAccount')}</a>
         <SignOutButton />
       </p>
     </StandalonePage>
   )
 }
 
-function SignInGate({ session }: { session: Exclude<Session, { kind: 'signed_in' }> }) {
+interface GateOptions {
+  session: Exclude<Session, { kind: 'signed_in' }>
+  /** The project whose last events are shown while the server cannot be reached. */
+  project?: string | undefined
+}
+
+function SignInGate({ session, project }: GateOptions) {
   const { url, route } = useLocation()
   useEffect(() => {
     if (session.kind === 'signed_out') route(toSignInPath(url), true)
@@ -162,24 +204,22 @@ function SignInGate({ session }: { session: Exclude<Session, { kind: 'signed_in'
   }, [session])
   if (session.kind !== 'failed') return <LoadingPage />
   return (
-    <StandalonePage title="Tidings could not be loaded">
+    <StandalonePage title={t('app.notLoaded')}>
       <ErrorNotice failure={session.failure} onRetry={() => void loadSession()} />
+      {project !== undefined && <LastEvents project={project} />}
     </StandalonePage>
   )
 }
 
 function LoadingPage() {
-  return <div class="page-loading" role="status" aria-label="Loading" />
+  return <div class="page-loading" role="status" aria-label={t('app.loading')} />
 }
 
 function NotFoundPage() {
   return (
-    <StandalonePage
-      title="Page not found"
-      lead="It does not exist, or you do not have access to it."
-    >
+    <StandalonePage title={t('app.notFound')} lead={t('app.notFoundLead')}>
       <p>
-        <a href={PATHS.home}>Go to the feed</a>
+        <a href={PATHS.home}>{t('app.goToFeed')}</a>
       </p>
     </StandalonePage>
   )
@@ -187,36 +227,9 @@ function NotFoundPage() {
 
 function CrashPage() {
   return (
-    <StandalonePage
-      title="Something went wrong"
-      lead="This page has crashed. Your events are safe."
-    >
+    <StandalonePage title={t('app.crashed')} lead={t('app.crashedLead')}>
       <button class="button" type="button" onClick={() => location.reload()}>
-        Reload
-      </button>
-    </StandalonePage>
-  )
-}
-
-/** Loads a page on demand. After an update of the server, the old script may no longer exist. */
-function lazyPage<Props extends object>(
-  load: () => Promise<{ default: FunctionComponent<Props> }>,
-) {
-  return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: OutdatedPage })))
-}
-
-/** Loads several pages as one script; `find` picks one of them. */
-function lazyPages<All>(load: () => Promise<All>) {
-  return <Props extends object>(find: (all: All) => FunctionComponent<Props>) =>
-    lazyPage<Props>(async () => ({ default: find(await load()) }))
-}
-
-function OutdatedPage() {
-  return (
-    <StandalonePage title="Reload to continue" lead="This page could not be loaded.">
-      <p>The server may have been updated, or the connection was lost.</p>
-      <button class="button" type="button" onClick={() => location.reload()}>
-        Reload
+        {t('app.reload')}
       </button>
     </StandalonePage>
   )

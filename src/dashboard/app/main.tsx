@@ -2,18 +2,33 @@ import { effect } from '@preact/signals'
 import { render } from 'preact'
 import { App } from './app.tsx'
 // Modules that several pages share, imported here so that they stay in the entry script.
+import './components/menus.tsx'
+import './components/project-sidebar.tsx'
+import './components/toast.tsx'
+import './components/top-bar.tsx'
+import './event/use-event.ts'
 import './feed/feed-list.tsx'
 import './feed/use-feed.ts'
-import './event/json-tree.tsx'
-import './components/menus.tsx'
-import './components/new-password-field.tsx'
+import './feed/use-pause.ts'
+import { loadMessages } from './locales/translate.tsx'
 import { syncSubscription } from './push/browser.ts'
+import { onFailure } from './request.ts'
 import { session } from './session.ts'
 import './worker/install.ts'
 import { registerWorker } from './worker/register.ts'
 
-const root = document.getElementById('app')
-if (root) {
+// The server writes English. Its sentences stay so if their translations cannot be read.
+if (document.documentElement.lang !== 'en')
+  onFailure(texts =>
+    import('./locales/sentences.ts').then(all => all.translateFailure(texts)).catch(() => {}),
+  )
+void start()
+
+async function start(): Promise<void> {
+  // Without messages, the page shows their keys.
+  await loadMessages('app').catch(() => {})
+  const root = document.getElementById('app')
+  if (!root) return
   root.replaceChildren()
   render(<App />, root)
 }

@@ -14,14 +14,23 @@ export const PATHS = {
   user: '/p/:project/users/:user',
   channels: '/p/:project/channels',
   channel: '/p/:project/channels/:channel',
-  keys: '/p/:project/keys',
-  webhooks: '/p/:project/webhooks',
-  webhook: '/p/:project/webhooks/:webhook',
+  insights: '/p/:project/insights',
+  keys: '/p/:project/settings/keys',
+  webhooks: '/p/:project/settings/webhooks',
+  webhook: '/p/:project/settings/webhooks/:webhook',
+  /** All projects of the account. */
+  overview: '/overview',
   notifications: '/notifications',
   account: '/account',
-  organization: '/organizations/:organization',
-  server: '/server',
+  organization: '/settings/organizations/:organization',
+  /** A tab of the organization, other than the first. */
+  organizationTab: '/settings/organizations/:organization/:tab',
+  server: '/settings/server',
 } as const
+
+/** The tabs of an organization. */
+export const ORGANIZATION_TABS = ['general', 'members', 'security', 'tokens', 'audit'] as const
+export type OrganizationTab = (typeof ORGANIZATION_TABS)[number]
 
 const PLAIN = '[^/?#%\\\\]'
 
@@ -63,7 +72,10 @@ export function isSafeSegment(text: string): boolean {
 }
 
 /** The path of a page of a project. */
-export function toProjectPath(place: 'users' | 'channels' | 'keys' | 'webhooks', project: string) {
+export function toProjectPath(
+  place: 'users' | 'channels' | 'insights' | 'keys' | 'webhooks',
+  project: string,
+) {
   return PATHS[place].replace(':project', encodeURIComponent(project))
 }
 
@@ -75,8 +87,10 @@ export function toWebhookPath(project: string, webhook: string): string {
   return `${toProjectPath('webhooks', project)}/${encodeURIComponent(webhook)}`
 }
 
-export function toOrganizationPath(organization: string): string {
-  return PATHS.organization.replace(':organization', encodeURIComponent(organization))
+/** The path of an organization, or of one of its tabs. */
+export function toOrganizationPath(organization: string, tab?: OrganizationTab): string {
+  const path = PATHS.organization.replace(':organization', encodeURIComponent(organization))
+  return tab === undefined || tab === 'general' ? path : `${path}/${tab}`
 }
 
 export function toStartPath(project: string): string {

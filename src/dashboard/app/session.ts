@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import type { Role } from '../../accounts/permissions.ts'
 import type { Account } from '../../accounts/schema.ts'
+import { ACCOUNT_API_PATH } from './api-paths.ts'
 import type { SessionStatus } from './live/connection.ts'
 import { unsubscribe } from './push/unsubscribe.ts'
 import { request, onSecondFactorNeeded, onSessionEnd, type Failure } from './request.ts'
@@ -25,7 +26,7 @@ onSecondFactorNeeded(() => void loadSession())
 
 /** Loads the signed-in account. */
 export async function loadSession(): Promise<void> {
-  const result = await request<Account>('GET', '/api/me')
+  const result = await request<Account>('GET', ACCOUNT_API_PATH)
   if (result.ok) setAccount(result.data)
   else if (result.failure.code !== 'signed_out') {
     session.value = { kind: 'failed', failure: result.failure }
@@ -39,7 +40,7 @@ export function setAccount(account: Account): void {
 
 /** Checks whether the session is still valid. Does not change `session`. */
 export async function checkSession(): Promise<SessionStatus> {
-  const result = await request<Account>('GET', '/api/me')
+  const result = await request<Account>('GET', ACCOUNT_API_PATH)
   if (result.ok) return 'signed_in'
   return result.failure.code === 'signed_out' ? 'signed_out' : 'unreachable'
 }
@@ -73,6 +74,11 @@ export function findProject(account: Account, id: string) {
     if (project) return { project, organization }
   }
   return undefined
+}
+
+/** Returns whether the account is a member of more than one project. */
+export function hasSeveralProjects({ organizations }: Account): boolean {
+  return organizations.flatMap(({ projects }) => projects).length > 1
 }
 
 /** The organization that requires a second factor, which the session does not have. */

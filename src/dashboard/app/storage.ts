@@ -14,3 +14,14 @@ export function readStored(name: string): string | undefined {
     return undefined
   }
 }
+
+/** Deletes everything whose name begins with `prefix`. */
+export function forget(prefix: string): void {
+  try {
+    const names = Object.keys(localStorage)
+    for (const name of names)
+      if (name.startsWith(`tidings.${prefix}`)) localStorage.removeItem(name)
+  } catch {
+    // Storage may be blocked.
+  }
+}

@@ -1,3 +1,5 @@
+import { getLocale } from './locales/translate.tsx'
+
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -7,18 +9,20 @@ const NOW_MS = 45_000
 /** A short relative time, such as "5m". For other days than today, the time of day. */
 export function toShortTime(atMs: number, nowMs: number, locale?: string): string {
   const ago = nowMs - atMs
-  if (Math.abs(ago) < NOW_MS) return 'now'
+  if (Math.abs(ago) < NOW_MS) return formats.get(locale).relative.format(0, 'second')
   if (ago < 0 || !isSameDay(atMs, nowMs)) return toClockTime(atMs, locale)
   const { minutes, hours } = formats.get(locale)
   if (ago < HOUR_MS) return minutes.format(Math.max(1, Math.floor(ago / MINUTE_MS)))
   return hours.format(Math.floor(ago / HOUR_MS))
 }
 
-/** The same in a sentence: "now", "5m ago", or the time of day. */
+/** The same in a sentence: "now", "5 min. ago", or the time of day. */
 export function toTimeAgo(atMs: number, nowMs: number, locale?: string): string {
-  const time = toShortTime(atMs, nowMs, locale)
-  const isRelative = nowMs - atMs >= NOW_MS && isSameDay(atMs, nowMs)
-  return isRelative ? `${time} ago` : time
+  const ago = nowMs - atMs
+  if (ago < NOW_MS || !isSameDay(atMs, nowMs)) return toShortTime(atMs, nowMs, locale)
+  const { relative } = formats.get(locale)
+  if (ago < HOUR_MS) return relative.format(-Math.max(1, Math.floor(ago / MINUTE_MS)), 'minute')
+  return relative.format(-Math.floor(ago / HOUR_MS), 'hour')
 }
 
 /** A short duration, such as "380ms" or "1.5s". */
@@ -33,6 +37,11 @@ export function toDuration(ms: number, locale?: string): string {
 /** The full date and time, for tooltips. */
 export function toFullTime(atMs: number, locale?: string): string {
   return formats.get(locale).full.format(atMs)
+}
+
+/** The time of day with seconds, for columns of times. */
+export function toPreciseTime(atMs: number, locale?: string): string {
+  return formats.get(locale).precise.format(atMs)
 }
 
 export function toClockTime(atMs: number, locale?: string): string {
@@ -57,11 +66,11 @@ function toRangeFormat(atMs: number, locale: string | undefined): Intl.DateTimeF
 
 /** "Today", "Yesterday" or the date, without the current year. */
 export function toDayName(atMs: number, nowMs: number, locale?: string): string {
-  if (isSameDay(atMs, nowMs)) return 'Today'
+  const { day, dayOfYear, relative } = formats.get(locale)
+  if (isSameDay(atMs, nowMs)) return toUpperFirst(relative.format(0, 'day'))
   const yesterday = new Date(nowMs)
   yesterday.setDate(yesterday.getDate() - 1)
-  if (isSameDay(atMs, yesterday.getTime())) return 'Yesterday'
-  const { day, dayOfYear } = formats.get(locale)
+  if (isSameDay(atMs, yesterday.getTime())) return toUpperFirst(relative.format(-1, 'day'))
   const isThisYear = new Date(atMs).getFullYear() === new Date(nowMs).getFullYear()
   return (isThisYear ? dayOfYear : day).format(atMs)
 }
@@ -71,22 +80,27 @@ export function isSameDay(oneMs: number, otherMs: number): boolean {
   return new Date(oneMs).toDateString() === new Date(otherMs).toDateString()
 }
 
+function toUpperFirst(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1)
+}
+
 // Creating a formatter takes a thousand times as long as using it.
 const formats = {
-  made: new Map<string | undefined, ReturnType<typeof makeFormats>>(),
-  get(locale: string | undefined) {
+  made: new Map<string, ReturnType<typeof makeFormats>>(),
+  get(locale = getLocale()) {
     const made = this.made.get(locale) ?? makeFormats(locale)
     this.made.set(locale, made)
     return made
   },
 }
 
-function makeFormats(locale: string | undefined) {
+function makeFormats(locale: string) {
   return {
     milliseconds: toUnits(locale, 'millisecond'),
     seconds: toUnits(locale, 'second'),
     minutes: toUnits(locale, 'minute'),
     hours: toUnits(locale, 'hour'),
+    relative: new Intl.RelativeTimeFormat(locale, { style: 'short', numeric: 'auto' }),
     rangeOfYear: new Intl.DateTimeFormat(locale, {
       day: 'numeric',
       month: 'short',
@@ -95,13 +109,14 @@ function makeFormats(locale: string | undefined) {
     }),
     range: new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' }),
     clock: new Intl.DateTimeFormat(locale, { timeStyle: 'short' }),
+    precise: new Intl.DateTimeFormat(locale, { timeStyle: 'medium' }),
     full: new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'long' }),
     dayOfYear: new Intl.DateTimeFormat(locale, { weekday: 'long', day: 'numeric', month: 'long' }),
     day: new Intl.DateTimeFormat(locale, { dateStyle: 'full' }),
   }
 }
 
-function toUnits(locale: string | undefined, unit: string) {
+function toUnits(locale: string, unit: string) {
   return new Intl.NumberFormat(locale, {
     ...{ style: 'unit', unit, unitDisplay: 'narrow', maximumFractionDigits: 1 },
   })

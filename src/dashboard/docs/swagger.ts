@@ -4,9 +4,10 @@ import { withCall } from '../../http/call.ts'
 import { addRequestId } from '../../http/public-route.ts'
 import { SWAGGER_PATH } from '../../http/openapi.ts'
 import { checkHost, type Site } from '../../http/site.ts'
-import { hasAsset } from '../assets.ts'
+import { assetUrl, hasAsset } from '../assets.ts'
 import { toContent, toContentResponse, type Content } from '../content.ts'
 import { toPageHeaders } from '../page.ts'
+import { markup } from './html.ts'
 import { DOCUMENT_HEADERS, HTML, JSON_TYPE } from './routes.ts'
 
 /** The plugin passes its settings in the attributes of a script with this content. */
@@ -47,8 +48,16 @@ export function swaggerRoutes(site: Site, plugin: AnyElysia) {
     .use(plugin)
 }
 
-/** Hooks of Elysia 1.4.30 get the fixed response of a route as a function that copies it. */
+/** The page of the plugin in our colours. */
 async function toPage(response: unknown): Promise<Content> {
+  // Hooks of Elysia 1.4.30 get the fixed response of a route as a function that copies it.
   const page = (typeof response === 'function' ? response() : response) as Response
-  return toContent(HTML, await page.text())
+  const links = markup`<link rel="icon" type="image/svg+xml" href="${assetUrl('tidings.svg')}">
+<link rel="stylesheet" href="${assetUrl('scalar.css')}">
+</head>`
+  const html = await page.text()
+  return toContent(
+    HTML,
+    html.replace('<html>', '<html lang="en">').replace('</head>', links.markup),
+  )
 }

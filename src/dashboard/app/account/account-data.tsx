@@ -1,3 +1,4 @@
+import { t } from '../locales/translate.tsx'
 import { request } from '../request.ts'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
@@ -7,23 +8,21 @@ import { clearSession } from '../session.ts'
 export function AccountData() {
   return (
     <section class="section" aria-labelledby="data">
-      <h2 id="data">Your data</h2>
-      <p class="note">
-        The file has everything that this server stores about your account, without secrets.
-      </p>
+      <h2 id="data">{t('account.data')}</h2>
+      <p class="note">{t('account.dataLead')}</p>
       <div class="actions">
         <a class="quiet-button" href="/api/me/export" download>
-          Export your data
+          {t('account.export')}
         </a>
         <ConfirmButton
-          action="Delete account"
-          title="Delete your account?"
-          lead="You are signed out everywhere and leave every organization. Audit logs keep your name for a year. This cannot be undone."
-          yes="Delete permanently"
+          action={t('account.deleteAccount')}
+          title={t('account.deleteAccountTitle')}
+          lead={t('account.deleteAccountLead')}
+          yes={t('words.deletePermanently')}
           send={() => request('DELETE', '/api/me')}
           onDone={() => {
             clearSession()
-            showToast({ message: 'Your account is deleted.' })
+            showToast({ message: t('account.accountDeleted') })
           }}
         />
       </div>

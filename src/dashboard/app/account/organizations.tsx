@@ -1,4 +1,5 @@
 import type { Account } from '../../../accounts/schema.ts'
+import { t } from '../locales/translate.tsx'
 import { CreateOrganization } from '../organization/create-organization.tsx'
 import { toOrganizationPath } from '../paths.ts'
 
@@ -6,8 +7,8 @@ import { toOrganizationPath } from '../paths.ts'
 export function Organizations({ account: { person, organizations } }: { account: Account }) {
   return (
     <section class="section" aria-labelledby="organizations">
-      <h2 id="organizations">Organizations</h2>
-      {organizations.length === 0 && <p class="note">You are not a member of any organization.</p>}
+      <h2 id="organizations">{t('account.organizations')}</h2>
+      {organizations.length === 0 && <p class="note">{t('account.noOrganizations')}</p>}
       <ul class="items">
         {organizations.map(({ id, name, role }) => (
           <li key={id}>
@@ -16,7 +17,7 @@ export function Organizations({ account: { person, organizations } }: { account:
                 <bdi>{name}</bdi>
               </a>
             </div>
-            <span class="badge">{role}</span>
+            <span class="badge">{t(`words.role.${role}`)}</span>
           </li>
         ))}
       </ul>

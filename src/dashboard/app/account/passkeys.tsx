@@ -14,6 +14,7 @@ import {
   renamePasskey,
   type Passkey,
 } from '../passkeys/api.ts'
+import { t, toRich } from '../locales/translate.tsx'
 import { loadSession } from '../session.ts'
 
 /** The passkeys of the account. `onChange` is called after a removal, which ends sessions. */
@@ -28,11 +29,8 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
 
   return (
     <section class="section" aria-labelledby="passkeys">
-      <h2 id="passkeys">Passkeys</h2>
-      <p class="note">
-        Sign in with your fingerprint, face or PIN. Add one on each device, or one that your
-        password manager syncs.
-      </p>
+      <h2 id="passkeys">{t('account.passkeys')}</h2>
+      <p class="note">{t('account.passkeysLead')}</p>
       <Loaded query={passkeys}>
         {({ items }) => (
           <>
@@ -41,33 +39,40 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
                 <li key={passkey.id}>
                   <About passkey={passkey} />
                   <span class="item-actions">
-                    <InlineForm action="Rename" label={`Rename ${passkey.name}`}>
+                    <InlineForm
+                      action={t('words.rename')}
+                      label={t('words.renameName', { name: passkey.name })}
+                    >
                       {close => (
                         <Form
-                          action="Save"
+                          action={t('words.save')}
                           send={value => renamePasskey(passkey.id, value('name'))}
                           onDone={() => {
                             close()
-                            reload('Passkey renamed.')
+                            reload(t('account.passkeyRenamed'))
                           }}
                         >
-                          <Field name="name" label="Name" autocomplete="off" value={passkey.name} />
+                          <Field
+                            name="name"
+                            label={t('words.name')}
+                            autocomplete="off"
+                            value={passkey.name}
+                          />
                         </Form>
                       )}
                     </InlineForm>
                     <ConfirmButton
                       isQuiet
-                      action="Remove"
-                      title={
-                        <>
-                          Remove <bdi>{passkey.name}</bdi>?
-                        </>
-                      }
-                      lead="It no longer signs you in, and other sessions that it made end. Delete it in your password manager, too."
-                      yes="Remove passkey"
+                      action={t('words.remove')}
+                      title={toRich({
+                        key: 'words.removeName',
+                        values: { name: <bdi>{passkey.name}</bdi> },
+                      })}
+                      lead={t('account.removePasskeyLead')}
+                      yes={t('account.removePasskey')}
                       send={() => removePasskey(passkey.id)}
                       onDone={() => {
-                        reload('Passkey removed.')
+                        reload(t('account.passkeyRemoved'))
                         onChange()
                       }}
                     />
@@ -77,31 +82,29 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
             </ul>
             {canUsePasskeys() ? (
               <div class="actions">
-                <InlineForm action="Add a passkey">
+                <InlineForm action={t('account.addPasskey')}>
                   {close => (
                     <Form
-                      action="Continue"
+                      action={t('words.continue')}
                       send={value => withVerification(() => addPasskey(value('name')))}
                       onDone={() => {
                         close()
-                        reload('Passkey added. You can sign in with it from now on.')
+                        reload(t('account.passkeyAdded'))
                       }}
                     >
                       <Field
                         name="name"
-                        label="Name"
+                        label={t('words.name')}
                         autocomplete="off"
-                        hint="To tell it from others, such as “Phone” or “Security key”."
-                        value={`Passkey ${items.length + 1}`}
+                        hint={t('account.passkeyNameHint')}
+                        value={t('account.passkeyName', { number: items.length + 1 })}
                       />
                     </Form>
                   )}
                 </InlineForm>
               </div>
             ) : (
-              <p class="note">
-                This browser has no passkeys here. They require HTTPS and a recent browser.
-              </p>
+              <p class="note">{t('account.noPasskeysHere')}</p>
             )}
           </>
         )}
@@ -114,22 +117,17 @@ function About({ passkey }: { passkey: Passkey }) {
   const { name, isSynced, isDisabled, createdAt, lastUsedAt } = passkey
   return (
     <div class="item-main">
-      <bdi>{name}</bdi> {isSynced && <span class="badge">Synced</span>}{' '}
-      {isDisabled && <span class="badge badge-bad">Disabled</span>}
-      {isDisabled && (
-        <p class="item-details">
-          A copy of this passkey was used, so it is no longer accepted. Remove it and add a new one.
-        </p>
-      )}
+      <bdi>{name}</bdi> {isSynced && <span class="badge">{t('account.synced')}</span>}{' '}
+      {isDisabled && <span class="badge badge-bad">{t('account.disabled')}</span>}
+      {isDisabled && <p class="item-details">{t('account.passkeyCopied')}</p>}
       <p class="item-details">
-        {lastUsedAt === null ? (
-          'Never used'
-        ) : (
-          <>
-            Last used <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
-          </>
-        )}{' '}
-        · added <Timestamp atMs={Date.parse(createdAt)} hasDate />
+        {toRich({
+          key: lastUsedAt === null ? 'account.neverUsedAdded' : 'account.usedAdded',
+          values: {
+            used: lastUsedAt !== null && <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />,
+            added: <Timestamp atMs={Date.parse(createdAt)} hasDate />,
+          },
+        })}
       </p>
     </div>
   )

@@ -3,6 +3,7 @@ import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { SignOutButton } from '../components/sign-out-button.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
+import { t } from '../locales/translate.tsx'
 import { setAccount } from '../session.ts'
 import { editAccount } from './api.ts'
 
@@ -18,7 +19,7 @@ export function Profile({ account }: { account: Account }) {
         <bdi>{email}</bdi>
       </p>
       <div class="actions">
-        <InlineForm action="Edit">
+        <InlineForm action={t('words.edit')}>
           {close => <ProfileForm account={account} onDone={close} />}
         </InlineForm>
         <SignOutButton />
@@ -31,7 +32,7 @@ function ProfileForm({ account, onDone }: { account: Account; onDone(): void }) 
   const { name, email } = account.person
   return (
     <Form
-      action="Save"
+      action={t('words.save')}
       send={value =>
         withVerification(() => editAccount({ name: value('name'), email: value('email') }))
       }
@@ -40,14 +41,14 @@ function ProfileForm({ account, onDone }: { account: Account; onDone(): void }) 
         onDone()
       }}
     >
-      <Field name="name" label="Your name" autocomplete="name" value={name} />
+      <Field name="name" label={t('account.yourName')} autocomplete="name" value={name} />
       <Field
         name="email"
-        label="E-mail"
+        label={t('words.email')}
         type="email"
         autocomplete="username"
         value={email}
-        hint="You use it to sign in."
+        hint={t('account.emailHint')}
       />
     </Form>
   )

@@ -1,10 +1,15 @@
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import type { AuditAction } from '../../../audit/actions.ts'
 import type { AuditEntry } from '../../../audit/entries.ts'
+import { toBrowserText } from '../account/browser-name.ts'
 import { Select } from '../components/fields.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { readAudit, toExportPath } from './api.ts'
+import type { MessageKey } from '../locales/catalogue.ts'
+import { hasMessage, t, toRich } from '../locales/translate.tsx'
 
 const KINDS = [
   'organization',
@@ -21,8 +26,8 @@ const KINDS = [
   'account',
   'audit',
   'access',
-]
-const SERVER_KINDS = ['session', 'password', 'account', 'reset', 'push', 'organization']
+] as const
+const SERVER_KINDS = ['session', 'password', 'account', 'reset', 'push', 'organization'] as const
 
 interface AuditLogOptions {
   /** Undefined for the log of the server. */
@@ -41,24 +46,24 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
   const kinds = organization === undefined ? SERVER_KINDS : KINDS
   return (
     <section class="section" aria-labelledby="audit">
-      <h2 id="audit">Audit log</h2>
+      <h2 id="audit">{t('audit.title')}</h2>
       <div class="filters">
         <Select
           name="about"
-          label="Type"
+          label={t('audit.type')}
           options={[
-            { value: '', text: 'All types' },
-            ...kinds.map(kind => ({ value: kind, text: toName(kind) })),
+            { value: '', text: t('audit.allTypes') },
+            ...kinds.map(kind => ({ value: kind, text: t(`audit.kind.${kind}`) })),
           ]}
           onChange={setAbout}
         />
         {people.length > 0 && (
           <Select
             name="person"
-            label="Member"
+            label={t('audit.member')}
             options={[
-              { value: '', text: 'All members' },
-              ...people.map(({ id, name }) => ({ value: id, text: name })),
+              { value: '', text: t('audit.allMembers') },
+              ...people.map(({ id, name }) => ({ value: id, text: name, isUserText: true })),
             ]}
             onChange={setPerson}
           />
@@ -66,11 +71,11 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
       </div>
       {organization !== undefined && (
         <a class="quiet-button" href={toExportPath(organization, { person, about })} download>
-          Export
+          {t('audit.export')}
         </a>
       )}
       <div class="audit-log">
-        <PagedList pages={entries} empty={<p class="note">No entries in the last year</p>}>
+        <PagedList pages={entries} empty={<p class="note">{t('audit.none')}</p>}>
           {entry => <Entry key={entry.id} entry={entry} />}
         </PagedList>
       </div>
@@ -78,59 +83,53 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
   )
 }
 
-const ACTORS: Readonly<Record<string, string>> = {
-  account: 'A deleted account',
-  'API key': 'An API key of a deleted project',
-  anonymous: 'Someone not signed in',
-  'command line': 'The command line',
-  server: 'The server',
+const ACTORS: Readonly<Record<string, MessageKey>> = {
+  account: 'audit.deletedAccount',
+  'API key': 'audit.deletedKey',
+  anonymous: 'audit.anonymous',
+  'command line': 'audit.commandLine',
+  server: 'audit.server',
 }
 
-function toKeyText(name: string | null | undefined): string | undefined {
-  return name ? `The API key ${name}` : undefined
+function toActorName({ actor, person, key }: AuditEntry): string {
+  if (person?.name) return person.name
+  if (key?.name) return t('audit.key', { name: key.name })
+  const known = ACTORS[actor]
+  return known ? t(known) : actor
 }
 
-function toName(kind: string): string {
-  return kind[0]!.toUpperCase() + kind.slice(1)
+/** The action with its target; in English as the server writes it. */
+function toAction({ action, actionText }: AuditEntry, target: ComponentChildren) {
+  // This line compiles only if every action has a message.
+  const key: MessageKey = `actions.${action as AuditAction}`
+  return hasMessage(key) ? (
+    toRich({ key, values: { target } })
+  ) : (
+    <>
+      <span lang="en">{actionText}</span> {target}
+    </>
+  )
 }
 
 function Entry({ entry }: { entry: AuditEntry }) {
-  const {
-    at,
-    actor,
-    person,
-    key,
-    token,
-    actionText,
-    target,
-    targetName,
-    project,
-    detailsText,
-    address,
-    browser,
-  } = entry
+  const { at, person, token, target, targetName, project, detailsText, address, browser } = entry
   const isOwn = target === (person?.id ?? '')
   return (
     <li>
       <div class="item-main" title={target ?? undefined}>
         <p>
-          <bdi>{person?.name ?? toKeyText(key?.name) ?? ACTORS[actor] ?? actor}</bdi>{' '}
+          <bdi>{toActorName(entry)}</bdi>{' '}
           {token !== null && (
-            <>
-              with the token <bdi>{token.name}</bdi>{' '}
-            </>
+            <>{toRich({ key: 'audit.withToken', values: { name: <bdi>{token.name}</bdi> } })} </>
           )}
-          {actionText}
-          {!isOwn && targetName !== null && (
-            <>
-              {' '}
-              <bdi>{targetName}</bdi>
-            </>
-          )}
+          {toAction(entry, !isOwn && targetName !== null && <bdi>{targetName}</bdi>)}
           {project !== null && project.id !== target && (
             <>
               {' '}
-              in <bdi>{project.name ?? 'a deleted project'}</bdi>
+              {toRich({
+                key: 'audit.inProject',
+                values: { name: <bdi>{project.name ?? t('audit.deletedProject')}</bdi> },
+              })}
             </>
           )}
         </p>
@@ -148,7 +147,12 @@ function Entry({ entry }: { entry: AuditEntry }) {
               <bdi>{address}</bdi>
             </>
           )}
-          {browser !== null && ` · ${browser}`}
+          {browser !== null && (
+            <>
+              {' · '}
+              <bdi>{toBrowserText(browser)}</bdi>
+            </>
+          )}
         </p>
       </div>
     </li>

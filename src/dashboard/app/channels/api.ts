@@ -5,7 +5,7 @@ import type {
   DefaultNotificationSettings,
   NotificationSettingsPage,
 } from '../../../push/schema.ts'
-import { toApiPath } from '../feed/api.ts'
+import { toApiPath } from '../api-paths.ts'
 import { channelChanges } from '../feed/use-channels.ts'
 import { request, type Result } from '../request.ts'
 

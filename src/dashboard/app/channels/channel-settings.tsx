@@ -5,6 +5,7 @@ import { InlineForm } from '../components/inline-form.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { showToast } from '../components/toast.tsx'
 import { editChannel } from './api.ts'
+import { t } from '../locales/translate.tsx'
 
 interface SettingsOptions {
   project: string
@@ -15,10 +16,10 @@ interface SettingsOptions {
 export function EditChannel({ project, channel }: SettingsOptions) {
   const { id, name, icon, description } = channel
   return (
-    <InlineForm action="Edit">
+    <InlineForm action={t('channels.edit')}>
       {close => (
         <Form
-          action="Save"
+          action={t('channels.save')}
           send={value =>
             editChannel(project, id, {
               name: value('name'),
@@ -29,27 +30,31 @@ export function EditChannel({ project, channel }: SettingsOptions) {
           onDone={() => {
             close()
             showToast({
-              message: 'Channel saved.',
+              message: t('channels.saved'),
               undo: () => editChannel(project, id, { name, icon, description }),
             })
           }}
         >
           <Field
             name="name"
-            label="Name"
+            label={t('channels.name')}
             autocomplete="off"
-            hint="Changes only the displayed name. Applications keep sending to the original name."
+            hint={t('channels.nameHint')}
             value={name}
           />
           <Field
             name="icon"
-            label="Icon"
+            label={t('channels.icon')}
             autocomplete="off"
-            hint="One emoji"
+            hint={t('channels.iconHint')}
             isOptional
             value={icon ?? ''}
           />
-          <TextArea name="description" label="Description" value={description ?? ''} />
+          <TextArea
+            name="description"
+            label={t('channels.description')}
+            value={description ?? ''}
+          />
         </Form>
       )}
     </InlineForm>
@@ -64,17 +69,17 @@ export function Retention({
 }: SettingsOptions & { mayChange: boolean }) {
   return (
     <section class="section" aria-labelledby="retention">
-      <h2 id="retention">Retention</h2>
+      <h2 id="retention">{t('channels.retention')}</h2>
       <p class="note">
         {keepDays === null
-          ? 'Events are kept for as long as the project settings say.'
-          : `Events are kept for ${toDays(keepDays)}, then deleted.`}
+          ? t('channels.retentionOfProject')
+          : t('channels.retentionDays', { days: keepDays })}
       </p>
       {mayChange && (
-        <InlineForm action="Change">
+        <InlineForm action={t('channels.change')}>
           {close => (
             <Form
-              action="Save"
+              action={t('channels.save')}
               send={value =>
                 withVerification(() =>
                   editChannel(project, id, { keepDays: toKeepDays(value('keepDays')) }),
@@ -82,16 +87,16 @@ export function Retention({
               }
               onDone={() => {
                 close()
-                showToast({ message: 'Retention saved.' })
+                showToast({ message: t('channels.retentionSaved') })
               }}
             >
               <Field
                 name="keepDays"
-                label="Days"
+                label={t('channels.days')}
                 type="number"
                 isOptional
                 autocomplete="off"
-                hint="Older events are deleted permanently. Leave empty to use the project setting."
+                hint={t('channels.daysHint')}
                 value={keepDays === null ? '' : String(keepDays)}
               />
             </Form>
@@ -108,30 +113,23 @@ export function ArchiveChannel({ project, channel: { id, isArchived } }: Setting
     const result = await editChannel(project, id, edit)
     if (!result.ok) return showToast({ message: result.failure.message })
     showToast({
-      message: edit.isArchived ? 'Channel archived.' : 'Channel unarchived.',
+      message: t(edit.isArchived ? 'channels.archived' : 'channels.unarchived'),
       undo: () => editChannel(project, id, { isArchived }),
     })
   }
   return (
     <section class="section" aria-labelledby="archive">
-      <h2 id="archive">Archive</h2>
-      <p class="note">
-        An archived channel is hidden from lists and sends no notifications. It still accepts events
-        and sends them to webhooks.
-      </p>
+      <h2 id="archive">{t('channels.archive')}</h2>
+      <p class="note">{t('channels.archiveNote')}</p>
       <button
         type="button"
         class="quiet-button"
         onClick={() => void archive({ isArchived: !isArchived })}
       >
-        {isArchived ? 'Unarchive this channel' : 'Archive this channel'}
+        {t(isArchived ? 'channels.unarchiveThis' : 'channels.archiveThis')}
       </button>
     </section>
   )
-}
-
-function toDays(days: number): string {
-  return days === 1 ? '1 day' : `${days.toLocaleString()} days`
 }
 
 /** Empty input means null. Other invalid input becomes NaN, which the server rejects. */

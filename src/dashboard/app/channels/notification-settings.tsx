@@ -3,10 +3,11 @@ import { Field, Form } from '../components/form.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { showToast } from '../components/toast.tsx'
 import { fromInputTime } from '../input-time.ts'
-import { toDateTime } from '../time.ts'
+import { toClockTime, toDateTime } from '../time.ts'
 import { changeSetting, readSetting, type Setting, type SettingChange } from './api.ts'
 import { MUTE_DURATIONS, toMuteEnd, toSettingChange } from './mute.ts'
 import { useChannelQuery } from './use-channel-query.ts'
+import { t } from '../locales/translate.tsx'
 
 interface NotificationSettingsOptions {
   project: string
@@ -26,7 +27,7 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
     if (result.ok) {
       setPicking(false)
       showToast({
-        message: 'Notification settings saved.',
+        message: t('channels.settingsSaved'),
         undo: () => changeSetting(project, channel, toSettingChange(before)),
       })
     }
@@ -65,73 +66,83 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
   }
 
   return (
-    <Loaded query={query}>
-      {setting => (
-        <div class="notification-settings">
-          <div class="field">
-            <label for={id}>My notifications</label>
-            <p class="hint" id={`${id}-hint`}>
-              {setting.isDefault && setting.state === 'mute'
-                ? 'You muted the whole project.'
-                : hint}
-            </p>
-            <div class="input">
-              <select
-                id={id}
-                aria-describedby={`${id}-hint`}
-                value={isPicking ? 'pick' : toValue(setting)}
-                onChange={({ currentTarget }) => void choose(setting, currentTarget)}
-              >
-                {channel !== undefined && <option value="default">Use project setting</option>}
-                <option value="on">On</option>
-                {setting.muteUntil !== null && (
-                  <option value="until">
-                    Muted until {toDateTime(Date.parse(setting.muteUntil))}
-                  </option>
-                )}
-                <option value="mute">Muted</option>
-                {MUTE_DURATIONS.map(({ value, text }) => (
-                  <option key={value} value={value}>
-                    {text}
-                  </option>
-                ))}
-                <option value="pick">Mute until…</option>
-              </select>
+    <div class="notification-settings">
+      <Loaded query={query}>
+        {setting => (
+          <>
+            <div class="field">
+              <label for={id}>{t('channels.myNotifications')}</label>
+              <p class="hint" id={`${id}-hint`}>
+                {setting.isDefault && setting.state === 'mute' ? t('channels.projectMuted') : hint}
+              </p>
+              <div class="input">
+                <select
+                  id={id}
+                  aria-describedby={`${id}-hint`}
+                  value={isPicking ? 'pick' : toValue(setting)}
+                  onChange={({ currentTarget }) => void choose(setting, currentTarget)}
+                >
+                  {channel !== undefined && (
+                    <option value="default">{t('channels.projectSetting')}</option>
+                  )}
+                  <option value="on">{t('channels.on')}</option>
+                  {setting.muteUntil !== null && (
+                    <option value="until">
+                      {t('channels.mutedUntil', {
+                        time: toDateTime(Date.parse(setting.muteUntil)),
+                      })}
+                    </option>
+                  )}
+                  <option value="mute">{t('common.muted')}</option>
+                  {MUTE_DURATIONS.map(({ value, text }) => (
+                    <option key={value} value={value}>
+                      {t(text, { time: toClockTime(toMuteEnd(value, Date.now())) })}
+                    </option>
+                  ))}
+                  <option value="pick">{t('channels.muteUntil')}</option>
+                </select>
+              </div>
             </div>
-          </div>
-          {isPicking && (
-            <Form
-              action="Mute"
-              send={value =>
-                change(setting, { state: 'mute', muteUntil: fromInputTime(value('muteUntil')) })
-              }
-              onDone={() => setPicking(false)}
-            >
-              <Field name="muteUntil" label="Until" type="datetime-local" autocomplete="off" />
-            </Form>
-          )}
-          <div class="field">
-            <label for={`${id}-bursts`}>Bursts</label>
-            <p class="hint" id={`${id}-bursts-hint`}>
-              After 10 notifications from one channel in a minute, the rest are collapsed into one
-              with a count.
-            </p>
-            <div class="input">
-              <select
-                id={`${id}-bursts`}
-                aria-describedby={`${id}-bursts-hint`}
-                value={toBursts(setting)}
-                onChange={({ currentTarget }) => void chooseBursts(setting, currentTarget)}
+            {isPicking && (
+              <Form
+                action={t('channels.mute')}
+                send={value =>
+                  change(setting, { state: 'mute', muteUntil: fromInputTime(value('muteUntil')) })
+                }
+                onDone={() => setPicking(false)}
               >
-                {channel !== undefined && <option value="default">Use project setting</option>}
-                <option value="collapse">Collapse</option>
-                <option value="each">Do not collapse</option>
-              </select>
+                <Field
+                  name="muteUntil"
+                  label={t('channels.until')}
+                  type="datetime-local"
+                  autocomplete="off"
+                />
+              </Form>
+            )}
+            <div class="field">
+              <label for={`${id}-bursts`}>{t('channels.bursts')}</label>
+              <p class="hint" id={`${id}-bursts-hint`}>
+                {t('channels.burstsHint')}
+              </p>
+              <div class="input">
+                <select
+                  id={`${id}-bursts`}
+                  aria-describedby={`${id}-bursts-hint`}
+                  value={toBursts(setting)}
+                  onChange={({ currentTarget }) => void chooseBursts(setting, currentTarget)}
+                >
+                  {channel !== undefined && (
+                    <option value="default">{t('channels.projectSetting')}</option>
+                  )}
+                  <option value="collapse">{t('channels.collapse')}</option>
+                  <option value="each">{t('channels.doNotCollapse')}</option>
+                </select>
+              </div>
             </div>
-          </div>
-        </div>
-      )}
-    </Loaded>
+          </>
+        )}
+      </Loaded>
+    </div>
   )
 }
 

@@ -7,12 +7,15 @@ import { showToast } from './toast.tsx'
 interface ActionButtonOptions<Data> {
   /** The text of the button. */
   action: string
+  /** True if this is the main action of the page. */
+  isPrimary?: boolean
   send(): Promise<Result<Data>>
   onDone(data: Data): void
 }
 
 /** A button that sends a request and shows a toast if it fails. */
-export function ActionButton<Data>({ action, send, onDone }: ActionButtonOptions<Data>) {
+export function ActionButton<Data>(options: ActionButtonOptions<Data>) {
+  const { action, isPrimary = false, send, onDone } = options
   const [isBusy, setBusy] = useState(false)
 
   async function act() {
@@ -25,7 +28,12 @@ export function ActionButton<Data>({ action, send, onDone }: ActionButtonOptions
   }
 
   return (
-    <button type="button" class="quiet-button" aria-disabled={isBusy} onClick={act}>
+    <button
+      type="button"
+      class={isPrimary ? 'button' : 'quiet-button'}
+      aria-disabled={isBusy}
+      onClick={act}
+    >
       {isBusy ? `${action}…` : action}
     </button>
   )
@@ -36,18 +44,16 @@ interface DisclosureButtonOptions<Name extends string> {
   /** The name of the section that is open, if any. */
   open: Name | undefined
   onOpen: Dispatch<StateUpdater<Name | undefined>>
-  /** True if this is the main action of the page. */
-  isPrimary?: boolean
   children: ComponentChildren
 }
 
 /** A button that opens and closes a section below it. */
 export function DisclosureButton<Name extends string>(options: DisclosureButtonOptions<Name>) {
-  const { name, open, onOpen, isPrimary = false, children } = options
+  const { name, open, onOpen, children } = options
   return (
     <button
       type="button"
-      class={isPrimary ? 'button' : 'quiet-button'}
+      class="quiet-button"
       aria-expanded={open === name}
       onClick={() => onOpen(open === name ? undefined : name)}
     >

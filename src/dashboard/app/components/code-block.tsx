@@ -1,18 +1,19 @@
 import { useRef, useState } from 'preact/hooks'
 import { copyText } from '../copy-text.ts'
+import { t } from '../locales/translate.tsx'
 
 const FEEDBACK_MS = 2_000
 
 /** Code with a copy button. If the browser refuses to copy, the code is selected instead. */
 export function CodeBlock({ label, text }: { label: string; text: string }) {
   const code = useRef<HTMLElement>(null)
-  const [feedback, setFeedback] = useState('Copy')
+  const [feedback, setFeedback] = useState<string>()
 
   async function copy() {
     const isCopied = await copyText(text)
-    setFeedback(isCopied ? 'Copied' : 'Press Ctrl+C')
+    setFeedback(t(isCopied ? 'common.copied' : 'common.copyKeys'))
     if (!isCopied && code.current) getSelection()?.selectAllChildren(code.current)
-    setTimeout(() => setFeedback('Copy'), FEEDBACK_MS)
+    setTimeout(() => setFeedback(undefined), FEEDBACK_MS)
   }
 
   return (
@@ -20,8 +21,12 @@ export function CodeBlock({ label, text }: { label: string; text: string }) {
       <figcaption>
         {label}
         <button type="button" class="quiet-button" onClick={copy}>
-          <span role="status">{feedback}</span>
+          {feedback ?? t('common.copy')}
         </button>
+        {/* Browsers take no name from a live region inside the button. */}
+        <span class="visually-hidden" role="status">
+          {feedback}
+        </span>
       </figcaption>
       <pre tabIndex={0} aria-label={label}>
         <code ref={code}>{text}</code>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
 import { withVerification } from './verification-prompt.tsx'
+import { t } from '../locales/translate.tsx'
 
 interface ConfirmButtonOptions<Data> {
   /** The text of the button that opens the dialog. */
@@ -57,7 +58,7 @@ export function ConfirmButton<Data>(options: ConfirmButtonOptions<Data>) {
           {yes}
         </button>
         <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
-          Cancel
+          {t('common.cancel')}
         </button>
       </dialog>
     </>

@@ -2,11 +2,18 @@ import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import { FieldIssues, useIssues } from './form.tsx'
 
+interface SelectOption {
+  value: string
+  text: string
+  /** True if a user chose the text, whose direction may differ from that of the page. */
+  isUserText?: boolean
+}
+
 interface SelectOptions {
   name: string
   label: string
   /** The values to send, with their labels. */
-  options: readonly { value: string; text: string }[]
+  options: readonly SelectOption[]
   value?: string | undefined
   hint?: string
   onChange?(value: string): void
@@ -33,7 +40,12 @@ export function Select({ name, label, options, value, hint, onChange }: SelectOp
           onChange={({ currentTarget }) => onChange?.(currentTarget.value)}
         >
           {options.map(option => (
-            <option key={option.value} value={option.value} selected={option.value === value}>
+            <option
+              key={option.value}
+              value={option.value}
+              dir={option.isUserText ? 'auto' : undefined}
+              selected={option.value === value}
+            >
               {option.text}
             </option>
           ))}

@@ -1,6 +1,7 @@
 import { createContext, type ComponentChildren } from 'preact'
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
+import { t } from '../locales/translate.tsx'
 
 interface FormOptions<Data> {
   /** The text of the submit button. */
@@ -50,7 +51,7 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
         <div class="form-end">
           <div role="alert">{failure && <Notice failure={failure} form={form.current} />}</div>
           <button class="button" type="submit" aria-disabled={isBusy || waitS > 0}>
-            {waitS > 0 ? `Try again in ${waitS} s` : isBusy ? `${action}…` : action}
+            {waitS > 0 ? t('common.waiting', { seconds: waitS }) : isBusy ? `${action}…` : action}
           </button>
         </div>
       </form>
@@ -117,10 +118,10 @@ export function Field(options: FieldOptions) {
             type="button"
             class="quiet-button"
             aria-pressed={isShown}
-            aria-label={`Show ${label.toLowerCase()}`}
+            aria-label={t('common.showText', { label })}
             onClick={() => setShown(!isShown)}
           >
-            {isShown ? 'Hide' : 'Show'}
+            {t(isShown ? 'common.hide' : 'common.show')}
           </button>
         )}
       </div>
@@ -134,8 +135,10 @@ function Notice({ failure, form }: { failure: Failure; form: HTMLFormElement | n
   const otherIssues = failure.details.filter(
     ({ path: [name = ''] }) => !form?.elements.namedItem(name),
   )
+  const isAtFields = otherIssues.length === 0 && failure.details.length > 0
   return (
-    <p class="notice">
+    // The fields show their errors. Screen readers also hear that there are some.
+    <p class={isAtFields ? 'visually-hidden' : 'notice'}>
       {otherIssues.length > 0
         ? otherIssues.map(({ path, message }) => [...path, message].join(': ')).join('. ')
         : failure.message}

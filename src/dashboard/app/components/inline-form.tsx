@@ -1,17 +1,20 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { t } from '../locales/translate.tsx'
 
 interface InlineFormOptions {
   /** The text of the button. */
   action: string
   /** The accessible name of the button, if its text is not enough. */
   label?: string | undefined
+  /** True if this is the main action of the page. */
+  isPrimary?: boolean
   /** The form that replaces the button until `close` is called. */
   children(close: () => void): ComponentChildren
 }
 
 /** A button that is replaced by a form until the form is submitted or cancelled. */
-export function InlineForm({ action, label, children }: InlineFormOptions) {
+export function InlineForm({ action, label, isPrimary = false, children }: InlineFormOptions) {
   const button = useRef<HTMLButtonElement>(null)
   const [state, setState] = useState<'untouched' | 'open' | 'closed'>('untouched')
   const close = () => setState('closed')
@@ -23,7 +26,7 @@ export function InlineForm({ action, label, children }: InlineFormOptions) {
       <button
         ref={button}
         type="button"
-        class="quiet-button"
+        class={isPrimary ? 'button' : 'quiet-button'}
         aria-label={label}
         onClick={() => setState('open')}
       >
@@ -35,7 +38,7 @@ export function InlineForm({ action, label, children }: InlineFormOptions) {
     <div class="inline-form">
       {children(close)}
       <button type="button" class="quiet-button" onClick={close}>
-        Cancel
+        {t('common.cancel')}
       </button>
     </div>
   )

@@ -12,11 +12,13 @@ import {
   Sidebar,
   listProjectLinks,
   listSettingsLinks,
-  ACCOUNT_LINKS,
+  listAccountLinks,
   NavLinks,
 } from './navigation.tsx'
+import { BottomBar } from './bottom-bar.tsx'
 import { Toast } from './toast.tsx'
 import { TopBar } from './top-bar.tsx'
+import { t } from '../locales/translate.tsx'
 
 interface LayoutOptions {
   account: Account
@@ -26,7 +28,7 @@ interface LayoutOptions {
 
 interface ProjectLayoutOptions extends LayoutOptions {
   project: string
-  at: 'users' | 'channels'
+  at: 'users' | 'channels' | 'insights'
 }
 
 /** A page of a project, next to the navigation of the project. */
@@ -36,6 +38,7 @@ export function ProjectLayout({ project, at, ...options }: ProjectLayoutOptions)
     <Layout
       {...options}
       project={project}
+      hasSheet
       sidebar={
         <ProjectSidebar
           account={options.account}
@@ -52,7 +55,7 @@ export function ProjectLayout({ project, at, ...options }: ProjectLayoutOptions)
 interface SettingsLayoutOptions extends LayoutOptions {
   /** The path of the current page. */
   path: string
-  /** The project of the settings. Default: the most recently opened project. */
+  /** The project of the settings. Default: the one opened last, or else the first. */
   project?: string
   /** The organization of the settings. Default: that of the project. */
   organization?: string | undefined
@@ -62,41 +65,50 @@ interface SettingsLayoutOptions extends LayoutOptions {
 export function SettingsLayout({ path, organization, ...options }: SettingsLayoutOptions) {
   const { account } = options
   const kept = options.project ?? readStored('project') ?? ''
-  const project = findProject(account, kept) ? kept : undefined
+  const own = account.organizations.find(({ id }) => id === organization)
+  const first = (own ?? account.organizations[0])?.projects[0]?.id
+  const project = findProject(account, kept) ? kept : first
   return (
     <Layout
       {...options}
       project={project}
       sidebar={
-        <Sidebar label="Settings" current={path}>
+        <Sidebar label={t('common.settings')} current={path}>
           {project !== undefined && <NavLinks links={listProjectLinks(project)} />}
           <NavLinks
-            title="Settings"
+            title={t('common.settings')}
             links={listSettingsLinks(account, project, organization)}
             current={path}
           />
-          <NavLinks title="Personal" links={ACCOUNT_LINKS} current={path} />
+          <NavLinks title={t('common.personal')} links={listAccountLinks()} current={path} />
         </Sidebar>
       }
     />
   )
 }
 
-function Layout({
+/** A page next to a navigation. */
+export function Layout({
   account,
   project,
   title,
+  hasSheet = false,
   sidebar,
   children,
-}: LayoutOptions & { project: string | undefined; sidebar: ComponentChildren }) {
+}: LayoutOptions & {
+  project: string | undefined
+  hasSheet?: boolean
+  sidebar: ComponentChildren
+}) {
   useDocumentTitle(title)
   return (
     <div class="layout">
       <a class="skip" href="#content">
-        Skip to content
+        {t('common.skip')}
       </a>
       <TopBar account={account} project={project} />
       {sidebar}
+      <BottomBar account={account} project={project} hasSheet={hasSheet} />
       <main id="content" class="stream" tabIndex={-1}>
         {children}
       </main>

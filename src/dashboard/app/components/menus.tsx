@@ -1,11 +1,17 @@
 import type { Account } from '../../../accounts/schema.ts'
-import { toFeedPath, toOrganizationPath } from '../paths.ts'
+import { PATHS, toFeedPath, toOrganizationPath } from '../paths.ts'
+import { hasSeveralProjects } from '../session.ts'
 import { chooseTheme, theme, THEMES } from '../theme.ts'
 import { Icon } from './icon.tsx'
-import { listSettingsLinks, ACCOUNT_LINKS, type NavLink } from './navigation.tsx'
+import { listAccountLinks, listSettingsLinks, type NavLink } from './navigation.tsx'
 import { SignOutButton } from './sign-out-button.tsx'
+import { t } from '../locales/translate.tsx'
 
-const THEME_NAMES = { system: 'System', light: 'Light', dark: 'Dark' }
+const THEME_NAMES = {
+  system: 'common.themeSystem',
+  light: 'common.themeLight',
+  dark: 'common.themeDark',
+} as const
 
 interface MenuOptions {
   account: Account
@@ -17,7 +23,12 @@ export function AccountMenu({ account, project }: MenuOptions) {
   const { name, email } = account.person
   return (
     <>
-      <button type="button" class="icon-button" popovertarget="account-menu" aria-label="Account">
+      <button
+        type="button"
+        class="icon-button"
+        popovertarget="account-menu"
+        aria-label={t('common.account')}
+      >
         <span class="avatar" aria-hidden="true">
           {toInitial(name)}
         </span>
@@ -30,7 +41,7 @@ export function AccountMenu({ account, project }: MenuOptions) {
           </span>
         </p>
         <fieldset class="themes">
-          <legend>Theme</legend>
+          <legend>{t('common.theme')}</legend>
           <div>
             {THEMES.map(one => (
               <label key={one}>
@@ -40,22 +51,22 @@ export function AccountMenu({ account, project }: MenuOptions) {
                   checked={theme.value === one}
                   onChange={() => chooseTheme(one)}
                 />
-                <span>{THEME_NAMES[one]}</span>
+                <span>{t(THEME_NAMES[one])}</span>
               </label>
             ))}
           </div>
         </fieldset>
-        <MenuLinks links={ACCOUNT_LINKS} />
+        <MenuLinks links={listAccountLinks()} />
         <section>
-          <h2>Settings</h2>
+          <h2>{t('common.settings')}</h2>
           <MenuLinks links={listSettingsLinks(account, project)} />
         </section>
         <hr />
         <a class="menu-item" href="/docs">
-          Documentation
+          {t('common.documentation')}
         </a>
         <a class="menu-item" href="/source">
-          Source code
+          {t('common.sourceCode')}
         </a>
         <SignOutButton className="menu-item" />
       </div>
@@ -79,10 +90,15 @@ export function ProjectMenu({ account, project }: MenuOptions) {
   return (
     <>
       <button type="button" class="project-button" popovertarget="project-menu">
-        <bdi>{current?.name ?? 'Projects'}</bdi>
+        <bdi>{current?.name ?? t('common.projects')}</bdi>
         <Icon name="down" size={12} />
       </button>
-      <nav id="project-menu" class="menu" popover="auto" aria-label="Projects">
+      <nav id="project-menu" class="menu" popover="auto" aria-label={t('common.projects')}>
+        {hasSeveralProjects(account) && (
+          <a class="menu-item" href={PATHS.overview} onClick={hideMenu}>
+            {t('common.overview')}
+          </a>
+        )}
         {account.organizations.map(({ id, name, projects }) => (
           <section key={id}>
             <h2>
@@ -100,7 +116,7 @@ export function ProjectMenu({ account, project }: MenuOptions) {
               </a>
             ))}
             <a class="menu-item menu-more" href={toOrganizationPath(id)} onClick={hideMenu}>
-              Members and settings
+              {t('common.membersAndSettings')}
             </a>
           </section>
         ))}
@@ -115,6 +131,9 @@ function hideMenu({ currentTarget }: { currentTarget: EventTarget }): void {
 }
 
 function toInitial(name: string): string {
-  const [first] = new Intl.Segmenter().segment(name.trim())
+  const text = name.trim()
+  // Creating a segmenter delays the first paint, and most names begin with two plain letters.
+  if (/^[a-z]{2}/i.test(text)) return text.charAt(0).toUpperCase()
+  const [first] = new Intl.Segmenter().segment(text)
   return first?.segment.toUpperCase() ?? '·'
 }

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { PATHS, toFeedPath, toOrganizationPath, toProjectPath } from '../paths.ts'
 import type { Account } from '../../../accounts/schema.ts'
 import { Icon } from './icon.tsx'
+import { t } from '../locales/translate.tsx'
 
 /** A link in the navigation. */
 export interface NavLink {
@@ -17,9 +18,20 @@ export interface NavLink {
 /** Links to the pages of a project. */
 export function listProjectLinks(project: string): NavLink[] {
   return [
-    { icon: 'feed', name: 'All events', path: toFeedPath(project), key: 'f' },
-    { icon: 'users', name: 'People', path: toProjectPath('users', project), key: 'p' },
-    { icon: 'channels', name: 'Channels', path: toProjectPath('channels', project), key: 'c' },
+    { icon: 'feed', name: t('common.allEvents'), path: toFeedPath(project), key: 'f' },
+    { icon: 'users', name: t('common.users'), path: toProjectPath('users', project), key: 'p' },
+    {
+      icon: 'channels',
+      name: t('common.channels'),
+      path: toProjectPath('channels', project),
+      key: 'c',
+    },
+    {
+      icon: 'insights',
+      name: t('common.insights'),
+      path: toProjectPath('insights', project),
+      key: 'i',
+    },
   ]
 }
 
@@ -36,18 +48,24 @@ export function listSettingsLinks(
   const links: NavLink[] = []
   if (project !== undefined) {
     links.push(
-      { icon: 'keys', name: 'API Keys', path: toProjectPath('keys', project), key: 'k' },
-      { icon: 'webhooks', name: 'Webhooks', path: toProjectPath('webhooks', project), key: 'w' },
+      { icon: 'keys', name: t('common.apiKeys'), path: toProjectPath('keys', project), key: 'k' },
+      {
+        icon: 'webhooks',
+        name: t('common.webhooks'),
+        path: toProjectPath('webhooks', project),
+        key: 'w',
+      },
     )
   }
   if (organization !== undefined) {
     links.push({
       icon: 'organization',
-      name: 'Organization',
+      name: t('common.organization'),
       path: toOrganizationPath(organization),
     })
   }
-  if (person.isOperator) links.push({ icon: 'server', name: 'Server', path: PATHS.server })
+  if (person.isOperator)
+    links.push({ icon: 'server', name: t('common.server'), path: PATHS.server })
   return links
 }
 
@@ -60,28 +78,48 @@ export function listShortcutLinks(account: Account, project: string | undefined)
 }
 
 /** Links to the pages of the account. */
-export const ACCOUNT_LINKS: readonly NavLink[] = [
-  { icon: 'notifications', name: 'Notifications', path: PATHS.notifications },
-  { icon: 'account', name: 'Account', path: PATHS.account },
-]
+export function listAccountLinks(): NavLink[] {
+  return [
+    { icon: 'notifications', name: t('common.notifications'), path: PATHS.notifications },
+    { icon: 'account', name: t('common.account'), path: PATHS.account },
+  ]
+}
+
+/** The ID of the navigation of a project, which opens as a sheet on a phone. */
+export const SHEET_ID = 'sidebar'
 
 interface SidebarOptions {
   label: string
+  /** On a phone, a sheet that the bottom bar opens. Otherwise a strip. */
+  isSheet?: boolean
   /** Identifies the current page. When it changes, its link is scrolled into view. */
   current: string | undefined
   children: ComponentChildren
 }
 
-/** The navigation next to a page. On a phone it is a strip that scrolls sideways. */
-export function Sidebar({ label, current, children }: SidebarOptions) {
+/** The navigation next to a page. On a phone it is a sheet, or a strip that scrolls sideways. */
+export function Sidebar({ label, isSheet = false, current, children }: SidebarOptions) {
   const strip = useRef<HTMLElement>(null)
   useEffect(() => {
+    // A sheet does not scroll sideways, and measuring it would lay out the page early.
+    if (isSheet) return
     const here = strip.current?.querySelector<HTMLElement>('[aria-current]')
     if (!strip.current || !here) return
     strip.current.scrollLeft = here.offsetLeft + (here.offsetWidth - strip.current.clientWidth) / 2
   }, [current])
   return (
-    <nav ref={strip} class="sidebar" aria-label={label}>
+    <nav
+      ref={strip}
+      id={isSheet ? SHEET_ID : undefined}
+      class={isSheet ? 'sidebar sheet' : 'sidebar'}
+      popover={isSheet ? 'auto' : undefined}
+      aria-label={label}
+      onClick={({ target }) => {
+        const isLink = target instanceof Element && target.closest('a')
+        if (isSheet && isLink && strip.current?.matches(':popover-open'))
+          strip.current.hidePopover()
+      }}
+    >
       {children}
     </nav>
   )
@@ -105,7 +143,7 @@ export function NavLinks({ title, links, current }: NavLinksOptions) {
           <li key={path}>
             <a href={path} aria-current={path === current ? 'page' : undefined}>
               <Icon name={icon} />
-              <span class="channel-name">{name}</span>
+              <bdi class="channel-name">{name}</bdi>
             </a>
           </li>
         ))}

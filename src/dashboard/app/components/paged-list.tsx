@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Pages } from './use-pages.ts'
 import { Loaded } from './loaded.tsx'
+import { t } from '../locales/translate.tsx'
 
 interface PagedListOptions<Item> {
   pages: Pages<Item>
@@ -25,8 +26,8 @@ export function PagedList<Item>(options: PagedListOptions<Item>) {
         {() => items.length === 0 && empty}
       </Loaded>
       {hasMore && !isLoading && !failure && (
-        <button type="button" class="button" onClick={loadMore}>
-          Show more
+        <button type="button" class="button button-plain" onClick={loadMore}>
+          {t('common.showMore')}
         </button>
       )}
     </>

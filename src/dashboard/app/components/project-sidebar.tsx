@@ -1,11 +1,17 @@
-import { toSearchText } from '../../../events/search-query.ts'
+import { parseSearch } from '../../../events/search-query.ts'
+import { toSearchText } from '../../../events/search-text.ts'
 import type { Account } from '../../../accounts/schema.ts'
+import { ErrorBoundary } from 'preact-iso'
+import { lazyPages } from '../lazy-page.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { Icon } from './icon.tsx'
 import { Sidebar, listProjectLinks, listSettingsLinks, NavLinks } from './navigation.tsx'
 import { toProjectPath } from '../paths.ts'
 import type { Channels as LoadedChannels } from '../feed/use-channels.ts'
-import { EMPTY_SEARCH, parse, toSearchPath, type Search } from '../feed/search.ts'
+import { toSearchPath, withoutPart, type Search } from '../feed/search.ts'
+import { t } from '../locales/translate.tsx'
+
+const ViewList = lazyPages(['views'], () => import('../views/view-list.tsx'))(all => all.ViewList)
 
 /** The server stops counting unread events here. */
 const MAX_UNREAD = 100
@@ -28,9 +34,12 @@ export function ProjectSidebar({ account, project, channels, search, at }: Proje
   )
   const here = at ?? (current === undefined ? toPath() : undefined)
   return (
-    <Sidebar label="Project" current={here ?? (channels.list && current)}>
+    <Sidebar isSheet label={t('common.project')} current={here ?? (channels.list && current)}>
       <NavLinks links={links} current={here} />
-      <h2>Channels</h2>
+      <ErrorBoundary>
+        <ViewList account={account} project={project} search={search} />
+      </ErrorBoundary>
+      <h2>{t('common.channels')}</h2>
       <ul class="channel-list">
         {channels.list === undefined && <ChannelSkeletons />}
         {channels.list?.map(({ id, name, icon, unread, isMuted, today }) => (
@@ -40,30 +49,32 @@ export function ProjectSidebar({ account, project, channels, search, at }: Proje
                 {icon ?? '#'}
               </span>
               <bdi class="channel-name">{name}</bdi>
-              <Sparkline counts={today} />
               {isMuted && <Muted />}
               {unread > 0 && (
                 <span
                   class="unread"
                   aria-label={
-                    unread >= MAX_UNREAD ? `More than ${MAX_UNREAD - 1} unread` : `${unread} unread`
+                    unread >= MAX_UNREAD
+                      ? t('common.manyUnread', { count: MAX_UNREAD - 1 })
+                      : t('common.unread', { count: unread })
                   }
                 >
                   {unread >= MAX_UNREAD ? `${MAX_UNREAD - 1}+` : unread}
                 </span>
               )}
+              <Sparkline counts={today} />
             </a>
           </li>
         ))}
         {channels.more > 0 && (
           <li>
             <a href={toProjectPath('channels', project)}>
-              {channels.more.toLocaleString()} more channels
+              {t('common.moreChannels', { count: channels.more })}
             </a>
           </li>
         )}
       </ul>
-      <NavLinks title="Settings" links={listSettingsLinks(account, project)} />
+      <NavLinks title={t('common.settings')} links={listSettingsLinks(account, project)} />
     </Sidebar>
   )
 }
@@ -71,23 +82,25 @@ export function ProjectSidebar({ account, project, channels, search, at }: Proje
 /** Marks a muted channel. */
 function Muted() {
   return (
-    <span class="muted" title="Muted">
+    <span class="muted" title={t('common.muted')}>
       <Icon name="muted" size={16} />
-      <span class="visually-hidden"> muted</span>
+      <span class="visually-hidden"> {t('common.muted')}</span>
     </span>
   )
 }
 
 /** The same search in another channel. Channels in its text are removed. */
 function toChannel(search: Search, channelId: string | undefined): Search {
-  const { filters, issues } = parse({ ...EMPTY_SEARCH, text: search.text }, 0)
-  const isKept = issues.length > 0 || filters.channels.is.length === 0
-  const channels = { ...filters.channels, is: [] }
-  return {
-    ...search,
-    channelId,
-    text: isKept ? search.text : toSearchText({ ...filters, channels }),
-  }
+  const { filters, parts, isAlternative } = parseSearch(search.text)
+  const { channels } = filters
+  const named = parts.filter(({ term }) => term?.name === 'channel' && !term.isExcluded)
+  if (channels.is.length === 0) return { ...search, channelId }
+  // Alternatives can name channels, too: (channel:a OR channel:b)
+  const text =
+    isAlternative || named.length < channels.is.length
+      ? toSearchText({ ...filters, channels: { ...channels, is: [] } })
+      : named.reduceRight(withoutPart, search.text)
+  return { ...search, channelId, text }
 }
 
 function ChannelSkeletons() {

@@ -1,4 +1,5 @@
 import type { QrCode as Code } from '../../../http/qr-code.ts'
+import { t } from '../locales/translate.tsx'
 
 /** The light margin around the QR code, in modules. */
 const MARGIN = 4
@@ -11,7 +12,7 @@ export function QrCode({ qr: { size, path } }: { qr: Code }) {
       class="qr-code"
       viewBox={`${-MARGIN} ${-MARGIN} ${side} ${side}`}
       role="img"
-      aria-label="QR code"
+      aria-label={t('common.qrCode')}
     >
       <path d={path} />
     </svg>

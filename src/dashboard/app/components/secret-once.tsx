@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { CodeBlock } from './code-block.tsx'
+import { t } from '../locales/translate.tsx'
 
 interface SecretOnceOptions {
   title: ComponentChildren
@@ -18,7 +19,7 @@ export function SecretOnce({
   title,
   label,
   secret,
-  advice = 'Copy it now: it is shown only once. Store it where only your application can read it.',
+  advice = t('common.secretOnce'),
   onDone,
   children,
 }: SecretOnceOptions) {
@@ -31,7 +32,7 @@ export function SecretOnce({
       <CodeBlock label={label} text={secret} />
       {children}
       <button type="button" class="quiet-button" onClick={onDone}>
-        I have saved it
+        {t('common.saved')}
       </button>
     </section>
   )

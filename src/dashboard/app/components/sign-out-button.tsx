@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Failure } from '../request.ts'
 import { signOut } from '../session.ts'
+import { t } from '../locales/translate.tsx'
 
 /** A button that ends the session. */
 export function SignOutButton({ className = 'quiet-button' }) {
@@ -8,7 +9,7 @@ export function SignOutButton({ className = 'quiet-button' }) {
   return (
     <>
       <button type="button" class={className} onClick={async () => setFailure(await signOut())}>
-        Sign out
+        {t('common.signOut')}
       </button>
       {failure && <p role="alert">{failure.message}</p>}
     </>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Failure } from '../request.ts'
 import { Logo, Backdrop } from './artwork.tsx'
+import { t } from '../locales/translate.tsx'
 
 interface StandalonePageOptions {
   title: string
@@ -18,7 +19,7 @@ export function StandalonePage({ title, lead, children }: StandalonePageOptions)
       <header class="standalone-top">
         <Logo />
         <span class="name">Tidings</span>
-        <a href="/source">Source code</a>
+        <a href="/source">{t('common.sourceCode')}</a>
       </header>
       <main>
         <h1>{title}</h1>
@@ -42,7 +43,7 @@ export function ErrorNotice({ failure, onRetry }: { failure: Failure; onRetry():
     <div class="error-notice" role="alert">
       <p>{failure.message}</p>
       <button class="button" type="button" onClick={onRetry}>
-        Try again
+        {t('common.retry')}
       </button>
     </div>
   )

@@ -1,5 +1,13 @@
 import { signal } from '@preact/signals'
-import { isSameDay, toClockTime, toDateTime, toFullTime, toShortTime, toTimeAgo } from '../time.ts'
+import {
+  isSameDay,
+  toClockTime,
+  toDateTime,
+  toFullTime,
+  toPreciseTime,
+  toShortTime,
+  toTimeAgo,
+} from '../time.ts'
 
 const TICK_MS = 20_000
 
@@ -18,18 +26,22 @@ interface TimestampOptions {
   hasDate?: boolean
   /** Shows the time of day instead of a relative time. */
   isClockTime?: boolean
+  /** Shows the time of day with seconds instead of a relative time. */
+  isPrecise?: boolean
 }
 
 /** A relative time with the full date and time as its tooltip. */
-export function Timestamp({ atMs, hasDate = false, isClockTime = false }: TimestampOptions) {
+export function Timestamp({ atMs, hasDate, isClockTime, isPrecise }: TimestampOptions) {
   const toRelative = hasDate ? toTimeAgo : toShortTime
   return (
     <time dateTime={new Date(atMs).toISOString()} title={toFullTime(atMs)}>
       {hasDate && !isSameDay(atMs, now.value)
         ? toDateTime(atMs)
-        : isClockTime
-          ? toClockTime(atMs)
-          : toRelative(atMs, now.value)}
+        : isPrecise
+          ? toPreciseTime(atMs)
+          : isClockTime
+            ? toClockTime(atMs)
+            : toRelative(atMs, now.value)}
     </time>
   )
 }

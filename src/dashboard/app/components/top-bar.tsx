@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact'
 import type { Account } from '../../../accounts/schema.ts'
 import { PATHS } from '../paths.ts'
 import { Logo } from './artwork.tsx'
@@ -7,11 +6,10 @@ import { AccountMenu, ProjectMenu } from './menus.tsx'
 interface TopBarOptions {
   account: Account
   project: string | undefined
-  children?: ComponentChildren
 }
 
-/** The bar at the top of a page: the logo, the menus, and `children` between them. */
-export function TopBar({ account, project, children }: TopBarOptions) {
+/** The bar at the top of a page: the logo and the menus. */
+export function TopBar({ account, project }: TopBarOptions) {
   return (
     <header class="top-bar">
       <a class="brand" href={PATHS.home} aria-label="Tidings">
@@ -19,7 +17,6 @@ export function TopBar({ account, project, children }: TopBarOptions) {
       </a>
       <ProjectMenu account={account} project={project} />
       <div class="bar-spacer" />
-      {children}
       <AccountMenu account={account} project={project} />
     </header>
   )

@@ -1,14 +1,16 @@
 import { signal } from '@preact/signals'
+import type { FunctionComponent } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Account } from '../../../accounts/schema.ts'
-import { canUsePasskeys, verifyWithPasskey } from '../passkeys/api.ts'
-import { request, toFailure, type Result } from '../request.ts'
+import { loadMessages, t } from '../locales/translate.tsx'
+import { toFailure, type Result } from '../request.ts'
 import { session } from '../session.ts'
-import { Field, Form } from './form.tsx'
-import { VerifyAtProvider } from '../openid/verify-at-provider.tsx'
+import type { WaysOptions } from './verification-ways.tsx'
 
 /** Resolves the request that waits for a verification; undefined when none waits. */
 const waiting = signal<((isVerified: boolean) => void) | undefined>(undefined)
+
+/** The content of the dialog, which is loaded when it is needed. */
+const ways = signal<FunctionComponent<WaysOptions> | undefined>(undefined)
 
 /**
  * Sends a request. If the server requires a verification, asks for it and repeats the request.
@@ -19,21 +21,39 @@ export async function withVerification<Data>(
 ): Promise<Result<Data>> {
   const answer = await send()
   if (answer.ok || answer.failure.code !== 'verification_needed') return answer
+  const isVerified = (await loadWays()) && (await verify())
+  if (isVerified) return send()
+  const message = t('common.notConfirmed')
+  return { ok: false, failure: toFailure({ code: 'not_confirmed', message }) }
+}
+
+async function loadWays(): Promise<boolean> {
+  try {
+    const [{ Ways }] = await Promise.all([import('./verification-ways.tsx'), loadMessages('words')])
+    ways.value = Ways
+    return true
+  } catch {
+    return false // The server is down, or was updated.
+  }
+}
+
+async function verify(): Promise<boolean> {
   const isVerified = await new Promise<boolean>(resolve => {
     waiting.value?.(false)
     waiting.value = resolve
   })
   waiting.value = undefined
-  if (isVerified) return send()
-  const message = 'This requires that you confirm that it is you. Try again.'
-  return { ok: false, failure: toFailure({ code: 'not_confirmed', message }) }
+  return isVerified
 }
 
 /** The dialog that asks the account to confirm that it is present. */
 export function VerificationPrompt() {
   const dialog = useRef<HTMLDialogElement>(null)
   const respond = waiting.value
+  const Ways = ways.value
   const account = session.value.kind === 'signed_in' ? session.value.account : undefined
+  const { passkeys = 0, hasPassword = false } = account?.credentials ?? {}
+  const isByPassword = hasPassword && passkeys === 0
   useEffect(() => {
     if (respond) dialog.current?.showModal()
     else dialog.current?.close()
@@ -43,50 +63,13 @@ export function VerificationPrompt() {
     <dialog ref={dialog} class="dialog" aria-labelledby="confirm" onClose={() => respond?.(false)}>
       {respond && (
         <>
-          <h2 id="confirm">Confirm that it is you</h2>
-          {account && <Ways account={account} onDone={() => respond(true)} />}
+          <h2 id="confirm">{t(isByPassword ? 'common.confirmPassword' : 'common.confirmTitle')}</h2>
+          {account && Ways && <Ways account={account} onDone={() => respond(true)} />}
           <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
-            Cancel
+            {t('common.cancel')}
           </button>
         </>
       )}
     </dialog>
-  )
-}
-
-interface WaysOptions {
-  account: Account
-  onDone(): void
-}
-
-function Ways({ account: { credentials, person }, onDone }: WaysOptions) {
-  const hasPasskey = credentials.passkeys > 0 && canUsePasskeys()
-  if (!hasPasskey && !credentials.hasPassword) return <VerifyAtProvider />
-  return (
-    <>
-      <p>You will not be asked again for ten minutes.</p>
-      {hasPasskey && (
-        <Form action="Use a passkey" send={verifyWithPasskey} onDone={onDone}>
-          {null}
-        </Form>
-      )}
-      {credentials.hasPassword && <PasswordForm email={person.email} onDone={onDone} />}
-    </>
-  )
-}
-
-function PasswordForm({ email, onDone }: { email: string; onDone(): void }) {
-  return (
-    <>
-      <Form
-        action="Confirm"
-        send={value => request('POST', '/api/session/verify', { password: value('password') })}
-        onDone={onDone}
-      >
-        {/* Tells password managers which account this is. */}
-        <input hidden name="username" autocomplete="username" readOnly value={email} />
-        <Field name="password" label="Password" type="password" autocomplete="current-password" />
-      </Form>
-    </>
   )
 }

@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks'
 import { CopyButton } from '../components/copy-button.tsx'
+import { hasAddress, LinkedText } from '../components/linked-text.tsx'
 import { toMetadataText } from '../feed/metadata.ts'
+import { t } from '../locales/translate.tsx'
 
 /** The number of entries per level that are shown at first. */
 const FIRST = 100
@@ -22,14 +24,14 @@ export function JsonTree({ value, path = [], toFilterPath }: TreeOptions) {
   return (
     <ul class="tree">
       {entries.slice(0, shown).map(([name, one]) => (
-        <li key={name}>
+        <li key={name} class={hasAddress(one) ? 'tree-linked' : undefined}>
           <Branch name={name} value={one} path={[...path, name]} toFilterPath={toFilterPath} />
         </li>
       ))}
       {entries.length > shown && (
         <li>
           <button type="button" class="quiet-button" onClick={() => setShown(shown + 10 * FIRST)}>
-            {entries.length - shown} more
+            {t('event.moreEntries', { count: entries.length - shown })}
           </button>
         </li>
       )}
@@ -47,15 +49,17 @@ function Branch({ name, value, path, toFilterPath }: BranchOptions) {
   const isObject = typeof value === 'object' && value !== null && Object.keys(value).length > 0
   // Closed levels are not rendered, because an object may be deep and wide.
   const [isOpen, setOpen] = useState(isObject && path.length <= OPEN_LEVELS)
-  return (
+  // A link cannot be in the summary, which is a control itself.
+  const isLinked = hasAddress(value)
+  const leaf = isObject ? <Count value={value} /> : <Leaf value={value} />
+  const details = (
     <details
       class={isObject ? undefined : 'tree-leaf'}
       open={isOpen}
       onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
     >
       <summary>
-        <bdi class="tree-name">{name}</bdi>{' '}
-        {isObject ? <Count value={value} /> : <Leaf value={value} />}
+        <bdi class="tree-name">{name}</bdi> {!isLinked && leaf}
       </summary>
       {isOpen && isObject && <JsonTree value={value} path={path} toFilterPath={toFilterPath} />}
       {isOpen && !isObject && (
@@ -63,16 +67,22 @@ function Branch({ name, value, path, toFilterPath }: BranchOptions) {
       )}
     </details>
   )
+  return (
+    <>
+      {details}
+      {isLinked && leaf}
+    </>
+  )
 }
 
 /** The actions for a value. */
 function Actions({ value, filterPath }: { value: unknown; filterPath: string | undefined }) {
   return (
     <div class="item-actions">
-      <CopyButton label="Copy" toText={() => toMetadataText(value)} />
+      <CopyButton label={t('common.copy')} toText={() => toMetadataText(value)} />
       {filterPath !== undefined && (
         <a class="quiet-button" href={filterPath}>
-          Filter by this
+          {t('event.filter')}
         </a>
       )}
     </div>
@@ -96,5 +106,9 @@ function Count({ value }: { value: object }) {
 
 function Leaf({ value }: { value: unknown }) {
   const kind = value === null ? 'null' : typeof value
-  return <bdi class={`leaf leaf-${kind}`}>{toMetadataText(value)}</bdi>
+  return (
+    <span class={`leaf leaf-${kind}`}>
+      <LinkedText text={toMetadataText(value)} />
+    </span>
+  )
 }

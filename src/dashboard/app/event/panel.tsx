@@ -4,17 +4,21 @@ import { INTERACTIVE } from '../feed/use-pause.ts'
 import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/search.ts'
 import { eventChannel } from '../palette/state.ts'
 import { CopyButton } from '../components/copy-button.tsx'
+import { LinkedText } from '../components/linked-text.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { ErrorNotice } from '../components/standalone-page.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toChannelPath, toUserPath } from '../paths.ts'
+import { readUserName } from '../users/names.ts'
 import { toFullTime } from '../time.ts'
 import { toMetadataText } from '../feed/metadata.ts'
+import { muteChannel, shareEvent } from './actions.ts'
 import { toCurl } from './curl.ts'
 import { Deliveries } from './deliveries.tsx'
 import { StrokeIcon, StepButton } from './step-button.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { deleteEvent, restoreEvent, useEvent, type NeighbourIds } from './use-event.ts'
+import { t, toNumber } from '../locales/translate.tsx'
 
 interface PanelOptions {
   project: string
@@ -75,7 +79,7 @@ export function EventPanel({
     const result = await deleteEvent(project, id)
     if (!result.ok) return showToast({ message: result.failure.message })
     showToast({
-      message: 'Event deleted.',
+      message: t('event.eventDeleted'),
       undo: () => restoreEvent(project, id),
       onUndone: () => onGo(id),
     })
@@ -88,18 +92,30 @@ export function EventPanel({
         <button
           type="button"
           class="icon-button"
-          aria-label="Close"
-          title="Escape"
+          aria-label={t('event.close')}
+          title={t('event.escape')}
           onClick={onClose}
         >
           <StrokeIcon path="m4 4 12 12m0-12L4 16" />
         </button>
         <span class="panel-spacer" />
-        <StepButton label="Newer event" hint="k" to={newer} onGo={onGo} path="m4 12.5 6-6 6 6" />
-        <StepButton label="Older event" hint="j" to={older} onGo={onGo} path="m4 7.5 6 6 6-6" />
+        <StepButton
+          label={t('event.newer')}
+          hint="k"
+          to={newer}
+          onGo={onGo}
+          path="m4 12.5 6-6 6 6"
+        />
+        <StepButton
+          label={t('event.older')}
+          hint="j"
+          to={older}
+          onGo={onGo}
+          path="m4 7.5 6 6 6-6"
+        />
       </div>
       {opened.kind === 'loading' && (
-        <div class="panel-body" role="status" aria-label="Loading event">
+        <div class="panel-body" role="status" aria-label={t('event.loading')}>
           <span class="skeleton line" />
           <span class="skeleton line short" />
         </div>
@@ -107,12 +123,10 @@ export function EventPanel({
       {opened.kind === 'failed' && (
         <div class="panel-body">
           <h2 id="panel-title">
-            {opened.failure.code === 'not_found'
-              ? 'Event not found'
-              : 'The event could not be loaded'}
+            {t(opened.failure.code === 'not_found' ? 'event.notFound' : 'event.notLoaded')}
           </h2>
           {opened.failure.code === 'not_found' ? (
-            <p class="panel-gone">It was deleted, or its retention period is over.</p>
+            <p class="panel-gone">{t('event.notFoundReason')}</p>
           ) : (
             <ErrorNotice failure={opened.failure} onRetry={opened.retry} />
           )}
@@ -123,11 +137,33 @@ export function EventPanel({
           <Body project={project} event={opened.event} search={search} />
           <Deliveries key={id} project={project} event={id} mayReplay={isAdmin} />
           <div class="panel-actions">
-            <CopyButton label="Copy as JSON" toText={() => JSON.stringify(opened.event, null, 2)} />
-            <CopyButton label="Copy as curl" toText={() => toCurl(opened.event, location.origin)} />
+            <button
+              type="button"
+              class="quiet-button"
+              onClick={() => void shareEvent(project, id, opened.event.title)}
+            >
+              {t('event.share')}
+            </button>
+            <button
+              type="button"
+              class="quiet-button"
+              onClick={() =>
+                void muteChannel(project, opened.event.channelId, opened.event.channelName)
+              }
+            >
+              {t('event.mute', { channel: opened.event.channelName })}
+            </button>
+            <CopyButton
+              label={t('event.copyJson')}
+              toText={() => JSON.stringify(opened.event, null, 2)}
+            />
+            <CopyButton
+              label={t('event.copyCurl')}
+              toText={() => toCurl(opened.event, location.origin)}
+            />
             {isAdmin && (
               <button type="button" class="quiet-button danger" onClick={remove}>
-                Delete
+                {t('event.delete')}
               </button>
             )}
           </div>
@@ -158,28 +194,28 @@ function Body({ project, event, search }: { project: string; event: Event; searc
       </p>
       {description !== null && description !== '' && (
         <p class="panel-description">
-          <bdi>{description}</bdi>
+          <LinkedText text={description} />
         </p>
       )}
       <dl class="facts">
-        <dt>Channel</dt>
+        <dt>{t('event.channel')}</dt>
         <dd>
           <a href={toSearchPath(project, { ...EMPTY_SEARCH, channelId })}>
             <bdi>{channelName}</bdi>
           </a>
           <a class="filter-link" href={toChannelPath(project, channelId)}>
-            Channel settings
+            {t('event.channelSettings')}
           </a>
         </dd>
         {userId !== null && (
           <>
-            <dt>User</dt>
+            <dt>{t('event.user')}</dt>
             <dd>
               {userPath === undefined ? (
                 <bdi>{userId}</bdi>
               ) : (
-                <a href={userPath}>
-                  <bdi>{userId}</bdi>
+                <a href={userPath} title={userId}>
+                  <bdi>{readUserName(project, userId) ?? userId}</bdi>
                 </a>
               )}
               <Only path={only('users', userId)} />
@@ -188,14 +224,14 @@ function Body({ project, event, search }: { project: string; event: Event; searc
         )}
         {tags.length > 0 && (
           <>
-            <dt>Tags</dt>
+            <dt>{t('event.tags')}</dt>
             <dd class="facts-tags">
               {tags.map(tag => (
                 <a
                   key={tag}
                   href={only('tags', tag) ?? toSearchPath(project, EMPTY_SEARCH)}
                   class="tag"
-                  title="Show only events with this tag"
+                  title={t('event.filterTag')}
                 >
                   <bdi>{tag}</bdi>
                 </a>
@@ -203,19 +239,19 @@ function Body({ project, event, search }: { project: string; event: Event; searc
             </dd>
           </>
         )}
-        <dt>Source</dt>
+        <dt>{t('event.source')}</dt>
         <dd>
           <bdi>{source}</bdi>
           <Only path={only('sources', source)} />
         </dd>
-        <dt>Sequence</dt>
-        <dd>{event.seq.toLocaleString()}</dd>
+        <dt>{t('event.sequence')}</dt>
+        <dd>{toNumber(event.seq)}</dd>
       </dl>
       {Object.keys(metadata).length > 0 && (
         <section class="metadata" aria-labelledby="panel-metadata">
           <div class="metadata-top">
-            <h3 id="panel-metadata">Metadata</h3>
-            <CopyButton label="Copy" toText={() => JSON.stringify(metadata, null, 2)} />
+            <h3 id="panel-metadata">{t('event.metadata')}</h3>
+            <CopyButton label={t('common.copy')} toText={() => JSON.stringify(metadata, null, 2)} />
           </div>
           <JsonTree
             key={event.id}
@@ -233,7 +269,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
 function Only({ path }: { path: string | undefined }) {
   return path === undefined ? null : (
     <a class="filter-link" href={path}>
-      Filter by this
+      {t('event.filter')}
     </a>
   )
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 
 /** The same breakpoint as in event.css: wide enough for an event next to the list. */
-const WIDE = '(min-width: 72rem)'
+const WIDE = '(min-width: 64rem)'
 
 /** Returns whether an open event covers the list. */
 export function useNarrowScreen(): boolean {

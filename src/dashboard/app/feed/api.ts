@@ -1,9 +1,9 @@
 import type { ProjectChannel, ProjectChannels } from '../../../channels/schema.ts'
 import type { EventPage, Histogram } from '../../../events/search-schema.ts'
+import { toApiPath, toEventsApiPath } from '../api-paths.ts'
 import { request, type Result } from '../request.ts'
 import { toRow, type NewestPage } from './log.ts'
 
-const PAGE_ROWS = 50
 const PAGE_CHANNELS = 100
 /** The sidebar shows at most this many channels. */
 const MAX_CHANNELS = 200
@@ -14,9 +14,8 @@ export async function readEvents(
   wanted: Readonly<Record<string, string>>,
   cursor: string | undefined,
 ): Promise<Result<NewestPage>> {
-  const query = new URLSearchParams({ ...wanted, limit: String(PAGE_ROWS) })
-  if (cursor !== undefined) query.set('cursor', cursor)
-  const result = await request<EventPage>('GET', `${toApiPath(project)}/events?${query}`)
+  const query = { ...wanted, ...(cursor !== undefined && { cursor }) }
+  const result = await request<EventPage>('GET', toEventsApiPath(project, query))
   if (!result.ok) return result
   return { ok: true, data: { ...result.data, items: result.data.items.map(toRow) } }
 }
@@ -62,8 +61,4 @@ export async function markRead(
   seq: number,
 ): Promise<void> {
   await request('PUT', `${toApiPath(project)}/read`, { seq, ...(channelId && { channelId }) })
-}
-
-export function toApiPath(project: string): `/api/${string}` {
-  return `/api/projects/${encodeURIComponent(project)}`
 }

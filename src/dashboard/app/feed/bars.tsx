@@ -1,4 +1,5 @@
 import { useRef, useState } from 'preact/hooks'
+import { getLocale, t } from '../locales/translate.tsx'
 
 /** A range of bars: from bar `first` up to, but not including, bar `end`. */
 export type BarRange = readonly [first: number, end: number]
@@ -14,7 +15,10 @@ interface BarsOptions {
 
 const MIN_HEIGHT = 4
 
-/** Bars with a range selection: by dragging, or by keyboard with two sliders and Enter. */
+/**
+ * Bars as high as the square root of their count, with a range selection: by dragging, or by
+ * keyboard with two sliders and Enter.
+ */
 export function Bars({ counts, toLabel, onHover, onChoose }: BarsOptions) {
   const box = useRef<HTMLDivElement>(null)
   const begun = useRef<number>(undefined)
@@ -50,7 +54,13 @@ export function Bars({ counts, toLabel, onHover, onChoose }: BarsOptions) {
   function release() {
     if (begun.current === undefined) return
     begun.current = undefined
-    if (span) onChoose(span)
+    if (span) apply(span)
+  }
+
+  /** Discards the selection, which the bars of the chosen range do not have. */
+  function apply(chosen: BarRange) {
+    choose(undefined)
+    onChoose(chosen)
   }
 
   function cancel() {
@@ -59,7 +69,7 @@ export function Bars({ counts, toLabel, onHover, onChoose }: BarsOptions) {
   }
 
   function onKey(event: KeyboardEvent) {
-    if (event.key === 'Enter' && span) onChoose(span)
+    if (event.key === 'Enter' && span) apply(span)
     else if (event.key === 'Escape' && span) choose(undefined)
     else return
     event.preventDefault()
@@ -80,9 +90,14 @@ export function Bars({ counts, toLabel, onHover, onChoose }: BarsOptions) {
         {span && <rect class="bars-chosen" x={first} width={end - first} height="100" />}
         <path d={toPath(counts, tallest)} />
       </svg>
+      <p class="bars-axis" aria-hidden="true">
+        {[toShortNumber(tallest), 0, toLabel(0), toLabel(counts.length)].map((text, at) => (
+          <span key={at}>{text}</span>
+        ))}
+      </p>
       <input
         type="range"
-        aria-label="From"
+        aria-label={t('feed.from')}
         aria-describedby="bars-help"
         min={0}
         max={counts.length - 1}
@@ -94,7 +109,7 @@ export function Bars({ counts, toLabel, onHover, onChoose }: BarsOptions) {
       />
       <input
         type="range"
-        aria-label="To"
+        aria-label={t('feed.to')}
         aria-describedby="bars-help"
         min={1}
         max={counts.length}
@@ -105,17 +120,22 @@ export function Bars({ counts, toLabel, onHover, onChoose }: BarsOptions) {
         }
       />
       <p id="bars-help" class="bars-help">
-        Arrow keys move a handle, Enter applies the range
+        {t('feed.barsHelp')}
       </p>
     </div>
   )
+}
+
+/** A count such as 1.2K. */
+function toShortNumber(count: number): string {
+  return count.toLocaleString(getLocale(), { notation: 'compact' })
 }
 
 function toPath(counts: readonly number[], tallest: number): string {
   return counts
     .map((count, at) => {
       if (count === 0) return ''
-      const height = MIN_HEIGHT + (count / tallest) * (100 - MIN_HEIGHT)
+      const height = MIN_HEIGHT + Math.sqrt(count / tallest) * (100 - MIN_HEIGHT)
       return `M${at + 0.14} 100V${(100 - height).toFixed(1)}H${at + 0.86}V100Z`
     })
     .join('')

@@ -1,40 +1,48 @@
 import { useLocation } from 'preact-iso'
 import type { ProjectChannel } from '../../../channels/schema.ts'
-import { toSearchText, type SearchFilters } from '../../../events/search-query.ts'
+import { parseSearch, type SearchPart } from '../../../events/search-query.ts'
+import type { SearchTerm } from '../../../events/search-lexer.ts'
+import { parseIsoTimestamp } from '../../../events/timestamp.ts'
 import { toDateTime, toRangeName } from '../time.ts'
 import {
   EMPTY_SEARCH,
   isFiltered,
-  listTerms,
-  parse,
   TIME_RANGES,
   toSearchPath,
-  withoutTerm,
+  toTermText,
+  withoutPart,
   type Search,
-  type Term,
 } from './search.ts'
+import type { MessageKey } from '../locales/catalogue.ts'
+import { t } from '../locales/translate.tsx'
+import { toProjectPath } from '../paths.ts'
 
-const NAMES: Record<Term['list'], string> = {
-  channels: 'channel',
-  users: 'user',
-  sources: 'source',
-  tags: 'tag',
-  metadata: 'meta',
-  has: 'has',
-  phrases: 'phrase',
-  words: 'word',
+const HOUR_MS = 3_600_000
+
+/** Names of chips, by the names of terms. */
+const NAMES: Readonly<Record<string, MessageKey>> = {
+  channel: 'feed.chipChannel',
+  user: 'feed.chipUser',
+  source: 'feed.chipSource',
+  tag: 'feed.chipTag',
+  meta: 'feed.chipMetadata',
+  has: 'feed.chipHas',
+  after: 'feed.chipAfter',
+  before: 'feed.chipBefore',
 }
-const SPAN_NAMES: Record<keyof typeof TIME_RANGES, string> = {
-  '1h': 'Last hour',
-  '24h': 'Last 24 hours',
-  '7d': 'Last 7 days',
-  '30d': 'Last 30 days',
-}
+const SPAN_NAMES = {
+  '1h': 'feed.lastHour',
+  '24h': 'feed.last24Hours',
+  '7d': 'feed.last7Days',
+  '30d': 'feed.last30Days',
+} as const satisfies Record<keyof typeof TIME_RANGES, MessageKey>
 
 interface ChipsOptions {
   project: string
   search: Search
   channels: readonly ProjectChannel[] | undefined
+  /** True if the member may add a card to the insights. */
+  isEditor: boolean
 }
 
 interface Chip {
@@ -45,7 +53,7 @@ interface Chip {
 }
 
 /** The filters of a search, each with a button to remove it. */
-export function Chips({ project, search, channels }: ChipsOptions) {
+export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
   const { route } = useLocation()
   const chips = listChips(search, channels)
   if (!isFiltered(search) || chips.length === 0) return null
@@ -57,11 +65,15 @@ export function Chips({ project, search, channels }: ChipsOptions) {
   }
 
   return (
-    <ul class="chips" aria-label="Filters">
-      {chips.map(({ name, value, rest }) => (
-        <li key={`${name} ${value}`} class="chip">
+    <ul class="chips" aria-label={t('feed.filters')}>
+      {chips.map(({ name, value, rest }, n) => (
+        <li key={`${name} ${value} ${n}`} class="chip">
           <span class="chip-name">{name}</span> <bdi>{value}</bdi>
-          <button type="button" aria-label={`Remove ${name} ${value}`} onClick={() => go(rest)}>
+          <button
+            type="button"
+            aria-label={t('feed.removeFilter', { name, value })}
+            onClick={() => go(rest)}
+          >
             <svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">
               <path d="m2.5 2.5 7 7m0-7-7 7" />
             </svg>
@@ -70,52 +82,93 @@ export function Chips({ project, search, channels }: ChipsOptions) {
       ))}
       <li>
         <button type="button" class="quiet-button" onClick={() => go(EMPTY_SEARCH)}>
-          Clear all
+          {t('feed.clearAll')}
         </button>
       </li>
+      {isEditor && (
+        <li>
+          <a class="quiet-button" href={toNewCardPath(project, search, channels)}>
+            {t('feed.addToInsights')}
+          </a>
+        </li>
+      )}
     </ul>
   )
 }
 
+/** The insights, with a search that becomes a card. */
+function toNewCardPath(
+  project: string,
+  { channelId, text, from }: Search,
+  channels: readonly ProjectChannel[] | undefined,
+): string {
+  const name = channels?.find(({ id }) => id === channelId)?.name ?? channelId
+  const channel = name === undefined ? undefined : toTermText('channels', name)
+  const rest = channel !== undefined && / OR /.test(text) ? `(${text})` : text
+  const add = [channel, rest].filter(Boolean).join(' ')
+  const ms = from === undefined ? undefined : (TIME_RANGES as Record<string, number>)[from]
+  const query = { add, ...(ms !== undefined && { hours: String(ms / HOUR_MS) }) }
+  return `${toProjectPath('insights', project)}?${new URLSearchParams(query)}`
+}
+
 function listChips(search: Search, channels: readonly ProjectChannel[] | undefined): Chip[] {
   const { channelId, from, to } = search
-  const { filters } = parse({ ...EMPTY_SEARCH, text: search.text }, 0)
+  const { parts, isAlternative } = parseSearch(search.text, 0)
   const channel = channels?.find(({ id }) => id === channelId)?.name ?? channelId
   const named = (id: string) => channels?.find(channel => channel.id === id)?.name ?? id
   return [
     ...(channel === undefined
       ? []
-      : [{ name: 'channel', value: channel, rest: { ...search, channelId: undefined } }]),
+      : [
+          {
+            name: t('feed.chipChannel'),
+            value: channel,
+            rest: { ...search, channelId: undefined },
+          },
+        ]),
     ...(from === undefined && to === undefined
       ? []
       : [
           {
-            name: 'time',
+            name: t('feed.chipTime'),
             value: toRange(from, to),
             rest: { ...search, from: undefined, to: undefined },
           },
         ]),
-    ...listTerms(filters).map(term => ({
-      name: `${term.sign === 'not' ? 'not ' : ''}${NAMES[term.list]}`,
-      value: term.list === 'channels' ? named(term.value) : term.value,
-      rest: { ...search, text: withoutTerm(filters, term) },
-    })),
-    ...(['after', 'before'] as const).flatMap(bound => toBound(search, filters, bound)),
+    ...(isAlternative
+      ? [{ name: t('feed.chipAny'), value: search.text, rest: { ...search, text: '' } }]
+      : parts.map(part => ({
+          ...toPartChip(search.text, part, named),
+          rest: { ...search, text: withoutPart(search.text, part) },
+        }))),
   ]
 }
 
-function toBound(search: Search, filters: SearchFilters, bound: 'after' | 'before'): Chip[] {
-  const ms = filters[bound]
-  if (ms === null) return []
-  const text = toSearchText({ ...filters, [bound]: null })
-  return [{ name: bound, value: toDateTime(ms), rest: { ...search, text } }]
+/** The chip of a term, or of a group in parentheses. */
+function toPartChip(
+  text: string,
+  { start, end, term }: SearchPart,
+  toChannelName: (id: string) => string,
+): Pick<Chip, 'name' | 'value'> {
+  if (!term) return { name: t('feed.chipAny'), value: text.slice(start, end) }
+  const name = t(NAMES[term.name] ?? (term.isQuoted ? 'feed.chipPhrase' : 'feed.chipWord'))
+  return {
+    name: term.isExcluded ? t('feed.chipNot', { name }) : name,
+    value: toTermValue(term, toChannelName),
+  }
+}
+
+function toTermValue({ name, value }: SearchTerm, toChannelName: (id: string) => string): string {
+  if (name === 'channel') return toChannelName(value)
+  const ms = name === 'after' || name === 'before' ? parseIsoTimestamp(value) : undefined
+  return ms === undefined ? value : toDateTime(ms)
 }
 
 function toRange(from: string | undefined, to: string | undefined): string {
   if (from !== undefined && Object.hasOwn(TIME_RANGES, from)) {
-    return SPAN_NAMES[from as keyof typeof TIME_RANGES]
+    return t(SPAN_NAMES[from as keyof typeof TIME_RANGES])
   }
-  if (from === undefined) return `before ${toDateTime(Date.parse(to ?? ''))}`
-  if (to === undefined) return `after ${toDateTime(Date.parse(from))}`
+  if (from === undefined) return t('feed.before', { time: toDateTime(Date.parse(to ?? '')) })
+  if (to === undefined) return t('feed.after', { time: toDateTime(Date.parse(from)) })
   return toRangeName(Date.parse(from), Date.parse(to))
 }

@@ -1,17 +1,20 @@
 import { computed } from '@preact/signals'
 import type { ComponentChildren, RefObject } from 'preact'
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ErrorNotice } from '../components/standalone-page.tsx'
-import { FirstEventCommand } from '../components/first-event-command.tsx'
 import { toFeedPath, toStartPath } from '../paths.ts'
+import { density } from './display.ts'
 import type { Feed } from './feed.ts'
 import { MAX_ROWS, type Row } from './log.ts'
 import { Rows, RowSkeletons } from './rows.tsx'
 import { EMPTY_SEARCH, isFiltered, toSearchPath, type Search } from './search.ts'
+import { t } from '../locales/translate.tsx'
 
 /** How far before the end of the list the next page is loaded. */
 const LOAD_MARGIN = '1200px'
 const FIRST_ROWS = 8
+/** Slow devices draw the rows of the first page in parts of this size, and stay responsive. */
+const DRAWN_AT_ONCE = 8
 /** Larger groups have no entrance animation, which would be too short at 100 events a second. */
 const MAX_ENTRANCES = 3
 
@@ -23,15 +26,19 @@ interface ListOptions {
   /** The ID of the event that is open next to the list. */
   open?: string | undefined
   onOpen(event: string): void
+  /** True for an admin, who gets the command for the first event when the list is empty. */
+  isAdmin?: boolean
   /** Shown when the list is empty. */
   empty?: ComponentChildren
 }
 
 /** The rows of a feed in every state: loading, empty, failed and complete. */
-export function FeedList({ feed, list, project, search, open, onOpen, empty }: ListOptions) {
+export function FeedList(options: ListOptions) {
+  const { feed, list, project, search, open, onOpen, isAdmin = false, empty } = options
   const rows = useMemo(() => computed(() => feed.log.value.rows), [feed]).value
   const reading = feed.reading.value
   const entrances = useEntrances(feed, rows)
+  const drawn = useDrawnRows(feed, rows.length)
   const { older } = feed.log.value
   // The search box shows the errors of an invalid search.
   const isInvalid = reading.kind === 'failed' && reading.failure.code === 'invalid'
@@ -49,22 +56,30 @@ export function FeedList({ feed, list, project, search, open, onOpen, empty }: L
         (older.kind === 'more' ? (
           <NoMatchYet onContinue={() => void feed.readOlder()} />
         ) : (
-          (empty ?? <EmptyFeed project={project} search={search} />)
+          (empty ?? <EmptyFeed project={project} search={search} isAdmin={isAdmin} />)
         ))}
       <section
         id="feed"
         ref={list}
+        class={density.value}
         role={rows.length > 0 ? 'feed' : undefined}
-        aria-label={rows.length > 0 ? 'Events' : undefined}
+        aria-label={rows.length > 0 ? t('feed.events') : undefined}
         aria-busy={isBusy}
         tabIndex={-1}
         onClick={event => openRow(event, onOpen)}
         onKeyDown={event => openRow(event, onOpen)}
       >
-        <Rows project={project} rows={rows} hasEntrance={row => entrances.has(row)} open={open} />
+        <Rows
+          project={project}
+          rows={rows.slice(0, drawn)}
+          hasEntrance={row => entrances.has(row)}
+          open={open}
+        />
       </section>
       {isFailed('older') && trouble}
-      {rows.length > 0 && <ListEnd feed={feed} />}
+      {rows.length > 0 && drawn === Infinity && (
+        <ListEnd feed={feed} isFiltered={isFiltered(search)} />
+      )}
     </>
   )
 }
@@ -74,6 +89,8 @@ function openRow(event: MouseEvent | KeyboardEvent, onOpen: (id: string) => void
   const { target, ctrlKey, metaKey, shiftKey, altKey } = event
   const row = target instanceof Element ? target.closest<HTMLElement>('article') : null
   if (!row || ctrlKey || metaKey || shiftKey || altKey) return
+  // The link to the user keeps its meaning.
+  if (target instanceof Element && target.closest('a.user')) return
   if ('key' in event && (row !== target || (event.key !== 'Enter' && event.key !== 'o'))) return
   if (!('key' in event) && getSelection()?.isCollapsed === false) return
   event.preventDefault()
@@ -86,31 +103,39 @@ function openRow(event: MouseEvent | KeyboardEvent, onOpen: (id: string) => void
 function NoMatchYet({ onContinue }: { onContinue(): void }) {
   return (
     <div class="empty-state">
-      <h2>No matches yet</h2>
-      <p>The newest events were searched. There are older ones.</p>
+      <h2>{t('feed.noMatchYet')}</h2>
+      <p>{t('feed.noMatchYetLead')}</p>
       <p>
         <button type="button" class="button" onClick={onContinue}>
-          Search older events
+          {t('feed.searchOlder')}
         </button>
       </p>
     </div>
   )
 }
 
-function EmptyFeed({ project, search }: { project: string; search: Search }) {
+interface EmptyFeedOptions {
+  project: string
+  search: Search
+  isAdmin: boolean
+}
+
+function EmptyFeed({ project, search, isAdmin }: EmptyFeedOptions) {
   if (isFiltered(search)) {
     const { channelId } = search
     return (
       <div class="empty-state">
-        <h2>No matching events</h2>
-        <p>New matches appear here as they arrive.</p>
+        <h2>{t('feed.noMatch')}</h2>
+        <p>{t('feed.noMatchLead')}</p>
         <p>
-          <a href={toSearchPath(project, { ...EMPTY_SEARCH, channelId })}>Clear search</a>
+          <a href={toSearchPath(project, { ...EMPTY_SEARCH, channelId })}>
+            {t('feed.clearSearch')}
+          </a>
           {channelId !== undefined && (
             <>
               {' · '}
               <a href={toSearchPath(project, { ...search, channelId: undefined })}>
-                Search all channels
+                {t('feed.searchAllChannels')}
               </a>
             </>
           )}
@@ -121,28 +146,33 @@ function EmptyFeed({ project, search }: { project: string; search: Search }) {
   if (search.channelId !== undefined) {
     return (
       <div class="empty-state">
-        <h2>No events in this channel</h2>
+        <h2>{t('feed.emptyChannel')}</h2>
         <p>
-          New events appear here as they arrive. <a href={toFeedPath(project)}>All events</a>
+          {t('feed.emptyChannelLead')} <a href={toFeedPath(project)}>{t('common.allEvents')}</a>
         </p>
       </div>
     )
   }
   return (
     <div class="empty-state">
-      <h2>No events yet</h2>
-      <p>Send the first one and watch it arrive:</p>
-      <FirstEventCommand />
-      <p>
-        <a href={toStartPath(project)}>Create an API key</a> ·{' '}
-        <a href="/docs/sending-events">How to send events</a>
+      <h2>{t('feed.empty')}</h2>
+      <p>{t('feed.emptyLead')}</p>
+      <p class="actions">
+        {isAdmin && (
+          <a class="button" href={toStartPath(project)}>
+            {t('feed.sendFirst')}
+          </a>
+        )}
+        <a class="quiet-button" href="/docs/sending-events">
+          {t('feed.howToSend')}
+        </a>
       </p>
     </div>
   )
 }
 
 /** The end of the loaded rows. Scrolling near it loads more. */
-function ListEnd({ feed }: { feed: Feed }) {
+function ListEnd({ feed, isFiltered }: { feed: Feed; isFiltered: boolean }) {
   const end = useRef<HTMLDivElement>(null)
   const { kind } = feed.log.value.older
   const reading = feed.reading.value.kind
@@ -164,12 +194,23 @@ function ListEnd({ feed }: { feed: Feed }) {
   return (
     <div ref={end} class="list-end">
       {reading === 'older' && <RowSkeletons count={3} />}
-      {kind === 'end' && <p>No older events.</p>}
-      {kind === 'full' && (
-        <p>This list shows at most {MAX_ROWS} events. Search to find older ones.</p>
-      )}
+      {kind === 'end' && <p>{t(isFiltered ? 'feed.endOfMatches' : 'feed.end')}</p>}
+      {kind === 'full' && <p>{t('feed.full', { count: MAX_ROWS })}</p>}
     </div>
   )
+}
+
+/** How many rows are drawn: of the first page one part after another, later all. */
+function useDrawnRows(feed: Feed, count: number): number {
+  const [drawn, setDrawn] = useState({ feed, count: DRAWN_AT_ONCE })
+  const current = drawn.feed === feed ? drawn.count : DRAWN_AT_ONCE
+  useEffect(() => {
+    if (count === 0 || current === Infinity) return
+    const next = current < count ? current + DRAWN_AT_ONCE : Infinity
+    const timer = setTimeout(() => setDrawn({ feed, count: next }))
+    return () => clearTimeout(timer)
+  }, [feed, count, current])
+  return current
 }
 
 /** The rows that arrived in small groups after the list was loaded. They are animated. */

@@ -2,16 +2,19 @@ import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { Histogram } from '../../../events/search-schema.ts'
 import { toDateTime, toRangeName } from '../time.ts'
+import { Icon } from '../components/icon.tsx'
 import { Bars, type BarRange } from './bars.tsx'
 import { TIME_RANGES, toSearchPath, type Search } from './search.ts'
 import { useHistogram } from './use-histogram.ts'
+import type { MessageKey } from '../locales/catalogue.ts'
+import { t, toNumber } from '../locales/translate.tsx'
 
-const SHORT_NAMES: Record<keyof typeof TIME_RANGES, string> = {
-  '1h': '1 h',
-  '24h': '24 h',
-  '7d': '7 d',
-  '30d': '30 d',
-}
+const SHORT_NAMES = {
+  '1h': 'feed.hour',
+  '24h': 'feed.hours24',
+  '7d': 'feed.days7',
+  '30d': 'feed.days30',
+} as const satisfies Record<keyof typeof TIME_RANGES, MessageKey>
 
 interface HistogramOptions {
   project: string
@@ -24,6 +27,8 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
   const { route } = useLocation()
   const state = useHistogram(project, search, newestSeq)
   const [hovered, setHovered] = useState<BarRange>()
+  // Matters on narrow screens only. Others always show the bars.
+  const [isExpanded, setExpanded] = useState(false)
   const histogram = state.kind === 'counted' ? state.histogram : undefined
   const counts = histogram ? toTotals(histogram) : []
   const toMs = (edge: number) => Date.parse(histogram?.from ?? '') + edge * (histogram?.stepMs ?? 0)
@@ -32,38 +37,37 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
   const span: BarRange = hovered ?? [0, counts.length]
 
   return (
-    <section class="histogram" aria-label="Events over time" aria-busy={state.kind === 'counting'}>
-      <div class="histogram-top">
-        <p class="histogram-summary">
-          {state.kind === 'failed' && (
-            <>
-              {state.failure.message}{' '}
-              <button type="button" class="quiet-button" onClick={state.retry}>
-                Try again
-              </button>
-            </>
-          )}
-          {state.kind === 'counting' && 'Counting…'}
-          {histogram && (
-            <>
-              <strong>{toEvents(sum(counts.slice(...span)))}</strong>{' '}
-              <span>{toRangeName(toMs(span[0]), toMs(span[1]))}</span>
-            </>
-          )}
-        </p>
-        <div class="segmented" role="group" aria-label="Time range">
-          {(Object.keys(TIME_RANGES) as (keyof typeof TIME_RANGES)[]).map(name => (
-            <button
-              key={name}
-              type="button"
-              aria-pressed={search.from === name}
-              onClick={() => go(search.from === name ? undefined : name, undefined)}
-            >
-              {SHORT_NAMES[name]}
+    <section
+      class={isExpanded ? 'histogram expanded' : 'histogram'}
+      aria-label={t('feed.histogram')}
+      aria-busy={state.kind === 'counting'}
+    >
+      <p class="histogram-summary">
+        {state.kind === 'failed' && (
+          <>
+            {state.failure.message}{' '}
+            <button type="button" class="quiet-button" onClick={state.retry}>
+              {t('common.retry')}
             </button>
-          ))}
-        </div>
-      </div>
+          </>
+        )}
+        {state.kind === 'counting' && t('feed.counting')}
+        {histogram && (
+          <>
+            <strong>{t('feed.eventCount', { count: sum(counts.slice(...span)) })}</strong>{' '}
+            <span>{toRangeName(toMs(span[0]), toMs(span[1]))}</span>
+          </>
+        )}
+      </p>
+      <button
+        type="button"
+        class="icon-button expand"
+        aria-expanded={isExpanded}
+        aria-label={t('feed.showChart')}
+        onClick={() => setExpanded(!isExpanded)}
+      >
+        <Icon name="chart" />
+      </button>
       {histogram ? (
         <Bars
           key={`${histogram.from} ${histogram.stepMs}`}
@@ -75,6 +79,18 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
       ) : (
         <div class="bars" aria-hidden="true" />
       )}
+      <div class="segmented" role="group" aria-label={t('feed.timeRange')}>
+        {(Object.keys(TIME_RANGES) as (keyof typeof TIME_RANGES)[]).map(name => (
+          <button
+            key={name}
+            type="button"
+            aria-pressed={search.from === name}
+            onClick={() => go(search.from === name ? undefined : name, undefined)}
+          >
+            {t(SHORT_NAMES[name])}
+          </button>
+        ))}
+      </div>
       {histogram && <Table counts={counts} toMs={toMs} completeSince={histogram.completeSince} />}
     </section>
   )
@@ -86,37 +102,53 @@ interface TableOptions {
   completeSince: string | null
 }
 
-/** The same counts as a table. */
+/** The same counts as a table, which is drawn when it opens. */
 function Table({ counts, toMs, completeSince }: TableOptions) {
+  const [isOpen, setOpen] = useState(false)
   return (
-    <details class="counts">
-      <summary>
-        Show as table
+    <>
+      <button
+        type="button"
+        class="icon-button counts-button"
+        popovertarget="counts"
+        aria-label={t('feed.table')}
+        title={t('feed.table')}
+      >
+        <Icon name="table" />
+      </button>
+      <div
+        id="counts"
+        class="menu menu-end counts"
+        popover="auto"
+        onToggle={({ newState }) => setOpen(newState === 'open')}
+      >
         {completeSince !== null && (
-          <span> · complete since {toDateTime(Date.parse(completeSince))}, partial before</span>
+          <p class="note">
+            {t('feed.completeSince', { time: toDateTime(Date.parse(completeSince)) })}
+          </p>
         )}
-      </summary>
-      <div class="counts-table" tabIndex={0} role="group" aria-label="Events over time, as a table">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Time</th>
-              <th scope="col">Events</th>
-            </tr>
-          </thead>
-          <tbody>
-            {counts.map((count, at) =>
-              count === 0 ? null : (
-                <tr key={at}>
-                  <th scope="row">{toRangeName(toMs(at), toMs(at + 1))}</th>
-                  <td>{count.toLocaleString()}</td>
-                </tr>
-              ),
-            )}
-          </tbody>
-        </table>
+        <div class="counts-table" tabIndex={0} role="group" aria-label={t('feed.histogramTable')}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{t('feed.time')}</th>
+                <th scope="col">{t('feed.events')}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {(isOpen ? counts : []).map((count, at) =>
+                count === 0 ? null : (
+                  <tr key={at}>
+                    <th scope="row">{toRangeName(toMs(at), toMs(at + 1))}</th>
+                    <td>{toNumber(count)}</td>
+                  </tr>
+                ),
+              )}
+            </tbody>
+          </table>
+        </div>
       </div>
-    </details>
+    </>
   )
 }
 
@@ -128,10 +160,6 @@ function toTotals({ channels, others }: Histogram): number[] {
 
 function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0)
-}
-
-function toEvents(count: number): string {
-  return `${count.toLocaleString()} ${count === 1 ? 'event' : 'events'}`
 }
 
 function toMoment(ms: number): string {

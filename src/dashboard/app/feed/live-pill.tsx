@@ -1,7 +1,16 @@
 import { useEffect, useState } from 'preact/hooks'
-import { toLabel, toPill } from '../live/pill.ts'
+import { toLabel, toPill, type Pill } from '../live/pill.ts'
 import { toClockTime } from '../time.ts'
 import type { Feed } from './feed.ts'
+import type { MessageKey } from '../locales/catalogue.ts'
+import { t } from '../locales/translate.tsx'
+
+const HINTS: Partial<Record<Pill['kind'], MessageKey>> = {
+  live: 'feed.pause',
+  paused: 'feed.resume',
+  reconnecting: 'feed.retryNow',
+  offline: 'feed.retryNow',
+}
 
 /** The state of the live connection, as a button that pauses, resumes or retries. */
 export function LivePill({ feed, onResume }: { feed: Feed; onResume(): void }) {
@@ -16,15 +25,8 @@ export function LivePill({ feed, onResume }: { feed: Feed; onResume(): void }) {
     signed_out: undefined,
     refused: undefined,
   }[pill.kind]
-  const hint = {
-    live: 'Pause',
-    paused: 'Resume',
-    reconnecting: 'Retry now',
-    offline: 'Retry now',
-    connecting: undefined,
-    signed_out: undefined,
-    refused: undefined,
-  }[pill.kind]
+  const hintKey = HINTS[pill.kind]
+  const hint = hintKey && t(hintKey)
   return (
     <button
       type="button"

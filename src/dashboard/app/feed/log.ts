@@ -14,7 +14,10 @@ export interface Row extends Pick<
   | 'source'
 > {
   tags: readonly string[]
+  /** When the event happened. */
   atMs: number
+  /** When the server received the event. It never decreases with `seq`. */
+  receivedMs: number
 }
 
 /** How to load older rows. */
@@ -63,6 +66,7 @@ export function toRow(event: Event): Row {
     ...{ id, seq, channelId, channelName, title, icon, userId, source, tags },
     description: event.description?.slice(0, MAX_DESCRIPTION) ?? null,
     atMs: Date.parse(event.timestamp),
+    receivedMs: Date.parse(event.createdAt),
   }
 }
 

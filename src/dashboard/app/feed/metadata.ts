@@ -1,5 +1,5 @@
 import type { Event } from '../../../events/schema.ts'
-import { splitMetadata } from '../../../events/search-query.ts'
+import { splitMetadata } from '../../../events/search-filters.ts'
 
 /** Returns whether metadata matches a `meta:` term. Compares as text; null never matches. */
 export function matchesMetadata(event: Event, text: string): boolean {

@@ -1,9 +1,12 @@
 import type { VNode } from 'preact'
 import { Timestamp, now } from '../components/timestamp.tsx'
-import { toEventPath } from '../paths.ts'
+import { toEventPath, toUserPath } from '../paths.ts'
 import { isSameDay, toDayName } from '../time.ts'
+import { readUserName } from '../users/names.ts'
+import { times } from './display.ts'
 import type { Row } from './log.ts'
 import { channelIcons } from './use-channels.ts'
+import { t } from '../locales/translate.tsx'
 
 interface RowsOptions {
   project: string
@@ -14,18 +17,23 @@ interface RowsOptions {
   open?: string | undefined
 }
 
-/** Rows with day separators. Screen readers skip the separators, as each row has its time. */
+/**
+ * Rows with day separators. Rows are in the order in which the server received the events, so the
+ * separators name the days of that order. An event of another day shows its own date. Screen
+ * readers skip the separators, as each row has its time.
+ */
 export function Rows({ project, rows, hasEntrance, open }: RowsOptions) {
   return rows.flatMap((row, at) => {
     const before = rows[at - 1]
-    const isNewDay = !before || !isSameDay(before.atMs, row.atMs)
+    const isNewDay = !before || !isSameDay(before.receivedMs, row.receivedMs)
     return [
-      isNewDay && <Day key={`before ${row.seq}`} atMs={row.atMs} />,
+      isNewDay && <Day key={`before ${row.seq}`} atMs={row.receivedMs} />,
       <article
         key={row.seq}
         class={hasEntrance(row) ? 'row fresh' : 'row'}
         tabIndex={0}
         data-event={row.id}
+        data-channel={row.channelId}
         aria-current={row.id === open ? 'true' : undefined}
         aria-labelledby={`title-${row.seq}`}
         aria-posinset={at + 1}
@@ -56,7 +64,7 @@ function Day({ atMs }: { atMs: number }) {
 
 /** An event in the feed. Its untrusted text is in `<bdi>`, so that it cannot reverse other text. */
 function EventRow({ project, row }: { project: string; row: Row }) {
-  const { id, seq, icon, title, description, channelId, channelName, userId, tags, atMs } = row
+  const { id, seq, icon, title, description, channelId, channelName, userId, tags } = row
   return (
     <>
       <span class="icon" aria-hidden="true">
@@ -74,25 +82,48 @@ function EventRow({ project, row }: { project: string; row: Row }) {
             <bdi>{description}</bdi>
           </p>
         )}
-        <p class="row-meta">
-          <bdi class="channel">{channelName}</bdi>
-          {userId !== null && <bdi class="user">{userId}</bdi>}
-          {tags.map(tag => (
-            <bdi key={tag} class="tag">
-              {tag}
-            </bdi>
-          ))}
-        </p>
       </div>
-      <Timestamp atMs={atMs} />
+      <p class="row-meta">
+        <bdi class="channel">{channelName}</bdi>
+        {userId !== null && <User project={project} userId={userId} />}
+        {tags.length > 0 && (
+          <span class="tags">
+            {tags.map(tag => (
+              <bdi key={tag} class="tag">
+                {tag}
+              </bdi>
+            ))}
+          </span>
+        )}
+      </p>
+      <RowTime row={row} />
     </>
   )
+}
+
+/** The name of a user, or the ID, as a link to their page. */
+function User({ project, userId }: { project: string; userId: string }) {
+  const name = readUserName(project, userId) ?? userId
+  const path = toUserPath(project, userId)
+  if (path === undefined) return <bdi class="user">{name}</bdi>
+  return (
+    // The panel of the event has the same link, so this one is not a tab stop.
+    <a class="user" href={path} title={userId} tabIndex={-1}>
+      <bdi>{name}</bdi>
+    </a>
+  )
+}
+
+/** The time of an event. It has its date, if that is another day than the one of receipt. */
+function RowTime({ row: { atMs, receivedMs } }: { row: Row }) {
+  const isOfDay = isSameDay(atMs, receivedMs)
+  return <Timestamp atMs={atMs} hasDate={!isOfDay} isPrecise={times.value === 'absolute'} />
 }
 
 /** Placeholders for rows that are loading. */
 export function RowSkeletons({ count }: { count: number }) {
   return (
-    <div class="skeletons" role="status" aria-label="Loading events">
+    <div class="skeletons" role="status" aria-label={t('feed.loading')}>
       {Array.from({ length: count }, (_, at) => (
         <div key={at} class="row">
           <span class="icon skeleton" />

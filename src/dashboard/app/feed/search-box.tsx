@@ -1,42 +1,71 @@
 import { Icon } from '../components/icon.tsx'
 import { useLocation } from 'preact-iso'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { parseSearch } from '../../../events/search-query.ts'
 import { focusSearch } from '../palette/state.ts'
 import type { Failure } from '../request.ts'
+import { loadTools, tools } from '../search/load-tools.ts'
 import { toSearchPath, type Search } from './search.ts'
+import { t } from '../locales/translate.tsx'
 
 interface SearchBoxOptions {
   project: string
   search: Search
-  /** Why the search is invalid. */
+  /** Why the server did not accept the search. */
   failure: Failure | undefined
 }
 
-/** The search box. Enter starts the search; `/` focuses the box from anywhere. */
+/**
+ * The search box. Enter starts the search; `/` focuses the box from anywhere. An invalid search is
+ * explained, and the list stays as it is.
+ */
 export function SearchBox({ project, search, failure }: SearchBoxOptions) {
   const { route } = useLocation()
   const input = useRef<HTMLInputElement>(null)
   const { text } = search
+  /** The invalid search that was entered last. */
+  const [rejected, setRejected] = useState<string>()
+  const explained = rejected ?? text
+  const isUnclear = hasProblem(explained)
+  const Explanation = tools.value?.needsExplanation(explained) && tools.value.Explanation
+  const Completion = tools.value?.Completion
+  const isInvalid = failure !== undefined || parseSearch(explained).issues.length > 0
 
   useEffect(() => {
     if (input.current) input.current.value = text
+    setRejected(undefined)
   }, [text, project])
   useEffect(() => {
     if (focusSearch.value) input.current?.select()
     focusSearch.value = false
   }, [])
+  useEffect(() => {
+    if (isUnclear) loadTools()
+  }, [isUnclear])
 
-  function submit(event: SubmitEvent) {
-    event.preventDefault()
-    const typed = input.current?.value.trim() ?? ''
+  function start(typed: string) {
+    if (parseSearch(typed).issues.length > 0) return setRejected(typed)
+    setRejected(undefined)
     if (typed !== text) route(toSearchPath(project, { ...search, text: typed }))
     // The on-screen keyboard would cover the results.
     if (matchMedia('(pointer: coarse)').matches) input.current?.blur()
   }
 
+  function submit(event: SubmitEvent) {
+    event.preventDefault()
+    start(input.current?.value.trim() ?? '')
+  }
+
+  function fix(fixed: string) {
+    if (input.current) input.current.value = fixed
+    input.current?.focus()
+    start(fixed)
+  }
+
   function leave(event: KeyboardEvent) {
     if (event.key !== 'Escape') return
     event.preventDefault()
+    setRejected(undefined)
     input.current?.blur()
   }
 
@@ -48,33 +77,43 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
         id="search"
         type="search"
         name="q"
-        placeholder="Search events"
-        aria-label="Search events"
-        aria-describedby={failure ? 'search-issue' : 'search-help'}
-        aria-invalid={failure !== undefined}
+        placeholder={t('feed.search')}
+        aria-label={t('feed.search')}
+        aria-describedby={Explanation || failure ? 'search-issue' : undefined}
+        aria-invalid={isInvalid}
         autocomplete="off"
         autocapitalize="none"
         spellcheck={false}
         enterkeyhint="search"
         defaultValue={text}
         onKeyDown={leave}
+        onFocus={loadTools}
       />
       <kbd aria-hidden="true">/</kbd>
-      <div class="search-note">
-        {failure ? (
-          <p id="search-issue" class="issue" role="alert">
-            {toSentence(failure)}
-          </p>
-        ) : (
-          <p id="search-help">
-            Words or <code>"a phrase"</code>. Filters: <code>channel:</code> <code>tag:</code>{' '}
-            <code>user:</code> <code>source:</code> <code>meta:plan=pro</code>{' '}
-            <code>has:metadata</code> <code>before:2026-01-31</code> <code>after:</code>. Put{' '}
-            <code>-</code> in front of a term to exclude it.
-          </p>
-        )}
-      </div>
+      {Explanation ? (
+        <div class="search-note is-issue">
+          <Explanation id="search-issue" text={explained} onFix={fix} />
+        </div>
+      ) : (
+        failure && (
+          <div class="search-note is-issue">
+            <p id="search-issue" class="issue" role="alert">
+              {toSentence(failure)}
+            </p>
+          </div>
+        )
+      )}
+      {Completion && <Completion project={project} input={input} />}
     </form>
+  )
+}
+
+/** Returns true if a part of a search is invalid, or may be a misspelled name of a filter. */
+function hasProblem(text: string): boolean {
+  const { issues, terms } = parseSearch(text)
+  return (
+    issues.length > 0 ||
+    terms.some(({ name, value, isQuoted }) => name === '' && !isQuoted && value.includes(':'))
   )
 }
 

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { createThrottle } from '../live/throttle.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
@@ -25,8 +26,16 @@ export interface Channels {
   onRows(rows: readonly Row[]): void
 }
 
+/** The events that the page shows, which are not unread. */
+export interface ShownEvents {
+  /** Returns whether the events of a channel appear on the page as they arrive. */
+  covers(channelId: string): boolean
+  /** Marks the events on the page as read, unless all channels of the page are covered. */
+  mark(): Promise<void>
+}
+
 /** The channels of a project, reloaded when they change. */
-export function useChannels(project: string): Channels {
+export function useChannels(project: string, shown?: RefObject<ShownEvents | undefined>): Channels {
   const [list, setList] = useState<readonly ProjectChannel[]>()
   const [more, setMore] = useState(0)
   const known = useRef(new Set<string>())
@@ -35,9 +44,13 @@ export function useChannels(project: string): Channels {
   useEffect(() => {
     let isOver = false
     const read = async () => {
+      await shown?.current?.mark()
       const result = await readChannels(project)
       if (isOver || !result.ok) return
-      const { items, total } = result.data
+      const { total } = result.data
+      const items = result.data.items.map(one =>
+        shown?.current?.covers(one.id) === true ? { ...one, unread: 0 } : one,
+      )
       for (const { id } of items) known.current.add(id)
       const icons = Object.fromEntries(items.map(({ id, icon }) => [id, icon]))
       // Rows without an icon render again when this changes.

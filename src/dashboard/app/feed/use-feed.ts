@@ -4,14 +4,8 @@ import { checkSession } from '../session.ts'
 import { readEvents } from './api.ts'
 import { createFeed, type Feed } from './feed.ts'
 import type { Row } from './log.ts'
-import {
-  createMatcher,
-  parse,
-  toLiveFilters,
-  toQuery,
-  toSearchFailure,
-  type Search,
-} from './search.ts'
+import { createMatcher, toLiveFilters } from './match.ts'
+import { parse, toQuery, type Search } from './search.ts'
 
 export interface FeedOptions {
   project: string
@@ -27,16 +21,13 @@ export function useFeed({ project, search, ...on }: FeedOptions): Feed {
   const feed = useMemo(() => {
     const nowMs = Date.now()
     const query = toQuery(search, nowMs)
-    const { filters, issues } = parse(search, nowMs)
+    const { filters } = parse(search, nowMs)
     return createFeed({
       ...on,
       project,
       filters: toLiveFilters(filters),
       match: createMatcher(filters),
-      readPage: async cursor =>
-        issues.length > 0
-          ? { ok: false, failure: toSearchFailure(issues) }
-          : readEvents(project, query, cursor),
+      readPage: cursor => readEvents(project, query, cursor),
       open: () => new WebSocket(new URL('/api/feed', location.href.replace(/^http/, 'ws'))),
       check: checkSession,
       isOnline: () => navigator.onLine,

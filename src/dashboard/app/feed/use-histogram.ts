@@ -4,7 +4,7 @@ import { createThrottle } from '../live/throttle.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import type { Failure } from '../request.ts'
 import { readHistogram } from './api.ts'
-import { parse, toQuery, type Search } from './search.ts'
+import { toQuery, type Search } from './search.ts'
 
 /** How long the bars may lag behind the rows. */
 const REFRESH_MS = 10_000
@@ -28,7 +28,6 @@ export function useHistogram(
     let isOver = false
     const count = async () => {
       const nowMs = Date.now()
-      if (parse(search, nowMs).issues.length > 0) return setCounted({ kind: 'nothing' })
       const result = await readHistogram(project, toQuery(search, nowMs))
       if (isOver) return
       // The previous counts stay when counting again fails.

@@ -9,8 +9,17 @@ const SCROLLED_PX = 8
 export const INTERACTIVE =
   'input, textarea, select, button, a, summary, [contenteditable], dialog, [popover]'
 
-/** Pauses the feed on scroll, focus, selection or Space. The keys j and k move between rows. */
-export function usePause(feed: Feed, list: RefObject<HTMLElement | null>): { resume(): void } {
+interface PauseOptions {
+  list: RefObject<HTMLElement | null>
+  /** True while an event is open. */
+  isOpen: boolean
+}
+
+/**
+ * Pauses the feed on scroll, focus, selection or Space, and while an event is open. The keys j and
+ * k move between rows.
+ */
+export function usePause(feed: Feed, { list, isOpen }: PauseOptions): { resume(): void } {
   function resume() {
     const { activeElement } = document
     if (activeElement instanceof HTMLElement && list.current?.contains(activeElement))
@@ -56,13 +65,15 @@ export function usePause(feed: Feed, list: RefObject<HTMLElement | null>): { res
       next?.scrollIntoView({ block: 'nearest' })
     }
 
-    onScroll()
+    // Reading the position at once would lay out the page before its rows are there.
+    const timer = setTimeout(onScroll)
     addEventListener('scroll', onScroll, { passive: true })
     addEventListener('focusin', onFocus)
     addEventListener('focusout', onBlur)
     document.addEventListener('selectionchange', onSelect)
     addEventListener('keydown', onKey)
     return () => {
+      clearTimeout(timer)
       removeEventListener('scroll', onScroll)
       removeEventListener('focusin', onFocus)
       removeEventListener('focusout', onBlur)
@@ -70,6 +81,11 @@ export function usePause(feed: Feed, list: RefObject<HTMLElement | null>): { res
       removeEventListener('keydown', onKey)
     }
   }, [feed])
+
+  // The row of the open event stays next to it.
+  useEffect(() => {
+    feed.dispatch({ type: isOpen ? 'pause' : 'release', reason: 'event' })
+  }, [feed, isOpen])
 
   return { resume }
 }

@@ -12,15 +12,28 @@ interface MarkOptions {
   onMarked(): void
 }
 
-/** Marks the shown events as read on the server. */
-export function useReadMark({ project, channelId, newestSeq, onMarked }: MarkOptions): void {
+/**
+ * Marks the shown events as read on the server. Returns a function that marks them at once, and
+ * resolves when they are.
+ */
+export function useReadMark({
+  project,
+  channelId,
+  newestSeq,
+  onMarked,
+}: MarkOptions): () => Promise<void> {
   const reach = useRef(0)
+  const marked = useRef(0)
   const sending = useRef(createThrottle(SYSTEM_CLOCK, SEND_MS, () => {}))
+  const mark = async () => {
+    if (reach.current <= marked.current) return
+    marked.current = reach.current
+    await markRead(project, channelId, reach.current)
+  }
   useEffect(() => {
     reach.current = 0
-    const batch = createThrottle(SYSTEM_CLOCK, SEND_MS, () => {
-      void markRead(project, channelId, reach.current).then(onMarked)
-    })
+    marked.current = 0
+    const batch = createThrottle(SYSTEM_CLOCK, SEND_MS, () => void mark().then(onMarked))
     sending.current = batch
     // Events that were shown are read, even if the list is left before the next request.
     return () => batch.flush()
@@ -30,4 +43,5 @@ export function useReadMark({ project, channelId, newestSeq, onMarked }: MarkOpt
     reach.current = newestSeq
     sending.current.trigger()
   }, [project, channelId, newestSeq])
+  return mark
 }

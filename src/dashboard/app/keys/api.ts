@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import type { Page } from '../../../http/envelope.ts'
 import type { ApiKey, KeyBody, KeyChange, NewApiKey } from '../../../keys/schema.ts'
-import { toApiPath } from '../feed/api.ts'
+import { toApiPath } from '../api-paths.ts'
 import { request, type Result } from '../request.ts'
 
 export type Key = ApiKey

@@ -2,7 +2,8 @@ import { Checkbox, Fieldset } from '../components/fields.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { createKey, type NewKey } from './api.ts'
-import { isDefault, SCOPE_NAMES, SCOPE_LABELS } from './scopes.ts'
+import { isDefault, SCOPE_NAMES } from './scopes.ts'
+import { t } from '../locales/translate.tsx'
 
 /** The form that creates an API key. */
 export function CreateKeyForm({
@@ -14,7 +15,7 @@ export function CreateKeyForm({
 }) {
   return (
     <Form
-      action="Create key"
+      action={t('keys.createKey')}
       send={value =>
         withVerification(() =>
           createKey(project, {
@@ -27,27 +28,22 @@ export function CreateKeyForm({
       }
       onDone={onCreated}
     >
-      <Field
-        name="name"
-        label="Name"
-        autocomplete="off"
-        hint="The application that uses it, such as “Web shop”."
-      />
-      <Fieldset legend="Permissions" name="scopes">
+      <Field name="name" label={t('words.name')} autocomplete="off" hint={t('keys.nameHint')} />
+      <Fieldset legend={t('keys.permissions')} name="scopes">
         {SCOPE_NAMES.map(scope => (
           <Checkbox key={scope} name={scope} isOn={isDefault(scope)}>
-            {SCOPE_LABELS[scope]}
+            {t(`keys.scope.${scope}`)}
           </Checkbox>
         ))}
       </Fieldset>
       <LimitField value={100} />
       <Field
         name="expiresAt"
-        label="Expires on"
+        label={t('keys.expiresOn')}
         type="date"
         autocomplete="off"
         isOptional
-        hint="It stops working when this day starts. Leave empty for a key that does not expire."
+        hint={t('keys.expiresHint')}
       />
     </Form>
   )
@@ -57,7 +53,7 @@ export function LimitField({ value }: { value: number }) {
   return (
     <Field
       name="limit"
-      label="Requests per minute"
+      label={t('keys.limit')}
       type="number"
       autocomplete="off"
       value={String(value)}

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { GRACE_PERIODS } from '../grace-periods.ts'
+import { listGracePeriods } from '../grace-periods.ts'
 import { DisclosureButton } from '../components/action-button.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { Select } from '../components/fields.tsx'
@@ -11,6 +11,7 @@ import { editKey, revokeKey, rotateKey, type Key, type NewKey } from './api.ts'
 import { LimitField } from './create-key-form.tsx'
 import { RequestsChart } from './requests-chart.tsx'
 import { toScopeSummary } from './scopes.ts'
+import { t, toRich } from '../locales/translate.tsx'
 
 interface KeyOptions {
   project: string
@@ -30,32 +31,28 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
   return (
     <li>
       <About {...apiKey} />
-      <div class="item-actions" role="group" aria-label={name}>
+      <div class="item-actions" role="group" aria-label={t('keys.actionsOf', { name })}>
         <DisclosureButton name="requests" {...unfold}>
-          Requests
+          {t('keys.requests')}
         </DisclosureButton>
         {!isInactive(apiKey) && (
           <>
             <DisclosureButton name="edit" {...unfold}>
-              Edit
+              {t('words.edit')}
             </DisclosureButton>
             <DisclosureButton name="rotate" {...unfold}>
-              Rotate
+              {t('keys.rotate')}
             </DisclosureButton>
             <ConfirmButton
               isQuiet
-              action="Revoke"
-              title={
-                <>
-                  Revoke <bdi>{name}</bdi>?
-                </>
-              }
-              lead="Requests with this key are rejected immediately. This cannot be undone."
-              yes="Revoke key"
+              action={t('keys.revoke')}
+              title={toRich({ key: 'keys.revokeName', values: { name: <bdi>{name}</bdi> } })}
+              lead={t('keys.revokeLead')}
+              yes={t('keys.revokeKey')}
               send={() => revokeKey(project, id)}
               onDone={() => {
                 setOpen(undefined)
-                showToast({ message: 'Key revoked.' })
+                showToast({ message: t('keys.revokedNow') })
                 onChanged()
               }}
             />
@@ -64,12 +61,9 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
       </div>
       {apiKey.isPrinted && !isInactive(apiKey) && (
         <div class="notice printed-key">
-          <p>
-            The first start of the server printed this key in its log. Anyone who can read the log
-            can use the key.
-          </p>
+          <p>{t('keys.printed')}</p>
           <button type="button" class="quiet-button" onClick={() => setOpen('rotate')}>
-            Rotate this key
+            {t('keys.rotateThis')}
           </button>
         </div>
       )}
@@ -78,21 +72,25 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
           {open === 'requests' && <RequestsChart counts={apiKey.requestsPerHour} />}
           {open === 'edit' && (
             <Form
-              action="Save"
+              action={t('words.save')}
               send={value => edit(value('name'), Number(value('limit')))}
               onDone={() => {
                 setOpen(undefined)
-                showToast({ message: 'Saved.', undo: () => edit(name, limit), onUndone: onChanged })
+                showToast({
+                  message: t('words.saved'),
+                  undo: () => edit(name, limit),
+                  onUndone: onChanged,
+                })
                 onChanged()
               }}
             >
-              <Field name="name" label="Name" autocomplete="off" value={name} />
+              <Field name="name" label={t('words.name')} autocomplete="off" value={name} />
               <LimitField value={limit} />
             </Form>
           )}
           {open === 'rotate' && (
             <Form
-              action="Create new key"
+              action={t('keys.createNew')}
               send={value =>
                 withVerification(() => rotateKey(project, id, Number(value('overlapHours'))))
               }
@@ -103,9 +101,9 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
             >
               <Select
                 name="overlapHours"
-                label="Keep the old key working"
-                hint="The new key has the same name, permissions and limit."
-                options={GRACE_PERIODS}
+                label={t('keys.keepOld')}
+                hint={t('keys.keepOldHint')}
+                options={listGracePeriods()}
                 value="24"
               />
             </Form>
@@ -126,24 +124,26 @@ function About(key: Key) {
       <p class="item-details">
         <code>
           {prefix}…{lastFour}
-        </code>{' '}
-        · {toScopeSummary(scopes)} · {limit.toLocaleString()} requests per minute
+        </code>
+        {' · '}
+        {t('keys.details', { scopes: toScopeSummary(scopes), limit })}
       </p>
       <p class="item-details">
-        {lastUsedAt === null ? (
-          'Never used'
-        ) : (
-          <>
-            Last used <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
-          </>
-        )}{' '}
-        · created <Timestamp atMs={Date.parse(createdAt)} hasDate />
-        {createdBy !== null && (
-          <>
-            {' '}
-            by <bdi>{createdBy}</bdi>
-          </>
-        )}
+        {toRich({
+          key:
+            createdBy === null
+              ? lastUsedAt === null
+                ? 'keys.neverUsed'
+                : 'keys.used'
+              : lastUsedAt === null
+                ? 'keys.neverUsedBy'
+                : 'keys.usedBy',
+          values: {
+            used: lastUsedAt !== null && <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />,
+            created: <Timestamp atMs={Date.parse(createdAt)} hasDate />,
+            name: <bdi>{createdBy}</bdi>,
+          },
+        })}
       </p>
     </div>
   )
@@ -153,10 +153,11 @@ function About(key: Key) {
 function End(key: Key) {
   const at = key.revokedAt ?? key.expiresAt
   if (at === null) return null
-  const word = key.revokedAt !== null ? 'Revoked' : isInactive(key) ? 'Expired' : 'Expires'
+  const text =
+    key.revokedAt !== null ? 'keys.revoked' : isInactive(key) ? 'keys.expired' : 'keys.expires'
   return (
     <span class={`badge ${isInactive(key) ? 'badge-bad' : ''}`}>
-      {word} <Timestamp atMs={Date.parse(at)} hasDate />
+      {toRich({ key: text, values: { time: <Timestamp atMs={Date.parse(at)} hasDate /> } })}
     </span>
   )
 }

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { getLocale, t, toRich } from '../locales/translate.tsx'
 import { toClockTime, toRangeName } from '../time.ts'
 import { summarize, toHours, type Hour } from './hours.ts'
 
@@ -17,9 +18,16 @@ export function RequestsChart({ counts }: { counts: readonly number[] }) {
     let stop = () => {}
     let isOver = false
     // uPlot is as large as a whole page, so it is loaded on demand.
-    import('./plot.ts').then(
+    import('../charts/plot.ts').then(
       ({ plot }) => {
-        if (!isOver && place.current) stop = plot(place.current, hours, toClockTime, setHovered)
+        if (isOver || !place.current) return
+        stop = plot(place.current, {
+          series: [{ values: hours.map(({ requests }) => requests), colour: '--accent' }],
+          toLabel: bar => toClockTime(hours[bar]?.atMs ?? NaN),
+          labelSteps: [1, 3, 6, 12],
+          isRoot: false,
+          onHover: setHovered,
+        })
       },
       () => setNoChart(true),
     )
@@ -32,21 +40,27 @@ export function RequestsChart({ counts }: { counts: readonly number[] }) {
   return (
     <>
       <p class="item-details">
-        <strong>{toRequests(hour?.requests ?? sum)}</strong>{' '}
-        {hour ? toRangeName(hour.atMs, hour.atMs + HOUR_MS) : 'in the last 24 hours'}
+        {toRich({
+          key: hour ? 'keys.inHour' : 'keys.lastDay',
+          values: {
+            requests: toRequests(hour?.requests ?? sum),
+            hour: hour && toRangeName(hour.atMs, hour.atMs + HOUR_MS),
+          },
+          elements: { b: text => <strong>{text}</strong> },
+        })}
       </p>
       {sum > 0 && !hasNoChart && (
         <div ref={place} class="chart" role="img" aria-label={describe(sum, busiest)} />
       )}
       {sum > 0 && (
         <details class="counts" open={hasNoChart}>
-          <summary>Show as table</summary>
-          <div class="counts-table" tabIndex={0} role="group" aria-label="Requests per hour">
+          <summary>{t('keys.showTable')}</summary>
+          <div class="counts-table" tabIndex={0} role="group" aria-label={t('keys.perHour')}>
             <table>
               <thead>
                 <tr>
-                  <th scope="col">Hour</th>
-                  <th scope="col">Requests</th>
+                  <th scope="col">{t('keys.hour')}</th>
+                  <th scope="col">{t('keys.requests')}</th>
                 </tr>
               </thead>
               <tbody>
@@ -54,7 +68,7 @@ export function RequestsChart({ counts }: { counts: readonly number[] }) {
                   requests === 0 ? null : (
                     <tr key={atMs}>
                       <th scope="row">{toRangeName(atMs, atMs + HOUR_MS)}</th>
-                      <td>{requests.toLocaleString()}</td>
+                      <td>{requests.toLocaleString(getLocale())}</td>
                     </tr>
                   ),
                 )}
@@ -68,12 +82,12 @@ export function RequestsChart({ counts }: { counts: readonly number[] }) {
 }
 
 function describe(sum: number, busiest: Hour | undefined): string {
-  const most = busiest
-    ? `, with a peak of ${busiest.requests.toLocaleString()} at ${toClockTime(busiest.atMs)}`
-    : ''
-  return `${toRequests(sum)} in the last 24 hours${most}`
+  const requests = toRequests(sum)
+  return busiest
+    ? t('keys.chartPeak', { requests, peak: busiest.requests, time: toClockTime(busiest.atMs) })
+    : t('keys.chart', { requests })
 }
 
 function toRequests(count: number): string {
-  return `${count.toLocaleString()} ${count === 1 ? 'request' : 'requests'}`
+  return t('keys.count', { count })
 }

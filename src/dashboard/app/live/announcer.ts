@@ -1,5 +1,6 @@
 import { createThrottle, type Throttle } from './throttle.ts'
 import type { Clock } from './clock.ts'
+import { t } from '../locales/translate.tsx'
 
 const ANNOUNCE_MS = 10_000
 
@@ -13,7 +14,7 @@ export function createAnnouncer(clock: Clock, say: (sentence: string) => void): 
   let sum = 0
   let latest = ''
   const speaking = createThrottle(clock, ANNOUNCE_MS, () => {
-    say(sum === 1 ? `New event: ${latest}` : `${sum} new events. Newest: ${latest}`)
+    say(t('feed.announcement', { count: sum, title: latest }))
     sum = 0
   })
   return {

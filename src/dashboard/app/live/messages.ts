@@ -7,6 +7,8 @@ export interface Filters {
   userId?: string
   source?: string
   text?: string
+  /** An event matches one of them. */
+  any?: Filters[]
 }
 
 export type ClientMessage = {

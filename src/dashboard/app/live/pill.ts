@@ -1,3 +1,5 @@
+import { t } from '../locales/translate.tsx'
+
 /** The state of the connection to the server. */
 export type ConnectionState =
   | { kind: 'connecting' }
@@ -9,7 +11,7 @@ export type ConnectionState =
   | { kind: 'refused' }
 
 /** Why the feed is paused: on request, or because moving rows would disturb the reader. */
-export type PauseReason = 'manual' | 'scrolled' | 'focus' | 'selection'
+export type PauseReason = 'manual' | 'scrolled' | 'focus' | 'selection' | 'event'
 
 export interface LiveState {
   link: ConnectionState
@@ -63,21 +65,23 @@ export function toPill({ link, reasons, waiting }: LiveState): Pill {
 export function toLabel(pill: Pill, nowMs: number, toClock: (ms: number) => string): string {
   switch (pill.kind) {
     case 'connecting':
-      return 'Connecting'
+      return t('feed.connecting')
     case 'live':
-      return 'Live'
+      return t('feed.live')
     case 'paused':
-      return pill.waiting === 0 ? 'Paused' : `Paused · ${toCount(pill.waiting)} new`
+      return pill.waiting === 0
+        ? t('feed.paused')
+        : t('feed.pausedNew', { count: toCount(pill.waiting) })
     case 'reconnecting': {
       const seconds = Math.ceil((pill.atMs - nowMs) / 1000)
-      return seconds > 0 ? `Reconnecting in ${seconds} s` : 'Reconnecting'
+      return seconds > 0 ? t('feed.reconnectingIn', { seconds }) : t('feed.reconnecting')
     }
     case 'offline':
-      return `Offline since ${toClock(pill.sinceMs)}`
+      return t('feed.offlineSince', { time: toClock(pill.sinceMs) })
     case 'signed_out':
-      return 'Signed out'
+      return t('feed.signedOut')
     case 'refused':
-      return 'No access'
+      return t('feed.noAccess')
   }
 }
 

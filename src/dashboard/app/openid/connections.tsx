@@ -5,6 +5,7 @@ import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useQuery } from '../components/use-query.ts'
+import { t, toRich } from '../locales/translate.tsx'
 import { PATHS } from '../paths.ts'
 import { readConnections, removeConnection, startVisit } from './api.ts'
 import { VisitProblem } from './visit-problem.tsx'
@@ -17,7 +18,7 @@ export function Connections() {
   if (data && data.items.length === 0 && data.providers.length === 0) return null
   return (
     <section class="section" aria-labelledby="connections">
-      <h2 id="connections">Sign-in providers</h2>
+      <h2 id="connections">{t('account.providers')}</h2>
       <Loaded query={connections}>
         {({ items, providers }) => (
           <>
@@ -28,24 +29,28 @@ export function Connections() {
                   <div class="item-main">
                     <bdi>{label}</bdi>
                     <p class="item-details">
-                      connected <Timestamp atMs={Date.parse(createdAt)} hasDate /> · last used{' '}
-                      <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
+                      {toRich({
+                        key: 'account.connection',
+                        values: {
+                          connected: <Timestamp atMs={Date.parse(createdAt)} hasDate />,
+                          used: <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />,
+                        },
+                      })}
                     </p>
                   </div>
                   <span class="item-actions">
                     <ConfirmButton
-                      action="Disconnect"
-                      title={
-                        <>
-                          Disconnect <bdi>{label}</bdi>?
-                        </>
-                      }
-                      lead="You can no longer sign in there. Open sessions stay."
-                      yes="Disconnect"
+                      action={t('account.disconnect')}
+                      title={toRich({
+                        key: 'account.disconnectName',
+                        values: { label: <bdi>{label}</bdi> },
+                      })}
+                      lead={t('account.disconnectLead')}
+                      yes={t('account.disconnect')}
                       isQuiet
                       send={() => removeConnection(id)}
                       onDone={() => {
-                        showToast({ message: `${label} disconnected.` })
+                        showToast({ message: t('account.disconnected', { label }) })
                         void connections.refetch()
                       }}
                     />
@@ -59,7 +64,7 @@ export function Connections() {
                 .map(({ name, label }) => (
                   <ActionButton
                     key={name}
-                    action={`Connect ${label}`}
+                    action={t('account.connect', { label })}
                     send={() => startVisit(name, { purpose: 'connect', next: PATHS.account })}
                     onDone={() => {}}
                   />

@@ -16,6 +16,7 @@ import {
   readProviders,
   type Provider,
 } from './api.ts'
+import { t, toRich } from '../locales/translate.tsx'
 
 /** The OpenID Connect providers of the server, for its operator. */
 export function Providers() {
@@ -23,16 +24,11 @@ export function Providers() {
   const refetch = () => void query.refetch()
   return (
     <section class="section" aria-labelledby="providers">
-      <h2 id="providers">Sign-in providers</h2>
+      <h2 id="providers">{t('server.providers')}</h2>
       <Loaded query={query}>
         {({ items }) => (
           <>
-            {items.length === 0 && (
-              <p class="note">
-                No providers yet. With one, members sign in with OpenID Connect, for example at
-                Keycloak, Authentik or Google.
-              </p>
-            )}
+            {items.length === 0 && <p class="note">{t('server.noProviders')}</p>}
             <ul class="items">
               {items.map(provider => (
                 <ProviderItem key={provider.name} provider={provider} onChange={refetch} />
@@ -41,10 +37,10 @@ export function Providers() {
           </>
         )}
       </Loaded>
-      <InlineForm action="Add a provider">
+      <InlineForm action={t('server.addProvider')}>
         {close => (
           <Form
-            action="Add"
+            action={t('words.add')}
             send={value =>
               withVerification(() =>
                 addProvider({
@@ -59,31 +55,31 @@ export function Providers() {
             }
             onDone={() => {
               close()
-              showToast({ message: 'Provider added. Check it next.' })
+              showToast({ message: t('server.providerAdded') })
               refetch()
             }}
           >
             <Field
               name="name"
-              label="Name"
+              label={t('words.name')}
               autocomplete="off"
-              hint="A part of the redirect URL, such as company."
+              hint={t('server.providerNameHint')}
             />
-            <Field name="label" label="Label of the button" autocomplete="off" />
+            <Field name="label" label={t('server.label')} autocomplete="off" />
             <Field
               name="issuer"
-              label="Issuer"
+              label={t('server.issuer')}
               type="url"
               autocomplete="off"
-              hint="A URL like https://login.example.com."
+              hint={t('server.issuerHint')}
             />
-            <Field name="clientId" label="Client ID" autocomplete="off" />
+            <Field name="clientId" label={t('server.clientId')} autocomplete="off" />
             <Field
               name="clientSecret"
-              label="Client secret"
+              label={t('server.clientSecret')}
               type="password"
               autocomplete="new-password"
-              hint="It is stored encrypted, and never shown again."
+              hint={t('server.clientSecretHint')}
             />
             <OptionalFields />
           </Form>
@@ -99,34 +95,37 @@ function ProviderItem({ provider, onChange }: { provider: Provider; onChange(): 
   return (
     <li>
       <div class="item-main">
-        <bdi>{label}</bdi> {isTrusted && <span class="badge">Trusted</span>}{' '}
-        {isFailing && !result && <span class="badge badge-bad">Did not respond</span>}
+        <bdi>{label}</bdi> {isTrusted && <span class="badge">{t('server.trusted')}</span>}{' '}
+        {isFailing && !result && <span class="badge badge-bad">{t('server.didNotRespond')}</span>}
         <p class="item-details">
           <bdi>{issuer}</bdi>
         </p>
         <p class="item-details">
-          Redirect URL: <bdi>{provider.redirectUrl}</bdi>
+          {toRich({
+            key: 'server.redirectUrl',
+            values: { url: <bdi>{provider.redirectUrl}</bdi> },
+          })}
         </p>
         <p class="item-details">
-          Back-channel logout URL: <bdi>{provider.logoutUrl}</bdi>
+          {toRich({ key: 'server.logoutUrl', values: { url: <bdi>{provider.logoutUrl}</bdi> } })}
         </p>
-        {isFromSettings && <p class="item-details">Set up by variables of the server.</p>}
+        {isFromSettings && <p class="item-details">{t('server.fromSettings')}</p>}
         <p role="status" class={result?.problem ? 'issue' : 'item-details'}>
-          {result && (result.problem ?? 'The provider responds.')}
+          {result && (result.problem ?? t('server.responds'))}
         </p>
       </div>
       <span class="item-actions">
-        <ActionButton action="Check" send={() => checkProvider(name)} onDone={setResult} />
+        <ActionButton
+          action={t('server.check')}
+          send={() => checkProvider(name)}
+          onDone={setResult}
+        />
         {!isFromSettings && (
           <ConfirmButton
-            action="Delete"
-            title={
-              <>
-                Delete <bdi>{label}</bdi>?
-              </>
-            }
-            lead="Nobody can sign in there any more, and its sign-in rules are deleted. Accounts, memberships and open sessions stay."
-            yes="Delete"
+            action={t('words.delete')}
+            title={toRich({ key: 'words.deleteName', values: { name: <bdi>{label}</bdi> } })}
+            lead={t('server.deleteProviderLead')}
+            yes={t('words.delete')}
             isQuiet
             send={() => deleteProvider(name)}
             onDone={onChange}
@@ -134,10 +133,10 @@ function ProviderItem({ provider, onChange }: { provider: Provider; onChange(): 
         )}
       </span>
       {!isFromSettings && (
-        <InlineForm action="Edit" label={`Edit ${label}`}>
+        <InlineForm action={t('words.edit')} label={t('server.editName', { name: label })}>
           {close => (
             <Form
-              action="Save"
+              action={t('words.save')}
               send={value =>
                 withVerification(() =>
                   editProvider(name, {
@@ -153,19 +152,19 @@ function ProviderItem({ provider, onChange }: { provider: Provider; onChange(): 
                 onChange()
               }}
             >
-              <Field name="label" label="Label of the button" autocomplete="off" value={label} />
+              <Field name="label" label={t('server.label')} autocomplete="off" value={label} />
               <Field
                 name="clientId"
-                label="Client ID"
+                label={t('server.clientId')}
                 autocomplete="off"
                 value={provider.clientId}
               />
               <Field
                 name="clientSecret"
-                label="New client secret"
+                label={t('server.newClientSecret')}
                 type="password"
                 autocomplete="new-password"
-                hint="Leave it empty to keep the secret."
+                hint={t('server.keepSecret')}
                 isOptional
               />
               <OptionalFields provider={provider} />
@@ -182,19 +181,18 @@ function OptionalFields({ provider }: { provider?: Provider }) {
     <>
       <Field
         name="scopes"
-        label="Scopes"
+        label={t('server.scopes')}
         autocomplete="off"
         value={provider?.scopes ?? 'openid email profile'}
       />
       <Field
         name="groupsClaim"
-        label="Claim with the groups"
+        label={t('server.groupsClaim')}
         autocomplete="off"
         value={provider?.groupsClaim ?? 'groups'}
       />
       <Checkbox name="isTrusted" isOn={provider?.isTrusted ?? false}>
-        Connect existing accounts by verified e-mail address alone. Its administrators can then use
-        every account except those of operators.
+        {t('server.trust')}
       </Checkbox>
     </>
   )

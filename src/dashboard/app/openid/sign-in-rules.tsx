@@ -7,6 +7,7 @@ import { showToast } from '../components/toast.tsx'
 import { useQuery } from '../components/use-query.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
 import type { Role } from '../../../accounts/permissions.ts'
+import { t, toRich } from '../locales/translate.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
 import { readRules, replaceRules, type SignInRule } from './api.ts'
 
@@ -29,10 +30,10 @@ export function SignInRules({
 
   return (
     <section class="section" aria-labelledby="sign-in-rules">
-      <h2 id="sign-in-rules">Sign-in rules</h2>
+      <h2 id="sign-in-rules">{t('organization.rules')}</h2>
       <p class="note">
-        A rule gives a role when a person signs in. A membership that rules gave ends at a sign-in
-        without a rule.{!mayEdit && ' An owner who is an operator of the server edits the rules.'}
+        {t('organization.rulesLead')}
+        {!mayEdit && <> {t('organization.rulesEditors')}</>}
       </p>
       <Loaded query={query}>
         {({ rules, providers }) => {
@@ -44,24 +45,31 @@ export function SignInRules({
                 {rules.map(rule => (
                   <li key={`${rule.provider} ${rule.kind} ${rule.value}`}>
                     <div class="item-main">
-                      {rule.kind === 'group' ? 'Group ' : 'Addresses in '}
-                      <bdi>{rule.value}</bdi>
+                      {toRich({
+                        key:
+                          rule.kind === 'group'
+                            ? 'organization.ruleGroup'
+                            : 'organization.ruleDomain',
+                        values: { value: <bdi>{rule.value}</bdi> },
+                      })}
                       <p class="item-details">
-                        at <bdi>{toLabel(rule.provider)}</bdi>
+                        {toRich({
+                          key: 'organization.ruleAt',
+                          values: { provider: <bdi>{toLabel(rule.provider)}</bdi> },
+                        })}
                       </p>
                     </div>
-                    <span class="badge">{rule.role}</span>
+                    <span class="badge">{t(`words.role.${rule.role}`)}</span>
                     {mayEdit && (
                       <span class="item-actions">
                         <ConfirmButton
-                          action="Remove"
-                          title={
-                            <>
-                              Remove the rule for <bdi>{rule.value}</bdi>?
-                            </>
-                          }
-                          lead="Memberships that only this rule gave end at the next sign-in of their accounts."
-                          yes="Remove"
+                          action={t('words.remove')}
+                          title={toRich({
+                            key: 'organization.removeRule',
+                            values: { value: <bdi>{rule.value}</bdi> },
+                          })}
+                          lead={t('organization.removeRuleLead')}
+                          yes={t('words.remove')}
                           isQuiet
                           send={() =>
                             replaceRules(
@@ -76,12 +84,12 @@ export function SignInRules({
                   </li>
                 ))}
               </ul>
-              {rules.length === 0 && <p class="note">No sign-in rules yet</p>}
+              {rules.length === 0 && <p class="note">{t('organization.noRules')}</p>}
               {mayEdit && providers.length > 0 && (
-                <InlineForm action="Add a rule">
+                <InlineForm action={t('organization.addRule')}>
                   {close => (
                     <Form
-                      action="Add"
+                      action={t('words.add')}
                       send={value =>
                         withVerification(() =>
                           replaceRules(organization, [
@@ -97,29 +105,37 @@ export function SignInRules({
                       }
                       onDone={() => {
                         close()
-                        showToast({ message: 'Rule added. It applies at the next sign-in.' })
+                        showToast({ message: t('organization.ruleAdded') })
                         void query.refetch()
                       }}
                     >
                       <Select
                         name="provider"
-                        label="Provider"
-                        options={providers.map(({ name, label }) => ({ value: name, text: label }))}
+                        label={t('organization.provider')}
+                        options={providers.map(({ name, label }) => ({
+                          value: name,
+                          text: label,
+                          isUserText: true,
+                        }))}
                       />
                       <Select
                         name="kind"
-                        label="Applies to"
+                        label={t('organization.appliesTo')}
                         options={[
-                          { value: 'group', text: 'Members of a group at the provider' },
-                          { value: 'domain', text: 'Verified e-mail addresses of a domain' },
+                          { value: 'group', text: t('organization.kindGroup') },
+                          { value: 'domain', text: t('organization.kindDomain') },
                         ]}
                       />
-                      <Field name="value" label="Group or domain" autocomplete="off" />
+                      <Field
+                        name="value"
+                        label={t('organization.groupOrDomain')}
+                        autocomplete="off"
+                      />
                       <Select
                         name="role"
-                        label="Role"
+                        label={t('words.role')}
                         value="viewer"
-                        options={ROLES.map(one => ({ value: one, text: one }))}
+                        options={ROLES.map(one => ({ value: one, text: t(`words.role.${one}`) }))}
                       />
                     </Form>
                   )}

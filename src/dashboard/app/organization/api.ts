@@ -10,7 +10,7 @@ import type {
 } from '../../../accounts/schema.ts'
 import type { Role } from '../../../accounts/permissions.ts'
 import type { Page } from '../../../http/envelope.ts'
-import { toApiPath as toProjectPath } from '../feed/api.ts'
+import { toApiPath as toProjectPath } from '../api-paths.ts'
 import { request, type Result } from '../request.ts'
 
 export type { Invite, Member, NewInvite, NewResetLink, OpenResetLink, Project }

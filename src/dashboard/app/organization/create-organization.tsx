@@ -1,6 +1,7 @@
 import { useLocation } from 'preact-iso'
 import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
+import { t } from '../locales/translate.tsx'
 import { toOrganizationPath } from '../paths.ts'
 import { loadSession } from '../session.ts'
 import { createOrganization } from './api.ts'
@@ -9,10 +10,10 @@ import { createOrganization } from './api.ts'
 export function CreateOrganization() {
   const { route } = useLocation()
   return (
-    <InlineForm action="Create an organization">
+    <InlineForm action={t('account.createOrganization')}>
       {close => (
         <Form
-          action="Create"
+          action={t('words.create')}
           send={value => createOrganization(value('name'))}
           onDone={async ({ id }) => {
             close()
@@ -22,9 +23,9 @@ export function CreateOrganization() {
         >
           <Field
             name="name"
-            label="Name"
+            label={t('words.name')}
             autocomplete="off"
-            hint="It has its own projects and members. You become its owner."
+            hint={t('account.organizationHint')}
           />
         </Form>
       )}

@@ -6,6 +6,7 @@ import { InlineForm } from '../components/inline-form.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useQuery } from '../components/use-query.ts'
+import { t, toRich } from '../locales/translate.tsx'
 import { toFeedPath } from '../paths.ts'
 import { isAtLeast, loadSession } from '../session.ts'
 import { createProject, deleteProject, editProject, readProject } from './api.ts'
@@ -18,8 +19,26 @@ export function Projects({ own }: { own: Membership }) {
   const mayEdit = isAtLeast(own.role, 'admin')
   return (
     <section class="section" aria-labelledby="projects">
-      <h2 id="projects">Projects</h2>
-      {own.projects.length === 0 && <p class="note">No projects yet</p>}
+      <h2 id="projects">{t('organization.projects')}</h2>
+      {mayEdit && (
+        <div class="primary-action">
+          <InlineForm isPrimary action={t('organization.createProject')}>
+            {close => (
+              <Form
+                action={t('words.create')}
+                send={value => createProject(own.id, value('name'))}
+                onDone={() => {
+                  close()
+                  void loadSession()
+                }}
+              >
+                <Field name="name" label={t('words.name')} autocomplete="off" />
+              </Form>
+            )}
+          </InlineForm>
+        </div>
+      )}
+      {own.projects.length === 0 && <p class="note">{t('organization.noProjects')}</p>}
       <ul class="items">
         {own.projects.map(({ id, name }) => (
           <li key={id}>
@@ -29,29 +48,16 @@ export function Projects({ own }: { own: Membership }) {
               </a>
             </div>
             {mayEdit && (
-              <InlineForm action="Settings" label={`Settings of ${name}`}>
+              <InlineForm
+                action={t('organization.settings')}
+                label={t('organization.settingsOf', { name })}
+              >
                 {close => <Settings own={own} project={id} onDone={close} />}
               </InlineForm>
             )}
           </li>
         ))}
       </ul>
-      {mayEdit && (
-        <InlineForm action="Create a project">
-          {close => (
-            <Form
-              action="Create"
-              send={value => createProject(own.id, value('name'))}
-              onDone={() => {
-                close()
-                void loadSession()
-              }}
-            >
-              <Field name="name" label="Name" autocomplete="off" />
-            </Form>
-          )}
-        </InlineForm>
-      )}
     </section>
   )
 }
@@ -63,7 +69,7 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
       {({ name, keepDays, head }) => (
         <>
           <Form
-            action="Save"
+            action={t('words.save')}
             send={value =>
               withVerification(() =>
                 editProject(project, {
@@ -77,29 +83,25 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
               void loadSession()
             }}
           >
-            <Field name="name" label="Name" autocomplete="off" value={name} />
+            <Field name="name" label={t('words.name')} autocomplete="off" value={name} />
             <Field
               name="keepDays"
-              label="Retention in days"
+              label={t('organization.retention')}
               autocomplete="off"
               value={String(keepDays ?? '')}
-              hint="Older events are deleted permanently. Leave empty to keep events forever."
+              hint={t('organization.retentionHint')}
               isOptional
             />
           </Form>
           {own.role === 'owner' && (
             <ConfirmButton
-              action="Delete this project"
-              title={
-                <>
-                  Delete <bdi>{name}</bdi>?
-                </>
-              }
-              lead={`Its ${head.toLocaleString()} events, its API keys and its webhooks are deleted for all members. This cannot be undone.`}
-              yes="Delete permanently"
+              action={t('organization.deleteProject')}
+              title={toRich({ key: 'words.deleteName', values: { name: <bdi>{name}</bdi> } })}
+              lead={t('organization.deleteProjectLead', { count: head })}
+              yes={t('words.deletePermanently')}
               send={() => deleteProject(project)}
               onDone={() => {
-                showToast({ message: `${name} deleted.` })
+                showToast({ message: t('organization.deleted', { name }) })
                 void loadSession()
               }}
             />

@@ -4,6 +4,7 @@ import { Timestamp } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { readResetLinks, withdrawResetLink } from './api.ts'
+import { t, toRich } from '../locales/translate.tsx'
 
 interface ResetLinksOptions {
   /** The id of the organization. */
@@ -31,40 +32,38 @@ export function ResetLinks({ organization, newest, onWithdrawn }: ResetLinksOpti
     }
     links.change(items => items.filter(one => one.id !== id))
     onWithdrawn(id)
-    showToast({ message: 'Reset link withdrawn. It no longer works.' })
+    showToast({ message: t('organization.resetLinkWithdrawn') })
   }
 
   return (
     <section class="section" aria-labelledby="reset-links">
-      <h2 id="reset-links">Reset links</h2>
-      <PagedList
-        pages={links}
-        empty={<p class="note">No open reset links. Create one beside the name of a member.</p>}
-      >
+      <h2 id="reset-links">{t('organization.resetLinks')}</h2>
+      <PagedList pages={links} empty={<p class="note">{t('organization.noResetLinks')}</p>}>
         {({ id, person, createdBy, expiresAt }) => (
           <li key={id}>
             <div class="item-main">
               <bdi>{person.name}</bdi>
               <p class="item-details">
-                created{' '}
-                {createdBy === null ? (
-                  'on the server'
-                ) : (
-                  <>
-                    by <bdi>{createdBy}</bdi>
-                  </>
-                )}{' '}
-                · expires <Timestamp atMs={Date.parse(expiresAt)} hasDate />
+                {toRich({
+                  key:
+                    createdBy === null
+                      ? 'organization.resetLinkByServer'
+                      : 'organization.resetLinkBy',
+                  values: {
+                    name: <bdi>{createdBy}</bdi>,
+                    time: <Timestamp atMs={Date.parse(expiresAt)} hasDate />,
+                  },
+                })}
               </p>
             </div>
             <span class="item-actions">
               <button
                 type="button"
                 class="quiet-button"
-                aria-label={`Withdraw the reset link for ${person.name}`}
+                aria-label={t('organization.withdrawResetLink', { name: person.name })}
                 onClick={() => withdraw(id)}
               >
-                Withdraw
+                {t('words.withdraw')}
               </button>
             </span>
           </li>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { AccountData } from '../account/account-data.tsx'
+import { LanguageSetting } from '../account/language.tsx'
 import { Organizations } from '../account/organizations.tsx'
 import { Passkeys } from '../account/passkeys.tsx'
 import { Password } from '../account/password.tsx'
@@ -7,6 +8,7 @@ import { Profile } from '../account/profile.tsx'
 import { SecondFactor } from '../account/second-factor.tsx'
 import { Sessions } from '../account/sessions.tsx'
 import { SettingsLayout } from '../components/layout.tsx'
+import { t } from '../locales/translate.tsx'
 import { Connections } from '../openid/connections.tsx'
 import { PATHS } from '../paths.ts'
 import { Tokens } from '../tokens/tokens.tsx'
@@ -18,9 +20,10 @@ export default function AccountPage({ account }: AccountPageProps) {
   const [changes, setChanges] = useState(0)
   const reloadSessions = () => setChanges(changes + 1)
   return (
-    <SettingsLayout account={account} path={PATHS.account} title="Account">
+    <SettingsLayout account={account} path={PATHS.account} title={t('account.title')}>
       <div class="settings">
         <Profile account={account} />
+        <LanguageSetting />
         <Passkeys onChange={reloadSessions} />
         <Password account={account} onChange={reloadSessions} />
         <SecondFactor account={account} />
@@ -28,7 +31,7 @@ export default function AccountPage({ account }: AccountPageProps) {
         <Sessions key={changes} />
         <Tokens
           owner="account"
-          lead="Programs use a personal token to manage your organizations with the API."
+          lead={t('account.tokensLead')}
           organizations={account.organizations}
         />
         <Organizations account={account} />

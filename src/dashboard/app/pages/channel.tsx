@@ -10,6 +10,7 @@ import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { toFeedPath, toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
+import { t, toNumber } from '../locales/translate.tsx'
 
 /** A channel: its description, notification settings, retention and archive state. */
 export default function ChannelPage({ account, project, channel: id = '' }: ProjectPageProps) {
@@ -19,32 +20,37 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
       account={account}
       project={project}
       at="channels"
-      title={query.data?.name ?? 'Channel'}
+      title={query.data?.name ?? t('event.channel')}
     >
       <p>
         <a class="text-link" href={toProjectPath('channels', project)}>
-          Channels
+          {t('common.channels')}
         </a>
       </p>
       {query.failure?.code === 'not_found' ? (
         <div class="empty-state">
-          <h1>Channel not found</h1>
-          <p>It was deleted, or the link is incomplete. Copy all of the link.</p>
+          <h1>{t('channels.notFound')}</h1>
+          <p>{t('channels.notFoundLead')}</p>
         </div>
       ) : (
         <Loaded query={query}>
           {channel => (
             <div class="settings">
-              <About project={project} channel={channel} />
-              {isAllowed(account, project, 'member') && (
-                <EditChannel key={id} project={project} channel={channel} />
-              )}
-              <section class="section" aria-label="My notifications">
+              <About channel={channel} />
+              <div class="actions">
+                <a class="quiet-button" href={toFeedPath(project, id)}>
+                  {t('channels.viewEvents')}
+                </a>
+                {isAllowed(account, project, 'member') && (
+                  <EditChannel key={id} project={project} channel={channel} />
+                )}
+              </div>
+              <section class="section" aria-label={t('channels.myNotifications')}>
                 <NotificationSettings
                   key={id}
                   project={project}
                   channel={id}
-                  hint="Only for you, on all your devices"
+                  hint={t('channels.onlyYou')}
                 />
               </section>
               <Retention
@@ -64,13 +70,13 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
   )
 }
 
-function About({ project, channel }: { project: string; channel: ProjectChannel }) {
-  const { id, name, icon, description, isArchived, today, lastEventAt, createdAt } = channel
+function About({ channel }: { channel: ProjectChannel }) {
+  const { name, icon, description, isArchived, today, lastEventAt, createdAt } = channel
   return (
     <>
       <h1 class="page-title">
         {icon !== null && <span aria-hidden="true">{icon} </span>}
-        <bdi>{name}</bdi> {isArchived && <span class="badge">Archived</span>}
+        <bdi>{name}</bdi> {isArchived && <span class="badge">{t('channels.isArchived')}</span>}
       </h1>
       {description !== null && (
         <p class="page-lead">
@@ -79,32 +85,26 @@ function About({ project, channel }: { project: string; channel: ProjectChannel 
       )}
       <dl class="counts-list">
         <div>
-          <dt>Last 24 hours</dt>
+          <dt>{t('feed.last24Hours')}</dt>
           <dd>
-            {today.reduce((sum, count) => sum + count).toLocaleString()}{' '}
-            <Sparkline counts={today} />
+            {toNumber(today.reduce((sum, count) => sum + count))} <Sparkline counts={today} />
           </dd>
         </div>
         {lastEventAt !== null && (
           <div>
-            <dt>Last event</dt>
+            <dt>{t('channels.lastEvent')}</dt>
             <dd>
               <Timestamp atMs={Date.parse(lastEventAt)} hasDate />
             </dd>
           </div>
         )}
         <div>
-          <dt>Created</dt>
+          <dt>{t('channels.created')}</dt>
           <dd>
             <Timestamp atMs={Date.parse(createdAt)} hasDate />
           </dd>
         </div>
       </dl>
-      <p>
-        <a class="text-link" href={toFeedPath(project, id)}>
-          View events
-        </a>
-      </p>
     </>
   )
 }

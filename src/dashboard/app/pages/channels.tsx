@@ -1,6 +1,8 @@
 import { useLocation } from 'preact-iso'
+import { useEffect, useRef } from 'preact/hooks'
 import type { ProjectChannel } from '../../../channels/schema.ts'
 import type { ProjectPageProps } from './props.ts'
+import { ChannelBell } from '../channels/bell.tsx'
 import { NotificationSettings } from '../channels/notification-settings.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { readChannelPage } from '../feed/api.ts'
@@ -11,6 +13,7 @@ import { PagedList } from '../components/paged-list.tsx'
 import { SearchForm } from '../components/search-form.tsx'
 import { toChannelPath, toProjectPath } from '../paths.ts'
 import { usePages } from '../components/use-pages.ts'
+import { t } from '../locales/translate.tsx'
 
 /** All channels of a project, with the default notification settings. */
 export default function ChannelsPage({ account, project }: ProjectPageProps) {
@@ -22,16 +25,21 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
     const query = new URLSearchParams(Object.entries(some).filter(([, value]) => value !== ''))
     return `${toProjectPath('channels', project)}${query.size > 0 ? `?${query}` : ''}`
   }
-  const pages = usePages(`${toPath(wanted)} ${channelChanges.value}`, cursor =>
-    readChannelPage(project, wanted, cursor),
-  )
+  const pages = usePages(toPath(wanted), cursor => readChannelPage(project, wanted, cursor))
+  const changes = channelChanges.value
+  const shown = useRef(changes)
+  // A reload keeps the items, and with them the focus on a bell.
+  useEffect(() => {
+    if (shown.current !== changes) pages.reload()
+    shown.current = changes
+  }, [changes])
   return (
-    <ProjectLayout account={account} project={project} at="channels" title="Channels">
-      <h1 class="page-title">Channels</h1>
-      <NotificationSettings project={project} hint="The default for all channels" />
+    <ProjectLayout account={account} project={project} at="channels" title={t('common.channels')}>
+      <h1 class="page-title">{t('common.channels')}</h1>
+      <NotificationSettings project={project} hint={t('channels.defaultHint')} />
       <SearchForm
-        label="Search channels"
-        placeholder="Search channels"
+        label={t('channels.search')}
+        placeholder={t('channels.searchHint')}
         text={search}
         toPath={text => toPath({ ...wanted, search: text })}
       />
@@ -40,12 +48,12 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
           pages={pages}
           empty={
             <div class="empty-state">
-              <h2>{search === '' ? 'No channels yet' : 'No channels found'}</h2>
+              <h2>{t(search === '' ? 'channels.none' : 'channels.noneFound')}</h2>
               {search === '' ? (
-                <p>A channel is created by the first event that is sent to it.</p>
+                <p>{t('channels.noneLead')}</p>
               ) : (
                 <p>
-                  No channel name contains this text. <a href={toPath({})}>Show all channels</a>
+                  {t('channels.noneFoundLead')} <a href={toPath({})}>{t('channels.showAll')}</a>
                 </p>
               )}
             </div>
@@ -55,7 +63,7 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
         </PagedList>
         <p>
           <a class="text-link" href={toPath({ search, archived: hasArchived ? '' : 'true' })}>
-            {hasArchived ? 'Hide archived channels' : 'Show archived channels'}
+            {t(hasArchived ? 'channels.hideArchived' : 'channels.showArchived')}
           </a>
         </p>
       </div>
@@ -64,7 +72,7 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
 }
 
 function Item({ project, channel }: { project: string; channel: ProjectChannel }) {
-  const { id, name, icon, description, isArchived, isMuted, today, lastEventAt } = channel
+  const { id, name, icon, description, isArchived, today, lastEventAt } = channel
   const count = today.reduce((sum, one) => sum + one)
   return (
     <li>
@@ -81,7 +89,7 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
               <bdi>{description}</bdi> ·{' '}
             </>
           )}
-          {count.toLocaleString()} {count === 1 ? 'event' : 'events'} in 24 hours
+          {t('channels.eventsToday', { count })}
           {lastEventAt !== null && (
             <>
               {' '}
@@ -90,9 +98,9 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
           )}
         </p>
       </div>
-      {isArchived && <span class="badge">Archived</span>}
-      {isMuted && <span class="badge">Muted</span>}
+      {isArchived && <span class="badge">{t('channels.isArchived')}</span>}
       <Sparkline counts={today} />
+      <ChannelBell project={project} channel={channel} />
     </li>
   )
 }

@@ -1,12 +1,13 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import type { Event } from '../../../events/schema.ts'
-import { toApiPath } from '../feed/api.ts'
+import { toApiPath } from '../api-paths.ts'
 import { readStored } from '../storage.ts'
 import { StandalonePage } from '../components/standalone-page.tsx'
 import { PATHS, toEventPath } from '../paths.ts'
 import { request } from '../request.ts'
 import { session } from '../session.ts'
+import { t } from '../locales/translate.tsx'
 
 /** Finds the project of an event link without one, and redirects there. */
 export default function EventRedirect({ event = '' }: { event?: string | undefined }) {
@@ -34,14 +35,11 @@ export default function EventRedirect({ event = '' }: { event?: string | undefin
       isOver = true
     }
   }, [event, value.kind])
-  if (!isMissing) return <div class="page-loading" role="status" aria-label="Loading" />
+  if (!isMissing) return <div class="page-loading" role="status" aria-label={t('common.loading')} />
   return (
-    <StandalonePage
-      title="Event not found"
-      lead="It was deleted, its retention period is over, or you do not have access to it."
-    >
+    <StandalonePage title={t('start.eventMissing')} lead={t('start.eventNotFound')}>
       <p>
-        <a href={PATHS.home}>Go to the feed</a>
+        <a href={PATHS.home}>{t('app.goToFeed')}</a>
       </p>
     </StandalonePage>
   )

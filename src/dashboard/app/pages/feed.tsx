@@ -1,31 +1,57 @@
 import { computed, useSignal } from '@preact/signals'
-import { useLocation } from 'preact-iso'
+import { ErrorBoundary, useLocation } from 'preact-iso'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { ProjectPageProps } from './props.ts'
 import { ProjectSidebar } from '../components/project-sidebar.tsx'
-import { EventPanel } from '../event/panel.tsx'
 import { useNeighbours } from '../event/use-event.ts'
 import { useNarrowScreen } from '../event/use-narrow-screen.ts'
 import { Chips } from '../feed/chips.tsx'
+import { DisplayMenu } from '../feed/display-menu.tsx'
 import { HistogramView } from '../feed/histogram.tsx'
+import { keepLastEvents } from '../feed/last-events.ts'
 import { LivePill } from '../feed/live-pill.tsx'
 import { usePause } from '../feed/use-pause.ts'
 import { FeedList } from '../feed/feed-list.tsx'
-import { needsServer, isFiltered, parse, readSearch, toSearchPath } from '../feed/search.ts'
+import { needsServer } from '../feed/match.ts'
+import { isFiltered, parse, readSearch, toSearchPath } from '../feed/search.ts'
 import { SearchBox } from '../feed/search-box.tsx'
-import { useChannels } from '../feed/use-channels.ts'
+import { useChannels, type ShownEvents } from '../feed/use-channels.ts'
 import { useFeed } from '../feed/use-feed.ts'
 import { useReadMark } from '../feed/use-read-mark.ts'
 import { store } from '../storage.ts'
 import { createAnnouncer } from '../live/announcer.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
-import { toCount, toPill } from '../live/pill.ts'
+import { createThrottle } from '../live/throttle.ts'
+import { isUnpaused, toCount, toPill } from '../live/pill.ts'
 import { setBadge, toTitle } from '../live/unseen.ts'
+import { BottomBar } from '../components/bottom-bar.tsx'
 import { TopBar } from '../components/top-bar.tsx'
 import { Toast } from '../components/toast.tsx'
 import { WaveLine } from '../components/artwork.tsx'
 import { PATHS, toSignInPath } from '../paths.ts'
 import { findProject, isAllowed, loadSession } from '../session.ts'
+import { lazyPages } from '../lazy-page.tsx'
+import { loadMessages, t } from '../locales/translate.tsx'
+
+const SampleDataNotice = lazyPages(
+  ['start'],
+  () => import('../first-run/sample-data.tsx'),
+)(all => all.SampleDataNotice)
+const EventPanel = lazyPages(
+  ['event', 'serverTexts'],
+  () => import('../event/panel.tsx'),
+)(all => all.EventPanel)
+
+/** How long after the first rows the panel of events is loaded. */
+const PRELOAD_MS = 1_000
+/** How often the last events are stored for times without a network. */
+const KEEP_MS = 5_000
+
+/** Loads the swipes of rows, with their messages. */
+async function loadSwipes() {
+  const [{ enableSwipes }] = await Promise.all([import('../event/swipe.ts'), loadMessages('event')])
+  return enableSwipes
+}
 
 /** The live feed of a project. */
 export default function FeedPage({ account, project, event }: ProjectPageProps) {
@@ -33,7 +59,8 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   const search = readSearch(query)
   const { channelId } = search
   const isSearch = isFiltered(search)
-  const channels = useChannels(project)
+  const shown = useRef<ShownEvents | undefined>(undefined)
+  const channels = useChannels(project, shown)
   const list = useRef<HTMLElement>(null)
   const announcement = useSignal('')
   const announcer = useMemo(
@@ -54,7 +81,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     },
     onChannels: channels.refresh,
   })
-  const { resume } = usePause(feed, list)
+  const { resume } = usePause(feed, { list, isOpen: event !== undefined })
   // Computed signals, so that the page does not render for every new row.
   const seen = useMemo(
     () => ({
@@ -65,13 +92,20 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   )
   const newestSeq = seen.newestSeq.value
   const kind = seen.kind.value
-  useReadMark({
+  const markRead = useReadMark({
     project,
     channelId,
     // A search hides events, so it marks none as read.
     newestSeq: isSearch ? undefined : newestSeq,
     onMarked: channels.refresh,
   })
+  const isLive = () => !isSearch && !document.hidden && isUnpaused(feed.live.peek())
+  shown.current = {
+    covers: id => isLive() && (channelId === undefined || id === channelId),
+    mark: async () => {
+      if (!isLive()) await markRead()
+    },
+  }
   const beside = useNeighbours(
     project,
     event,
@@ -89,6 +123,31 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     store('project', project)
   }, [title, project])
   useEffect(() => () => announcer.stop(), [])
+  useEffect(() => {
+    if (isSearch || channelId !== undefined) return
+    const keeping = createThrottle(SYSTEM_CLOCK, KEEP_MS, () =>
+      keepLastEvents(project, feed.log.value.rows),
+    )
+    const end = feed.log.subscribe(({ rows }) => rows.length > 0 && keeping.trigger())
+    return () => {
+      end()
+      keeping.flush()
+    }
+  }, [feed])
+  // The list comes first. Most readers then open an event.
+  useEffect(() => {
+    if (newestSeq === undefined) return
+    const timer = setTimeout(() => void EventPanel.preload(), PRELOAD_MS)
+    return () => clearTimeout(timer)
+  }, [newestSeq !== undefined])
+  useEffect(() => {
+    if (!list.current || !matchMedia('(pointer: coarse)').matches) return
+    const [element, end] = [list.current, new AbortController()]
+    void loadSwipes().then(enableSwipes => {
+      if (!end.signal.aborted) end.signal.addEventListener('abort', enableSwipes(element, project))
+    })
+    return () => end.abort()
+  }, [project])
   useEffect(() => {
     if (kind === 'signed_out') route(toSignInPath(url), true)
     // Reloading the account shows which projects are still accessible.
@@ -113,26 +172,42 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     <div class="layout">
       <div class="contents" inert={isBehind}>
         <a class="skip" href="#feed">
-          Skip to events
+          {t('feed.skip')}
         </a>
-        <TopBar account={account} project={project}>
-          <LivePill feed={feed} onResume={resume} />
-        </TopBar>
+        <TopBar account={account} project={project} />
         <SearchBox project={project} search={search} failure={searchFailure} />
         <ProjectSidebar account={account} project={project} channels={channels} search={search} />
-        <main class="stream">
-          <h1 class="visually-hidden">Events</h1>
-          {!searchFailure && (isSearch || newestSeq !== undefined || reading.kind === 'first') && (
-            <HistogramView project={project} search={search} newestSeq={newestSeq} />
+        <BottomBar account={account} project={project} hasSheet />
+        <main class="stream feed">
+          <h1 class="visually-hidden">{t('feed.events')}</h1>
+          {findProject(account, project)?.project.isSample && (
+            <div class="sample-notice">
+              <ErrorBoundary>
+                <SampleDataNotice account={account} project={project} />
+              </ErrorBoundary>
+            </div>
           )}
-          <Chips project={project} search={search} channels={channels.list} />
+          <div class="strip">
+            {!searchFailure &&
+              (isSearch || newestSeq !== undefined || reading.kind === 'first') && (
+                <HistogramView project={project} search={search} newestSeq={newestSeq} />
+              )}
+            <LivePill feed={feed} onResume={resume} />
+            <DisplayMenu />
+            <WaveLine kind={kind} />
+          </div>
+          <Chips
+            project={project}
+            search={search}
+            channels={channels.list}
+            isEditor={isAllowed(account, project, 'member')}
+          />
           {!searchFailure && needsServer(parse(search, 0).filters) && (
-            <p class="note">New matches for this search appear within two seconds.</p>
+            <p class="note">{t('feed.serverMatch')}</p>
           )}
-          <WaveLine kind={kind} />
           {waiting > 0 && kind !== 'live' && (
             <button type="button" class="new-rows" onClick={resume}>
-              {toCount(waiting)} new
+              {t('feed.newRows', { count: toCount(waiting) })}
             </button>
           )}
           <FeedList
@@ -142,6 +217,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
             search={search}
             open={event}
             onOpen={go}
+            isAdmin={isAllowed(account, project, 'admin')}
           />
           <p class="visually-hidden" role="status">
             {announcement.value}
@@ -149,15 +225,17 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
         </main>
       </div>
       {event !== undefined && (
-        <EventPanel
-          project={project}
-          id={event}
-          search={search}
-          neighbours={beside}
-          isAdmin={isAllowed(account, project, 'admin')}
-          onGo={go}
-          onClose={close}
-        />
+        <ErrorBoundary>
+          <EventPanel
+            project={project}
+            id={event}
+            search={search}
+            neighbours={beside}
+            isAdmin={isAllowed(account, project, 'admin')}
+            onGo={go}
+            onClose={close}
+          />
+        </ErrorBoundary>
       )}
       <Toast />
     </div>

@@ -3,11 +3,12 @@ import type { ProjectPageProps } from './props.ts'
 import { readKeys, type NewKey } from '../keys/api.ts'
 import { KeyItem } from '../keys/key-item.tsx'
 import { CreateKeyForm } from '../keys/create-key-form.tsx'
-import { DisclosureButton } from '../components/action-button.tsx'
 import { SettingsLayout } from '../components/layout.tsx'
 import { FirstEventCommand } from '../components/first-event-command.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { SecretOnce } from '../components/secret-once.tsx'
+import { t, toRich } from '../locales/translate.tsx'
 import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
@@ -19,17 +20,14 @@ export default function KeysPage({ account, project }: ProjectPageProps) {
       account={account}
       project={project}
       path={toProjectPath('keys', project)}
-      title="API Keys"
+      title={t('common.apiKeys')}
     >
-      <h1 class="page-title">API Keys</h1>
+      <h1 class="page-title">{t('common.apiKeys')}</h1>
       <div class="settings">
         {isAllowed(account, project, 'admin') ? (
           <Keys project={project} />
         ) : (
-          <p class="page-lead">
-            Applications send and read events with API keys. Only admins can see and create them.
-            Ask an admin of your organization for a key.
-          </p>
+          <p class="page-lead">{t('keys.adminsOnly')}</p>
         )}
       </div>
     </SettingsLayout>
@@ -39,10 +37,8 @@ export default function KeysPage({ account, project }: ProjectPageProps) {
 function Keys({ project }: { project: string }) {
   const pages = usePages(project, cursor => readKeys(project, cursor))
   const [made, setMade] = useState<NewKey>()
-  const [open, setOpen] = useState<'make'>()
 
   function show(key: NewKey) {
-    setOpen(undefined)
     setMade(key)
     pages.reload()
   }
@@ -50,33 +46,32 @@ function Keys({ project }: { project: string }) {
   return (
     <>
       <p class="page-lead">
-        Applications send and read events with an API key. Create one key per application, so that
-        you can see its usage and revoke it separately. <a href="/docs/api">API reference</a>
+        {toRich({ key: 'keys.lead', elements: { docs: text => <a href="/docs/api">{text}</a> } })}
       </p>
-      <p class="primary-action">
-        <DisclosureButton isPrimary name="make" open={open} onOpen={setOpen}>
-          Create a key
-        </DisclosureButton>
-      </p>
-      {open && <CreateKeyForm project={project} onCreated={show} />}
+      <div class="primary-action">
+        <InlineForm isPrimary action={t('keys.create')}>
+          {close => (
+            <CreateKeyForm
+              project={project}
+              onCreated={key => {
+                close()
+                show(key)
+              }}
+            />
+          )}
+        </InlineForm>
+      </div>
       {made && (
         <SecretOnce
-          title={
-            <>
-              New key: <bdi>{made.name}</bdi>
-            </>
-          }
-          label="API key"
+          title={toRich({ key: 'keys.newKey', values: { name: <bdi>{made.name}</bdi> } })}
+          label={t('keys.apiKey')}
           secret={made.key}
           onDone={() => setMade(undefined)}
         >
           {made.scopes.includes('events:write') && <FirstEventCommand apiKey={made.key} />}
         </SecretOnce>
       )}
-      <PagedList
-        pages={pages}
-        empty={<p class="note">No API keys yet. Create one to send events.</p>}
-      >
+      <PagedList pages={pages} empty={<p class="note">{t('keys.none')}</p>}>
         {key => (
           <KeyItem
             key={key.id}

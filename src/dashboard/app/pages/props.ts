@@ -5,6 +5,8 @@ export interface AccountPageProps {
   account: Account
   /** The public ID of an organization. The account may not be a member. */
   organization?: string | undefined
+  /** The tab of the organization; undefined for the first. */
+  tab?: string | undefined
   /** The ID of the event to find. */
   event?: string | undefined
 }

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
 import { StandalonePage } from '../components/standalone-page.tsx'
+import { t } from '../locales/translate.tsx'
 import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
 import { linkSecret, parseLinkSecret } from '../link-secret.ts'
@@ -12,22 +13,19 @@ export default function Reset() {
   const [isDone, setDone] = useState(false)
   if (isDone) {
     return (
-      <StandalonePage title="Password changed" lead="You were signed out on all devices.">
+      <StandalonePage title={t('auth.passwordChanged')} lead={t('auth.signedOutEverywhere')}>
         <p>
           <a class="button" href={PATHS.signIn}>
-            Sign in
+            {t('auth.signIn')}
           </a>
         </p>
       </StandalonePage>
     )
   }
   return (
-    <StandalonePage
-      title="New password"
-      lead="The link works once. Choose a password that you use nowhere else."
-    >
+    <StandalonePage title={t('auth.newPassword')} lead={t('auth.newPasswordLead')}>
       <Form
-        action="Set password"
+        action={t('auth.setPassword')}
         send={value =>
           request('POST', '/api/reset', {
             token: linkSecret.value || parseLinkSecret(value('token')),
@@ -44,12 +42,12 @@ export default function Reset() {
         {!linkSecret.value && (
           <Field
             name="token"
-            label="Reset link"
+            label={t('auth.resetLink')}
             autocomplete="off"
-            hint="Paste the link that you received from an owner of your organization."
+            hint={t('auth.resetLinkHint')}
           />
         )}
-        <NewPasswordField label="New password" />
+        <NewPasswordField label={t('auth.newPassword')} />
       </Form>
     </StandalonePage>
   )

@@ -6,11 +6,13 @@ import { SettingsLayout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { useQuery } from '../components/use-query.ts'
+import { t, toRich } from '../locales/translate.tsx'
 import { Providers } from '../openid/providers.tsx'
 import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
 import { OrganizationQuotas, readOrganizationUsage } from '../server/organization-quotas.tsx'
 import { toSize } from '../server/sizes.ts'
+import { Standbys } from '../server/standbys.tsx'
 
 /** Warn if less than this share of the disk is free. */
 const MIN_FREE_SHARE = 0.1
@@ -21,9 +23,9 @@ export default function ServerPage({ account }: AccountPageProps) {
   const query = useQuery('', () => request<ServerInfo>('GET', '/api/server'))
   const quotas = useQuery('', readOrganizationUsage)
   return (
-    <SettingsLayout account={account} path={PATHS.server} title="Server">
+    <SettingsLayout account={account} path={PATHS.server} title={t('common.server')}>
       <div class="settings">
-        <h1 class="page-title">Server</h1>
+        <h1 class="page-title">{t('common.server')}</h1>
         {account.person.isOperator ? (
           <>
             <Loaded query={query}>{info => <Facts info={info} />}</Loaded>
@@ -36,13 +38,13 @@ export default function ServerPage({ account }: AccountPageProps) {
                 void quotas.refetch()
               }}
             >
-              Refresh
+              {t('words.refresh')}
             </button>
             <Providers />
             <AuditLog />
           </>
         ) : (
-          <p class="page-lead">Only the operator, who set up this server, can see this page.</p>
+          <p class="page-lead">{t('server.operatorOnly')}</p>
         )}
       </div>
     </SettingsLayout>
@@ -56,59 +58,63 @@ function Facts({ info }: { info: ServerInfo }) {
   return (
     <dl class="server-facts">
       <Fact
-        name="Version"
-        value={`Tidings ${version} on ${runtime}`}
-        about={
-          <>
-            started <Timestamp atMs={Date.parse(startedAt)} hasDate /> · AGPL-3.0 ·{' '}
-            <a href="/source">source code</a>
-          </>
-        }
+        name={t('server.version')}
+        value={t('server.versionValue', { version, runtime })}
+        about={toRich({
+          key: 'server.versionAbout',
+          values: { time: <Timestamp atMs={Date.parse(startedAt)} hasDate /> },
+          elements: { source: text => <a href="/source">{text}</a> },
+        })}
       />
       <Fact
-        name="Address"
+        name={t('server.address')}
         value={info.url}
-        warning={info.isHttps ? undefined : 'No HTTPS'}
+        warning={info.isHttps ? undefined : t('server.noHttps')}
         about={toUrlNote(info)}
       />
       <Fact
-        name="Database"
-        value={`Postgres ${database.version}, ${database.kind}`}
-        about={`${toSize(database.bytes)} · ${toPlural(info.events, 'event')} in ${toPlural(info.projects, 'project')}`}
+        name={t('server.database')}
+        value={`Postgres ${database.version}, ${t(database.kind === 'embedded' ? 'server.embedded' : 'server.external')}`}
+        about={t('server.databaseAbout', {
+          size: toSize(database.bytes),
+          events: info.events,
+          projects: info.projects,
+        })}
       />
+      <Standbys standbys={database.standbys} />
       <Fact
-        name="Disk"
+        name={t('server.disk')}
         value={
-          disk === null ? 'Unknown' : `${toSize(disk.freeBytes)} free of ${toSize(disk.totalBytes)}`
+          disk === null
+            ? t('server.unknown')
+            : t('server.diskFree', { free: toSize(disk.freeBytes), total: toSize(disk.totalBytes) })
         }
-        warning={isFull ? 'Almost full' : undefined}
-        about={disk && `the disk of ${disk.folder}`}
+        warning={isFull ? t('server.almostFull') : undefined}
+        about={disk && t('server.diskOf', { folder: disk.folder })}
       />
-      <Fact name="Live feeds" value={`${toCount(info.sockets)} open`} />
+      <Fact name={t('server.liveFeeds')} value={t('server.open', { count: info.sockets })} />
       <Fact
-        name="Deliveries"
-        value={`${toCount(pending.push + pending.webhook)} pending`}
-        warning={oldestMs > MAX_OVERDUE_MS ? 'Delayed' : undefined}
+        name={t('server.deliveries')}
+        value={t('server.pending', { count: pending.push + pending.webhook })}
+        warning={oldestMs > MAX_OVERDUE_MS ? t('server.delayed') : undefined}
         about={[
-          `${toCount(pending.push)} for devices, ${toCount(pending.webhook)} for webhooks`,
+          t('server.pendingKinds', { push: pending.push, webhook: pending.webhook }),
           oldestMs < 1_000
-            ? 'none overdue'
-            : `the oldest ${toCount(Math.floor(oldestMs / 1_000))} s overdue`,
-          `${toCount(running)} in flight`,
+            ? t('server.noneOverdue')
+            : t('server.overdue', { seconds: Math.floor(oldestMs / 1_000) }),
+          t('server.inFlight', { count: running }),
         ].join(' · ')}
       />
       <Fact
-        name="Push"
-        value={toPlural(push.devices, 'device')}
-        warning={push.subject === null ? 'No contact' : undefined}
+        name={t('server.push')}
+        value={t('server.devices', { count: push.devices })}
+        warning={push.subject === null ? t('server.noContact') : undefined}
         about={[
           push.subject === null
-            ? 'Apple rejects notifications without a contact. Set VAPID_SUBJECT, for example to mailto:you@example.com'
-            : `contact for push services: ${push.subject}`,
-          push.isSubjectSet || push.subject === null
-            ? ''
-            : 'the operator’s address, as VAPID_SUBJECT is not set',
-          push.keyId === null ? 'the key is created for the first device' : `key ${push.keyId}`,
+            ? t('server.noContactAbout')
+            : t('server.contact', { subject: push.subject }),
+          push.isSubjectSet || push.subject === null ? '' : t('server.contactDefault'),
+          push.keyId === null ? t('server.noKey') : t('server.key', { id: push.keyId }),
         ]
           .filter(Boolean)
           .join(' · ')}
@@ -137,20 +143,10 @@ function Fact({ name, value, about, warning }: FactOptions) {
   )
 }
 
-function toCount(count: number): string {
-  return count.toLocaleString()
-}
-
-function toPlural(count: number, one: string): string {
-  return `${toCount(count)} ${one}${count === 1 ? '' : 's'}`
-}
-
 function toUrlNote({ url, isUrlSet, isHttps }: ServerInfo): string {
-  if (!isUrlSet) return 'BASE_URL is not set, so links to this server work only on this machine.'
+  if (!isUrlSet) return t('server.urlUnset')
   if (location.origin !== new URL(url).origin) {
-    return `You opened ${location.origin}. Check whether BASE_URL is still correct.`
+    return t('server.urlOther', { origin: location.origin })
   }
-  return isHttps
-    ? 'set by BASE_URL'
-    : 'Passwords are sent unencrypted, and notifications require HTTPS. Put the server behind an HTTPS proxy.'
+  return t(isHttps ? 'server.urlSet' : 'server.urlPlain')
 }

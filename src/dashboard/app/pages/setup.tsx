@@ -4,6 +4,7 @@ import type { Account } from '../../../accounts/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
 import { StandalonePage } from '../components/standalone-page.tsx'
+import { t } from '../locales/translate.tsx'
 import { PATHS, toStartPath } from '../paths.ts'
 import { request } from '../request.ts'
 import { linkSecret, parseLinkSecret } from '../link-secret.ts'
@@ -24,22 +25,19 @@ export default function Setup() {
 
   if (isDone) {
     return (
-      <StandalonePage
-        title="Already set up"
-        lead="This server already has an owner, so the link no longer works."
-      >
+      <StandalonePage title={t('auth.alreadySetUp')} lead={t('auth.alreadySetUpLead')}>
         <p>
           <a class="button" href={PATHS.signIn}>
-            Sign in
+            {t('auth.signIn')}
           </a>
         </p>
       </StandalonePage>
     )
   }
   return (
-    <StandalonePage title="Welcome" lead="Create the first account. It owns this server.">
+    <StandalonePage title={t('auth.welcome')} lead={t('auth.welcomeLead')}>
       <Form
-        action="Create account"
+        action={t('auth.createAccount')}
         send={value =>
           request<Account>('POST', '/api/setup', {
             token: linkSecret.value || parseLinkSecret(value('token')),
@@ -53,13 +51,13 @@ export default function Setup() {
         {!linkSecret.value && (
           <Field
             name="token"
-            label="Setup link"
+            label={t('auth.setupLink')}
             autocomplete="off"
-            hint="The server prints it when it starts. Paste it here."
+            hint={t('auth.setupLinkHint')}
           />
         )}
-        <Field name="name" label="Your name" autocomplete="name" />
-        <Field name="email" label="E-mail" type="email" autocomplete="username" />
+        <Field name="name" label={t('auth.yourName')} autocomplete="name" />
+        <Field name="email" label={t('words.email')} type="email" autocomplete="username" />
         <NewPasswordField />
       </Form>
     </StandalonePage>

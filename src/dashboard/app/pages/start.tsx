@@ -1,21 +1,24 @@
 import { useEffect, useState } from 'preact/hooks'
-import { useSignal } from '@preact/signals'
+import { effect, signal, useSignal } from '@preact/signals'
 import type { ProjectPageProps } from './props.ts'
 import { Rows } from '../feed/rows.tsx'
 import { EMPTY_SEARCH } from '../feed/search.ts'
 import { useFeed } from '../feed/use-feed.ts'
 import { toPill } from '../live/pill.ts'
-import { FirstEventCommand } from '../components/first-event-command.tsx'
 import { StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'
 import { withVerification, VerificationPrompt } from '../components/verification-prompt.tsx'
+import { Checklist } from '../first-run/checklist.tsx'
+import { FirstEventTabs } from '../first-run/first-event-tabs.tsx'
+import { SampleDataOffer } from '../first-run/sample-data.tsx'
 import { WaveLine } from '../components/artwork.tsx'
 import { toFeedPath } from '../paths.ts'
 import { createKey as postKey } from '../keys/api.ts'
 import type { Failure } from '../request.ts'
-import { hasJustSetUp } from '../session.ts'
+import { hasJustSetUp, session } from '../session.ts'
+import { t } from '../locales/translate.tsx'
 
 /** The quick start: a command with a working key, and the first event as it arrives. */
-export default function Start({ project }: ProjectPageProps) {
+export default function Start({ account, project }: ProjectPageProps) {
   const { key, isCreating, failure, createKey } = useKey(project)
   const feed = useFeed({
     project,
@@ -33,54 +36,64 @@ export default function Start({ project }: ProjectPageProps) {
 
   return (
     <StandalonePage
-      title="Your first event"
-      lead="Run this command in any terminal. Its API key is shown only once. Save it, or create another one later."
+      title={t('start.title')}
+      lead={t(key === undefined ? 'start.createLead' : 'start.lead')}
     >
       {failure && <ErrorNotice failure={failure} onRetry={createKey} />}
       {!failure && key === undefined && (
         <p>
           <button class="button" type="button" aria-disabled={isCreating} onClick={createKey}>
-            {isCreating ? 'Creating a key…' : 'Create a key'}
+            {t(isCreating ? 'start.creating' : 'start.create')}
           </button>
         </p>
       )}
-      {key !== undefined && <FirstEventCommand apiKey={key} />}
-      <section class="first-event" aria-label="New events">
+      {key !== undefined && <FirstEventTabs apiKey={key} />}
+      <section class="first-event" aria-label={t('start.newEvents')}>
         <WaveLine kind={kind} />
         <p role="status">
-          {arrived.length > 0
-            ? 'Your first event has arrived.'
-            : kind === 'live'
-              ? 'Listening for your first event…'
-              : 'Connecting…'}
+          {t(
+            arrived.length > 0
+              ? 'start.arrived'
+              : kind === 'live'
+                ? 'start.listening'
+                : 'start.connecting',
+          )}
         </p>
         {arrived.length > 0 && (
-          <div role="feed" aria-label="Events" class="stream">
+          <div role="feed" aria-label={t('feed.events')} class="stream">
             <Rows project={project} rows={arrived.slice(0, 3)} hasEntrance={() => true} />
           </div>
         )}
       </section>
       <p>
         <a class={arrived.length > 0 ? 'button' : undefined} href={toFeedPath(project)}>
-          {arrived.length > 0 ? 'Open the feed' : 'Go to the feed'}
+          {t(arrived.length > 0 ? 'start.openFeed' : 'app.goToFeed')}
         </a>
       </p>
+      {arrived.length === 0 && <SampleDataOffer account={account} project={project} />}
+      <Checklist account={account} project={project} hasEvent={feed.log.value.rows.length > 0} />
       <VerificationPrompt />
     </StandalonePage>
   )
 }
 
+/** The last key of a quick start. A member who returns from another screen finds it again. */
+const created = signal<{ project: string; key: string }>()
+effect(() => {
+  if (session.value.kind !== 'signed_in') created.value = undefined
+})
+
 /** Creates a key, which is kept in memory only. Right after setup it is created automatically. */
 function useKey(project: string) {
-  const [key, setKey] = useState<string>()
+  const key = created.value?.project === project ? created.value.key : undefined
   const [isCreating, setCreating] = useState(false)
   const [failure, setFailure] = useState<Failure>()
   async function createKey() {
     setFailure(undefined)
     setCreating(true)
-    const result = await withVerification(() => postKey(project, { name: 'Quick start' }))
+    const result = await withVerification(() => postKey(project, { name: t('start.keyName') }))
     setCreating(false)
-    if (result.ok) setKey(result.data.key)
+    if (result.ok) created.value = { project, key: result.data.key }
     else setFailure(result.failure)
   }
   useEffect(() => {

@@ -12,6 +12,7 @@ import { Aliases } from '../users/aliases.tsx'
 import { readUser, type User } from '../users/api.ts'
 import { EraseUser } from '../users/erase.tsx'
 import { UserTimeline } from '../users/timeline.tsx'
+import { t, toNumber } from '../locales/translate.tsx'
 
 const MAX_COUNTED_EVENTS = 10_000
 
@@ -24,31 +25,41 @@ export default function UserPage({ account, project, user: reference = '' }: Pro
   } = useQuery(`${project} ${reference}`, () => readUser(project, reference))
   const mayErase = isAllowed(account, project, 'admin')
   return (
-    <ProjectLayout account={account} project={project} at="users" title={user?.userId ?? 'People'}>
+    <ProjectLayout
+      account={account}
+      project={project}
+      at="users"
+      title={user?.name ?? t('common.users')}
+    >
       <p>
         <a class="text-link" href={toUsersPath(project)}>
-          People
+          {t('common.users')}
         </a>
       </p>
       {failure?.code === 'not_found' && (
         <div class="empty-state">
-          <h1>User not found</h1>
-          <p>No user has this ID or alias, and no stored event is about it.</p>
+          <h1>{t('users.notFound')}</h1>
+          <p>{t('users.notFoundLead')}</p>
         </div>
       )}
       {failure && failure.code !== 'not_found' && (
         <ErrorNotice failure={failure} onRetry={() => void refetch()} />
       )}
       {!user && !failure && (
-        <div role="status" aria-label="Loading">
+        <div role="status" aria-label={t('common.loading')}>
           <span class="skeleton line" />
         </div>
       )}
       {user && (
         <>
           <h1 class="page-title">
-            <bdi>{user.userId}</bdi>
+            <bdi>{user.name}</bdi>
           </h1>
+          {user.name !== user.userId && (
+            <p class="page-lead user-id">
+              <bdi>{user.userId}</bdi>
+            </p>
+          )}
           <Counts project={project} user={user} />
           {user.properties !== null && <Properties properties={user.properties} />}
           {user.id !== null && (
@@ -73,16 +84,16 @@ function Counts({ project, user }: { project: string; user: User }) {
     <>
       <dl class="counts-list">
         <div>
-          <dt>Events</dt>
+          <dt>{t('feed.events')}</dt>
           <dd>
             {events >= MAX_COUNTED_EVENTS
-              ? `${MAX_COUNTED_EVENTS.toLocaleString()} or more`
-              : events.toLocaleString()}
+              ? t('users.orMore', { count: MAX_COUNTED_EVENTS })
+              : toNumber(events)}
           </dd>
         </div>
         {firstSeenAt !== null && (
           <div>
-            <dt>First seen</dt>
+            <dt>{t('users.firstSeen')}</dt>
             <dd>
               <Timestamp atMs={Date.parse(firstSeenAt)} hasDate />
             </dd>
@@ -90,7 +101,7 @@ function Counts({ project, user }: { project: string; user: User }) {
         )}
         {lastSeenAt !== null && (
           <div>
-            <dt>Last seen</dt>
+            <dt>{t('users.lastSeen')}</dt>
             <dd>
               <Timestamp atMs={Date.parse(lastSeenAt)} hasDate />
             </dd>
@@ -98,7 +109,7 @@ function Counts({ project, user }: { project: string; user: User }) {
         )}
       </dl>
       {channels.length > 0 && (
-        <ul class="chips" aria-label="Channels with the most events">
+        <ul class="chips" aria-label={t('users.topChannels')}>
           {channels.map(({ id, name, icon, events }) => (
             <li key={id}>
               <a
@@ -106,7 +117,7 @@ function Counts({ project, user }: { project: string; user: User }) {
                 href={toSearchPath(project, { ...EMPTY_SEARCH, channelId: id })}
               >
                 {icon !== null && <span aria-hidden="true">{icon} </span>}
-                <bdi>{name}</bdi> <span class="chip-count">{events.toLocaleString()}</span>
+                <bdi>{name}</bdi> <span class="chip-count">{toNumber(events)}</span>
               </a>
             </li>
           ))}
@@ -120,13 +131,13 @@ function Properties({ properties }: { properties: Record<string, unknown> }) {
   return (
     <section class="section" aria-labelledby="properties">
       <div class="metadata-top">
-        <h2 id="properties">Properties</h2>
-        <CopyButton label="Copy" toText={() => JSON.stringify(properties, null, 2)} />
+        <h2 id="properties">{t('users.properties')}</h2>
+        <CopyButton label={t('common.copy')} toText={() => JSON.stringify(properties, null, 2)} />
       </div>
       {Object.keys(properties).length > 0 ? (
         <JsonTree value={properties} />
       ) : (
-        <p class="note">No properties</p>
+        <p class="note">{t('users.noProperties')}</p>
       )}
     </section>
   )

@@ -7,6 +7,7 @@ import { SearchForm } from '../components/search-form.tsx'
 import { toUserPath, toUsersPath } from '../paths.ts'
 import { readUsers, type ListedUser } from '../users/api.ts'
 import { usePages } from '../components/use-pages.ts'
+import { t, toRich } from '../locales/translate.tsx'
 
 const MAX_SHOWN = 4
 
@@ -21,11 +22,11 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
       : `${toUsersPath(project)}?${new URLSearchParams({ search: text })}`
 
   return (
-    <ProjectLayout account={account} project={project} at="users" title="People">
-      <h1 class="page-title">People</h1>
+    <ProjectLayout account={account} project={project} at="users" title={t('common.users')}>
+      <h1 class="page-title">{t('common.users')}</h1>
       <SearchForm
-        label="Search users"
-        placeholder="Search by ID, alias or property"
+        label={t('users.search')}
+        placeholder={t('users.searchHint')}
         text={search}
         toPath={toPath}
       />
@@ -34,16 +35,18 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
         className="users"
         empty={
           <div class="empty-state">
-            <h2>{search === '' ? 'No users yet' : 'No users found'}</h2>
+            <h2>{t(search === '' ? 'users.none' : 'users.noneFound')}</h2>
             {search === '' ? (
               <p>
-                Users appear here after <code>POST /v1/identify</code>.{' '}
-                <a href="/docs/sending-events#identify-users">How to identify users</a>
+                {toRich({
+                  key: 'users.noneLead',
+                  elements: { code: text => <code>{text}</code> },
+                })}{' '}
+                <a href="/docs/sending-events#identify-users">{t('users.howToIdentify')}</a>
               </p>
             ) : (
               <p>
-                No ID or alias starts with this text, and no properties contain these words.{' '}
-                <a href={toUsersPath(project)}>Show all users</a>
+                {t('users.noneFoundLead')} <a href={toUsersPath(project)}>{t('users.showAll')}</a>
               </p>
             )}
           </div>
@@ -56,32 +59,39 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
 }
 
 function UserItem({ project, user }: { project: string; user: ListedUser }) {
-  const { userId, aliases, properties, updatedAt } = user
+  const { userId, name, aliases, properties, updatedAt } = user
   const path = toUserPath(project, userId)
-  const shown = Object.entries(properties ?? {}).filter(([, value]) => typeof value !== 'object')
+  const ids = [userId, ...aliases].filter(id => id !== name)
+  const shown = Object.entries(properties ?? {}).filter(
+    ([, value]) => typeof value !== 'object' && ![name, ...ids].includes(String(value)),
+  )
   return (
     <li>
-      <div class="row-main">
+      <div class="user-main">
         <h2>
           {path === undefined ? (
-            <bdi>{userId}</bdi>
+            <bdi>{name}</bdi>
           ) : (
             <a href={path}>
-              <bdi>{userId}</bdi>
+              <bdi>{name}</bdi>
             </a>
           )}
         </h2>
-        <p class="row-meta">
-          {aliases.slice(0, MAX_SHOWN).map(alias => (
-            <bdi key={alias}>{alias}</bdi>
-          ))}
-          {shown.slice(0, MAX_SHOWN).map(([name, value]) => (
-            <bdi key={`${name}:`} class="tag">
-              {name}: {String(value)}
-            </bdi>
-          ))}
-        </p>
+        {ids.length > 0 && (
+          <p class="item-details">
+            {ids.slice(0, MAX_SHOWN).map(id => (
+              <bdi key={id}>{id}</bdi>
+            ))}
+          </p>
+        )}
       </div>
+      <p class="row-meta">
+        {shown.slice(0, MAX_SHOWN).map(([name, value]) => (
+          <bdi key={name} class="tag">
+            {name}: {String(value)}
+          </bdi>
+        ))}
+      </p>
       <Timestamp atMs={Date.parse(updatedAt)} hasDate />
     </li>
   )

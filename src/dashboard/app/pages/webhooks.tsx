@@ -1,15 +1,15 @@
 import { useLocation } from 'preact-iso'
-import { useState } from 'preact/hooks'
 import type { ProjectPageProps } from './props.ts'
-import { DisclosureButton } from '../components/action-button.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
 import { SettingsLayout } from '../components/layout.tsx'
 import { PagedList } from '../components/paged-list.tsx'
+import { t } from '../locales/translate.tsx'
 import { toProjectPath, toWebhookPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
 import { createWebhook, readWebhooks } from '../webhooks/api.ts'
 import { Deliveries } from '../webhooks/deliveries.tsx'
-import { PRESETS } from '../webhooks/presets.ts'
+import { toPresetName } from '../webhooks/presets.ts'
 import { newSecret } from '../webhooks/new-secret.tsx'
 import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
 import { WebhookForm } from '../webhooks/webhook-form.tsx'
@@ -18,45 +18,37 @@ import { WebhookForm } from '../webhooks/webhook-form.tsx'
 export default function WebhooksPage({ account, project }: ProjectPageProps) {
   const { route } = useLocation()
   const pages = usePages(project, cursor => readWebhooks(project, cursor))
-  const [open, setOpen] = useState<'make'>()
   const isAdmin = isAllowed(account, project, 'admin')
   return (
     <SettingsLayout
       account={account}
       project={project}
       path={toProjectPath('webhooks', project)}
-      title="Webhooks"
+      title={t('common.webhooks')}
     >
-      <h1 class="page-title">Webhooks</h1>
+      <h1 class="page-title">{t('common.webhooks')}</h1>
       <div class="settings">
-        <p class="page-lead">
-          Events are sent to these URLs as signed POST requests. Failed deliveries are retried.
-        </p>
+        <p class="page-lead">{t('webhooks.lead')}</p>
         {isAdmin && (
-          <p class="primary-action">
-            <DisclosureButton isPrimary name="make" open={open} onOpen={setOpen}>
-              Add a webhook
-            </DisclosureButton>
-          </p>
-        )}
-        {open && (
-          <WebhookForm
-            project={project}
-            action="Add webhook"
-            send={webhook => createWebhook(project, webhook)}
-            onDone={({ id, secret }) => {
-              newSecret.value = { webhook: id, secret }
-              route(toWebhookPath(project, id))
-            }}
-          />
+          <div class="primary-action">
+            <InlineForm isPrimary action={t('webhooks.add')}>
+              {() => (
+                <WebhookForm
+                  project={project}
+                  action={t('webhooks.addWebhook')}
+                  send={webhook => createWebhook(project, webhook)}
+                  onDone={({ id, secret }) => {
+                    newSecret.value = { webhook: id, secret }
+                    route(toWebhookPath(project, id))
+                  }}
+                />
+              )}
+            </InlineForm>
+          </div>
         )}
         <PagedList
           pages={pages}
-          empty={
-            <p class="note">
-              No webhooks yet. Admins can add one to send events to other services.
-            </p>
-          }
+          empty={<p class="note">{t(isAdmin ? 'webhooks.noneYet' : 'webhooks.none')}</p>}
         >
           {webhook => (
             <li key={webhook.id}>
@@ -67,9 +59,9 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
                   </a>
                 </h2>
                 <p class="item-details">
-                  <bdi>{webhook.host}</bdi> · {PRESETS[webhook.preset].text} ·{' '}
+                  <bdi>{webhook.host}</bdi> · {toPresetName(webhook.preset)} ·{' '}
                   {webhook.type === 'audit.entry'
-                    ? 'audit log'
+                    ? t('webhooks.auditLog')
                     : toChannelSummary(webhook.channels)}
                 </p>
                 <StatusLine webhook={webhook} />
@@ -85,6 +77,6 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
 }
 
 function toChannelSummary(channels: readonly string[] | null): string {
-  if (channels === null) return 'all channels'
-  return `${channels.length.toLocaleString()} ${channels.length === 1 ? 'channel' : 'channels'}`
+  if (channels === null) return t('webhooks.allChannels')
+  return t('webhooks.channelCount', { count: channels.length })
 }

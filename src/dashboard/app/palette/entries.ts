@@ -3,12 +3,13 @@ import type { ProjectChannel } from '../../../channels/schema.ts'
 import { changeSetting, readSetting, type SettingChange } from '../channels/api.ts'
 import { toMuteEnd, toSettingChange } from '../channels/mute.ts'
 import { copyText } from '../copy-text.ts'
-import { listProjectLinks, listSettingsLinks, ACCOUNT_LINKS } from '../components/navigation.tsx'
+import { listProjectLinks, listSettingsLinks, listAccountLinks } from '../components/navigation.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toChannelPath, toFeedPath, toOrganizationPath } from '../paths.ts'
 import { signOut } from '../session.ts'
 import { chooseTheme, THEMES } from '../theme.ts'
 import type { Searchable } from './match.ts'
+import { t } from '../locales/translate.tsx'
 
 /** A page or an action in the command palette. */
 export interface Entry extends Searchable {
@@ -27,6 +28,12 @@ export interface PaletteContext {
   onShortcuts(): void
 }
 
+const THEME_ACTIONS = {
+  system: 'palette.themeSystem',
+  light: 'palette.themeLight',
+  dark: 'palette.themeDark',
+} as const
+
 /** All entries for the current page, starting with those for its channel. */
 export function listEntries(here: PaletteContext): Entry[] {
   const { account, project, channels, route } = here
@@ -39,36 +46,53 @@ export function listEntries(here: PaletteContext): Entry[] {
   const links = project === undefined ? [] : listProjectLinks(project)
   return [
     ...listChannelEntries(here),
-    { text: 'Copy link to this page', hint: 'Action', run: () => void copyLink(location.href) },
+    {
+      text: t('palette.copyLink'),
+      hint: t('palette.action'),
+      run: () => void copyLink(location.href),
+    },
     ...links.map(({ key, path, name }) => go(`g ${key}`, path, name)),
-    ...channels.map(({ id, name }) => go('Channel', toFeedPath(project ?? '', id), '', name)),
+    ...channels.map(({ id, name }) =>
+      go(t('palette.channel'), toFeedPath(project ?? '', id), '', name),
+    ),
     ...account.organizations.flatMap(({ projects }) =>
       projects
         .filter(({ id }) => id !== project)
-        .map(({ id, name }) => go('Project', toFeedPath(id), '', name)),
+        .map(({ id, name }) => go(t('common.project'), toFeedPath(id), '', name)),
     ),
     ...listSettingsLinks(account, project)
       .filter(({ icon }) => icon !== 'organization')
-      .map(({ key, path, name }) => go(key ? `g ${key}` : 'Page', path, `Settings: ${name}`)),
+      .map(({ key, path, name }) =>
+        go(key ? `g ${key}` : t('palette.page'), path, t('palette.settings', { name })),
+      ),
     ...account.organizations.map(({ id, name }) =>
-      go('Organization', toOrganizationPath(id), 'Settings:', name),
+      go(
+        t('common.organization'),
+        toOrganizationPath(id),
+        t('palette.settings', { name: '' }),
+        name,
+      ),
     ),
-    ...ACCOUNT_LINKS.map(({ path, name }) => go('Page', path, name)),
+    ...listAccountLinks().map(({ path, name }) => go(t('palette.page'), path, name)),
     ...THEMES.map(one => ({
-      text: `Theme: ${one}`,
-      hint: 'Action',
+      text: t(THEME_ACTIONS[one]),
+      hint: t('palette.action'),
       run: () => chooseTheme(one),
     })),
-    { text: 'Keyboard shortcuts', hint: '?', run: here.onShortcuts },
-    { text: 'Documentation', hint: 'Page', run: () => location.assign('/docs') },
-    { text: 'Sign out', hint: 'Account', run: () => void signOut() },
+    { text: t('palette.shortcuts'), hint: '?', run: here.onShortcuts },
+    {
+      text: t('common.documentation'),
+      hint: t('palette.page'),
+      run: () => location.assign('/docs'),
+    },
+    { text: t('common.signOut'), hint: t('common.account'), run: () => void signOut() },
   ]
 }
 
 function listChannelEntries({ project, channel, channels, route }: PaletteContext): Entry[] {
   if (project === undefined || channel === undefined) return []
   const known = channels.find(({ id }) => id === channel)
-  const hint = known?.name ?? 'Channel'
+  const hint = known?.name ?? t('palette.channel')
   const change = async (wish: SettingChange, message: string) => {
     const before = await readSetting(project, channel)
     const result = before.ok ? await changeSetting(project, channel, wish) : before
@@ -84,26 +108,26 @@ function listChannelEntries({ project, channel, channels, route }: PaletteContex
     ...(known?.isMuted === true
       ? [
           {
-            text: 'Unmute this channel',
+            text: t('palette.unmute'),
             hint,
-            run: () => void change({ state: 'on' }, 'Channel unmuted.'),
+            run: () => void change({ state: 'on' }, t('palette.unmuted')),
           },
         ]
       : [
           {
-            text: 'Mute this channel',
+            text: t('palette.mute'),
             hint,
-            run: () => void change({ state: 'mute' }, 'Channel muted.'),
+            run: () => void change({ state: 'mute' }, t('palette.muted')),
           },
           {
-            text: 'Mute this channel for 1 hour',
+            text: t('palette.muteHour'),
             hint,
             run: () =>
-              void change({ state: 'mute', muteUntil: muteUntil() }, 'Channel muted for 1 hour.'),
+              void change({ state: 'mute', muteUntil: muteUntil() }, t('palette.mutedHour')),
           },
         ]),
     {
-      text: 'Channel settings',
+      text: t('palette.channelSettings'),
       hint,
       run: () => route(toChannelPath(project, channel)),
     },
@@ -112,6 +136,6 @@ function listChannelEntries({ project, channel, channels, route }: PaletteContex
 
 async function copyLink(link: string): Promise<void> {
   showToast({
-    message: (await copyText(link)) ? 'Link copied.' : 'The browser did not allow copying.',
+    message: t((await copyText(link)) ? 'palette.linkCopied' : 'palette.linkNotCopied'),
   })
 }

@@ -6,7 +6,8 @@ import { readChannelPage, readChannels } from '../feed/api.ts'
 import { Icon } from '../components/icon.tsx'
 import { listEntries, type Entry } from './entries.ts'
 import { filterEntries } from './match.ts'
-import { eventChannel, openDialog } from './state.ts'
+import { eventChannel, openDialog, typedEarly } from './state.ts'
+import { t } from '../locales/translate.tsx'
 
 const MAX_SHOWN = 50
 const DEBOUNCE_MS = 200
@@ -21,7 +22,7 @@ interface PaletteOptions {
 export function Palette({ account, project, onClose }: PaletteOptions) {
   const { route, path, query } = useLocation()
   const dialog = useRef<HTMLDialogElement>(null)
-  const [text, setText] = useState('')
+  const [text, setText] = useState(typedEarly.value)
   const [at, setAt] = useState(0)
   const channels = useFoundChannels(project, text.trim())
   const channel =
@@ -60,20 +61,21 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
   }
 
   return (
-    <dialog ref={dialog} class="dialog palette" aria-label="Command palette" onClose={onClose}>
+    <dialog ref={dialog} class="dialog palette" aria-label={t('palette.title')} onClose={onClose}>
       <div class="search">
         <Icon name="search" size={18} />
         <input
           role="combobox"
-          aria-label="Search pages and actions"
+          aria-label={t('palette.search')}
           aria-expanded="true"
           aria-controls="entries"
           aria-activedescendant={found.length > 0 ? `entry-${current}` : undefined}
-          placeholder="Search pages and actions"
+          placeholder={t('palette.searchHint')}
           autocomplete="off"
           autocapitalize="none"
           spellcheck={false}
           autofocus
+          value={text}
           onInput={({ currentTarget }) => {
             setText(currentTarget.value)
             setAt(0)
@@ -81,7 +83,7 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
           onKeyDown={onKeyDown}
         />
       </div>
-      <ul id="entries" role="listbox" aria-label="Results">
+      <ul id="entries" role="listbox" aria-label={t('palette.results')}>
         {found.map((entry, n) => (
           <li
             key={n}
@@ -100,7 +102,7 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
       </ul>
       {found.length === 0 && (
         <p class="note" role="status">
-          No results
+          {t('palette.noResults')}
         </p>
       )}
     </dialog>

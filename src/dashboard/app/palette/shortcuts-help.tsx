@@ -1,15 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { NavLink } from '../components/navigation.tsx'
-
-const KEYS: readonly (readonly [keys: string, what: string])[] = [
-  ['j k', 'Next event, previous event'],
-  ['Enter', 'Open the event'],
-  ['Escape', 'Close the event or dialog'],
-  ['Space', 'Pause or resume the feed'],
-  ['/', 'Search'],
-  ['Ctrl+K', 'Open the command palette'],
-  ['?', 'Show these shortcuts'],
-]
+import { t } from '../locales/translate.tsx'
 
 /** The list of keyboard shortcuts; `links` are the pages that g opens. */
 export function ShortcutsHelp({ links, onClose }: { links: readonly NavLink[]; onClose(): void }) {
@@ -17,24 +8,36 @@ export function ShortcutsHelp({ links, onClose }: { links: readonly NavLink[]; o
   useLayoutEffect(() => dialog.current?.showModal(), [])
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby="keys" onClose={onClose}>
-      <h2 id="keys">Keyboard shortcuts</h2>
+      <h2 id="keys">{t('palette.shortcuts')}</h2>
       <dl class="facts keys-list">
-        {[...KEYS, ...links.map(({ key, name }) => [`g ${key}`, name] as const)].map(
-          ([keys, what]) => (
+        {[...listKeys(), ...links.map(({ key, name }) => [`g ${key}`, name] as const)].map(
+          ([keys, action]) => (
             <>
               <dt>
                 {keys.split(' ').map(key => (
                   <kbd key={key}>{key}</kbd>
                 ))}
               </dt>
-              <dd>{what}</dd>
+              <dd>{action}</dd>
             </>
           ),
         )}
       </dl>
       <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
-        Close
+        {t('palette.close')}
       </button>
     </dialog>
   )
+}
+
+function listKeys(): (readonly [keys: string, action: string])[] {
+  return [
+    ['j k', t('palette.keyNext')],
+    [t('palette.enter'), t('palette.keyOpen')],
+    [t('palette.escape'), t('palette.keyClose')],
+    [t('palette.space'), t('palette.keyPause')],
+    ['/', t('palette.keySearch')],
+    [t('palette.ctrlK'), t('palette.keyPalette')],
+    ['?', t('palette.keyHelp')],
+  ]
 }

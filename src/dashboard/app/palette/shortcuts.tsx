@@ -1,20 +1,26 @@
-import { useLocation } from 'preact-iso'
+import { ErrorBoundary, useLocation } from 'preact-iso'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
+import { lazyPages } from '../lazy-page.tsx'
 import { readStored } from '../storage.ts'
 import { listShortcutLinks } from '../components/navigation.tsx'
 import { toFeedPath } from '../paths.ts'
 import { findProject, session } from '../session.ts'
-import { ShortcutsHelp } from './shortcuts-help.tsx'
-import { Palette } from './palette.tsx'
-import { openDialog, focusSearch } from './state.ts'
+import { focusSearch, openDialog, typedEarly } from './state.ts'
+
+const dialog = lazyPages(['palette'], () => import('./dialogs.ts'))
+const Palette = dialog(all => all.Palette)
+const ShortcutsHelp = dialog(all => all.ShortcutsHelp)
 
 /** The time limit for the second key after g. */
 const SECOND_KEY_MS = 1_500
 const TYPING =
   'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]:not([contenteditable=false])'
 
-/** The shortcuts of signed-in accounts. They are off while typing and while a dialog is open. */
+/**
+ * The shortcuts of signed-in accounts. They are off while a dialog is open. Only Ctrl+K works while
+ * typing.
+ */
 export function Shortcuts() {
   const { value } = session
   return value.kind === 'signed_in' ? <ShortcutsFor account={value.account} /> : null
@@ -30,11 +36,19 @@ function ShortcutsFor({ account }: { account: Account }) {
     const onKey = (event: KeyboardEvent) => {
       const { key, target, timeStamp } = event
       if (event.altKey || event.isComposing || event.defaultPrevented) return
-      if (target instanceof Element && target.closest(TYPING)) return
+      const isPalette = (event.ctrlKey || event.metaKey) && key === 'k' && !event.shiftKey
       if (document.querySelector('dialog[open], :popover-open')) return
+      const isLoading = openDialog.value === 'palette'
+      if (!isPalette && !isLoading && target instanceof Element && target.closest(TYPING)) return
       if (event.ctrlKey || event.metaKey) {
-        if (key !== 'k' || event.shiftKey) return
+        if (!isPalette) return
         openDialog.value = 'palette'
+        typedEarly.value = ''
+      } else if (isLoading) {
+        if (key === 'Escape') openDialog.value = undefined
+        else if (key === 'Backspace') typedEarly.value = typedEarly.value.slice(0, -1)
+        else if (key.length === 1) typedEarly.value += key
+        else return
       } else if (timeStamp - goMs.current < SECOND_KEY_MS) {
         goMs.current = -Infinity
         const to = listShortcutLinks(account, project).find(place => place.key === key)
@@ -61,11 +75,16 @@ function ShortcutsFor({ account }: { account: Account }) {
   }, [route, project])
 
   const close = () => (openDialog.value = undefined)
-  if (openDialog.value === 'palette')
-    return <Palette account={account} project={project} onClose={close} />
-  return openDialog.value === 'keys' ? (
-    <ShortcutsHelp links={listShortcutLinks(account, project)} onClose={close} />
-  ) : null
+  if (openDialog.value === undefined) return null
+  return (
+    <ErrorBoundary>
+      {openDialog.value === 'palette' ? (
+        <Palette account={account} project={project} onClose={close} />
+      ) : (
+        <ShortcutsHelp links={listShortcutLinks(account, project)} onClose={close} />
+      )}
+    </ErrorBoundary>
+  )
 }
 
 /** The project of the page, or the most recently opened one. */

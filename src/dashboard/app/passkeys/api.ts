@@ -1,6 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import type { Account } from '../../../accounts/schema.ts'
 import type { PasskeyInfo, PasskeyList } from '../../../passkeys/schema.ts'
+import { t } from '../locales/translate.tsx'
 import { request, toFailure, type Result } from '../request.ts'
 import { isInstalled } from '../session.ts'
 
@@ -75,10 +76,10 @@ async function askBrowser(
     }
   } catch (error) {
     if (error instanceof DOMException && error.name === 'InvalidStateError') {
-      return fail('This device has a passkey of your account already.')
+      return fail(t('words.passkeyExists'))
     }
   }
-  return fail('The passkey was not used. Try again, and confirm it in the dialog of your browser.')
+  return fail(t('words.passkeyUnused'))
 }
 
 function fail(message: string): { ok: false; failure: ReturnType<typeof toFailure> } {

@@ -1,6 +1,7 @@
 import type { SubscriptionEdit } from '../../../push/schema.ts'
 import { showToast } from '../components/toast.tsx'
 import { editDevice } from './api.ts'
+import { t } from '../locales/translate.tsx'
 
 export interface Change {
   id: string
@@ -25,6 +26,6 @@ export function switchDevice(
   isOn: boolean,
   onChanged: Change['onChanged'],
 ): Promise<void> {
-  const message = `Notifications turned ${isOn ? 'on' : 'off'}.`
+  const message = t(isOn ? 'push.turnedOn' : 'push.turnedOff')
   return changeDevice({ id, edit: { isOn }, undo: { isOn: !isOn }, message, onChanged })
 }

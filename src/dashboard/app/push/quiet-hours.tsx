@@ -4,6 +4,7 @@ import { InlineForm } from '../components/inline-form.tsx'
 import type { Result } from '../request.ts'
 import { editDevice } from './api.ts'
 import { changeDevice } from './change-device.ts'
+import { t } from '../locales/translate.tsx'
 
 interface QuietHoursOptions {
   device: Subscription
@@ -19,23 +20,26 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
       id,
       edit: { quietHours: null },
       undo: { quietHours },
-      message: 'Quiet hours removed.',
+      message: t('push.quietRemoved'),
       onChanged,
     })
 
   return (
     <section class="section" aria-labelledby="quiet">
-      <h2 id="quiet">Quiet hours in this browser</h2>
+      <h2 id="quiet">{t('push.quietTitle')}</h2>
       <p class="page-lead">
         {quietHours
-          ? `From ${quietHours.from} to ${quietHours.to} (${toName(quietHours.timeZone)}), `
-          : 'No quiet hours set. During quiet hours, '}
-        no notifications are sent. The events still appear in the feed.
+          ? t('push.quietSet', {
+              from: quietHours.from,
+              to: quietHours.to,
+              zone: toName(quietHours.timeZone),
+            })
+          : t('push.quietUnset')}
       </p>
-      <InlineForm action={quietHours ? 'Change' : 'Set quiet hours'}>
+      <InlineForm action={t(quietHours ? 'push.change' : 'push.setQuiet')}>
         {close => (
           <Form
-            action="Save"
+            action={t('push.save')}
             send={async value =>
               toFields(
                 await editDevice(id, {
@@ -50,17 +54,17 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
           >
             <Field
               name="from"
-              label="From"
+              label={t('push.from')}
               type="time"
               autocomplete="off"
               value={quietHours?.from ?? '22:00'}
             />
             <Field
               name="to"
-              label="To"
+              label={t('push.to')}
               type="time"
               autocomplete="off"
-              hint={`Local time in ${toName(timeZone)}, with daylight saving time.`}
+              hint={t('push.zoneHint', { zone: toName(timeZone) })}
               value={quietHours?.to ?? '07:00'}
             />
           </Form>
@@ -68,7 +72,7 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
       </InlineForm>
       {quietHours && (
         <button type="button" class="quiet-button" onClick={remove}>
-          Remove
+          {t('push.remove')}
         </button>
       )}
     </section>

@@ -2,6 +2,9 @@ import { useState } from 'preact/hooks'
 import type { Subscription, PushTestResult } from '../../../push/schema.ts'
 import type { Result } from '../request.ts'
 import { sendTest } from './api.ts'
+import { toOwnLanguage } from '../locales/sentences.ts'
+import { t } from '../locales/translate.tsx'
+import { toDuration } from '../time.ts'
 
 interface SendTestOptions {
   device: Subscription
@@ -34,10 +37,10 @@ export function SendTest({ device, onRenew, onChanged }: SendTestOptions) {
         aria-disabled={isBusy}
         onClick={act}
       >
-        Send a test
+        {t('push.sendTest')}
       </button>
       <div class="test-result" role="status">
-        {isBusy && 'Waiting for the push service…'}
+        {isBusy && t('push.waiting')}
         {result &&
           (result.ok ? (
             <TestOutcome outcome={result.data} onRenew={onRenew} />
@@ -56,13 +59,15 @@ function TestOutcome({
   outcome: PushTestResult
   onRenew: (() => void) | undefined
 }) {
-  const { isAccepted, isRemoved, reason, body, latencyMs } = outcome
+  const { isAccepted, isRemoved, body, latencyMs } = outcome
+  const reason = toOwnLanguage(outcome.reason)
   return (
     <>
       <p>
-        {reason}
-        {latencyMs !== null && `, after ${latencyMs} ms`}.{' '}
-        {isAccepted && 'If no notification appears, check Do Not Disturb in the system settings.'}
+        {latencyMs === null
+          ? t('push.outcome', { reason })
+          : t('push.outcomeAfter', { reason, duration: toDuration(latencyMs) })}{' '}
+        {isAccepted && t('push.doNotDisturb')}
       </p>
       {body && !isAccepted && (
         <pre>
@@ -71,7 +76,7 @@ function TestOutcome({
       )}
       {isRemoved && onRenew && (
         <button type="button" class="button" onClick={onRenew}>
-          Subscribe again
+          {t('push.subscribeAgain')}
         </button>
       )}
     </>

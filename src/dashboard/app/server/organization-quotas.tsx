@@ -1,6 +1,7 @@
 import type { OrganizationUsage } from '../../../accounts/schema.ts'
 import { Loaded } from '../components/loaded.tsx'
 import type { Query } from '../components/use-query.ts'
+import { t } from '../locales/translate.tsx'
 import { request, type Result } from '../request.ts'
 import { toSize } from './sizes.ts'
 
@@ -14,7 +15,7 @@ export function readOrganizationUsage(): Promise<Result<Usage>> {
 export function OrganizationQuotas({ query }: { query: Query<Usage> }) {
   return (
     <section class="section" aria-labelledby="quotas">
-      <h2 id="quotas">Quotas</h2>
+      <h2 id="quotas">{t('server.quotas')}</h2>
       <Loaded query={query}>
         {({ items }) => (
           <ul class="items">
@@ -23,7 +24,7 @@ export function OrganizationQuotas({ query }: { query: Query<Usage> }) {
                 <div class="item-main">
                   <p>
                     <bdi>{one.name}</bdi>{' '}
-                    {isUsedUp(one) && <span class="badge badge-bad">Quota used</span>}
+                    {isUsedUp(one) && <span class="badge badge-bad">{t('server.quotaUsed')}</span>}
                   </p>
                   <p class="item-details">{toText(one)}</p>
                 </div>
@@ -41,12 +42,10 @@ function isUsedUp({ events, bytes, channels, webhooks }: OrganizationUsage): boo
 }
 
 function toText({ events, bytes, channels, webhooks }: OrganizationUsage): string {
-  const beside = ({ used, limit }: { used: number; limit: number }) =>
-    `${used.toLocaleString()} of ${limit.toLocaleString()}`
   return [
-    `${beside(events)} events this minute`,
-    `${toSize(bytes.used)} of ${toSize(bytes.limit)} today`,
-    `${beside(channels)} channels`,
-    `${beside(webhooks)} webhooks`,
+    t('server.quotaEvents', events),
+    t('server.quotaBytes', { used: toSize(bytes.used), limit: toSize(bytes.limit) }),
+    t('server.quotaChannels', channels),
+    t('server.quotaWebhooks', webhooks),
   ].join(' · ')
 }

@@ -1,7 +1,9 @@
+import { getLocale } from '../locales/translate.tsx'
+
 const UNITS = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const
 
 /** Formats bytes with the largest fitting unit, in steps of 1,000. */
-export function toSize(bytes: number, locale?: string): string {
+export function toSize(bytes: number, locale = getLocale()): string {
   const step = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log10(bytes || 1) / 3)))
   return new Intl.NumberFormat(locale, {
     style: 'unit',

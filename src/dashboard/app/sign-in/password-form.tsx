@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
 import { CodeField } from '../components/code-field.tsx'
 import { Field, Form } from '../components/form.tsx'
+import { t } from '../locales/translate.tsx'
 import { request } from '../request.ts'
 import { isInstalled, setAccount } from '../session.ts'
 
@@ -12,7 +13,7 @@ export function PasswordForm() {
   return (
     <Form
       key="password"
-      action="Sign in"
+      action={t('auth.signIn')}
       send={value =>
         request<Account | { needs: 'code' }>('POST', '/api/session', {
           email: value('email'),
@@ -22,8 +23,13 @@ export function PasswordForm() {
       }
       onDone={data => ('needs' in data ? setNeedsCode(true) : setAccount(data))}
     >
-      <Field name="email" label="E-mail" type="email" autocomplete="username webauthn" />
-      <Field name="password" label="Password" type="password" autocomplete="current-password" />
+      <Field name="email" label={t('words.email')} type="email" autocomplete="username webauthn" />
+      <Field
+        name="password"
+        label={t('common.password')}
+        type="password"
+        autocomplete="current-password"
+      />
     </Form>
   )
 }
@@ -33,18 +39,15 @@ function CodeForm({ onCancel }: { onCancel(): void }) {
     <>
       <Form
         key="code"
-        action="Sign in"
+        action={t('auth.signIn')}
         send={value => request<Account>('POST', '/api/session/code', { code: value('code') })}
         onDone={setAccount}
       >
-        <CodeField
-          label="Code"
-          hint="The six digits of your authenticator app, or one of your recovery codes."
-        />
+        <CodeField label={t('words.code')} hint={t('words.codeHint')} />
       </Form>
       <p class="note">
         <button type="button" class="quiet-button" onClick={onCancel}>
-          Back
+          {t('auth.back')}
         </button>
       </p>
     </>

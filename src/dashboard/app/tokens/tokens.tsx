@@ -10,6 +10,7 @@ import { Timestamp } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
+import { t, toRich } from '../locales/translate.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
 import {
   createToken,
@@ -28,29 +29,42 @@ interface TokensOptions {
   lead: string
   /** The organizations that a token can reach. */
   organizations: readonly Organization[]
+  /** True if creating a token is the main action of the page. */
+  isPrimary?: boolean
 }
 
 /** The management tokens of an account or an organization, with actions to create and end them. */
-export function Tokens({ owner, lead, organizations }: TokensOptions) {
+export function Tokens({ owner, lead, organizations, isPrimary = false }: TokensOptions) {
   const tokens = usePages(JSON.stringify(owner), cursor => readTokens(owner, cursor))
   const [made, setMade] = useState<NewManagementToken>()
   return (
     <section class="section" aria-labelledby="tokens">
-      <h2 id="tokens">Tokens</h2>
+      <h2 id="tokens">{t('account.tokens')}</h2>
       <p class="note">{lead}</p>
       {made && (
         <SecretOnce
-          title={
-            <>
-              Token <bdi>{made.name}</bdi> created
-            </>
-          }
-          label="Token"
+          title={toRich({ key: 'account.tokenCreated', values: { name: <bdi>{made.name}</bdi> } })}
+          label={t('account.token')}
           secret={made.token}
           onDone={() => setMade(undefined)}
         />
       )}
-      <PagedList pages={tokens} empty={<p class="note">No tokens</p>}>
+      <div class={isPrimary ? 'primary-action' : 'actions'}>
+        <InlineForm isPrimary={isPrimary} action={t('account.createToken')}>
+          {close => (
+            <CreateForm
+              owner={owner}
+              organizations={organizations}
+              onCreated={({ token: secret, ...token }) => {
+                close()
+                setMade({ ...token, token: secret })
+                tokens.change(items => [token, ...items])
+              }}
+            />
+          )}
+        </InlineForm>
+      </div>
+      <PagedList pages={tokens} empty={<p class="note">{t('account.noTokens')}</p>}>
         {token => (
           <Item
             key={token.id}
@@ -59,24 +73,11 @@ export function Tokens({ owner, lead, organizations }: TokensOptions) {
             onWithdrawn={() => {
               tokens.change(items => items.filter(({ id }) => id !== token.id))
               if (made?.id === token.id) setMade(undefined)
-              showToast({ message: 'Token withdrawn. Its next request is refused.' })
+              showToast({ message: t('account.tokenWithdrawn') })
             }}
           />
         )}
       </PagedList>
-      <InlineForm action="Create token">
-        {close => (
-          <CreateForm
-            owner={owner}
-            organizations={organizations}
-            onCreated={({ token: secret, ...token }) => {
-              close()
-              setMade({ ...token, token: secret })
-              tokens.change(items => [token, ...items])
-            }}
-          />
-        )}
-      </InlineForm>
     </section>
   )
 }
@@ -99,39 +100,47 @@ function Item({ token, owner, onWithdrawn }: ItemOptions) {
           </code>
           {owner !== 'account' && (
             <>
-              {' · by '}
-              <bdi>{createdBy.name}</bdi>
+              {' · '}
+              {toRich({ key: 'account.tokenBy', values: { name: <bdi>{createdBy.name}</bdi> } })}
             </>
           )}
           {projects !== null && (
             <>
-              {' · only '}
-              <bdi>{projects.map(project => project.name).join(', ') || 'deleted projects'}</bdi>
+              {' · '}
+              {toRich({
+                key: 'account.tokenOnly',
+                values: {
+                  projects: (
+                    <bdi>
+                      {projects.map(project => project.name).join(', ') ||
+                        t('account.deletedProjects')}
+                    </bdi>
+                  ),
+                },
+              })}
             </>
           )}
           {' · '}
-          {lastUsedAt === null ? (
-            'never used'
-          ) : (
-            <>
-              last used <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
-            </>
-          )}
-          {token.isExpired ? ' · expired ' : ' · expires '}
-          <Timestamp atMs={Date.parse(expiresAt)} hasDate />
+          {lastUsedAt === null
+            ? t('account.tokenNeverUsed')
+            : toRich({
+                key: 'account.tokenLastUsed',
+                values: { time: <Timestamp atMs={Date.parse(lastUsedAt)} hasDate /> },
+              })}
+          {' · '}
+          {toRich({
+            key: token.isExpired ? 'account.tokenExpired' : 'account.tokenExpires',
+            values: { time: <Timestamp atMs={Date.parse(expiresAt)} hasDate /> },
+          })}
         </p>
       </div>
-      <span class="badge">{role}</span>
+      <span class="badge">{t(`words.role.${role}`)}</span>
       <span class="item-actions">
         <ConfirmButton
-          action="Withdraw"
-          title={
-            <>
-              Withdraw <bdi>{name}</bdi>?
-            </>
-          }
-          lead="Programs that use this token are refused from their next request on."
-          yes="Withdraw"
+          action={t('words.withdraw')}
+          title={toRich({ key: 'account.withdrawName', values: { name: <bdi>{name}</bdi> } })}
+          lead={t('account.withdrawLead')}
+          yes={t('words.withdraw')}
           isQuiet
           send={() => withdrawToken(owner, id)}
           onDone={onWithdrawn}
@@ -152,7 +161,7 @@ function CreateForm({ owner, organizations, onCreated }: CreateFormOptions) {
   const projects = organizations.flatMap(own => own.projects)
   return (
     <Form
-      action="Create token"
+      action={t('account.createToken')}
       send={value => {
         const chosen = projects.filter(({ id }) => value(id) !== '')
         return withVerification(() =>
@@ -168,27 +177,27 @@ function CreateForm({ owner, organizations, onCreated }: CreateFormOptions) {
     >
       <Field
         name="name"
-        label="Name"
+        label={t('words.name')}
         autocomplete="off"
-        hint="The program that uses it, such as “Deployment”."
+        hint={t('account.tokenNameHint')}
       />
       <Select
         name="role"
-        label="Role"
+        label={t('words.role')}
         value="viewer"
-        hint="The token never does more than your own role allows."
-        options={roles.map(role => ({ value: role, text: role }))}
+        hint={t('account.tokenRoleHint')}
+        options={roles.map(role => ({ value: role, text: t(`words.role.${role}`) }))}
       />
       <Field
         name="expiresInDays"
-        label="Expires after days"
+        label={t('account.expiresAfter')}
         type="number"
         autocomplete="off"
         value="90"
-        hint="1 to 365 days."
+        hint={t('account.expiresAfterHint')}
       />
       {projects.length > 0 && (
-        <Fieldset legend="Limit to projects (optional)" name="projects">
+        <Fieldset legend={t('account.limitToProjects')} name="projects">
           {projects.map(({ id, name }) => (
             <Checkbox key={id} name={id}>
               <bdi>{name}</bdi>

@@ -6,13 +6,14 @@ import { showToast } from '../components/toast.tsx'
 import { toUserPath } from '../paths.ts'
 import { addAlias, readAliasChanges, readUser, removeAlias, type User } from './api.ts'
 import { usePages } from '../components/use-pages.ts'
+import { t, toRich } from '../locales/translate.tsx'
 
 const CHANGES = {
-  added: 'was added',
-  removed: 'was removed',
-  'moved from': 'was moved here from',
-  'moved to': 'was moved to',
-}
+  added: 'users.aliasWasAdded',
+  removed: 'users.aliasWasRemoved',
+  'moved from': 'users.aliasMovedFrom',
+  'moved to': 'users.aliasMovedTo',
+} as const
 
 interface AliasesOptions {
   project: string
@@ -45,7 +46,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
     if (!result.ok) return showToast({ message: result.failure.message })
     close()
     showToast({
-      message: 'Alias moved.',
+      message: t('users.aliasMoved'),
       undo: () => addAlias(project, owner, alias, userId),
       onUndone: onChanged,
     })
@@ -56,7 +57,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
     const result = await removeAlias(project, userId, alias)
     if (!result.ok) return showToast({ message: result.failure.message })
     showToast({
-      message: 'Alias removed.',
+      message: t('users.aliasRemoved'),
       undo: () => addAlias(project, userId, alias),
       onUndone: onChanged,
     })
@@ -65,34 +66,37 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
 
   return (
     <section class="section" aria-labelledby="aliases">
-      <h2 id="aliases">Aliases</h2>
-      {aliases.length === 0 && <p class="note">No aliases yet</p>}
+      <h2 id="aliases">{t('users.aliases')}</h2>
+      {aliases.length === 0 && <p class="note">{t('users.noAliases')}</p>}
       <ul class="aliases">
         {aliases.map(({ alias, since }) => (
           <li key={alias}>
             <bdi>{alias}</bdi>
             <span class="since">
-              added <Timestamp atMs={Date.parse(since)} hasDate />
+              {toRich({
+                key: 'users.added',
+                values: { time: <Timestamp atMs={Date.parse(since)} hasDate /> },
+              })}
             </span>
             {mayEdit && (
               <button
                 type="button"
                 class="quiet-button"
-                aria-label={`Remove ${alias}`}
+                aria-label={t('users.removeAlias', { alias })}
                 onClick={() => remove(alias)}
               >
-                Remove
+                {t('users.remove')}
               </button>
             )}
           </li>
         ))}
       </ul>
       {mayEdit && (
-        <InlineForm action="Add an alias">
+        <InlineForm action={t('users.addAlias')}>
           {close => (
             <>
               <Form
-                action="Add"
+                action={t('users.add')}
                 send={value => add(value('alias'))}
                 onDone={() => {
                   close()
@@ -101,16 +105,16 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
               >
                 <Field
                   name="alias"
-                  label="Alias"
+                  label={t('users.alias')}
                   autocomplete="off"
-                  hint="Another ID of this user, such as an e-mail address. Past and future events with this ID count for this user."
+                  hint={t('users.aliasHint')}
                 />
               </Form>
               {taken && (
                 <p class="alias-taken">
-                  This is an alias of <bdi>{taken.owner}</bdi>.
+                  {toRich({ key: 'users.aliasTaken', values: { owner: <bdi>{taken.owner}</bdi> } })}{' '}
                   <button type="button" class="quiet-button" onClick={() => move(taken, close)}>
-                    Move it to this user
+                    {t('users.moveAlias')}
                   </button>
                 </p>
               )}
@@ -119,7 +123,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
         </InlineForm>
       )}
       <details class="history">
-        <summary>History</summary>
+        <summary>{t('users.history')}</summary>
         <History key={aliases.map(({ alias }) => alias).join()} project={project} userId={userId} />
       </details>
     </section>
@@ -133,19 +137,19 @@ function History({ project, userId }: { project: string; userId: string }) {
   )
   return (
     <>
-      {items.length === 0 && !isLoading && !failure && <p class="note">No changes yet</p>}
+      {items.length === 0 && !isLoading && !failure && <p class="note">{t('users.noChanges')}</p>}
       <ol class="changes">
         {items.map(({ at, alias, change, other, person }) => (
           <li key={`${at} ${alias} ${change}`}>
-            <bdi>{alias}</bdi> {CHANGES[change]}
-            {change.startsWith('moved') && <Other project={project} userId={other} />}
-            {person && (
-              <>
-                {' '}
-                by <bdi>{person.name}</bdi>
-              </>
-            )}{' '}
-            · <Timestamp atMs={Date.parse(at)} hasDate />
+            {toRich({
+              key: CHANGES[change],
+              values: {
+                alias: <bdi>{alias}</bdi>,
+                other: <Other project={project} userId={other} />,
+              },
+            })}{' '}
+            {person && toRich({ key: 'users.by', values: { member: <bdi>{person.name}</bdi> } })} ·{' '}
+            <Timestamp atMs={Date.parse(at)} hasDate />
           </li>
         ))}
       </ol>
@@ -156,7 +160,7 @@ function History({ project, userId }: { project: string; userId: string }) {
       )}
       {(hasMore || failure) && (
         <button type="button" class="quiet-button" onClick={loadMore}>
-          Show more
+          {t('common.showMore')}
         </button>
       )}
     </>
@@ -164,19 +168,13 @@ function History({ project, userId }: { project: string; userId: string }) {
 }
 
 function Other({ project, userId }: { project: string; userId: string | null }) {
-  if (userId === null) return <> an erased user</>
+  if (userId === null) return t('users.erasedUser')
   const path = toUserPath(project, userId)
   return path === undefined ? (
-    <>
-      {' '}
-      <bdi>{userId}</bdi>
-    </>
+    <bdi>{userId}</bdi>
   ) : (
-    <>
-      {' '}
-      <a href={path}>
-        <bdi>{userId}</bdi>
-      </a>
-    </>
+    <a href={path}>
+      <bdi>{userId}</bdi>
+    </a>
   )
 }

@@ -6,25 +6,59 @@ import type {
   UserAlias,
   UserDetail,
   UserListItem,
+  UserNames,
 } from '../../../identities/user-schema.ts'
-import { toApiPath } from '../feed/api.ts'
+import { toApiPath } from '../api-paths.ts'
 import { isSafeSegment } from '../paths.ts'
 import { request, toFailure, type Result } from '../request.ts'
+import { t } from '../locales/translate.tsx'
 
-export type ListedUser = Static<typeof UserListItem>
-export type User = Static<typeof UserDetail>
+/** A user with the name to show: their own, or the user_id. */
+type Named<Data> = Data & { name: string }
+export type ListedUser = Named<Static<typeof UserListItem>>
+export type User = Named<Static<typeof UserDetail>>
 
-export function readUsers(
+export async function readUsers(
   project: string,
   search: string,
   cursor: string | undefined,
 ): Promise<Result<Page<ListedUser>>> {
   const query = new URLSearchParams({ ...(search && { search }), ...(cursor && { cursor }) })
-  return request('GET', `${toApiPath(project)}/users?${query}`)
+  const result = await request<Page<Static<typeof UserListItem>>>(
+    'GET',
+    `${toApiPath(project)}/users?${query}`,
+  )
+  if (!result.ok) return result
+  const { items, nextCursor } = result.data
+  const toName = await readNames(project, items)
+  return {
+    ok: true,
+    data: { items: items.map(user => ({ ...user, name: toName(user.userId) })), nextCursor },
+  }
 }
 
-export function readUser(project: string, user: string): Promise<Result<User>> {
-  return withSegment(user, path => request('GET', `${toApiPath(project)}/users/${path}`))
+export async function readUser(project: string, user: string): Promise<Result<User>> {
+  const result = await withSegment<Static<typeof UserDetail>>(user, path =>
+    request('GET', `${toApiPath(project)}/users/${path}`),
+  )
+  if (!result.ok) return result
+  const toName = await readNames(project, [result.data])
+  return { ok: true, data: { ...result.data, name: toName(result.data.userId) } }
+}
+
+/** Reads the names of users as the feed shows them. Users without one have their user_id. */
+async function readNames(
+  project: string,
+  users: readonly { userId: string }[],
+): Promise<(userId: string) => string> {
+  const path = `${toApiPath(project)}/users/names` as const
+  const userIds = users.map(({ userId }) => userId)
+  const result =
+    users.length > 0
+      ? await request<Static<typeof UserNames>>('POST', path, { userIds })
+      : undefined
+  const names = result?.ok ? result.data.items : []
+  return userId => names.find(one => one.userId === userId)?.name ?? userId
 }
 
 export function eraseUser(project: string, user: string): Promise<Result<Static<typeof Erased>>> {
@@ -73,6 +107,6 @@ async function withSegment<Data>(
   send: (path: string) => Promise<Result<Data>>,
 ): Promise<Result<Data>> {
   if (isSafeSegment(name)) return send(encodeURIComponent(name))
-  const message = 'This ID cannot be part of a URL. Use POST /v1/identify to change it.'
+  const message = t('users.unsafeName')
   return { ok: false, failure: toFailure({ code: 'invalid_name', message }) }
 }

@@ -9,7 +9,7 @@ import type {
   RotatedSecret,
   Webhook,
 } from '../../../webhooks/schema.ts'
-import { toApiPath } from '../feed/api.ts'
+import { toApiPath } from '../api-paths.ts'
 import { request, type Result } from '../request.ts'
 
 export type { Attempt, AttemptDetail, CreatedWebhook, Delivery, NewWebhook, QueuedEvents, Webhook }

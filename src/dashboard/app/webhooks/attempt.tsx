@@ -4,6 +4,8 @@ import { CodeBlock } from '../components/code-block.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { useQuery } from '../components/use-query.ts'
+import { toOwnLanguage } from '../locales/sentences.ts'
+import { t, toRich } from '../locales/translate.tsx'
 import { toEventPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
 import { readAttempt, type Attempt, type AttemptDetail, type WebhookRef } from './api.ts'
@@ -20,7 +22,8 @@ interface AttemptOptions {
 /** An attempt as a line that opens to show the request and the response. */
 export function AttemptDetails({ place, attempt, isOpen = false, children }: AttemptOptions) {
   const [isShown, setShown] = useState(isOpen)
-  const { eventId, entryId, number, outcome, status, reason, latencyMs, startedAt } = attempt
+  const { eventId, entryId, eventTitle, number, outcome, status, reason, latencyMs, startedAt } =
+    attempt
   return (
     <details
       class="attempt"
@@ -29,14 +32,20 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
     >
       <summary>
         <span class={`badge badge-${outcome === 'delivered' ? 'good' : 'bad'}`}>
-          {status ?? 'No response'}
+          {status ?? t('webhooks.noResponse')}
         </span>
         <span class="attempt-what">
-          <bdi>{reason}</bdi>
+          <bdi>{eventTitle ?? toSubject(eventId, entryId)}</bdi>
           <span class="item-details">
-            {toSubject(eventId, entryId)}
-            {number > 1 && `, attempt ${number}`} · {toDuration(latencyMs)} ·{' '}
-            <Timestamp atMs={Date.parse(startedAt)} hasDate />
+            {toRich({
+              key: number > 1 ? 'webhooks.attemptNumber' : 'webhooks.attemptDetails',
+              values: {
+                reason: <bdi>{toOwnLanguage(reason)}</bdi>,
+                number,
+                duration: toDuration(latencyMs),
+                time: <Timestamp atMs={Date.parse(startedAt)} hasDate />,
+              },
+            })}
           </span>
         </span>
       </summary>
@@ -45,7 +54,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
         <div class="actions">
           {eventId !== null && (
             <a class="action-link" href={toEventPath(place.project, eventId)}>
-              Open event
+              {t('words.openEvent')}
             </a>
           )}
           {children}
@@ -56,8 +65,8 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
 }
 
 function toSubject(eventId: string | null, entryId: string | null): string {
-  if (eventId !== null) return `Event …${eventId.slice(-6)}`
-  return entryId === null ? 'Test' : `Audit entry …${entryId.slice(-6)}`
+  if (eventId !== null) return t('webhooks.eventId', { id: eventId.slice(-6) })
+  return entryId === null ? t('webhooks.test') : t('webhooks.auditEntry', { id: entryId.slice(-6) })
 }
 
 function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) {
@@ -67,18 +76,18 @@ function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) 
     <>
       {status !== null &&
         (response ? (
-          <CodeBlock label="Response" text={response} />
+          <CodeBlock label={t('webhooks.response')} text={response} />
         ) : (
-          <p class="hint">The response had no body.</p>
+          <p class="hint">{t('webhooks.noBody')}</p>
         ))}
       {isExpired ? (
-        <p class="hint">The request is no longer stored.</p>
+        <p class="hint">{t('webhooks.requestExpired')}</p>
       ) : (
         <Loaded query={detail}>
           {({ request }) =>
             request && (
               <>
-                <CodeBlock label="Request" text={toText(request)} />
+                <CodeBlock label={t('webhooks.request')} text={toText(request)} />
                 {request.note !== null && <p class="hint">{request.note}.</p>}
               </>
             )

@@ -7,6 +7,7 @@ import { usePages } from '../components/use-pages.ts'
 import { readAttempts, recover, resendAttempt, type WebhookRef } from './api.ts'
 import { AttemptDetails } from './attempt.tsx'
 import { fromInputTime, toInputTime } from '../input-time.ts'
+import { t } from '../locales/translate.tsx'
 
 const DAY_MS = 86_400_000
 /** How long a delivery usually takes. After that, the list is refreshed. */
@@ -28,10 +29,7 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
   function showQueued(events: number) {
     setOpen(undefined)
     showToast({
-      message:
-        events === 0
-          ? 'Nothing was missed.'
-          : `${events.toLocaleString()} ${events === 1 ? 'message' : 'messages'} queued.`,
+      message: events === 0 ? t('webhooks.nothingMissed') : t('webhooks.queued', { count: events }),
     })
     setTimeout(refresh, SOON_MS)
   }
@@ -43,28 +41,25 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
 
   return (
     <section class="section" aria-labelledby="attempts">
-      <h2 id="attempts">Attempts</h2>
+      <h2 id="attempts">{t('webhooks.attempts')}</h2>
       <div class="actions">
         <button type="button" class="quiet-button" onClick={refresh}>
-          Refresh
+          {t('words.refresh')}
         </button>
         {isEnabled && (
           <DisclosureButton name="recover" open={open} onOpen={setOpen}>
-            Recover missed events
+            {t('webhooks.recoverMissed')}
           </DisclosureButton>
         )}
       </div>
       {open && <Recover place={place} onDone={showQueued} />}
-      <PagedList
-        pages={pages}
-        empty={<p class="note">No attempts yet. Send a test to check the webhook.</p>}
-      >
+      <PagedList pages={pages} empty={<p class="note">{t('webhooks.noAttempts')}</p>}>
         {attempt => (
           <li key={attempt.id}>
             <AttemptDetails place={place} attempt={attempt}>
               {isEnabled && attempt.kind !== 'webhook.test' && (
                 <ActionButton
-                  action="Resend"
+                  action={t('webhooks.resend')}
                   send={() => resendAttempt(place, attempt.id)}
                   onDone={({ events }) => showQueued(events)}
                 />
@@ -81,24 +76,22 @@ function Recover({ place, onDone }: { place: WebhookRef; onDone(events: number):
   const [nowMs] = useState(Date.now)
   return (
     <Form
-      action="Recover"
+      action={t('webhooks.recover')}
       send={value => recover(place, fromInputTime(value('since')), fromInputTime(value('until')))}
       onDone={({ events }) => onDone(events)}
     >
-      <p class="hint">
-        Delivers the matching events of this period that the webhook has not received, oldest first.
-      </p>
+      <p class="hint">{t('webhooks.recoverHint')}</p>
       <Field
         name="since"
-        label="From"
+        label={t('webhooks.from')}
         type="datetime-local"
         autocomplete="off"
-        hint="At most 30 days ago."
+        hint={t('webhooks.fromHint')}
         value={toInputTime(nowMs - DAY_MS)}
       />
       <Field
         name="until"
-        label="To"
+        label={t('webhooks.to')}
         type="datetime-local"
         autocomplete="off"
         value={toInputTime(nowMs + 60_000)}

@@ -3,42 +3,37 @@ import { ActionButton } from '../components/action-button.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
+import { toOwnLanguage } from '../locales/sentences.ts'
+import { t, toRich } from '../locales/translate.tsx'
 import { toEventPath, toWebhookPath } from '../paths.ts'
 import { usePages } from '../components/use-pages.ts'
 import { readDeliveries, replayDelivery, type Delivery } from './api.ts'
 
-const STATES = { dead: 'Given up', pending: 'Pending' } as const
+const STATES = ['dead', 'pending'] as const
 
 /** The dead and pending deliveries of a project, to webhooks and devices. */
 export function Deliveries({ project }: { project: string }) {
-  const [state, setState] = useState<keyof typeof STATES>('dead')
+  const [state, setState] = useState<(typeof STATES)[number]>('dead')
   const pages = usePages(`${project} ${state}`, cursor => readDeliveries(project, state, cursor))
   return (
     <section class="section" aria-labelledby="deliveries">
-      <h2 id="deliveries">Not delivered</h2>
-      <p class="page-lead">
-        Failed webhook messages are retried for three days, and notifications for one day. Then they
-        are given up.
-      </p>
-      <div class="segmented" role="group" aria-label="State">
-        {(Object.keys(STATES) as (keyof typeof STATES)[]).map(one => (
+      <h2 id="deliveries">{t('webhooks.notDelivered')}</h2>
+      <p class="page-lead">{t('webhooks.notDeliveredLead')}</p>
+      <div class="segmented" role="group" aria-label={t('webhooks.state')}>
+        {STATES.map(one => (
           <button
             key={one}
             type="button"
             aria-pressed={state === one}
             onClick={() => setState(one)}
           >
-            {STATES[one]}
+            {t(`webhooks.state.${one}`)}
           </button>
         ))}
       </div>
       <PagedList
         pages={pages}
-        empty={
-          <p class="note">
-            {state === 'dead' ? 'No deliveries were given up.' : 'No deliveries are pending.'}
-          </p>
-        }
+        empty={<p class="note">{t(state === 'dead' ? 'webhooks.noDead' : 'webhooks.noPending')}</p>}
       >
         {delivery => (
           <li key={`${delivery.id} ${delivery.state}`}>
@@ -46,15 +41,15 @@ export function Deliveries({ project }: { project: string }) {
             <div class="item-actions">
               {delivery.eventId !== null && (
                 <a class="action-link" href={toEventPath(project, delivery.eventId)}>
-                  Open event
+                  {t('words.openEvent')}
                 </a>
               )}
               {state === 'dead' && (
                 <ActionButton
-                  action="Retry"
+                  action={t('webhooks.retry')}
                   send={() => replayDelivery(project, delivery.id)}
                   onDone={() => {
-                    showToast({ message: 'Delivery queued again.' })
+                    showToast({ message: t('webhooks.queuedAgain') })
                     pages.reload()
                   }}
                 />
@@ -69,7 +64,7 @@ export function Deliveries({ project }: { project: string }) {
 
 function About({ project, delivery }: { project: string; delivery: Delivery }) {
   const { kind, target, attempts, reason, at, nextAttemptAt } = delivery
-  const name = target?.name ?? (kind === 'webhook' ? 'A deleted webhook' : 'A device')
+  const name = target?.name ?? t(kind === 'webhook' ? 'webhooks.deletedWebhook' : 'webhooks.device')
   return (
     <div class="item-main">
       <p class="item-name">
@@ -84,18 +79,28 @@ function About({ project, delivery }: { project: string; delivery: Delivery }) {
       <p class="item-details">
         {reason !== null && (
           <>
-            <bdi>{reason}</bdi> ·{' '}
+            <bdi>{toOwnLanguage(reason)}</bdi> ·{' '}
           </>
         )}
-        {attempts.toLocaleString()} {attempts === 1 ? 'attempt' : 'attempts'}
+        {t('webhooks.attemptCount', { count: attempts })}
         {at !== null && (
           <>
-            · last <Timestamp atMs={Date.parse(at)} hasDate />
+            {' '}
+            ·{' '}
+            {toRich({
+              key: 'webhooks.last',
+              values: { time: <Timestamp atMs={Date.parse(at)} hasDate /> },
+            })}
           </>
         )}
         {nextAttemptAt !== null && (
           <>
-            · next <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate />
+            {' '}
+            ·{' '}
+            {toRich({
+              key: 'webhooks.next',
+              values: { time: <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate /> },
+            })}
           </>
         )}
       </p>

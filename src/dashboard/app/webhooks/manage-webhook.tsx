@@ -1,12 +1,13 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
-import { GRACE_PERIODS } from '../grace-periods.ts'
+import { listGracePeriods } from '../grace-periods.ts'
 import { ActionButton, DisclosureButton } from '../components/action-button.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { Select } from '../components/fields.tsx'
 import { Form } from '../components/form.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
+import { t, toRich } from '../locales/translate.tsx'
 import { toProjectPath } from '../paths.ts'
 import { AttemptDetails } from './attempt.tsx'
 import { Attempts } from './attempts.tsx'
@@ -44,7 +45,8 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
     <>
       <div class="actions">
         <ActionButton
-          action="Send a test"
+          isPrimary
+          action={t('webhooks.sendTest')}
           send={() => testWebhook(place)}
           onDone={attempt => {
             setTest(attempt)
@@ -52,19 +54,19 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
           }}
         />
         <DisclosureButton name="edit" {...unfold}>
-          Edit
+          {t('words.edit')}
         </DisclosureButton>
         <DisclosureButton name="rotate" {...unfold}>
-          Rotate secret
+          {t('webhooks.rotateSecret')}
         </DisclosureButton>
         {isEnabled ? (
           <ActionButton
-            action="Disable"
+            action={t('webhooks.disable')}
             send={() => switchWebhook(place, 'disable')}
             onDone={disabled => {
               onChanged(disabled)
               showToast({
-                message: 'Webhook disabled.',
+                message: t('webhooks.disabledNow'),
                 undo: () => switchWebhook(place, 'enable'),
                 onUndone: onActivity,
               })
@@ -72,7 +74,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
           />
         ) : (
           <ActionButton
-            action="Enable"
+            action={t('webhooks.enable')}
             send={() => switchWebhook(place, 'enable')}
             onDone={onChanged}
           />
@@ -82,18 +84,18 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
         <WebhookForm
           project={place.project}
           webhook={webhook}
-          action="Save"
+          action={t('words.save')}
           send={changes => editWebhook(place, changes)}
           onDone={edited => {
             setOpen(undefined)
             onChanged(edited)
-            showToast({ message: 'Saved.' })
+            showToast({ message: t('words.saved') })
           }}
         />
       )}
       {open === 'rotate' && (
         <Form
-          action="Create new secret"
+          action={t('webhooks.createSecret')}
           send={value => withVerification(() => rotateSecret(place, Number(value('graceHours'))))}
           onDone={({ secret }) => {
             setOpen(undefined)
@@ -103,16 +105,16 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
         >
           <Select
             name="graceHours"
-            label="Keep signing with the old secret"
-            hint="Until then, receivers can verify with either secret."
-            options={GRACE_PERIODS}
+            label={t('webhooks.keepSigning')}
+            hint={t('webhooks.keepSigningHint')}
+            options={listGracePeriods()}
             value="24"
           />
         </Form>
       )}
       {test && (
         <section class="section" aria-labelledby="test">
-          <h2 id="test">Test result</h2>
+          <h2 id="test">{t('webhooks.testResult')}</h2>
           <div role="status">
             <AttemptDetails key={test.id} place={place} attempt={test} isOpen />
           </div>
@@ -120,20 +122,16 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
       )}
       <Attempts key={test?.id} place={place} isEnabled={isEnabled} onActivity={onActivity} />
       <section class="section" aria-labelledby="delete">
-        <h2 id="delete">Delete</h2>
-        <p class="note">Deletes its secrets and attempts, and drops its pending deliveries.</p>
+        <h2 id="delete">{t('words.delete')}</h2>
+        <p class="note">{t('webhooks.deleteLead')}</p>
         <ConfirmButton
-          action="Delete this webhook"
-          title={
-            <>
-              Delete <bdi>{name}</bdi>?
-            </>
-          }
-          lead="No more events are sent to it. This cannot be undone."
-          yes="Delete permanently"
+          action={t('webhooks.deleteThis')}
+          title={toRich({ key: 'words.deleteName', values: { name: <bdi>{name}</bdi> } })}
+          lead={t('webhooks.deleteConfirm')}
+          yes={t('words.deletePermanently')}
           send={() => deleteWebhook(place)}
           onDone={() => {
-            showToast({ message: 'Webhook deleted.' })
+            showToast({ message: t('webhooks.deleted') })
             route(toProjectPath('webhooks', place.project), true)
           }}
         />

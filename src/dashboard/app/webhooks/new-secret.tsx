@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import { SecretOnce } from '../components/secret-once.tsx'
+import { t, toRich } from '../locales/translate.tsx'
 
 /** The secret that was just created, until the page of its webhook is closed. */
 export const newSecret = signal<{ webhook: string; secret: string }>()
@@ -9,14 +10,16 @@ export function NewSecret({ webhook }: { webhook: string }) {
   if (newSecret.value?.webhook !== webhook) return null
   return (
     <SecretOnce
-      title="Webhook secret"
-      label="Signing secret"
+      title={t('webhooks.secret')}
+      label={t('webhooks.signingSecret')}
       secret={newSecret.value.secret}
       onDone={() => (newSecret.value = undefined)}
     >
       <p class="hint">
-        Every request is signed with it. Verify the signature before you trust a request:{' '}
-        <a href="/docs/webhooks#verify-a-signature">how to verify</a>
+        {toRich({
+          key: 'webhooks.secretHint',
+          elements: { docs: text => <a href="/docs/webhooks#verify-a-signature">{text}</a> },
+        })}
       </p>
     </SecretOnce>
   )

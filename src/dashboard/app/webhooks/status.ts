@@ -1,10 +1,13 @@
+import type { MessageKey } from '../locales/catalogue.ts'
+import { toOwnLanguage } from '../locales/sentences.ts'
+import { t } from '../locales/translate.tsx'
 import type { Webhook } from './api.ts'
 
-/** A sentence with a time in it. */
+/** A message with a time in it. */
 interface Sentence {
-  before: string
+  key: MessageKey
   at: string | null
-  after: string
+  values: { failures?: string; reason?: string }
 }
 
 /** The status of a webhook. */
@@ -20,9 +23,10 @@ export interface WebhookStatus {
 
 export function toStatus(webhook: Webhook): WebhookStatus {
   const { backlogFullAt = null } = webhook
-  const after = '. New events are not queued. Recover them once the queue has room.'
   const backlogFull =
-    backlogFullAt === null ? undefined : { before: 'Queue full since', at: backlogFullAt, after }
+    backlogFullAt === null
+      ? undefined
+      : ({ key: 'webhooks.queueFull', at: backlogFullAt, values: {} } as const)
   return { ...toBreakerStatus(webhook), backlogFull }
 }
 
@@ -32,29 +36,34 @@ function toBreakerStatus({
   disabledReason,
   breaker,
 }: Webhook): WebhookStatus {
-  const { state, failures, failingSince, pausedUntil } = breaker
-  const times = `${failures.toLocaleString()} ${failures === 1 ? 'failure' : 'failures in a row'}`
+  const { state, failures: count, failingSince, pausedUntil } = breaker
+  const failures = t('webhooks.failures', { count })
   if (!isEnabled) {
-    const why = disabledReason === null ? '' : `: ${disabledReason}`
-    const after = `${why}. No events are sent until you enable it.`
-    return {
-      word: 'Disabled',
-      tone: 'bad',
-      sentence: { before: 'Disabled', at: disabledAt, after },
-    }
+    const sentence: Sentence =
+      disabledReason === null
+        ? { key: 'webhooks.disabledAt', at: disabledAt, values: {} }
+        : {
+            key: 'webhooks.disabledFor',
+            at: disabledAt,
+            values: { reason: toOwnLanguage(disabledReason) },
+          }
+    return { word: t('webhooks.disabled'), tone: 'bad', sentence }
   }
   if (state === 'paused') {
-    const after = `, after ${times}. Pending events are sent then.`
-    const sentence = { before: 'Paused until', at: pausedUntil, after }
-    return { word: 'Paused', tone: 'bad', sentence }
+    const sentence = { key: 'webhooks.pausedUntil', at: pausedUntil, values: { failures } } as const
+    return { word: t('webhooks.paused'), tone: 'bad', sentence }
   }
-  if (state === 'closed' && failures === 0) return { word: 'Active', tone: 'good' }
-  const isProbing = state === 'probing'
-  const after = isProbing
-    ? '. The pause is over. The next delivery shows whether it works again.'
-    : '.'
-  const sentence = { before: `${times} since`, at: failingSince, after }
-  return isProbing
-    ? { word: 'Retrying', tone: 'plain', sentence }
-    : { word: 'Failing', tone: 'bad', sentence }
+  if (state === 'closed' && count === 0) return { word: t('webhooks.active'), tone: 'good' }
+  const at = failingSince
+  return state === 'probing'
+    ? {
+        word: t('webhooks.retrying'),
+        tone: 'plain',
+        sentence: { key: 'webhooks.retryingSince', at, values: { failures } },
+      }
+    : {
+        word: t('webhooks.failing'),
+        tone: 'bad',
+        sentence: { key: 'webhooks.failingSince', at, values: { failures } },
+      }
 }

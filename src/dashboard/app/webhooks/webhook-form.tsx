@@ -5,9 +5,10 @@ import { Checkbox, Select, Fieldset } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { useQuery } from '../components/use-query.ts'
+import { t } from '../locales/translate.tsx'
 import type { Result } from '../request.ts'
 import type { NewWebhook, Webhook } from './api.ts'
-import { PRESETS } from './presets.ts'
+import { PRESETS, toPresetName, toUrlHint } from './presets.ts'
 
 interface WebhookFormOptions<Data> {
   project: string
@@ -50,38 +51,36 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
           >
             <Select
               name="preset"
-              label="Receiver"
+              label={t('webhooks.receiver')}
               value={preset}
-              options={Object.entries(PRESETS).map(([value, { text }]) => ({ value, text }))}
+              options={PRESETS.map(value => ({ value, text: toPresetName(value) }))}
               onChange={value => setPreset(value as typeof preset)}
             />
             <Field
               name="url"
-              label="URL"
+              label={t('webhooks.url')}
               type="url"
               autocomplete="off"
-              hint={PRESETS[preset].hint}
+              hint={toUrlHint(preset)}
               value={webhook?.url ?? undefined}
             />
             <Field
               name="name"
-              label="Description"
+              label={t('webhooks.description')}
               autocomplete="off"
               isOptional
-              hint="Shown in lists. Leave empty to show the host."
+              hint={t('webhooks.descriptionHint')}
               value={webhook?.name}
             />
             {!(webhook && type === 'audit.entry') && (
               <Select
                 name="which"
-                label="Sends"
+                label={t('webhooks.sends')}
                 value={type === 'audit.entry' ? 'audit' : isFiltered ? 'some' : 'all'}
                 options={[
-                  { value: 'all', text: 'Events from all channels' },
-                  { value: 'some', text: 'Events from selected channels' },
-                  ...(webhook
-                    ? []
-                    : [{ value: 'audit', text: 'The audit log of the organization' }]),
+                  { value: 'all', text: t('webhooks.fromAll') },
+                  { value: 'some', text: t('webhooks.fromSome') },
+                  ...(webhook ? [] : [{ value: 'audit', text: t('webhooks.theAuditLog') }]),
                 ]}
                 onChange={value => {
                   setFiltered(value === 'some')
@@ -90,7 +89,7 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
               />
             )}
             {isFiltered && (
-              <Fieldset legend="Channels" name="channels">
+              <Fieldset legend={t('common.channels')} name="channels">
                 {listed.map(({ id, name }) => (
                   <Checkbox key={id} name={id} isOn={chosen?.includes(id) ?? false}>
                     <bdi>{name}</bdi>

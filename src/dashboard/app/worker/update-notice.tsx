@@ -1,4 +1,5 @@
 import { hasUpdate, applyUpdate } from './register.ts'
+import { t } from '../locales/translate.tsx'
 
 /** Offers to reload when a new version is available. */
 export function UpdateNotice() {
@@ -6,9 +7,9 @@ export function UpdateNotice() {
     <div class="toast update-notice" role="status">
       {hasUpdate.value && (
         <p>
-          <span>A new version is available</span>
+          <span>{t('common.newVersion')}</span>
           <button type="button" onClick={applyUpdate}>
-            Reload
+            {t('app.reload')}
           </button>
         </p>
       )}

@@ -1,12 +1,10 @@
-/** The pages after sign-in, except the feed, bundled as one script because they share code. */
+/** The settings of a project, an organization, the server and the account. */
+import './shared.ts'
+
 export { default as Account } from './account.tsx'
-export { default as Channel } from './channel.tsx'
-export { default as Channels } from './channels.tsx'
 export { default as Keys } from './keys.tsx'
 export { default as Notifications } from './notifications.tsx'
 export { default as Organization } from './organization.tsx'
 export { default as Server } from './server.tsx'
-export { default as User } from './user.tsx'
-export { default as Users } from './users.tsx'
 export { default as Webhook } from './webhook.tsx'
 export { default as Webhooks } from './webhooks.tsx'

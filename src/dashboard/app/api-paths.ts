@@ -1,0 +1,17 @@
+// The paths of /api that the script before the first paint requests, and the application again.
+
+/** The signed-in account, which every page needs. */
+export const ACCOUNT_API_PATH = '/api/me'
+const PAGE_ROWS = 50
+
+export function toApiPath(project: string): `/api/${string}` {
+  return `/api/projects/${encodeURIComponent(project)}`
+}
+
+/** The path of one page of events, newest first. */
+export function toEventsApiPath(
+  project: string,
+  query: Readonly<Record<string, string>> = {},
+): `/api/${string}` {
+  return `${toApiPath(project)}/events?${new URLSearchParams({ ...query, limit: String(PAGE_ROWS) })}`
+}

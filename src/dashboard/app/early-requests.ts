@@ -1,0 +1,41 @@
+import { ACCOUNT_API_PATH, toEventsApiPath } from './api-paths.ts'
+
+// The first requests of a page run while its scripts load. The script before the first paint sends
+// them, and the application takes their responses.
+
+const FEED = /^\/p\/([^/]+)(\/e\/[^/]+)?$/
+const DEADLINE_MS = 20_000
+
+/** Both scripts share the global object. */
+const scope = globalThis as { earlyRequests?: Map<string, Promise<Response | undefined>> }
+
+/** Returns the project whose feed a path shows. */
+export function findFeedProject(path: string): string | undefined {
+  return FEED.exec(path)?.[1]
+}
+
+/** Sends the first requests of the page at an address. */
+export function sendEarly({ pathname, search }: Location): void {
+  const project = search === '' ? findFeedProject(pathname) : undefined
+  const paths = project === undefined ? [] : [toEventsApiPath(project)]
+  const signal = AbortSignal.timeout(DEADLINE_MS)
+  scope.earlyRequests = new Map(
+    [ACCOUNT_API_PATH, ...paths].map(path => [
+      path,
+      fetch(path, { signal }).catch(() => undefined),
+    ]),
+  )
+}
+
+/** Returns the response to an early request, once. Undefined if the request must be sent again. */
+export async function takeEarly(path: string): Promise<Response | undefined> {
+  const { earlyRequests } = scope
+  const sent = earlyRequests?.get(path)
+  if (!earlyRequests || !sent) return undefined
+  earlyRequests.delete(path)
+  const response = await sent
+  const isSignedOut = response?.status === 401
+  // The others are refused, too. After signing in, they must be sent again.
+  if (isSignedOut) earlyRequests.clear()
+  return response?.ok || isSignedOut ? response : undefined
+}

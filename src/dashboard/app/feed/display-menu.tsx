@@ -1,0 +1,40 @@
+import { ErrorBoundary } from 'preact-iso'
+import { useState } from 'preact/hooks'
+import { Icon } from '../components/icon.tsx'
+import { lazyPages } from '../lazy-page.tsx'
+import { t } from '../locales/translate.tsx'
+
+const DisplayChoices = lazyPages(
+  ['event'],
+  () => import('./display-choices.tsx'),
+)(all => all.DisplayChoices)
+
+/** A menu with the choices of how rows look, which load when it opens. */
+export function DisplayMenu() {
+  const [isOpened, setOpened] = useState(false)
+  return (
+    <>
+      <button
+        type="button"
+        class="icon-button"
+        popovertarget="display-menu"
+        aria-label={t('feed.display')}
+        title={t('feed.display')}
+      >
+        <Icon name="display" />
+      </button>
+      <div
+        id="display-menu"
+        class="menu menu-end"
+        popover="auto"
+        onToggle={({ newState }) => newState === 'open' && setOpened(true)}
+      >
+        {isOpened && (
+          <ErrorBoundary>
+            <DisplayChoices />
+          </ErrorBoundary>
+        )}
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,30 @@
+import { effect } from '@preact/signals'
+import { session } from '../session.ts'
+import { forget, readStored, store } from '../storage.ts'
+import type { Row } from './log.ts'
+
+const MAX_KEPT = 50
+const MAX_AGE_MS = 7 * 24 * 3_600_000
+/** The prefix of the names under which the events of each project are stored. */
+const PREFIX = 'events.'
+
+// They are private, so they end with the session.
+effect(() => {
+  if (session.value.kind === 'signed_out') forget(PREFIX)
+})
+
+/** Keeps the newest of `rows` in this browser, to show them without a network. */
+export function keepLastEvents(project: string, rows: readonly Row[]): void {
+  store(PREFIX + project, JSON.stringify(rows.slice(0, MAX_KEPT)))
+}
+
+/** The last events of a project that this browser showed in the last seven days, newest first. */
+export function readLastEvents(project: string): Row[] {
+  try {
+    // Only `keepLastEvents` writes it.
+    const rows = JSON.parse(readStored(PREFIX + project) ?? '[]') as Row[]
+    return rows.filter(({ receivedMs }) => receivedMs > Date.now() - MAX_AGE_MS)
+  } catch {
+    return [] // Another version has written it.
+  }
+}

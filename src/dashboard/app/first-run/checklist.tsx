@@ -1,0 +1,99 @@
+import type { Account } from '../../../accounts/schema.ts'
+import { useQuery } from '../components/use-query.ts'
+import type { MessageKey } from '../locales/catalogue.ts'
+import { t } from '../locales/translate.tsx'
+import { readInvites, readOrganization } from '../organization/api.ts'
+import { PATHS, toOrganizationPath, toProjectPath } from '../paths.ts'
+import { readBrowser } from '../push/browser.ts'
+import { parseRegistration, toPushState } from '../push/state.ts'
+import { REGISTRATION_KEY } from '../push/unsubscribe.ts'
+import type { Result } from '../request.ts'
+import { findProject, isAllowed } from '../session.ts'
+import { readStored } from '../storage.ts'
+import { readWebhooks } from '../webhooks/api.ts'
+
+interface Done {
+  push: boolean
+  invite: boolean
+  webhook: boolean
+}
+
+interface ChecklistOptions {
+  account: Account
+  project: string
+  /** True once the project has an event. */
+  hasEvent: boolean
+}
+
+/** The four steps of a new project, with those that are done. */
+export function Checklist({ account, project, hasEvent }: ChecklistOptions) {
+  const organization = findProject(account, project)?.organization.id ?? ''
+  const isAdmin = isAllowed(account, project, 'admin')
+  const { data } = useQuery(project, () => readDone({ account, project, organization, isAdmin }))
+  if (!data) return null
+  const steps: { name: keyof Done | 'event'; isDone: boolean; href?: string }[] = [
+    { name: 'event', isDone: hasEvent },
+    { name: 'push', isDone: data.push, href: PATHS.notifications },
+  ]
+  if (isAdmin) {
+    steps.push(
+      { name: 'invite', isDone: data.invite, href: toOrganizationPath(organization, 'members') },
+      { name: 'webhook', isDone: data.webhook, href: toProjectPath('webhooks', project) },
+    )
+  }
+  const done = steps.filter(({ isDone }) => isDone).length
+
+  return (
+    <section class="checklist" aria-labelledby="checklist">
+      <h2 id="checklist">{t('start.checklist')}</h2>
+      <p>{t('start.checklistDone', { done, all: steps.length })}</p>
+      <ol>
+        {steps.map(({ name, isDone, href }) => (
+          <li key={name} class={isDone ? 'done' : undefined}>
+            <span>
+              {href !== undefined && !isDone ? <a href={href}>{t(TEXTS[name])}</a> : t(TEXTS[name])}
+              {isDone && <span class="visually-hidden"> {t('start.stepDone')}</span>}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}
+
+const TEXTS = {
+  event: 'start.stepEvent',
+  push: 'start.stepPush',
+  invite: 'start.stepInvite',
+  webhook: 'start.stepWebhook',
+} as const satisfies Record<keyof Done | 'event', MessageKey>
+
+/** Reads which steps are done. A step that cannot be read counts as open. */
+async function readDone({
+  account,
+  project,
+  organization,
+  isAdmin,
+}: Pick<ChecklistOptions, 'account' | 'project'> & {
+  organization: string
+  isAdmin: boolean
+}): Promise<Result<Done>> {
+  const [browser, members, invites, webhooks] = await Promise.all([
+    readBrowser(),
+    isAdmin ? readOrganization(organization) : undefined,
+    isAdmin ? readInvites(organization, undefined) : undefined,
+    isAdmin ? readWebhooks(project, undefined) : undefined,
+  ])
+  const known = parseRegistration(readStored(REGISTRATION_KEY))
+  const isRegistered = known?.account === account.person.id
+  return {
+    ok: true,
+    data: {
+      push: toPushState(browser, isRegistered) === 'on',
+      invite:
+        (members?.ok === true && members.data.members > 1) ||
+        (invites?.ok === true && invites.data.items.length > 0),
+      webhook: webhooks?.ok === true && webhooks.data.items.length > 0,
+    },
+  }
+}

@@ -1,0 +1,86 @@
+import { useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso'
+import type { Account, Project } from '../../../accounts/schema.ts'
+import { t } from '../locales/translate.tsx'
+import { PATHS, toFeedPath } from '../paths.ts'
+import { request, type Failure, type Result } from '../request.ts'
+import { findProject, isAtLeast, loadSession } from '../session.ts'
+
+const toPath = (organization: string) =>
+  `/api/organizations/${encodeURIComponent(organization)}/sample-project` as const
+
+interface SampleDataOptions {
+  account: Account
+  project: string
+}
+
+/** Offers a project with sample data, or leads to it. Admins see it. */
+export function SampleDataOffer({ account, project }: SampleDataOptions) {
+  const { route } = useLocation()
+  const organization = findProject(account, project)?.organization
+  const { act, isBusy, failure } = useAction()
+  if (!organization || !isAtLeast(organization.role, 'admin')) return null
+  const sample = organization.projects.find(({ isSample }) => isSample)
+
+  async function open() {
+    const id = sample?.id ?? (await create())
+    if (id !== undefined) route(toFeedPath(id))
+  }
+
+  async function create(): Promise<string | undefined> {
+    const path = toPath(organization?.id ?? '')
+    const created = await act<Project>(() => request('POST', path))
+    if (created) await loadSession()
+    return created?.id
+  }
+
+  return (
+    <p class="sample-offer">
+      {failure ? failure.message : t('start.sampleLead')}{' '}
+      <button type="button" class="quiet-button" aria-disabled={isBusy} onClick={open}>
+        {t(isBusy ? 'start.sampleCreating' : 'start.sampleOpen')}
+      </button>
+    </p>
+  )
+}
+
+/** Says that a project has sample data. Admins remove it here. */
+export function SampleDataNotice({ account, project }: SampleDataOptions) {
+  const { route } = useLocation()
+  const organization = findProject(account, project)?.organization
+  const { act, isBusy, failure } = useAction()
+  if (!organization) return null
+  const path = toPath(organization.id)
+
+  async function remove() {
+    if (!(await act(() => request('DELETE', path)))) return
+    await loadSession()
+    route(PATHS.home, true)
+  }
+
+  return (
+    <p class="note">
+      <span>{failure ? failure.message : t('start.sampleNotice')}</span>
+      {isAtLeast(organization.role, 'admin') && (
+        <button type="button" class="quiet-button" aria-disabled={isBusy} onClick={remove}>
+          {t(isBusy ? 'start.sampleRemoving' : 'start.sampleRemove')}
+        </button>
+      )}
+    </p>
+  )
+}
+
+/** One request at a time, with its failure. */
+function useAction() {
+  const [isBusy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<Failure>()
+  async function act<Data>(send: () => Promise<Result<Data>>): Promise<Data | undefined> {
+    if (isBusy) return undefined
+    setBusy(true)
+    const result = await send()
+    setBusy(false)
+    setFailure(result.ok ? undefined : result.failure)
+    return result.ok ? result.data : undefined
+  }
+  return { act, isBusy, failure }
+}

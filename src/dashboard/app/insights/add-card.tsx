@@ -1,0 +1,125 @@
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import type { Card, NewCard } from '../../../insights/schema.ts'
+import { Field, Form } from '../components/form.tsx'
+import type { MessageKey } from '../locales/catalogue.ts'
+import { t } from '../locales/translate.tsx'
+import type { Failure } from '../request.ts'
+import { createCard } from './api.ts'
+import { PeriodSelect } from './card-form.tsx'
+
+/** The cards that one click makes. */
+const CHOICES: readonly { name: MessageKey; card: Pick<NewCard, 'kind' | 'groupBy'> }[] = [
+  { name: 'insights.kindSeries', card: { kind: 'series' } },
+  { name: 'insights.kindNumber', card: { kind: 'number' } },
+  { name: 'insights.byChannel', card: { kind: 'top', groupBy: 'channel' } },
+  { name: 'insights.byTag', card: { kind: 'top', groupBy: 'tag' } },
+  { name: 'insights.topUsers', card: { kind: 'top', groupBy: 'user' } },
+  { name: 'insights.kindTable', card: { kind: 'table', groupBy: 'channel' } },
+]
+
+interface AddCardOptions {
+  project: string
+  /** The search and the period that the card begins with. */
+  q: string
+  hours: number
+  onAdded(card: Card): void
+  onCancel(): void
+}
+
+/** A search, and a button for each kind of card that it can become. */
+export function AddCard({ project, q, hours, onAdded, onCancel }: AddCardOptions) {
+  const [search, setSearch] = useState(q)
+  const [period, setPeriod] = useState(hours)
+  const [isByMetadata, setByMetadata] = useState(false)
+  const [isBusy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<Failure>()
+  const input = useRef<HTMLInputElement>(null)
+  const first = useRef<HTMLButtonElement>(null)
+  const id = useId()
+  useEffect(() => (q === '' ? input.current : first.current)?.focus({ preventScroll: true }), [])
+
+  async function add(card: Pick<NewCard, 'kind' | 'groupBy'>) {
+    if (isBusy) return
+    setBusy(true)
+    const result = await createCard(project, { ...card, q: search, hours: period })
+    setBusy(false)
+    setFailure(result.ok ? undefined : result.failure)
+    if (result.ok) onAdded(result.data)
+    else if (result.failure.details.length > 0) input.current?.focus()
+  }
+
+  const details = failure?.details ?? []
+  const problem =
+    details.length > 0 ? details.map(({ message }) => message).join(' · ') : failure?.message
+  return (
+    <section class="add-card" aria-label={t('insights.addCard')}>
+      <div class="field">
+        <label for={id}>{t('insights.search')}</label>
+        <p class="hint" id={`${id}-hint`}>
+          {t('insights.searchHint')}
+        </p>
+        <div class="input">
+          <input
+            ref={input}
+            id={id}
+            value={search}
+            autocomplete="off"
+            spellcheck={false}
+            aria-invalid={details.length > 0}
+            aria-describedby={`${id}-hint ${id}-issue`}
+            onInput={({ currentTarget }) => setSearch(currentTarget.value)}
+          />
+        </div>
+      </div>
+      <PeriodSelect hours={period} onChange={setPeriod} />
+      <p class="issue" id={`${id}-issue`} role="alert">
+        {!isByMetadata && problem}
+      </p>
+      <h2 id={`${id}-kind`}>{t('insights.kind')}</h2>
+      <div class="choices" role="group" aria-labelledby={`${id}-kind`}>
+        {CHOICES.map(({ name, card }, at) => (
+          <button
+            key={name}
+            ref={at === 0 ? first : null}
+            type="button"
+            class="choice"
+            aria-disabled={isBusy}
+            onClick={() => void add(card)}
+          >
+            {t(name)}
+          </button>
+        ))}
+        <button
+          type="button"
+          class="choice"
+          aria-expanded={isByMetadata}
+          onClick={() => setByMetadata(!isByMetadata)}
+        >
+          {t('insights.byMetadata')}
+        </button>
+      </div>
+      {isByMetadata && (
+        <Form
+          action={t('words.add')}
+          send={value =>
+            createCard(project, {
+              ...{ kind: 'top', groupBy: 'metadata', metadataPath: value('metadataPath') },
+              ...{ q: search, hours: period },
+            })
+          }
+          onDone={onAdded}
+        >
+          <Field
+            name="metadataPath"
+            label={t('insights.metadataPath')}
+            hint={t('insights.metadataPathHint')}
+            autocomplete="off"
+          />
+        </Form>
+      )}
+      <button type="button" class="quiet-button" onClick={onCancel}>
+        {t('common.cancel')}
+      </button>
+    </section>
+  )
+}

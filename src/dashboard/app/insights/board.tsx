@@ -1,0 +1,116 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { Board, Card } from '../../../insights/schema.ts'
+import { showToast } from '../components/toast.tsx'
+import type { Query } from '../components/use-query.ts'
+import { t } from '../locales/translate.tsx'
+import { createCard, deleteCard, orderCards } from './api.ts'
+import { CardView } from './card.tsx'
+import { toTitle } from './card-texts.ts'
+import { useMoving } from './use-moving.ts'
+
+interface BoardOptions {
+  project: string
+  cards: readonly Card[]
+  query: Pick<Query<Board>, 'setData' | 'refetch'>
+  isEditor: boolean
+  /** The card that was just added. */
+  added: string | undefined
+}
+
+/** The cards of a project, which an editor can change and move. */
+export function BoardView({ project, cards, query, isEditor, added }: BoardOptions) {
+  const list = useRef<HTMLUListElement>(null)
+  const moved = useRef<string>(undefined)
+  const [status, setStatus] = useState('')
+  const ids = cards.map(({ id }) => id)
+  const toCards = (order: readonly string[]) =>
+    order.flatMap(id => cards.find(card => card.id === id) ?? [])
+  const { moving, over, toHandle } = useMoving({ ids, onMove: save })
+
+  async function save(order: string[], id: string) {
+    moved.current = id
+    query.setData({ cards: toCards(order) })
+    const card = cards.find(one => one.id === id)
+    if (card) {
+      const values = { title: toTitle(card), place: order.indexOf(id) + 1, count: order.length }
+      setStatus(t('insights.moved', values))
+    }
+    const result = await orderCards(project, order)
+    if (result.ok) return
+    showToast({ message: result.failure.message })
+    void query.refetch()
+  }
+
+  async function remove(card: Card) {
+    const result = await deleteCard(project, card.id)
+    if (!result.ok) return showToast({ message: result.failure.message })
+    query.setData({ cards: cards.filter(({ id }) => id !== card.id) })
+    showToast({
+      message: t('insights.deleted', { title: toTitle(card) }),
+      undo: async () => {
+        const { kind, groupBy, metadataPath, q, hours, title } = card
+        const again = await createCard(project, { kind, groupBy, metadataPath, q, hours, title })
+        if (!again.ok) return again
+        const { id } = again.data
+        return orderCards(
+          project,
+          ids.map(one => (one === card.id ? id : one)),
+        )
+      },
+      onUndone: () => void query.refetch(),
+    })
+  }
+
+  // A browser takes the focus away from an element that is moved in the page.
+  useLayoutEffect(() => {
+    if (moved.current === undefined) return
+    findCard(moved.current)?.querySelector<HTMLElement>('.move-handle')?.focus()
+    moved.current = undefined
+  }, [ids.join()])
+  useLayoutEffect(() => {
+    const card = added === undefined ? undefined : findCard(added)
+    card?.focus({ preventScroll: true })
+    card?.scrollIntoView({ block: 'nearest' })
+  }, [added])
+
+  function findCard(id: string): HTMLElement | undefined {
+    const all = [...(list.current?.querySelectorAll<HTMLElement>('[data-card]') ?? [])]
+    return all.find(({ dataset }) => dataset['card'] === id)
+  }
+
+  return (
+    <>
+      {isEditor && (
+        <p id="move-help" hidden>
+          {t('insights.moveHelp')}
+        </p>
+      )}
+      <ul ref={list} class="board" aria-label={t('insights.cards')}>
+        {cards.map(card => (
+          <li
+            key={card.id}
+            data-card={card.id}
+            class="card"
+            data-kind={card.kind}
+            data-moving={card.id === moving ? '' : undefined}
+            data-over={card.id === over ? '' : undefined}
+            tabIndex={-1}
+          >
+            <CardView
+              project={project}
+              card={card}
+              handle={isEditor ? toHandle(card.id) : undefined}
+              onEdited={edited =>
+                query.setData({ cards: cards.map(one => (one.id === edited.id ? edited : one)) })
+              }
+              onDelete={() => void remove(card)}
+            />
+          </li>
+        ))}
+      </ul>
+      <p class="visually-hidden" role="status">
+        {status}
+      </p>
+    </>
+  )
+}

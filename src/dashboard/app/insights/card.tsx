@@ -1,0 +1,94 @@
+import { useState } from 'preact/hooks'
+import type { Card } from '../../../insights/schema.ts'
+import { Icon } from '../components/icon.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { t } from '../locales/translate.tsx'
+import { CardForm } from './card-form.tsx'
+import { toPeriodName, toTitle } from './card-texts.ts'
+import { NumberCard, TableCard, TopCard } from './counts.tsx'
+import { toMatchesPath } from './links.ts'
+import type { MoveHandle } from './use-moving.ts'
+import { Series } from './series.tsx'
+import { useCardResult } from './use-card-result.ts'
+
+interface CardOptions {
+  project: string
+  card: Card
+  /** The events of the button that moves the card; undefined if the member may not change it. */
+  handle: MoveHandle | undefined
+  onEdited(card: Card): void
+  onDelete(): void
+}
+
+/** A card of the board: its title, its counts, and its settings. */
+export function CardView({ project, card, handle, onEdited, onDelete }: CardOptions) {
+  const [isEditing, setEditing] = useState(false)
+  const query = useCardResult(project, card)
+  const title = toTitle(card)
+  return (
+    <>
+      <header class="card-top">
+        <div class="card-title">
+          <h2>
+            <bdi>{title}</bdi>
+          </h2>
+          <p class="item-details">
+            <a href={toMatchesPath(project, card)}>
+              {card.q === '' ? t('common.allEvents') : <bdi>{card.q}</bdi>}
+            </a>{' '}
+            · {toPeriodName(card.hours)}
+          </p>
+        </div>
+        {handle && (
+          <>
+            <button
+              type="button"
+              class="icon-button"
+              aria-expanded={isEditing}
+              aria-label={t('insights.editCard', { title })}
+              onClick={() => setEditing(!isEditing)}
+            >
+              <Icon name="edit" size={18} />
+            </button>
+            <button
+              type="button"
+              class="icon-button move-handle"
+              aria-label={t('insights.moveCard', { title })}
+              aria-describedby="move-help"
+              {...handle}
+            >
+              <Icon name="move" size={18} />
+            </button>
+          </>
+        )}
+      </header>
+      {isEditing ? (
+        <>
+          <CardForm
+            project={project}
+            card={card}
+            onDone={edited => {
+              setEditing(false)
+              onEdited(edited)
+            }}
+          />
+          <button type="button" class="quiet-button" onClick={onDelete}>
+            {t('insights.deleteCard')}
+          </button>
+        </>
+      ) : (
+        <Loaded query={query}>
+          {result => {
+            if (result.kind === 'series') {
+              return <Series {...{ project, card, title }} histogram={result.histogram} />
+            }
+            const View = { series: NumberCard, number: NumberCard, top: TopCard, table: TableCard }[
+              card.kind
+            ]
+            return <View {...{ project, card, title, result }} />
+          }}
+        </Loaded>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,162 @@
+import type { Card, CountsResult } from '../../../insights/schema.ts'
+import { getLocale, t } from '../locales/translate.tsx'
+import { CompleteSince } from './complete-since.tsx'
+import { GROUPS, toPeriodName } from './card-texts.ts'
+import { toValuePath } from './links.ts'
+
+interface CountsOptions {
+  project: string
+  card: Card
+  result: CountsResult
+  title: string
+}
+
+/** One number, with its change to the period before. */
+export function NumberCard({ card, result }: CountsOptions) {
+  const { total, previous, completeSince } = result
+  return (
+    <>
+      <p class="card-number">
+        {completeSince !== null && '≥ '}
+        {toNumber(total)}
+      </p>
+      <p class="card-change">
+        {previous !== null && (
+          <>
+            <strong>{toChange(total, previous)}</strong>{' '}
+            {t('insights.previous', { count: previous, period: toPeriodName(card.hours) })}
+          </>
+        )}
+      </p>
+      <Limits result={result} />
+    </>
+  )
+}
+
+/** The most frequent values, each with a bar. */
+export function TopCard({ project, card, result, title }: CountsOptions) {
+  const most = Math.max(...result.values.map(({ total }) => total), 1)
+  if (result.values.length === 0) return <NoValues card={card} result={result} />
+  return (
+    <>
+      <table class="top" aria-label={title}>
+        <thead class="visually-hidden">
+          <tr>
+            <th scope="col">
+              <bdi>{toGroupName(card)}</bdi>
+            </th>
+            <th scope="col">{t('insights.count')}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {result.values.map(one => (
+            <tr key={one.value}>
+              <th scope="row">
+                <Value project={project} card={card} {...one} />
+                <svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+                  <rect width={Math.max((100 * one.total) / most, 1)} height="4" />
+                </svg>
+              </th>
+              <td>{toNumber(one.total)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <Limits result={result} />
+    </>
+  )
+}
+
+/** Many values, with their counts in the period before. */
+export function TableCard({ project, card, result, title }: CountsOptions) {
+  if (result.values.length === 0) return <NoValues card={card} result={result} />
+  return (
+    <>
+      <div class="counts-table" tabIndex={0} role="group" aria-label={title}>
+        <table class="values">
+          <thead>
+            <tr>
+              <th scope="col">
+                <bdi>{toGroupName(card)}</bdi>
+              </th>
+              <th scope="col">{t('insights.count')}</th>
+              <th scope="col">{t('insights.before')}</th>
+              <th scope="col">{t('insights.change')}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {result.values.map(one => (
+              <tr key={one.value}>
+                <th scope="row">
+                  <Value project={project} card={card} {...one} />
+                </th>
+                <td>{toNumber(one.total)}</td>
+                <td>{one.previous === null ? '–' : toNumber(one.previous)}</td>
+                <td>{one.previous === null ? '–' : toChange(one.total, one.previous)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <Limits result={result} />
+    </>
+  )
+}
+
+/** The limits of the counts, if there are any. */
+function Limits({ result }: Pick<CountsOptions, 'result'>) {
+  return (
+    <>
+      {result.hasMore && <p class="hint">{t('insights.more')}</p>}
+      <CompleteSince at={result.completeSince} />
+    </>
+  )
+}
+
+interface ValueOptions {
+  project: string
+  card: Card
+  value: string
+  name: string | null
+}
+
+/** A value that links to its events. */
+function Value({ project, card, value, name }: ValueOptions) {
+  const text = <bdi>{name ?? (value || t('insights.emptyValue'))}</bdi>
+  const path = toValuePath(project, card, value)
+  if (path === undefined) return text
+  return <a href={path}>{text}</a>
+}
+
+function NoValues({ card, result }: Pick<CountsOptions, 'card' | 'result'>) {
+  return (
+    <>
+      <p class="card-empty">
+        {result.total === 0
+          ? t('insights.noEvents')
+          : t('insights.noValues', { count: result.total, field: toGroupName(card) })}
+      </p>
+      <Limits result={result} />
+    </>
+  )
+}
+
+function toGroupName({ groupBy, metadataPath }: Card): string {
+  if (groupBy === null || groupBy === 'metadata') return metadataPath ?? ''
+  return t(GROUPS[groupBy])
+}
+
+/** The change in percent, with its sign. */
+function toChange(total: number, previous: number): string {
+  if (previous === 0 && total > 0) return t('insights.new')
+  const format = new Intl.NumberFormat(getLocale(), {
+    style: 'percent',
+    signDisplay: 'exceptZero',
+    maximumFractionDigits: 0,
+  })
+  return format.format((total - previous) / Math.max(previous, 1))
+}
+
+function toNumber(count: number): string {
+  return count.toLocaleString(getLocale())
+}

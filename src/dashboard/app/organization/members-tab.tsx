@@ -1,0 +1,81 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { SecretLink } from '../components/secret-link.tsx'
+import { usePages } from '../components/use-pages.ts'
+import { t } from '../locales/translate.tsx'
+import { isAtLeast } from '../session.ts'
+import { readInvites, readMembers, type NewInvite } from './api.ts'
+import type { TabOptions } from './general-tab.tsx'
+import { InviteForm, Invites } from './invites.tsx'
+import { Members, type ShownLink } from './members.tsx'
+import { ResetLinks } from './reset-links.tsx'
+
+/** The members of an organization, with its pending invitations and reset links. */
+export function MembersTab({ account, own }: TabOptions) {
+  const [link, setLink] = useState<ShownLink>()
+  const members = usePages(own.id, cursor => readMembers(own.id, cursor))
+  const list = (
+    <Members account={account} own={own} members={members} link={link} onLink={setLink} />
+  )
+  return (
+    <>
+      {isAtLeast(own.role, 'admin') ? (
+        <Invitations account={account} own={own}>
+          {list}
+        </Invitations>
+      ) : (
+        list
+      )}
+      {own.role === 'owner' && (
+        <ResetLinks
+          organization={own.id}
+          newest={link?.id}
+          onWithdrawn={id => {
+            if (link?.id === id) setLink(undefined)
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+interface InvitationsOptions extends TabOptions {
+  /** The content between the form and the list. */
+  children: ComponentChildren
+}
+
+/** The form that invites a member, and the pending invitations. */
+function Invitations({ account, own, children }: InvitationsOptions) {
+  const invites = usePages(own.id, cursor => readInvites(own.id, cursor))
+  const [made, setMade] = useState<NewInvite>()
+
+  function show(invite: NewInvite) {
+    setMade(invite)
+    const { name: invitedBy } = account.person
+    const createdAt = new Date().toISOString()
+    invites.change(items => [{ ...invite, invitedBy, createdAt }, ...items])
+  }
+
+  return (
+    <>
+      <div class="primary-action">
+        <InviteForm own={own} onCreated={show} />
+        {made && (
+          <SecretLink
+            {...made}
+            label={t('organization.invitationLink')}
+            onClose={() => setMade(undefined)}
+          />
+        )}
+      </div>
+      {children}
+      <Invites
+        own={own}
+        invites={invites}
+        onWithdrawn={id => {
+          if (made?.id === id) setMade(undefined)
+        }}
+      />
+    </>
+  )
+}

@@ -1,0 +1,37 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { t } from '../locales/translate.tsx'
+import { toOrganizationPath, type OrganizationTab } from '../paths.ts'
+
+interface TabsOptions {
+  organization: string
+  tabs: readonly OrganizationTab[]
+  current: OrganizationTab
+}
+
+/** Links to the tabs of an organization. */
+export function OrganizationTabs({ organization, tabs, current }: TabsOptions) {
+  const row = useRef<HTMLUListElement>(null)
+  // On a phone the row scrolls.
+  useEffect(() => {
+    const here = row.current?.querySelector<HTMLElement>('[aria-current]')
+    if (row.current && here)
+      row.current.scrollLeft = here.offsetLeft + (here.offsetWidth - row.current.clientWidth) / 2
+  }, [current])
+  return (
+    <nav aria-label={t('common.organization')}>
+      <ul class="tab-row" ref={row}>
+        {tabs.map(tab => (
+          <li key={tab}>
+            <a
+              class="tab"
+              href={toOrganizationPath(organization, tab)}
+              aria-current={tab === current ? 'page' : undefined}
+            >
+              {t(`organization.tab.${tab}`)}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  )
+}

@@ -1,0 +1,136 @@
+import type { Account } from '../../../accounts/schema.ts'
+import type { OverviewProject } from '../../../overview/schema.ts'
+import { Sparkline } from '../channels/sparkline.tsx'
+import { Timestamp } from '../components/timestamp.tsx'
+import { toSearchPath } from '../feed/search.ts'
+import { getLocale, t, toRich } from '../locales/translate.tsx'
+import { toEventPath, toFeedPath, toProjectPath, toStartPath } from '../paths.ts'
+import { isAllowed } from '../session.ts'
+import { toRangeName } from '../time.ts'
+
+const MAX_UNSEEN = 100
+
+interface CardOptions {
+  account: Account
+  project: OverviewProject
+  /** The present end of the project's log. */
+  head: number
+}
+
+/** A project of the overview. */
+export function ProjectCard({ account, project, head }: CardOptions) {
+  const { id, name, newest, hours, unusual, failed, isComplete } = project
+  const unseen = Math.min(project.unseen + Math.max(head - project.head, 0), MAX_UNSEEN)
+  const count = hours.reduce((sum, one) => sum + one, 0)
+  return (
+    <li class="card" data-attention={isUrgent(project) ? '' : undefined}>
+      <header class="card-top">
+        <div class="card-title">
+          <h3>
+            <a href={toFeedPath(id)}>
+              <bdi>{name}</bdi>
+            </a>
+          </h3>
+          <p class="item-details">
+            {isComplete ? t('overview.inDay', { count }) : t('overview.notCounted')}
+          </p>
+        </div>
+        {unseen > 0 && (
+          <span class="badge badge-good">
+            {unseen === MAX_UNSEEN
+              ? t('overview.manyNew', { count: MAX_UNSEEN })
+              : t('overview.new', { count: unseen })}
+          </span>
+        )}
+        <Sparkline counts={hours} />
+      </header>
+      {unusual.length + (failed ? failed.deliveries + failed.webhooks : 0) > 0 && (
+        <ul class="alerts">
+          {unusual.map(one => (
+            <li key={`${one.channel?.id} ${one.kind}`}>
+              <Deviation project={id} {...one} />
+            </li>
+          ))}
+          {failed && failed.deliveries > 0 && (
+            <li>
+              <a href={toProjectPath('webhooks', id)}>
+                {t('overview.failed', { count: failed.deliveries })}
+              </a>
+            </li>
+          )}
+          {failed && failed.webhooks > 0 && (
+            <li>
+              <a href={toProjectPath('webhooks', id)}>
+                {t('overview.webhooks', { count: failed.webhooks })}
+              </a>
+            </li>
+          )}
+        </ul>
+      )}
+      {newest.length === 0 ? (
+        <p class="card-empty">
+          {t('overview.noEvents')}
+          {isAllowed(account, id, 'admin') && (
+            <>
+              {' '}
+              · <a href={toStartPath(id)}>{t('feed.sendFirst')}</a>
+            </>
+          )}
+        </p>
+      ) : (
+        <ul class="newest">
+          {newest.map(event => (
+            <li key={event.id}>
+              <span class="channel-icon" aria-hidden="true">
+                {event.icon ?? '#'}
+              </span>
+              <div>
+                <a href={toEventPath(id, event.id)}>
+                  <bdi>{event.title}</bdi>
+                </a>
+                <p class="item-details">
+                  <bdi>{event.channelName}</bdi> ·{' '}
+                  <Timestamp atMs={Date.parse(event.createdAt)} hasDate />
+                </p>
+              </div>
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
+  )
+}
+
+/** Returns whether something of a project is unusual or failed. */
+export function isUrgent({ unusual, failed }: OverviewProject): boolean {
+  return unusual.length > 0 || (failed !== null && failed.deliveries + failed.webhooks > 0)
+}
+
+/** Unusual activity, with a link to its events. */
+function Deviation({
+  project,
+  channel,
+  kind,
+  from,
+  to,
+  count,
+  usual,
+}: OverviewProject['unusual'][number] & { project: string }) {
+  const path = toSearchPath(project, { channelId: channel?.id, text: '', from, to })
+  const number = (n: number) => n.toLocaleString(getLocale())
+  const name = channel === null ? t('overview.project') : <bdi>{channel.name}</bdi>
+  return (
+    <>
+      <strong>{toRich({ key: `overview.${kind}`, values: { name } })}</strong>{' '}
+      {toRich({
+        key: kind === 'loud' ? 'overview.aboveUsual' : 'overview.belowUsual',
+        values: {
+          count: number(count),
+          usual: number(kind === 'loud' ? usual.most : usual.least),
+          time: toRangeName(Date.parse(from), Date.parse(to)),
+        },
+        elements: { link: text => <a href={path}>{text}</a> },
+      })}
+    </>
+  )
+}

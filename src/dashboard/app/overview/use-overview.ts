@@ -1,0 +1,61 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Overview } from '../../../overview/schema.ts'
+import { useQuery, type Query } from '../components/use-query.ts'
+import { SYSTEM_CLOCK } from '../live/clock.ts'
+import { createThrottle } from '../live/throttle.ts'
+import { createWatch, type Heads } from '../live/watch.ts'
+import { request } from '../request.ts'
+import { loadSession } from '../session.ts'
+
+/** How long the newest events may lag behind the counts. */
+const REFRESH_MS = 5_000
+
+interface LiveOverview {
+  query: Query<Overview>
+  /** The present heads of the logs, by project. */
+  heads: Heads
+  isLive: boolean
+}
+
+/** The state of all projects, kept up to date over one socket while the page is visible. */
+export function useOverview(): LiveOverview {
+  const query = useQuery('overview', () => request<Overview>('GET', '/api/overview'))
+  const [heads, setHeads] = useState<Heads>({})
+  const [isLive, setLive] = useState(false)
+
+  useEffect(() => {
+    const refresh = createThrottle(SYSTEM_CLOCK, REFRESH_MS, () => {
+      if (!document.hidden) void query.refetch()
+    })
+    let hasHeads = false
+    const watch = createWatch({
+      open: () => new WebSocket(new URL('/api/feed', location.href.replace(/^http/, 'ws'))),
+      isOnline: () => navigator.onLine,
+      clock: SYSTEM_CLOCK,
+      random: Math.random,
+      onHeads(changed) {
+        setHeads(known => ({ ...known, ...changed }))
+        // The first heads come with the data of the page.
+        if (hasHeads) refresh.trigger()
+        hasHeads = true
+      },
+      onLive: setLive,
+      onRefused: () => void loadSession(),
+    })
+    const look = () => {
+      if (document.hidden) return
+      watch.wake()
+      refresh.trigger()
+    }
+    document.addEventListener('visibilitychange', look)
+    addEventListener('online', look)
+    return () => {
+      document.removeEventListener('visibilitychange', look)
+      removeEventListener('online', look)
+      refresh.stop()
+      watch.stop()
+    }
+  }, [])
+
+  return { query, heads, isLive }
+}

@@ -1,0 +1,90 @@
+import { useLocation } from 'preact-iso'
+import { useState } from 'preact/hooks'
+import { ProjectLayout } from '../components/layout.tsx'
+import { Loaded } from '../components/loaded.tsx'
+import { useQuery } from '../components/use-query.ts'
+import { AddCard } from '../insights/add-card.tsx'
+import { readBoard } from '../insights/api.ts'
+import { BoardView } from '../insights/board.tsx'
+import { t } from '../locales/translate.tsx'
+import { toProjectPath } from '../paths.ts'
+import { isAllowed } from '../session.ts'
+import type { ProjectPageProps } from './props.ts'
+
+const MAX_CARDS = 12
+const DEFAULT_HOURS = 168
+
+/** The insights of a project. The query can have a search that becomes a card. */
+export default function InsightsPage({ account, project }: ProjectPageProps) {
+  const { query, route } = useLocation()
+  const wanted = query['add']
+  const [isAdding, setAdding] = useState(false)
+  const [added, setAdded] = useState<string>()
+  const board = useQuery(project, () => readBoard(project))
+  const isEditor = isAllowed(account, project, 'member')
+  const path = toProjectPath('insights', project)
+
+  function close() {
+    setAdding(false)
+    if (wanted !== undefined) route(path, true)
+  }
+
+  return (
+    <ProjectLayout account={account} project={project} at="insights" title={t('common.insights')}>
+      <h1 class="page-title">{t('common.insights')}</h1>
+      <Loaded query={board}>
+        {({ cards }) => {
+          const isFull = cards.length >= MAX_CARDS
+          const isOpen = isEditor && !isFull && (isAdding || wanted !== undefined)
+          return (
+            <>
+              {isEditor && !isOpen && !isFull && cards.length > 0 && (
+                <button type="button" class="quiet-button" onClick={() => setAdding(true)}>
+                  {t('insights.addCard')}
+                </button>
+              )}
+              {isEditor && isFull && <p class="hint">{t('insights.full', { count: MAX_CARDS })}</p>}
+              {isOpen && (
+                <AddCard
+                  key={wanted}
+                  project={project}
+                  q={wanted ?? ''}
+                  hours={Number(query['hours']) || DEFAULT_HOURS}
+                  onAdded={card => {
+                    board.setData({ cards: [...cards, card] })
+                    setAdded(card.id)
+                    close()
+                  }}
+                  onCancel={close}
+                />
+              )}
+              {cards.length === 0 ? (
+                !isOpen && (
+                  <div class="empty-state">
+                    <h2>{t('insights.none')}</h2>
+                    <p>{t(isEditor ? 'insights.noneHint' : 'insights.noneForViewers')}</p>
+                    {isEditor && (
+                      <p>
+                        <button type="button" class="button" onClick={() => setAdding(true)}>
+                          {t('insights.addCard')}
+                        </button>
+                      </p>
+                    )}
+                  </div>
+                )
+              ) : (
+                <BoardView
+                  project={project}
+                  cards={cards}
+                  query={board}
+                  isEditor={isEditor}
+                  added={added}
+                />
+              )}
+            </>
+          )
+        }}
+      </Loaded>
+    </ProjectLayout>
+  )
+}

@@ -1,0 +1,58 @@
+/** The part of a search that is being typed. */
+export interface Fragment {
+  /** The range that a suggestion replaces: offsets of UTF-16 units. */
+  start: number
+  end: number
+  /** A minus, or nothing. */
+  sign: string
+  /** The name of a filter in lower case; empty for a word. */
+  key: string
+  /** The typed part of the value, without quotes. */
+  value: string
+}
+
+/** The filters, in the order in which they are suggested. */
+export const KEYS = [
+  ...(['channel', 'tag', 'user', 'source'] as const),
+  ...(['meta', 'has', 'after', 'before'] as const),
+]
+export type Key = (typeof KEYS)[number]
+
+// A minus, a name and the beginning of a value, up to the caret.
+const TYPED = /(?:^|[\s(])(-?)(?:([a-z]+):)?(?:"((?:[^"\\]|\\.)*)|([^\s"()]*))$/i
+
+/** Finds the term at the caret. Returns undefined within a phrase or after a whole quoted value. */
+export function findFragment(text: string, caret: number): Fragment | undefined {
+  const before = text.slice(0, caret)
+  // An even number of quotes is closed.
+  const isQuoted = (before.match(/(?<!\\)"/g) ?? []).length % 2 === 1
+  const [all, sign = '', name = '', quoted, plain = ''] = TYPED.exec(before) ?? []
+  if (all === undefined || (quoted !== undefined) !== isQuoted) return undefined
+  const key = KEYS.find(one => one === name.toLowerCase())
+  if (quoted !== undefined && !key) return undefined
+  const start = caret - all.length + (/^[\s(]/.test(all) ? 1 : 0)
+  const [rest = ''] = (isQuoted ? /^[^"]*"?/ : /^[^\s()]*/).exec(text.slice(caret)) ?? []
+  return {
+    start,
+    end: caret + rest.length,
+    sign,
+    key: key ?? '',
+    value: quoted ?? (key || name === '' ? plain : `${name}:${plain}`),
+  }
+}
+
+/** Replaces a fragment. The caret comes after a space, unless the term needs more. */
+export function applySuggestion(
+  text: string,
+  { start, end, sign }: Fragment,
+  { term, isWhole }: { term: string; isWhole: boolean },
+): { text: string; caret: number } {
+  const after = text.slice(end)
+  const gap = isWhole && !/^[\s)]/.test(after) ? ' ' : ''
+  const inserted = `${sign}${term}${gap}`
+  const skipped = isWhole && gap === '' && after.startsWith(' ') ? 1 : 0
+  return {
+    text: `${text.slice(0, start)}${inserted}${after}`,
+    caret: start + inserted.length + skipped,
+  }
+}

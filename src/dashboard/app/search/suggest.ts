@@ -1,0 +1,82 @@
+import type { Suggestions } from '../../../events/search-schema.ts'
+import { HAS_FIELDS } from '../../../events/search-filters.ts'
+import { toApiPath } from '../api-paths.ts'
+import { toTermText } from '../feed/search.ts'
+import type { MessageKey } from '../locales/catalogue.ts'
+import { request } from '../request.ts'
+import { KEYS, type Fragment, type Key } from './fragment.ts'
+
+/** A suggestion: the text of a term, and what is said about it. */
+export interface Option {
+  term: string
+  /** The text of the option: the value of a term, or the name of a filter. */
+  name: string
+  label: string | undefined
+  /** The message that explains a filter. */
+  description: MessageKey | undefined
+  /** False for a term that needs more, such as a value. */
+  isWhole: boolean
+}
+
+const DESCRIPTIONS = {
+  channel: 'search.keyChannel',
+  tag: 'search.keyTag',
+  user: 'search.keyUser',
+  source: 'search.keySource',
+  meta: 'search.keyMeta',
+  has: 'search.keyHas',
+  after: 'search.keyAfter',
+  before: 'search.keyBefore',
+} as const satisfies Record<Key, MessageKey>
+/** Filters whose values come from the server, and the lists of their terms. */
+const LISTS = {
+  channel: 'channels',
+  tag: 'tags',
+  user: 'users',
+  source: 'sources',
+  meta: 'metadata',
+} as const
+const TIMES = ['1h', '24h', '7d', '30d']
+const MAX_TEXT = 255
+
+/** Suggests filters or values that need no request; undefined if the server must be asked. */
+export function suggestHere({ key, value }: Fragment): Option[] | undefined {
+  const lower = value.toLowerCase()
+  if (key === '') {
+    return KEYS.filter(one => `${one}:`.startsWith(lower)).map(one => ({
+      ...{ term: `${one}:`, name: `${one}:`, label: undefined },
+      ...{ description: DESCRIPTIONS[one], isWhole: false },
+    }))
+  }
+  const values =
+    key === 'has' ? HAS_FIELDS : key === 'after' || key === 'before' ? TIMES : undefined
+  return values
+    ?.filter(one => one.startsWith(lower) && one !== lower)
+    .map(one => toOption(`${key}:${one}`, one))
+}
+
+/** Asks the server for values. Nothing is suggested when it cannot be reached. */
+export async function suggestValues(project: string, { key, value }: Fragment): Promise<Option[]> {
+  if (!isListed(key)) return []
+  const query = new URLSearchParams({ field: key, text: value.slice(0, MAX_TEXT) })
+  const result = await request<Suggestions>('GET', `${toApiPath(project)}/suggestions?${query}`)
+  if (!result.ok) return []
+  return result.data.items.flatMap(({ value: found, label }) => {
+    if (found.toLowerCase() === value.toLowerCase()) return []
+    // The path of metadata needs a value.
+    if (key === 'meta' && found.endsWith('=')) {
+      const isPlain = !/[\s"()]/.test(found)
+      return isPlain ? [{ ...toOption(`meta:${found}`, found), isWhole: false }] : []
+    }
+    const term = toTermText(LISTS[key], found)
+    return term === undefined ? [] : [toOption(term, found, label)]
+  })
+}
+
+function toOption(term: string, name: string, label?: string | null): Option {
+  return { term, name, label: label ?? undefined, description: undefined, isWhole: true }
+}
+
+function isListed(key: string): key is keyof typeof LISTS {
+  return Object.hasOwn(LISTS, key)
+}

@@ -1,0 +1,208 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Account } from '../../../accounts/schema.ts'
+import { Icon } from '../components/icon.tsx'
+import { showToast } from '../components/toast.tsx'
+import { useQuery } from '../components/use-query.ts'
+import { EMPTY_SEARCH, toSearchPath, type Search } from '../feed/search.ts'
+import { t } from '../locales/translate.tsx'
+import { readProject } from '../organization/api.ts'
+import type { Result } from '../request.ts'
+import { isAllowed } from '../session.ts'
+import {
+  createView,
+  deleteView,
+  editView,
+  markSeen,
+  readViews,
+  switchBell,
+  type View,
+} from './api.ts'
+
+/** The server stops counting new events here. */
+const MAX_NEW = 100
+const EVERY_MS = 60_000
+
+interface ViewListOptions {
+  account: Account
+  project: string
+  search: Search
+}
+
+/** The views of a project in the sidebar, and the form that saves the current search as one. */
+export function ViewList({ account, project, search }: ViewListOptions) {
+  const views = useQuery(project, () => readViews(project))
+  const [isManaging, setManaging] = useState(false)
+  const items = views.data?.items ?? []
+  const mayShare = isAllowed(account, project, 'member')
+  const text = search.text.trim()
+  const isSaved = items.some(({ q }) => q === text)
+
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || void views.refetch(), EVERY_MS)
+    return () => clearInterval(timer)
+  }, [project])
+
+  /** Sends a change, shows its failure, and reads the views again. */
+  async function change(send: Promise<Result<unknown>>) {
+    const result = await send
+    if (!result.ok) showToast({ message: result.failure.message })
+    await views.refetch()
+  }
+
+  /** Marks all present events of a view as seen. */
+  async function see({ id }: View) {
+    const head = await readProject(project)
+    if (head.ok) await change(markSeen(project, id, head.data.head))
+  }
+
+  if (items.length === 0 && text === '') return null
+  return (
+    <section class="views" aria-labelledby="views">
+      <h2 id="views">{t('views.title')}</h2>
+      <ul class="channel-list">
+        {items.map(view => (
+          <li key={view.id}>
+            <a
+              href={toSearchPath(project, { ...EMPTY_SEARCH, text: view.q })}
+              aria-current={view.q === text ? 'page' : undefined}
+              title={view.q}
+              onClick={() => void see(view)}
+            >
+              <bdi class="channel-name">{view.name}</bdi>
+              {view.newEvents !== null && view.newEvents > 0 && <NewEvents view={view} />}
+            </a>
+            <button
+              type="button"
+              class="bell"
+              aria-pressed={view.hasBell}
+              aria-label={t('views.bell', { name: view.name })}
+              title={t(view.hasBell ? 'views.bellOn' : 'views.bellOff')}
+              onClick={() => void change(switchBell(project, view.id, !view.hasBell))}
+            >
+              <Icon name={view.hasBell ? 'notifications' : 'muted'} />
+            </button>
+            {isManaging && (!view.isShared || mayShare) && (
+              <EditView
+                key={view.id}
+                view={view}
+                mayShare={mayShare}
+                onEdit={edit => change(editView(project, view.id, edit))}
+                onDelete={() => change(deleteView(project, view.id))}
+              />
+            )}
+          </li>
+        ))}
+      </ul>
+      {text !== '' && !isSaved && (
+        <SaveView
+          key={text}
+          mayShare={mayShare}
+          onSave={(name, isShared) => change(createView(project, { name, q: text, isShared }))}
+        />
+      )}
+      {items.length > 0 && (
+        <button
+          type="button"
+          class="quiet-button"
+          aria-expanded={isManaging}
+          onClick={() => setManaging(!isManaging)}
+        >
+          {t('views.manage')}
+        </button>
+      )}
+    </section>
+  )
+}
+
+function NewEvents({ view: { newEvents, isPartial } }: { view: View }) {
+  const count = newEvents ?? 0
+  const isMore = isPartial || count >= MAX_NEW
+  return (
+    <span class="unread" aria-label={t('views.newEvents', { count })}>
+      {count}
+      {isMore && '+'}
+    </span>
+  )
+}
+
+interface SaveViewOptions {
+  mayShare: boolean
+  onSave(name: string, isShared: boolean): Promise<void>
+}
+
+function SaveView({ mayShare, onSave }: SaveViewOptions) {
+  const [isOpen, setOpen] = useState(false)
+  if (!isOpen) {
+    return (
+      <button type="button" class="quiet-button" onClick={() => setOpen(true)}>
+        {t('views.save')}
+      </button>
+    )
+  }
+  return (
+    <NameForm
+      action={t('views.saveAction')}
+      name=""
+      isShared={false}
+      mayShare={mayShare}
+      onSubmit={onSave}
+    />
+  )
+}
+
+interface EditViewOptions {
+  view: View
+  mayShare: boolean
+  onEdit(edit: { name: string; isShared: boolean }): Promise<void>
+  onDelete(): Promise<void>
+}
+
+function EditView({ view, mayShare, onEdit, onDelete }: EditViewOptions) {
+  return (
+    <div class="edit-view">
+      <NameForm
+        action={t('views.change')}
+        name={view.name}
+        isShared={view.isShared}
+        mayShare={mayShare}
+        onSubmit={(name, isShared) => onEdit({ name, isShared })}
+      />
+      <button type="button" class="quiet-button" onClick={() => void onDelete()}>
+        {t('views.delete', { name: view.name })}
+      </button>
+    </div>
+  )
+}
+
+interface NameFormOptions {
+  action: string
+  name: string
+  isShared: boolean
+  mayShare: boolean
+  onSubmit(name: string, isShared: boolean): Promise<void>
+}
+
+function NameForm({ action, name, isShared, mayShare, onSubmit }: NameFormOptions) {
+  return (
+    <form
+      class="name-view"
+      onSubmit={event => {
+        event.preventDefault()
+        const data = new FormData(event.currentTarget)
+        void onSubmit(String(data.get('name') ?? ''), data.get('isShared') !== null)
+      }}
+    >
+      <label>
+        {t('views.name')}
+        <input class="input" name="name" required maxLength={60} defaultValue={name} />
+      </label>
+      {mayShare && (
+        <label class="check">
+          <input type="checkbox" name="isShared" defaultChecked={isShared} />
+          {t('views.share')}
+        </label>
+      )}
+      <button class="button">{action}</button>
+    </form>
+  )
+}
