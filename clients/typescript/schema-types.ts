@@ -1,5 +1,5 @@
 import { compile, type JSONSchema } from 'json-schema-to-typescript'
-import manifest from '../../package.json' with { type: 'json' }
+import style from '../../.oxfmtrc.json' with { type: 'json' }
 import { Channel } from '../../src/channels/schema.ts'
 import { Event, EventInput, EventQuery } from '../../src/events/schema.ts'
 import { Detail } from '../../src/http/envelope.ts'
@@ -31,7 +31,7 @@ export async function renderSchemaTypes(): Promise<string> {
         additionalProperties: false,
         bannerComment: '',
         ignoreMinAndMaxItems: true,
-        style: { ...manifest.prettier, arrowParens: 'avoid' },
+        style: { semi: style.semi, singleQuote: style.singleQuote, printWidth: style.printWidth },
       })
     }),
   )
