@@ -94,14 +94,15 @@ function compress(text: string): Buffer {
   return gzipSync(text, { level: 9 })
 }
 
-/** Returns the date of this version in CHANGELOG.md, at midnight UTC. */
+/**
+ * Returns the date of this version in CHANGELOG.md, at midnight UTC. A version that is not released
+ * yet has the date of the latest one.
+ */
 function readReleaseDate(): Date {
   const changelog = readFileSync(join(import.meta.dirname, '../../CHANGELOG.md'), 'utf8')
-  const [, , day] =
-    [...changelog.matchAll(/^## \[(.+)\] - (\d{4}-\d\d-\d\d)$/gm)].find(
-      ([, released]) => released === version,
-    ) ?? []
-  if (day === undefined) throw new Error(`CHANGELOG.md has no date for ${version}.`)
+  const releases = [...changelog.matchAll(/^## \[(.+)\] - (\d{4}-\d\d-\d\d)$/gm)]
+  const [, , day] = releases.find(([, released]) => released === version) ?? releases[0] ?? []
+  if (day === undefined) throw new Error('CHANGELOG.md has no date of a release.')
   return new Date(`${day}T00:00:00Z`)
 }
 
