@@ -24,12 +24,17 @@ const ORDER = [
   'identities',
   'backup',
   'events',
+  'insights',
+  'views',
+  'archive',
   'feed',
   'outbox',
   'egress',
   'push',
   'webhooks',
+  'overview',
   'openid',
+  'demo',
   'dashboard',
   'app',
   'server',
@@ -44,11 +49,21 @@ const BROWSER_PACKAGES = new Set([
   'preact',
   'preact/hooks',
   'preact-iso',
+  '@lingui/core',
   '@preact/signals',
   'uplot',
 ])
 /** Server modules that also run in the browser: they import nothing that cannot. */
-const PURE = new Set(['events/search-query.ts', 'events/timestamp.ts', 'passwords/length.ts'])
+const PURE = new Set([
+  'events/closest.ts',
+  'events/search-explanation.ts',
+  'events/search-filters.ts',
+  'events/search-lexer.ts',
+  'events/search-query.ts',
+  'events/search-text.ts',
+  'events/timestamp.ts',
+  'passwords/length.ts',
+])
 /** Small folders that belong to one leaf, the file of their name, or to several. */
 const LEAF_FOLDERS = new Set(['config', 'passwords'])
 const IMPORT =

@@ -138,7 +138,7 @@ test('concurrent runs apply each migration once', async () => {
 
 test('two processes that start at once both serve, and one of them creates the first key', async () => {
   await using database = await open()
-  const env = { DATABASE_URL: database.url }
+  const env = { DATABASE_URL: database.url, LOG_LEVEL: 'debug' }
   const programs = await Promise.all([startProgram({ env }), startProgram({ env })])
   await using _first = programs[0]
   await using _second = programs[1]

@@ -1,5 +1,7 @@
 import { beforeAll, expect, test } from 'bun:test'
+import { connect } from '../src/db/sql.ts'
 import { makeBackupFolder, PASSPHRASE } from './support/backup.ts'
+import { BUCKET_KEYS, startBucket } from './support/bucket.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
 import { compileBinary, runProgram, startProgram, type Runtime } from './support/process.ts'
 import { createRequests } from './support/project.ts'
@@ -38,6 +40,27 @@ test.each<[Runtime, Runtime]>([
     expect(second.firstKey).toBeUndefined()
     const listed = await createRequests(second.url, first.firstKey!).get('/v1/events')
     expect(listed.body.data.items).toEqual([sent.body.data])
+    expect(await archive(from, env)).toEqual({ archived: 1, deleted: 1, erased: 0, problems: [] })
   },
   120_000,
 )
+
+/** Archives the only event into a bucket. Returns the output of the command. */
+async function archive(runtime: Runtime, env: { DATABASE_URL: string }): Promise<unknown> {
+  await using bucket = startBucket()
+  const sql = connect(env.DATABASE_URL, { name: 'test', max: 1 })
+  await sql`update events set created_at = created_at - interval '100 days'`
+  await sql.end()
+  const { output } = await runProgram({
+    runtime,
+    args: ['archive', '--json'],
+    env: {
+      ...env,
+      ARCHIVE_S3_URL: bucket.url,
+      ARCHIVE_S3_ACCESS_KEY_ID: BUCKET_KEYS.accessKeyId,
+      ARCHIVE_S3_SECRET_ACCESS_KEY: BUCKET_KEYS.secretAccessKey,
+      ARCHIVE_AFTER_DAYS: '30',
+    },
+  })
+  return JSON.parse(output)
+}

@@ -1,13 +1,20 @@
 import { afterAll } from 'bun:test'
 import './support/scratch.ts'
 import { configureLog } from '../src/log.ts'
+import { loadEnglish } from './support/messages.ts'
+import { stopPooler } from './support/pooler.ts'
 import { closeCluster } from './support/postgres.ts'
 
 // Server logs matter only when a test fails: TIDINGS_TEST_LOG=debug shows them.
 const level = process.env['TIDINGS_TEST_LOG']
-configureLog(level === 'debug' ? 'debug' : 'error', line => {
-  if (level) process.stderr.write(line)
+configureLog(level === 'debug' ? 'debug' : 'error', {
+  write: line => level && process.stderr.write(line),
 })
 
+loadEnglish()
+
 // Each file has a database to drop, which takes long on a busy machine.
-afterAll(closeCluster, 60_000)
+afterAll(async () => {
+  await stopPooler()
+  await closeCluster()
+}, 60_000)

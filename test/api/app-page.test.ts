@@ -10,7 +10,13 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const PATHS = [
   ...['/', '/setup', '/sign-in', '/invite', '/reset', '/p/prj_x', '/p/prj_x/start'],
-  ...['/p/prj_x/e/evt_x', '/e/evt_x', '/p/prj_x/users', '/p/prj_x/users/a%2Fb%20c%25'],
+  ...[
+    '/p/prj_x/e/evt_x',
+    '/e/evt_x',
+    '/p/prj_x/users',
+    '/p/prj_x/insights',
+    '/p/prj_x/users/a%2Fb%20c%25',
+  ],
 ]
 
 /** Requests a path; the body stays as it came over the wire, encoded. */
@@ -23,7 +29,7 @@ interface Manifest {
   start_url: string
   display: string
   icons: { src: string; sizes: string; type: string; purpose?: string }[]
-  shortcuts: { url: string }[]
+  shortcuts: { name: string; url: string }[]
 }
 
 describe('reliability §9 the page of the application', () => {
@@ -156,9 +162,28 @@ describe('reliability §9 the page of the application', () => {
       const icon = await get(src)
       expect([icon.status, icon.headers.get('content-type')]).toEqual([200, type])
     }
+    expect(shortcuts.map(({ name }) => name)).toEqual(['Feed', 'Notifications'])
+    const german = await get(path.replace('manifest.', 'manifest-de.'))
+    expect(await german.json()).toMatchObject({
+      lang: 'de',
+      shortcuts: [{ name: 'Feed' }, { name: 'Benachrichtigungen' }],
+    })
     for (const url of [start_url, ...shortcuts.map(({ url }) => url)]) {
       expect((await get(url)).status).toBe(200)
     }
+  })
+
+  test.each([
+    ['/p/prj_1/keys', '/p/prj_1/settings/keys'],
+    ['/p/prj_1/settings', '/p/prj_1/settings/keys'],
+    ['/p/prj_1/webhooks?a=b', '/p/prj_1/settings/webhooks?a=b'],
+    ['/p/prj_1/webhooks/whk_%41', '/p/prj_1/settings/webhooks/whk_%41'],
+    ['/organizations/org_1', '/settings/organizations/org_1'],
+    ['/server', '/settings/server'],
+  ])('redirects from the earlier path %s', async (earlier, present) => {
+    const moved = await get(earlier, { redirect: 'manual' })
+    expect([moved.status, moved.headers.get('location')]).toEqual([308, present])
+    expect((await get(present)).status).toBe(200)
   })
 
   test("is served for the server's own host name alone", async () => {

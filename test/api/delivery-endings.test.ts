@@ -43,6 +43,18 @@ async function newPending() {
   return { projectId, targetId, eventId }
 }
 
+test('contract §11 a delivery whose project was removed meanwhile is cancelled', async () => {
+  const projectId = crypto.randomUUID()
+  await deliveries.sql`
+    insert into outbox (project_id, event_id, kind, target_id)
+    values (${projectId}, ${crypto.randomUUID()}, 'webhook', ${crypto.randomUUID()})
+  `
+  outbox.wakeWorkers()
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect(await deliveries.pending(projectId)).toEqual([])
+  expect(await deliveries.ended(projectId)).toMatchObject([{ state: 'cancelled', attempts: 0 }])
+})
+
 test('contract §11 deleting an event cancels its pending deliveries and removes its dead letters', async () => {
   const { projectId, eventId, targetId } = await newPending()
   const { sql } = deliveries

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { claimDeliveries, extendLeases } from '../../src/outbox/claims.ts'
 import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../../src/outbox/kind.ts'
+import { ensureCursors, registerKind } from '../../src/outbox/cursors.ts'
 import { settleDeliveries } from '../../src/outbox/settler.ts'
+import { dispatchWebhooks } from '../../src/webhooks/dispatch.ts'
+import { newProject } from '../support/project.ts'
 import { RELEASED, toSettlement } from '../../src/outbox/settlement.ts'
 import { connect } from '../../src/db/sql.ts'
 import { findWebhookTargets } from '../../src/webhooks/target.ts'
@@ -73,8 +76,9 @@ test('case 17: a worker that lost its lease changes nothing', async () => {
   expect(heir.claimCount).toBe(2)
 
   const before = await deliveries.pending(projectId)
-  expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...DONE }])).toEqual([])
-  expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...RELEASED }])).toEqual([])
+  const lost = [zombie.id]
+  expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...DONE }])).toEqual(lost)
+  expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...RELEASED }])).toEqual(lost)
   const extend = { leases: [zombie], leaseMs: 90_000 }
   expect(await extendLeases(deliveries.sql, extend)).toEqual([])
   const after = await deliveries.pending(projectId)
@@ -85,8 +89,31 @@ test('case 17: a worker that lost its lease changes nothing', async () => {
 
   expect(await extendLeases(deliveries.sql, { leases: [heir], leaseMs: 90_000 })).toEqual([heir.id])
   expect((await deliveries.pending(projectId))[0]?.due_in_s).toBeGreaterThan(80)
-  expect(await settleDeliveries(deliveries.sql, [{ ...heir, ...DONE }])).toEqual([heir.id])
+  expect(await settleDeliveries(deliveries.sql, [{ ...heir, ...DONE }])).toEqual([])
   expect(await deliveries.pending(projectId)).toEqual([])
+})
+
+test('case 17: settlements of one batch do not affect each other', async () => {
+  const { sql } = deliveries
+  const take = async () => {
+    const one = await queue()
+    return { ...(await one.claim())!, projectId: one.projectId }
+  }
+  const [ended, released, zombie] = [await take(), await take(), await take()]
+  await sql`update outbox set token = gen_random_uuid() where id = ${zombie.id}`
+  const batch = [
+    { ...released, ...RELEASED },
+    { ...zombie, ...DONE },
+    { ...ended, ...DONE },
+  ]
+  expect(await settleDeliveries(sql, batch)).toEqual([zombie.id])
+  expect(await deliveries.pending(ended.projectId)).toEqual([])
+  expect(await deliveries.ended(ended.projectId)).toMatchObject([{ state: 'delivered' }])
+  expect(await deliveries.pending(released.projectId)).toMatchObject([
+    { is_taken: false, claim_count: 0 },
+  ])
+  expect(await deliveries.pending(zombie.projectId)).toMatchObject([{ is_taken: true }])
+  expect(await deliveries.ended(zombie.projectId)).toEqual([])
 })
 
 test('case 17: of two workers, the one with the newer lease settles the delivery', async () => {
@@ -165,6 +192,28 @@ test('case 25: a stop waits for in-flight deliveries, and returns the others wit
   await one[Symbol.asyncDispose]()
 })
 
+test('delivery: it is settled once its attempt is recorded, and its slot is free before', async () => {
+  const { projectId, targetId } = await deliveries.newTarget()
+  const held = createHeldKind({ perTarget: 1 })
+  // Other tests leave deliveries.
+  const own = () => held.sent.filter(({ job }) => job.targetId === targetId)
+  const one = await run(held.kind)
+  await deliveries.append(projectId, 2)
+  one.outbox.wake([projectId])
+  await until(() => own().length === 1)
+  const { promise: recorded, resolve: record } = Promise.withResolvers<void>()
+  own()[0]!.answer({ kind: 'done', recorded })
+  await until(() => own().length === 2)
+  own()[1]!.answer({ kind: 'done' })
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect(await deliveries.pending(projectId)).toMatchObject([{ is_taken: true, attempts: 0 }])
+  // A stop waits for the record, too.
+  const stopped = one.outbox.stop()
+  record()
+  await stopped
+  expect(await deliveries.ended(projectId)).toHaveLength(2)
+})
+
 test('delivery: a delivery that crashes every worker is given up', async () => {
   const { projectId, eventId, claim } = await queue('webhook')
   for (let claims = 1; claims <= 10; claims++) {
@@ -199,9 +248,15 @@ test('plans that were made on empty tables read no more rows than they need', as
     })
   const find = (ids: { projectId: string; targetId: string; eventId: string }[]) =>
     findWebhookTargets(sql, ids, { mayProbe: true })
+  await registerKind(sql, 'webhook')
   await claim(crypto.randomUUID())
   await settleDeliveries(sql, [])
   await find([])
+  const { id: empty } = await newProject({ sql, url: '' })
+  await ensureCursors(sql, { kind: 'webhook', projectIds: [empty] })
+  const dispatch = (projectId: string) =>
+    dispatchWebhooks(sql, { projectIds: [projectId], maxEvents: 20, lease: undefined })
+  await dispatch(empty)
 
   const COUNT = 400
   const { projectId } = await fresh.newTarget()
@@ -211,10 +266,8 @@ test('plans that were made on empty tables read no more rows than they need', as
     mark: 'a',
   })
   const uuid = parseId('whk', targetId)!
-  await fresh.sql`
-    insert into outbox (project_id, event_id, kind, target_id)
-    select project_id, id, 'webhook', ${uuid} from events
-  `
+  await fresh.sql`update webhooks set created_at = created_at - interval '1 day'`
+  await ensureCursors(sql, { kind: 'webhook', projectIds: [projectId] })
   const readRows = async () => {
     await sql`select pg_stat_force_next_flush()`
     const rows = await sql<{ name: string; fetched: string }[]>`
@@ -226,6 +279,7 @@ test('plans that were made on empty tables read no more rows than they need', as
   }
   const before = await readRows()
   for (let done = 0; done < COUNT; done += 20) {
+    expect((await dispatch(projectId)).count).toBe(20)
     const claimed = await claim(uuid)
     expect(claimed).toHaveLength(20)
     const found = await find(claimed)
@@ -237,7 +291,7 @@ test('plans that were made on empty tables read no more rows than they need', as
   }
   const after = await readRows()
   const fetched = (name: string) => (after.get(name)! - before.get(name)!) / COUNT
-  // The claim reads an event once, and the attempt once. A scan of the project would read hundreds.
+  // Dispatch, claim and attempt read an event once each. A scan of the project would read hundreds.
   expect(fetched('events')).toBeGreaterThan(1)
   expect(fetched('events')).toBeLessThan(4)
   expect(fetched('outbox')).toBeLessThan(30)

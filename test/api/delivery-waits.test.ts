@@ -3,14 +3,12 @@ import { Fault } from '../../src/errors.ts'
 import { toId } from '../../src/ids.ts'
 import { BACKLOG_FULL, MAX_BACKLOG, markFullBacklogs } from '../../src/webhooks/dispatch.ts'
 import { createWebhookKind } from '../../src/webhooks/kind.ts'
-import { toArray } from '../../src/db/arrays.ts'
-import type { Tx } from '../../src/db/sql.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
-import { createWebhooks } from '../support/webhooks.ts'
+import { createWebhooks, dispatchAfter } from '../support/webhooks.ts'
 
 setDefaultTimeout(60_000)
 
@@ -136,15 +134,10 @@ test('delivery: beyond 100,000 deliveries that wait for a webhook, new events ar
   const readFlag = async () => (await webhook.get())['backlogFullAt']
   const dispatch = async () => {
     const event = await webhook.newEvent()
-    const [row] = await sql<[{ seq: string }]>`
-      select last_seq::text as seq from event_logs where project_id = ${project}
+    const [row] = await sql<[{ seq: number }]>`
+      select last_seq::int as seq from event_logs where project_id = ${project}
     `
-    const runs = {
-      projectIds: toArray([project]),
-      fromSeqs: toArray([String(Number(row.seq) - 1)]),
-      toSeqs: toArray([row.seq]),
-    }
-    const { count } = await sql.begin((tx: Tx) => kind.dispatch(tx, runs))
+    const { count } = await dispatchAfter(sql, kind, { projectId: project, seq: row.seq - 1 })
     return { event, written: count }
   }
 

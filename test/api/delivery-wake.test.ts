@@ -1,6 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { toArray } from '../../src/db/arrays.ts'
 import { connect } from '../../src/db/sql.ts'
+import { ensureCursors } from '../../src/outbox/cursors.ts'
 import type { NewLease } from '../../src/outbox/kind.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { addTarget, createTargets, createTestKind } from '../support/delivery-kind.ts'
@@ -60,18 +60,9 @@ test('design §4 a process delivers at once events that another, busy process di
 })
 
 /** Dispatches the first `count` events of a project with a lease, as a dispatcher does. */
-function dispatch({ sql }: Deliveries, projectId: string, count: number, lease: NewLease) {
-  const ranges = {
-    projectIds: toArray([projectId]),
-    fromSeqs: toArray([0]),
-    toSeqs: toArray([count]),
-  }
-  return sql.begin(async tx => {
-    await tx`
-      insert into delivery_cursors (project_id, kind, seq) values (${projectId}, 'webhook', ${count})
-    `
-    return { done: await createTestKind().dispatch(tx, ranges, lease) }
-  })
+async function dispatch({ sql }: Deliveries, projectId: string, count: number, lease: NewLease) {
+  await ensureCursors(sql, { kind: 'webhook', projectIds: [projectId] })
+  return createTestKind().dispatch(sql, { projectIds: [projectId], maxEvents: count, lease })
 }
 
 const LEASE = { token: crypto.randomUUID(), leaseMs: 30_000, free: 100, perTarget: 3, rooms: [] }
@@ -88,7 +79,7 @@ test('delivery: a dispatch leases at most the free slots, and in turn the room o
     const [deleted = ''] = await deliveries.append(projectId, 5)
     await deliveries.sql`update events set deleted_at = now() where id = ${deleted}`
     const rooms = others.map((id, room) => ({ targetId: id, room }))
-    const { done } = await dispatch(deliveries, projectId, 5, { ...LEASE, free, rooms })
+    const done = await dispatch(deliveries, projectId, 5, { ...LEASE, free, rooms })
     const pending = await deliveries.pending(projectId)
     const taken = pending.filter(row => row.is_taken)
     expect(done.count).toBe(15)
@@ -176,7 +167,7 @@ test('delivery: another worker takes over a leased delivery that its process nev
   await (await deliveries.start(kind)).stop()
   const { projectId } = await deliveries.newTarget()
   const [eventId] = await deliveries.append(projectId)
-  const { done } = await dispatch(deliveries, projectId, 1, { ...LEASE, leaseMs: 500 })
+  const done = await dispatch(deliveries, projectId, 1, { ...LEASE, leaseMs: 500 })
   expect(done.leased).toHaveLength(1)
   await deliveries.start(kind)
   await until(async () => (await deliveries.ended(projectId)).length === 1)
@@ -193,8 +184,8 @@ test('delivery: a retry begins while the dispatcher is never idle', async () => 
       begun.add(eventId)
       return { kind: 'done' }
     },
-    async dispatch(tx, ranges, lease) {
-      const done = await base.dispatch(tx, ranges, lease)
+    async dispatch(sql, request) {
+      const done = await base.dispatch(sql, request)
       // The next dispatch follows this one at once.
       outbox.wake([busy.projectId])
       return done

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import fc from 'fast-check'
 import { createPool } from '../../src/db/pool.ts'
-import { registerKind } from '../../src/outbox/cursors.ts'
+import { ensureCursors, registerKind } from '../../src/outbox/cursors.ts'
 import { startDispatcher } from '../../src/outbox/dispatcher.ts'
-import type { Dispatched, EventRanges } from '../../src/outbox/kind.ts'
+import type { Dispatched } from '../../src/outbox/kind.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { addTarget, createTestKind } from '../support/delivery-kind.ts'
 import { newProject } from '../support/project.ts'
@@ -17,31 +18,21 @@ beforeAll(async () => {
 })
 afterAll(() => deliveries[Symbol.asyncDispose]())
 
-/** Runs a dispatcher as a separate process would; counts the deliveries that it wrote. */
-function start(
-  options: {
-    dispatch?: (work: () => Promise<Dispatched>, runs: EventRanges) => Promise<Dispatched>
-  } = {},
-) {
+/** Runs a dispatcher as a separate process would; records its dispatches. */
+function start() {
   const pool = createPool(deliveries.databaseUrl, { name: 'worker', max: 4 })
   const kind = createTestKind()
-  const figures = { written: 0, looks: 0 }
-  const { dispatch = work => work() } = options
+  const dispatches: Dispatched[] = []
   const dispatcher = startDispatcher({
     pool,
     kinds: [
       {
         ...kind,
-        hasTargets(sql) {
-          figures.looks++
-          return kind.hasTargets(sql)
+        async dispatch(sql, request) {
+          const dispatched = await kind.dispatch(sql, request)
+          dispatches.push(dispatched)
+          return dispatched
         },
-        dispatch: (tx, runs) =>
-          dispatch(async () => {
-            const dispatched = await kind.dispatch(tx, runs)
-            figures.written += dispatched.count
-            return dispatched
-          }, runs),
       },
     ],
     onDispatched() {},
@@ -49,7 +40,11 @@ function start(
   })
   return {
     dispatcher,
-    figures,
+    dispatches,
+    /** The number of deliveries that it has written. */
+    get written() {
+      return dispatches.reduce((sum, { count }) => sum + count, 0)
+    },
     async [Symbol.asyncDispose]() {
       await dispatcher.stop()
       await pool.end()
@@ -103,7 +98,7 @@ test('delivery: four dispatchers deliver every concurrent append once to each ta
     expect(row).toEqual({ n: head?.seq ?? 0, missing: 0 })
   }
   // No insert met an existing row: no event was dispatched twice.
-  expect(all.reduce((sum, { figures }) => sum + figures.written, 0)).toBe(appended)
+  expect(all.reduce((sum, { written }) => sum + written, 0)).toBe(appended)
 })
 
 test('delivery: without a hint the poll finds new events', async () => {
@@ -187,21 +182,15 @@ test('contract §11 the log of a deleted project is no longer dispatched', async
 
 test('delivery: without targets the cursor still advances, and a new target gets only new events', async () => {
   const { id: projectId } = await newProject({ sql: deliveries.sql, url: '' })
-  let dispatched = 0
-  await using one = start({
-    dispatch(work) {
-      dispatched++
-      return work()
-    },
-  })
+  await using one = start()
   const startedMs = performance.now()
   for (let nth = 0; nth < 40; nth++) {
     await deliveries.append(projectId, 20)
     one.dispatcher.wake([projectId])
   }
   await until(async () => (await readCursor(projectId)) === 800)
-  expect(one.figures.looks).toBeLessThanOrEqual((performance.now() - startedMs) / 250 + 1)
-  expect(dispatched).toBe(0)
+  expect(one.dispatches.length).toBeLessThanOrEqual((performance.now() - startedMs) / 250 + 1)
+  expect(one.written).toBe(0)
 
   await addTarget(deliveries.sql, projectId)
   const [eventId = ''] = await deliveries.append(projectId)
@@ -215,19 +204,61 @@ test('delivery: a project with a long log does not delay one with a single event
   const short = await deliveries.newTarget()
   await deliveries.append(long.projectId, 3_000)
   await deliveries.append(short.projectId)
-  const runs: EventRanges[] = []
-  await using one = start({
-    dispatch(work, run) {
-      runs.push(run)
-      return work()
-    },
-  })
+  await using one = start()
   one.dispatcher.wake([long.projectId, short.projectId])
   await until(async () => (await readCursor(long.projectId)) === 3_000)
   expect(await readCursor(short.projectId)).toBe(1)
-  const first = (projectId: string) =>
-    runs.findIndex(({ projectIds }) => projectIds.includes(projectId))
+  const first = (id: string) =>
+    one.dispatches.findIndex(({ ranges }) => ranges.some(({ projectId }) => projectId === id))
   expect(first(short.projectId)).toBe(first(long.projectId))
   // A batch has 500 events.
-  expect(runs.length).toBeGreaterThanOrEqual(6)
+  expect(one.dispatches.length).toBeGreaterThanOrEqual(6)
+})
+
+test('delivery: many logs share a transaction fairly, with any lengths', async () => {
+  const { sql } = deliveries
+  /** Returns how many events a dispatch of at most `maxEvents` takes of logs of these lengths. */
+  const take = async (lengths: readonly number[], maxEvents: number) => {
+    const projects = await Promise.all(lengths.map(() => deliveries.newTarget()))
+    const ids = projects.map(({ projectId }) => projectId)
+    for (const [nth, id] of ids.entries()) {
+      await sql`update event_logs set last_seq = ${lengths[nth] ?? 0} where project_id = ${id}`
+    }
+    await ensureCursors(sql, { kind: 'webhook', projectIds: ids })
+    const { ranges } = await createTestKind().dispatch(sql, {
+      projectIds: ids,
+      maxEvents,
+      lease: undefined,
+    })
+    for (const id of ids) {
+      expect(await readCursor(id)).toBe(
+        ranges.find(({ projectId }) => projectId === id)?.toSeq ?? 0,
+      )
+    }
+    return ids.map(id => {
+      const { fromSeq = 0, toSeq = 0 } = ranges.find(({ projectId }) => projectId === id) ?? {}
+      return toSeq - fromSeq
+    })
+  }
+  expect(await take([1_000_000, 3, 295], 500)).toEqual([248, 3, 248])
+  expect(await take([295, 0, 3], 500)).toEqual([295, 0, 3])
+  expect(await take([9], 1)).toEqual([1])
+  expect(await take([], 500)).toEqual([])
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.nat(60), { maxLength: 6 }),
+      fc.integer({ min: 6, max: 100 }),
+      async (lengths, max) => {
+        const taken = await take(lengths, max)
+        const sum = taken.reduce((all, one) => all + one, 0)
+        expect(sum).toBeLessThanOrEqual(max)
+        // Only rounding leaves a part unused.
+        const isCut = (nth: number) => (taken[nth] ?? 0) < (lengths[nth] ?? 0)
+        if (taken.some((_, nth) => isCut(nth))) expect(sum).toBeGreaterThan(max - lengths.length)
+        const most = Math.max(0, ...taken)
+        for (const nth of taken.keys()) if (isCut(nth)) expect(taken[nth]).toBe(most)
+      },
+    ),
+    { numRuns: 20 },
+  )
 })

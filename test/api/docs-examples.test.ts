@@ -5,6 +5,8 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { hashPassword } from '../../src/accounts/credentials.ts'
+import { SNIPPETS } from '../../src/dashboard/app/first-run/snippets.ts'
+import { parseId } from '../../src/ids.ts'
 import { ISSUE_CODES } from '../../src/http/rules.ts'
 import { FAILURE_CODES } from '../../src/errors.ts'
 import { PASSWORD } from '../support/browser.ts'
@@ -145,6 +147,37 @@ describe.each(RUNNABLE)('%s runs unchanged', path => {
     await run(reader, 'python3', ['-c', PYTHON, write(reader, block)])
   })
 })
+
+/** How to run a program of the quick start, by language. */
+const RUNNERS: Record<string, { file: string; command: readonly string[] }> = {
+  curl: { file: 'first.sh', command: ['sh', '-eu'] },
+  JavaScript: { file: 'first.mjs', command: [process.execPath] },
+  Python: { file: 'first.py', command: ['python3'] },
+  Ruby: { file: 'first.rb', command: ['ruby'] },
+  PHP: { file: 'first.php', command: ['php'] },
+}
+
+describe.each(SNIPPETS.map(snippet => [snippet.name, snippet] as const))(
+  'the program of the quick start in %s',
+  (name, { toCode }) => {
+    // To compile the packages of Go takes half a minute, so only its syntax is checked.
+    const { file, command } = RUNNERS[name] ?? { file: 'first.go', command: ['gofmt', '-e'] }
+    test.skipIf(!hasTool(command[0]!))('sends the event', async () => {
+      const reader = await newReader()
+      const { TIDINGS_URL: url = '', TIDINGS_API_KEY: key = '', PROJECT: project } = reader.env
+      writeFileSync(join(reader.cwd, file), toCode(url, key))
+      const [program = '', ...args] = [...command, file]
+      await run(reader, program, args)
+      if (name === 'Go') return
+      const [event] = await server.sql`
+      select e.title, e.icon, c.name
+      from events e join channels c on c.id = e.channel_id
+      where e.project_id = ${parseId('prj', project ?? '') ?? null}
+    `
+      expect(event).toEqual({ title: 'It works', icon: '🎉', name: 'hello' })
+    })
+  },
+)
 
 test('the client of the live feed prints events', async () => {
   const reader = await newReader()

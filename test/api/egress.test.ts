@@ -137,7 +137,7 @@ describe('case 22: no connection reaches a private address', () => {
 
   test('and the problem of a URL is reported when saving, in a sentence without addresses', () => {
     const { findProblem } = closed([])
-    expect(findProblem('https://127.0.0.1/')).toContain('public address')
+    expect(findProblem('https://127.0.0.1/')).toContain('EGRESS_ALLOW_CIDRS')
     expect(findProblem('https://127.0.0.1/')).not.toContain('127')
     expect(findProblem('ftp://a.test/')).toContain('https://')
     expect(findProblem('https://a.test/')).toBeUndefined()

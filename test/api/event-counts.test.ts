@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect } from '../../src/db/sql.ts'
 import { buildHistogram } from '../../src/events/histogram.ts'
-import { noFilters } from '../../src/events/search-query.ts'
+import { noFilters } from '../../src/events/search-filters.ts'
 import { newProject, type TestProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { listHourlyCounts } from '../support/counts.ts'

@@ -18,7 +18,11 @@ test('contract §9 events are listed newest first, 50 per page by default', asyn
   const few = (await project.get('/v1/events?limit=3')).body.data
   expect(few.items.map(toSeq)).toEqual([60, 59, 58])
   const empty = await newProject(server)
-  expect((await empty.get('/v1/events')).body.data).toEqual({ items: [], nextCursor: null })
+  expect((await empty.get('/v1/events')).body.data).toEqual({
+    items: [],
+    nextCursor: null,
+    completeAfter: 0,
+  })
 })
 
 test('contract §9 the cursor pages backward through every event once during appends', async () => {
@@ -41,6 +45,7 @@ test('contract §9 after pages forward in log order, including appended events',
   expect((await project.get('/v1/events?after=28')).body.data).toEqual({
     items: [],
     nextCursor: null,
+    completeAfter: 0,
   })
 })
 

@@ -88,6 +88,39 @@ test('dashboard §5 an event has a page with its neighbours', async () => {
   expect(last.body.data.newer).toBeNull()
 })
 
+test('a page of /api is compressed if the browser accepts it', async () => {
+  const answer = (encoding: string) =>
+    viewer.request(`${base}/events`, { headers: { 'accept-encoding': encoding } })
+  const lengths: number[] = []
+  for (const [accepted, coding] of [
+    ['identity', null],
+    ['gzip, br', 'gzip'],
+    ['gzip;q=0', null],
+  ] as const) {
+    const { headers, body } = await answer(accepted)
+    expect([accepted, headers.get('content-encoding')]).toEqual([accepted, coding])
+    expect(headers.get('vary')).toContain('Accept-Encoding')
+    expect(body.data.items).toHaveLength(12)
+    lengths.push(Number(headers.get('content-length')))
+  }
+  expect(lengths[1]).toBeLessThan(lengths[0]! / 3)
+})
+
+test('a large page of /api is compressed while it is sent', async () => {
+  const organization = await newOrganization(server)
+  const { project } = organization
+  const member = await newMember(server, organization, 'member')
+  const key = await createKey(server.sql, { projectId: project.uuid, name: 'test' })
+  const { post } = createRequests(server.url, key.token)
+  const text = Array.from({ length: 60_000 }, (_, at) => at)
+    .join(' ')
+    .slice(0, 200_000)
+  await post('/v1/events', { channelName: 'large', title: 'Large', metadata: { text } })
+  const { headers, body } = await member.get(`/api/projects/${project.id}/events`)
+  expect(headers.get('content-encoding')).toBe('gzip')
+  expect(body.data.items[0].metadata.text).toBe(text)
+})
+
 test('a page whose first statement is canceled is read in smaller batches', async () => {
   const projectId = parseId('prj', base.split('/').at(-1) ?? '') ?? ''
   let canceled = 0

@@ -46,12 +46,18 @@ test('among many logs the hinted one is sent first, and every log is sent once',
       socket,
       projectId,
       project,
-      filter: compileFilter({}, undefined),
+      filter: compileFilter({}, new Map()),
       cursor: 0,
     }
     expect(hub.add(subscription, 0) && hub.goLiveIfNear(subscription)).toBe(true)
   }
-  const tail = startLogTailer({ pool, hub, isListening: () => true, isAllowed: () => true })
+  const tail = startLogTailer({
+    pool,
+    hub,
+    isListening: () => true,
+    isAllowed: () => true,
+    onPublished() {},
+  })
   try {
     const hinted = projectIds.at(-1) ?? ''
     tail.wake('all')

@@ -190,6 +190,43 @@ test('case 19: a former member gets no push from the next event on', async () =>
   expect(new Map(names).get(theirs.id)).toBeNull()
 })
 
+test('delivery: the bell of a view notifies of its matches in a muted channel, and of nothing else', async () => {
+  const tenant = await newTenant(world.server)
+  const other = await newMember(world.server, tenant.organization, 'viewer')
+  const [mine, theirs] = [await world.subscribe(tenant.person), await world.subscribe(other)]
+  for (const one of [tenant.person, other]) {
+    await one.put(`${tenant.path}/notifications`, { state: 'mute' })
+  }
+  const save = async (q: string) =>
+    (await tenant.person.post(`${tenant.path}/views`, { name: q, q, isShared: true })).body.data.id
+  const ring = async (view: string, isOn: boolean) =>
+    (await tenant.person.put(`${tenant.path}/views/${view}/bell`, { isOn })).status
+  const [vips, refunds] = [await save('tag:vip'), await save('refund OR tag:vip')]
+  expect([await ring(vips, true), await ring(refunds, true), await ring(vips, true)]).toEqual([
+    ...[200, 200, 200],
+  ])
+  const sent = await Promise.all([
+    tenant.send({ title: 'One', tags: ['vip'] }),
+    tenant.send({ title: 'Two' }),
+    tenant.send({ title: 'A refund' }),
+    tenant.send({ title: 'Quiet', tags: ['vip'], notify: false }),
+  ])
+  await world.untilDispatched(tenant.projectId)
+  await until(async () => (await world.outcomes(sent[2]))[mine.id] === 'delivered')
+  await until(async () => (await world.outcomes(sent[0]))[mine.id] === 'delivered')
+  const muted = `withheld: ${WITHHELD_REASONS.muted}`
+  expect(await world.outcomes(sent[0])).toEqual({ [mine.id]: 'delivered', [theirs.id]: muted })
+  expect(await world.outcomes(sent[1])).toEqual({ [mine.id]: muted, [theirs.id]: muted })
+  const titles = world.service.of(mine).map(push => push.notification.title)
+  expect(titles.sort()).toEqual(['A refund', 'One'])
+
+  // A bell that was turned off before the push is sent does not count.
+  expect([await ring(refunds, false), await ring(vips, false)]).toEqual([200, 200])
+  const later = await tenant.send({ title: 'Another', tags: ['vip'] })
+  await world.untilDispatched(tenant.projectId)
+  expect(await world.outcomes(later)).toEqual({ [mine.id]: muted, [theirs.id]: muted })
+})
+
 test('delivery: membership and settings are checked when a push is sent, also on a retry', async () => {
   const tenant = await newTenant(world.server, 'owner')
   const member = await newMember(world.server, tenant.organization, 'member')

@@ -5,6 +5,7 @@ import { ageEvents } from '../support/ageing.ts'
 import { expectExactCounts } from '../support/counts.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
+import { lockLog } from '../support/database-lock.ts'
 import { until } from '../support/until.ts'
 
 let server: Booted
@@ -155,6 +156,28 @@ test('contract §11 a project that another process clears is skipped', async () 
   expect(await countEvents(projectId)).toBe(0)
 })
 
+test('contract §11 retention locks the log after the deletion, and gives way to a writer that holds it', async () => {
+  const tenant = await newTenant(server)
+  const { send, projectId } = tenant
+  await send()
+  await ageEvents(server.sql, projectId, { seq: 1, interval: '2 days' })
+  await keepProject(tenant, 1)
+  const listFree = () => server.sql`
+    select seq from events where project_id = ${projectId} for update skip locked
+  `
+  {
+    await using writer = await lockLog(server.sql, projectId)
+    const expired = expire()
+    await writer.untilBlocked()
+    expect(await listFree()).toHaveLength(0)
+    await expired
+    expect(await listFree()).toHaveLength(1)
+  }
+  await expire()
+  expect(await countEvents(projectId)).toBe(0)
+  await expectExactCounts(server.sql, projectId)
+})
+
 test('contract §11 a running server clears by itself', async () => {
   await using own = await boot()
   const tenant = await newTenant(own)
@@ -169,8 +192,44 @@ test('contract §11 a running server clears by itself', async () => {
   })
 })
 
+test('contract §11 a channel whose deletion failed is tried again within seconds', async () => {
+  await using own = await boot()
+  const tenant = await newTenant(own)
+  await tenant.send()
+  await own.sql`update events set created_at = now() - interval '2 days'`
+  await own.sql`update projects set keep_days = 1`
+  await own.sql`
+    create function failing_expiry(project uuid, channel uuid, after_seq bigint, max_rows int)
+    returns table (deleted int, last_seq bigint)
+    language plpgsql as $$
+    begin
+      perform nextval('failures');
+      raise 'The database is busy';
+    end
+    $$
+  `
+  await own.sql`create sequence failures`
+  await own.sql.begin(async tx => {
+    await tx`alter function expire_events rename to held_expire_events`
+    await tx`alter function failing_expiry rename to expire_events`
+  })
+  await using _next = await boot({ databaseUrl: own.databaseUrl })
+  await until(async () => {
+    const [{ is_called }] = await own.sql<[{ is_called: boolean }]>`select is_called from failures`
+    return is_called
+  })
+  await own.sql.begin(async tx => {
+    await tx`alter function expire_events rename to failing_expiry`
+    await tx`alter function held_expire_events rename to expire_events`
+  })
+  await until(async () => {
+    const [{ n }] = await own.sql<[{ n: number }]>`select count(*)::int as n from events`
+    return n === 0
+  })
+})
+
 async function expire(): Promise<void> {
-  const pass = { after: undefined, isMore: true }
+  const pass = { after: undefined, isMore: true, hasFailed: false }
   while (pass.isMore) {
     pass.isMore = false
     do await expireEvents(pool, pass)

@@ -27,16 +27,17 @@ const LEAST: Partial<Record<Action, Asker>> = {}
 for (const [asker, actions] of Object.entries({
   anybody: `setup.read setup.complete session.create session.end reset.complete invite.read invite.accept
     signIn.read openid.visit`,
-  stranger: `account.read account.edit account.export account.delete account.verify account.changePassword sessions.read sessions.end
+  stranger: `account.read overview.read account.edit account.export account.delete account.verify account.changePassword sessions.read sessions.end
     account.verifyByPasskey account.removePassword passkeys.read passkeys.create passkeys.add passkeys.edit
     passkeys.remove account.addSecondFactor secondFactor.create secondFactor.confirm secondFactor.remove
     secondFactor.createCodes connections.remove tokens.read
     tokens.create tokens.withdraw
     push.read push.subscribe push.edit push.remove push.test`,
   viewer: `organization.read organization.leave members.read project.read channels.read events.read
-    events.markRead notifications.read notifications.edit users.read webhooks.read`,
-  member: 'channels.create channels.edit users.editAliases',
+    events.markRead insights.read notifications.read notifications.edit users.read views.read views.edit views.setBell views.markSeen webhooks.read`,
+  member: 'channels.create channels.edit insights.edit users.editAliases',
   admin: `members.remove invites.read invites.create invites.withdraw audit.read signInRules.read projects.create
+    sampleProject.create sampleProject.delete
     organizationTokens.read organizationTokens.create organizationTokens.withdraw project.edit
     keys.read keys.create keys.edit keys.rotate keys.revoke events.delete users.erase webhooks.readAttempts
     webhooks.create webhooks.edit webhooks.rotate webhooks.operate webhooks.delete
@@ -85,6 +86,7 @@ const SESSION_ONLY = new Set<Action>([
   'organizationTokens.create',
   'organizationTokens.withdraw',
   'project.delete',
+  'sampleProject.delete',
   'keys.create',
   'keys.rotate',
   'users.erase',
@@ -95,6 +97,10 @@ const PERSONAL_ONLY = new Set<Action>([
   'notifications.read',
   'notifications.edit',
   'events.markRead',
+  'views.read',
+  'views.edit',
+  'views.setBell',
+  'views.markSeen',
 ])
 /** From the lowest to the highest; the operator is a member of no organization here. */
 const LADDER = ['anybody', 'stranger', 'viewer', 'member', 'admin', 'owner'] as const
@@ -297,6 +303,13 @@ async function ask(tenant: FullTenant, contract: ApiContract, { name, bearers, i
     return api.request(toPath(contract, tenant.params), options)
   }
   if (contract.path.includes(':provider') && !isBroken) await insertProvider(server)
+  if (contract.action === 'sampleProject.delete' && !isBroken) {
+    await server.sql`
+      insert into projects (id, organization_id, name, is_sample)
+      values (gen_random_uuid(), ${tenant.organization.uuid}, 'Sample shop', true)
+      on conflict do nothing
+    `
+  }
   const person = await findPerson(tenant, credential)
   if (person && OPERATORS_ONLY.has(contract.action) && !isBroken) {
     await server.sql`update accounts set is_operator = true where id = ${person.uuid}`

@@ -1,16 +1,21 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
+import { connect } from '../../src/db/sql.ts'
 import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events/read.ts'
 import { buildHistogram } from '../../src/events/histogram.ts'
+import { suggestValues } from '../../src/events/suggestions.ts'
 import { toSearchFilters, type SearchQuery } from '../../src/events/search-schema.ts'
 import { InvalidRequest } from '../../src/http/validation.ts'
 import { indexNextEvents } from '../../src/events/search-index.ts'
-import { noFilters, parseSearch, type SearchFilters } from '../../src/events/search-query.ts'
+import { noFilters, type SearchFilters } from '../../src/events/search-filters.ts'
+import { parseSearch } from '../../src/events/search-query.ts'
 import type { ScanLimits } from '../../src/events/log-scan.ts'
 import { matchesFilters, type SentEvent } from '../support/naive-search.ts'
 import { newProject, type TestProject } from '../support/project.ts'
 import { bootSearchProject, filters, OWNERS } from '../support/search-project.ts'
 import type { Booted } from '../support/server.ts'
+import { newTenant } from '../support/tenant.ts'
 
 setDefaultTimeout(90_000)
 
@@ -192,6 +197,62 @@ test('contract §11 a deleted event cannot be read anywhere', async () => {
   }
   await server.sql`select restore_events(${id}, '{1}')`
   expect((await get(`/v1/events/${first.body.data.id}`)).body.data).toEqual(first.body.data)
+})
+
+test('a term gets suggestions of values, from the search index and the newest events', async () => {
+  const { person, path, projectId, send, identify } = await newTenant(server, 'viewer')
+  const suggest = async (field: string, text = '') => {
+    const query = new URLSearchParams({ field, text })
+    const { status, body } = await person.get(`${path}/suggestions?${query}`)
+    expect(status).toBe(200)
+    return (body.data.items as { value: string }[]).map(({ value }) => value)
+  }
+  expect(await suggest('tag')).toEqual([])
+  await identify('ada', ['ada@example.com'], { name: 'Ada Lovelace' })
+  const metadata = { plan: 'pro', order: { total: 42, 'a.b': 1 }, big: 1e30, '': 1 }
+  await send({ channelName: 'Payments', tags: ['vip', 'Beta'], source: 'web', metadata })
+  await send({ channelName: 'ops', tags: ['vip'], userId: 'bob', metadata: { plan: 'free' } })
+  expect(await suggest('channel', 'pay')).toEqual(['Payments'])
+  expect(await suggest('channel', 'pyaments')).toEqual(['Payments'])
+  expect(await suggest('channel', 'nothing')).toEqual([])
+  expect(await suggest('tag')).toEqual(['vip', 'Beta'])
+  expect(await suggest('tag', 'b')).toEqual(['Beta'])
+  expect(await suggest('tag', 'ip')).toEqual(['vip'])
+  expect(await suggest('source', 'we')).toEqual(['web'])
+  expect(await suggest('user', 'love')).toEqual(['ada'])
+  expect(await suggest('user', 'bo')).toEqual(['bob'])
+  expect(await suggest('meta', 'p')).toEqual(['plan='])
+  expect(await suggest('meta', 'order')).toEqual(['order.total='])
+  expect((await suggest('meta', 'plan=')).sort()).toEqual(['plan=free', 'plan=pro'])
+  expect(await suggest('meta', 'big=')).toEqual([])
+  const { body } = await person.get(`${path}/suggestions?field=user`)
+  expect(body.data.items).toEqual([{ value: 'ada', label: 'Ada Lovelace' }])
+  expect((await person.get(`${path}/suggestions?field=has`)).status).toBe(400)
+  // Only the search index still has the tags of hidden events.
+  await indexNextEvents(server.sql, projectId, { minEvents: 1 })
+  await server.sql`select hide_events(${projectId}, '{1,2}')`
+  expect(await suggest('tag', 'V')).toEqual(['vip'])
+  expect(await suggest('source', 'web')).toEqual(['web'])
+})
+
+test('suggestions do not read large metadata, and are empty when reading takes too long', async () => {
+  const { path, person, projectId, send } = await newTenant(server, 'viewer')
+  const read = async () => {
+    const { status, body } = await person.get(`${path}/suggestions?field=meta`)
+    return [status, body.data.items.map(({ value }: { value: string }) => value)]
+  }
+  await send({ metadata: { plan: 'pro' } })
+  await send({ metadata: { large: randomBytes(4_000).toString('hex') } })
+  // It is small where it is stored.
+  await send({ metadata: { long: 'x'.repeat(100_000) } })
+  expect(await read()).toEqual([200, ['plan=']])
+  await server.sql.begin(async other => {
+    await other`lock table events in access exclusive mode`
+    const settings = { statement_timeout: 50 }
+    const impatient = connect(server.databaseUrl, { name: 'test', max: 1, settings })
+    expect(await suggestValues(impatient, projectId, { field: 'meta' })).toEqual([])
+    await impatient.end()
+  })
 })
 
 test('invalid terms of a search are issues with their paths', () => {

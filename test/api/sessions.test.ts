@@ -47,7 +47,7 @@ test('design §6 GET /api/me returns the account, its organizations and projects
       name: 'Test organization',
       needsSecondFactor: false,
       role: 'member',
-      projects: [{ id: organization.project.id, name: 'Test project' }],
+      projects: [{ id: organization.project.id, name: 'Test project', isSample: false }],
     },
   ])
 })

@@ -52,7 +52,7 @@ test('design §5 the setup link creates the operator, owner of the first organiz
         name: 'My organization',
         role: 'owner',
         needsSecondFactor: false,
-        projects: [{ id: expect.stringMatching(/^prj_/), name: 'My project' }],
+        projects: [{ id: expect.stringMatching(/^prj_/), name: 'My project', isSample: false }],
       },
     ],
   })

@@ -313,3 +313,22 @@ async function list({ person, path }: TestTenant, query: string): Promise<string
     cursor = `&cursor=${body.data.nextCursor}`
   }
 }
+
+test('dashboard §3 the names of users come from properties, else from an e-mail address', async () => {
+  const { person, path, identify } = await newTenant(server, 'viewer')
+  await identify('ada', [], { full_name: ' Ada Lovelace ', email: 'ada@example.com' })
+  await identify('grace', ['grace@example.com'], { firstName: 'Grace', lastName: 'Hopper' })
+  await identify('linus', ['penguin', 'linus@example.com'], { name: { first: 'Linus' } })
+  await identify('alan', [], { name: ' ', email: 'alan@example.com' })
+  await identify('nobody', ['someone'])
+  const userIds = ['ada', 'grace', 'linus', 'alan', 'nobody', 'unknown']
+  const { status, body } = await person.post(`${path}/users/names`, { userIds })
+  expect(status).toBe(200)
+  const names = body.data.items.map(({ userId, name }: Record<string, string>) => [userId, name])
+  expect(Object.fromEntries(names)).toEqual({
+    ada: 'Ada Lovelace',
+    grace: 'Grace Hopper',
+    linus: 'linus@example.com',
+    alan: 'alan@example.com',
+  })
+})

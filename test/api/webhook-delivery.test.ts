@@ -2,11 +2,16 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook as Svix } from 'svix'
 import { Webhook } from 'standardwebhooks'
 import { createPool } from '../../src/db/pool.ts'
-import { createWebhookSender } from '../../src/webhooks/sender.ts'
 import { ageDeletion, ageWebhook } from '../support/ageing.ts'
 import { startReceiver, type Received } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
-import { createWebhooks } from '../support/webhooks.ts'
+import { newId } from '../../src/ids.ts'
+import {
+  storeAttempt,
+  storeSuccessfulAttempts,
+  type CompletedAttempt,
+} from '../../src/webhooks/recording.ts'
+import { createRecordingSender, createWebhooks } from '../support/webhooks.ts'
 
 setDefaultTimeout(60_000)
 
@@ -126,7 +131,7 @@ test('delivery: an attempt that waits for a locked webhook delays no other', asy
     deadlineMs: 60_000,
     settings,
   })
-  const send = createWebhookSender({ ...webhooks.parts, pool })
+  const send = createRecordingSender({ ...webhooks.parts, pool })
   const { held } = await server.sql.begin(async tx => {
     await tx`select from webhooks where id = ${locked.uuid} for update`
     const waiting = send(locked.toAttempt(event))
@@ -137,6 +142,32 @@ test('delivery: an attempt that waits for a locked webhook delays no other', asy
   expect(await held).toEqual({ kind: 'done' })
   expect(await locked.attempts()).toHaveLength(1)
   await pool.end()
+})
+
+test('delivery: an attempt is stored only with a webhook of its own project', async () => {
+  await using receiver = await startReceiver()
+  const [own, other] = [await webhooks.create(receiver.url), await webhooks.create(receiver.url)]
+  await own.send(await own.newEvent())
+  const made = (projectId: string): CompletedAttempt => ({
+    id: newId('att').uuid,
+    projectId,
+    webhookId: own.uuid,
+    kind: 'webhook.test',
+    eventId: null,
+    hasUser: false,
+    number: 1,
+    startedAt: new Date(),
+    preset: 'standard',
+    request: { url: receiver.url, body: '' },
+    result: { status: 200, headers: {}, body: Buffer.from(''), latencyMs: 1 },
+    outcome: { kind: 'delivered', reason: 'The endpoint answered 200' },
+  })
+  const [right, wrong] = [own, other].map(({ organization }) => made(organization.project.uuid))
+  const stored = await storeSuccessfulAttempts(server.sql, [wrong!, right!])
+  expect([...stored]).toEqual([right!.id])
+  await server.sql.begin(tx => storeAttempt(tx, wrong!))
+  const rows = await server.sql`select id from webhook_attempts where id = ${wrong!.id}`
+  expect(rows).toHaveLength(0)
 })
 
 test('delivery: webhook-id is the same for all attempts, and different for each endpoint', async () => {
@@ -198,6 +229,7 @@ test('delivery: an attempt records status, latency and the first 1 KiB of the an
   expect(first).toMatchObject({
     kind: 'event.created',
     eventId: event,
+    eventTitle: 'New payment',
     number: 1,
     outcome: 'failed',
     status: 503,

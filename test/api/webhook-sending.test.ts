@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
-import { toArray } from '../../src/db/arrays.ts'
-import type { Tx } from '../../src/db/sql.ts'
 import { parseId, toId } from '../../src/ids.ts'
 import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
-import { createWebhookSender } from '../../src/webhooks/sender.ts'
 import { createWebhookKind } from '../../src/webhooks/kind.ts'
 import { ageWebhook } from '../support/ageing.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
-import { createWebhooks, newChannel } from '../support/webhooks.ts'
+import {
+  createRecordingSender,
+  createWebhooks,
+  dispatchAfter,
+  newChannel,
+} from '../support/webhooks.ts'
 
 setDefaultTimeout(60_000)
 
@@ -66,7 +68,7 @@ test('contract §9 erasure removes what webhooks answered, also to a request of 
   await webhook.send(events[0]!)
   const path = `/api/projects/${webhook.organization.project.id}/users/ada`
   const { egress } = webhooks.parts
-  const erasing = createWebhookSender({
+  const erasing = createRecordingSender({
     ...webhooks.parts,
     egress: {
       ...egress,
@@ -202,24 +204,16 @@ test('delivery: a batch of events becomes one delivery per matching webhook', as
   }
   const late = await make({})
   const kind = createWebhookKind(webhooks.parts)
-  const found = await server.sql.begin(async tx => {
-    await createOutbox(tx)
-    const runs = {
-      projectIds: toArray([project.uuid]),
-      fromSeqs: toArray([1]),
-      toSeqs: toArray([3]),
-    }
-    const dispatched = [await kind.dispatch(tx, runs), await kind.dispatch(tx, runs)]
-    const counts = dispatched.map(({ count }) => count)
-    const rows = await tx<{ event_id: string; target_id: string }[]>`
-      select event_id, target_id from outbox order by event_id, target_id
-    `
-    return { counts, pairs: rows.map(row => `${row.event_id} ${row.target_id}`) }
-  })
-  expect(found.pairs.sort()).toEqual(
+  const range = { projectId: project.uuid, seq: 1 }
+  expect((await dispatchAfter(server.sql, kind, range)).count).toBe(3)
+  // A repeated dispatch writes nothing.
+  expect((await dispatchAfter(server.sql, kind, range)).count).toBe(0)
+  const rows = await server.sql<{ event_id: string; target_id: string }[]>`
+    select event_id, target_id from outbox where project_id = ${project.uuid}
+  `
+  expect(rows.map(row => `${row.event_id} ${row.target_id}`).sort()).toEqual(
     [`${ids[1]} ${all.uuid}`, `${ids[2]} ${all.uuid}`, `${ids[2]} ${some}`].sort(),
   )
-  expect(found.counts).toEqual([3, 0])
   const names = await kind.getTargetNames(server.sql, {
     projectId: project.uuid,
     targetIds: [all.uuid, deleted, late],
@@ -258,14 +252,4 @@ async function sweepWebhooks(): Promise<void> {
   for (const one of SWEEPS) {
     if (one.table.startsWith('webhook')) await sweep(webhooks.parts.pool, one)
   }
-}
-
-/** Creates the columns of the outbox that a delivery kind writes. */
-async function createOutbox(tx: Tx): Promise<void> {
-  await tx`
-    create temporary table outbox (
-      project_id uuid, event_id uuid, kind text, target_id uuid,
-      unique (project_id, event_id, kind, target_id)
-    ) on commit drop
-  `
 }

@@ -76,6 +76,12 @@ describe('contract §12 a webhook of the audit log', () => {
     return { organization, owner, id, secret, project, hook: `${project}/webhooks/${id}` }
   }
 
+  const untilSettled = ({ project }: TestOrganization) =>
+    until(async () => {
+      const rows = await server.sql`select from outbox where project_id = ${project.uuid}`
+      return rows.length === 0
+    })
+
   const rename = (owner: SignedInAccount, { id }: TestOrganization, name: string) =>
     owner.patch(`/api/organizations/${id}`, { name })
 
@@ -113,13 +119,8 @@ describe('contract §12 a webhook of the audit log', () => {
     expect([request.note, JSON.parse(request.body).data]).toEqual([null, data(items[0])])
     const listRenamed = () =>
       receiver.received.filter(({ body }) => body.includes('"organization.renamed"'))
-    // An attempt is recorded before its delivery is settled, and one in flight is not sent again.
-    await until(async () => {
-      const pending = await server.sql`
-        select from outbox where project_id = ${organization.project.uuid}
-      `
-      return pending.count === 0
-    })
+    // One in flight is not sent again.
+    await untilSettled(organization)
     await owner.post(`${hook}/attempts/${attempt.id}/resend`)
     await until(() => receiver.received.some(({ body }) => body.includes('webhook.resent')))
     await until(() => listRenamed().length === 2)
@@ -139,6 +140,8 @@ describe('contract §12 a webhook of the audit log', () => {
     await using receiver = await startReceiver()
     const { organization, owner, hook } = await newAuditWebhook(receiver.url)
     await until(() => receiver.received.length === 1)
+    // A delivery is recorded shortly after the receiver has it.
+    await untilSettled(organization)
     await owner.post(`${hook}/disable`)
     await rename(owner, organization, 'Missed')
     await owner.delete(`/api/organizations/${organization.id}/membership`)
@@ -147,6 +150,7 @@ describe('contract §12 a webhook of the audit log', () => {
     expect(receiver.received.some(({ body }) => body.includes('"organization.renamed"'))).toBe(
       false,
     )
+    await untilSettled(organization)
     const since = new Date(Date.now() - 60_000).toISOString()
     const recovered = await owner.post(`${hook}/recover`, { since })
     // The creation of the other webhook, the disabling, and the new name.

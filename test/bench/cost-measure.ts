@@ -1,13 +1,12 @@
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { toId } from '../../src/ids.ts'
-import { createHttpClient } from '../support/http-client.ts'
 import { APP_SECRET } from '../support/secret.ts'
 import { until } from '../support/until.ts'
 import { WATCHED, type World } from './cost-world.ts'
 import { startLoad } from './feed-process.ts'
 import { readRss } from './memory.ts'
 import { startTidings, toBearer } from './server.ts'
+import { sendSteadily } from './steady.ts'
 import { load } from './wrk.ts'
 
 /** The measurements of one round at one point. */
@@ -37,7 +36,6 @@ export interface Offered {
 const CONNECTIONS = 64
 const INGEST_SECONDS = 4
 const WARM_SECONDS = 1
-const POSTERS = 32
 /** A socket follows at most ten projects. */
 const STREAMS = 10
 const ARRIVE_MS = 60_000
@@ -190,37 +188,26 @@ async function post(
   const { projects, shape } = world
   const { perSecond, seconds } = offered
   const total = Math.max(2, 2 * Math.round((perSecond * seconds) / 2))
-  const clients = Array.from({ length: POSTERS }, () => createHttpClient(origin))
-  const startedMs = performance.now()
-  let next = 0
   watch.sent.clear()
-  await Promise.all(
-    clients.map(async client => {
-      while (next < total) {
-        const nth = next++
-        const pair = nth >> 1
-        const waitMs = startedMs + (nth * 1000) / perSecond - performance.now()
-        if (waitMs > 0) await sleep(waitMs)
-        watch.sent.set(`n${nth}`, performance.now())
-        const { status } = await client.request('POST', '/v1/events', {
-          headers: {
-            authorization: `Bearer ${projects[pair % projects.length]?.token}`,
-            'content-type': 'application/json',
-          },
-          body: JSON.stringify({
-            channelName: nth % 2 === 0 ? WATCHED : `channel ${pair % shape.channels}`,
-            title: `New payment ${nth}`,
-            description: 'A customer paid for a plan',
-            tags: ['billing', 'plan'],
-            userId: `user_${nth % 100}`,
-            metadata: { intent: `n${nth}`, plan: 'pro', currency: 'EUR' },
-          }),
-        })
-        if (status !== 201) throw new Error(`A post was answered ${status}`)
-      }
-    }),
-  )
-  for (const client of clients) client.close()
+  await sendSteadily({ origin, perSecond, total }, async (client, nth) => {
+    const pair = nth >> 1
+    watch.sent.set(`n${nth}`, performance.now())
+    const { status } = await client.request('POST', '/v1/events', {
+      headers: {
+        authorization: `Bearer ${projects[pair % projects.length]?.token}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({
+        channelName: nth % 2 === 0 ? WATCHED : `channel ${pair % shape.channels}`,
+        title: `New payment ${nth}`,
+        description: 'A customer paid for a plan',
+        tags: ['billing', 'plan'],
+        userId: `user_${nth % 100}`,
+        metadata: { intent: `n${nth}`, plan: 'pro', currency: 'EUR' },
+      }),
+    })
+    if (status !== 201) throw new Error(`A post was answered ${status}`)
+  })
   return total
 }
 

@@ -71,16 +71,31 @@ export async function benchDashboard(): Promise<void> {
   }
 }
 
-/** Streams events in, and prints how the page kept up. */
+/** Streams events in, and prints how the page kept up, and whether its rows were readable. */
 async function stream(page: Page, send: (title: string) => Promise<unknown>): Promise<void> {
   await page.evaluate(() => {
     const state = { frames: [] as number[], last: performance.now() }
-    Object.assign(globalThis, { benchFrames: state.frames })
+    const samples = { count: 0, unreadable: 0 }
+    Object.assign(globalThis, { benchFrames: state.frames, benchSamples: samples })
+    const toOpacity = (element: Element | null): number =>
+      element ? Number(getComputedStyle(element).opacity) * toOpacity(element.parentElement) : 1
+    const isReadable = (row: Element) => {
+      const { top, bottom } = row.getBoundingClientRect()
+      const title = row.querySelector('h2')
+      const isInView = bottom > 0 && top < innerHeight
+      return !isInView || (toOpacity(title) === 1 && title?.textContent.trim() !== '')
+    }
     const step = (at: number) => {
       state.frames.push(at - state.last)
       state.last = at
       requestAnimationFrame(step)
     }
+    // Measuring every frame would slow the frames down.
+    setInterval(() => {
+      const rows = [...document.querySelectorAll('article')].slice(0, 30)
+      samples.count += 1
+      if (rows.length === 0 || !rows.every(isReadable)) samples.unreadable += 1
+    }, 250)
     requestAnimationFrame(step)
   })
   const count = () => page.evaluate(() => document.querySelectorAll('*').length)
@@ -97,11 +112,19 @@ async function stream(page: Page, send: (title: string) => Promise<unknown>): Pr
   const frames = await page.evaluate(
     () => (globalThis as unknown as { benchFrames: number[] }).benchFrames,
   )
+  const samples = await page.evaluate(
+    () =>
+      (globalThis as unknown as { benchSamples: { count: number; unreadable: number } })
+        .benchSamples,
+  )
   const long = frames.filter(ms => ms > LONG_FRAME_MS)
   console.log(
     `${EVENTS_PER_S} events/s for ${STREAM_S} s: ${frames.length} frames, ` +
       `${((100 * long.length) / frames.length).toFixed(2)} % over ${LONG_FRAME_MS} ms (aim 1 %), ` +
       `longest ${Math.max(...frames).toFixed(0)} ms; elements in the page ${counts.join(', ')}`,
+  )
+  console.log(
+    `visible rows readable in ${samples.count - samples.unreadable} of ${samples.count} samples`,
   )
 }
 

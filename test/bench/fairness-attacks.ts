@@ -112,6 +112,14 @@ export const ATTACKS: Attack[] = [
     run: hands => flood(hands, 16, viewer('events', '-alpha -word1 -tag:billing')),
   },
   {
+    name: 'suggestions of similar values',
+    run: hands =>
+      flood(hands, 16, ({ project, cookies }, n) => ({
+        path: `/api/projects/${project}/suggestions?field=meta&text=${'similar'.repeat(9)}`,
+        headers: { Cookie: cookies[n % 2] ?? '' },
+      })),
+  },
+  {
     name: 'pages of 100 large events',
     run: hands => flood(hands, 16, viewer('events', '', '&limit=100')),
   },

@@ -2,6 +2,7 @@ import { createOrganization } from '../../src/accounts/organizations.ts'
 import { createProject } from '../../src/accounts/projects.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { newId, toId } from '../../src/ids.ts'
+import { SCOPES } from '../../src/keys/schema.ts'
 import { hashPassword } from '../../src/platform.ts'
 import { createKey } from '../support/keys.ts'
 import { newMember } from '../support/signed-in-account.ts'
@@ -22,7 +23,7 @@ const WEBHOOKS = 10
 /** Two organizations on one server. */
 export interface World {
   victim: Victim
-  /** Returns an attacker with new keys of the default limit. */
+  /** Returns an attacker with new keys of the default limit and all scopes. */
   newAttacker(round: number): Promise<Attacker>
   close(): Promise<void>
 }
@@ -62,8 +63,10 @@ export async function openWorld(
     })
     if (status !== 201) throw new Error(`No webhook: ${text}`)
   }
+  // All scopes, because the default ones do not include erasures.
   const newKey = async (projectId: string, limit?: number) =>
-    (await createKey(sql, { projectId, name: 'bench', ...(limit && { limit }) })).token
+    (await createKey(sql, { projectId, name: 'bench', scopes: SCOPES, ...(limit && { limit }) }))
+      .token
   return {
     victim: {
       url,

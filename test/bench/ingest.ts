@@ -1,5 +1,10 @@
 import { connect, type Sql } from '../../src/db/sql.ts'
-import { cloneDatabase, closeCluster, createEmptyDatabase } from '../support/postgres.ts'
+import {
+  cloneDatabase,
+  closeCluster,
+  createEmptyDatabase,
+  toSuperuserUrl,
+} from '../support/postgres.ts'
 import {
   makeKey,
   startCandidate,
@@ -10,7 +15,7 @@ import {
 } from './server.ts'
 import { openPostgresClock, readProcessorMs } from './processor-time.ts'
 import { interleaveFigures, printTable, SHARE, type Line } from './table.ts'
-import { load, requireWrk, type Measured } from './wrk.ts'
+import { load, requireWrk, type Load, type Measured } from './wrk.ts'
 
 const ROUNDS = 3
 const SECONDS = Math.ceil(6 * SHARE)
@@ -24,7 +29,12 @@ type Round = Measured & Record<'serverUs' | 'postgresUs', number>
 type Results = Record<string, Round>
 
 /** A candidate with a count of stored events, unless it stores none. */
-type Contender = Candidate & { countStored?: () => Promise<number> }
+type Contender = Omit<Candidate, 'headers'> &
+  Pick<Load, 'headers'> & {
+    countStored?: () => Promise<number>
+    /** Reads the processor time of its own Postgres, in ms. */
+    readPostgresMs?: () => number
+  }
 
 /**
  * Compares durable events over HTTP with a bare Elysia route, our route without a database, INSERT
@@ -75,7 +85,7 @@ async function runIngest(): Promise<IngestFigures> {
       },
       { ...(await startParseServer(parseUrl)), countStored: () => count(parseSql, 'Event') },
     )
-    const measure = await createMeasure(sql)
+    const measure = await createMeasure(databaseUrl)
     // JIT compilers need time: parse-server's first seconds are a third as fast as later ones.
     await measure(contenders, { connections: CROWD, keyed: KEYED, rounds: 1 })
     const withKeys = { connections: CROWD, keyed: KEYED }
@@ -141,12 +151,26 @@ interface Conditions {
  * Returns a function that runs rounds of all contenders in turn, and returns medians. It throws
  * unless every acknowledged event of a round is stored after it.
  */
-export async function createMeasure(sql: Sql) {
-  const readPostgresMs = await openPostgresClock(sql)
+export async function createMeasure(databaseUrl: string) {
+  const sql = connect(databaseUrl, { name: 'bench', max: 1 })
+  const clock = await openPostgresClock(sql).finally(() => sql.end())
+  const superuserUrl = await toSuperuserUrl(databaseUrl)
+  // Postgres uses WAL files again after a checkpoint, as in a database that is older than a bench.
+  return createMeasureWith(clock, async () => {
+    const admin = connect(superuserUrl, { name: 'bench', max: 1 })
+    await admin`checkpoint`.finally(() => admin.end())
+  })
+}
 
+/**
+ * The same for other databases: reads the processor time of the Postgres of contenders without one
+ * of their own, in ms, and prepares a round.
+ */
+export function createMeasureWith(readSharedMs: () => number, prepare = async () => {}) {
   async function runRound(contender: Contender, conditions: Conditions): Promise<Round> {
-    const { name, url, headers, countStored, child } = contender
+    const { name, url, headers, countStored, child, readPostgresMs = readSharedMs } = contender
     const { connections, keyed } = conditions
+    await prepare()
     const run = async (): Promise<Round> => {
       const [serverMs, postgresMs] = [readProcessorMs(child.pid ?? 0), readPostgresMs()]
       const measured = await load({ url, headers, connections, seconds: SECONDS, keyed })

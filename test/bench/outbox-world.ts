@@ -49,7 +49,7 @@ export function openOutbox(databaseUrl: string, ca?: string): OutboxWorld {
     },
     async deliver(kind) {
       const running = startDeliveryWorker({ pool: worker, kind })
-      while ((await sql`select from outbox limit 1`).count > 0) await sleep(5)
+      while ((await sql`select from outbox limit 1`).count > 0) await sleep(25)
       await running.stop(0)
     },
   }

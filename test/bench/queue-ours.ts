@@ -59,8 +59,8 @@ async function createOutbox(databaseUrl: string): Promise<Queue> {
     let dispatched = 0
     const counted: DeliveryKind = {
       ...kind,
-      async dispatch(tx, ranges, lease) {
-        const done = await kind.dispatch(tx, ranges, lease)
+      async dispatch(sql, request) {
+        const done = await kind.dispatch(sql, request)
         dispatched += done.count
         if (dispatched === count) all.resolve()
         return done

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { MIGRATIONS } from '../../src/db/migrate.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { indexNextEvents, MIN_EVENTS } from '../../src/events/search-index.ts'
-import { ensureDatabase } from '../support/postgres.ts'
+import { copyDatabase, ensureDatabase, takeDatabase } from '../support/postgres.ts'
+import { ARGUMENTS, readEvents } from './table.ts'
 
-/** Ten million events, half of them in one project. */
-export const EVENTS = 10_000_000
+/** Half of them are in one project. */
+export const EVENTS = readEvents(10_000_000)
 const STEP = 250_000
 const USERS = 100_000
 export const BIG_PROJECT = '00000000-0000-7000-8000-000000000001'
@@ -136,8 +137,20 @@ export async function fillEvents(url: string, events = EVENTS): Promise<void> {
   for (const { id } of projects) await indexAll(sql, id)
   say('search index')
   await sql.unsafe('vacuum analyze')
-  say('done')
+  await reportFill(sql, events, startedAt)
   await sql.end()
+}
+
+/** Prints how fast a database was filled, and how much space it takes. */
+export async function reportFill(sql: Sql, events: number, startedMs: number): Promise<void> {
+  const tookS = (performance.now() - startedMs) / 1_000
+  const [row] = await sql<[{ bytes: string }]>`
+    select pg_database_size(current_database()) as bytes
+  `
+  console.log(
+    `filled in ${tookS.toFixed(0)} s: ${(events / tookS).toFixed(0)} events/s, ` +
+      `${(Number(row.bytes) / events).toFixed(0)} bytes per event`,
+  )
 }
 
 /** Indexes a project's log for search, as its indexer would have. */
@@ -146,6 +159,11 @@ async function indexAll(sql: Sql, projectId: string): Promise<void> {
     const result = await indexNextEvents(sql, projectId)
     left = result ? Number(result.lastSeq - result.indexedSeq) : 0
   }
+}
+
+/** Returns a database to change: a copy of a kept one, or itself with `--once`. */
+export function useDatabase(kept: string): Promise<string> {
+  return ARGUMENTS.values['once'] ? takeDatabase(kept) : copyDatabase(kept)
 }
 
 /** Drops the indexes that slow down loading; returns the statements that restore them. */

@@ -5,12 +5,19 @@ import { buildHistogram } from '../../src/events/histogram.ts'
 import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events/read.ts'
 import { parseSearch } from '../../src/events/search-query.ts'
 import { createKey } from '../support/keys.ts'
-import { cloneDatabase, closeCluster, copyDatabase } from '../support/postgres.ts'
-import { BIG_PROJECT, createRandom, END_MS, ensureBenchDatabase, EVENTS } from './read-data.ts'
+import { cloneDatabase, closeCluster } from '../support/postgres.ts'
+import {
+  BIG_PROJECT,
+  createRandom,
+  END_MS,
+  ensureBenchDatabase,
+  EVENTS,
+  useDatabase,
+} from './read-data.ts'
 import { compareRead } from './read-plain.ts'
 import { explainOnce } from './explain.ts'
 import { makeKey, startTidings, stopCandidates } from './server.ts'
-import { printTable } from './table.ts'
+import { ARGUMENTS, printTable } from './table.ts'
 import { load, median, requireWrk } from './wrk.ts'
 import { listHourlyCounts } from '../support/counts.ts'
 
@@ -144,14 +151,15 @@ const QUERIES: [name: string, aim: string, query: Query][] = [
 ]
 
 /**
- * Reads ten million events through the functions of src; compares ingest on such a database with an
+ * Reads millions of events through the functions of src; compares ingest on such a database with an
  * empty one.
  */
 export async function benchRead(): Promise<void> {
   requireWrk()
   const databaseUrl = await ensureBenchDatabase()
+  if (ARGUMENTS.values['fill']) return closeCluster()
   const pool = createPool(databaseUrl, { name: 'api', max: 8 })
-  const only = process.argv[3]
+  const [only] = ARGUMENTS.positionals
   console.log(
     `${EVENTS} events in 100 projects, ${BIG_EVENTS} of them in the measured one; ms over ${RUNS} runs`,
   )
@@ -169,7 +177,7 @@ export async function benchRead(): Promise<void> {
     print(name, aim, times)
   }
   await pool.end()
-  if (!process.argv.includes('--no-explain'))
+  if (!ARGUMENTS.values['no-explain'])
     await explainOnce(
       databaseUrl,
       QUERIES.filter(([name]) => !only || name.includes(only)).map(([name, , query]) => [
@@ -177,8 +185,8 @@ export async function benchRead(): Promise<void> {
         query(createRandom()),
       ]),
     )
-  if (!only || only === 'ingest') await compareLoad(databaseUrl)
   if (!only || only === 'plain') printTable(await compareRead())
+  if (!only || only === 'ingest') await compareLoad(databaseUrl)
   await closeCluster()
 }
 
@@ -193,7 +201,7 @@ function print(name: string, aim: string, times: number[]): void {
 
 /** Runs rounds in turn on a copy of the big database and on an empty one. */
 async function compareLoad(bigUrl: string): Promise<void> {
-  const [big, empty] = [await copyDatabase(bigUrl), await cloneDatabase()]
+  const [big, empty] = [await useDatabase(bigUrl), await cloneDatabase()]
   const sql = connect(big, { name: 'bench', max: 1 })
   const { token } = await createKey(sql, {
     projectId: BIG_PROJECT,

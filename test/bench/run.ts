@@ -2,6 +2,8 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import '../support/scratch.ts'
 import { benchAll } from './all.ts'
+import { benchArchive } from './archive.ts'
+import { benchCitus } from './citus.ts'
 import { benchCost } from './cost.ts'
 import { benchDashboard } from './dashboard.ts'
 import { benchFairness } from './fairness.ts'
@@ -22,6 +24,8 @@ import { keepCluster } from '../support/postgres.ts'
 // `bun run bench <name>` prints ratios to named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
   all: benchAll,
+  archive: benchArchive,
+  citus: benchCitus,
   cost: benchCost,
   dashboard: benchDashboard,
   fairness: benchFairness,
@@ -41,7 +45,7 @@ const benches: Record<string, () => Promise<void>> = {
  * Benches whose data takes minutes to create. It is kept where a restart of the machine does not
  * delete it.
  */
-const KEEPING = new Set(['all', 'cost', 'dashboard', 'read', 'retention'])
+const KEEPING = new Set(['all', 'archive', 'cost', 'dashboard', 'read', 'retention'])
 const KEPT = join('/var/tmp', `tidings-bench-${userInfo().uid}`)
 
 function table(compare: () => Promise<Line[]>): () => Promise<void> {

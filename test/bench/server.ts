@@ -7,6 +7,7 @@ import { createSession } from '../../src/accounts/sessions.ts'
 import { connect, type Queryable } from '../../src/db/sql.ts'
 import { newId } from '../../src/ids.ts'
 import { createKey } from '../support/keys.ts'
+import { SCRATCH } from '../support/scratch.ts'
 import { findNode, installPeers } from './peers.ts'
 
 const MAIN = resolve(import.meta.dir, '../../src/main.ts')
@@ -67,7 +68,7 @@ export async function startTidings(
   env: Record<string, string> = {},
 ): Promise<Candidate> {
   const child = spawn(process.execPath, [MAIN, 'serve', '--workers', String(workers)], {
-    env: { ...process.env, PORT: '0', DATABASE_URL: databaseUrl, ...env },
+    env: { ...process.env, PORT: '0', DATABASE_URL: databaseUrl, DATA_DIR: SCRATCH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const port = await readPort(child, /"url":"http:\/\/localhost:(\d+)"/)
@@ -105,7 +106,9 @@ export async function startParseServer(databaseUrl: string): Promise<Candidate> 
 }
 
 /** Stops the candidates. */
-export async function stopCandidates(candidates: readonly Candidate[]): Promise<void> {
+export async function stopCandidates(
+  candidates: readonly Pick<Candidate, 'child'>[],
+): Promise<void> {
   for (const { child } of candidates) child.kill('SIGTERM')
   await Promise.all(candidates.map(({ child }) => child.exitCode === null && once(child, 'exit')))
 }

@@ -1,5 +1,4 @@
 import { cloneDatabase, closeCluster } from '../support/postgres.ts'
-import { connect } from '../../src/db/sql.ts'
 import { createMeasure, KEYED, print, verify } from './ingest.ts'
 import { makeKey, startTidings, stopCandidates, type Candidate } from './server.ts'
 import { requireWrk } from './wrk.ts'
@@ -18,9 +17,7 @@ export async function benchWorkers(): Promise<void> {
       urls.push(url)
       candidates.push(await startTidings(url, await makeKey(url), workers))
     }
-    const sql = connect(urls[0] ?? '', { name: 'bench', max: 1 })
-    const measure = await createMeasure(sql)
-    await sql.end()
+    const measure = await createMeasure(urls[0] ?? '')
     const crowd = await measure(candidates, { connections: 128, keyed: KEYED })
     print('128 connections, 30 % with an Idempotency-Key', crowd)
     const { tidings, '2 workers': two } = crowd

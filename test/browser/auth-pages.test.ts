@@ -51,11 +51,60 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
       password: 'a long enough phrase',
     })
     await page.getByText('Listening for your first event').waitFor()
+    // The same key in another language, chosen with the keyboard.
+    const tabs = page.getByRole('tab')
+    await tabs.first().focus()
+    await page.keyboard.press('ArrowRight')
+    await page.getByRole('tab', { name: 'JavaScript', selected: true }).waitFor()
+    await page.getByRole('tabpanel').getByText("Authorization: 'Bearer tdg_example'").waitFor()
+    await page.getByText('0 of 4 done').waitFor()
     api.emit({ title: 'It works', icon: '🎉', channelName: 'hello' })
     await page.getByText('It works', { exact: true }).waitFor()
+    await page.getByText('1 of 4 done').waitFor()
     await page.getByRole('link', { name: 'Open the feed' }).click()
     await page.getByRole('article').waitFor()
     expect(it.toPath()).toBe(`/p/${PROJECT}`)
+    // The key is still there for a user who looked around first.
+    await page.goBack()
+    await page.getByText('tdg_example').waitFor()
+    expect(api.requests.filter(request => /^POST .*\/keys$/.test(request))).toHaveLength(1)
+    expect(it.problems).toEqual([])
+  })
+
+  test('sample data opens from the quick start, and is removed in one click', async () => {
+    const withSample = (isThere: boolean) => ({
+      ...ACCOUNT,
+      organizations: ACCOUNT.organizations.map(organization => ({
+        ...organization,
+        projects: [
+          ...organization.projects,
+          ...(isThere ? [{ id: 'prj_3', name: 'Sample shop', isSample: true }] : []),
+        ],
+      })),
+    })
+    await using it = await arrive('/setup#s3cret', api => {
+      const show = (isThere: boolean) =>
+        api.on('GET /api/me', () => ({ data: withSample(isThere) }))
+      api.on('GET /api/setup', () => ({ data: {} }))
+      api.on('POST /api/organizations/org_1/sample-project', () => {
+        show(true)
+        return { status: 201, data: { id: 'prj_3' } }
+      })
+      api.on('DELETE /api/organizations/org_1/sample-project', () => {
+        show(false)
+        return { data: { id: 'prj_3' } }
+      })
+    })
+    await it.field('Your name').fill('Ada')
+    await it.field('E-mail').fill('ada@example.com')
+    await it.field('Password').fill('a long enough phrase')
+    await it.button('Create account').click()
+    await it.button('Look around with sample data').click()
+    await it.page.getByText('Sample data of an invented shop').waitFor()
+    expect(it.toPath()).toBe('/p/prj_3')
+    await it.button('Remove it').click()
+    await it.page.waitForURL(url => !url.pathname.includes('prj_3'))
+    expect(it.api.requests).toContain('DELETE /api/organizations/org_1/sample-project')
     expect(it.problems).toEqual([])
   })
 
@@ -94,7 +143,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     await it.page.getByRole('dialog').waitFor()
     await it.page.keyboard.press('Escape')
     await it.page.getByText('requires that you confirm that it is you').waitFor()
-    await it.button('Try again').click()
+    await it.button('Retry').click()
     for (const password of ['wrong', 'right']) {
       await it.field('Password').fill(password)
       await it.page.keyboard.press('Enter')
@@ -163,7 +212,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     expect(await autocomplete('E-mail')).toBe('username webauthn')
     expect(await autocomplete('Password')).toBe('current-password')
     expect(await it.field('Password').getAttribute('type')).toBe('password')
-    await it.button('Show password').click()
+    await it.button('Show Password').click()
     expect(await it.field('Password').getAttribute('type')).toBe('text')
   })
 
@@ -189,7 +238,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
       await using it = await arrive(`/sign-in?next=${encodeURIComponent(next)}`)
       await it.button('Sign in').click()
       await it.page.getByText('No events yet').waitFor()
-      expect(it.toPath()).toBe(`/p/${PROJECT}`)
+      expect(it.toPath()).toBe('/overview')
     },
   )
 

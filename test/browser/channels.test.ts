@@ -112,8 +112,42 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await until(async () => (await chosen())?.startsWith('Muted until 3 Feb 2036') ?? false)
     await it.page.getByRole('link', { name: 'payments muted' }).waitFor()
     await it.button('Undo').click()
-    await until(async () => (await chosen()) === 'Use project setting')
+    await until(async () => (await chosen()) === 'Use project default')
     await it.page.getByRole('link', { name: 'payments', exact: true }).waitFor()
+  })
+
+  test('each notification setting is described by the hint right beside it', async () => {
+    await using it = await visit('/channels/chn_payments')
+    const measure = (name: string) =>
+      it.page.getByRole('combobox', { name }).evaluate(select => {
+        const hint = document.getElementById(select.getAttribute('aria-describedby') ?? '')
+        const [box, other] = [select.parentElement!, hint!].map(one => one.getBoundingClientRect())
+        const gap = Math.max(other!.top - box!.bottom, box!.top - other!.bottom)
+        return { text: hint?.textContent, isBeside: gap >= 0 && gap < 10 }
+      })
+    for (const device of ['wide', 'phone'] as const) {
+      await it.become(device)
+      expect(await measure('My notifications')).toEqual({
+        text: 'Only for you, on all your devices',
+        isBeside: true,
+      })
+      expect(await measure('Bursts')).toMatchObject({ isBeside: true })
+    }
+  })
+
+  test('the bell of a channel mutes it in the list, keeps the focus, and undo restores it', async () => {
+    await using it = await visit('/channels')
+    const bell = it.page.getByRole('button', { name: 'Notifications from payments' })
+    const isOn = () => bell.getAttribute('aria-pressed')
+    await bell.click()
+    await until(async () => (await isOn()) === 'false')
+    await it.page.getByText('payments is muted for you.').waitFor()
+    expect(await bell.evaluate(element => element === document.activeElement)).toBe(true)
+    await it.page.getByRole('link', { name: 'payments muted' }).waitFor()
+    await it.button('Undo').click()
+    await until(async () => (await isOn()) === 'true')
+    const put = it.api.bodies.get('PUT /api/projects/:id/channels/:channel/notifications')
+    expect(put).toEqual({ state: 'default', collapse: null })
   })
 
   test('collapsing is turned off for a channel, restored by undo, and turned off for the project', async () => {
@@ -121,13 +155,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     const bursts = it.page.getByRole('combobox', { name: 'Bursts' })
     const chosen = async () => (await bursts.locator('option:checked').textContent()) ?? ''
     await it.page.getByText('After 10 notifications from one channel in a minute').waitFor()
-    expect(await chosen()).toBe('Use project setting')
+    expect(await chosen()).toBe('Use project default')
     await bursts.selectOption('Do not collapse')
     await it.page.getByText('Notification settings saved.').waitFor()
     const put = (path: string) => it.api.bodies.get(`PUT /api/projects/:id${path}/notifications`)
     expect(put('/channels/:channel')).toEqual({ state: 'default', collapse: false })
     await it.button('Undo').click()
-    await until(async () => (await chosen()) === 'Use project setting')
+    await until(async () => (await chosen()) === 'Use project default')
     expect(put('/channels/:channel')).toEqual({ state: 'default', collapse: null })
 
     await it.page.goto(`${server.url}/p/${PROJECT}/channels`)
@@ -137,7 +171,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
       'Do not collapse',
     ])
     await bursts.selectOption('Do not collapse')
-    await until(async () => (await chosen()) === 'Do not collapse')
+    await until(() => put('') !== undefined)
     expect(put('')).toEqual({ state: 'on', collapse: false })
     expect(it.problems).toEqual([])
   })
@@ -207,13 +241,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await it.button('Resend').click()
     await it.page.getByText('Delivered', { exact: true }).waitFor()
     const link = it.page.getByRole('link', { name: 'Archive' })
-    expect(await link.getAttribute('href')).toBe(`/p/${PROJECT}/webhooks/whk_1`)
+    expect(await link.getAttribute('href')).toBe(`/p/${PROJECT}/settings/webhooks/whk_1`)
   })
 
   test('a metadata value links to the events with the same value', async () => {
     await using it = await visit('/e/evt_1')
     await it.page.locator('summary', { hasText: 'a.b' }).click()
-    const only = it.page.locator('.tree').getByRole('link', { name: 'Filter by this' })
+    const only = it.page.locator('.tree').getByRole('link', { name: 'Filter' })
     await it.page.locator('.tree').getByRole('button', { name: 'Copy' }).waitFor()
     expect(await only.count()).toBe(0)
     await it.page.locator('summary', { hasText: 'total' }).click()
@@ -244,7 +278,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await it.page.getByText('Not sent').waitFor()
     const tree = it.page.locator('.tree')
     await tree.locator('summary').click()
-    await tree.getByRole('link', { name: 'Filter by this' }).click()
+    await tree.getByRole('link', { name: 'Filter' }).click()
     await until(async () => (await it.page.locator('article').count()) === 1)
     expect(it.problems).toEqual([])
   })

@@ -75,6 +75,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.page.goBack()
     await it.shows('New payment')
     await it.page.keyboard.press('Escape')
+    await until(async () => (await it.focused()).includes('New payment'))
     await it.page.keyboard.press('Enter')
     await it.shows('New payment')
   })
@@ -115,7 +116,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
 
   test('is deleted, and can be restored for five seconds', async () => {
     await using it = await visit(`/p/${PROJECT}/e/evt_2`)
-    await it.page.getByText('Live', { exact: true }).waitFor()
+    await it.page.getByRole('button', { name: 'Paused' }).waitFor()
     await it.panel.getByRole('button', { name: 'Delete' }).click()
     await until(async () => (await it.titles()) === 'Third,First')
     await it.page.getByRole('button', { name: 'Undo' }).click()
@@ -159,6 +160,50 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     expect(small).toEqual([])
     await it.panel.getByRole('button', { name: 'Close' }).tap()
     await it.panel.waitFor({ state: 'detached' })
+  })
+
+  test('has links for web addresses in its description and metadata', async () => {
+    const docs = 'https://example.com/a_(b)?q=1&r=%C3%A9#top'
+    await using it = await visit(`/p/${PROJECT}/e/evt_4`, {
+      prepare: api =>
+        api.emit({
+          ...{ title: 'Deployed', description: `See (${docs}), then HTTP://example.org.` },
+          metadata: {
+            run: docs,
+            text: 'no address: https:// javascript:alert(1) ftp://example.com',
+            user: 'https://bank.example@evil.example/',
+            hidden: 'https://example.com/\u202egpj.exe',
+          },
+        }),
+    })
+    await it.shows('Deployed')
+    const links = it.panel.locator('.panel-description a, .tree a')
+    const found = await links.evaluateAll(all =>
+      all.map(link => [link.getAttribute('href'), link.textContent, link.getAttribute('rel')]),
+    )
+    const rel = 'noopener noreferrer'
+    expect(found).toEqual(
+      ['https://example.com/a_(b)?q=1&r=%C3%A9#top', 'HTTP://example.org', docs]
+        .concat('https://example.com/')
+        .map(href => [href, href, rel]),
+    )
+    // A link neither leaves the dashboard nor opens the actions of its value.
+    await it.context.route(/example/, route => route.fulfill({ body: 'elsewhere' }))
+    const [tab] = await Promise.all([it.context.waitForEvent('page'), links.last().click()])
+    await tab.close()
+    expect(it.toPath()).toBe(`/p/${PROJECT}/e/evt_4`)
+    expect(await it.panel.locator('.tree-leaf[open]').count()).toBe(0)
+    expect(await it.findBarriers()).toEqual([])
+  })
+
+  test('shows a line of metadata in 32 pixels or less on a desk', async () => {
+    await using it = await visit(`/p/${PROJECT}/e/evt_2`)
+    await it.shows('New payment')
+    const heights = await it.panel
+      .locator('.tree-leaf > summary')
+      .evaluateAll(all => all.map(one => one.getBoundingClientRect().height))
+    expect(heights.length).toBeGreaterThan(0)
+    expect(Math.max(...heights)).toBeLessThanOrEqual(32)
   })
 
   test('reliability §9 stays text in all of its fields', async () => {

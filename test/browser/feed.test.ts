@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import type { Locator } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { fakeApi, PROJECT, type FakeApi, type FakeEvent } from '../support/fake-api.ts'
 import { fillOrganization, setRole } from '../support/fake-organization.ts'
@@ -53,27 +53,64 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(await it.page.getByRole('feed').getByRole('article').count()).toBe(3)
   })
 
-  test('rows are opaque at 100 events a second, and a lone row is animated', async () => {
-    await using it = await watch(40)
-    await it.page.emulateMedia({ reducedMotion: 'no-preference' })
-    const sampling = it.page.evaluate(sampleRows, 1_500)
-    const endMs = performance.now() + 1_500
-    for (let seq = 41; performance.now() < endMs; seq++) {
-      it.api.emit({ title: `Event ${seq}` })
-      await new Promise(resolve => setTimeout(resolve, 10))
-    }
-    const samples = await sampling
-    expect(samples.length).toBeGreaterThan(5)
-    expect(Math.min(...samples.map(({ rows }) => rows))).toBeGreaterThan(3)
-    expect(Math.min(...samples.map(({ opacity }) => opacity))).toBe(1)
+  test('the account and the first page are requested beside the scripts, and only once', async () => {
+    let api: FakeApi | undefined
+    const wanted = ['GET /api/me', 'GET /api/projects/:id/events']
+    const count = (name: string) => api?.requests.filter(one => one === name).length ?? 0
+    await using it = await browser.open({
+      prepare: async context => {
+        api = await fakeApi(context)
+        api.emit(...numbered(1, 3))
+        await context.route('**/main.js', async route => {
+          await until(() => wanted.every(name => count(name) === 1))
+          await route.continue()
+        })
+      },
+    })
+    await it.page.goto(`${server.url}/p/${PROJECT}`)
+    await it.page.getByText('Event 3', { exact: true }).waitFor()
+    await it.page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
+    expect(wanted.map(count)).toEqual([1, 1])
+  })
 
-    it.api.emit(...numbered(1_001, 1_004))
-    await it.sees('Event 1004')
+  test('rows are readable while 10, 30, 100 and 300 events a second stream in', async () => {
+    await using it = await watch(40)
+    await it.sees('Event 40')
+    await it.page.emulateMedia({ reducedMotion: 'no-preference' })
+    let sent = 40
+    for (const eventsPerS of [10, 30, 100, 300]) {
+      const sampling = it.page.evaluate(sampleRows)
+      let isSampled = false
+      void sampling.finally(() => (isSampled = true))
+      const [beganMs, first] = [performance.now(), sent + 1]
+      while (!isSampled) {
+        const due = first + Math.floor(((performance.now() - beganMs) * eventsPerS) / 1_000)
+        it.api.emit(...numbered(sent + 1, due))
+        sent = due
+        await new Promise(resolve => setTimeout(resolve, 10))
+      }
+      const samples = await sampling
+      expect(Math.min(...samples.map(({ rows }) => rows))).toBeGreaterThan(3)
+      expect(samples.flatMap(({ unreadable }) => unreadable)).toEqual([])
+      // Rows came in while the page was sampled.
+      expect(samples.at(-1)?.first).not.toBe(samples[0]?.first)
+    }
+  })
+
+  test('a lone row is animated, and rows that arrive together are not', async () => {
+    await using it = await watch(1)
+    await it.sees('Event 1')
+    const classes = () =>
+      it.page.locator('article.row').evaluateAll(rows => rows.map(({ className }) => className))
+    await it.page.keyboard.press('Space')
+    it.api.emit(...numbered(2, 5))
+    await it.says('Paused · 4 new')
+    await it.page.keyboard.press('Space')
+    await it.sees('Event 5')
+    expect(await classes()).toEqual(['row', 'row', 'row', 'row', 'row'])
     it.api.emit({ title: 'Alone' })
     await it.sees('Alone')
-    const newest = (await it.page.locator('article.row').all()).slice(0, 3)
-    const classes = newest.map(row => row.getAttribute('class'))
-    expect(await Promise.all(classes)).toEqual(['row fresh', 'row', 'row'])
+    expect(await classes()).toEqual(['row fresh', 'row', 'row', 'row', 'row', 'row'])
   })
 
   test('Space pauses the feed, new events wait, and resuming shows all of them', async () => {
@@ -99,6 +136,95 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.page.evaluate(() => scrollTo(0, 0))
     await it.sees('Event 43')
     await it.says('Live')
+  })
+
+  test('pauses while an event is open, whose row stays in place', async () => {
+    await using it = await watch(3)
+    await it.page.getByText('Event 3', { exact: true }).click()
+    await it.page.locator('.panel').getByRole('heading', { name: 'Event 3' }).waitFor()
+    it.api.emit({ title: 'Late' })
+    await it.says('Paused · 1 new')
+    expect(await it.titles()).toEqual(['Event 3', 'Event 2', 'Event 1'])
+    await it.page.keyboard.press('Escape')
+    await it.page.locator('article:focus').filter({ hasText: 'Event 3' }).waitFor()
+    await it.page.keyboard.press('Space')
+    await it.sees('Late')
+    await it.says('Live')
+  })
+
+  test('days follow the order of the list, and an event of another day shows its date', async () => {
+    await using it = await watch(0)
+    const at = (day: number) => `2026-11-${day}T10:03:00.000Z`
+    it.api.emit(
+      { title: 'First', timestamp: at(18), createdAt: at(18) },
+      { title: 'Imported', timestamp: at(10), createdAt: at(19) },
+      { title: 'Also imported', timestamp: at(17), createdAt: at(19) },
+      { title: 'Last', timestamp: at(19), createdAt: at(19) },
+    )
+    await it.page.reload()
+    await it.sees('Last')
+    expect(await it.page.locator('.day').allTextContents()).toEqual([
+      'Thursday 19 November',
+      'Wednesday 18 November',
+    ])
+    expect(await it.page.locator('.row time').allTextContents()).toEqual([
+      '10:03',
+      '17 Nov, 10:03',
+      '10 Nov, 10:03',
+      '10:03',
+    ])
+  })
+
+  test('events on the screen are never counted as unread', async () => {
+    await using it = await watch(2)
+    const channels = it.api.handler('GET /api/projects/:id/channels')
+    it.api.on('GET /api/projects/:id/channels', (body, url) => {
+      const { data } = channels(body, url) as { data: { items: object[] } }
+      return { data: { ...data, items: data.items.map(one => ({ ...one, unread: 3 })) } }
+    })
+    const isRead = () => it.api.requests.filter(name => name.endsWith('/channels')).length
+    const before = isRead()
+    it.api.emit({ title: 'Deployed', channelName: 'deploys' })
+    await it.page.getByRole('link', { name: 'deploys' }).waitFor()
+    expect(isRead()).toBeGreaterThan(before)
+    expect(await it.page.locator('.unread').count()).toBe(0)
+    await it.page.keyboard.press('Space')
+    it.api.send({ type: 'heartbeat', project: PROJECT, head: 4 })
+    await it.page.getByLabel('3 unread').first().waitFor()
+  })
+
+  test('in the sidebar, the name of a channel gives way to its counts', async () => {
+    await using it = await watch(1)
+    const channels = it.api.handler('GET /api/projects/:id/channels')
+    it.api.on('GET /api/projects/:id/channels', (body, url) => {
+      const { data } = channels(body, url) as { data: { items: object[] } }
+      const long = { name: 'deployments-of-the-web-shop', unread: 1_000, today: Array(24).fill(1) }
+      return { data: { ...data, items: data.items.map(one => ({ ...one, ...long })) } }
+    })
+    await it.page.goto(`${new URL(it.page.url()).origin}/p/${PROJECT}/channels`)
+    const count = it.page.getByText('99+').first()
+    await count.waitFor()
+    const list = (await it.page.locator('.channel-list').boundingBox())!
+    const { x, width } = (await count.boundingBox())!
+    expect(x + width).toBeLessThanOrEqual(list.x + list.width)
+  })
+
+  test('menus open next to their buttons, however wide the screen', async () => {
+    await using it = await watch(1)
+    await it.page.setViewportSize({ width: 2560, height: 900 })
+    for (const [name, menu] of [
+      ['Web shop', '#project-menu'],
+      ['Account', '#account-menu'],
+    ] as const) {
+      const button = it.page.getByRole('button', { name })
+      await button.click()
+      const [from, to] = [await button.boundingBox(), await it.page.locator(menu).boundingBox()]
+      expect(
+        Math.min(Math.abs(from!.x - to!.x), Math.abs(from!.x + from!.width - to!.x - to!.width)),
+      ).toBeLessThan(2)
+      expect(to!.y - from!.y - from!.height).toBeWithin(0, 12)
+      await it.page.keyboard.press('Escape')
+    }
   })
 
   test('j and k move over the rows, which stay in place meanwhile', async () => {
@@ -141,7 +267,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
       return (await it.titles()).includes('Event 1')
     })
     expect(await it.titles()).toEqual(Array.from({ length: 500 }, (_, at) => `Event ${500 - at}`))
-    await it.sees('No older events.')
+    await it.sees("You've reached the first event")
   })
 
   test('reconnects after a cut without losing or repeating events', async () => {
@@ -195,8 +321,84 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     ])
     expect(await it.page.locator('article :is(img, script)').count()).toBe(0)
     const links = await it.page.locator('article a').evaluateAll(all => all.map(a => a.outerHTML))
-    expect(links).toEqual([expect.stringContaining(`<a href="/p/${PROJECT}/e/evt_1"`)])
+    expect(links).toEqual([
+      expect.stringContaining(`<a href="/p/${PROJECT}/e/evt_1"`),
+      expect.stringContaining(`href="/p/${PROJECT}/users/${encodeURIComponent(hostile)}"`),
+    ])
     expect(it.problems).toEqual([])
+  })
+
+  test('users appear by name, with a link to their page', async () => {
+    await using it = await watch(0)
+    it.api.on('POST /api/projects/:id/users/names', ({ userIds }) => ({
+      data: { items: userIds.includes('u1') ? [{ userId: 'u1', name: 'Ada Lovelace' }] : [] },
+    }))
+    it.api.emit({ title: 'Paid', userId: 'u1' }, { title: 'Left', userId: 'u2' })
+    const user = it.page.locator('article').filter({ hasText: 'Paid' }).locator('a.user')
+    await user.getByText('Ada Lovelace').waitFor()
+    await it.sees('Left')
+    expect(await it.page.locator('article a.user').allTextContents()).toEqual([
+      'u2',
+      'Ada Lovelace',
+    ])
+    expect(await it.page.locator('.panel').count()).toBe(0)
+    await user.click()
+    await until(() => it.page.url().endsWith(`/p/${PROJECT}/users/u1`))
+  })
+
+  test('a desk shows 15 rows or more at 1440×900; height and times of rows are choices', async () => {
+    await using it = await watch(40)
+    await it.page.setViewportSize({ width: 1440, height: 900 })
+    await it.sees('Event 40')
+    const measure = () =>
+      it.page.locator('article.row').evaluateAll(rows => ({
+        whole: rows.filter(row => row.getBoundingClientRect().bottom <= innerHeight).length,
+        heights: [...new Set(rows.slice(0, 9).map(row => row.getBoundingClientRect().height))],
+      }))
+    expect((await measure()).whole).toBeGreaterThanOrEqual(15)
+    expect((await measure()).heights).toEqual([40])
+    const time = it.page.locator('article time').first()
+    expect(await time.textContent()).toBe('now')
+    await it.page.getByRole('button', { name: 'Display' }).click()
+    await it.page.getByText('Comfortable').click()
+    await it.page.getByText('Time of day').click()
+    expect(await time.textContent()).toMatch(/^\d\d:\d\d:\d\d$/)
+    await it.page.reload()
+    await it.sees('Event 40')
+    expect(await time.textContent()).toMatch(/^\d\d:\d\d:\d\d$/)
+    expect((await measure()).heights[0]).toBeGreaterThan(60)
+  })
+
+  test('from 1024 px on, an event opens beside the list, and the page does not shift', async () => {
+    await using it = await watch(40)
+    await it.page.setViewportSize({ width: 1024, height: 768 })
+    await it.page.reload()
+    await it.sees('Event 40')
+    await it.page.locator('.bars svg').waitFor()
+    await it.page.getByRole('link', { name: 'payments' }).waitFor()
+    expect(await it.page.evaluate(sumLayoutShifts)).toBeLessThan(0.05)
+    await it.page.getByText('Event 39', { exact: true }).click()
+    const panel = it.page.locator('.panel')
+    await panel.getByRole('heading', { name: 'Event 39' }).waitFor()
+    const [row, beside] = [
+      await it.page.locator('article[aria-current]').boundingBox(),
+      await panel.boundingBox(),
+    ]
+    expect(row!.x + row!.width).toBeLessThanOrEqual(beside!.x)
+    expect(row!.width).toBeGreaterThan(300)
+    expect(beside!.x + beside!.width).toBeLessThanOrEqual(1024)
+  })
+
+  test('on a phone, the name of a user takes the place of their ID, and nothing else moves', async () => {
+    await using it = await watch(0, { isPhone: true })
+    it.api.on('POST /api/projects/:id/users/names', ({ userIds }) => ({
+      data: { items: userIds.map((userId: string) => ({ userId, name: 'Ada' })) },
+    }))
+    const user = { userId: 'customer_of_the_old_shop_1042', tags: ['yearly', 'business'] }
+    it.api.emit(...numbered(1, 9).map(event => ({ ...event, ...user })))
+    await it.page.reload()
+    await it.page.locator('article a.user').getByText('Ada', { exact: true }).last().waitFor()
+    expect(await it.page.evaluate(sumLayoutShifts)).toBeLessThan(0.05)
   })
 
   test('shows a single channel', async () => {
@@ -212,7 +414,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
 
   test('shows the way to the first event in an empty project, and then the event', async () => {
     await using it = await watch(0)
-    await it.page.getByText(`curl ${server.url}/v1/channels/hello`).waitFor()
+    const start = it.page.getByRole('link', { name: 'Send the first event' })
+    await start.waitFor()
+    expect(await start.getAttribute('href')).toBe(`/p/${PROJECT}/start`)
+    // Only admins can create the key that it needs.
+    setRole(it.api, 'member', false)
+    await it.page.reload()
+    await it.page.getByRole('link', { name: 'How to send events' }).waitFor()
+    expect(await start.count()).toBe(0)
     it.api.emit({ title: 'It works', icon: '🎉' })
     await it.sees('It works')
     expect(await it.page.getByText('No events yet').count()).toBe(0)
@@ -223,8 +432,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.page.getByRole('button', { name: 'Web shop' }).click()
     await it.page.getByRole('link', { name: 'Newsletter' }).click()
     await until(() => it.page.url().endsWith('/p/prj_2'))
-    await it.page.goto(server.url)
-    await until(() => it.page.url().endsWith('/p/prj_2'))
+    await it.page.goto(`${server.url}/account`)
+    await it.page.getByRole('button', { name: 'Newsletter' }).waitFor()
   })
 
   test('the colour scheme is chosen, remembered, and applied before the first paint', async () => {
@@ -273,13 +482,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
       setRole(it.api, role, isOperator)
       it.api.emit(...Array.from({ length: 40 }, (_, at) => ({ title: '', channelName: `c${at}` })))
       await page.reload()
+      if (isPhone) await openSheet(page)
       await page.getByRole('link', { name: 'c39' }).waitFor()
       const names = ['API Keys', 'Webhooks', 'Organization', ...(isOperator ? ['Server'] : [])]
       const group = page.getByRole('navigation').getByRole('list', { name: 'Settings' })
       expect(await group.getByRole('link').allTextContents()).toEqual(names)
-      // The link is in view beside any number of channels on a wide screen; on a phone the strip
-      // scrolls.
-      if (!isPhone) expect(await isInView(group.getByRole('link').last())).toBe(true)
+      // The link is in view beside any number of channels on a wide screen. On a phone it is below
+      // them in the sheet.
+      if (isPhone) await page.keyboard.press('Escape')
+      else expect(await isInView(group.getByRole('link').last())).toBe(true)
 
       await page.getByRole('button', { name: 'Account' }).click()
       const menu = page.locator('#account-menu section').filter({ hasText: 'Settings' })
@@ -293,16 +504,108 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
         await until(() => isInView(group.locator('[aria-current]')))
       }
       await page.keyboard.press('Control+k')
+      await page.getByRole('dialog').waitFor()
       await page.keyboard.type('settings')
       const found = page.getByRole('option').filter({ hasText: 'Settings:' })
-      expect(await found.count()).toBe(names.length)
+      await until(async () => (await found.count()) === names.length)
       expect(it.problems).toEqual([])
     },
   )
 
+  test('on a phone the first event is in the upper third, and channels are in a sheet', async () => {
+    await using it = await watch(3, { isPhone: true })
+    it.api.emit({ title: 'Deployed', channelName: 'deploys', icon: '🚀' })
+    await it.sees('Deployed')
+    const { y } = (await it.page.getByRole('article').first().boundingBox())!
+    expect(y).toBeLessThan(844 / 3)
+    const chart = it.page.locator('.bars')
+    expect(await chart.isVisible()).toBe(false)
+    await it.page.getByRole('button', { name: 'Show the chart' }).click()
+    await chart.waitFor()
+
+    await openSheet(it.page)
+    const sheet = it.page.getByRole('navigation', { name: 'Project' })
+    await sheet.getByRole('link', { name: 'deploys' }).click()
+    await sheet.waitFor({ state: 'hidden' })
+    await until(async () => (await it.titles()).join() === 'Deployed')
+    const bar = it.page.getByRole('navigation', { name: 'Pages' })
+    await bar.getByRole('link', { name: 'Events' }).click()
+    await until(async () => (await it.titles()).length === 4)
+    await bar.getByRole('link', { name: 'Settings' }).click()
+    await it.page.getByRole('heading', { name: 'API Keys', level: 1 }).waitFor()
+    expect(await bar.locator('[aria-current]').textContent()).toBe('Settings')
+    expect(it.problems).toEqual([])
+  })
+
+  test('a swipe on a phone shares an event or mutes its channel, and so do two buttons', async () => {
+    await using it = await watch(3, { isPhone: true })
+    await it.sees('Event 3')
+    await it.page.evaluate(() => {
+      const shared: ShareData[] = []
+      Object.assign(navigator, { share: async (data: ShareData) => void shared.push(data) })
+      Object.assign(globalThis, { shared })
+    })
+    const listShared = () =>
+      it.page.evaluate(() => (globalThis as unknown as { shared: ShareData[] }).shared)
+    const muted = () => it.api.bodies.get('PUT /api/projects/:id/channels/:channel/notifications')
+    const session = await it.context.newCDPSession(it.page)
+    const swipe = async (dx: number) => {
+      const { x, y, width, height } = (await it.page.getByRole('article').first().boundingBox())!
+      const at = (part: number) => [{ x: x + width / 2 + part * dx, y: y + height / 2 }]
+      const send = (
+        type: 'touchStart' | 'touchMove' | 'touchEnd',
+        touchPoints: { x: number; y: number }[],
+      ) => session.send('Input.dispatchTouchEvent', { type, touchPoints })
+      await send('touchStart', at(0))
+      for (const part of [0.2, 0.5, 1]) await send('touchMove', at(part))
+      await send('touchEnd', [])
+    }
+    // The swipes load after the list.
+    await until(async () => {
+      await swipe(140)
+      return (await listShared()).length > 0
+    })
+    expect((await listShared())[0]).toEqual({
+      title: 'Event 3',
+      url: `${server.url}/p/${PROJECT}/e/evt_3`,
+    })
+    expect(await it.page.locator('.panel').count()).toBe(0)
+    await swipe(-140)
+    await it.page.getByText('payments is muted for you.').waitFor()
+    expect(muted()).toEqual({ state: 'mute' })
+    await it.page.getByRole('button', { name: 'Undo' }).click()
+    await it.page.getByText('Restored.').waitFor()
+    expect(muted()).toEqual({ state: 'default', collapse: null })
+
+    await it.page.getByText('Event 2', { exact: true }).click()
+    await it.page.getByRole('button', { name: 'Share' }).click()
+    await until(async () => (await listShared()).at(-1)?.title === 'Event 2')
+    await it.page.getByRole('button', { name: 'Mute payments' }).click()
+    await until(() => muted()?.state === 'mute')
+    expect(it.problems).toEqual([])
+  })
+
+  test('the last events are shown while the server cannot be reached, until signing out', async () => {
+    await using it = await watch(3)
+    await it.sees('Event 3')
+    const me = it.api.handler('GET /api/me')
+    it.api.on('GET /api/me', () => ({ status: 503, code: 'unavailable', error: 'Not now' }))
+    await it.page.reload()
+    await it.page.getByRole('heading', { name: 'Last events seen in this browser' }).waitFor()
+    expect(await it.titles()).toEqual(['Event 3', 'Event 2', 'Event 1'])
+    it.api.on('GET /api/me', me)
+    await it.page.reload()
+    await it.says('Live')
+    await it.page.getByRole('button', { name: 'Account' }).click()
+    await it.page.getByRole('button', { name: 'Sign out' }).click()
+    await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    const names = await it.page.evaluate(() => Object.keys(localStorage))
+    expect(names.filter(name => name.includes('events'))).toEqual([])
+  })
+
   test('on a phone the current page is visible in the strip of pages', async () => {
     await using it = await watch(1, { isPhone: true })
-    await it.page.goto(`${server.url}/p/${PROJECT}/keys`)
+    await it.page.goto(`${server.url}/p/${PROJECT}/settings/keys`)
     await it.page.waitForFunction(() => {
       const box = document.querySelector('.sidebar [aria-current]')?.getBoundingClientRect()
       return box && box.left >= 0 && box.right <= innerWidth
@@ -323,6 +626,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
   })
 })
 
+async function openSheet(page: Page): Promise<void> {
+  const bar = page.getByRole('navigation', { name: 'Pages' })
+  await bar.getByRole('button', { name: 'Channels' }).click()
+}
+
 function isInView(element: Locator): Promise<boolean> {
   return element.evaluate(one => {
     const { left, right, top, bottom } = one.getBoundingClientRect()
@@ -330,23 +638,51 @@ function isInView(element: Locator): Promise<boolean> {
   })
 }
 
-/** Runs in the page: samples the rows in view and the lowest painted opacity at every frame. */
-function sampleRows(lengthMs: number): Promise<{ rows: number; opacity: number }[]> {
-  const samples: { rows: number; opacity: number }[] = []
-  const endMs = performance.now() + lengthMs
+interface RowSample {
+  /** The number of rows in view. */
+  rows: number
+  /** The title of the first row. */
+  first: string
+  /** The texts in view that are transparent or empty. */
+  unreadable: string[]
+}
+
+/** Runs in the page: samples the rows in view at every frame, for 0.8 s and at least 10 frames. */
+function sampleRows(): Promise<RowSample[]> {
+  const samples: RowSample[] = []
+  const endMs = performance.now() + 800
   const toOpacity = (element: Element | null): number =>
     element ? Number(getComputedStyle(element).opacity) * toOpacity(element.parentElement) : 1
+  const isReadable = (element: Element) =>
+    element.textContent.trim() !== '' && element.checkVisibility() && toOpacity(element) === 1
   return new Promise(resolve => {
     const sample = () => {
       const rows = [...document.querySelectorAll('article.row')].filter(row => {
         const { top, bottom } = row.getBoundingClientRect()
         return bottom > 0 && top < innerHeight
       })
-      const opacities = rows.flatMap(row => [row, ...row.querySelectorAll('h2, p, time')])
-      samples.push({ rows: rows.length, opacity: Math.min(...opacities.map(toOpacity)) })
-      if (performance.now() < endMs) requestAnimationFrame(sample)
+      const texts = rows.flatMap(row => [...row.querySelectorAll('h2, .channel, time')])
+      samples.push({
+        rows: rows.length,
+        first: rows[0]?.querySelector('h2')?.textContent ?? '',
+        unreadable: texts.filter(text => !isReadable(text)).map(text => text.outerHTML),
+      })
+      if (performance.now() < endMs || samples.length < 10) requestAnimationFrame(sample)
       else resolve(samples)
     }
     sample()
   })
+}
+
+/** Runs in the page: the sum of all layout shifts since it was opened. */
+async function sumLayoutShifts(): Promise<number> {
+  const entries: (PerformanceEntry & { value: number })[] = []
+  const observer = new PerformanceObserver(list => {
+    entries.push(...(list.getEntries() as typeof entries))
+  })
+  observer.observe({ type: 'layout-shift', buffered: true })
+  // Buffered entries come with the next frames.
+  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
+  observer.disconnect()
+  return entries.reduce((sum, { value }) => sum + value, 0)
 }

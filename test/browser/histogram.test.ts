@@ -45,8 +45,25 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
   test('counts the events of the search, and describes them in words and in a table', async () => {
     await using it = await look()
     await it.chart.getByText('4 events').waitFor()
-    await it.chart.getByText('Show as table').click()
+    await it.chart.getByRole('button', { name: 'Show as table' }).click()
     expect(await it.chart.locator('tbody td').allTextContents()).toEqual(['1', '2', '1'])
+  })
+
+  test('has an axis, and bars as high as the square root of their count', async () => {
+    await using it = await look(undefined, [3, 10, 10, 10, 10, 22])
+    await it.chart.getByText('6 events').waitFor()
+    const axis = await it.chart.locator('.bars-axis span').allTextContents()
+    expect(axis).toEqual(['4', '0', '10 Nov, 0:00', '11 Nov, 0:00'])
+    const path = await it.chart.locator('.bars path').getAttribute('d')
+    expect(path?.match(/V[\d.]+H/g)).toEqual(['V48.0H', 'V0.0H', 'V48.0H'])
+    // It stays in one line with the count and the choice of the range.
+    const [bars, count, range] = await Promise.all(
+      ['.bars', '.histogram-summary', '.segmented'].map(async name => {
+        const { y, height } = (await it.chart.locator(name).boundingBox())!
+        return y + height / 2
+      }),
+    )
+    expect([count, range].map(at => Math.abs((at ?? 0) - (bars ?? 0)) < 3)).toEqual([true, true])
   })
 
   test('dragging sets the time range, and its chip removes it', async () => {
@@ -61,6 +78,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
     await it.page.mouse.up()
     await until(async () => (await it.titles()) === 'At 10,At 10')
     expect(it.toRange()).toEqual(['2026-11-10T09:00:00Z', '2026-11-10T13:00:00Z'])
+    // The summary is of the whole new range, although the pointer is still over its bars.
+    await it.chart.getByText('2 events').waitFor()
     await it.page.getByRole('button', { name: /^Remove time/ }).click()
     await until(async () => (await it.titles()).startsWith('Now'))
     expect(it.toRange()).toEqual([null, null])

@@ -61,7 +61,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 signing in at a provider', () =>
 
     // An operator adds the same provider once more, in the dashboard.
     await server.sql`update accounts set is_operator = true where email = 'grace@people.example'`
-    await page.goto(`${url}/server`)
+    await page.goto(`${url}/settings/server`)
     await page.getByRole('button', { name: 'Add a provider' }).click()
     for (const [label, value] of [
       ['Name', 'second'],

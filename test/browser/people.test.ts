@@ -48,7 +48,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
 
   test('are listed and searched, and each links to their page', async () => {
     await using it = await visit('')
-    await it.page.getByRole('link', { name: 'People' }).click()
+    await it.page.getByRole('link', { name: 'Users' }).click()
     await it.page.getByText('plan: pro').waitFor()
     await it.page.getByLabel('Search users').fill('user_')
     await it.page.keyboard.press('Enter')
@@ -63,6 +63,34 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     await it.page.getByRole('link', { name: 'Show all users' }).click()
     await it.page.getByText('plan: pro').waitFor()
     expect(it.problems).toEqual([])
+  })
+
+  test('appear by name, with each ID and property once', async () => {
+    await using it = await visit('', api => {
+      api.on('POST /api/projects/:id/users/names', ({ userIds }) => ({
+        data: {
+          items: userIds
+            .filter((id: string) => id === 'user_7')
+            .map((userId: string) => ({ userId, name: 'Ada Lovelace' })),
+        },
+      }))
+      const properties = { name: 'Ada Lovelace', email: 'ada@example.com', plan: 'pro' }
+      fakeUsers(api, [{ userId: 'user_7', aliases: ['ada@example.com'], properties }])
+    })
+    await it.page.getByRole('link', { name: 'Users' }).click()
+    const item = it.page.locator('.users > li')
+    await item.getByRole('link', { name: 'Ada Lovelace' }).waitFor()
+    expect(await item.locator('bdi').allTextContents()).toEqual([
+      'Ada Lovelace',
+      'user_7',
+      'ada@example.com',
+      'plan: pro',
+    ])
+    const { top, bottom } = await item.evaluate(element => element.getBoundingClientRect().toJSON())
+    expect(bottom - top).toBeLessThan(90)
+    await item.getByRole('link').click()
+    await it.page.getByRole('heading', { name: 'Ada Lovelace' }).waitFor()
+    await it.page.locator('.user-id', { hasText: 'user_7' }).waitFor()
   })
 
   test('have a page with properties, counts and new events as they happen', async () => {

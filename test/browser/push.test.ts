@@ -12,7 +12,7 @@ setDefaultTimeout(120_000)
 describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page that it opens', () => {
   let browser: TestBrowser
   beforeAll(async () => {
-    browser = await launch()
+    browser = await launch({ canNotify: true })
   })
   afterAll(() => browser[Symbol.asyncDispose]())
 

@@ -1,8 +1,17 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { findUnmarked } from './pseudo-locale.ts'
 import { openScreens, type ScreenPages } from './screen-pages.ts'
 import { SCREENS } from './screens.ts'
+
+const SCHEMES = ['light', 'dark'] as const
+/** Colours hardly depend on the width, so that each device shows one scheme. Pictures show both. */
+const DEVICES = [
+  ['phone', ['dark']],
+  ['wide', ['light']],
+] as const
+const WITH_PICTURES = process.env['PICTURES'] !== undefined
 
 /** Declares a test per screen. Halves of the screens have separate files, to run at once. */
 export function describeScreens(half: 'first' | 'second'): void {
@@ -32,14 +41,22 @@ export function describeScreens(half: 'first' | 'second'): void {
         const shown = await pages.show(screen)
         await shown.page.locator(screen.until).first().waitFor()
         await screen.act?.(shown.page)
-        for (const device of ['phone', 'wide'] as const) {
+        expect(await findUnmarked(shown)).toEqual([])
+        for (const [device, schemes] of DEVICES) {
           await shown.become(device)
           expect(await findOverflow(shown)).toBe(0)
-          for (const scheme of ['light', 'dark'] as const) {
+          for (const scheme of WITH_PICTURES ? SCHEMES : schemes) {
             await shown.paint(scheme)
             await shown.picture(screen.name)
-            expect([device, await shown.findBarriers()]).toEqual([device, []])
+            expect([device, scheme, await shown.findBarriers()]).toEqual([device, scheme, []])
           }
+        }
+        expect(await listUnnamedControls(shown)).toEqual([])
+        expect(await listUnmarkedControls(shown)).toEqual([])
+        for (const device of ['phone', 'wide'] as const) {
+          await shown.become(device)
+          await shown.page.evaluate(() => (document.documentElement.dir = 'rtl'))
+          expect([device, await findOverflow(shown)]).toEqual([device, 0])
         }
         expect(shown.problems).toEqual([])
       },
@@ -48,9 +65,43 @@ export function describeScreens(half: 'first' | 'second'): void {
 }
 
 /** Returns the number of pixels by which a page is wider than its window. */
-function findOverflow({ page }: TestPage): Promise<number> {
+export function findOverflow({ page }: TestPage): Promise<number> {
   return page.evaluate(() => {
     const { scrollWidth, clientWidth } = document.documentElement
     return scrollWidth - clientWidth
   })
+}
+
+/** Lists the buttons and links without a name in the accessibility tree of the browser. */
+async function listUnnamedControls({ page, context }: TestPage): Promise<string[]> {
+  const session = await context.newCDPSession(page)
+  const { nodes } = await session.send('Accessibility.getFullAXTree')
+  await session.detach()
+  return nodes
+    .filter(({ ignored, role, name }) => !ignored && isControl(role?.value) && !name?.value)
+    .map(({ role, nodeId }) => `${role?.value} ${nodeId}`)
+}
+
+function isControl(role: unknown): boolean {
+  return ['button', 'link', 'checkbox', 'radio', 'textbox', 'searchbox', 'slider'].includes(
+    String(role),
+  )
+}
+
+/** Lists the buttons and current items that have no edge in forced colours. */
+async function listUnmarkedControls({ page }: TestPage): Promise<string[]> {
+  await page.emulateMedia({ forcedColors: 'active' })
+  const found = await page.evaluate(() => {
+    const marked =
+      'button, .button, [aria-current], [aria-pressed=true], [aria-selected=true], .badge, .unread'
+    return [...document.querySelectorAll(marked)]
+      .filter(element => {
+        const { borderTopWidth, borderTopStyle } = getComputedStyle(element)
+        const hasEdge = borderTopStyle !== 'none' && Number.parseFloat(borderTopWidth) > 0
+        return element.checkVisibility() && !hasEdge
+      })
+      .map(element => element.outerHTML.slice(0, 120))
+  })
+  await page.emulateMedia({ forcedColors: null })
+  return found
 }

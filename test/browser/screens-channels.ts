@@ -36,7 +36,7 @@ export const CHANNEL_SCREENS: Screen[] = [
       mute(api)
     },
     until: '.items li',
-    act: page => page.getByText('Muted').first().waitFor(),
+    act: page => page.locator('.items .bell[aria-pressed=false]').first().waitFor(),
   },
   { name: 'channels-none', path: `/p/${PROJECT}/channels`, until: 'text=No channels yet' },
   {
@@ -54,7 +54,7 @@ export const CHANNEL_SCREENS: Screen[] = [
         code: 'unavailable',
         error: 'The database cannot be reached. Try again shortly.',
       })),
-    until: 'text=Try again',
+    until: 'text=Retry',
   },
   {
     name: 'channel',
@@ -115,7 +115,7 @@ export const CHANNEL_SCREENS: Screen[] = [
       for (let n = 1; n <= 240; n += 1) api.emit({ title: 'Hello', channelName: `channel ${n}` })
       mute(api)
     },
-    until: 'text=40 more',
+    until: 'text=Hello',
   },
   {
     name: 'event-deliveries',
@@ -130,7 +130,7 @@ export const CHANNEL_SCREENS: Screen[] = [
     until: 'text=Given up',
     act: async page => {
       await page.locator('summary', { hasText: 'number' }).click()
-      await page.getByRole('link', { name: 'Filter by this' }).first().waitFor()
+      await page.getByRole('link', { name: 'Filter' }).first().waitFor()
       await page.getByText('Deliveries').scrollIntoViewIfNeeded()
     },
   },
@@ -146,7 +146,7 @@ export const CHANNEL_SCREENS: Screen[] = [
         error: 'The database cannot be reached. Try again shortly.',
       }))
     },
-    until: 'text=Try again',
+    until: 'text=Retry',
   },
   {
     name: 'palette',

@@ -3,8 +3,8 @@ import { fillKeys, fillWebhooks, noKeys, noWebhooks } from '../support/fake-hook
 import { fillShop } from '../support/fake-shop.ts'
 import type { Screen } from './screens.ts'
 
-const KEYS = `/p/${PROJECT}/keys`
-const WEBHOOKS = `/p/${PROJECT}/webhooks`
+const KEYS = `/p/${PROJECT}/settings/keys`
+const WEBHOOKS = `/p/${PROJECT}/settings/webhooks`
 const WEBHOOK = `${WEBHOOKS}/whk_1`
 
 function prepare(...steps: ((api: FakeApi) => void)[]) {
@@ -37,7 +37,7 @@ export const HOOK_SCREENS: Screen[] = [
     name: 'keys-broken',
     path: KEYS,
     prepare: prepare(broken('GET /api/projects/:id/keys')),
-    until: 'text=Try again',
+    until: 'text=Retry',
   },
   { name: 'keys-viewer', path: KEYS, prepare: prepare(viewer), until: 'text=Ask an admin' },
   {
@@ -104,7 +104,7 @@ export const HOOK_SCREENS: Screen[] = [
     name: 'webhooks-broken',
     path: WEBHOOKS,
     prepare: prepare(noWebhooks, broken('GET /api/projects/:id/webhooks')),
-    until: 'text=Try again',
+    until: 'text=Retry',
   },
   {
     name: 'webhooks-viewer',

@@ -18,7 +18,7 @@ export const NOTIFICATION_SCREENS: Screen[] = [
     until: 'text=On in this browser',
     act: async page => {
       await page.getByRole('button', { name: 'Send a test' }).first().click()
-      await page.getByText('after 84 ms').waitFor()
+      await page.getByText('after 84ms').waitFor()
     },
   },
   {
@@ -85,7 +85,7 @@ export const NOTIFICATION_SCREENS: Screen[] = [
   {
     name: 'notifications-insecure',
     ...as({ isSecure: false }, api => fakePush(api, [], 'http://192.168.1.10:3000')),
-    until: 'text=Notifications require HTTPS',
+    until: 'text=HTTPS required',
   },
   {
     name: 'notifications-ios',
@@ -113,6 +113,6 @@ export const NOTIFICATION_SCREENS: Screen[] = [
         error: 'The database cannot be reached. Try again shortly.',
       }))
     }),
-    until: 'text=Try again',
+    until: 'text=Retry',
   },
 ]

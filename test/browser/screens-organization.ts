@@ -4,7 +4,7 @@ import { ACCOUNT, type FakeApi } from '../support/fake-api.ts'
 import { BAD_SERVER, fillOrganization, setRole } from '../support/fake-organization.ts'
 import type { Screen } from './screens.ts'
 
-const ORGANIZATION = '/organizations/org_1'
+const ORGANIZATION = '/settings/organizations/org_1'
 const down = () => ({
   status: 503,
   code: 'unavailable',
@@ -83,7 +83,7 @@ export const ORGANIZATION_SCREENS: Screen[] = [
     name: 'account-broken',
     path: '/account',
     prepare: api => api.on('GET /api/sessions', down),
-    until: 'text=Try again',
+    until: 'text=Retry',
   },
   {
     name: 'account-everywhere',
@@ -102,13 +102,13 @@ export const ORGANIZATION_SCREENS: Screen[] = [
     name: 'organization',
     path: ORGANIZATION,
     prepare: fillOrganization,
-    until: 'text=changed the role of',
+    until: 'text=Leave or delete',
   },
   {
     name: 'organization-project',
     path: ORGANIZATION,
     prepare: fillOrganization,
-    until: 'text=changed the role of',
+    until: 'text=Leave or delete',
     act: async page => {
       await page.getByRole('button', { name: 'Settings of Newsletter' }).click()
       await page.getByText('Delete this project').waitFor()
@@ -116,9 +116,9 @@ export const ORGANIZATION_SCREENS: Screen[] = [
   },
   {
     name: 'organization-invite',
-    path: ORGANIZATION,
+    path: `${ORGANIZATION}/members`,
     prepare: fillOrganization,
-    until: 'text=Invite a member',
+    until: 'text=Grace Hopper',
     act: async page => {
       await page.getByRole('button', { name: 'Invite a member' }).click()
       await page.getByLabel('E-mail (optional)').scrollIntoViewIfNeeded()
@@ -126,12 +126,14 @@ export const ORGANIZATION_SCREENS: Screen[] = [
   },
   {
     name: 'organization-links',
-    path: ORGANIZATION,
+    path: `${ORGANIZATION}/members`,
     prepare: fillOrganization,
-    until: 'text=Invite a member',
+    until: 'text=Grace Hopper',
     act: async page => {
-      await page.getByRole('button', { name: 'Create reset link for Grace Hopper' }).click()
-      await page.getByText('Password reset link').first().waitFor()
+      await page
+        .getByRole('button', { name: 'Create password-reset link for Grace Hopper' })
+        .click()
+      await page.getByText('Password-reset link').first().waitFor()
       await page.getByRole('button', { name: 'Invite a member' }).click()
       await page.getByRole('button', { name: 'Create link' }).click()
       await page.getByText('Invitation link').first().scrollIntoViewIfNeeded()
@@ -139,21 +141,38 @@ export const ORGANIZATION_SCREENS: Screen[] = [
   },
   {
     name: 'organization-audit',
-    path: ORGANIZATION,
+    path: `${ORGANIZATION}/audit`,
     prepare: fillOrganization,
     until: 'text=changed the role of',
-    act: page => page.getByRole('heading', { name: 'Leave or delete' }).scrollIntoViewIfNeeded(),
+  },
+  {
+    name: 'organization-members',
+    path: `${ORGANIZATION}/members`,
+    prepare: fillOrganization,
+    until: 'text=Grace Hopper',
+  },
+  {
+    name: 'organization-security',
+    path: `${ORGANIZATION}/security`,
+    prepare: fillOrganization,
+    until: 'text=Stop requiring it',
+  },
+  {
+    name: 'organization-tokens',
+    path: `${ORGANIZATION}/tokens`,
+    prepare: fillOrganization,
+    until: 'text=Create token',
   },
   {
     name: 'organization-delete',
     path: ORGANIZATION,
     prepare: fillOrganization,
-    until: 'text=changed the role of',
+    until: 'text=Leave or delete',
     act: page => page.getByRole('button', { name: 'Delete organization' }).click(),
   },
   {
     name: 'organization-viewer',
-    path: ORGANIZATION,
+    path: `${ORGANIZATION}/members`,
     prepare: api => {
       fillOrganization(api)
       setRole(api, 'viewer')
@@ -168,19 +187,19 @@ export const ORGANIZATION_SCREENS: Screen[] = [
   },
   {
     name: 'organization-broken',
-    path: ORGANIZATION,
+    path: `${ORGANIZATION}/members`,
     prepare: api => {
       fillOrganization(api)
       api.on('GET /api/organizations/org_1/members', down)
       api.on('GET /api/organizations/org_1/audit', down)
     },
-    until: 'text=Try again',
+    until: 'text=Retry',
   },
-  { name: 'organization-none', path: '/organizations/org_9', until: 'text=not found' },
-  { name: 'server', path: '/server', prepare: fillOrganization, until: 'text=signed in' },
+  { name: 'organization-none', path: '/settings/organizations/org_9', until: 'text=not found' },
+  { name: 'server', path: '/settings/server', prepare: fillOrganization, until: 'text=signed in' },
   {
     name: 'server-bad',
-    path: '/server',
+    path: '/settings/server',
     prepare: api => {
       fillOrganization(api)
       api.on('GET /api/server', () => ({ data: BAD_SERVER }))
@@ -189,16 +208,16 @@ export const ORGANIZATION_SCREENS: Screen[] = [
   },
   {
     name: 'server-broken',
-    path: '/server',
+    path: '/settings/server',
     prepare: api => {
       fillOrganization(api)
       api.on('GET /api/server', down)
     },
-    until: 'text=Try again',
+    until: 'text=Retry',
   },
   {
     name: 'server-not-operator',
-    path: '/server',
+    path: '/settings/server',
     prepare: api => setRole(api, 'owner'),
     until: 'text=Only the operator',
   },

@@ -7,6 +7,7 @@ import { NOTIFICATION_SCREENS } from './screens-notifications.ts'
 import { CHANNEL_SCREENS } from './screens-channels.ts'
 import { ORGANIZATION_SCREENS } from './screens-organization.ts'
 import { HOOK_SCREENS } from './screens-hooks.ts'
+import { INSIGHT_SCREENS } from './screens-insights.ts'
 
 export interface Screen {
   name: string
@@ -89,7 +90,7 @@ export const SCREENS: Screen[] = [
         code: 'unavailable',
         error: 'The database cannot be reached. Try again shortly.',
       })),
-    until: 'text=Try again',
+    until: 'text=Retry',
   },
   {
     name: 'feed',
@@ -105,6 +106,17 @@ export const SCREENS: Screen[] = [
     until: '.chip',
   },
   { name: 'search-unclear', path: `/p/${PROJECT}?q=has%3Aall`, until: '#search-issue' },
+  {
+    name: 'search-suggestions',
+    path: `/p/${PROJECT}`,
+    prepare: fillShop,
+    until: 'text=Backup finished',
+    act: async page => {
+      await page.locator('#search').focus()
+      await page.getByRole('option').first().waitFor()
+      await page.keyboard.press('ArrowDown')
+    },
+  },
   {
     name: 'search-nothing',
     path: `/p/${PROJECT}?q=tide`,
@@ -191,4 +203,5 @@ export const SCREENS: Screen[] = [
   ...CHANNEL_SCREENS,
   ...ORGANIZATION_SCREENS,
   ...HOOK_SCREENS,
+  ...INSIGHT_SCREENS,
 ]

@@ -28,7 +28,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
     await send('Payment failed', { channelName: 'payments', userId: 'user_2' })
     const titles = async () => (await page.locator('article h2').allTextContents()).join()
     const look = (text: string) => {
-      const box = page.getByRole('searchbox', { name: 'Search events' })
+      const box = page.locator('#search')
       return box.fill(text).then(() => box.press('Enter'))
     }
 
@@ -42,7 +42,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
     await send('Payment of the same', { userId: 'user/1' })
     await until(async () => (await titles()) === 'Payment of the same,New payment')
 
-    await look('"payment failed" OR')
+    await look('"payment failed" "OR"')
     await page.getByRole('heading', { name: 'No matching events' }).waitFor()
     await look('"payment failed" -test')
     await until(async () => (await titles()) === 'Payment failed')
@@ -55,14 +55,30 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
 
     await look('tag:vip')
     await until(async () => (await titles()) === 'New payment')
+    // Saved as a view: it counts new events, is found again, and can be deleted.
+    const views = page.locator('.views')
+    await views.getByRole('button', { name: 'Save this search' }).click()
+    await views.getByLabel('Name').fill('VIPs')
+    await page.keyboard.press('Enter')
+    const view = views.getByRole('link', { name: /^VIPs/ })
+    await view.waitFor()
+    await views.getByRole('button', { name: 'Notify me of new events in VIPs' }).click()
+    await views.locator('.bell[aria-pressed=true]').waitFor()
+    await look('')
+    await view.click()
+    await until(async () => (await titles()) === 'New payment')
+    await views.getByRole('button', { name: 'Manage views' }).click()
+    await views.getByRole('button', { name: 'Delete VIPs' }).click()
+    await views.getByRole('button', { name: 'Save this search' }).waitFor()
+
     await page.locator('article').click()
     const panel = page.locator('.panel')
     await panel.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('button', { name: 'Undo' }).click()
     await panel.getByRole('heading', { name: 'New payment' }).waitFor()
 
-    await panel.getByRole('link', { name: 'user/1' }).click()
-    await page.getByRole('heading', { name: 'user/1' }).waitFor()
+    await panel.getByRole('link', { name: 'ada@example.com' }).click()
+    await page.getByRole('heading', { name: 'ada@example.com' }).waitFor()
     await until(async () => (await titles()) === 'Payment of the same,Paid again,New payment')
     await page.getByRole('button', { name: 'Add an alias' }).click()
     await page.getByLabel('Alias', { exact: true }).fill('grace@example.com')
@@ -71,6 +87,27 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
     await page.getByRole('button', { name: 'Remove grace@example.com' }).waitFor()
     await page.getByText('History').click()
     await page.getByText('was moved here from').waitFor()
+    expect(it.problems).toEqual([])
+  })
+
+  test('a user was first seen at their earliest event, and pages of events are compressed', async () => {
+    await using server = await boot()
+    await using it = await browser.open()
+    const { page } = it
+    const tenant = await newTenant(server)
+    const [name = '', value = ''] = tenant.person.cookie.split('=')
+    await it.context.addCookies([{ name, value, url: server.url }])
+    const earliest = new Date(Date.now() - 9 * 86_400_000).toISOString()
+    for (const title of ['One', 'Two', 'Three']) await tenant.send({ title, userId: 'ada' })
+    await tenant.send({ title: 'Imported', userId: 'ada', timestamp: earliest })
+
+    const feed = `${server.url}/p/${tenant.organization.project.id}`
+    const answering = page.waitForResponse(response => response.url().includes('/events?'))
+    await page.goto(feed)
+    expect(await (await answering).headerValue('content-encoding')).toBe('gzip')
+    await page.goto(`${feed}/users/ada`)
+    const first = page.locator('.counts-list div').filter({ hasText: 'First seen' })
+    expect(await first.locator('time').getAttribute('datetime')).toBe(earliest)
     expect(it.problems).toEqual([])
   })
 })

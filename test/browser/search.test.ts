@@ -34,7 +34,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     })
     const { page } = opened
     await page.goto(`${server.url}/p/${PROJECT}${query}`)
-    const box = page.getByRole('searchbox', { name: 'Search events' })
+    const box = page.locator('#search')
     const titles = async () => (await page.locator('article h2').allTextContents()).join()
     const search = async (text: string) => {
       await box.fill(text)
@@ -66,11 +66,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await using it = await look('?q=payment+-tag%3Avip&channel=chn_payments')
     await until(async () => (await it.titles()) === 'Payment failed')
     const chips = it.page.getByRole('list', { name: 'Filters' }).getByRole('listitem')
+    // The name of a channel comes with the list of channels.
+    await chips.getByText('channel payments').waitFor()
     expect(await chips.allTextContents()).toEqual([
       'channel payments',
-      'not tag vip',
       'word payment',
+      'not tag vip',
       'Clear all',
+      'Add to insights',
     ])
     await it.page.getByRole('button', { name: 'Remove not tag vip' }).click()
     await until(async () => (await it.titles()) === 'Payment failed,New payment')
@@ -84,21 +87,92 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
   test('filters that need the server refresh when events arrive, and say so', async () => {
     await using it = await look('?q=%22payment+failed%22+-test')
     await until(async () => (await it.titles()) === 'Payment failed')
-    await it.page.getByText('New matches for this search appear').waitFor()
+    await it.page.getByText('Refreshes every 2 seconds').waitFor()
     await it.page.getByText('Live', { exact: true }).waitFor()
     it.api.emit({ title: 'A payment failed test' }, { title: 'Another payment failed' })
     await until(async () => (await it.titles()) === 'Another payment failed,Payment failed')
   })
 
-  test('invalid terms are reported at the box, and nothing is requested', async () => {
-    await using it = await look('?q=before%3Ayesterday+has%3Aeverything')
-    await it.page.getByText('before: Must be a date').waitFor()
-    await it.page.getByText('has: Must be one of description').waitFor()
+  test('an invalid part is explained and can be mended, and the list stays as it is', async () => {
+    await using it = await look()
+    await until(async () => (await it.titles()).includes('Backup finished'))
+    await it.search('payment after:yesterday')
+    await it.page.getByRole('alert').getByText('Write a date, a time with a zone').waitFor()
     expect(await it.box.getAttribute('aria-invalid')).toBe('true')
-    expect(it.api.requests).not.toContain('GET /api/projects/:id/events')
-    await it.search('backup')
-    await until(async () => (await it.titles()) === 'Backup finished')
+    expect([await it.titles(), it.toQuery()]).toEqual([
+      'Payment failed,New payment,Backup finished',
+      {},
+    ])
+    await it.page.getByRole('button', { name: 'Did you mean payment after:2d?' }).click()
+    await until(async () => (await it.titles()) === 'Payment failed,New payment')
+    expect(it.toQuery()).toEqual({ q: 'payment after:2d' })
     expect(await it.box.getAttribute('aria-invalid')).toBe('false')
+
+    await it.search('chanel:ops')
+    await it.page.getByText('chanel: is not a filter').waitFor()
+    await it.page.getByRole('button', { name: 'Did you mean channel:ops?' }).click()
+    await until(async () => (await it.titles()) === 'Backup finished')
+    await it.search('tag:nightly OR (payment -failed)')
+    await until(async () => (await it.titles()) === 'New payment,Backup finished')
+    expect(it.problems).toEqual([])
+  })
+
+  test('filters and their values are suggested, by keyboard and pointer', async () => {
+    const asked: string[] = []
+    await using it = await look('', api =>
+      api.on('GET /api/projects/:id/suggestions', (_, { searchParams }) => {
+        asked.push(searchParams.toString())
+        const [field, text = ''] = [searchParams.get('field'), searchParams.get('text') ?? '']
+        const known = field === 'tag' ? ['vip', 'nightly'] : ['New payments']
+        return {
+          data: {
+            items: known.filter(one => one.startsWith(text)).map(value => ({ value, label: null })),
+          },
+        }
+      }),
+    )
+    await it.box.focus()
+    const list = it.page.getByRole('listbox', { name: 'Suggestions' })
+    const names = () => list.getByRole('option').locator('bdi:first-child').allTextContents()
+    await until(async () => (await names()).includes('channel:'))
+    expect(await it.box.getAttribute('role')).toBe('combobox')
+    await it.page.keyboard.type('ta')
+    await until(async () => (await names()).join() === 'tag:')
+    await it.page.keyboard.press('ArrowDown')
+    await until(async () => {
+      const active = await it.box.getAttribute('aria-activedescendant')
+      return (
+        active !== null &&
+        (await list.locator('[aria-selected=true]').getAttribute('id')) === active
+      )
+    })
+    await it.page.keyboard.press('Enter')
+    await until(async () => (await names()).join() === 'vip,nightly')
+    await it.page.keyboard.type('ni')
+    await until(async () => (await names()).join() === 'nightly')
+    await it.page.keyboard.press('ArrowDown')
+    await it.page.keyboard.press('Tab')
+    expect(await it.box.inputValue()).toBe('tag:nightly ')
+    await it.page.keyboard.type('OR channel:N')
+    await list.getByRole('option').click()
+    expect(await it.box.inputValue()).toBe('tag:nightly OR channel:"New payments" ')
+    await it.page.keyboard.type('has:')
+    await until(async () => (await names()).includes('metadata'))
+    await it.page.keyboard.press('Escape')
+    await list.waitFor({ state: 'hidden' })
+    expect(await it.box.evaluate(box => box === document.activeElement)).toBe(true)
+    expect(asked.at(-1)).toBe('field=channel&text=N')
+    await it.search('tag:nightly OR ghost')
+    await until(async () => (await it.titles()) === 'Backup finished')
+    await list.waitFor({ state: 'hidden' })
+    expect(it.problems).toEqual([])
+  })
+
+  test('an address with an invalid part shows what the rest finds', async () => {
+    await using it = await look('?q=has%3Aeverything+backup')
+    await it.page.getByRole('alert').getByText('Write what an event has').waitFor()
+    await until(async () => (await it.titles()) === 'Backup finished')
+    expect(await it.box.getAttribute('aria-invalid')).toBe('true')
   })
 
   test('terms that the server refuses are reported there, too', async () => {
@@ -143,7 +217,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     const hostile = '<img/src=x/onerror=alert(1)>'
     await using it = await look(`?q=${encodeURIComponent(`tag:${hostile} channel:ops`)}`)
     await it.page.getByText('No matching events').waitFor()
-    expect(await it.page.locator('.chip bdi').allTextContents()).toEqual(['ops', hostile])
+    expect(await it.page.locator('.chip bdi').allTextContents()).toEqual([hostile, 'ops'])
     await it.page.getByRole('link', { name: 'payments' }).click()
     await until(() => it.toQuery()['channel'] === 'chn_payments')
     expect(it.toQuery()['q']).toBe(`tag:${hostile}`)

@@ -39,13 +39,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
     expect(kept.others).toEqual([])
     expect(kept.paths).toContain('/')
     expect(
-      kept.paths.filter(path => !/^\/(assets\/\w{10}\/[\w-]+\.(js|css|svg))?$/.test(path)),
+      kept.paths.filter(path => !/^\/(assets\/\w{10}\/[\w-]+\.(js|css|svg|json))?$/.test(path)),
     ).toEqual([])
 
     await server[Symbol.asyncDispose]()
     await page.goto(`${url}/p/${tenant.organization.project.id}`)
-    await page.getByText('The server cannot be reached').waitFor()
-    await page.getByRole('button', { name: 'Try again' }).waitFor()
+    await page.getByText("Can't reach the server").waitFor()
+    // Nothing was typed.
+    expect(await page.getByText('typed').count()).toBe(0)
+    await page.getByRole('button', { name: 'Retry' }).waitFor()
     expect(await page.evaluate(() => document.styleSheets.length)).toBe(1)
     // Paths outside the application have no page offline.
     await expect(page.goto(`${url}/docs`)).rejects.toThrow()
@@ -96,9 +98,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
     const { installabilityErrors } = await session.send('Page.getInstallabilityErrors')
     // Tests use private windows, which install nothing.
     expect(installabilityErrors.filter(({ errorId }) => errorId !== 'in-incognito')).toEqual([])
-    const { icons } = JSON.parse(data ?? '') as {
-      icons: { src: string; sizes: string; type: string }[]
-    }
+    const { icons, screenshots } = JSON.parse(data ?? '') as Record<
+      'icons' | 'screenshots',
+      { src: string; sizes: string; type: string }[]
+    >
+    const isPng = ({ type }: { type: string }) => type === 'image/png'
+    const shown = [...icons.filter(isPng), ...screenshots]
     const drawn = await it.page.evaluate(
       sources =>
         Promise.all(
@@ -109,9 +114,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
             return `${image.naturalWidth}x${image.naturalHeight}`
           }),
         ),
-      icons.filter(({ type }) => type === 'image/png').map(({ src }) => src),
+      shown.map(({ src }) => src),
     )
-    expect(drawn).toEqual(['192x192', '512x512', '192x192', '512x512'])
+    expect(drawn).toEqual(shown.map(({ sizes }) => sizes))
+    expect(drawn).toEqual(['192x192', '512x512', '192x192', '512x512', '2160x1350', '780x1688'])
     expect(it.problems).toEqual([])
   })
 })

@@ -282,6 +282,15 @@ test('migrate creates the schema in an empty database, and doctor accepts it', a
   expect(after.output).toContain('migrations: Up to date')
 })
 
+test('migrate --distributed changes nothing in a database without Citus', async () => {
+  const DATABASE_URL = await createEmptyDatabase()
+  const { code, output } = await run(['migrate', '--distributed'], { DATABASE_URL })
+  expect(code).toBe(1)
+  expect(output).toContain('The database has no Citus.')
+  const after = await run(['doctor', '--json'], { DATABASE_URL })
+  expect(after.output).toContain('will be applied at the next start')
+})
+
 test('doctor fails with exit code 1 if the database is unreachable', async () => {
   const DATABASE_URL = (await cloneDatabase()).replace('?host=', '?host=/nowhere')
   const { code, output } = await run(['doctor'], { DATABASE_URL })

@@ -28,6 +28,7 @@ describe(PAGE, () => {
     expect(without.map(([words]) => words).toSorted()).toEqual([
       ...[
         'apply',
+        'demo',
         'health',
         'identify',
         'licences',

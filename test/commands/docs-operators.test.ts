@@ -13,7 +13,7 @@ test.skipIf(!hasTool('nginx'))(
     const port = await findFreePort()
     const baseUrl = `http://127.0.0.1:${port}`
     await using server = await boot({ baseUrl })
-    await using _ = startNginx(readBlock('nginx'), {
+    await using _ = await startNginx(readBlock('nginx'), {
       port,
       addresses: { '127.0.0.1:3000': new URL(server.url).host },
     })

@@ -24,6 +24,7 @@ const EMPTY = new Map([
   ['tidings_replication_lag_seconds', 'there is no standby'],
   ['tidings_replication_lag_bytes', 'there is no standby'],
   ['tidings_backup_last_success_timestamp_seconds', 'the server makes no backups'],
+  ['tidings_archive_last_run_timestamp_seconds', 'the server has no archive'],
   ['tidings_database_pool_waiting', 'nothing has to wait for a connection'],
 ])
 
@@ -198,10 +199,15 @@ withPrometheus(
       rules.flatMap(({ expr }) => expr.match(/\b(tidings|process|nodejs)_\w+/g) ?? []),
     )
     expect(names.size).toBeGreaterThan(15)
-    const missing = await Promise.all(
-      [...names].map(async name => ((await prometheus.query(name)).length === 0 ? [name] : [])),
-    )
-    expect(missing.flat().filter(name => !EMPTY.has(name))).toEqual([])
+    let missing: string[] = []
+    await until(async () => {
+      const found = await Promise.all(
+        [...names].map(async name => ((await prometheus.query(name)).length === 0 ? [name] : [])),
+      )
+      missing = found.flat().filter(name => !EMPTY.has(name))
+      return missing.length === 0
+    }, 10_000).catch(() => {})
+    expect(missing).toEqual([])
     const states = await prometheus.listRules()
     expect(states.map(({ name }) => name)).toEqual(rules.map(({ alert }) => alert))
     expect(states.filter(({ health }) => health !== 'ok')).toEqual([])

@@ -8,7 +8,7 @@ setDefaultTimeout(600_000)
 const seed = newSeed()
 
 test('§8 faults of servers, Postgres and the network under the full load lose nothing', async () => {
-  const { figures, problems } = await runAll({ seed, seconds: 25, isShort: true })
+  const { figures, problems } = await runAll({ seed, seconds: 10, isShort: true })
   if (problems.length > 0) console.error({ seed, ...figures })
   expect(problems.slice(0, 10)).toEqual([])
 })

@@ -181,9 +181,13 @@ async function breakOne(
       sendSignal(pid, 'SIGCONT')
       return { fault: toFault(), problems: [] }
     }
-    case 'kill worker':
-      sendSignal(pickProcess(programs[index]!, random), 'SIGKILL')
+    case 'kill worker': {
+      const pid = pickProcess(programs[index]!, random)
+      sendSignal(pid, 'SIGKILL')
+      // Until its end it would count as a worker that serves.
+      await until(() => !listLiveWorkers(programs[index]!).includes(pid))
       return { fault: toFault(), problems: [] }
+    }
     default: {
       const pids = listPostgres(fleet.dataDir ?? '')
       const startedAt = await readStart(sql)

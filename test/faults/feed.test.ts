@@ -7,7 +7,7 @@ setDefaultTimeout(180_000)
 const seed = newSeed()
 
 test('reliability §7 faults of sockets, servers, listeners and Postgres under load hide no event from any client', async () => {
-  const { figures, problems } = await runFeed({ seed, seconds: 30 })
+  const { figures, problems } = await runFeed({ seed, seconds: 15 })
   if (problems.length > 0) console.error({ seed, ...figures })
   expect(problems.slice(0, 10)).toEqual([])
 })

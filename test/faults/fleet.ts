@@ -44,6 +44,8 @@ export interface FleetOptions {
    * embedded Postgres.
    */
   between?(databaseUrl: string, index: number): Promise<string>
+  /** The URL of an empty database that the caller runs. */
+  databaseUrl?: string
   /** Requests per 60 s of each project's key. */
   limit?: number
   /** A test program instead of the server, with its environment. */
@@ -71,7 +73,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     options.dataDir ?? (isEmbedded || options.listenBetween ? makeFolder() : undefined)
   const isOwn = options.listenBetween ?? (isEmbedded && options.between)
   const own = dataDir !== undefined && isOwn ? await startEmbedded({ dataDir }) : undefined
-  const given = own?.url ?? (dataDir ? undefined : await cloneDatabase())
+  const given = own?.url ?? options.databaseUrl ?? (dataDir ? undefined : await cloneDatabase())
   const start = async (_: unknown, index: number) => {
     const env: Record<string, string> = {
       ...(workers !== undefined && { WORKERS: String(workers) }),

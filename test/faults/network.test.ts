@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 
 setDefaultTimeout(90_000)
 
-const DEADLINE_MS = 1_000
+const DEADLINE_MS = 3_000
 const BOUND_MS = 30_000
 const EVENT = { channelName: 'payments', title: 'New payment' }
 

@@ -46,14 +46,16 @@ test.skipIf(!hasTool('nginx'))(
     const addresses = Object.fromEntries(
       DOCUMENTED.map((address, nth) => [address, `127.0.0.1:${ports[nth]}`]),
     )
-    await using _nginx = startNginx(block?.text ?? '', { port, addresses })
+    await using _nginx = await startNginx(block?.text ?? '', { port, addresses })
     await using _programs = { [Symbol.asyncDispose]: () => killAll(programs) }
 
     const random = createRandom(newSeed())
     const projects = [await newProject({ sql, url: '' }, { limit: 1_000_000_000 })]
     const organization = await newOrganization({ sql })
     const member = await newMember({ sql, url }, organization, 'viewer')
-    const load = startLoad({ clients: 16, random, projects, servers: () => [url] })
+    // No two clients share an Idempotency-Key: the second one could get a rightful 409.
+    const servers = () => [url]
+    const load = startLoad({ clients: 16, random, projects, servers, shared: 0 })
     const stopping = new AbortController()
     const watching = Promise.all([
       readAgain(url, projects[0]!.key, stopping.signal),

@@ -2,8 +2,11 @@ import { parseArgs } from 'node:util'
 import '../support/scratch.ts'
 import { configureLog } from '../../src/log.ts'
 import { closeCluster } from '../support/postgres.ts'
+import { PATRONI_LOSSES, startPatroni } from '../support/patroni.ts'
+import { startPair } from '../support/standby.ts'
 import { runAll } from './all.ts'
 import type { Table, RunResult } from './ledger-check.ts'
+import { runCitus } from './citus.ts'
 import { runCrash } from './crash.ts'
 import { runTerminate } from './terminate.ts'
 import { runDeliveries } from './deliveries.ts'
@@ -16,12 +19,14 @@ import { runStart } from './start.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
 import { runSoak } from './soak.ts'
+import { runUpgrade } from './upgrade.ts'
+import { PAIR_LOSSES, runStandby, toCluster } from './standby.ts'
 import { runWorkers } from './workers.ts'
 
 /**
  * Runs by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N | --minutes N] [--seed N]
- * [--rate N] [--plot FILE]`. Each server has WORKERS processes; rate (events/s) and plot are
- * options of soak.
+ * [--rate N] [--plot FILE] [--from REVISION]`. Each server has WORKERS processes; rate (events/s)
+ * and plot are options of soak, and from (a revision of git) of upgrade.
  */
 const RUNS: Record<
   string,
@@ -31,9 +36,11 @@ const RUNS: Record<
     seconds: number
     rate: number
     plotFile: string
+    from: string
   }) => Promise<RunResult>
 > = {
   all: ({ seed, seconds }) => runAll({ seed, seconds: seconds || 600 }),
+  citus: ({ seed, times }) => runCitus({ seed, events: times || 100_000 }),
   crash: ({ seed, times }) => runCrash({ seed, times: times || 20, freezeMs: 12_000 }),
   terminate: ({ seed, times }) => runTerminate({ seed, times: times || 1_000 }),
   deliveries: ({ seed, seconds }) => runDeliveries({ seed, seconds: seconds || 300 }),
@@ -42,10 +49,19 @@ const RUNS: Record<
   feed: ({ seed, seconds }) => runFeed({ seed, seconds: seconds || 300 }),
   limit: ({ seed, times }) => runLimit({ seed, times: times || 20 }),
   network: ({ seed, seconds }) => runNetwork({ seed, seconds: seconds || 120 }),
+  async standby({ seed, times }) {
+    await using cluster = toCluster(await startPair())
+    return await runStandby({ seed, times: times || 20, cluster, losses: PAIR_LOSSES })
+  },
+  async patroni({ seed, times }) {
+    await using cluster = await startPatroni()
+    return await runStandby({ seed, times: times || 20, cluster, losses: PATRONI_LOSSES })
+  },
   start: ({ seed, times }) => runStart({ seed, times: times || 20 }),
   workers: ({ seed, times }) => runWorkers({ seed, times: times || 20 }),
   soak: ({ seed, seconds, rate, plotFile }) =>
     runSoak({ seed, seconds: seconds || 1_800, rate, plotFile }),
+  upgrade: ({ seed, from }) => runUpgrade({ seed, from }),
   seq: ({ seed, times }) => runSeq({ seed, events: times || 100_000 }),
 }
 
@@ -57,6 +73,7 @@ const { values, positionals } = parseArgs({
     minutes: { type: 'string', default: '0' },
     seed: { type: 'string', default: '0' },
     rate: { type: 'string', default: '0' },
+    from: { type: 'string', default: '' },
     plot: { type: 'string', default: 'dist/soak.svg' },
   },
 })
@@ -66,7 +83,7 @@ if (!run) {
   console.error(`Name a run: ${Object.keys(RUNS).join(', ')}`)
   process.exit(2)
 }
-configureLog('error', line => process.stderr.write(line))
+configureLog('error', process.stderr)
 const seed = Number(values.seed) || newSeed()
 const startedMs = performance.now()
 const {
@@ -78,6 +95,7 @@ const {
   times: Number(values.times),
   rate: Number(values.rate),
   plotFile: values.plot,
+  from: values.from,
   seconds: Number(values.seconds) || Number(values.minutes) * 60,
 })
 await closeCluster()

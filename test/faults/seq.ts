@@ -1,10 +1,23 @@
-import type { Sql } from '../../src/db/sql.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isUnavailable, type Sql } from '../../src/db/sql.ts'
 import { createHttpClient } from '../support/http-client.ts'
 import type { RunResult } from './ledger-check.ts'
-import { startFleet } from './fleet.ts'
+import { startFleet, type Fleet } from './fleet.ts'
 import { createRandom } from './random.ts'
 
+const RETRY_MS = 100
+
 type Read = (after: number) => Promise<number[]>
+
+interface SeqOptions {
+  seed: number
+  events: number
+  projects?: number
+  /** The URL of an empty database that the caller runs. */
+  databaseUrl?: string
+  /** Called under load, to disturb it. */
+  disturb?(fleet: Fleet): Promise<void>
+}
 
 /**
  * Three servers write to the same projects while readers follow over `GET /v1/events?after=` and
@@ -13,16 +26,16 @@ type Read = (after: number) => Promise<number[]>
 export async function runSeq({
   seed,
   events,
-}: {
-  seed: number
-  events: number
-}): Promise<RunResult> {
-  const fleet = await startFleet({ servers: 3, projects: 3 })
+  projects = 3,
+  databaseUrl,
+  disturb,
+}: SeqOptions): Promise<RunResult> {
+  const fleet = await startFleet({ servers: 3, projects, ...(databaseUrl && { databaseUrl }) })
   try {
     const load = fleet.load({ clients: 48, random: createRandom(seed), total: events })
     let isDone = false
     const done = load.finished.then(() => (isDone = true))
-    const tails = await Promise.all(
+    const following = Promise.all(
       fleet.projects.flatMap((project, nth) => {
         // Each HTTP reader uses another server.
         const url = fleet.urls()[nth % 3]!
@@ -32,7 +45,8 @@ export async function runSeq({
         ]
       }),
     )
-    await done
+    await Promise.all([done, disturb?.(fleet)])
+    const tails = await following
     const verdict = await fleet.check()
     const stored = Number(verdict.figures['events'])
     const read = tails.reduce((sum, { last }) => sum + last, 0)
@@ -74,9 +88,13 @@ function readByHttp(url: string, key: string): Read {
   const client = createHttpClient(url)
   const headers = { authorization: `Bearer ${key}` }
   return async after => {
-    const { status, text } = await client.request('GET', `/v1/events?after=${after}&limit=100`, {
-      headers,
-    })
+    const path = `/v1/events?after=${after}&limit=100`
+    let { status, text } = await client.request('GET', path, { headers })
+    // While a part of the database is down.
+    while (status === 503) {
+      await sleep(RETRY_MS)
+      ;({ status, text } = await client.request('GET', path, { headers }))
+    }
     if (status !== 200) throw new Error(`The reader was answered ${status}: ${text}`)
     const { data } = JSON.parse(text) as { data: { items: { seq: number }[] } }
     return data.items.map(({ seq }) => seq)
@@ -84,13 +102,19 @@ function readByHttp(url: string, key: string): Read {
 }
 
 function readBySql(sql: Sql, projectId: string): Read {
-  return async after => {
-    const rows = await sql<{ seq: number }[]>`
-      select e.seq::int as seq
-      from events e
-      where e.project_id = ${projectId} and e.seq > ${after}
-      order by e.seq
-    `
-    return rows.map(({ seq }) => seq)
+  return async function read(after): Promise<number[]> {
+    try {
+      const rows = await sql<{ seq: number }[]>`
+        select e.seq::int as seq
+        from events e
+        where e.project_id = ${projectId} and e.seq > ${after}
+        order by e.seq
+      `
+      return rows.map(({ seq }) => seq)
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      await sleep(RETRY_MS)
+      return read(after)
+    }
   }
 }

@@ -9,7 +9,7 @@ import type { ApiRequest } from './requests.ts'
 import { parse } from './spelling.ts'
 
 /** The number of requests of all properties together, and their seed: environment variables. */
-export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10_000)
+export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 3_000)
 export const SEED = Number(process.env['PROPERTY_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 const ANSWER_MS = 30_000
 /** For requests that may never be complete: long enough for any that is. */

@@ -8,7 +8,8 @@ export async function ageAnswers(
   interval: string,
 ): Promise<void> {
   await sql`
-    update idempotency_keys set expires_at = expires_at - ${interval}::interval
+    update idempotency_keys set
+      expires_at = (expires_at at time zone 'UTC' - ${interval}::interval) at time zone 'UTC'
     where project_id = ${projectId}
   `
 }
@@ -72,7 +73,9 @@ export async function ageDeletion(
   interval: string,
 ): Promise<void> {
   await sql`
-    update events set deleted_at = deleted_at - ${interval}::interval where project_id = ${projectId}
+    update events set
+      deleted_at = (deleted_at at time zone 'UTC' - ${interval}::interval) at time zone 'UTC'
+    where project_id = ${projectId}
   `
 }
 
@@ -83,7 +86,8 @@ export async function ageEvents(
   { seq, interval }: { seq: number; interval: string },
 ): Promise<void> {
   await sql`
-    update events set created_at = created_at - ${interval}::interval
+    update events set
+      created_at = (created_at at time zone 'UTC' - ${interval}::interval) at time zone 'UTC'
     where project_id = ${projectId} and seq <= ${seq}
   `
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import {
   chromium,
@@ -8,6 +8,8 @@ import {
   type Page,
 } from 'playwright-core'
 
+/** The same engine without windows and notifications. It starts pages for half of the work. */
+const SHELL = '/usr/bin/chromium-headless-shell'
 const PATHS = [
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
@@ -19,11 +21,11 @@ const PATHS = [
 const SCREENSHOTS = resolve(import.meta.dirname, '../../data/screenshots')
 const AXE = resolve(import.meta.dirname, '../../node_modules/axe-core/axe.min.js')
 
-/** Returns the Chromium of this machine; undefined if there is none. */
-function findChromium(): string | undefined {
+/** Returns a Chromium of this machine; undefined if there is none. */
+function findChromium({ canNotify = false } = {}): string | undefined {
   const named = process.env['CHROMIUM']
   if (named) return named
-  return PATHS.find(path => existsSync(path))
+  return (canNotify ? PATHS : [SHELL, ...PATHS]).find(path => existsSync(path))
 }
 
 const NO_CHROMIUM =
@@ -65,8 +67,9 @@ type Device = 'phone' | 'wide'
 
 const SIZES = { phone: { width: 390, height: 844 }, wide: { width: 1280, height: 860 } }
 
-export async function launch(): Promise<TestBrowser> {
-  const executablePath = findChromium()
+/** Starts a browser. With `canNotify`, its pages can show notifications and subscribe to push. */
+export async function launch(options: { canNotify?: boolean } = {}): Promise<TestBrowser> {
+  const executablePath = findChromium(options)
   if (executablePath === undefined) throw new Error(NO_CHROMIUM)
   const browser = await chromium.launch({
     executablePath,
@@ -124,8 +127,11 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
     async picture(name) {
       if (process.env['PICTURES'] === undefined) return
       mkdirSync(SCREENSHOTS, { recursive: true })
-      const kind = `${device}-${scheme}`
-      await page.screenshot({ path: join(SCREENSHOTS, `${name}-${kind}.png`) })
+      // `page.screenshot` would undo the size that `become` has set.
+      session ??= await context.newCDPSession(page)
+      const { data } = await session.send('Page.captureScreenshot')
+      const path = join(SCREENSHOTS, `${name}-${device}-${scheme}.png`)
+      writeFileSync(path, Buffer.from(data, 'base64'))
     },
     async paint(wanted) {
       scheme = wanted

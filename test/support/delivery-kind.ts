@@ -1,14 +1,8 @@
 import { Agent, request } from 'node:http'
 import { toArray } from '../../src/db/arrays.ts'
 import type { Queryable, Sql } from '../../src/db/sql.ts'
-import { planForeignKeyChecksOnce } from '../../src/db/delivery-settings.ts'
 import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../../src/outbox/kind.ts'
-import {
-  insertWanted,
-  selectDispatched,
-  toDispatched,
-  type DispatchedRow,
-} from '../../src/outbox/new-deliveries.ts'
+import { toDispatched, type DispatchedRow } from '../../src/outbox/new-deliveries.ts'
 
 export interface TestKindOptions extends Partial<DeliveryKind> {
   /** The inbox (inbox.ts) that receives for all targets. */
@@ -30,20 +24,15 @@ export function createTestKind({ url = '', ...options }: TestKindOptions = {}): 
     timeoutMs: 5_000,
     leaseMs: 30_000,
     leasesNew: true,
-    hasTargets: sql => sql`exists (select from test_targets t where t.project_id = c.project_id)`,
-    async dispatch(tx, { projectIds, fromSeqs, toSeqs }, lease) {
-      const [row] = await tx<[DispatchedRow]>`
-        with wanted as (
-          select e.project_id, e.id as event_id, e.created_at, e.deleted_at, t.id as target_id
-          from unnest(${projectIds}::uuid[], ${fromSeqs}::bigint[], ${toSeqs}::bigint[])
-              as r (project_id, from_seq, to_seq)
-            join events e on e.project_id = r.project_id and e.seq > r.from_seq and e.seq <= r.to_seq
-            join test_targets t on t.project_id = e.project_id
-            cross join ${planForeignKeyChecksOnce(tx)}
-        ), ${insertWanted(tx, { kind: name, lease })}
-        ${selectDispatched(tx, lease)}
+    async dispatch(sql, request) {
+      const { projectIds, maxEvents, lease } = request
+      const [row] = await sql<[DispatchedRow]>`
+        select ranges, count, leased
+        from dispatch_to_test_targets(
+          ${name}, ${toArray(projectIds)}::uuid[], ${maxEvents}, ${lease ? JSON.stringify(lease) : null}::text::json
+        )
       `
-      return toDispatched(row, lease)
+      return toDispatched(row, request)
     },
     send: (job, signal) => post({ url, agent, job, signal }),
     async getTargetNames(sql, { projectId, targetIds }) {
@@ -58,13 +47,45 @@ export function createTestKind({ url = '', ...options }: TestKindOptions = {}): 
   }
 }
 
-/** Creates the table of the targets, once per database. */
+/** Creates the table of the targets and its functions, once per database. */
 export async function createTargets(sql: Sql): Promise<void> {
-  await sql`
+  await sql.unsafe(`
     create table test_targets (
       project_id uuid not null, id uuid not null, name text not null, primary key (project_id, id)
-    )
-  `
+    );
+    create or replace function has_targets(of_kind text, project uuid) returns boolean
+    language sql stable as $$
+      select exists (select from test_targets t where t.project_id = project)
+    $$;
+    create function dispatch_to_test_targets(of_kind text, project_ids uuid[], max_events int, lease json)
+    returns table (ranges json, count bigint, leased json)
+    language plpgsql
+    set plan_cache_mode = force_generic_plan
+    set enable_seqscan = off
+    set enable_bitmapscan = off
+    set enable_hashjoin = off
+    set enable_mergejoin = off
+    as $$
+    declare
+      taken event_range[] := array(select r from take_event_ranges(of_kind, project_ids, max_events) r);
+      wanted new_delivery[] := array(
+        select (e.project_id, e.id, t.id, e.created_at, e.deleted_at is not null, false)::new_delivery
+        from unnest(taken) r
+          cross join lateral (
+            select e.*
+            from events_between(r.project_id, r.from_seq, r.to_seq) e
+            order by e.seq
+            limit r.to_seq - r.from_seq
+          ) e
+          join test_targets t on t.project_id = e.project_id
+        where r.has_targets
+      );
+    begin
+      return query
+        select array_to_json(taken), d.count, d.leased from insert_deliveries(of_kind, wanted, '', lease) d;
+    end
+    $$;
+  `)
 }
 
 export async function addTarget(

@@ -10,7 +10,7 @@ export const SHORT_TIMEOUT_MS = 5_000
 export const SHORT_LEASE_MS = 10_100
 
 if (import.meta.main) {
-  configureLog('info', line => process.stdout.write(line))
+  configureLog('info', process.stdout)
   const config = parseConfig(process.env, path => readFileSync(path, 'utf8'))
   const isWorker = process.env[WORKER_VARIABLE] !== undefined
   const server =

@@ -69,7 +69,15 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
     mkdirSync(dirname(to), { recursive: true })
     copyFileSync(from, to)
   }
-  for (const name of ['db', 'embedded', 'log.ts', 'errors.ts', 'platform.ts', 'listener.ts']) {
+  for (const name of [
+    'db',
+    'embedded',
+    'log.ts',
+    'errors.ts',
+    'platform.ts',
+    'listener.ts',
+    'database-url.ts',
+  ]) {
     cpSync(join(ROOT, 'src', name), join(root, 'src', name), { recursive: true })
   }
   for (const name of ['src/version.ts', 'package.json', 'sql'])

@@ -58,11 +58,19 @@ export const ACCOUNT = {
       role: 'owner',
       needsSecondFactor: false,
       projects: [
-        { id: PROJECT, name: 'Web shop' },
-        { id: 'prj_2', name: 'Newsletter' },
+        { id: PROJECT, name: 'Web shop', isSample: false },
+        { id: 'prj_2', name: 'Newsletter', isSample: false },
       ],
     },
   ],
+}
+
+/** A project of the overview without events. */
+const EMPTY_PROJECT = {
+  id: PROJECT,
+  name: 'Web shop',
+  organization: { id: 'org_1', name: 'Analytical Engines' },
+  ...{ head: 0, unseen: 0, newest: [], hours: [], unusual: [], failed: null, isComplete: true },
 }
 
 /** Answers the requests of a context's pages; `isSignedIn` is the initial state of the session. */
@@ -108,6 +116,7 @@ export async function fakeApi(
   }
 
   api.on('GET /api/me', () => (hasSession ? { data: ACCOUNT } : signedOut))
+  api.on('GET /api/overview', () => ({ data: { projects: [EMPTY_PROJECT], more: 0 } }))
   api.on('GET /api/sign-in', () => ({
     data: { hasPasswords: true, providers: [], proxyEmail: null, confirmation: null },
   }))
@@ -121,6 +130,7 @@ export async function fakeApi(
   })
   api.on('PUT /api/projects/:id/read', () => ({ data: { seq: log.length } }))
   fakeChannels(api, log)
+  api.on('POST /api/projects/:id/users/names', () => ({ data: { items: [] } }))
   api.on('POST /api/projects/:id/keys', () => ({ status: 201, data: { key: 'tdg_example' } }))
   api.on('GET /api/projects/:id/events', (_, url) => {
     const before = Number(url.searchParams.get('cursor') ?? Infinity)
@@ -166,12 +176,13 @@ export async function fakeApi(
       .replace(/^(\/api\/projects)\/[^/]+/, '$1/:id')
       .replace(/(\/channels)\/[^/]+/, '$1/:channel')
       .replace(/(\/events)\/[^/]+/, '$1/:event')
-      .replace(/(\/users)\/[^/]+/, '$1/:user')
+      .replace(/(\/users)\/(?!names$)[^/]+/, '$1/:user')
       .replace(/(\/subscriptions)\/[^/]+/, '$1/:id')
       .replace(/(\/keys)\/[^/]+/, '$1/:key')
       .replace(/(\/webhooks)\/[^/]+/, '$1/:webhook')
       .replace(/(\/attempts)\/[^/]+/, '$1/:attempt')
       .replace(/(\/deliveries)\/[^/]+/, '$1/:delivery')
+      .replace(/(\/insights)\/crd_[^/]+/, '$1/:card')
       .replace(/(\/aliases)\/(?!history$)[^/]+/, '$1/:alias')
     const name = `${route.request().method()} ${path}`
     api.requests.push(name)
@@ -186,7 +197,11 @@ export async function fakeApi(
     sockets.set(socket, undefined)
     socket.onClose(() => void sockets.delete(socket))
     socket.onMessage(text => {
-      const { project, after, filters } = JSON.parse(String(text))
+      const { type, project, after, filters } = JSON.parse(String(text))
+      if (type === 'watch') {
+        const message = { type: 'heads', heads: { [PROJECT]: log.length } }
+        return void socket.send(JSON.stringify(message))
+      }
       api.subscriptions.push(JSON.parse(String(text)))
       sockets.set(socket, filters)
       const say = (message: object) => socket.send(JSON.stringify({ project, ...message }))
@@ -223,7 +238,7 @@ function toEvent(event: FakeEvent, seq: number) {
     channelId: `chn_${channelName}`,
     userId: null,
     timestamp: now,
-    createdAt: now,
+    createdAt: event['timestamp'] ?? now,
     description: null,
     icon: null,
     tags: [],

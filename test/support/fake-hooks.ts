@@ -133,6 +133,7 @@ function toFakeAttempt(fields: Record<string, unknown>) {
     kind: 'event.created',
     eventId: 'evt_01kadz5p6vf2w8y3m4n5q6r7s8',
     entryId: null,
+    eventTitle: 'New payment',
     number: 1,
     outcome: 'delivered',
     status: 200,
@@ -145,7 +146,7 @@ function toFakeAttempt(fields: Record<string, unknown>) {
   }
 }
 
-const TEST = { kind: 'webhook.test', eventId: null }
+const TEST = { kind: 'webhook.test', eventId: null, eventTitle: null }
 const FAILED = { outcome: 'failed', status: 500, reason: 'The endpoint answered 500' }
 
 /** Adds webhooks, the attempts of one of them, and dead letters. */

@@ -1,5 +1,7 @@
+import { fromLiveFilters } from '../../src/dashboard/app/feed/match.ts'
 import { matchesMetadata } from '../../src/dashboard/app/feed/metadata.ts'
-import { noFilters, parseSearch, type SearchFilters } from '../../src/events/search-query.ts'
+import type { SearchFilters } from '../../src/events/search-filters.ts'
+import { parseSearch } from '../../src/events/search-query.ts'
 import type { Filters as LiveFilters } from '../../src/dashboard/app/live/messages.ts'
 
 const BUCKETS = 24
@@ -18,16 +20,8 @@ export function findEvents(log: readonly any[], { searchParams }: URL): any[] {
 
 /** Returns true if a socket with these filters gets the event. */
 export function isSent(event: any, filters: LiveFilters = {}): boolean {
-  const { channels, tags, userId, source, text } = filters
-  const is = (values: string[] | undefined) => ({ is: values ?? [], not: [] })
-  return fits(event, {
-    ...noFilters(),
-    channels: is(channels),
-    tags: is(tags),
-    users: is(userId === undefined ? [] : [userId]),
-    sources: is(source === undefined ? [] : [source]),
-    words: is(text?.split(' ')),
-  })
+  const { any } = filters
+  return fits(event, fromLiveFilters(filters)) && (!any || any.some(one => isSent(event, one)))
 }
 
 /** Returns the histogram that a request asks for. */
@@ -57,7 +51,7 @@ export function countEvents(log: readonly any[], url: URL) {
 
 function fits(
   event: any,
-  { channels, users, sources, tags, metadata, words, phrases }: SearchFilters,
+  { channels, users, sources, tags, metadata, words, phrases, groups }: SearchFilters,
 ): boolean {
   const text = `${event.title} ${event.description ?? ''}`.toLowerCase()
   const has = {
@@ -80,6 +74,7 @@ function fits(
     phrases.is.every(has.phrases) &&
     !channels.not.some(has.channels) &&
     !tags.not.some(has.tags) &&
-    !words.not.some(has.words)
+    !words.not.some(has.words) &&
+    groups.every(({ isExcluded, filters }) => filters.some(one => fits(event, one)) !== isExcluded)
   )
 }

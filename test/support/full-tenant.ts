@@ -92,6 +92,16 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
   const subscriptionId = await insertSubscription(server, people.owner)
   const connectionId = await insertConnection(server, people.owner)
   const webhook = await insertWebhook(server, project.uuid, { eventId, mark })
+  const card = newId('crd')
+  await sql`
+    insert into insight_cards (project_id, id, position, kind, search, hours)
+    values (${project.uuid}, ${card.uuid}, 1, 'number', ${`tag:tag-${mark}`}, 24)
+  `
+  const view = newId('viw')
+  await sql`
+    insert into views (project_id, id, account_id, name, search, created_seq)
+    values (${project.uuid}, ${view.uuid}, ${people.viewer.uuid}, ${`view ${mark}`}, ${`tag:tag-${mark}`}, 0)
+  `
   const deliveryId = await insertDeadLetter(server, project.uuid, { eventId, ...webhook })
   const { id: tokenId } = await newManagementToken(server, {
     accountId: people.owner.uuid,
@@ -119,6 +129,8 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       provider: 'company',
       ...webhook,
       deliveryId,
+      cardId: card.id,
+      viewId: view.id,
       tokenId,
     },
     names: {

@@ -5,7 +5,10 @@ const ZALGO = 'Z̸̢̛̜͓̘̱͗̈́̓͜͠ą̴̛̫̣̱̈́͋̕͝l̷̨̧̛̪̲̻�
 const LONG_WORD = 'W'.repeat(5_000)
 
 /** Texts of applications and accounts that try to be more than text. */
-const HOSTILE = [MARKUP, BIDI + MARKUP, ZALGO.repeat(20), LONG_WORD, `${LONG_WORD} ${BIDI}`]
+const HOSTILE = [
+  ...[MARKUP, BIDI + MARKUP, ZALGO.repeat(20), LONG_WORD, `${LONG_WORD} ${BIDI}`],
+  ...[`https://example.com/${LONG_WORD}`, `https://bank.example@example.com/${BIDI}`],
+]
 
 /** Fields with free text, and no words or ids of the server. */
 const WRITTEN = new Set([
@@ -14,6 +17,7 @@ const WRITTEN = new Set([
   ...['address', 'browser', 'actor', 'targetName', 'message', 'reason', 'error', 'body'],
   ...[
     'actionText',
+    'eventTitle',
     'detailsText',
     'lastError',
     'disabledReason',

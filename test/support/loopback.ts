@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { createServer, type AddressInfo, type Server } from 'node:net'
+import { connect, createServer, type AddressInfo, type Server } from 'node:net'
+import { until } from './until.ts'
 
 /** Starts a server on a free port of loopback; resolves with the port. */
 export async function listen(server: Server): Promise<number> {
@@ -16,4 +17,17 @@ export async function findFreePort(): Promise<number> {
   server.close()
   await once(server, 'close')
   return port
+}
+
+/** Resolves once a server listens on `port` of loopback. */
+export function untilListening(port: number): Promise<void> {
+  return until(async () => {
+    const socket = connect(port, '127.0.0.1')
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
+    socket.destroy()
+    return isOpen
+  })
 }

@@ -1,4 +1,4 @@
-import type { ValueFilter, SearchFilters, HasField } from '../../src/events/search-query.ts'
+import type { ValueFilter, SearchFilters, HasField } from '../../src/events/search-filters.ts'
 
 /** An event as a test sent it. */
 export interface SentEvent {
@@ -53,7 +53,11 @@ export function matchesFilters(
     all(filters.words, word => words.some(one => one.startsWith(word.toLowerCase()))) &&
     all(filters.phrases, phrase => ` ${words.join(' ')} `.includes(` ${phrase.toLowerCase()} `)) &&
     at >= (filters.after ?? -Infinity) &&
-    at < (filters.before ?? Infinity)
+    at < (filters.before ?? Infinity) &&
+    filters.groups.every(
+      ({ isExcluded, filters }) =>
+        filters.some(one => matchesFilters(event, one, owners)) !== isExcluded,
+    )
   )
 }
 

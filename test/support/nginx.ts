@@ -2,16 +2,17 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { untilListening } from './loopback.ts'
 import { SCRATCH } from './scratch.ts'
 
 /**
- * Starts nginx with a block of the documentation, on `port` without TLS. `addresses` replaces the
- * addresses of servers in it.
+ * Starts nginx with a block of the documentation, on `port` without TLS, and resolves when it
+ * listens. `addresses` replaces the addresses of servers in it.
  */
-export function startNginx(
+export async function startNginx(
   block: string,
   { port, addresses }: { port: number; addresses: Readonly<Record<string, string>> },
-): AsyncDisposable {
+): Promise<AsyncDisposable> {
   const folder = mkdtempSync(join(SCRATCH, 'nginx-'))
   const site = Object.entries(addresses).reduce(
     (text, [from, to]) => text.replace(from, to),
@@ -26,6 +27,7 @@ export function startNginx(
     `daemon off;\npid ${folder}/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n${temporary}\n${site}}\n`,
   )
   const nginx = spawn('nginx', ['-p', folder, '-c', config], { stdio: 'ignore' })
+  await untilListening(port)
   return {
     async [Symbol.asyncDispose]() {
       const exited = once(nginx, 'exit')

@@ -9,8 +9,8 @@ import { makeFolder } from './scratch.ts'
 const NOBODY = 65_534
 
 /**
- * Starts PgBouncer in transaction mode before a database. It drops the settings named `ignored`,
- * and rejects a connection with others.
+ * Starts PgBouncer in transaction mode before the cluster of a database. Its URL is that of the
+ * same database. It drops the settings named `ignored`, and rejects a connection with others.
  */
 export async function startPooler(
   databaseUrl: string,
@@ -23,13 +23,15 @@ export async function startPooler(
   writeFileSync(
     file,
     `[databases]
-tidings = host=${host} port=${port || 5432} dbname=${pathname.slice(1)} user=${username} password=${password}
+* = host=${host} port=${port || 5432} user=${username}${password && ` password=${password}`}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${own}
 unix_socket_dir =
 auth_type = any
 pool_mode = transaction
+# Fewer than the connections of one server.
+default_pool_size = 8
 ignore_startup_parameters = ${ignored}
 `,
   )
@@ -52,10 +54,29 @@ ignore_startup_parameters = ${ignored}
     exited.then(() => Promise.reject(new Error(`PgBouncer did not start:\n${log}`))),
   ])
   return {
-    url: `postgres://tidings@127.0.0.1:${own}/tidings`,
+    url: `postgres://tidings@127.0.0.1:${own}${pathname}`,
     async [Symbol.asyncDispose]() {
       child.kill('SIGTERM')
       await exited
     },
   }
+}
+
+let shared: ReturnType<typeof startPooler> | undefined
+
+/**
+ * Returns the URL of a database of the tests' cluster through a PgBouncer, which all callers of
+ * this process share.
+ */
+export async function toPooledUrl(databaseUrl: string): Promise<string> {
+  const url = new URL((await (shared ??= startPooler(databaseUrl, ''))).url)
+  url.pathname = new URL(databaseUrl).pathname
+  url.searchParams.set('pgbouncer', 'true')
+  return url.href
+}
+
+/** Stops the PgBouncer of `toPooledUrl`, if there is one. */
+export async function stopPooler(): Promise<void> {
+  await (await shared)?.[Symbol.asyncDispose]()
+  shared = undefined
 }

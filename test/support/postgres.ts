@@ -5,6 +5,7 @@ import { SERVER_ROLE } from '../../src/embedded/cluster.ts'
 import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded/embedded.ts'
 import { migrate, MIGRATIONS } from '../../src/db/migrate.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
+import { startCitus, type CitusCluster } from './citus.ts'
 import { KEPT_FILE, SCRATCH } from './scratch.ts'
 
 let cluster: Promise<{ postgres: EmbeddedPostgres; admin: Sql; template: string }> | undefined
@@ -71,8 +72,16 @@ async function ensureTemplate(postgres: EmbeddedPostgres, admin: Sql): Promise<s
   return template
 }
 
+let citus: Promise<CitusCluster> | undefined
+
+/** With CITUS_BIN, the databases of the tests are distributed over two worker nodes. */
+function getCitus(): Promise<CitusCluster> {
+  return (citus ??= startCitus({ workers: 2 }))
+}
+
 /** Returns a fresh database at the current schema; it is dropped at the end of the run. */
 export async function cloneDatabase(): Promise<string> {
+  if (process.env['CITUS_BIN']) return (await getCitus()).createDatabase()
   const { postgres, admin, template } = await getCluster()
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
   await admin.unsafe(
@@ -118,6 +127,23 @@ export async function copyDatabase(url: string): Promise<string> {
   return toUrl(postgres, name)
 }
 
+/** Takes a kept database for changes. It is dropped at the end of the run. */
+export async function takeDatabase(url: string): Promise<string> {
+  const { postgres, admin } = await getCluster()
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  await admin.unsafe(`alter database ${new URL(url).pathname.slice(1)} rename to ${name}`)
+  made.push(name)
+  return toUrl(postgres, name)
+}
+
+/** Drops a database of this run before its end. */
+export async function dropDatabase(url: string): Promise<void> {
+  const { admin } = await getCluster()
+  const name = new URL(url).pathname.slice(1)
+  await admin.unsafe(`drop database if exists ${name} with (force)`)
+  made.splice(made.indexOf(name), 1)
+}
+
 /** Returns an empty database without a schema. */
 export async function createEmptyDatabase(): Promise<string> {
   const { postgres, admin } = await getCluster()
@@ -132,9 +158,13 @@ export async function createEmptyDatabase(): Promise<string> {
  * again.
  */
 export async function closeCluster(): Promise<void> {
+  if (citus) await (await citus)[Symbol.asyncDispose]()
+  citus = undefined
   if (!cluster) return
-  const { postgres, admin } = await cluster
+  const closing = cluster
+  // A later file must not get the Postgres that stops.
   cluster = undefined
+  const { postgres, admin } = await closing
   for (const name of made.splice(0)) {
     await admin.unsafe(`drop database if exists ${name} with (force)`)
   }

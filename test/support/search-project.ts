@@ -1,6 +1,11 @@
 import { expect } from 'bun:test'
 import fc from 'fast-check'
-import { HAS_FIELDS, noFilters, type SearchFilters } from '../../src/events/search-query.ts'
+import {
+  HAS_FIELDS,
+  noFilters,
+  type FilterGroup,
+  type SearchFilters,
+} from '../../src/events/search-filters.ts'
 import type { SentEvent } from './naive-search.ts'
 import { newProject, type TestProject } from './project.ts'
 import { boot, type Booted } from './server.ts'
@@ -71,8 +76,8 @@ const event = fc.record({
   isDeleted: fc.integer({ min: 0, max: 9 }).map(n => n === 0),
 })
 
-/** Any filters, mostly one or two conditions. */
-export const filters: fc.Arbitrary<SearchFilters> = fc
+/** Any filters without groups, mostly one or two conditions. */
+const flatFilters: fc.Arbitrary<SearchFilters> = fc
   .record(
     {
       channels: choice([...CHANNELS, 'PAYMENTS', 'no such'], 2),
@@ -92,6 +97,26 @@ export const filters: fc.Arbitrary<SearchFilters> = fc
     { requiredKeys: [] },
   )
   .map(some => ({ ...noFilters(), ...some }))
+
+/** Any filters, with up to two levels of groups. */
+export const filters: fc.Arbitrary<SearchFilters> = fc.oneof(
+  { weight: 2, arbitrary: flatFilters },
+  { weight: 1, arbitrary: withGroups(flatFilters, flatFilters) },
+  { weight: 1, arbitrary: withGroups(flatFilters, withGroups(flatFilters, flatFilters)) },
+)
+
+function withGroups(base: fc.Arbitrary<SearchFilters>, alternative: fc.Arbitrary<SearchFilters>) {
+  const group: fc.Arbitrary<FilterGroup> = fc.record({
+    isExcluded: fc.boolean(),
+    filters: fc.array(alternative, { minLength: 1, maxLength: 3 }),
+  })
+  return fc
+    .tuple(
+      fc.oneof(fc.constant(noFilters()), base),
+      fc.array(group, { minLength: 1, maxLength: 2 }),
+    )
+    .map(([filters, groups]) => ({ ...filters, groups }))
+}
 
 function choice<Value extends string>(values: readonly Value[], maxLength: number) {
   return fc.oneof(

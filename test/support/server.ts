@@ -1,9 +1,13 @@
 import { parseConfig, type Config } from '../../src/config.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { startServer, type Server, type ServerOptions } from '../../src/server.ts'
+import { toPooledUrl } from './pooler.ts'
 import { cloneDatabase } from './postgres.ts'
 import { SCRATCH } from './scratch.ts'
 import { APP_SECRET } from './secret.ts'
+
+/** With this variable, servers reach their database through PgBouncer. */
+export const POOLER = 'TIDINGS_TEST_POOLER'
 
 /** A real server on its own database. */
 export interface Booted extends AsyncDisposable {
@@ -20,13 +24,16 @@ export async function boot(
   options: ServerOptions = {},
 ): Promise<Booted> {
   const databaseUrl = overrides.databaseUrl ?? (await cloneDatabase())
+  const isPooled = process.env[POOLER] !== undefined && overrides.databaseUrl === undefined
   const server = await startServer(
     {
       ...parseConfig({ PORT: '0' }, String),
       appSecret: APP_SECRET,
       dataDir: SCRATCH,
       ...overrides,
-      databaseUrl,
+      ...(isPooled
+        ? { databaseUrl: await toPooledUrl(databaseUrl), databaseDirectUrl: databaseUrl }
+        : { databaseUrl }),
     },
     options,
   )

@@ -21,7 +21,9 @@ export function recordTraffic(
 ): void {
   if (FILE === undefined || (body !== undefined && typeof body !== 'string')) return
   const { pathname, search } = new URL(url)
-  const answer = { status, headers: Object.fromEntries(answered), text }
+  // `fetch` has unpacked the text.
+  const names = [...answered].filter(([name]) => !/^content-(encoding|length)$/.test(name))
+  const answer = { status, headers: Object.fromEntries(names), text }
   const traffic = { method, path: pathname + search, headers, body, answer }
   appendFileSync(FILE, `${JSON.stringify(traffic)}\n`)
 }

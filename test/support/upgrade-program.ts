@@ -5,9 +5,11 @@ import { configureLog } from '../../src/log.ts'
 
 const { DATA_DIR = '', KILL_AT = '', KILL_NTH = '1' } = process.env
 let left = Number(KILL_NTH)
-configureLog('debug', line => {
-  process.stdout.write(line)
-  if (line.includes(KILL_AT) && --left === 0) process.kill(process.pid, 'SIGKILL')
+configureLog('debug', {
+  write(line) {
+    process.stdout.write(line)
+    if (line.includes(KILL_AT) && --left === 0) process.kill(process.pid, 'SIGKILL')
+  },
 })
 await startEmbedded({ dataDir: DATA_DIR, allowsUpgrade: true })
 console.log('Nothing killed it')

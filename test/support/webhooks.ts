@@ -1,9 +1,15 @@
 import { createPool } from '../../src/db/pool.ts'
+import type { Sql } from '../../src/db/sql.ts'
 import { createEgress } from '../../src/egress/egress.ts'
 import { newId, parseId, type Id } from '../../src/ids.ts'
 import { createKey } from './keys.ts'
-import { createWebhookSender, type WebhookAttempt } from '../../src/webhooks/sender.ts'
-import type { DeliveryOutcome } from '../../src/outbox/kind.ts'
+import {
+  createWebhookSender,
+  type SenderParts,
+  type WebhookAttempt,
+} from '../../src/webhooks/sender.ts'
+import { registerKind } from '../../src/outbox/cursors.ts'
+import type { DeliveryKind, DeliveryOutcome, Dispatched } from '../../src/outbox/kind.ts'
 import { WORKER_SETTINGS } from '../../src/db/delivery-settings.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { toSealedCell } from '../../src/webhooks/sealing.ts'
@@ -88,6 +94,31 @@ export interface TestWebhook {
   attempts(): Promise<Record<string, unknown>[]>
 }
 
+/** Creates a sender whose outcome comes when the attempt is recorded. */
+export function createRecordingSender(parts: SenderParts) {
+  const send = createWebhookSender(parts)
+  return async (attempt: WebhookAttempt, signal?: AbortSignal): Promise<DeliveryOutcome> => {
+    const outcome = await send(attempt, signal)
+    if (outcome.kind !== 'done') return outcome
+    await outcome.recorded
+    return { kind: 'done' }
+  }
+}
+
+/** Dispatches the events of a project after `seq`, whatever was dispatched before. */
+export async function dispatchAfter(
+  sql: Sql,
+  kind: DeliveryKind,
+  { projectId, seq }: { projectId: string; seq: number },
+): Promise<Dispatched> {
+  await registerKind(sql, kind.name)
+  await sql`
+    insert into delivery_cursors (project_id, kind, seq) values (${projectId}, ${kind.name}, ${seq})
+    on conflict (project_id, kind) do update set seq = excluded.seq
+  `
+  return kind.dispatch(sql, { projectIds: [projectId], maxEvents: 500, lease: undefined })
+}
+
 /** Returns functions that create webhooks of a server that may reach loopback. */
 export function createWebhooks(server: Booted) {
   const pool = createPool(server.databaseUrl, {
@@ -97,7 +128,7 @@ export function createWebhooks(server: Booted) {
   })
   const egress = createEgress({ allowCidrs: ['127.0.0.0/8'] })
   const parts = { pool, egress, secrets: testSecrets() }
-  const sender = createWebhookSender(parts)
+  const sender = createRecordingSender(parts)
 
   return {
     parts,

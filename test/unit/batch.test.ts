@@ -26,26 +26,43 @@ function create() {
   return { batcher, started }
 }
 
+/** Finishes each batch as it starts, until nothing waits. */
+async function finishAll(
+  { drain }: ReturnType<typeof create>['batcher'],
+  started: ReturnType<typeof create>['started'],
+): Promise<void> {
+  let isOver = false
+  void drain().then(() => (isOver = true))
+  while (!isOver) {
+    await turn()
+    started.at(-1)?.finish()
+  }
+}
+
 const turn = () => new Promise(resolve => setImmediate(resolve))
 const small = (group: string): Job => ({ group, bytes: 500 })
 const large = (group: string): Job => ({ group, bytes: 256 * 1024 })
 
-test('§3 a job waits for few large jobs of another group, however many there are', async () => {
+test('§3 a job waits for one batch of large jobs of another group, however many there are', async () => {
   const { batcher, started } = create()
-  const results = Array.from({ length: 50 }, () => batcher.add(large('a')))
+  const results = Array.from({ length: 50 }, (_, n) => batcher.add(large(n % 2 ? 'a' : 'c')))
   await turn()
   results.push(batcher.add(small('b')))
-  started[0]?.finish()
-  await turn()
-  expect(started[1]?.jobs).toContainEqual(small('b'))
-  expect(started[1]?.jobs.length).toBeLessThanOrEqual(3)
-  while (batcher.waiting > 0 || started.length < 26) {
-    started.at(-1)?.finish()
-    await turn()
-  }
-  started.at(-1)?.finish()
+  await finishAll(batcher, started)
+  expect(started[0]?.jobs).toHaveLength(1)
+  expect(started[1]?.jobs).toEqual([small('b')])
+  expect(started).toHaveLength(51)
   expect(await Promise.all(results)).toHaveLength(51)
-  await batcher.drain()
+})
+
+test('§3 small jobs of another group do not keep a large job waiting, and get a part of each batch', async () => {
+  const { batcher, started } = create()
+  const results = Array.from({ length: 60 }, () => batcher.add({ group: 'a', bytes: 20_000 }))
+  results.push(batcher.add(large('b')), batcher.add(small('c')))
+  await finishAll(batcher, started)
+  const groups = started.map(({ jobs }) => jobs.map(({ group }) => group).join(''))
+  expect(groups.slice(0, 4)).toEqual(['b', 'acaa', 'aaaaaaaaaaaaa', 'aaaaaaaaaaaaa'])
+  expect(await Promise.all(results)).toHaveLength(62)
 })
 
 test('jobs of one group keep their order, and each gets its own row', async () => {
@@ -100,3 +117,23 @@ test('one batch is in flight, and a drain waits for the last one', async () => {
   await drained
   expect(await Promise.all(results)).toHaveLength(3)
 })
+
+test.each([undefined, 1])(
+  'a job added as the last batch ends is not left waiting (%p ms)',
+  async collectMs => {
+    const batcher = createBatcher<number, number, number>({
+      run: async jobs => jobs,
+      toResult: row => row,
+      maxJobs: 100,
+      maxWaiting: 1_000,
+      ...(collectMs !== undefined && { collectMs }),
+    })
+    // Each job is added from another place of the microtask queue.
+    for (let ticks = 0; ticks < 8; ticks++) {
+      const last = batcher.add(ticks)
+      await last
+      for (let tick = 0; tick < ticks; tick++) await undefined
+      expect(await batcher.add(-ticks)).toBe(-ticks)
+    }
+  },
+)

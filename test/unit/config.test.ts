@@ -23,6 +23,7 @@ test('an empty environment is a complete configuration', () => {
     baseUrl: undefined,
     databaseUrl: undefined,
     databaseDirectUrl: undefined,
+    databaseReadUrl: undefined,
     dataDir: undefined,
     appSecret: undefined,
     oldAppSecrets: [],
@@ -50,6 +51,7 @@ test('an empty environment is a complete configuration', () => {
     logLevel: 'info',
     backupPassphrase: undefined,
     backupSchedule: undefined,
+    archive: undefined,
     owner: undefined,
   }
   expect(parseConfig({}, noFile)).toEqual(defaults)
@@ -224,10 +226,32 @@ test('an empty file is a problem, not a default', () => {
   ])
 })
 
+test('scale §1 a URL of a pooler needs that of the database itself', () => {
+  const DATABASE_URL = 'postgres://u:p@pooler/d?pgbouncer=true'
+  expect(listProblems({ DATABASE_URL })).toEqual([
+    'DATABASE_DIRECT_URL is missing. DATABASE_URL with pgbouncer=true needs it. Set it to Postgres itself.',
+  ])
+  expect(listProblems({ DATABASE_URL, DATABASE_DIRECT_URL: 'postgres://u:p@h/d' })).toEqual([])
+})
+
+test('scale §1 a URL asks for an encryption that is possible', () => {
+  const list = (more: string) =>
+    listProblems({ DATABASE_URL: `postgres://u:p@h/d?sslmode=${more}` })
+  expect(list('require&channel_binding=prefer')).toEqual([])
+  expect(list('verify-full&sslrootcert=system')).toEqual([])
+  expect(list('require&channel_binding=require')).toEqual([
+    'DATABASE_URL has channel_binding=require, which is not supported. Use sslmode=verify-full in its place: it checks the certificate of the server.',
+  ])
+  expect(list('verify-full&sslrootcert=/etc/ca.pem')).toEqual([
+    'DATABASE_URL has sslrootcert, which is not supported. Name the file in NODE_EXTRA_CA_CERTS, and use sslmode=verify-full.',
+  ])
+})
+
 describe('no problem shows a secret:', () => {
   test.each([
     ['a database of another kind', { DATABASE_URL: 'mysql://u:hunter2@h/d' }],
     ['a direct database of another kind', { DATABASE_DIRECT_URL: 'mysql://u:hunter2@h/d' }],
+    ['replicas of another kind', { DATABASE_READ_URL: 'mysql://u:hunter2@h/d' }],
     ['a database that is no URL', { DATABASE_URL: 'hunter2' }],
     ['a URL in place of a file', { DATABASE_URL_FILE: 'postgres://u:hunter2@h/d' }],
     ['a file with nonsense', { DATABASE_URL_FILE: '/hunter2' }],

@@ -3,6 +3,7 @@ import { summarize, toHours } from '../../src/dashboard/app/keys/hours.ts'
 import { isDefault, SCOPE_NAMES, toScopeSummary } from '../../src/dashboard/app/keys/scopes.ts'
 import type { Webhook } from '../../src/dashboard/app/webhooks/api.ts'
 import { fromInputTime, toInputTime } from '../../src/dashboard/app/input-time.ts'
+import { t } from '../../src/dashboard/app/locales/translate.tsx'
 import { toStatus } from '../../src/dashboard/app/webhooks/status.ts'
 import { DEFAULT_SCOPES, SCOPES } from '../../src/keys/schema.ts'
 
@@ -12,9 +13,9 @@ const UNTIL = '2026-11-20T09:30:00.000Z'
 
 test('each scope has a description, and all scopes together have their own', () => {
   expect([...SCOPE_NAMES]).toEqual([...SCOPES])
-  expect(toScopeSummary(SCOPES)).toBe('all permissions')
+  expect(toScopeSummary(SCOPES)).toBe('full access')
   expect(SCOPE_NAMES.filter(isDefault)).toEqual([...DEFAULT_SCOPES])
-  expect(toScopeSummary(DEFAULT_SCOPES)).toBe('all permissions except to erase users')
+  expect(toScopeSummary(DEFAULT_SCOPES)).toBe('full access, except to erase users')
   expect(toScopeSummary(['events:write'])).toBe('may send events')
   expect(toScopeSummary(['events:write', 'identities:read'])).toBe('may send events and read users')
 })
@@ -43,14 +44,19 @@ const FAILING = { failures: 12, failingSince: SINCE } as const
 function stateOf(fields: Partial<Webhook>) {
   const known = { isEnabled: true, disabledAt: null, disabledReason: null, breaker: CALM }
   const { word, tone, sentence } = toStatus({ ...known, ...fields } as Webhook)
-  return [word, tone, sentence && `${sentence.before} ${sentence.at}${sentence.after}`]
+  const text = sentence && t(sentence.key, { ...sentence.values, time: sentence.at ?? '' })
+  return [word, tone, text]
 }
 
 test('a full queue is reported with any state of the webhook', () => {
   const webhook = { isEnabled: true, disabledAt: null, disabledReason: null, breaker: CALM }
   expect(toStatus(webhook as unknown as Webhook).backlogFull).toBeUndefined()
   const full = { ...webhook, backlogFullAt: SINCE } as unknown as Webhook
-  expect(toStatus(full).backlogFull).toMatchObject({ before: 'Queue full since', at: SINCE })
+  expect(toStatus(full).backlogFull).toEqual({
+    key: 'webhooks.queueFull',
+    at: SINCE,
+    values: {},
+  })
 })
 
 test('the state of a webhook is described in words', () => {

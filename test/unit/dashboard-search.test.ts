@@ -2,16 +2,16 @@ import { describe, expect, test } from 'bun:test'
 import type { Event } from '../../src/events/schema.ts'
 import { parseSearch } from '../../src/events/search-query.ts'
 import { toShellJson } from '../../src/dashboard/app/event/curl.ts'
+import { createMatcher, needsServer, toLiveFilters } from '../../src/dashboard/app/feed/match.ts'
+import { applySuggestion, findFragment } from '../../src/dashboard/app/search/fragment.ts'
 import {
-  createMatcher,
   EMPTY_SEARCH,
-  needsServer,
   parse,
   readSearch,
-  toLiveFilters,
   toQuery,
   toSearchPath,
   toTermText,
+  withoutPart,
 } from '../../src/dashboard/app/feed/search.ts'
 
 const EVENT: Event = {
@@ -42,6 +42,15 @@ describe('dashboard.md §3 the filter of the socket', () => {
       { text: 'c'.repeat(150) },
     ],
     ['a'.repeat(201), {}],
+    ['tag:x (source:a OR has:icon) -(tag:a word)', { tags: ['x'] }],
+    [
+      'tag:x (channel:a channel:b OR user:ada new pay) (tag:y OR tag:z)',
+      { tags: ['x'], any: [{ channels: ['a', 'b'] }, { userId: 'ada', text: 'new pay' }] },
+    ],
+    ['(has:icon OR word) (source:a OR word)', { any: [{ source: 'a' }, { text: 'word' }] }],
+    ['user:ada OR user:bob', {}],
+    ['tag:x OR "a phrase"', {}],
+    ['channel:a OR channel:b', { channels: ['a', 'b'] }],
   ])('for %p', (text, expected) => {
     expect<object>(toLiveFilters(filtersOf(text))).toEqual(expected)
   })
@@ -68,6 +77,21 @@ describe('dashboard.md §3 the filter of the socket', () => {
     ['user:ada user:bob', 'maybe'],
     ['-user:ada', 'maybe'],
     ['-user:bob has:icon', 'no'],
+    ['tag:vip OR tag:x', 'yes'],
+    ['tag:x OR has:icon', 'no'],
+    ['tag:x OR payment', 'yes'],
+    ['(tag:x OR payment) (tag:x OR new)', 'maybe'],
+    ['tag:x OR "new payment"', 'maybe'],
+    ['user:Ada OR channel:Payments', 'yes'],
+    ['-(tag:vip source:shop)', 'no'],
+    ['-(tag:vip source:web)', 'yes'],
+    ['(tag:vip -has:icon) OR source:web', 'yes'],
+    ['has:icon OR (channel:payments user:ada)', 'yes'],
+    ['has:icon OR channel:Payments', 'maybe'],
+    ['has:icon OR -channel:payments', 'no'],
+    ['has:icon OR user:bob', 'maybe'],
+    ['payment (has:icon OR tag:vip)', 'yes'],
+    ['"new payment" (tag:vip OR has:icon)', 'maybe'],
   ] as const)('with %p the event is %s', (text, expected) => {
     expect(judge(text)).toBe(expected)
     if (expected === 'maybe') expect(needsServer(filtersOf(text))).toBe(true)
@@ -104,12 +128,70 @@ describe('dashboard.md §3 a search and its address', () => {
       from: '2026-11-19T10:00:00.000Z',
     })
     expect(parse(search, nowMs).filters.after).toBe(Date.parse('2026-11-20'))
+    expect(toQuery({ ...EMPTY_SEARCH, text: 'after:2h x' }, nowMs)).toEqual({ q: 'after:2h x' })
+  })
+
+  test('a chosen channel holds for all alternatives, and invalid terms are left out', () => {
+    const q = (text: string, channelId?: string) =>
+      toQuery({ ...EMPTY_SEARCH, channelId, text }, 0).q
+    expect(q('a OR tag:b', 'chn_1')).toBe('channel:chn_1 (a OR tag:b)')
+    expect(q('a OR tag:b')).toBe('a OR tag:b')
+    expect(q('before:x a', 'chn_1')).toBe('channel:chn_1 a')
+    expect(q('before:x')).toBeUndefined()
+  })
+
+  test('a part is removed from the text as typed', () => {
+    const remove = (text: string, n: number) => {
+      const part = parse({ ...EMPTY_SEARCH, text }, 0).parts[n]
+      return part && withoutPart(text, part)
+    }
+    expect(remove('a  after:2h "b c"', 1)).toBe('a "b c"')
+    expect(remove('x (a OR b) -tag:c', 1)).toBe('x -tag:c')
   })
 
   test('a value that no search can express has no search', () => {
     expect(toTermText('users', 'a "b" c')).toBe('user:"a \\"b\\" c"')
     expect(toTermText('users', '   ')).toBeUndefined()
     expect(toTermText('tags', 'x'.repeat(600))).toBeUndefined()
+  })
+})
+
+describe('dashboard.md §3 the term that is being typed', () => {
+  const find = (marked: string) => {
+    const caret = marked.indexOf('|')
+    const text = marked.replace('|', '')
+    const found = findFragment(text, caret)
+    return found && [text.slice(found.start, found.end), found.sign, found.key, found.value]
+  }
+  test.each<[string, string[] | undefined]>([
+    ['|', ['', '', '', '']],
+    ['ch|', ['ch', '', '', 'ch']],
+    ['a tag:v|ip b', ['tag:vip', '', 'tag', 'v']],
+    ['-TAG:|', ['-TAG:', '-', 'tag', '']],
+    ['(user:ad|)', ['user:ad', '', 'user', 'ad']],
+    ['-(a OR channel:"Sign u|', ['channel:"Sign u', '', 'channel', 'Sign u']],
+    ['channel:"Sign u|ps" x', ['channel:"Sign ups"', '', 'channel', 'Sign u']],
+    ['channel:"Sign ups"|', undefined],
+    ['"a phra|se"', undefined],
+    ['foo:b|', ['foo:b', '', '', 'foo:b']],
+    ['meta:plan=p|', ['meta:plan=p', '', 'meta', 'plan=p']],
+  ])('in %p', (marked, expected) => {
+    expect(find(marked)).toEqual(expected)
+  })
+
+  test('is replaced by a suggestion, and the caret moves on', () => {
+    const take = (marked: string, term: string, isWhole = true) => {
+      const caret = marked.indexOf('|')
+      const text = marked.replace('|', '')
+      const fragment = findFragment(text, caret)
+      const taken = fragment && applySuggestion(text, fragment, { term, isWhole })
+      return taken && `${taken.text.slice(0, taken.caret)}|${taken.text.slice(taken.caret)}`
+    }
+    expect(take('a ch| b', 'channel:', false)).toBe('a channel:| b')
+    expect(take('a -tag:v|', 'tag:vip')).toBe('a -tag:vip |')
+    expect(take('tag:v| b', 'tag:vip')).toBe('tag:vip |b')
+    expect(take('(tag:v|)', 'tag:vip')).toBe('(tag:vip|)')
+    expect(take('channel:"Sign|', 'channel:"Sign ups"')).toBe('channel:"Sign ups" |')
   })
 })
 

@@ -15,8 +15,8 @@ const ago = (minutes: number) => NOW - minutes * 60_000
 describe('dashboard.md: times are relative, with the absolute time as title', () => {
   test.each([
     [0, 'now'],
-    [1, '1m ago'],
-    [170, '2h ago'],
+    [1, '1 min ago'],
+    [170, '2 hr ago'],
     [-3, '15:33'],
     [16 * 60, '23:30'],
   ])('in a sentence, %d minutes ago is %p', (minutes, text) => {
@@ -44,6 +44,13 @@ describe('dashboard.md: times are relative, with the absolute time as title', ()
   ])("in the reader's language: %s", (locale, short, clock) => {
     expect(toShortTime(ago(3), NOW, locale)).toContain(short.slice(0, 1))
     expect(toClockTime(NOW, locale)).toBe(clock)
+  })
+
+  test('words for now, today and long ago are in German, too', () => {
+    expect(toShortTime(NOW, NOW, 'de')).toBe('jetzt')
+    expect(toTimeAgo(ago(3), NOW, 'de')).toBe('vor 3 Min.')
+    expect(toDayName(NOW, NOW, 'de')).toBe('Heute')
+    expect(toDayName(ago(16 * 60), NOW, 'de')).toBe('Gestern')
   })
 
   test('the absolute time names day, second and zone', () => {

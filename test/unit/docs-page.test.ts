@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { accepts } from '../../src/dashboard/content.ts'
+import { accepts } from '../../src/http/compression.ts'
 import { collectExamples, toCurl } from '../../src/dashboard/docs/example.ts'
 import { renderLayout } from '../../src/dashboard/docs/layout.ts'
 import { referenceContent, referenceContents } from '../../src/dashboard/docs/reference.ts'

@@ -5,7 +5,7 @@ import { fromLogSnag, fromPlainText } from '../../src/events/new-event.ts'
 import { parseIsoTimestamp } from '../../src/events/timestamp.ts'
 import { parseListCursor, toListCursor } from '../../src/events/seq-ranges.ts'
 import { isTooFarAhead } from '../../src/events/schema.ts'
-import { toTextQuery, splitWords } from '../../src/events/search-query.ts'
+import { toTextQuery, splitWords } from '../../src/events/text-query.ts'
 import { InvalidRequest } from '../../src/http/validation.ts'
 
 describe('contract §2 icons:', () => {

@@ -22,7 +22,7 @@ function setUp() {
       },
       projectId: PROJECT,
       project: 'prj_1',
-      filter: compileFilter(filters, words),
+      filter: compileFilter(filters, new Map(words && [[filters.text ?? '', words]])),
       cursor,
     }
     const seqs = () => sent.map(text => JSON.parse(text).seq).filter(seq => seq !== undefined)
@@ -34,6 +34,7 @@ function setUp() {
 function toEvent(seq: number, fields: Partial<FeedEvent['fields']> = {}, length = 0): FeedEvent {
   return {
     projectId: PROJECT,
+    id: '',
     seq,
     text: toEventMessage('prj_1', seq, JSON.stringify('x'.repeat(length))),
     fields: {
@@ -160,7 +161,7 @@ describe('fields that filters need', () => {
     hub.add(open.subscription, 0)
     hub.goLiveIfNear(open.subscription)
     const before = hub.listFollowed()[0]!
-    const searching = follow(0, {}, ['paid'])
+    const searching = follow(0, { text: 'paid' }, ['paid'])
     hub.add(searching.subscription, 0)
     hub.goLiveIfNear(searching.subscription)
     expect(hub.publish(toEvent(1), before.needsVersion)).toBe(false)
@@ -182,6 +183,16 @@ describe('fields that filters need', () => {
     expect(hub.goLiveIfNear(byUser.subscription)).toBe(false)
     expect(hub.toReplayEnd(byUser.subscription)).toBe(1)
     expect(hub.listFollowed()[0]?.userNames).toEqual(['ada'])
+  })
+
+  test('alternatives need the fields of each of them', () => {
+    const { hub, follow } = setUp()
+    const either = follow(0, { any: [{ userId: 'ada' }, { text: 'paid' }] }, ['paid'])
+    hub.add(either.subscription, 0)
+    hub.goLiveIfNear(either.subscription)
+    expect(hub.listFollowed()[0]).toMatchObject({ userNames: ['ada'], wantsLexemes: true })
+    publish(hub, toEvent(1), toEvent(2, { userNames: ['ada'] }))
+    expect(either.seqs()).toEqual([2])
   })
 
   test('a repeated filter needs no new fields', () => {

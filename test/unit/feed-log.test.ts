@@ -27,7 +27,7 @@ const row = (seq: number): Row => ({
   userId: null,
   source: 'api',
   tags: [],
-  atMs: seq,
+  ...{ atMs: seq, receivedMs: seq },
 })
 /** Returns rows from one seq down to another, newest first. */
 const rows = (newest: number, oldest: number) =>

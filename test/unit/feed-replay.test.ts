@@ -9,7 +9,7 @@ const toSubscription = (projectId: string): Subscription => ({
   socket: { send() {}, join() {}, leave() {}, bufferedBytes: 0 },
   projectId,
   project: projectId,
-  filter: compileFilter({}, undefined),
+  filter: compileFilter({}, new Map()),
   cursor: 0,
 })
 

@@ -13,7 +13,8 @@ const event = (seq: number) => ({
   ...{ tags: [], metadata: {}, source: 'api', notify: true },
 })
 const message = (seq: number) => ({ type: 'event', project: PROJECT, seq, event: event(seq) })
-const row = (seq: number) => ({ ...event(seq), atMs: Date.parse(AT) }) satisfies Row
+const row = (seq: number) =>
+  ({ ...event(seq), atMs: Date.parse(AT), receivedMs: Date.parse(AT) }) satisfies Row
 
 /** Returns the feed of a server whose log has `head` events, and pages of `size`. */
 function start(head: number, { size = 50 } = {}) {

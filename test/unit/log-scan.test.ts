@@ -11,6 +11,7 @@ const resolved = {
   tags: none,
   metadata: none,
   lexemes: [],
+  groups: [],
   ranges: [{ first: 1n, last: 10_000n }],
 } as unknown as ResolvedFilters
 

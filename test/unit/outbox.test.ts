@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { parseCursor, toCursor, UUID_PATTERN } from '../../src/http/paging.ts'
-import { limitRanges } from '../../src/outbox/cursors.ts'
 import { createFairQueue } from '../../src/outbox/fair-queue.ts'
 import { checkKinds, type DeliveryOutcome } from '../../src/outbox/kind.ts'
 import { toSettlement } from '../../src/outbox/settlement.ts'
@@ -72,27 +71,6 @@ test('delivery: a lease must outlast the timeout by more than 5 s, else the star
   expect(() => checkKinds([kind(20_000)])).toThrow('The lease of a webhook (20000 ms)')
   expect(() => checkKinds([createTestKind({ schedule: [5] })])).toThrow('due at once')
   expect(() => checkKinds([createTestKind(), createTestKind()])).toThrow('the same name')
-})
-
-test('delivery: many logs share a transaction fairly, with any lengths', () => {
-  const runs = [
-    { projectId: 'long', fromSeq: 10n, toSeq: 1_000_000n },
-    { projectId: 'short', fromSeq: 0n, toSeq: 3n },
-    { projectId: 'middle', fromSeq: 5n, toSeq: 300n },
-  ]
-  expect(limitRanges(runs, 500)).toEqual({
-    projectIds: '{"short","middle","long"}',
-    fromSeqs: '{"0","5","10"}',
-    toSeqs: '{"3","254","258"}',
-    events: 500,
-  })
-  expect(limitRanges(runs, 1)).toMatchObject({
-    projectIds: '{"short"}',
-    toSeqs: '{"1"}',
-    events: 1,
-  })
-  expect(limitRanges(runs.slice(1), 500).events).toBe(298)
-  expect(limitRanges([], 500).events).toBe(0)
 })
 
 const due = (...targetIds: string[]) =>

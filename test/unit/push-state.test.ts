@@ -12,6 +12,8 @@ import { toPhoneLink } from '../../src/push/subscriptions.ts'
 import { OTHER_KEY, PUSH_KEY } from '../support/fake-push.ts'
 
 const ORIGIN = 'https://tidings.example'
+const NEW_EVENT = 'There is a new event. Open Tidings to see it.'
+const CONTEXT = { origin: ORIGIN, newEventText: NEW_EVENT }
 const ON: Browser = {
   isSecure: true,
   canPush: true,
@@ -106,10 +108,10 @@ describe('delivery: a page load repairs its subscription', () => {
 })
 
 describe('delivery: every push shows a notification', () => {
-  const read = (text: string) => parsePush(() => JSON.parse(text), ORIGIN)
+  const read = (text: string) => parsePush(() => JSON.parse(text), CONTEXT)
   const FALLBACK = {
     title: 'Tidings',
-    body: 'There is a new event. Open Tidings to see it.',
+    body: NEW_EVENT,
     tag: undefined,
     path: '/',
   }
@@ -142,7 +144,7 @@ describe('delivery: every push shows a notification', () => {
   })
 
   test('a notification is shown without a payload', () => {
-    expect(parsePush(() => undefined, ORIGIN)).toEqual(FALLBACK)
+    expect(parsePush(() => undefined, CONTEXT)).toEqual(FALLBACK)
   })
 
   test.each([

@@ -59,20 +59,28 @@ test('reliability §7 a key with many shared slots does not delay one with few',
 test('of keys with equally many slots, the one that held slots for less time goes first', async () => {
   const slots = createSemaphore({ total: 1 })
   const order: string[] = []
+  const realNow = performance.now
+  let nowMs = realNow.call(performance)
+  performance.now = () => nowMs
   const run = (key: string, ms: number) =>
     slots.run(key, async () => {
       order.push(key)
-      await Bun.sleep(ms)
+      await Promise.resolve()
+      nowMs += ms
     })
-  await Promise.all([
-    run('a', 40),
-    run('a', 40),
-    run('a', 40),
-    run('b', 5),
-    run('b', 5),
-    run('b', 5),
-  ])
-  expect(order.join('')).toBe('abbbaa')
+  try {
+    await Promise.all([
+      run('a', 40),
+      run('a', 40),
+      run('a', 40),
+      run('b', 5),
+      run('b', 5),
+      run('b', 5),
+    ])
+    expect(order.join('')).toBe('abbbaa')
+  } finally {
+    performance.now = realNow
+  }
 })
 
 test('callers of all keys together that may wait are limited', async () => {
@@ -106,4 +114,36 @@ test('failing work releases its slot', async () => {
   await expect(failed).rejects.toThrow('no')
   expect(await next).toBe('done')
   expect(await slots.run('bob', async () => 'again')).toBe('again')
+})
+
+test('a key that held slots for long gets fewer while another one is active', async () => {
+  const slots = createSemaphore({ total: 4, perKey: 3, perHeavyKey: 1 })
+  const realNow = performance.now
+  let nowMs = realNow.call(performance)
+  performance.now = () => nowMs
+  try {
+    const long = await slots.acquire('heavy')
+    nowMs += 1_500
+    const order: string[] = []
+    const start = (key: string) => slots.acquire(key).then(release => (order.push(key), release!))
+    long?.()
+    // Alone, it has all of its slots.
+    const three = await Promise.all([start('heavy'), start('heavy'), start('heavy')])
+    const waiting = [start('heavy'), start('heavy')]
+    ;(await start('light'))()
+    for (const release of three.slice(0, 2)) release()
+    await Promise.resolve()
+    expect(order).toEqual(['heavy', 'heavy', 'heavy', 'light'])
+    three[2]?.()
+    const next = await waiting[0]
+    expect(slots.running).toBe(1)
+    // The other key is no longer active, so the limit rises.
+    nowMs += 3_000
+    const more = start('heavy')
+    next?.()
+    await Promise.all([...waiting, more])
+    expect(slots.running).toBe(2)
+  } finally {
+    performance.now = realNow
+  }
 })

@@ -1,5 +1,8 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
 import { connect, type Sql } from '../../src/db/sql.ts'
+import { appendRows, number, type AppendJob } from '../../src/events/append-statement.ts'
+import { toNewEvent } from '../../src/events/new-event.ts'
 import { findEventJson, listEventsJson, type PageQuery } from '../../src/events/read.ts'
 import { toListCursor } from '../../src/events/seq-ranges.ts'
 import { parseSearch } from '../../src/events/search-query.ts'
@@ -82,10 +85,28 @@ const READS = [
   },
 ]
 
+/**
+ * Appends an event of each of these users, in a channel of its own and with its own
+ * Idempotency-Key.
+ */
+async function append(sql: Sql, names: readonly string[]): Promise<(number | null)[]> {
+  const jobs = names.map((name): AppendJob => {
+    const event = toNewEvent({ channelName: `New ${name}`, title: name, userId: `@${name}` })
+    const claim = { key: `key-${name}`, fingerprint: Buffer.from('01', 'hex') }
+    return { projectId: PROJECT, event, requestId: randomUUID(), claim, admission: undefined }
+  })
+  const channels = jobs.map(() => undefined)
+  const projects = number(jobs.map(({ projectId }) => projectId))
+  const batch = { jobs, channels, projects, keys: number([]) }
+  return (await appendRows(sql, batch)).seqs
+}
+
 test('plans that were made on empty tables read no more rows than they need', async () => {
   const url = await cloneDatabase()
   const early = connect(url, { name: 'test', max: 1 })
   for (const { read } of READS) for (let n = 0; n < 7; n++) expect(await read(early)).toBe(0)
+  // Without the project nothing is appended, but every statement is planned.
+  expect(await append(early, ['user-1', 'user-2'])).toEqual([null, null])
   await early.unsafe(FILL)
   await checkRows(early)
   await early.end()
@@ -100,6 +121,16 @@ test('plans that were made on full tables read no more rows than they need', asy
 })
 
 async function checkRows(sql: Sql): Promise<void> {
+  const repeated = ['user-1', 'user-2', 'user-3']
+  expect(await append(sql, repeated)).toEqual([1, 2, 3].map(n => COUNT + n))
+  for (const names of [repeated, ['user-4', 'user-5'], ['user-6', 'user-1']]) {
+    const before = await countRows(sql)
+    await append(sql, names)
+    for (const [table, rows] of await countRows(sql)) {
+      const counted = rows - (before.get(table) ?? 0)
+      expect([names, table, counted, counted <= 30]).toEqual([names, table, counted, true])
+    }
+  }
   for (const { name, events, read } of READS) {
     const before = await countRows(sql)
     expect([name, await read(sql)]).toEqual([name, events])
@@ -119,7 +150,7 @@ async function countRows(sql: Sql): Promise<Map<string, number>> {
     select t.relname as name, t.seq_tup_read + sum(i.idx_tup_read) as n
     from pg_stat_user_tables t
       join pg_stat_user_indexes i using (relid)
-    where t.relname in ('events', 'channels', 'aliases', 'identities')
+    where t.relname in ('events', 'channels', 'aliases', 'identities', 'idempotency_keys')
     group by t.relname, t.seq_tup_read
   `
   return new Map(rows.map(({ name, n }) => [name, Number(n)]))

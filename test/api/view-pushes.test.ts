@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { toArray } from '../../src/db/arrays.ts'
+import { ensureCursors } from '../../src/outbox/cursors.ts'
+import { dispatchPushes } from '../../src/push/dispatch.ts'
+import { toId } from '../../src/ids.ts'
+import { insertSubscription } from '../support/push.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newMember, type SignedInAccount } from '../support/signed-in-account.ts'
+import { newTenant, type TestTenant } from '../support/tenant.ts'
+
+setDefaultTimeout(60_000)
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({}, { kinds: [] })
+  // This test dispatches by itself.
+  await server.sql`insert into delivery_kinds (kind, since) values ('push', now())`
+  // Matching the words of some events takes too long.
+  await server.sql.unsafe(`
+    alter function words_of_event(text, text) rename to fast_words_of_event;
+    create function words_of_event(title text, description text) returns tsvector
+    language plpgsql as $$
+    begin
+      if title = 'slow' then perform pg_sleep(10); end if;
+      return fast_words_of_event(title, description);
+    end
+    $$
+  `)
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** A tenant whose member has a device, and has muted the project. */
+async function newMutedTenant(): Promise<TestTenant> {
+  const tenant = await newTenant(server)
+  await mute(tenant, tenant.person)
+  return tenant
+}
+
+async function mute({ path }: TestTenant, person: SignedInAccount): Promise<void> {
+  await insertSubscription(server, person)
+  expect((await person.put(`${path}/notifications`, { state: 'mute' })).status).toBe(200)
+}
+
+/** Saves a search with a bell. Returns the id of the view. */
+async function ring({ person, path }: TestTenant, q: string, isShared = false): Promise<string> {
+  const { id } = (await person.post(`${path}/views`, { name: q, q, isShared })).body.data
+  expect((await person.put(`${path}/views/${id}/bell`, { isOn: true })).status).toBe(200)
+  return id
+}
+
+async function insertBelledViews(
+  { projectId }: TestTenant,
+  { uuid }: SignedInAccount,
+  count: number,
+): Promise<void> {
+  await server.sql`
+    with v as (
+      insert into views (project_id, id, account_id, name, search, created_seq)
+      select ${projectId}::uuid, gen_random_uuid(), ${uuid}::uuid, 'x', 'word', 0
+      from generate_series(1, ${count}::int)
+      returning project_id, id, account_id
+    )
+    insert into view_bells (project_id, view_id, account_id)
+    select project_id, id, account_id from v
+  `
+}
+
+/** Dispatches all events of some projects at once. Returns the ids of those that are pushed. */
+async function dispatch(...tenants: TestTenant[]): Promise<string[]> {
+  const { sql } = server
+  const projectIds = tenants.map(({ projectId }) => projectId)
+  await ensureCursors(sql, { kind: 'push', projectIds })
+  await dispatchPushes(sql, { projectIds, maxEvents: 500, lease: undefined })
+  const pushed = await sql<{ event_id: string }[]>`
+    select event_id from outbox where project_id = any(${toArray(projectIds)}::uuid[]) order by event_id
+  `
+  return pushed.map(({ event_id }) => toId('evt', event_id))
+}
+
+test('views of one organization that take too long do not keep another one from its pushes', async () => {
+  const slow = await newMutedTenant()
+  await insertBelledViews(slow, slow.person, 100)
+  await slow.send({ title: 'slow' })
+  const other = await newMutedTenant()
+  await ring(other, 'refund')
+  const { id } = await other.send({ title: 'A refund' })
+  expect(await dispatch(slow, other)).toEqual([id])
+})
+
+test('an event that takes too long to match does not keep a view from the other events', async () => {
+  const tenant = await newMutedTenant()
+  await ring(tenant, 'refund')
+  await tenant.send({ title: 'slow' })
+  const { id } = await tenant.send({ title: 'A refund' })
+  expect(await dispatch(tenant)).toEqual([id])
+})
+
+test('a view that is not shared any more keeps only the bell of its owner', async () => {
+  const tenant = await newMutedTenant()
+  const other = await newMember(server, tenant.organization, 'viewer')
+  await mute(tenant, other)
+  const id = await ring(tenant, 'refund', true)
+  const bell = `${tenant.path}/views/${id}/bell`
+  expect((await other.put(bell, { isOn: true })).status).toBe(200)
+  expect((await other.put(`${tenant.path}/views/${id}/read`, { seq: 0 })).status).toBe(200)
+  const unshared = await tenant.person.patch(`${tenant.path}/views/${id}`, { isShared: false })
+  expect(unshared.body.data.hasBell).toBe(true)
+  await tenant.send({ title: 'A refund' })
+  expect(await dispatch(tenant)).toHaveLength(1)
+  await tenant.person.patch(`${tenant.path}/views/${id}`, { isShared: true })
+  const [shown] = (await other.get(`${tenant.path}/views`)).body.data.items
+  expect([shown.hasBell, shown.newEvents]).toEqual([false, 1])
+})
+
+test('bells of former members neither count nor match', async () => {
+  const tenant = await newMutedTenant()
+  const { person, path, organization } = tenant
+  const gone = await newMember(server, organization, 'member')
+  await insertBelledViews(tenant, gone, 100)
+  const { id } = (await person.post(`${path}/views`, { name: 'x', q: 'refund' })).body.data
+  const bell = `${path}/views/${id}/bell`
+  expect((await person.put(bell, { isOn: true })).status).toBe(409)
+  await server.sql`delete from memberships where account_id = ${gone.uuid}`
+  expect((await person.put(bell, { isOn: true })).status).toBe(200)
+  // Each of their views would take too long.
+  await tenant.send({ title: 'slow' })
+  const refund = await tenant.send({ title: 'A refund' })
+  expect(await dispatch(tenant)).toEqual([refund.id])
+})

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
+import { newMember, type SignedInAccount } from '../support/signed-in-account.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newTenant } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(90_000)
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
+  let server: Booted
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+    server = await boot()
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  async function visit(person: SignedInAccount, path: string) {
+    const opened = await browser.open()
+    const { page, context } = opened
+    const [name = '', value = ''] = person.cookie.split('=')
+    await context.addCookies([{ name, value, url: server.url }])
+    await page.goto(server.url + path)
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    const titles = async () => (await page.locator('.card h2').allTextContents()).join()
+    return { ...opened, button, titles }
+  }
+
+  test('two clicks make a card of a search, and cards are moved, changed, deleted and restored', async () => {
+    const { person, organization, send, identify } = await newTenant(server, 'member')
+    await identify('u1', [], { name: 'Ada' })
+    for (const userId of ['u1', 'u1', 'u2'])
+      await send({ channelName: 'payments', tags: ['vip', userId], userId })
+    await send({ channelName: 'payments' })
+    const project = `/p/${organization.project.id}`
+    await using it = await visit(person, `${project}?q=tag%3Avip&from=24h`)
+    const { page } = it
+    await page.getByRole('link', { name: 'Add to insights' }).click()
+    await it.button('Number').click()
+    const number = page.locator('.card').filter({ hasText: 'tag:vip' })
+    await number.getByText('3', { exact: true }).waitFor()
+    await number.getByText('Last 24 hours').waitFor()
+    expect(new URL(page.url()).search).toBe('')
+
+    for (const kind of ['Count over time', 'Top users']) {
+      await it.button('Add a card').click()
+      await it.button(kind).click()
+      await it.button('Add a card').waitFor()
+    }
+    await page.locator('.card canvas').waitFor()
+    const chart = page.locator('.card').filter({ has: page.locator('canvas') })
+    await chart.getByText('4 events').waitFor()
+    await chart.getByText('Show as table').click()
+    expect(await chart.locator('tbody td').first().textContent()).toBe('4')
+    const users = page.locator('.card').filter({ hasText: 'Top users' })
+    expect(await users.locator('tbody tr').allTextContents()).toEqual(['Ada2', 'u21'])
+
+    // By the keyboard, and the handle keeps the focus.
+    expect(await it.titles()).toBe('Events,Events over time,Top users')
+    await it.button('Move Top users').press('ArrowUp')
+    await until(async () => (await it.titles()) === 'Events,Top users,Events over time')
+    await page.getByText('Top users is now at place 2 of 3.').waitFor({ state: 'attached' })
+    await page.keyboard.press('ArrowLeft')
+    await until(async () => (await it.titles()) === 'Top users,Events,Events over time')
+    // By the pointer.
+    await it.button('Move Events over time').hover()
+    await page.mouse.down()
+    const { x, y, width, height } = (await users.boundingBox())!
+    await page.mouse.move(x + width / 2, y + height / 2, { steps: 3 })
+    await page.mouse.up()
+    await until(async () => (await it.titles()) === 'Events over time,Top users,Events')
+
+    await it.button('Settings of Events').click()
+    await page.getByLabel('Title').fill('VIPs')
+    await it.button('Save').click()
+    await page.getByRole('heading', { name: 'VIPs' }).waitFor()
+    await it.button('Settings of Top users').click()
+    await it.button('Delete card').click()
+    await it.button('Undo').click()
+    await page.getByText('Restored.').waitFor()
+    await page.reload()
+    await page.locator('.card canvas').waitFor()
+    expect(await it.titles()).toBe('Events over time,Top users,VIPs')
+
+    // Dragging over the chart opens its part of the feed.
+    const box = (await page.locator('.u-over').boundingBox())!
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 20)
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width - 2, box.y + 20, { steps: 3 })
+    await page.mouse.up()
+    await page.getByRole('region', { name: 'Events over time' }).getByText('4 events').waitFor()
+    expect(new URL(page.url()).searchParams.get('from')).toMatch(/^\d{4}-/)
+    expect(it.problems).toEqual([])
+  })
+
+  test('somebody with several projects starts at the overview, which hears of all of them', async () => {
+    const shop = await newTenant(server, 'viewer')
+    const mail = await newTenant(server, 'viewer')
+    await server.sql`update projects set name = 'Shop' where id = ${shop.projectId}`
+    await server.sql`update projects set name = 'Mail' where id = ${mail.projectId}`
+    await server.sql`
+      insert into memberships (organization_id, account_id, role)
+      values (${mail.organization.uuid}, ${shop.person.uuid}, 'viewer')
+    `
+    await shop.send({ title: 'First order' })
+    await using it = await visit(shop.person, '/')
+    const { page } = it
+    await page.getByText('Live', { exact: true }).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/overview')
+    const card = (name: string) =>
+      page.locator('.card').filter({ has: page.getByRole('heading', { name }) })
+    await card('Shop').getByText('First order').waitFor()
+    await card('Shop').getByText('1 new').waitFor()
+    // A viewer cannot create the key that the first event needs.
+    await card('Mail').getByText('No events yet').waitFor()
+    expect(await page.getByRole('link', { name: 'Send the first event' }).count()).toBe(0)
+    await mail.send({ title: 'Newsletter sent' })
+    await card('Mail').getByText('1 new').waitFor()
+    await card('Mail').getByRole('link', { name: 'Newsletter sent' }).click()
+    await page.getByRole('heading', { name: 'Newsletter sent' }).first().waitFor()
+    // The menu leads back.
+    await page.goto(`${server.url}/p/${shop.organization.project.id}`)
+    await it.button('Shop').click()
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    expect(it.problems).toEqual([])
+  })
+
+  test('a bad search is said at the field, and viewers read cards only', async () => {
+    const { person, organization, send } = await newTenant(server, 'member')
+    await send()
+    const path = `/p/${organization.project.id}/insights`
+    await using it = await visit(person, path)
+    await it.button('Add a card').click()
+    await it.page.getByLabel('Search').fill('has:all')
+    await it.button('Number').click()
+    await it.page.getByRole('alert').filter({ hasText: 'description' }).waitFor()
+    await it.page.getByLabel('Search').fill('')
+    await it.button('Number').click()
+    await it.page.locator('.card').getByText('1', { exact: true }).waitFor()
+
+    await using other = await visit(await newMember(server, organization, 'viewer'), path)
+    await other.page.locator('.card').getByText('1', { exact: true }).waitFor()
+    expect(await other.page.locator('main button').count()).toBe(0)
+    expect([...it.problems, ...other.problems]).toEqual([])
+  })
+})

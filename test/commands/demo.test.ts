@@ -1,0 +1,30 @@
+import { expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { createBrowser } from '../support/browser.ts'
+import { spawnProgram } from '../support/process.ts'
+import { SCRATCH } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
+
+const listFolders = () => readdirSync(SCRATCH).filter(name => name.startsWith('tidings-demo-'))
+
+test('demo plays events in an installation of its own, and leaves nothing', async () => {
+  // The settings of another installation, which the demo must not use.
+  const env = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing', DATA_DIR: '/nowhere' }
+  await using demo = spawnProgram({ args: ['demo', '--port', '0', '--speed', '10000'], env })
+  demo.listening.catch(() => {})
+  await until(() => demo.output().includes('Nothing is kept.'))
+  expect(listFolders()).toHaveLength(1)
+
+  const browser = createBrowser(demo.find(/is running: (\S+)/) ?? '')
+  const password = demo.find(/Password +(\S+)/)
+  const signedIn = await browser.signIn('ada@example.com', password)
+  const [organization] = signedIn.body.data.organizations
+  const sample = organization.projects.find(({ isSample }: { isSample: boolean }) => isSample)
+  const readHead = async () => (await browser.get(`/api/projects/${sample.id}`)).body.data.head
+  const before = await readHead()
+  await until(async () => (await readHead()) > before)
+
+  demo.signal('SIGINT')
+  expect(await demo.exited).toEqual({ code: 0, signal: null })
+  expect(listFolders()).toEqual([])
+}, 90_000)

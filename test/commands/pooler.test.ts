@@ -1,0 +1,61 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { connect } from '../../src/db/sql.ts'
+import { toPooledUrl } from '../support/pooler.ts'
+import { cloneDatabase } from '../support/postgres.ts'
+import { POOLER } from '../support/server.ts'
+import { hasTool } from '../support/tools.ts'
+
+setDefaultTimeout(120_000)
+
+/** The write path, reading, the feed and deliveries. */
+const FILES = ['events', 'idempotency', 'identify', 'feed-hints', 'filters', 'dispatch']
+
+test.skipIf(!hasTool('pgbouncer'))(
+  'scale §1 the API passes its tests through PgBouncer in transaction mode',
+  async () => {
+    const files = FILES.map(name => `test/api/${name}.test.ts`)
+    const child = spawn(process.execPath, ['test', '--timeout', '60000', ...files], {
+      env: { ...process.env, [POOLER]: '1' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const [output] = await Promise.all([text(child.stderr), once(child, 'exit')])
+    expect(output).toMatch(/^ 0 fail$/m)
+  },
+)
+
+test.skipIf(!hasTool('pgbouncer'))(
+  'scale §1 behind PgBouncer each transaction has its settings, and the next one has its own',
+  async () => {
+    const url = await toPooledUrl(await cloneDatabase())
+    const fast = connect(url, { name: 'test', max: 3, settings: { lock_timeout: 123 } })
+    const slow = connect(url, { name: 'test', max: 3, settings: { synchronous_commit: 'off' } })
+    const read = async (sql: typeof fast) => {
+      const [row] = await sql<[Record<string, string>]>`
+        select
+          current_setting('lock_timeout') as lock, current_setting('synchronous_commit') as commit,
+          ${'a'}::text as text
+      `
+      return Object.values(row)
+    }
+    const both = await Promise.all(
+      Array.from({ length: 40 }, (_, nth) => read(nth % 2 === 0 ? fast : slow)),
+    )
+    both.forEach((values, nth) =>
+      expect(values).toEqual(nth % 2 === 0 ? ['123ms', 'on', 'a'] : ['2s', 'off', 'a']),
+    )
+    await fast.begin(async tx => {
+      expect(await tx`show lock_timeout`).toEqual([{ lock_timeout: '123ms' }] as never)
+      await tx`set local lock_timeout = 456`
+      // A later statement of the transaction keeps it.
+      expect(await tx`show lock_timeout`).toEqual([{ lock_timeout: '456ms' }] as never)
+    })
+    // An error ends one statement, and the connection goes on.
+    await expect(fast`select 1 / ${0}::int`.execute()).rejects.toThrow('division by zero')
+    await fast.unsafe('select 1')
+    expect(await read(fast)).toEqual(['123ms', 'on', 'a'])
+    await Promise.all([fast.end(), slow.end()])
+  },
+)

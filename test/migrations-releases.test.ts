@@ -1,0 +1,159 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findOldestServer, migrate, MIGRATIONS, type Migration } from '../src/db/migrate.ts'
+import type { ReleaseIndex } from '../src/db/releases.ts'
+import { connect, type Sql } from '../src/db/sql.ts'
+import { listTables, type Table } from '../src/db/tables.ts'
+import { newId } from '../src/ids.ts'
+import { compareVersions } from '../src/version.ts'
+import index from '../releases.json' with { type: 'json' }
+import { OTHER_SECRET, restore } from './support/backup.ts'
+import { createBrowser } from './support/browser.ts'
+import { createEmptyDatabase } from './support/postgres.ts'
+import { createRequests } from './support/project.ts'
+import { boot } from './support/server.ts'
+
+setDefaultTimeout(90_000)
+
+const { releases }: ReleaseIndex = index
+
+/** An installation of a release as its own server showed it. */
+interface Recorded {
+  key: string
+  email: string
+  project: string
+  /** The data of responses, by path. */
+  responses: Record<string, unknown>
+}
+
+for (const { version } of releases) {
+  const file = (name: string) => join(import.meta.dirname, 'releases', version, name)
+  const migrations = listMigrationsOf(version)
+  const later = MIGRATIONS.filter(one => !migrations.includes(one))
+  const isBreaking = later.some(
+    one => compareVersions(findOldestServer(one) ?? version, version) > 0,
+  )
+
+  // Both tests use one database: a restore takes longer than all else here.
+  const upgraded = once(async () => {
+    const url = await createEmptyDatabase()
+    // The rows are those of the release, because the restore knows no later migration.
+    await restore(url, file('installation.backup'), { migrations })
+    const sql = connect(url, { name: 'test', max: 1 })
+    const tables = await listTables(sql)
+    const before = await readState(sql, tables)
+    const applied = await migrate(url)
+    return { url, sql, applied, before, after: await readState(sql, tables) }
+  })
+  afterAll(async () => (await upgraded()).sql.end({ timeout: 1 }))
+
+  test(`an installation of ${version} is upgraded, and everything in it works`, async () => {
+    const { url, sql, applied, before, after } = await upgraded()
+    expect(applied).toEqual(later.map(({ name }) => name))
+    expect(before.rows.length).toBeGreaterThan(50)
+    if (!isBreaking) expect(after.rows).toEqual(before.rows)
+    const recorded = JSON.parse(readFileSync(file('expected.json'), 'utf8')) as Recorded
+    await using server = await boot({ databaseUrl: url, appSecret: OTHER_SECRET })
+    const { get, post } = createRequests(server.url, recorded.key)
+    for (const [path, data] of Object.entries(recorded.responses))
+      expect((await get(path)).body.data).toMatchObject(data as object)
+    const [{ last_seq }] = await sql<[{ last_seq: number }]>`
+      select max(last_seq)::int as last_seq from event_logs
+    `
+    const sent = await post('/v1/events', { channelName: 'payments', title: 'After the upgrade' })
+    expect(sent.body.data.seq).toBe(last_seq + 1)
+    const browser = createBrowser(server.url)
+    expect((await browser.signIn(recorded.email)).status).toBe(200)
+    const { body } = await browser.get(`/api/projects/${recorded.project}/webhooks`)
+    expect(body.data.items[0].url).toStartWith('http')
+  })
+
+  test.skipIf(isBreaking)(`the schema still serves every statement of ${version}`, async () => {
+    const { sql, before, after } = await upgraded()
+    expect(before.functions.filter(one => !after.functions.includes(one))).toEqual([])
+    const statements = readFileSync(file('statements.sql'), 'utf8').split('\n;\n').slice(0, -1)
+    expect(statements.length).toBeGreaterThan(400)
+    const refused: string[] = []
+    for (const text of statements)
+      await sql
+        .unsafe(`prepare recorded as ${text}`)
+        .then(() => sql`deallocate recorded`)
+        .catch((error: Error) => refused.push(`${error.message}: ${text}`))
+    expect(refused).toEqual([])
+
+    const find = (name: string) => statements.find(text => text.includes(`\nfrom ${name}(`)) ?? ''
+    if (version === '0.2.0') await appendLike020(sql, find)
+  })
+}
+
+/** Appends and counts with the statements of 0.2.0. */
+async function appendLike020(sql: Sql, find: (name: string) => string): Promise<void> {
+  const [log] = await sql<[{ project_id: string; last_seq: number; hash: string }]>`
+    select l.project_id, l.last_seq::int as last_seq, encode(k.hash, 'hex') as hash
+    from event_logs l
+      join api_keys k using (project_id)
+    order by last_seq desc
+    limit 1
+  `
+  const [channel] = await sql<[{ id: string }]>`
+    select id from channels where project_id = ${log.project_id} limit 1
+  `
+  const one = [log.project_id, log.hash, newId('evt').uuid, null, channel.id, 'One', null, null]
+  const more = ['{a}', '{"n": 1}', 'ada', 'api', true]
+  const [appended] = await sql.unsafe(find('append_event'), [...one, ...more])
+  expect(appended?.['seqs']).toEqual([log.last_seq + 1])
+  const array = (value: string | number) => `{${value}}`
+  const batch = [
+    array(log.project_id),
+    array(`"\\\\x${log.hash}"`),
+    array(1),
+    array(1),
+    array(1),
+    array(newId('evt').uuid),
+    null,
+    array(channel.id),
+    ...[null, null, null],
+    array('Two'),
+    ...Array.from({ length: 11 }, () => null),
+  ]
+  const [both] = await sql.unsafe(find('append_events'), batch)
+  expect(both?.['seqs']).toEqual([log.last_seq + 2])
+  const [counted] = await sql.unsafe(find('count_requests'), [
+    array(`"\\\\x${log.hash}"`),
+    array(1),
+  ])
+  expect(counted).toMatchObject({ project_id: log.project_id, ord: 1 })
+}
+
+/** Returns the migrations of a release and of those before it. */
+function listMigrationsOf(version: string): Migration[] {
+  const names = releases
+    .filter(one => compareVersions(one.version, version) <= 0)
+    .flatMap(one => Object.keys(one.migrations))
+  return MIGRATIONS.filter(({ name }) => names.includes(name))
+}
+
+/** Returns a function that runs `make` at its first call alone. */
+function once<Made>(make: () => Promise<Made>): () => Promise<Made> {
+  let made: Promise<Made> | undefined
+  return () => (made ??= make())
+}
+
+/** Reads the rows of tables with these columns, and our functions with parameters and results. */
+async function readState(sql: Sql, tables: readonly Table[]) {
+  const rows: string[] = []
+  for (const { name, columns } of tables) {
+    const found = await sql<{ text: string }[]>`
+      select to_jsonb(one)::text as text from (select ${sql(columns)} from ${sql(name)}) one order by 1
+    `
+    rows.push(...found.map(({ text }) => `${name}: ${text}`))
+  }
+  const functions = await sql<{ text: string }[]>`
+    select
+      format('%s(%s) returns %s', proname, pg_get_function_arguments(oid), pg_get_function_result(oid)) as text
+    from pg_proc
+    where pronamespace = 'public'::regnamespace
+  `
+  return { rows, functions: functions.map(({ text }) => text) }
+}
