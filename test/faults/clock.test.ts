@@ -25,6 +25,7 @@ import { makeFolder } from '../support/scratch.ts'
 setDefaultTimeout(90_000)
 
 const DAY_S = 86_400
+const SHIFTED_CLOCK = join(import.meta.dirname, '../support/shifted-clock.ts')
 const ONCE = { 'idempotency-key': 'an order' }
 
 async function start({ url }: ClockedDatabase, env: Record<string, string> = {}): Promise<Program> {
@@ -175,7 +176,8 @@ test("clock: the server's own clock is irrelevant: it may be off by minutes or y
     const env = {
       LOG_LEVEL: 'debug',
       CLOCK_SHIFT_FILE: file,
-      BUN_OPTIONS: `--preload ${join(import.meta.dirname, '../support/shifted-clock.ts')}`,
+      // Bun splits this at spaces that no backslash precedes.
+      BUN_OPTIONS: `--preload ${SHIFTED_CLOCK.replaceAll(' ', '\\ ')}`,
     }
     await using program = await start(database, env)
     const { url } = program
