@@ -9,6 +9,8 @@ interface Running {
 
 const HAS_PROC = existsSync('/proc/self/cwd')
 const CLEAR_MS = 20_000
+/** See src/embedded/socket-folder.ts. */
+const SOCKET_FOLDER = /\/tmp\/tidings-[0-9a-f]{12}\b/g
 
 /** Returns true if the process runs. A zombie does not. */
 export function isRunning(pid: number): boolean {
@@ -32,18 +34,33 @@ export function listRunning(folder: string): Running[] {
   return found.filter(({ pid }) => pid !== process.pid)
 }
 
-/** Ends the processes in `folder`, and removes the folder. */
+/**
+ * Ends the processes in `folder`, and removes the folder, with the folders in /tmp of sockets whose
+ * paths would have been too long in it.
+ */
 export async function clearFolder(folder: string): Promise<void> {
   const deadline = performance.now() + CLEAR_MS
+  const sockets = new Set<string>()
   for (;;) {
     const running = listRunning(folder)
+    for (const path of listSocketFolders(folder, running)) sockets.add(path)
     for (const { pid } of running) tryKill(pid)
-    if (running.length === 0 && tryRemove(folder)) return
+    if (running.length === 0 && tryRemove(folder)) break
     if (performance.now() > deadline) {
       throw new Error(`${folder} cannot be removed: ${JSON.stringify(running)}`)
     }
     await sleep(50)
   }
+  for (const path of sockets) rmSync(path, { recursive: true, force: true })
+}
+
+/** Returns the folders in /tmp for the sockets of clusters in `folder`, also of stopped ones. */
+function listSocketFolders(folder: string, running: Running[]): string[] {
+  // The folder changes meanwhile, at which a walk of our own would end.
+  const { stdout } = spawnSync('find', [folder, '-name', 'postmaster.opts'], { encoding: 'utf8' })
+  const options = stdout.split('\n').map(read)
+  const commands = running.map(({ command }) => command)
+  return [...options, ...commands].flatMap(text => text.match(SOCKET_FOLDER) ?? [])
 }
 
 function listByProc(folder: string): Running[] {
