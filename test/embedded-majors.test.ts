@@ -22,6 +22,7 @@ import { createRequests, type Answered } from './support/project.ts'
 import { APP_SECRET, testSecrets } from './support/secret.ts'
 import { boot } from './support/server.ts'
 import { makeFolder as makeScratchFolder } from './support/scratch.ts'
+import { scaled } from './support/until.ts'
 
 // Data made by the package of Postgres 17, while ours has 18.
 const OLD = 'postgres-17'
@@ -32,7 +33,7 @@ const KEY = { 'idempotency-key': 'before' }
 const hasOld = isNamed && isLinux && process.arch === 'x64'
 const majorTest = test.if(hasOld)
 
-setDefaultTimeout(240_000)
+setDefaultTimeout(scaled(240_000))
 
 let made: string
 let tenant: FullTenant

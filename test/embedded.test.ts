@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { once } from 'node:events'
 import { spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -26,8 +26,6 @@ import {
 } from './support/embedded.ts'
 import { isRunning } from './support/leftovers.ts'
 import { until } from './support/until.ts'
-
-setDefaultTimeout(90_000)
 
 const toSocketFolder = ({ url }: { url: string }) => new URL(url).searchParams.get('host') ?? ''
 

@@ -1,4 +1,4 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findOldestServer, migrate, MIGRATIONS, type Migration } from '../src/db/migrate.ts'
@@ -13,8 +13,6 @@ import { createBrowser } from './support/browser.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
 import { createRequests } from './support/project.ts'
 import { boot } from './support/server.ts'
-
-setDefaultTimeout(90_000)
 
 const { releases }: ReleaseIndex = index
 

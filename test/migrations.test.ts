@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { listEventsJson } from '../src/events/read.ts'
@@ -22,8 +22,6 @@ import { spawnProgram, startProgram } from './support/process.ts'
 import { newProject } from './support/project.ts'
 import { until } from './support/until.ts'
 import { listHourlyCounts } from './support/counts.ts'
-
-setDefaultTimeout(90_000)
 
 const RELEASED: ReleaseIndex = index
 const FOLDER = join(import.meta.dirname, '../sql')

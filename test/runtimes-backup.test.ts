@@ -5,8 +5,9 @@ import { BUCKET_KEYS, startBucket } from './support/bucket.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
 import { compileBinary, runProgram, startProgram, type Runtime } from './support/process.ts'
 import { createRequests } from './support/project.ts'
+import { scaled } from './support/until.ts'
 
-beforeAll(compileBinary, 120_000)
+beforeAll(compileBinary, scaled(120_000))
 
 const OTHER = Buffer.alloc(32, 'other').toString('base64')
 
@@ -42,7 +43,7 @@ test.each<[Runtime, Runtime]>([
     expect(listed.body.data.items).toEqual([sent.body.data])
     expect(await archive(from, env)).toEqual({ archived: 1, deleted: 1, erased: 0, problems: [] })
   },
-  120_000,
+  scaled(120_000),
 )
 
 /** Archives the only event into a bucket. Returns the output of the command. */

@@ -4,7 +4,7 @@ import { openFeed } from './support/feed.ts'
 import { cloneDatabase } from './support/postgres.ts'
 import { compileBinary, startProgram, type Runtime } from './support/process.ts'
 import { openStalled } from './support/raw-feed.ts'
-import { until } from './support/until.ts'
+import { scaled, until } from './support/until.ts'
 import { newFeedProject } from './support/feed-project.ts'
 
 let databaseUrl: string
@@ -13,7 +13,7 @@ beforeAll(async () => {
   await compileBinary()
   databaseUrl = await cloneDatabase()
   sql = connect(databaseUrl, { name: 'test', max: 2 })
-}, 300_000)
+}, scaled(300_000))
 afterAll(async () => {
   await sql.end({ timeout: 1 })
 })
@@ -46,7 +46,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
     program.signal('SIGTERM')
     expect((await last.closed).code).toBe(1001)
     expect((await program.exited).code).toBe(0)
-  }, 90_000)
+  })
 
   test('case 21: a client that does not read is closed, and costs no other client an event', async () => {
     await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
@@ -81,7 +81,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
       return types.every(({ type }) => type === 'hello')
     })
     reader.close()
-  }, 90_000)
+  })
 
   test('case 21: a replay waits for a slow reader', async () => {
     await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
@@ -100,5 +100,5 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
     expect(messages.map(({ seq }) => seq)).toEqual(Array.from({ length: 300 }, (_, nth) => nth + 1))
     stalled.destroy()
     other.close()
-  }, 90_000)
+  })
 })

@@ -11,7 +11,7 @@ import { once } from '../src/functions.ts'
 import { BINARY, compileBinary, runProgram } from './support/process.ts'
 import { openRootFolder } from './support/root-folder.ts'
 import { makeFolder, SCRATCH } from './support/scratch.ts'
-import { until } from './support/until.ts'
+import { scaled, until } from './support/until.ts'
 
 const ROOT = join(import.meta.dir, '..')
 const BUILD_PACKAGE = join(ROOT, 'packaging/debian/build.ts')
@@ -65,7 +65,7 @@ beforeAll(async () => {
   expect(code).toBe(0)
   expect(output).toBe(readFileSync(`${BINARY}.cdx.json`, 'utf8'))
   sbom = JSON.parse(output) as Sbom
-}, 120_000)
+}, scaled(120_000))
 
 const toName = ({ group, name }: Component) => (group === undefined ? name : `${group}/${name}`)
 const find = (name: string) => sbom.components.find(component => toName(component) === name)
@@ -162,39 +162,47 @@ test('each dependency in the SBOM is one of its components, and every component 
   expect([...refs].filter(ref => !named.includes(ref))).toEqual([])
 })
 
-test('another folder with only the components of the SBOM compiles to the same bytes', () => {
-  const folder = join(makeFolder(), 'another/checkout')
-  const copy = (path: string) => {
-    mkdirSync(dirname(join(folder, path)), { recursive: true })
-    cpSync(join(ROOT, path), join(folder, path), { recursive: true, verbatimSymlinks: true })
-  }
-  for (const path of [
-    'package.json',
-    'bun.lock',
-    'tsconfig.json',
-    'LICENSE',
-    'sql',
-    'src',
-    'clients/typescript/src',
-  ])
-    copy(path)
-  const packages = [...sbom.components.map(toName), ...READ_ONLY]
-  for (const path of packages.map(name => `node_modules/${name}`))
-    if (existsSync(join(ROOT, path))) copy(path)
-  const { status, stderr } = spawnSync(
-    process.execPath,
-    [join(folder, 'src/compile.ts'), '--outfile', join(folder, 'other-name')],
-    { cwd: '/', env: { PATH: process.env['PATH'], TZ: 'Pacific/Apia' }, encoding: 'utf8' },
-  )
-  expect(stderr).not.toContain('error')
-  expect(status).toBe(0)
-  expect(readFileSync(join(folder, 'other-name')).equals(readFileSync(BINARY))).toBe(true)
-}, 120_000)
+test(
+  'another folder with only the components of the SBOM compiles to the same bytes',
+  () => {
+    const folder = join(makeFolder(), 'another/checkout')
+    const copy = (path: string) => {
+      mkdirSync(dirname(join(folder, path)), { recursive: true })
+      cpSync(join(ROOT, path), join(folder, path), { recursive: true, verbatimSymlinks: true })
+    }
+    for (const path of [
+      'package.json',
+      'bun.lock',
+      'tsconfig.json',
+      'LICENSE',
+      'sql',
+      'src',
+      'clients/typescript/src',
+    ])
+      copy(path)
+    const packages = [...sbom.components.map(toName), ...READ_ONLY]
+    for (const path of packages.map(name => `node_modules/${name}`))
+      if (existsSync(join(ROOT, path))) copy(path)
+    const { status, stderr } = spawnSync(
+      process.execPath,
+      [join(folder, 'src/compile.ts'), '--outfile', join(folder, 'other-name')],
+      { cwd: '/', env: { PATH: process.env['PATH'], TZ: 'Pacific/Apia' }, encoding: 'utf8' },
+    )
+    expect(stderr).not.toContain('error')
+    expect(status).toBe(0)
+    expect(readFileSync(join(folder, 'other-name')).equals(readFileSync(BINARY))).toBe(true)
+  },
+  scaled(120_000),
+)
 
-test('the same executable makes the same package', () => {
-  const again = readFileSync(buildPackage('Pacific/Apia'))
-  expect(again.equals(readFileSync(getPackage()))).toBe(true)
-}, 120_000)
+test(
+  'the same executable makes the same package',
+  () => {
+    const again = readFileSync(buildPackage('Pacific/Apia'))
+    expect(again.equals(readFileSync(getPackage()))).toBe(true)
+  },
+  scaled(120_000),
+)
 
 test.skipIf(!process.env['CI'] && process.getuid?.() !== 0)(
   'the package for Debian installs, serves as its unit says, keeps settings, and purges',
@@ -258,7 +266,7 @@ test.skipIf(!process.env['CI'] && process.getuid?.() !== 0)(
       'tidings 700\ntidings 600\n',
     )
   },
-  120_000,
+  scaled(120_000),
 )
 
 /** Returns the path of the package that both tests share. */

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { runBlackBox } from './support/black-box.ts'
 import { findPid, isNamed, isRoot, makeFolder } from './support/embedded.ts'
 import { compileBinary, runProgram, startProgram, type Runtime } from './support/process.ts'
-import { until } from './support/until.ts'
+import { scaled, until } from './support/until.ts'
 
 const STORY_MS = 120_000
 
-beforeAll(compileBinary, 300_000)
+beforeAll(compileBinary, scaled(300_000))
 
 /** Returns an empty folder that belongs to `uid`. */
 function makeEmpty(uid: number): string {
@@ -36,7 +36,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
         await until(async () => {
           const { code, output } = await runProgram({ runtime, args: ['health'], env })
           return code === 0 && output.startsWith('{"status":"ready"')
-        }, 30_000)
+        })
       })
       expect(findPid(join(folder, 'data'))).toBeUndefined()
     },

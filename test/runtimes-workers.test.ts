@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { connect, type Sql } from '../src/db/sql.ts'
 import { listPostgres } from './faults/fleet.ts'
@@ -16,11 +16,9 @@ import {
 import { createRequests } from './support/project.ts'
 import { createHttpClient } from './support/http-client.ts'
 import { makeFolder } from './support/scratch.ts'
-import { until } from './support/until.ts'
+import { scaled, until } from './support/until.ts'
 
-setDefaultTimeout(90_000)
-
-beforeAll(compileBinary, 120_000)
+beforeAll(compileBinary, scaled(120_000))
 
 const EVENT = { channelName: 'payments', title: 'New payment' }
 
@@ -47,7 +45,7 @@ async function reach(servers: number, program: Program, key: string, sql: Sql): 
     expect(status).toBe(201)
     posted++
     return (await countWriters(sql)) >= servers
-  }, 60_000)
+  })
   return posted
 }
 

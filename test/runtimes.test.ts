@@ -21,11 +21,12 @@ import { APP_SECRET } from './support/secret.ts'
 import { boot } from './support/server.ts'
 import { hasTool } from './support/tools.ts'
 import { openSocket } from './support/socket.ts'
+import { scaled } from './support/until.ts'
 
 const SEAM = join(import.meta.dir, 'support/seam-server.ts')
 const EGRESS = join(import.meta.dir, 'support/egress-program.ts')
 
-beforeAll(compileBinary, 300_000)
+beforeAll(compileBinary, scaled(300_000))
 
 /** Runs a command line of the program to its end. */
 function run(runtime: Runtime, args: string[], env: Record<string, string>) {
@@ -110,7 +111,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
     ).toBe(1)
 
     expect((await program.kill('SIGTERM')).code).toBe(0)
-  }, 90_000)
+  })
 })
 
 describe.each([
@@ -149,7 +150,7 @@ describe.each([
     expect(await ada.closed).toBe(1001)
     const [code] = (await exited) as [number]
     expect(code).toBe(0)
-  }, 90_000)
+  })
 
   test('the guarded client: each fault has its outcome in time, on new and on kept connections', async () => {
     const child = spawn(command, [...before, EGRESS], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -177,7 +178,7 @@ describe.each([
       ]),
     )
     expect(JSON.parse(Buffer.concat(chunks).toString())).toEqual(Object.fromEntries(all))
-  }, 90_000)
+  })
 })
 
 describe.skipIf(!hasTool('npm'))('@tidings/cli from npm', () => {
@@ -239,7 +240,7 @@ describe.skipIf(!hasTool('npm'))('@tidings/cli from npm', () => {
     const refused = await runNpm('npx', ['@tidings/cli', 'send', 'No channel'], options)
     expect(refused.code).toBe(2)
     expect(refused.stderr).toContain('tidings send --help')
-  }, 90_000)
+  })
 
   test('both tarballs installed in a folder give the command tidings, and SIGTERM stops it', async () => {
     using registry = await startRegistry([])
@@ -266,7 +267,7 @@ describe.skipIf(!hasTool('npm'))('@tidings/cli from npm', () => {
     })
     child.kill('SIGTERM')
     expect(await once(child, 'close')).toEqual([0, null])
-  }, 90_000)
+  })
 
   test('without the package of the platform, the command says how to install it', async () => {
     const { status, stderr } = spawnSync('node', [join(launcher, 'tidings.js'), 'version'], {
@@ -294,4 +295,4 @@ test('reliability §6 a password hashed on one runtime is accepted on the other'
   expect(again.verified).toEqual([true, false])
   for (const { hash } of [onBun, onDeno])
     expect(hash).toStartWith('$argon2id$v=19$m=19456,t=2,p=1$')
-}, 90_000)
+})

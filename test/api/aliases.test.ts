@@ -177,7 +177,7 @@ test('contract §3 concurrent moves and identifies of one alias leave one owner 
     select user_id from aliases where project_id = ${tenant.projectId}
   `
   expect(aliases.map(({ user_id }) => user_id)).toEqual(owner === null ? [] : [owner])
-}, 90_000)
+})
 
 test('contract §3 exactly one of two concurrent moves of an alias succeeds', async () => {
   const tenant = await newTenant(server, 'member')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import {
   existsSync,
   mkdirSync,
@@ -25,8 +25,6 @@ import { APP_SECRET } from '../support/secret.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 const settings = newArchiveSettings()
 let server: Booted

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { enqueueDeliveries, resumeTarget } from '../../src/outbox/enqueue.ts'
 import type { Outbox } from '../../src/outbox/outbox.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'
@@ -6,8 +6,6 @@ import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { addTarget, createTestKind } from '../support/delivery-kind.ts'
 import { startInbox, type Inbox } from '../support/inbox.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 let deliveries: Deliveries
 let inbox: Inbox

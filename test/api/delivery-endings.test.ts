@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { reap } from '../../src/accounts/deletion.ts'
 import { createPool, type Pool } from '../../src/db/pool.ts'
 import type { Outbox } from '../../src/outbox/outbox.ts'
@@ -7,8 +7,6 @@ import { makeDeliveriesDue } from '../support/ageing.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 let deliveries: Deliveries
 let outbox: Outbox

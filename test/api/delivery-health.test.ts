@@ -1,11 +1,9 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { openDeliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 import { startInbox } from '../support/inbox.ts'
 import { boot } from '../support/server.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 test('design §5 a delivery that is overdue makes the server degraded, and not unready', async () => {
   await using inbox = await startInbox()

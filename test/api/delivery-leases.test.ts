@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { claimDeliveries, extendLeases } from '../../src/outbox/claims.ts'
 import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../../src/outbox/kind.ts'
 import { ensureCursors, registerKind } from '../../src/outbox/cursors.ts'
@@ -14,8 +14,6 @@ import { createTestKind } from '../support/delivery-kind.ts'
 import { parseId, toId } from '../../src/ids.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 let deliveries: Deliveries
 beforeAll(async () => {

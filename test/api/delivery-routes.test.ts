@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { toId } from '../../src/ids.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'
 import { addTarget, createTargets, createTestKind } from '../support/delivery-kind.ts'
@@ -10,8 +10,6 @@ import { createRequests } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { startInbox, type Inbox } from '../support/inbox.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 let inbox: Inbox

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Fault } from '../../src/errors.ts'
 import { toId } from '../../src/ids.ts'
 import { BACKLOG_FULL, MAX_BACKLOG, markFullBacklogs } from '../../src/webhooks/dispatch.ts'
@@ -9,8 +9,6 @@ import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { createWebhooks, dispatchAfter } from '../support/webhooks.ts'
-
-setDefaultTimeout(60_000)
 
 const DAY_MS = 86_400_000
 

@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { connect } from '../../src/db/sql.ts'
 import { ensureCursors } from '../../src/outbox/cursors.ts'
 import type { NewLease } from '../../src/outbox/kind.ts'
@@ -8,8 +8,6 @@ import { cloneDatabase } from '../support/postgres.ts'
 import { createRequests, newProject } from '../support/project.ts'
 import { boot } from '../support/server.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 /**
  * Appends events one at a time on one server; returns the milliseconds until the other delivered

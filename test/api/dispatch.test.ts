@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createPool } from '../../src/db/pool.ts'
 import { ensureCursors, registerKind } from '../../src/outbox/cursors.ts'
@@ -8,8 +8,6 @@ import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { addTarget, createTestKind } from '../support/delivery-kind.ts'
 import { newProject } from '../support/project.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 let deliveries: Deliveries
 beforeAll(async () => {

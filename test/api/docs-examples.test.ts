@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -17,8 +17,6 @@ import { newMember, newOrganization } from '../support/signed-in-account.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { hasTool } from '../support/tools.ts'
-
-setDefaultTimeout(60_000)
 
 /** Pages whose blocks must run unchanged. Readers fill in blocks with an ellipsis. */
 const RUNNABLE = ['sending-events', 'webhooks', 'live-feed', 'management-api', 'push'].map(

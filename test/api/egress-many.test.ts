@@ -1,9 +1,7 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createEgress } from '../../src/egress/egress.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { startReceiver } from '../support/receiver.ts'
-
-setDefaultTimeout(60_000)
 
 const authority = createAuthority()
 
@@ -42,7 +40,7 @@ test('delivery: 300 hanging endpoints do not delay a healthy one', async () => {
     expect(result).toMatchObject({ error: 'cancelled' })
   }
   egress.close()
-}, 90_000)
+})
 
 test('delivery: throughput does not collapse with 200 distinct TLS hosts', async () => {
   await using receiver = await startReceiver({ certificate: authority.issue(['*.many.test']) })
@@ -71,7 +69,7 @@ test('delivery: throughput does not collapse with 200 distinct TLS hosts', async
   expect(receiver.connections - before).toBeLessThan(20)
   expect(few / many).toBeLessThan(10)
   egress.close()
-}, 90_000)
+})
 
 test('case 23: a flood of failing endpoints leaves memory flat', async () => {
   await using receiver = await startReceiver()
@@ -92,4 +90,4 @@ test('case 23: a flood of failing endpoints leaves memory flat', async () => {
   // The endpoints offered 40 times 150 MB.
   expect(process.memoryUsage().rss - before).toBeLessThan(300_000_000)
   egress.close()
-}, 90_000)
+})

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createEgress, type Egress, type EgressResult } from '../../src/egress/egress.ts'
 import type { Resolver } from '../../src/egress/lookup.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
-
-setDefaultTimeout(60_000)
 
 const authority = createAuthority()
 /** Every name resolves to loopback, which is allowed. */

@@ -1,11 +1,9 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createPool } from '../../src/db/pool.ts'
 import { connect } from '../../src/db/sql.ts'
 import { startFailOverCheck } from '../../src/events/fail-over-check.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(30_000)
 
 test('scale §1 a first start on a later timeline begins a new epoch, unless another server decides', async () => {
   const url = await cloneDatabase()

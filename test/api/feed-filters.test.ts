@@ -127,4 +127,4 @@ test('design §6 a new filter misses no event of a running stream', async () => 
     client.close()
   }
   open.close()
-}, 90_000)
+})

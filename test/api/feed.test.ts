@@ -79,7 +79,7 @@ test('reliability §7 replay and live join without a gap or a duplicate during a
     expect(seqs).toEqual(Array.from(seqs, (_, nth) => after + nth + 1))
     client.close()
   }
-}, 90_000)
+})
 
 test('design §6 a second subscribe replaces the first; after unsubscribe nothing is sent', async () => {
   const watched = await newFeedProject(server)

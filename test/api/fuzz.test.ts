@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { UUID_V4 } from '../support/answers.ts'
 import { newProject, type RequestOptions } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { scaled } from '../support/until.ts'
 
 /** Cases per kind. TIDINGS_FUZZ=20000 runs 10^5 cases in all; a failure prints its seed. */
 const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 300)
@@ -106,22 +107,26 @@ const KINDS: Record<string, fc.Arbitrary<Case>> = {
 }
 
 for (const [kind, cases] of Object.entries(KINDS)) {
-  test(`case 10: ${kind}: every answer has an envelope, and none is a 500`, async () => {
-    const { request } = await newProject(server)
-    const sample = fc.sample(cases, { numRuns: CASES, seed: SEED })
-    for (let start = 0; start < sample.length; start += 50) {
-      const batch = sample.slice(start, start + 50)
-      const answers = await Promise.all(batch.map(([path, options]) => request(path, options)))
-      answers.forEach(({ status, body, text, headers }, index) => {
-        const sent = { seed: SEED, case: batch[index], text }
-        const isKnown = [200, 201, 400, 404, 405].includes(status)
-        if (!isKnown || body?.success !== status < 400) throw new Error(JSON.stringify(sent))
-        expect(body.requestId).toMatch(UUID_V4)
-        expect(headers.get('x-request-id')).toBe(body.requestId)
-        if (status !== 400) return
-        expect(body.details.length).toBeGreaterThan(0)
-        expect(body.details.length).toBeLessThanOrEqual(20)
-      })
-    }
-  }, 120_000)
+  test(
+    `case 10: ${kind}: every answer has an envelope, and none is a 500`,
+    async () => {
+      const { request } = await newProject(server)
+      const sample = fc.sample(cases, { numRuns: CASES, seed: SEED })
+      for (let start = 0; start < sample.length; start += 50) {
+        const batch = sample.slice(start, start + 50)
+        const answers = await Promise.all(batch.map(([path, options]) => request(path, options)))
+        answers.forEach(({ status, body, text, headers }, index) => {
+          const sent = { seed: SEED, case: batch[index], text }
+          const isKnown = [200, 201, 400, 404, 405].includes(status)
+          if (!isKnown || body?.success !== status < 400) throw new Error(JSON.stringify(sent))
+          expect(body.requestId).toMatch(UUID_V4)
+          expect(headers.get('x-request-id')).toBe(body.requestId)
+          if (status !== 400) return
+          expect(body.details.length).toBeGreaterThan(0)
+          expect(body.details.length).toBeLessThanOrEqual(20)
+        })
+      }
+    },
+    scaled(120_000),
+  )
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { buildHistogram } from '../../src/events/histogram.ts'
 import { noFilters } from '../../src/events/search-filters.ts'
@@ -7,8 +7,6 @@ import { matchesFilters, type SentEvent } from '../support/naive-search.ts'
 import type { TestProject } from '../support/project.ts'
 import { bootSearchProject, filters, NOW_MS, OWNERS } from '../support/search-project.ts'
 import type { Booted } from '../support/server.ts'
-
-setDefaultTimeout(90_000)
 
 let server: Booted
 let project: TestProject

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { HOUR_MS } from '../../src/events/time-buckets.ts'
 import { noFilters } from '../../src/events/search-filters.ts'
@@ -13,8 +13,6 @@ import type { TestProject } from '../support/project.ts'
 import { bootSearchProject, filters, NOW_MS, OWNERS } from '../support/search-project.ts'
 import type { Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
-
-setDefaultTimeout(90_000)
 
 let server: Booted
 let project: TestProject

@@ -14,6 +14,7 @@ import { momentUpTo, textOf } from '../properties/texts.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { boot } from '../support/server.ts'
 import { hasTool } from '../support/tools.ts'
+import { scaled } from '../support/until.ts'
 
 /** Texts that are tried against every schema. */
 const SAMPLES = 1_000
@@ -29,6 +30,7 @@ for pattern, texts in json.load(open(sys.argv[1])).items():
 const GO = `package main
 
 import (
+import { scaled } from '../support/until.ts'
 	"encoding/json"
 	"fmt"
 	"os"
@@ -117,7 +119,7 @@ test.skipIf(!hasTool('go'))(
   () => {
     expect(run('go', ['run', 'match.go', 'samples.json'])).toBe('')
   },
-  60_000,
+  scaled(60_000),
 )
 
 /** Returns what a program in `folder` prints. */

@@ -12,6 +12,7 @@ import { checkDeclared, type Exchange } from '../support/conformance.ts'
 import { createRequests, newProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { makeFolder } from '../support/scratch.ts'
+import { scaled } from '../support/until.ts'
 
 const BASE_URL = 'https://tidings.acme.dev/base'
 
@@ -118,7 +119,7 @@ test.each(['/openapi.json', '/api/management.json'])(
     expect(report.problems).toEqual([])
     expect(report.totals).toEqual({ errors: 0, warnings: 0, ignored: 0 })
   },
-  90_000,
+  scaled(90_000),
 )
 
 test('contract §8 validation against the OpenAPI schema reports nothing', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { appendRows, number, type AppendJob } from '../../src/events/append-statement.ts'
@@ -10,7 +10,6 @@ import { readSlices } from '../../src/feed/read-events.ts'
 import { toId } from '../../src/ids.ts'
 import { cloneDatabase, closeCluster } from '../support/postgres.ts'
 
-setDefaultTimeout(90_000)
 afterAll(closeCluster)
 
 const PROJECT = '00000000-0000-7000-8000-000000000001'

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'
 import { newMember } from '../support/signed-in-account.ts'
@@ -6,8 +6,6 @@ import { openPushWorld, type PushWorld } from '../support/push.ts'
 import type { Arrived } from '../support/push-service.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 let world: PushWorld
 beforeAll(async () => {
@@ -68,7 +66,7 @@ test('delivery: after 10 pushes of a channel in 60 s, one push counts the rest a
     const expected = n < 10 ? 'delivered' : COLLAPSED
     expect([n, await world.outcomes(event)]).toEqual([n, { [browser.id]: expected }])
   }
-}, 90_000)
+})
 
 test('delivery: events in one batch are collapsed like events one at a time', async () => {
   const tenant = await newTenant(world.server)
@@ -93,7 +91,7 @@ test('delivery: events in one batch are collapsed like events one at a time', as
     { state: 'delivered', n: 10, last: 10 },
     { state: 'withheld', n: 290, last: 300 },
   ])
-}, 90_000)
+})
 
 test('delivery: each channel and each member has its own ten pushes', async () => {
   const tenant = await newTenant(world.server)
@@ -112,7 +110,7 @@ test('delivery: each channel and each member has its own ten pushes', async () =
   expect(world.service.of(own)).toHaveLength(21)
   expect(titles(world.service.of(theirs))).toEqual([])
   expect(world.service.of(theirs)).toHaveLength(11)
-}, 90_000)
+})
 
 test('delivery: after a minute ten more are pushed; a burst that goes on keeps its count', async () => {
   const tenant = await newTenant(world.server)
@@ -148,7 +146,7 @@ test('delivery: after a minute ten more are pushed; a burst that goes on keeps i
   const last = world.service.of(browser).findLast(isCount)
   expect(last?.notification.title).toBe('1 more in payments')
   expect(last?.topic).not.toBe(counts[0]!.topic)
-}, 90_000)
+})
 
 test('delivery: a count that its push service refuses for now is retried, and is never lost', async () => {
   const tenant = await newTenant(world.server)
@@ -167,7 +165,7 @@ test('delivery: a count that its push service refuses for now is retried, and is
     '1 more in payments',
   ])
   expect(await world.outcomes(event!)).toEqual({ [browser.id]: COLLAPSED })
-}, 90_000)
+})
 
 test('delivery: the next event counts a burst that ended with the deletion of its event', async () => {
   const tenant = await newTenant(world.server)
@@ -186,7 +184,7 @@ test('delivery: the next event counts a burst that ended with the deletion of it
   await untilPushed(tenant)
   const [count] = world.service.of(browser).filter(isCount)
   expect(count?.notification.title).toBe('2 more in payments')
-}, 90_000)
+})
 
 test('delivery: a member who turned collapsing off, for the project or a channel, gets every push', async () => {
   const tenant = await newTenant(world.server)
@@ -212,7 +210,7 @@ test('delivery: a member who turned collapsing off, for the project or a channel
     [own.id]: COLLAPSED,
     [theirs.id]: 'delivered',
   })
-}, 90_000)
+})
 
 test('delivery: events collapsed before collapsing is turned off are still counted', async () => {
   const tenant = await newTenant(world.server)
@@ -226,4 +224,4 @@ test('delivery: events collapsed before collapsing is turned off are still count
     '2 more in payments',
   ])
   expect(pushes).toHaveLength(10 + 1 + 3)
-}, 90_000)
+})

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'
 import { newMember, newSignedInAccount } from '../support/signed-in-account.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 let world: PushWorld
 beforeAll(async () => {

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { rotateSecrets } from '../../src/secrets/rotation.ts'
 import { SEALED_TABLES } from '../../src/server/sealed-tables.ts'
 import { createApi, newSignedInAccount } from '../support/signed-in-account.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { APP_SECRET } from '../support/secret.ts'
-
-setDefaultTimeout(60_000)
 
 let world: PushWorld
 beforeAll(async () => {

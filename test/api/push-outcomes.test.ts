@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createPool } from '../../src/db/pool.ts'
 import { createEgress } from '../../src/egress/egress.ts'
 import { toSite } from '../../src/http/site.ts'
@@ -12,8 +12,6 @@ import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { testSecrets } from '../support/secret.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 let world: PushWorld
 beforeAll(async () => {

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newSignedInAccount, type SignedInAccount } from '../support/signed-in-account.ts'
 import { newSubscription } from '../support/push.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
-
-setDefaultTimeout(60_000)
 
 const ALL = '/api/push/subscriptions'
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createSession } from '../../src/accounts/sessions.ts'
 import { parseId, toId } from '../../src/ids.ts'
 import {
@@ -8,8 +8,6 @@ import {
 } from '../support/signed-in-account.ts'
 import { newSubscription } from '../support/push.ts'
 import { boot, type Booted } from '../support/server.ts'
-
-setDefaultTimeout(60_000)
 
 const ALL = '/api/push/subscriptions'
 

@@ -132,7 +132,7 @@ test('contract §11 concurrent retention, appends, deletions and an erasure keep
     await expectExactCounts(server.sql, projectId)
   }
   expect(await countDeadlocks()).toBe(deadlocks)
-}, 90_000)
+})
 
 test('contract §11 a project that another process clears is skipped', async () => {
   const tenant = await newTenant(server)

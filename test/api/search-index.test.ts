@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { listEventsJson } from '../../src/events/read.ts'
 import { buildHistogram } from '../../src/events/histogram.ts'
@@ -16,8 +16,6 @@ import { newProject } from '../support/project.ts'
 import { appendTitles, compareIndex } from '../support/search-index.ts'
 import { boot } from '../support/server.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(90_000)
 
 const EXACT = { missing: [], excess: [], badParts: [] }
 /** "even" and "odd" are stored as bits, "word7" and "only42" as offsets. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { connect } from '../../src/db/sql.ts'
 import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events/read.ts'
@@ -16,8 +16,6 @@ import { newProject, type TestProject } from '../support/project.ts'
 import { bootSearchProject, filters, OWNERS } from '../support/search-project.ts'
 import type { Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
-
-setDefaultTimeout(90_000)
 
 /** Long runs set TIDINGS_FUZZ. */
 const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 100)

@@ -1,10 +1,8 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { connect } from '../../src/db/sql.ts'
 import { createBrowser } from '../support/browser.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { spawnProgram, startProgram } from '../support/process.ts'
-
-setDefaultTimeout(60_000)
 
 const PASSWORDS = ['violet tractor seventeen', 'gravel monsoon nineteen', 'copper walnut eighty']
 const TYPED_AS_EMAIL = 'my-secret-phrase@by.mistake'
@@ -72,4 +70,4 @@ test('reliability §11 passwords and tokens appear in no log line and in no row'
   } finally {
     await sql.end({ timeout: 1 })
   }
-}, 90_000)
+})

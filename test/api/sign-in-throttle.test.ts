@@ -73,7 +73,6 @@ test.each([
       await setLastFailures(server.sql, `${seconds} seconds`)
     }
   },
-  20_000,
 )
 
 test('reliability §6 failures are forgotten after a day without one', async () => {
@@ -84,7 +83,7 @@ test('reliability §6 failures are forgotten after a day without one', async () 
   }
   await setLastFailures(server.sql, '0')
   expectDelay(await trySignIn(email, WRONG_PASSWORD, address), 1)
-}, 90_000)
+})
 
 test('reliability §6 of 10 concurrent guesses after a delay, one is checked', async () => {
   const { email } = await newAccount(server)
@@ -94,7 +93,7 @@ test('reliability §6 of 10 concurrent guesses after a delay, one is checked', a
   )
   const statuses = answers.map(({ status }) => status).sort()
   expect(statuses).toEqual([401, ...Array(9).fill(429)])
-}, 90_000)
+})
 
 test('reliability §6 a success resets the failures of its network alone', async () => {
   const { email } = await newAccount(server)
@@ -106,7 +105,7 @@ test('reliability §6 a success resets the failures of its network alone', async
     expect((await trySignIn(email, PASSWORD, own)).status).toBe(200)
   }
   expect((await trySignIn(email, PASSWORD, other)).status).toBe(429)
-}, 90_000)
+})
 
 test('reliability §6 an IPv6 network is a /48', async () => {
   const { email } = await newAccount(server)
@@ -116,7 +115,7 @@ test('reliability §6 an IPv6 network is a /48', async () => {
   await setLastFailures(server.sql, '0')
   expectDelay(await trySignIn(email, PASSWORD, '2001:db8:7:99::1'), 1)
   expect((await trySignIn(email, PASSWORD, '2001:db8:8:1::1')).status).toBe(200)
-}, 90_000)
+})
 
 test('reliability §6 failures at one account delay no other account of the network', async () => {
   const [account, other] = [await newAccount(server), await newAccount(server)]
@@ -129,7 +128,7 @@ test('reliability §6 failures at one account delay no other account of the netw
   await server.sql`update sign_in_failures set failures = 16, last_at = clock_timestamp()`
   expectDelay(await trySignIn(account.email, PASSWORD, address), 900)
   expect((await trySignIn(other.email, PASSWORD, address)).status).toBe(200)
-}, 90_000)
+})
 
 test('reliability §6 all networks together have a budget, half of it for networks without failures', async () => {
   const { email } = await newAccount(server)
@@ -147,7 +146,7 @@ test('reliability §6 all networks together have a budget, half of it for networ
   expectDelay(await trySignIn(email, PASSWORD), 30)
   await setBudgets(120, '30 seconds')
   expect((await trySignIn(email, PASSWORD)).status).toBe(200)
-}, 90_000)
+})
 
 test('reliability §6 a network that tries again and again during a delay leaves more to the others', async () => {
   const { email } = await newAccount(server)
@@ -161,7 +160,7 @@ test('reliability §6 a network that tries again and again during a delay leaves
   await setBudgets(119, '0')
   expect((await trySignIn(email, PASSWORD, polling)).status).toBe(429)
   expect((await trySignIn(email, PASSWORD, patient)).status).toBe(200)
-}, 90_000)
+})
 
 test('reliability §6 guesses from elsewhere cannot lock out a known browser of the owner', async () => {
   const account = await newAccount(server)
@@ -173,7 +172,7 @@ test('reliability §6 guesses from elsewhere cannot lock out a known browser of 
   await server.sql`update sign_in_failures set failures = 120, last_at = clock_timestamp()`
   expectDelay(await trySignIn(account.email, PASSWORD, address), 1830)
   expect((await known.signIn(account.email, PASSWORD, address)).status).toBe(200)
-}, 90_000)
+})
 
 test('reliability §6 a known browser has its own delay, and only for accounts that signed in there', async () => {
   const [account, other] = [await newAccount(server), await newAccount(server)]
@@ -188,7 +187,7 @@ test('reliability §6 a known browser has its own delay, and only for accounts t
 
   const address = await failTimes(other.email, 7)
   expectDelay(await browser.signIn(other.email, PASSWORD, address), 4)
-}, 90_000)
+})
 
 test('reliability §6 a browser can be known for two accounts', async () => {
   const [account, other] = [await newAccount(server), await newAccount(server)]
@@ -198,7 +197,7 @@ test('reliability §6 a browser can be known for two accounts', async () => {
     const address = await failTimes(email, 16)
     expect((await browser.signIn(email, PASSWORD, address)).status).toBe(200)
   }
-}, 90_000)
+})
 
 test('reliability §6 signing in to the own account in a shared browser gives no more guesses at another', async () => {
   const [own, other] = [await newAccount(server), await newAccount(server)]
@@ -211,7 +210,7 @@ test('reliability §6 signing in to the own account in a shared browser gives no
     statuses.push((await browser.signIn(other.email, WRONG_PASSWORD)).status)
   }
   expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
-}, 90_000)
+})
 
 test('reliability §6 an account has at most 20 known browsers: the least recently used one is forgotten', async () => {
   const account = await newAccount(server)
@@ -220,7 +219,7 @@ test('reliability §6 an account has at most 20 known browsers: the least recent
   const address = await failTimes(account.email, 16)
   expect((await browsers[0]!.signIn(account.email, PASSWORD, address)).status).toBe(429)
   expect((await browsers[1]!.signIn(account.email, PASSWORD, address)).status).toBe(200)
-}, 90_000)
+})
 
 test('reliability §6 a try that could not be hashed in time is a 503, and does not count', async () => {
   const { email } = await newAccount(server)
@@ -242,7 +241,7 @@ test('reliability §6 a try that could not be hashed in time is a 503, and does 
   for (let time = 0; time < 5; time++) {
     expect((await browser.signIn(email, WRONG_PASSWORD, address)).status).toBe(401)
   }
-}, 90_000)
+})
 
 test('reliability §6 a site with many IPv6 networks makes one attempt at a time', async () => {
   const { email } = await newAccount(server)
@@ -254,4 +253,4 @@ test('reliability §6 a site with many IPv6 networks makes one attempt at a time
   const statuses = (await Promise.all(crowd)).map(({ status }) => status)
   expect(statuses.filter(status => status === 503).length).toBeGreaterThan(0)
   expect((await trySignIn(email, PASSWORD)).status).toBe(200)
-}, 90_000)
+})

@@ -1,12 +1,10 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { findWriteProblem } from '../../src/db/write-check.ts'
 import { connect } from '../../src/db/sql.ts'
 import { startEmbedded } from '../../src/embedded/embedded.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { boot } from '../support/server.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 const REASON =
   'Commits wait for a synchronous standby. Start it, or correct synchronous_standby_names'

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomInt } from 'node:crypto'
 import { toArray } from '../../src/db/arrays.ts'
 import { BACKGROUND_TABLES } from '../support/background-tables.ts'
@@ -12,7 +12,6 @@ import { boot, type Booted } from '../support/server.ts'
 import { newFullTenant, toPath, type FullTenant } from '../support/full-tenant.ts'
 
 // Each test makes many requests.
-setDefaultTimeout(90_000)
 
 let server: Booted
 /** The tenant whose data must stay unknown and unchanged. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createResetLink } from '../../src/accounts/reset-links.ts'
 import { COMMAND_LINE } from '../../src/audit/audit.ts'
 import { createKey } from '../support/keys.ts'
@@ -14,8 +14,6 @@ import {
   type SignedInAccount,
   type TestOrganization,
 } from '../support/signed-in-account.ts'
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 let organization: TestOrganization

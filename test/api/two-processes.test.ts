@@ -26,4 +26,4 @@ test('contract §1 a key that runs in another process is 409 after 300 ms, and r
   expect((await winner).status).toBe(201)
   const replay = await there.post('/v1/events', event, headers)
   expect(replay.text).toBe((await winner).text)
-}, 90_000)
+})

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { toArray } from '../../src/db/arrays.ts'
 import { ensureCursors } from '../../src/outbox/cursors.ts'
 import { dispatchPushes } from '../../src/push/dispatch.ts'
@@ -7,8 +7,6 @@ import { insertSubscription } from '../support/push.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newMember, type SignedInAccount } from '../support/signed-in-account.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 beforeAll(async () => {

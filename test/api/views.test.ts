@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { parseId } from '../../src/ids.ts'
 import { toSearchText } from '../../src/events/search-text.ts'
@@ -15,8 +15,6 @@ import {
 } from '../support/search-project.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(90_000)
 
 let searched: SearchProject
 beforeAll(async () => {

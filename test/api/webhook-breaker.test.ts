@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createWebhookSender } from '../../src/webhooks/sender.ts'
 import { ageWebhook } from '../support/ageing.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { createWebhooks, type TestWebhook } from '../support/webhooks.ts'
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 let webhooks: ReturnType<typeof createWebhooks>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Webhook as Svix } from 'svix'
 import { Webhook } from 'standardwebhooks'
 import { createPool } from '../../src/db/pool.ts'
@@ -12,8 +12,6 @@ import {
   type CompletedAttempt,
 } from '../../src/webhooks/recording.ts'
 import { createRecordingSender, createWebhooks } from '../support/webhooks.ts'
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 let webhooks: ReturnType<typeof createWebhooks>

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newMember } from '../support/signed-in-account.ts'
 import { startReceiver, type Received, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { createWebhooks, type TestWebhook } from '../support/webhooks.ts'
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 let webhooks: ReturnType<typeof createWebhooks>

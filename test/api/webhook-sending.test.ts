@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { parseId, toId } from '../../src/ids.ts'
 import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
@@ -12,8 +12,6 @@ import {
   dispatchAfter,
   newChannel,
 } from '../support/webhooks.ts'
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 let webhooks: ReturnType<typeof createWebhooks>

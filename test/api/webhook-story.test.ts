@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { NO_MATCHING_WEBHOOK } from '../../src/webhooks/dispatch.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
@@ -15,8 +15,6 @@ import { startReceiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 beforeAll(async () => {

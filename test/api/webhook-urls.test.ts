@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { newSigningSecret, signMessage } from '../../src/webhooks/signing.ts'
 import { newMember, newOrganization, type SignedInAccount } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
-
-setDefaultTimeout(60_000)
 
 const MAIN = join(import.meta.dir, '../../src/main.ts')
 const ADDRESSES: Record<string, string[]> = {
@@ -109,4 +107,4 @@ test('tidings webhook verify says whether a message is genuine, and otherwise wh
   const none = await verify(body, args)
   expect([none.code, none.output]).toEqual([2, expect.stringContaining('TIDINGS_WEBHOOK_SECRET')])
   expect((await verify(Buffer.from([0xff, 0xfe]), args, secret)).code).toBe(2)
-}, 90_000)
+})

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { toDelivery } from '../support/fake-deliveries.ts'
@@ -7,8 +7,6 @@ import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
-
-setDefaultTimeout(90_000)
 
 const DELIVERIES = 'GET /api/projects/:id/events/:event/deliveries'
 const EDIT = 'PATCH /api/projects/:id/channels/:channel'

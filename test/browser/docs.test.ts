@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
 import { fakeApi, type FakeApi } from '../support/fake-api.ts'
 import { boot, type Booted } from '../support/server.ts'
-
-setDefaultTimeout(90_000)
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
   let server: Booted

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(90_000)
 
 const PAYMENT = {
   title: 'New payment',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { fakeApi, PROJECT, type FakeApi, type FakeEvent } from '../support/fake-api.ts'
@@ -6,8 +6,6 @@ import { fillOrganization, setRole } from '../support/fake-organization.ts'
 import { fillKeys, fillWebhooks } from '../support/fake-hooks.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(90_000)
 
 const numbered = (from: number, to: number): FakeEvent[] =>
   Array.from({ length: to - from + 1 }, (_, at) => ({ title: `Event ${from + at}` }))

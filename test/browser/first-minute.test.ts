@@ -5,6 +5,7 @@ import { HAS_BROWSER, launch } from '../support/chromium.ts'
 import { makeFolder } from '../support/embedded.ts'
 import { measureFirstMinute } from '../support/first-minute.ts'
 import manifest from '../../package.json' with { type: 'json' }
+import { scaled } from '../support/until.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const MINUTE_MS = 60_000
@@ -30,7 +31,7 @@ test.skipIf(!HAS_BROWSER)(
     )
     expect(installed).toEqual([])
   },
-  180_000,
+  scaled(180_000),
 )
 
 /** Copies the checkout as a clone has it: not installed, and not built. Returns the folder. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { hashPassword } from '../../src/accounts/credentials.ts'
 import type { Role } from '../../src/accounts/permissions.ts'
@@ -9,8 +9,6 @@ import { startReceiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(120_000)
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', () => {
   let server: Booted

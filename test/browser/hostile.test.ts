@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
 import { toHostile } from '../support/hostile.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { openScreens, type ScreenPages } from './screen-pages.ts'
 import { SCREENS } from './screens.ts'
-
-setDefaultTimeout(90_000)
 
 // Screens with a different address or different answers. Further controls are found by names, which
 // are hostile here.

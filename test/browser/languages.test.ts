@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { fakeApi } from '../support/fake-api.ts'
 import { fakeBrowser } from '../support/fake-push.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { findOverflow } from './screen-checks.ts'
 import { SCREENS } from './screens.ts'
-
-setDefaultTimeout(90_000)
 
 /** Screens with many texts, by a text of each in German. */
 const GERMAN = {

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import type { BrowserContext } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newAccount, PASSWORD } from '../support/browser.ts'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
 import { newOrganization } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(120_000)
-
 const NEW_PASSWORD = 'orange lantern forty'
-/** The timeout of one step on a busy machine. */
-const STEP_MS = 30_000
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', () => {
   let server: Booted
@@ -26,9 +21,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
 
   /** Opens a separate browser with helpers for common actions. */
   async function open() {
-    const it = await browser.open({
-      prepare: async (context: BrowserContext) => context.setDefaultTimeout(STEP_MS),
-    })
+    const it = await browser.open()
     const { page } = it
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     const field = (label: string) => page.getByLabel(label, { exact: true })
@@ -125,7 +118,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
       .getByRole('button', { name: 'Remove', exact: true })
       .click()
     await ada.page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
-    await until(async () => (await ada.field('Role of Grace Hopper').count()) === 0, STEP_MS)
+    await until(async () => (await ada.field('Role of Grace Hopper').count()) === 0)
     await elsewhere.go('/')
     await elsewhere.says('You are not a member of any project.')
 
@@ -151,7 +144,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     ])
     await ada.says('from member, to admin')
     await ada.field('Type').selectOption('invite')
-    await until(async () => (await ada.page.locator('.audit-log li').count()) === 1, STEP_MS)
+    await until(async () => (await ada.page.locator('.audit-log li').count()) === 1)
     const exported = (await ada.download('Export')).trimEnd().split('\n')
     expect(exported.map(line => JSON.parse(line).action)).toEqual(['invite.created'])
     expect([ada.problems, grace.problems, elsewhere.problems]).toEqual([[], [], []])
@@ -208,7 +201,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await ada.button('Delete this project').click()
     await ada.button('Delete permanently').first().click()
     await ada.says('Newsletter deleted.')
-    await until(async () => (await ada.button('Settings of Newsletter').count()) === 0, STEP_MS)
+    await until(async () => (await ada.button('Settings of Newsletter').count()) === 0)
 
     await ada.button('Leave').click()
     await ada.page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click()

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newAccount, PASSWORD } from '../support/browser.ts'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(90_000)
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
   let server: Booted

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { CDPSession } from 'playwright-core'
 import { newAccount, PASSWORD } from '../support/browser.ts'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
@@ -7,8 +7,6 @@ import { boot, type Booted } from '../support/server.ts'
 import { newOrganization } from '../support/signed-in-account.ts'
 import { toTotpCode } from '../support/totp.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(120_000)
 
 describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
   let server: Booted

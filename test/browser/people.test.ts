@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { fakeUsers } from '../support/fake-users.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(90_000)
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
   let server: Booted

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
 import type { Subscription } from '../../src/push/schema.ts'
 import { OTHER_KEY } from '../support/fake-push.ts'
@@ -6,8 +6,6 @@ import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 import { giveSubscription, reachWorker } from '../support/worker.ts'
-
-setDefaultTimeout(120_000)
 
 describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page that it opens', () => {
   let browser: TestBrowser

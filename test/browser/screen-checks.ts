@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { findUnmarked } from './pseudo-locale.ts'
@@ -15,8 +15,6 @@ const WITH_PICTURES = process.env['PICTURES'] !== undefined
 
 /** Declares a test per screen. Halves of the screens have separate files, to run at once. */
 export function describeScreens(half: 'first' | 'second'): void {
-  setDefaultTimeout(90_000)
-
   const middle = Math.ceil(SCREENS.length / 2)
   const screens = half === 'first' ? SCREENS.slice(0, middle) : SCREENS.slice(middle)
 

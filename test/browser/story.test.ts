@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newAccount, PASSWORD } from '../support/browser.ts'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
 import { createKey } from '../support/keys.ts'
@@ -6,8 +6,6 @@ import { createRequests } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(90_000)
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
   let browser: TestBrowser

@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
 import { boot, type Booted } from '../support/server.ts'
-
-setDefaultTimeout(90_000)
 
 /** The page, its text and its accent, as tokens.css has them. */
 const OURS = {

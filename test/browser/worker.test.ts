@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
@@ -6,8 +6,6 @@ import { boot } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 import { listen } from '../support/loopback.ts'
-
-setDefaultTimeout(120_000)
 
 describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
   let browser: TestBrowser

@@ -21,6 +21,7 @@ import { newProject } from '../support/project.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { hasTool } from '../support/tools.ts'
+import { scaled } from '../support/until.ts'
 
 const run = promisify(execFile)
 const PACKAGE = join(ROOT, 'clients/typescript')
@@ -71,7 +72,7 @@ describe.skipIf(!hasTool('npm'))('the package from npm pack', () => {
     for (const name of ['@types/node', 'undici-types'])
       symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
     for (const sample of samples) writeFileSync(join(folder, toName(sample)), sample.text)
-  }, 60_000)
+  })
   afterAll(() => server[Symbol.asyncDispose]())
 
   test('has one ES module, one file of types, a licence, and no dependency', () => {
@@ -114,7 +115,7 @@ describe.skipIf(!hasTool('npm'))('the package from npm pack', () => {
       compile(names, '--module', 'nodenext', '--lib', 'es2022'),
     ])
     expect(await failing).toMatchObject({ stdout: expect.stringContaining("'chanelName'") })
-  }, 60_000)
+  })
 
   test.each([
     ['node', 'node', []],
@@ -149,7 +150,7 @@ describe.skipIf(!hasTool('npm'))('the package from npm pack', () => {
       })
       expect(stdout.trim()).toBe('1')
     },
-    60_000,
+    scaled(60_000),
   )
 })
 

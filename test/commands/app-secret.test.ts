@@ -1,12 +1,4 @@
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  expect,
-  setDefaultTimeout,
-  test,
-} from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,8 +11,6 @@ import { cloneDatabase } from '../support/postgres.ts'
 import { spawnProgram, startProgram } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { makeFolder } from '../support/scratch.ts'
-
-setDefaultTimeout(60_000)
 
 const PLACE = { table: 'webhooks', column: 'url', rowId: 'a' }
 const TABLES = [SEALED_WEBHOOKS]

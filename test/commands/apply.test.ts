@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Role } from '../../src/accounts/permissions.ts'
@@ -15,8 +15,6 @@ import {
   type SignedInAccount,
   type TestOrganization,
 } from '../support/signed-in-account.ts'
-
-setDefaultTimeout(60_000)
 
 const PAGE = 'docs/management-api.md'
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkBackups } from '../../src/cli/doctor/database.ts'
@@ -14,8 +14,6 @@ import { makeFolder } from '../support/scratch.ts'
 import { APP_SECRET } from '../support/secret.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 const COPY = /^tidings-\d{4}-\d\d-\d\dT\d{6}Z\.backup$/
 

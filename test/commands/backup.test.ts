@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -32,8 +32,6 @@ import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 const EVENT = { channelName: 'payments', title: 'New payment', userId: 'ada', tags: ['a\tb\\\n'] }
 

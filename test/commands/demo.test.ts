@@ -27,4 +27,4 @@ test('demo plays events in an installation of its own, and leaves nothing', asyn
   demo.signal('SIGINT')
   expect(await demo.exited).toEqual({ code: 0, signal: null })
   expect(listFolders()).toEqual([])
-}, 90_000)
+})

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { registerDiskGauges } from '../../src/server/gauges.ts'
@@ -14,8 +14,6 @@ import { SCRATCH } from '../support/scratch.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { hasTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 const FOLDER = join(ROOT, 'docs/monitoring')
 

@@ -100,7 +100,7 @@ test('design §5 owner reset prints a link that works during a sign-in delay', a
   const password = 'gravel monsoon nineteen'
   expect((await browser.post('/api/reset', { token, password })).status).toBe(200)
   expect((await browser.signIn(account.email, password)).status).toBe(200)
-}, 90_000)
+})
 
 test('design §5 before the first start owner create replaces the setup link', async () => {
   const DATABASE_URL = await cloneDatabase()
@@ -111,7 +111,7 @@ test('design §5 before the first start owner create replaces the setup link', a
   expect(program.output()).not.toContain('/setup#')
   const { body } = await createBrowser(program.url).signIn('ada@example.com')
   expect(body.data.organizations).toMatchObject([{ role: 'owner' }])
-}, 90_000)
+})
 
 test('design §5 serve prints the setup link below the curl line, on the terminal and not in the log', async () => {
   const DATABASE_URL = await createEmptyDatabase()
@@ -129,7 +129,7 @@ test('design §5 serve prints the setup link below the curl line, on the termina
   expect((await doctor.exited).code).toBe(0)
   expect(doctor.output()).toContain('warning  owner: Nobody can sign in yet')
   expect(doctor.output()).toContain('warning  BASE_URL: http://a.example is not encrypted')
-}, 90_000)
+})
 
 test.each([
   [['create', '--email', 'ada'], '--email must be an e-mail address'],

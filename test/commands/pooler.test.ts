@@ -7,8 +7,9 @@ import { toPooledUrl } from '../support/pooler.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { POOLER } from '../support/server.ts'
 import { hasTool } from '../support/tools.ts'
+import { scaled } from '../support/until.ts'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(scaled(120_000))
 
 /** The write path, reading, the feed and deliveries. */
 const FILES = ['events', 'idempotency', 'identify', 'feed-hints', 'filters', 'dispatch']

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { ensureVapidKey } from '../../src/push/vapid.ts'
@@ -10,8 +10,6 @@ import { insertSubscription } from '../support/push.ts'
 import { APP_SECRET, testSecrets } from '../support/secret.ts'
 import { boot } from '../support/server.ts'
 import { insertWebhook } from '../support/webhooks.ts'
-
-setDefaultTimeout(60_000)
 
 let url: string
 let sql: Sql

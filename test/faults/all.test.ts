@@ -1,9 +1,10 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { runAll } from './all.ts'
 import { newSeed } from './random.ts'
+import { scaled } from '../support/until.ts'
 
 // On a busy machine most of the time is spent waiting until everything is settled.
-setDefaultTimeout(600_000)
+setDefaultTimeout(scaled(600_000))
 
 const seed = newSeed()
 

@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../src/ids.ts'
@@ -22,7 +22,6 @@ import { insertReceivingWebhook } from './webhook-receiver.ts'
 import { makeFolder } from '../support/scratch.ts'
 
 // Real servers; the clock of the database or of the server is moved.
-setDefaultTimeout(90_000)
 
 const DAY_S = 86_400
 const SHIFTED_CLOCK = join(import.meta.dirname, '../support/shifted-clock.ts')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { registry } from '../../src/metrics.ts'
 import { cloneDatabase } from '../support/postgres.ts'
@@ -7,8 +7,6 @@ import { createRequests, newProject, type TestProject } from '../support/project
 import { boot } from '../support/server.ts'
 import { startTcpProxy, type Held } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(90_000)
 
 let sql: Sql
 let databaseUrl: string

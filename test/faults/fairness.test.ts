@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { addTarget, createTestKind } from '../support/delivery-kind.ts'
 import { startInbox, type Inbox } from '../support/inbox.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(90_000)
 
 let deliveries: Deliveries
 let inbox: Inbox

@@ -1,8 +1,9 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { runFeed } from './feed.ts'
 import { newSeed } from './random.ts'
+import { scaled } from '../support/until.ts'
 
-setDefaultTimeout(180_000)
+setDefaultTimeout(scaled(180_000))
 
 const seed = newSeed()
 

@@ -8,9 +8,10 @@ import { runSeq } from './seq.ts'
 import { runStart } from './start.ts'
 import { runTerminate } from './terminate.ts'
 import { runWorkers } from './workers.ts'
+import { scaled } from '../support/until.ts'
 
 // Short versions of the runs of `bun test/faults/run.ts`, for busy machines.
-setDefaultTimeout(120_000)
+setDefaultTimeout(scaled(120_000))
 
 const seed = newSeed()
 
@@ -22,22 +23,30 @@ test('§13 random kills of servers, Postgres and its backends lose no acknowledg
   expectNothing(await runCrash({ seed, times: 4, recoveryMs: 30_000 }))
 })
 
-test('§13 every delivery is made while servers are killed, frozen past their leases and stopped, and Postgres is killed', async () => {
-  expectNothing(await runDeliveries({ seed, seconds: 12, isShort: true }))
-}, 240_000)
+test(
+  '§13 every delivery is made while servers are killed, frozen past their leases and stopped, and Postgres is killed',
+  async () => {
+    expectNothing(await runDeliveries({ seed, seconds: 12, isShort: true }))
+  },
+  scaled(240_000),
+)
 
-test('§13 each of three processes on one port delivers; every delivery is made while one of them and Postgres are killed', async () => {
-  const { figures, ...verdict } = await runDeliveries({
-    seed,
-    seconds: 5,
-    isShort: true,
-    servers: 1,
-    workers: 3,
-    kinds: ['kill worker', 'all of Postgres'],
-  })
-  expectNothing({ figures, ...verdict })
-  expect(figures['workers that serve']).toStartWith('3 of 3')
-}, 240_000)
+test(
+  '§13 each of three processes on one port delivers; every delivery is made while one of them and Postgres are killed',
+  async () => {
+    const { figures, ...verdict } = await runDeliveries({
+      seed,
+      seconds: 5,
+      isShort: true,
+      servers: 1,
+      workers: 3,
+      kinds: ['kill worker', 'all of Postgres'],
+    })
+    expectNothing({ figures, ...verdict })
+    expect(figures['workers that serve']).toStartWith('3 of 3')
+  },
+  scaled(240_000),
+)
 
 test('§13 after first starts that were killed at random, the next one serves', async () => {
   expectNothing(await runStart({ seed, times: 2 }))

@@ -36,4 +36,4 @@ test('a project whose log is locked answers 503, and other projects are served',
   await hold.release()
   await until(async () => (await held.post('/v1/events', event)).status === 201)
   expect((await held.get('/v1/events')).body.data.items[0].seq).toBe(1)
-}, 90_000)
+})

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { createRequests, newProject } from '../support/project.ts'
 import { boot } from '../support/server.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(90_000)
 
 const DEADLINE_MS = 3_000
 const BOUND_MS = 30_000

@@ -15,8 +15,9 @@ import { hasTool } from '../support/tools.ts'
 import { checkLedger } from './ledger-check.ts'
 import { startLoad } from './ledger.ts'
 import { createRandom, newSeed } from './random.ts'
+import { scaled } from '../support/until.ts'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(scaled(120_000))
 
 const NEXT_VERSION = join(import.meta.dirname, '../support/next-version.ts')
 const DOCUMENTED = ['10.0.0.1:3000', '10.0.0.2:3000', '10.0.0.3:3000']

@@ -1,11 +1,9 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'
 import { startSoakLoad } from './soak-load.ts'
 import { assessTrend, type LifeCurve } from './soak-trends.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(90_000)
 
 test('the load of a soak detects lost, duplicated and misplaced events from a few numbers', async () => {
   const fleet = await startFleet({ servers: 1, projects: 2 })

@@ -11,11 +11,11 @@ import { startPooler } from '../support/pooler.ts'
 import { boot } from '../support/server.ts'
 import { startPair, type Pair } from '../support/standby.ts'
 import { newSignedInAccount } from '../support/signed-in-account.ts'
-import { until } from '../support/until.ts'
+import { scaled, until } from '../support/until.ts'
 import { newSeed } from './random.ts'
 import { PAIR_LOSSES, runStandby, toCluster } from './standby.ts'
 
-setDefaultTimeout(180_000)
+setDefaultTimeout(scaled(180_000))
 
 let pair: Pair
 beforeAll(async () => void (pair = await startPair()))

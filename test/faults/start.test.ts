@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { connect, waitUntilReachable } from '../../src/db/sql.ts'
 import { startPooler } from '../support/pooler.ts'
 import { cloneDatabase, withDatabase } from '../support/postgres.ts'
@@ -6,8 +6,6 @@ import { runProgram, spawnProgram } from '../support/process.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { hasTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 const WAITING = 'Waiting for the database at'
 const POOLER_IGNORES =

@@ -7,6 +7,7 @@ import {
   type CDPSession,
   type Page,
 } from 'playwright-core'
+import { scaled } from './until.ts'
 
 /** The same engine without windows and notifications. It starts pages for half of the work. */
 const SHELL = '/usr/bin/chromium-headless-shell'
@@ -29,7 +30,7 @@ function findChromium({ canNotify = false } = {}): string | undefined {
 }
 
 const NO_CHROMIUM =
-  'No Chromium, so no test in a browser. Debian: apt-get install chromium; elsewhere name one in CHROMIUM'
+  'Left out: tests in a browser, without a Chromium. Debian: apt-get install chromium; elsewhere name one in CHROMIUM'
 
 /** True if tests in a browser can run. In CI it is always true, so that a missing browser fails. */
 export const HAS_BROWSER = findChromium() !== undefined || Boolean(process.env['CI'])
@@ -94,7 +95,7 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
     locale: 'en-GB',
     serviceWorkers: hasWorker ? 'allow' : 'block',
   })
-  context.setDefaultTimeout(30_000)
+  context.setDefaultTimeout(scaled(30_000))
   const problems: string[] = []
   await context.exposeBinding('reportProblem', (_, text: string) => void problems.push(text))
   await context.addInitScript(() => {

@@ -2,6 +2,7 @@ import addFormats from 'ajv-formats'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ServerMessage } from '../../src/feed/schema.ts'
 import type { SignedInAccount } from './signed-in-account.ts'
+import { scaled } from './until.ts'
 
 /** A message that a client gets. `any`: tests check every field that they read. */
 export type Message = any
@@ -92,7 +93,7 @@ export async function openFeed(
   return Object.assign(client, { hello: isBare ? undefined : await messages.take() })
 }
 
-const LATE_MS = 10_000
+const LATE_MS = scaled(10_000)
 
 /** A queue of messages to take one by one; taking fails after a while. */
 function createQueue() {

@@ -1,4 +1,5 @@
 import { openRaw, toRequest, type RawAnswer, type RawConnection } from './raw-http.ts'
+import { scaled } from './until.ts'
 
 /**
  * A kept connection to one server. Unlike `fetch`, it never repeats a request on a lost connection.
@@ -16,7 +17,7 @@ interface HttpOptions {
   body?: string
 }
 
-const TIMEOUT_MS = 30_000
+const TIMEOUT_MS = scaled(30_000)
 
 /** Returns a client for `url`; it reconnects once the last connection has ended. */
 export function createHttpClient(url: string): HttpClient {

@@ -6,7 +6,7 @@ import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded/embedde
 import { migrate, MIGRATIONS } from '../../src/db/migrate.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { startCitus, type CitusCluster } from './citus.ts'
-import { KEPT_FILE, SCRATCH } from './scratch.ts'
+import { KEPT_FILE, SCRATCH, SHARED } from './scratch.ts'
 
 let cluster: Promise<{ postgres: EmbeddedPostgres; admin: Sql; template: string }> | undefined
 const made: string[] = []
@@ -32,7 +32,7 @@ async function getCluster() {
 }
 
 async function open() {
-  const dataDir = keptDataDir ?? join(SCRATCH, 'cluster')
+  const dataDir = keptDataDir ?? join(SHARED, 'cluster')
   const postgres = await startEmbedded({ dataDir })
   const admin = connect(postgres.superuserUrl, {
     name: 'test admin',

@@ -5,15 +5,16 @@ import { join, resolve } from 'node:path'
 import { readCluster } from '../../src/embedded/cluster.ts'
 import { withLock } from '../../src/embedded/file-lock.ts'
 import { findPostmaster, toUrl } from '../../src/embedded/postmaster.ts'
-import { makeFolder, SCRATCH } from './scratch.ts'
+import { makeFolder, SCRATCH, SHARED } from './scratch.ts'
 import { APP_SECRET } from './secret.ts'
+import { scaled } from './until.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const BUN = process.versions['bun'] ? process.execPath : 'bun'
 /** The executable; `compileBinary` makes it. */
-export const BINARY = join(SCRATCH, 'tidings')
-const START_MS = 60_000
-const COMPILE_MS = 300_000
+export const BINARY = join(SHARED, 'tidings')
+const START_MS = scaled(60_000)
+const COMPILE_MS = scaled(300_000)
 
 /** The end of a process: its exit code, or the signal that ended it. */
 export interface Exit {

@@ -1,7 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { makeFolder, SCRATCH } from './scratch.ts'
+import { makeFolder, SCRATCH, SHARED } from './scratch.ts'
 
 /**
  * A copy of the file system of this machine, in which packages can be installed. It exists in a
@@ -16,8 +16,9 @@ export async function openRootFolder() {
     mount -t overlay overlay -o lowerdir=/,upperdir=${folder}/upper,workdir=${folder}/work ${root}
     mount --rbind /proc ${root}/proc
     mount --rbind /dev ${root}/dev
-    mkdir -p ${root}${SCRATCH}
+    mkdir -p ${root}${SCRATCH} ${root}${SHARED}
     mount --bind ${SCRATCH} ${root}${SCRATCH}
+    mount --bind ${SHARED} ${root}${SHARED}
     echo ready
     exec cat`
   const holder = spawn(

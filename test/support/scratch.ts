@@ -14,6 +14,9 @@ export const KEPT_FILE = 'kept'
  */
 export const SCRATCH = (process.env['TIDINGS_SCRATCH'] ??= openScratch())
 process.env['TMPDIR'] = SCRATCH
+/** The folder for what several processes of a run share, such as Postgres and the executable. */
+export const SHARED = (process.env['TIDINGS_SHARED'] ??= join(SCRATCH, 'shared'))
+tryMake(SHARED)
 
 /**
  * Creates an empty folder in the scratch folder. Other users, such as that of Postgres, may enter

@@ -5,5 +5,9 @@ import { spawnSync } from 'node:child_process'
  * command, because `.ci/run` installs every tool.
  */
 export function hasTool(command: string): boolean {
-  return Boolean(process.env['CI']) || spawnSync('sh', ['-c', `command -v ${command}`]).status === 0
+  if (process.env['CI'] || spawnSync('sh', ['-c', `command -v ${command}`]).status === 0)
+    return true
+  // The runner collects these lines.
+  console.warn(`Left out: tests that need ${command}`)
+  return false
 }

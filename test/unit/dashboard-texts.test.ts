@@ -5,7 +5,7 @@ import { findTexts, listUntranslated } from '../support/untranslated.ts'
 const ENGLISH = ['docs/']
 test('every text of the dashboard is a message of the catalogue', () => {
   expect(listUntranslated(ENGLISH)).toEqual([])
-}, 60_000)
+})
 
 test.each([
   ['<p>Hello <b>{name}</b></p>', 'Hello'],

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -17,8 +17,6 @@ import { until } from '../../support/until.ts'
 //
 // Covered elsewhere: backups changed without the passphrase (commands/backup), passwords and tokens
 // in the log and in rows (api/secrets), doctor's check of modes (commands/doctor).
-
-setDefaultTimeout(60_000)
 
 const OWNER_PASSWORD = 'violet tractor seventeen'
 const folder = makeFolder(0o711)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { hashSecret, newSecret } from '../../../src/accounts/secret.ts'
 import { lockEvents } from '../../support/database-lock.ts'
 import { createBrowser } from '../../support/browser.ts'
@@ -17,8 +17,6 @@ import { until } from '../../support/until.ts'
 //
 // Covered elsewhere: reset links (hostile/links, api/member-reset-links), pushes to former members
 // and ended sessions (api/push-delivery), sockets (api/feed-access), refused keys (api/keys).
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 let tenant: FullTenant

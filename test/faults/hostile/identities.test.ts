@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { lockLog } from '../../support/database-lock.ts'
 import { createRequests, newProject, type TestProject } from '../../support/project.ts'
 import { boot, type Booted } from '../../support/server.ts'
@@ -7,8 +7,6 @@ import { until } from '../../support/until.ts'
 // Identifies and erasures of one organization that would delay others.
 //
 // Covered elsewhere: texts that are expensive to parse (process), locked logs (faults/locked-log).
-
-setDefaultTimeout(90_000)
 
 let server: Booted
 beforeAll(async () => {
@@ -110,7 +108,7 @@ test('a user with 5,000 aliases is read, and erased in steps', async () => {
     const { status } = await erase(project, 'ada')
     expect([200, 202, 404]).toContain(status)
     return status !== 202
-  }, 80_000)
+  })
   expect(await count()).toBe(0)
   expect((await project.get('/v1/events')).body.data.items[0].userId).toBeNull()
   expect(await countErasures(project)).toBe(0)

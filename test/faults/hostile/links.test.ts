@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createResetLink } from '../../../src/accounts/reset-links.ts'
 import { createSession } from '../../../src/accounts/sessions.ts'
 import { COMMAND_LINE } from '../../../src/audit/audit.ts'
@@ -11,8 +11,6 @@ import { boot, type Booted } from '../../support/server.ts'
 //
 // Covered elsewhere: races and ends of setup links (api/setup), invites (api/invites, api/joining)
 // and reset links (api/password-reset, api/member-reset-links).
-
-setDefaultTimeout(60_000)
 
 const FRESH = 'gravel monsoon nineteen'
 

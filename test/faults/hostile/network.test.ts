@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import {
   newMember,
   newOrganization,
@@ -13,8 +13,6 @@ import { boot, type Booted } from '../../support/server.ts'
 // Covered elsewhere: addresses in any spelling, names that change, redirects, proxies (api/egress,
 // unit/egress, api/webhook-urls), answers that never end, bombs and floods of hints (api/egress,
 // api/egress-many).
-
-setDefaultTimeout(60_000)
 
 /** A public address of this machine. */
 const OWN = '8.8.4.4'

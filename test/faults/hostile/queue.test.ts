@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newSecret } from '../../../src/accounts/secret.ts'
 import { newProject } from '../../support/project.ts'
 import { openRaw } from '../../support/raw-http.ts'
@@ -9,8 +9,6 @@ import { boot, type Booted } from '../../support/server.ts'
 // Covered elsewhere: webhooks that hang and deliveries that pile up (faults/fairness,
 // api/egress-many), a locked log (faults/locked-log), sockets of one account (api/feed-guards),
 // guesses at passwords (api/sign-in-throttle).
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 beforeAll(async () => {

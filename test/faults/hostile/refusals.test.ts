@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
+import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
 import {
   newOrganization,
   newSignedInAccount,
@@ -8,8 +8,6 @@ import { newProject, type TestProject } from '../../support/project.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
 // The cost of refused requests.
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 let owner: SignedInAccount

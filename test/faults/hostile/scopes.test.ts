@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { toId } from '../../../src/ids.ts'
 import type { ApiKey, Scope } from '../../../src/keys/schema.ts'
 import { ageVerification } from '../../support/ageing.ts'
@@ -13,8 +13,6 @@ import { newTenant } from '../../support/tenant.ts'
 // Keys that read or destroy more than their scopes say, and admins that give them more.
 //
 // Covered elsewhere: every route with and without its scope (api/authentication).
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 beforeAll(async () => {

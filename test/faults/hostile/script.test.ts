@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newMember, newOrganization } from '../../support/signed-in-account.ts'
 import { newProject } from '../../support/project.ts'
 import { sendRaw, toRequest } from '../../support/raw-http.ts'
@@ -10,8 +10,6 @@ import { boot, type Booted } from '../../support/server.ts'
 // Covered elsewhere: hostile text on every screen (browser/hostile), the policy of pages and files
 // (api/app-page), the reference (unit/docs-page), presets for services that read markup
 // (unit/presets).
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { ageSessions } from '../../support/ageing.ts'
 import { createBrowser, newAccount, PASSWORD } from '../../support/browser.ts'
 import { newSubscription } from '../../support/push.ts'
@@ -16,8 +16,6 @@ import { boot, type Booted } from '../../support/server.ts'
 // there (api/feed-guards), cookies of the wrong host, twice, or brought along (api/sign-in),
 // guesses (api/sign-in-throttle), roles (api/roles), the time in which the password was typed
 // (api/roles, api/password).
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 beforeAll(async () => {

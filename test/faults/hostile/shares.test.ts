@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newSecret } from '../../../src/accounts/secret.ts'
 import { connect } from '../../../src/db/sql.ts'
 import { buildHistogram } from '../../../src/events/histogram.ts'
@@ -10,8 +10,6 @@ import { newMember, newOrganization } from '../../support/signed-in-account.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
 // Connections that one organization, or a stranger, cannot take from others.
-
-setDefaultTimeout(90_000)
 
 let server: Booted
 beforeAll(async () => {

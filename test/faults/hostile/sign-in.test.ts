@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import {
   createBrowser,
   newAccount,
@@ -13,8 +13,6 @@ import { boot, type Booted } from '../../support/server.ts'
 //
 // Covered elsewhere: delays and counts one by one (api/sign-in-throttle), response times
 // (api/sign-in), use of links (links).
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 beforeAll(async () => {

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newMember, newOrganization } from '../../support/signed-in-account.ts'
 import { newProject } from '../../support/project.ts'
 import { boot, type Booted } from '../../support/server.ts'
 
 // An account and a project have four slots each, which no request may keep.
-
-setDefaultTimeout(90_000)
 
 let server: Booted
 beforeAll(async () => {

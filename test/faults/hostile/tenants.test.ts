@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { ageVerification } from '../../support/ageing.ts'
 import {
   createApi,
@@ -16,8 +16,6 @@ import { boot, type Booted } from '../../support/server.ts'
 // Covered elsewhere: ids of another tenant in every place of every route, in queries and in bodies
 // (api/tenants-management, api/tenants-v1), sockets (api/feed-guards), tags that imitate tokens of
 // the index (api/search).
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 let own: TestProject

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newToken } from '../../../src/keys/token.ts'
 import { newSecret } from '../../../src/accounts/secret.ts'
 import { newAddress } from '../../support/browser.ts'
@@ -10,8 +10,6 @@ import { boot, type Booted } from '../../support/server.ts'
 
 // Response times that reveal whether something exists. Covered elsewhere: sign-in with a wrong
 // password (api/sign-in).
-
-setDefaultTimeout(90_000)
 
 let server: Booted
 beforeAll(async () => {

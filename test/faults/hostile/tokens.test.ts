@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createResetLink } from '../../../src/accounts/reset-links.ts'
 import { COMMAND_LINE } from '../../../src/audit/audit.ts'
 import { MANAGEMENT_TOKEN } from '../../../src/token-form.ts'
@@ -24,8 +24,6 @@ import { until } from '../../support/until.ts'
 //
 // Covered elsewhere: every route with every kind of token (api/roles, api/tenants-management), and
 // the rights of the creator of a token (api/tokens).
-
-setDefaultTimeout(60_000)
 
 let server: Booted
 let organization: TestOrganization

@@ -1,0 +1,83 @@
+import type { Outcome } from './output.ts'
+import type { Rerun } from './verdict.ts'
+
+/** More flaky files than this are red: then it is not chance. */
+const MAX_FLAKY = 3
+const SLOWEST = 10
+
+/** The results of a lane. */
+export interface LaneReport {
+  lane: string
+  seconds: number
+  files: { file: string; seconds: number; outcomes: Outcome[] }[]
+  reruns: { first: Rerun; again: Rerun | undefined; load: string | undefined }[]
+  /** Processes, files and mounts that were left, with the files of their batch. */
+  left: string[]
+  /** Why tests were left out, such as a missing command. */
+  leftOut: string[]
+  /** In bytes. */
+  peakMemory: number | undefined
+  factor: number
+}
+
+export interface Summary {
+  lines: string[]
+  /** The number of tests that passed. */
+  passed: number
+  /** The number of tests that failed, and of other faults. */
+  failed: number
+}
+
+/** Returns the summary of a lane. In CI a test that is left out is a fault. */
+export function summarize(report: LaneReport, isCi: boolean): Summary {
+  const { lane, seconds, files, reruns, left, leftOut, peakMemory, factor } = report
+  const red = reruns.filter(({ again }) => again)
+  const flaky = reruns.filter(({ first, again }) => !again && first.why === 'failed')
+  const outcomes = files.flatMap(one => one.outcomes)
+  const count = (wanted: Outcome) => outcomes.filter(outcome => outcome === wanted).length
+  const failed = red.reduce((sum, { again }) => sum + Math.max(again?.tests.length ?? 0, 1), 0)
+  const skipped = count('skip') + count('todo')
+  const faults = [
+    ...left.map(text => `Left behind: ${text}`),
+    ...(flaky.length > MAX_FLAKY
+      ? [`${flaky.length} files are flaky; at most ${MAX_FLAKY} may be.`]
+      : []),
+    ...(isCi && skipped > 0 ? [`${skipped} tests were left out, which CI does not allow.`] : []),
+  ]
+  const tests = outcomes.length - skipped
+  const memory =
+    peakMemory === undefined ? '' : `, at most ${(peakMemory / 2 ** 30).toFixed(1)} GiB`
+  const slowest = files.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST)
+  const lines = [
+    '',
+    `Lane ${lane}: ${files.length} files, ${tests} tests, ${seconds.toFixed(0)} s${memory}` +
+      (factor > 1 ? `; time limits are ${factor.toFixed(1)} times longer on this machine` : ''),
+    'Slowest files:',
+    ...slowest.map(({ file, seconds }) => `  ${seconds.toFixed(1).padStart(6)} s  ${file}`),
+    ...(skipped > 0 ? [`Left out: ${skipped} tests. ${leftOut.join('. ')}`] : []),
+    ...reruns
+      .filter(({ first }) => first.why !== 'failed')
+      .map(({ first }) => `RUN AGAIN ${first.file}: its process ${first.why}`),
+    ...flaky.flatMap(({ first, load }) =>
+      toNames(first).map(
+        name =>
+          `FLAKY ${first.file} › ${name}${toSeeds(first)}${load ? `, load ${load}` : ''}. Explain it in test/flaky.md.`,
+      ),
+    ),
+    ...red.flatMap(({ again }) => [
+      ...toNames(again!).map(name => `FAILED ${again!.file} › ${name}`),
+      `  Repeat it alone: bun test --timeout 60000 ./${again!.file}`,
+    ]),
+    ...faults,
+  ]
+  return { lines, passed: tests - failed, failed: failed + faults.length }
+}
+
+function toNames({ tests, why }: Rerun): string[] {
+  return tests.length > 0 ? tests : [why === 'failed' ? '(outside of tests)' : `(${why})`]
+}
+
+function toSeeds({ lines }: Rerun): string {
+  const seeds = new Set(lines.flatMap(line => line.match(/\b[A-Z_]*SEED=\d+/g) ?? []))
+  return seeds.size > 0 ? ` (${[...seeds].join(', ')})` : ''
+}

@@ -1,0 +1,241 @@
+import { describe, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BatchResult } from '../runner/batch.ts'
+import { getKind, getLane, planBatches } from '../runner/lanes.ts'
+import { createOutputReader } from '../runner/output.ts'
+import { summarize, type LaneReport } from '../runner/report.ts'
+import { judge, type Rerun } from '../runner/verdict.ts'
+
+const OUTPUT = `bun test v1.4.5 (a7733435c)
+
+test/unit/a.test.ts:
+(pass) adds [0.12ms]
+(skip) waits
+a line of a test
+
+test/unit/b.test.tsx:
+error: expect(received).toBe(expected)
+(fail) group > subtracts [7.00ms]
+(pass) has brackets [not a time]
+
+ 2 pass
+ 1 skip
+ 1 fail
+Ran 4 tests across 2 files. [12.00ms]`
+
+function read(text: string) {
+  const reader = createOutputReader()
+  for (const [nth, line] of text.split('\n').entries()) reader.read(line, nth)
+  return reader
+}
+
+function toResult(text: string, more: Partial<BatchResult> = {}): BatchResult {
+  const files = ['test/unit/a.test.ts', 'test/unit/b.test.tsx']
+  return {
+    batch: { kind: 'unit', files, expectedMs: 0 },
+    ending: 'complete',
+    exit: '0',
+    files: read(text).files,
+    left: [],
+    ...more,
+  }
+}
+
+function toReport(more: Partial<LaneReport>): LaneReport {
+  return {
+    lane: 'light',
+    seconds: 12.3,
+    files: [
+      { file: 'test/unit/a.test.ts', seconds: 1, outcomes: ['pass', 'pass'] },
+      { file: 'test/unit/b.test.ts', seconds: 2, outcomes: ['pass'] },
+    ],
+    reruns: [],
+    left: [],
+    leftOut: [],
+    peakMemory: 2 ** 30,
+    factor: 1,
+    ...more,
+  }
+}
+
+function toRerun(file: string, more: Partial<Rerun> = {}): Rerun {
+  return { file, why: 'failed', tests: ['adds'], lines: [], ...more }
+}
+
+describe('the output of bun test', () => {
+  test('is read by file, with the outcome of each test', () => {
+    const { files, isComplete } = read(OUTPUT)
+    expect(isComplete).toBe(true)
+    expect(files.map(({ file, tests }) => [file, tests])).toEqual([
+      [
+        'test/unit/a.test.ts',
+        [
+          { name: 'adds', outcome: 'pass' },
+          { name: 'waits', outcome: 'skip' },
+        ],
+      ],
+      [
+        'test/unit/b.test.tsx',
+        [
+          { name: 'group > subtracts', outcome: 'fail' },
+          { name: 'has brackets [not a time]', outcome: 'pass' },
+        ],
+      ],
+    ])
+  })
+
+  test('without its summary is incomplete, and its last file has not ended', () => {
+    const { files, isComplete } = read(OUTPUT.slice(0, OUTPUT.indexOf(' 2 pass')))
+    expect(isComplete).toBe(false)
+    expect(files.map(({ endedMs }) => endedMs)).toEqual([7, undefined])
+  })
+})
+
+describe('a verdict', () => {
+  test('lets a file with a failed test run again, and no other', () => {
+    const { passed, reruns } = judge(toResult(OUTPUT, { exit: '1' }))
+    expect(passed).toEqual(['test/unit/a.test.ts'])
+    expect(reruns).toMatchObject([
+      { file: 'test/unit/b.test.tsx', why: 'failed', tests: ['group > subtracts'] },
+    ])
+    expect(reruns[0]?.lines).toContain('error: expect(received).toBe(expected)')
+  })
+
+  test.each(['crashed', 'wedged'] as const)('keeps the files that ended before it %s', ending => {
+    const cut = OUTPUT.slice(0, OUTPUT.indexOf('error:'))
+    const { passed, reruns } = judge(toResult(cut, { ending, exit: 'SIGKILL' }))
+    expect(passed).toEqual(['test/unit/a.test.ts'])
+    expect(reruns.map(({ file, why }) => [file, why])).toEqual([['test/unit/b.test.tsx', ending]])
+  })
+
+  test('lets files that never started run again', () => {
+    const { passed, reruns } = judge(toResult('', { ending: 'crashed' }))
+    expect(passed).toEqual([])
+    expect(reruns.map(({ why }) => why)).toEqual(['crashed', 'crashed'])
+  })
+
+  test('trusts no file of a process that failed outside of tests', () => {
+    const green = OUTPUT.replace('(fail)', '(pass)')
+    expect(judge(toResult(green)).reruns).toEqual([])
+    const { passed, reruns } = judge(toResult(green, { exit: '1' }))
+    expect(passed).toEqual([])
+    expect(reruns.map(({ why, tests }) => [why, tests])).toEqual([
+      ['failed', []],
+      ['failed', []],
+    ])
+  })
+
+  test('misses a file that a complete run does not name', () => {
+    const [head = ''] = OUTPUT.split('test/unit/b.test.tsx:')
+    const { reruns } = judge(toResult(`${head}\nRan 2 tests across 1 file.`))
+    expect(reruns.map(({ file, why }) => [file, why])).toEqual([['test/unit/b.test.tsx', 'failed']])
+  })
+})
+
+describe('the summary', () => {
+  const summary = (more: Partial<LaneReport>, isCi = false) => summarize(toReport(more), isCi)
+
+  test('names lane, files, tests, seconds, memory and the slowest files', () => {
+    const { lines, passed, failed } = summary({})
+    expect(failed).toBe(0)
+    expect(lines).toContain('Lane light: 2 files, 3 tests, 12 s, at most 1.0 GiB')
+    expect(lines.filter(line => line.endsWith('.ts'))).toEqual([
+      '     2.0 s  test/unit/b.test.ts',
+      '     1.0 s  test/unit/a.test.ts',
+    ])
+    expect(passed).toBe(3)
+  })
+
+  test('is red after a second failure, with the command that repeats it', () => {
+    const first = toRerun('test/unit/a.test.ts')
+    const { lines, passed, failed } = summary({ reruns: [{ first, again: first, load: '1.0' }] })
+    expect(failed).toBe(1)
+    expect(passed).toBe(2)
+    expect(lines.slice(-2)).toEqual([
+      'FAILED test/unit/a.test.ts › adds',
+      '  Repeat it alone: bun test --timeout 60000 ./test/unit/a.test.ts',
+    ])
+  })
+
+  test('is green with a flaky file, which it names with seed and load', () => {
+    const first = toRerun('test/unit/a.test.ts', { lines: ['PROPERTY_SEED=7'] })
+    const { lines, failed } = summary({ reruns: [{ first, again: undefined, load: '2.5' }] })
+    expect(failed).toBe(0)
+    expect(lines.at(-1)).toBe(
+      'FLAKY test/unit/a.test.ts › adds (PROPERTY_SEED=7), load 2.5. Explain it in test/flaky.md.',
+    )
+  })
+
+  test('is red with more than three flaky files', () => {
+    const reruns = ['a', 'b', 'c', 'd'].map(name => ({
+      first: toRerun(`test/unit/${name}.test.ts`),
+      again: undefined,
+      load: undefined,
+    }))
+    expect(summary({ reruns: reruns.slice(1) }).failed).toBe(0)
+    expect(summary({ reruns }).failed).toBe(1)
+  })
+
+  test('names a crash, which makes no file flaky', () => {
+    const first = toRerun('test/unit/a.test.ts', { why: 'crashed', tests: [] })
+    const { lines, failed } = summary({ reruns: [{ first, again: undefined, load: '1.0' }] })
+    expect(failed).toBe(0)
+    expect(lines).toContain('RUN AGAIN test/unit/a.test.ts: its process crashed')
+    expect(lines.join('\n')).not.toContain('FLAKY')
+  })
+
+  test('is red with something left behind', () => {
+    const { lines, failed } = summary({ left: ['process 1: sleep'] })
+    expect(failed).toBe(1)
+    expect(lines).toContain('Left behind: process 1: sleep')
+  })
+
+  test('says what was left out and why; CI leaves nothing out', () => {
+    const files: LaneReport['files'] = [{ file: 'test/a.test.ts', seconds: 1, outcomes: ['skip'] }]
+    const left = { files, leftOut: ['tests that need nginx'] }
+    expect(summary(left).lines).toContain('Left out: 1 tests. tests that need nginx')
+    expect(summary(left).failed).toBe(0)
+    expect(summary(left, true).failed).toBe(1)
+  })
+})
+
+describe('the plan', () => {
+  const root = join(import.meta.dirname, '..')
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter(path => /\.test\.tsx?$/.test(path))
+    .map(path => join('test', path))
+
+  test('has every file once, fast kinds first, and one kind in a batch', () => {
+    const batches = planBatches(files, {})
+    expect(batches.flatMap(batch => batch.files).toSorted()).toEqual(files.toSorted())
+    for (const { kind, files } of batches) expect([...new Set(files.map(getKind))]).toEqual([kind])
+    const kinds = batches.map(({ kind }) => kind)
+    expect([...new Set(kinds)]).toEqual(kinds.filter((kind, nth) => kind !== kinds[nth - 1]))
+    expect(kinds[0]).toBe('unit')
+  })
+
+  test('puts short files together, and starts with the longest', () => {
+    const durations = { 'test/unit/a.test.ts': 4_000, 'test/unit/b.test.ts': 20_000 }
+    const plan = planBatches([...Object.keys(durations), 'test/unit/c.test.ts'], durations)
+    expect(plan.map(batch => batch.files)).toEqual([
+      ['test/unit/b.test.ts'],
+      ['test/unit/c.test.ts', 'test/unit/a.test.ts'],
+    ])
+  })
+
+  test.each([
+    ['test/runtimes-story.test.ts', 'slow', 'processes'],
+    ['test/embedded-majors.test.ts', 'slow', 'processes'],
+    ['test/embedded.test.ts', 'light', 'processes'],
+    ['test/browser/feed.test.ts', 'light', 'browser'],
+    ['test/faults/feed.test.ts', 'slow', 'processes'],
+    ['test/api/keys.test.ts', 'light', 'api'],
+    ['test/migrations.test.ts', 'light', 'api'],
+    ['test/layers.test.ts', 'light', 'unit'],
+    ['test/properties/valid.test.ts', 'light', 'processes'],
+  ] as const)('puts %s into the lane %s', (file, lane, kind) => {
+    expect(getLane(file)).toBe(lane)
+    expect(getKind(file)).toBe(kind)
+  })
+})
