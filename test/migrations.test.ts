@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { listEventsJson } from '../src/events/read.ts'
+import { listEventsJson, type PageQuery } from '../src/events/read.ts'
 import { indexNextEvents } from '../src/events/search-index.ts'
 import { parseSearch } from '../src/events/search-query.ts'
 import {
@@ -272,8 +272,15 @@ test('events are counted by UTC hour, found by time and searched, in any time zo
   const { channels } = await listHourlyCounts(sql, projectId, range)
   expect(channels[0]?.hourly).toEqual([29, 60])
   const find = async (text: string) => {
-    const page = await listEventsJson(sql, projectId, parseSearch(text).filters, {})
-    return JSON.parse(page).items.map(({ seq }: { seq: number }) => seq)
+    const { filters } = parseSearch(text)
+    const seqs: number[] = []
+    // A page of a log this long is short on a slow machine.
+    for (let query: PageQuery = {}; ;) {
+      const page = JSON.parse(await listEventsJson(sql, projectId, filters, query))
+      seqs.push(...page.items.map(({ seq }: { seq: number }) => seq))
+      if (page.nextCursor === null) return seqs
+      query = { cursor: page.nextCursor }
+    }
   }
   await indexNextEvents(sql, projectId)
   await indexNextEvents(sql, projectId)

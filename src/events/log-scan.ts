@@ -32,7 +32,7 @@ export interface BatchResult {
 
 /** Limits of a scan, so that one with few matches ends early. */
 export interface ScanLimits {
-  /** No batch starts after this time; 80 ms by default. */
+  /** No batch starts after this time; by default 80 ms, and a minute for up to 4,096 seqs. */
   timeLimitMs?: number
   /** No batch starts after this many candidates. */
   maxCandidates?: number
@@ -51,6 +51,9 @@ export interface ScanOptions extends ScanLimits {
 }
 
 const TIME_LIMIT_MS = 80
+/** A small log is answered in one page, also by a busy server. */
+const SMALL_LOG_SEQS = 4_096n
+const SMALL_LOG_LIMIT_MS = 60_000
 /** The time that one batch should take. */
 const BATCH_MS = 25
 const FIRST_BATCH = 256
@@ -64,19 +67,21 @@ const SEGMENT_SEQS = 4_096n
  * Scans a log in batches of growing size, by the cheapest access path for the filters. When a limit
  * is reached, it returns the last scanned seq. At the end of the log, or when `visit` is done, it
  * returns undefined. A statement timeout during a batch is such a limit, too. If it ends the first
- * batch, the scan begins again with a smaller one.
+ * batch, or a batch of a small log, the scan continues with a smaller one.
  */
 export async function scanLog(
   resolved: ResolvedFilters,
   { direction, from, wanted, ...limits }: ScanOptions,
   visit: (batch: ScanBatch) => Promise<BatchResult>,
 ): Promise<bigint | undefined> {
-  const deadline = performance.now() + (limits.timeLimitMs ?? TIME_LIMIT_MS)
   const first = chooseAccessPath(resolved)
   let { accessPath } = first
   let budget = canUseTokens(resolved) ? (limits.candidatesBeforeIndex ?? first.budget) : Infinity
   let ranges = direction === 'older' ? resolved.ranges.toReversed() : resolved.ranges
   if (from !== undefined) ranges = clipRanges(ranges, direction, from)
+  const isSmall = limits.timeLimitMs === undefined && countSeqs(ranges) <= SMALL_LOG_SEQS
+  const limitMs = limits.timeLimitMs ?? (isSmall ? SMALL_LOG_LIMIT_MS : TIME_LIMIT_MS)
+  const deadline = performance.now() + limitMs
   const maxFirst = readsMetadata(resolved) ? FIRST_METADATA_BATCH : Infinity
   let size = Math.min(limits.firstBatch ?? FIRST_BATCH, maxFirst)
   let spent = 0
@@ -93,10 +98,11 @@ export async function scanLog(
     const batch = { accessPath, direction, range, size: limit, timeLimitMs }
     const startedMs = performance.now()
     const visited = await visit(batch).catch((error: unknown) => {
-      if (sqlState(error) !== QUERY_CANCELED || (reached === undefined && limit === 1)) throw error
+      if (sqlState(error) !== QUERY_CANCELED || ((reached === undefined || isSmall) && limit === 1))
+        throw error
     })
     if (!visited) {
-      if (reached !== undefined) return reached
+      if (reached !== undefined && !isSmall) return reached
       size = Math.ceil(limit / 16)
       continue
     }
@@ -113,6 +119,10 @@ export async function scanLog(
     if (isOver && ranges.length > 0) return seen
   }
   return undefined
+}
+
+function countSeqs(ranges: SeqRange[]): bigint {
+  return ranges.reduce((sum, { first, last }) => sum + last - first + 1n, 0n)
 }
 
 function readsMetadata({ metadata, groups }: ResolvedTerms): boolean {

@@ -1,6 +1,6 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
-import { scanLog, type ScanBatch } from '../../src/events/log-scan.ts'
+import { scanLog, type ScanBatch, type ScanLimits } from '../../src/events/log-scan.ts'
 import type { ResolvedFilters } from '../../src/events/resolved-filters.ts'
 
 const none = { is: [], not: [] }
@@ -19,9 +19,13 @@ const canceled = () =>
   Object.assign(new postgres.PostgresError('canceled' as never), { code: '57014' })
 
 /** Scans a log whose batches of more than `most` candidates end by a statement timeout. */
-async function scan(most: (batch: ScanBatch) => number, filters = resolved) {
+async function scan(
+  most: (batch: ScanBatch) => number,
+  filters = resolved,
+  limits: ScanLimits = { timeLimitMs: 10_000 },
+) {
   const sizes: number[] = []
-  const options = { direction: 'older', from: undefined, wanted: 50, timeLimitMs: 10_000 } as const
+  const options = { direction: 'older', from: undefined, wanted: 50, ...limits } as const
   const reached = await scanLog(filters, options, async batch => {
     sizes.push(batch.size)
     if (batch.size > most(batch)) throw canceled()
@@ -53,4 +57,25 @@ test('a scan that parses metadata begins with few candidates', async () => {
   const { sizes, reached } = await scan(() => 1_000_000, filters)
   expect(sizes.slice(0, 3)).toEqual([16, 64, 256])
   expect(reached).toBeUndefined()
+})
+
+describe('contract §9 a log of up to 4,096 events is scanned to its end', () => {
+  const ofLength = (last: bigint) => ({ ...resolved, ranges: [{ first: 1n, last }] })
+
+  test('by slow statements', async () => {
+    /** The first batch outlasts the time limit of larger logs. */
+    const slow = ({ range: { last } }: ScanBatch) => {
+      const untilMs = performance.now() + (last > 4_000n ? 90 : 0)
+      while (performance.now() < untilMs);
+      return 10_000
+    }
+    expect((await scan(slow, ofLength(4_096n), {})).reached).toBeUndefined()
+    expect((await scan(slow, ofLength(4_097n), {})).reached).toBe(3_842n)
+  })
+
+  test('by statements that time out', async () => {
+    const { reached, sizes } = await scan(() => 256, ofLength(4_096n), {})
+    expect(reached).toBeUndefined()
+    expect(sizes.some(size => size > 256)).toBe(true)
+  })
 })
