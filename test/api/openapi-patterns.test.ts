@@ -30,7 +30,6 @@ for pattern, texts in json.load(open(sys.argv[1])).items():
 const GO = `package main
 
 import (
-import { scaled } from '../support/until.ts'
 	"encoding/json"
 	"fmt"
 	"os"

@@ -12,6 +12,8 @@ export interface FileOutput {
 
 const HEADER = /^(test\/\S.*\.tsx?):$/
 const RESULT = /^\((pass|fail|skip|todo)\) (.*?)(?: \[[\d.]+m?s\])?$/
+/** The list of failures at the end repeats lines of all files. */
+const FAILURES = /^\d+ tests? failed:$/
 const SUMMARY = /^Ran \d+ tests? across \d+ files?\./
 
 /** Reads the output of `bun test` line by line. */
@@ -23,6 +25,7 @@ export interface OutputReader {
 }
 
 export function createOutputReader(): OutputReader {
+  let isOver = false
   const reader: OutputReader = {
     files: [],
     isComplete: false,
@@ -44,6 +47,8 @@ export function createOutputReader(): OutputReader {
         reader.isComplete = true
         if (current) current.endedMs = nowMs
       }
+      isOver ||= FAILURES.test(line)
+      if (isOver) return
       current?.lines.push(line)
       const [, outcome, name = ''] = RESULT.exec(line) ?? []
       if (outcome) current?.tests.push({ name, outcome: outcome as Outcome })

@@ -19,10 +19,16 @@ error: expect(received).toBe(expected)
 (fail) group > subtracts [7.00ms]
 (pass) has brackets [not a time]
 
- 2 pass
+test/unit/c.test.ts:
+(pass) divides [1.20s]
+
+1 tests failed:
+(fail) group > subtracts [7.00ms]
+
+ 3 pass
  1 skip
  1 fail
-Ran 4 tests across 2 files. [12.00ms]`
+Ran 5 tests across 3 files. [12.00ms]`
 
 function read(text: string) {
   const reader = createOutputReader()
@@ -31,7 +37,7 @@ function read(text: string) {
 }
 
 function toResult(text: string, more: Partial<BatchResult> = {}): BatchResult {
-  const files = ['test/unit/a.test.ts', 'test/unit/b.test.tsx']
+  const files = ['test/unit/a.test.ts', 'test/unit/b.test.tsx', 'test/unit/c.test.ts']
   return {
     batch: { kind: 'unit', files, expectedMs: 0 },
     ending: 'complete',
@@ -82,11 +88,12 @@ describe('the output of bun test', () => {
           { name: 'has brackets [not a time]', outcome: 'pass' },
         ],
       ],
+      ['test/unit/c.test.ts', [{ name: 'divides', outcome: 'pass' }]],
     ])
   })
 
   test('without its summary is incomplete, and its last file has not ended', () => {
-    const { files, isComplete } = read(OUTPUT.slice(0, OUTPUT.indexOf(' 2 pass')))
+    const { files, isComplete } = read(OUTPUT.slice(0, OUTPUT.indexOf('test/unit/c')))
     expect(isComplete).toBe(false)
     expect(files.map(({ endedMs }) => endedMs)).toEqual([7, undefined])
   })
@@ -95,7 +102,7 @@ describe('the output of bun test', () => {
 describe('a verdict', () => {
   test('lets a file with a failed test run again, and no other', () => {
     const { passed, reruns } = judge(toResult(OUTPUT, { exit: '1' }))
-    expect(passed).toEqual(['test/unit/a.test.ts'])
+    expect(passed).toEqual(['test/unit/a.test.ts', 'test/unit/c.test.ts'])
     expect(reruns).toMatchObject([
       { file: 'test/unit/b.test.tsx', why: 'failed', tests: ['group > subtracts'] },
     ])
@@ -106,30 +113,34 @@ describe('a verdict', () => {
     const cut = OUTPUT.slice(0, OUTPUT.indexOf('error:'))
     const { passed, reruns } = judge(toResult(cut, { ending, exit: 'SIGKILL' }))
     expect(passed).toEqual(['test/unit/a.test.ts'])
-    expect(reruns.map(({ file, why }) => [file, why])).toEqual([['test/unit/b.test.tsx', ending]])
+    expect(reruns.map(({ file, why }) => [file, why])).toEqual([
+      ['test/unit/b.test.tsx', ending],
+      ['test/unit/c.test.ts', ending],
+    ])
   })
 
   test('lets files that never started run again', () => {
     const { passed, reruns } = judge(toResult('', { ending: 'crashed' }))
     expect(passed).toEqual([])
-    expect(reruns.map(({ why }) => why)).toEqual(['crashed', 'crashed'])
+    expect(reruns.map(({ why }) => why)).toEqual(['crashed', 'crashed', 'crashed'])
   })
 
   test('trusts no file of a process that failed outside of tests', () => {
-    const green = OUTPUT.replace('(fail)', '(pass)')
+    const green = OUTPUT.replaceAll('(fail)', '(pass)')
     expect(judge(toResult(green)).reruns).toEqual([])
     const { passed, reruns } = judge(toResult(green, { exit: '1' }))
     expect(passed).toEqual([])
     expect(reruns.map(({ why, tests }) => [why, tests])).toEqual([
       ['failed', []],
       ['failed', []],
+      ['failed', []],
     ])
   })
 
   test('misses a file that a complete run does not name', () => {
-    const [head = ''] = OUTPUT.split('test/unit/b.test.tsx:')
-    const { reruns } = judge(toResult(`${head}\nRan 2 tests across 1 file.`))
-    expect(reruns.map(({ file, why }) => [file, why])).toEqual([['test/unit/b.test.tsx', 'failed']])
+    const [head = ''] = OUTPUT.replace('(fail)', '(pass)').split('test/unit/c.test.ts:')
+    const { reruns } = judge(toResult(`${head}\nRan 4 tests across 2 files.`))
+    expect(reruns.map(({ file, why }) => [file, why])).toEqual([['test/unit/c.test.ts', 'failed']])
   })
 })
 
