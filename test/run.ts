@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { connect } from '../src/db/sql.ts'
 import { getLane, type Lane } from './runner/lanes.ts'
@@ -11,6 +11,7 @@ import { SCRATCH } from './support/scratch.ts'
 
 // `bun test/run.ts [light] [slow] [PATTERN …]` runs the files of the lanes whose paths contain a
 // pattern. It ends with `N passed, N failed`, and with 1 if a test failed or left something behind.
+// `--update-timings` records how long each file took, so that the longest begin first.
 
 const ROOT = resolve(import.meta.dirname, '..')
 const LANES: Lane[] = ['light', 'slow']
@@ -20,13 +21,14 @@ const listData = () => (existsSync(DATA) ? readdirSync(DATA) : [])
 
 const words = process.argv.slice(2)
 const named = LANES.filter(lane => words.includes(lane))
-const patterns = words.filter(word => !LANES.includes(word as Lane))
+const patterns = words.filter(word => !LANES.includes(word as Lane) && !word.startsWith('--'))
 const files = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
   .filter(path => /\.test\.tsx?$/.test(path))
   .map(path => join('test', path))
   .filter(file => patterns.length === 0 || patterns.some(pattern => file.includes(pattern)))
-const timings = readFileSync(join(ROOT, 'test/timings.json'), 'utf8')
-const { files: durations } = JSON.parse(timings) as { files: Record<string, number> }
+const TIMINGS = join(ROOT, 'test/timings.json')
+/** Milliseconds by file. */
+const timings = JSON.parse(readFileSync(TIMINGS, 'utf8')) as Record<string, number>
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   // The watcher of the scratch folder then ends the tests.
@@ -46,16 +48,21 @@ for (const lane of wanted) {
 }
 await closeCluster()
 await clearFolder(SCRATCH)
+if (words.includes('--update-timings')) {
+  const kept = Object.keys(timings).filter(file => existsSync(join(ROOT, file)))
+  writeFileSync(TIMINGS, `${JSON.stringify(timings, kept.toSorted(), 2)}\n`)
+}
 const count = (of: 'passed' | 'failed') => summaries.reduce((sum, one) => sum + one[of], 0)
 console.log(`${count('passed')} passed, ${count('failed')} failed`)
 process.exit(count('failed') === 0 ? 0 : 1)
 
 async function run(lane: Lane, chosen: string[]): Promise<Summary> {
   const before = listData()
-  const options = { scratch: SCRATCH, factor, durations, print: console.log }
+  const options = { scratch: SCRATCH, factor, durations: timings, print: console.log }
   const report = await runLane(lane, chosen, options)
   const made = listData().filter(name => !before.includes(name))
   report.left.push(...made.map(name => join(DATA, name)))
+  for (const { file, seconds } of report.files) timings[file] = Math.round(seconds * 10) * 100
   const summary = summarize(report, Boolean(process.env['CI']))
   console.log(summary.lines.join('\n'))
   return summary

@@ -31,6 +31,7 @@ export interface BatchResult {
   /** The exit code or signal; undefined where Bun did not report the end of the process. */
   exit: string | undefined
   files: FileOutput[]
+  assertions: number
   /** Processes and mounts that were left. They are gone now. */
   left: string[]
 }
@@ -84,7 +85,8 @@ export async function runBatch(batch: Batch, options: BatchOptions): Promise<Bat
   const left = isWedged ? [] : await listLeft(folder, graceMs * factor)
   await clearFolder(folder)
   const ending = isWedged ? 'wedged' : reader.isComplete ? 'complete' : 'crashed'
-  return { batch, ending, exit, files: reader.files, left }
+  const { files, assertions } = reader
+  return { batch, ending, exit, files, assertions, left }
 }
 
 /** Returns what still works in `folder`, at most `graceMs` after the end of its process. */

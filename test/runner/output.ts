@@ -14,6 +14,7 @@ const HEADER = /^(test\/\S.*\.tsx?):$/
 const RESULT = /^\((pass|fail|skip|todo)\) (.*?)(?: \[[\d.]+m?s\])?$/
 /** The list of failures at the end repeats lines of all files. */
 const FAILURES = /^\d+ tests? failed:$/
+const ASSERTIONS = /^ *(\d+) expect\(\) calls$/
 const SUMMARY = /^Ran \d+ tests? across \d+ files?\./
 
 /** Reads the output of `bun test` line by line. */
@@ -21,6 +22,8 @@ export interface OutputReader {
   files: FileOutput[]
   /** True when `bun test` has printed its summary: every file has run to its end. */
   isComplete: boolean
+  /** The number of assertions in all files. */
+  assertions: number
   read(line: string, nowMs: number): void
 }
 
@@ -29,6 +32,7 @@ export function createOutputReader(): OutputReader {
   const reader: OutputReader = {
     files: [],
     isComplete: false,
+    assertions: 0,
     read(line, nowMs) {
       const header = HEADER.exec(line)?.[1]
       const current = reader.files.at(-1)
@@ -47,6 +51,7 @@ export function createOutputReader(): OutputReader {
         reader.isComplete = true
         if (current) current.endedMs = nowMs
       }
+      reader.assertions += Number(ASSERTIONS.exec(line)?.[1] ?? 0)
       isOver ||= FAILURES.test(line)
       if (isOver) return
       current?.lines.push(line)

@@ -9,6 +9,7 @@ const SLOWEST = 10
 export interface LaneReport {
   lane: string
   seconds: number
+  assertions: number
   files: { file: string; seconds: number; outcomes: Outcome[] }[]
   reruns: { first: Rerun; again: Rerun | undefined; load: string | undefined }[]
   /** Processes, files and mounts that were left, with the files of their batch. */
@@ -30,7 +31,7 @@ export interface Summary {
 
 /** Returns the summary of a lane. In CI a test that is left out is a fault. */
 export function summarize(report: LaneReport, isCi: boolean): Summary {
-  const { lane, seconds, files, reruns, left, leftOut, peakMemory, factor } = report
+  const { lane, seconds, assertions, files, reruns, left, leftOut, peakMemory, factor } = report
   const red = reruns.filter(({ again }) => again)
   const flaky = reruns.filter(({ first, again }) => !again && first.why === 'failed')
   const outcomes = files.flatMap(one => one.outcomes)
@@ -50,7 +51,7 @@ export function summarize(report: LaneReport, isCi: boolean): Summary {
   const slowest = files.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST)
   const lines = [
     '',
-    `Lane ${lane}: ${files.length} files, ${tests} tests, ${seconds.toFixed(0)} s${memory}` +
+    `Lane ${lane}: ${files.length} files, ${tests} tests, ${assertions} assertions, ${seconds.toFixed(0)} s${memory}` +
       (factor > 1 ? `; time limits are ${factor.toFixed(1)} times longer on this machine` : ''),
     'Slowest files:',
     ...slowest.map(({ file, seconds }) => `  ${seconds.toFixed(1).padStart(6)} s  ${file}`),

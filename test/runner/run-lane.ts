@@ -26,6 +26,7 @@ export async function runLane(
   const report: LaneReport = {
     lane,
     seconds: 0,
+    assertions: 0,
     files: [],
     reruns: [],
     left: [],
@@ -79,7 +80,8 @@ async function runAll(
 /** Adds the result of a batch to the report, and prints it. Returns what has to run again. */
 function take(result: BatchResult, report: LaneReport, { print }: LaneOptions): Rerun[] {
   const { passed, reruns } = judge(result)
-  const { batch, files, left } = result
+  const { batch, files, assertions, left } = result
+  report.assertions += assertions
   for (const { file, tests, lines, startedMs, endedMs = performance.now() } of files) {
     const seconds = (endedMs - startedMs) / 1_000
     report.files.push({ file, seconds, outcomes: tests.map(({ outcome }) => outcome) })

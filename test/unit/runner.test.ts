@@ -26,6 +26,7 @@ test/unit/c.test.ts:
 (fail) group > subtracts [7.00ms]
 
  3 pass
+ 12 expect() calls
  1 skip
  1 fail
 Ran 5 tests across 3 files. [12.00ms]`
@@ -43,6 +44,7 @@ function toResult(text: string, more: Partial<BatchResult> = {}): BatchResult {
     ending: 'complete',
     exit: '0',
     files: read(text).files,
+    assertions: 0,
     left: [],
     ...more,
   }
@@ -52,6 +54,7 @@ function toReport(more: Partial<LaneReport>): LaneReport {
   return {
     lane: 'light',
     seconds: 12.3,
+    assertions: 9,
     files: [
       { file: 'test/unit/a.test.ts', seconds: 1, outcomes: ['pass', 'pass'] },
       { file: 'test/unit/b.test.ts', seconds: 2, outcomes: ['pass'] },
@@ -71,8 +74,9 @@ function toRerun(file: string, more: Partial<Rerun> = {}): Rerun {
 
 describe('the output of bun test', () => {
   test('is read by file, with the outcome of each test', () => {
-    const { files, isComplete } = read(OUTPUT)
+    const { files, isComplete, assertions } = read(OUTPUT)
     expect(isComplete).toBe(true)
+    expect(assertions).toBe(12)
     expect(files.map(({ file, tests }) => [file, tests])).toEqual([
       [
         'test/unit/a.test.ts',
@@ -150,7 +154,7 @@ describe('the summary', () => {
   test('names lane, files, tests, seconds, memory and the slowest files', () => {
     const { lines, passed, failed } = summary({})
     expect(failed).toBe(0)
-    expect(lines).toContain('Lane light: 2 files, 3 tests, 12 s, at most 1.0 GiB')
+    expect(lines).toContain('Lane light: 2 files, 3 tests, 9 assertions, 12 s, at most 1.0 GiB')
     expect(lines.filter(line => line.endsWith('.ts'))).toEqual([
       '     2.0 s  test/unit/b.test.ts',
       '     1.0 s  test/unit/a.test.ts',
