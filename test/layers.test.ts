@@ -49,7 +49,6 @@ const BROWSER_PACKAGES = new Set([
   'preact',
   'preact/hooks',
   'preact-iso',
-  '@lingui/core',
   '@preact/signals',
   'uplot',
 ])

@@ -20,19 +20,12 @@ const UNIT = '/lib/systemd/system/tidings.service'
 const LIBRARY = fileURLToPath(import.meta.resolve('@cyclonedx/cyclonedx-library/package.json'))
 const SCHEMAS = join(dirname(LIBRARY), 'res/schema')
 /** Dependencies that the executable does not contain. Deno or the build uses them. */
-const NOT_COMPILED = ['@lingui/message-utils', '@node-rs/argon2', '@resvg/resvg-js', 'marked']
+const NOT_COMPILED = ['@node-rs/argon2', '@resvg/resvg-js', 'marked']
 /**
- * Packages that the build reads without compiling them in: the bundler resolves the imports of
- * some and then leaves them out, and others have licences.
+ * Packages that the build reads without compiling them in: the bundler looks for one, and the
+ * others have licences.
  */
-const READ_ONLY = [
-  '@lingui/message-utils',
-  '@messageformat/parser',
-  'moo',
-  'preact-render-to-string',
-  'bun-types',
-  'spdx-license-list',
-]
+const READ_ONLY = ['preact-render-to-string', 'bun-types', 'spdx-license-list']
 
 interface Component {
   type: string

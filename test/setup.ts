@@ -1,7 +1,6 @@
 import { afterAll } from 'bun:test'
 import './support/scratch.ts'
 import { configureLog } from '../src/log.ts'
-import { loadEnglish } from './support/messages.ts'
 import { stopPooler } from './support/pooler.ts'
 import { closeCluster } from './support/postgres.ts'
 
@@ -10,8 +9,6 @@ const level = process.env['TIDINGS_TEST_LOG']
 configureLog(level === 'debug' ? 'debug' : 'error', {
   write: line => level && process.stderr.write(line),
 })
-
-loadEnglish()
 
 // Each file has a database to drop, which takes long on a busy machine.
 afterAll(async () => {

@@ -11,10 +11,7 @@ import { BUNDLES, REFERENCE_PACKAGE, WORKER } from './entries.ts'
 import { drawIcons } from './icons.ts'
 import { listGroups, renderMarkdown } from './docs/markdown.ts'
 import type { BuiltDocs } from './docs/pages.ts'
-import { shortenKeys } from './message-keys.ts'
-import { compileMessages } from './messages.ts'
 import { pack, type PackedFile } from './pack.ts'
-import { toManifests, toNewEventTexts, toNoScript } from './shell-texts.ts'
 
 // Bundles the browser code in app/ and packs it with the static files into built.ts, which is part
 // of the program and the binary. `--watch` rebuilds whenever a file changes. `--quick` needs none
@@ -25,9 +22,7 @@ const guides = join(root, 'docs')
 const output = fileURLToPath(new URL('built.ts', import.meta.url))
 
 const LOGO = 'tidings.svg'
-const STATIC_FILES = /^(?!icons).*\.(html|txt|svg)$/
-/** The manifest without its texts. */
-const MANIFEST = 'manifest.webmanifest'
+const STATIC_FILES = /^(?!icons).*\.(html|txt|svg|webmanifest)$/
 /** The icon symbols that are inlined into every page. */
 const ICONS = 'icons.html'
 /** The images of the guides. */
@@ -38,15 +33,13 @@ const REFERENCE_SOURCE = `${REFERENCE_PACKAGE}/dist/browser/standalone.js`
 /** Files outside the size budget: uPlot, which only charts load, the documentation, /swagger. */
 const NOT_BUDGETED = /^(plot-|scalar|docs\.|theme-early)/
 /** The files of the first load of the feed, beside the scripts that these import. */
-const FIRST_LOAD = ['main.js', 'feed-1.js', 'early.js', 'app.css', 'en-app.json']
+const FIRST_LOAD = ['main.js', 'feed-1.js', 'early.js', 'app.css']
 /** The size budget in gzipped bytes: for the first load, each later file and the application. */
 const MAX_FIRST_BYTES = 50 * 1024
 const MAX_LATER_BYTES = 25 * 1024
 const MAX_BYTES = 120 * 1024
-/** The messages of other languages than English. A page loads those of one language. */
-const IS_TRANSLATION = /^(?!en-).*\.json$/
 /** The files that pages need offline. */
-const IS_OFFLINE_FILE = /^(?!docs).*\.(js|css|svg|json)$/
+const IS_OFFLINE_FILE = /^(?!docs).*\.(js|css|svg)$/
 const DEBOUNCE_MS = 100
 
 if (process.argv.includes('--watch')) {
@@ -74,13 +67,10 @@ async function build(isRelease: boolean): Promise<void> {
   // A quick build never replaces a better one of the same sources.
   if (isCurrent(header) || (!isRelease && isCurrent(toHeader(''))))
     return console.log('  The dashboard is up to date')
-  const bundled = await bundlePages(BUNDLES, isRelease)
+  const scripts = await bundlePages(BUNDLES, isRelease)
   const icons = drawIcons(readFileSync(join(app, LOGO), 'utf8'))
-  const { scripts, messages } = shortenKeys(bundled, compileMessages())
   const images = pack(readGuides(IMAGES, name => `docs/${name}`))
-  const pages = pack(new Map([...readStatic(scripts), ...scripts, ...messages, ...icons]), {
-    others: images,
-  })
+  const pages = pack(new Map([...readStatic(scripts), ...scripts, ...icons]), { others: images })
   const files = {
     ...pages,
     ...images,
@@ -139,7 +129,6 @@ async function bundleWorker(
     files: Object.keys(files).filter(
       name => IS_OFFLINE_FILE.test(name) && !NOT_BUDGETED.test(name),
     ),
-    newEventTexts: toNewEventTexts(),
     pathPrefixes: [...new Set(Object.values(PATHS).map(path => path.split('/')[1] ?? ''))],
   }
   const [[name, code] = ['', '']] = await bundle([WORKER], ['--format=iife'], isRelease)
@@ -181,12 +170,10 @@ function readStatic(scripts: ReadonlyMap<string, Uint8Array>): Map<string, Uint8
   for (const name of readdirSync(app).filter(name => STATIC_FILES.test(name))) {
     const text = readFileSync(join(app, name), 'utf8')
       .replace('<!-- preload -->', () => toPreload(scripts))
-      .replace('<!-- noscript -->', toNoScript)
       .replace('<!-- icons -->', () => readFileSync(join(app, ICONS), 'utf8'))
     files.set(name, Buffer.from(text))
   }
-  const manifests = toManifests(readFileSync(join(app, MANIFEST), 'utf8'))
-  return new Map([...files, ...manifests])
+  return files
 }
 
 /** Prints the gzipped sizes. Throws if the application exceeds its budget. */
@@ -196,7 +183,7 @@ function report(
 ): void {
   const firstLoad = new Set(FIRST_LOAD.flatMap(name => [name, ...listImports(scripts, name)]))
   const sizes = Object.entries(files)
-    .filter(([name]) => /\.(js|css|json)$/.test(name) && !IS_TRANSLATION.test(name))
+    .filter(([name]) => /\.(js|css)$/.test(name))
     .map(([name, { gzip, body = '' }]) => ({
       name,
       bytes: Buffer.byteLength(gzip ?? body, 'base64'),
@@ -210,7 +197,7 @@ function report(
     )
   }
   console.log(`  ${'First load of the feed'.padEnd(28)} ${toKb(first)} of ${toKb(MAX_FIRST_BYTES)}`)
-  console.log(`  ${'JS, CSS, messages, gzip'.padEnd(28)} ${toKb(sum)} of ${toKb(MAX_BYTES)}`)
+  console.log(`  ${'JS + CSS, gzip'.padEnd(28)} ${toKb(sum)} of ${toKb(MAX_BYTES)}`)
   const isLarge = sizes.some(
     ({ name, bytes }) => !firstLoad.has(name) && name !== REFERENCE && bytes > MAX_LATER_BYTES,
   )

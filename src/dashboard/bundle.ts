@@ -8,6 +8,8 @@ const app = fileURLToPath(new URL('app/', import.meta.url))
 /** The bundler's names for shared or lazily loaded chunks. */
 const CHUNK = /^([\w-]+)\.[a-z0-9]{8}\.js$/
 const CHUNKS = /[\w-]+\.[a-z0-9]{8}\.js/g
+/** The rules with `:is` that the bundler repeats for browsers that the pages do not support. */
+const OLD_RULE = /[^{}]*:-(?:webkit|moz)-any\([^{}]*\{[^{}]*\}/g
 const FOR_PAGES = [
   '--splitting',
   '--min-chunk-size=16384',
@@ -55,39 +57,15 @@ export async function bundle(
     for (const name of readdirSync(folder)) {
       const code = readFileSync(join(folder, name), 'utf8')
       const isScript = name.endsWith('.js')
-      files.set(name, !isScript ? restoreStyles(code) : isSmall ? await minifyScript(code) : code)
+      files.set(
+        name,
+        !isScript ? code.replace(OLD_RULE, '') : isSmall ? await minifyScript(code) : code,
+      )
     }
     return files
   } finally {
     rmSync(folder, { recursive: true })
   }
-}
-
-const LANGUAGES = String.raw`\((?::lang\(\w+\),?)+\)`
-const RULE = new RegExp(
-  String.raw`[^{}]+:(?:-webkit-any|-moz-any|is)${LANGUAGES}[^{}]*\{[^{}]*\}`,
-  'g',
-)
-const NOT_RTL = new RegExp(String.raw`:not\(:is${LANGUAGES}\)`, 'g')
-/** Rules with the earlier names of `:is`. */
-const OLD_RULE = /[^{}]*:-(?:webkit|moz)-any\([^{}]*\{[^{}]*\}/g
-
-/**
- * Restores what the bundler translates for browsers that the pages do not support. It replaces each
- * logical inset with six rules that name all languages from right to left, which are large, and
- * stronger than other rules of the element. It repeats each rule with `:is` by two earlier names.
- */
-function restoreStyles(css: string): string {
-  return css
-    .replace(RULE, rule =>
-      rule.search(NOT_RTL) < 0
-        ? ''
-        : rule
-            .replace(NOT_RTL, '')
-            .replace(/\bleft:/, 'inset-inline-start:')
-            .replace(/\bright:/, 'inset-inline-end:'),
-    )
-    .replace(OLD_RULE, '')
 }
 
 /** Minifies a script further than the bundler does, by 3 %. */

@@ -2,7 +2,6 @@ import type { Disposable } from 'playwright-core'
 import type { TestBrowser, TestPage } from '../support/chromium.ts'
 import { fakeApi, type FakeApi } from '../support/fake-api.ts'
 import { fakeBrowser } from '../support/fake-push.ts'
-import { markMessages } from './pseudo-locale.ts'
 import type { Screen } from './screens.ts'
 
 /** Shows screens one after another. */
@@ -22,11 +21,10 @@ export function openScreens(browser: TestBrowser, url: string): ScreenPages {
         prepare: context => context.addInitScript(() => globalThis.localStorage?.clear()),
       })
       const { context, page, problems } = shown
-      // The newest route answers. Pages miss routes that are set right after others were removed.
-      await markMessages(context)
       await context.clearCookies()
       await faked?.dispose()
       faked = fake && (await fakeBrowser(context, fake))
+      // The newest route answers. Pages miss routes that are set right after others were removed.
       const api = await fakeApi(context, { isSignedIn })
       prepare?.(api)
       if (change) api.change = change

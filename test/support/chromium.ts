@@ -43,6 +43,8 @@ export interface TestBrowser extends AsyncDisposable {
 
 interface OpenOptions {
   isPhone?: boolean
+  /** The language and the region of the reader. */
+  locale?: string
   /** Allows service workers. Without them pages load sooner, and tests can answer every request. */
   hasWorker?: boolean
   /** Called before the first page is opened. */
@@ -84,7 +86,7 @@ export async function launch(options: { canNotify?: boolean } = {}): Promise<Tes
 }
 
 async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPage> {
-  const { isPhone = false, hasWorker = false, prepare } = options
+  const { isPhone = false, locale = 'en-GB', hasWorker = false, prepare } = options
   let scheme: 'light' | 'dark' = 'light'
   let device: Device = isPhone ? 'phone' : 'wide'
   const context = await browser.newContext({
@@ -92,7 +94,7 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
     viewport: SIZES[device],
     hasTouch: isPhone,
     isMobile: isPhone,
-    locale: 'en-GB',
+    locale,
     serviceWorkers: hasWorker ? 'allow' : 'block',
   })
   context.setDefaultTimeout(scaled(30_000))

@@ -3,7 +3,6 @@ import { summarize, toHours } from '../../src/dashboard/app/keys/hours.ts'
 import { isDefault, SCOPE_NAMES, toScopeSummary } from '../../src/dashboard/app/keys/scopes.ts'
 import type { Webhook } from '../../src/dashboard/app/webhooks/api.ts'
 import { fromInputTime, toInputTime } from '../../src/dashboard/app/input-time.ts'
-import { t } from '../../src/dashboard/app/locales/translate.tsx'
 import { toStatus } from '../../src/dashboard/app/webhooks/status.ts'
 import { DEFAULT_SCOPES, SCOPES } from '../../src/keys/schema.ts'
 
@@ -44,8 +43,8 @@ const FAILING = { failures: 12, failingSince: SINCE } as const
 function stateOf(fields: Partial<Webhook>) {
   const known = { isEnabled: true, disabledAt: null, disabledReason: null, breaker: CALM }
   const { word, tone, sentence } = toStatus({ ...known, ...fields } as Webhook)
-  const text = sentence && t(sentence.key, { ...sentence.values, time: sentence.at ?? '' })
-  return [word, tone, text]
+  const { before, at, reason, after } = sentence ?? {}
+  return [word, tone, sentence && `${before} ${at}${reason ? `: ${reason}` : ''}${after}`]
 }
 
 test('a full queue is reported with any state of the webhook', () => {
@@ -53,9 +52,9 @@ test('a full queue is reported with any state of the webhook', () => {
   expect(toStatus(webhook as unknown as Webhook).backlogFull).toBeUndefined()
   const full = { ...webhook, backlogFullAt: SINCE } as unknown as Webhook
   expect(toStatus(full).backlogFull).toEqual({
-    key: 'webhooks.queueFull',
+    before: 'Queue full since',
     at: SINCE,
-    values: {},
+    after: '. New events are not queued. Recover them once the queue has room.',
   })
 })
 

@@ -13,7 +13,6 @@ import { OTHER_KEY, PUSH_KEY } from '../support/fake-push.ts'
 
 const ORIGIN = 'https://tidings.example'
 const NEW_EVENT = 'There is a new event. Open Tidings to see it.'
-const CONTEXT = { origin: ORIGIN, newEventText: NEW_EVENT }
 const ON: Browser = {
   isSecure: true,
   canPush: true,
@@ -108,7 +107,7 @@ describe('delivery: a page load repairs its subscription', () => {
 })
 
 describe('delivery: every push shows a notification', () => {
-  const read = (text: string) => parsePush(() => JSON.parse(text), CONTEXT)
+  const read = (text: string) => parsePush(() => JSON.parse(text), ORIGIN)
   const FALLBACK = {
     title: 'Tidings',
     body: NEW_EVENT,
@@ -144,7 +143,7 @@ describe('delivery: every push shows a notification', () => {
   })
 
   test('a notification is shown without a payload', () => {
-    expect(parsePush(() => undefined, CONTEXT)).toEqual(FALLBACK)
+    expect(parsePush(() => undefined, ORIGIN)).toEqual(FALLBACK)
   })
 
   test.each([

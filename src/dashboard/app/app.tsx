@@ -6,7 +6,6 @@ import { SignOutButton } from './components/sign-out-button.tsx'
 import { LastEvents } from './feed/last-events-list.tsx'
 import { findFeedProject } from './early-requests.ts'
 import { lazyPage, lazyPages, loadWithStyle } from './lazy-page.tsx'
-import { t } from './locales/translate.tsx'
 import { readStored } from './storage.ts'
 import { Shortcuts as Shortcuts } from './palette/shortcuts.tsx'
 import {
@@ -28,44 +27,27 @@ import {
 } from './session.ts'
 import { UpdateNotice } from './worker/update-notice.tsx'
 
-const authPage = lazyPages(
-  ['words', 'auth', 'start', 'openid'],
-  () => import('./pages/auth-pages.ts'),
-)
-const peoplePage = lazyPages(
-  ['words', 'people', 'event', 'serverTexts'],
-  () => import('./pages/project-pages.ts'),
-)
-const accountPage = lazyPages(
-  ['words', 'account', 'openid', 'serverTexts'],
-  () => import('./pages/settings-pages.ts'),
-)
-const settingsPage = lazyPages(
-  ['words', 'settings', 'serverTexts'],
-  () => import('./pages/settings-pages.ts'),
-)
-const organizationPage = lazyPages(
-  ['words', 'organization', 'account', 'serverTexts'],
-  () => import('./pages/settings-pages.ts'),
-)
-const insightsPage = lazyPages(['words', 'insights'], () =>
+const authPage = lazyPages(() => import('./pages/auth-pages.ts'))
+const projectPage = lazyPages(() => import('./pages/project-pages.ts'))
+const settingsPage = lazyPages(() => import('./pages/settings-pages.ts'))
+const insightsPage = lazyPages(() =>
   loadWithStyle('/assets/insights.css', import('./pages/project-pages.ts')),
 )
 const Feed = lazyPage(() => import('./pages/feed.tsx'))
 const EventAlone = authPage(all => all.EventAlone)
-const Users = peoplePage(all => all.Users)
-const User = peoplePage(all => all.User)
-const Channels = peoplePage(all => all.Channels)
-const Channel = peoplePage(all => all.Channel)
+const Users = projectPage(all => all.Users)
+const User = projectPage(all => all.User)
+const Channels = projectPage(all => all.Channels)
+const Channel = projectPage(all => all.Channel)
 const Overview = insightsPage(all => all.Overview)
 const Insights = insightsPage(all => all.Insights)
 const Keys = settingsPage(all => all.Keys)
 const Webhooks = settingsPage(all => all.Webhooks)
 const Webhook = settingsPage(all => all.Webhook)
-const Notifications = accountPage(all => all.Notifications)
-const AccountSettings = accountPage(all => all.Account)
-const Organization = organizationPage(all => all.Organization)
-const Server = organizationPage(all => all.Server)
+const Notifications = settingsPage(all => all.Notifications)
+const AccountSettings = settingsPage(all => all.Account)
+const Organization = settingsPage(all => all.Organization)
+const Server = settingsPage(all => all.Server)
 const Start = authPage(all => all.Start)
 const SignIn = authPage(all => all.SignIn)
 const Setup = authPage(all => all.Setup)
@@ -170,8 +152,8 @@ function HomeRedirect() {
     return <SignInGate session={value} project={readStored('project')} />
   if (project !== undefined) return <LoadingPage />
   return (
-    <StandalonePage title={t('app.noProjects')} lead={t('app.noProjectsLead')}>
-      <p>{t('app.noProjectsHint')}</p>
+    <StandalonePage title="No projects yet" lead="You are not a member of any project.">
+      <p>Ask an admin of your organization to create one, or to invite you.</p>
       {value.account.organizations.map(({ id, name }) => (
         <p key={id}>
           <a href={toOrganizationPath(id)}>
@@ -180,7 +162,7 @@ function HomeRedirect() {
         </p>
       ))}
       <p>
-        <a href={PATHS.account}>{t('app.yourAccount')}</a>
+        <a href={PATHS.account}>Your account</a>
         <SignOutButton />
       </p>
     </StandalonePage>
@@ -204,7 +186,7 @@ function SignInGate({ session, project }: GateOptions) {
   }, [session])
   if (session.kind !== 'failed') return <LoadingPage />
   return (
-    <StandalonePage title={t('app.notLoaded')}>
+    <StandalonePage title="Tidings could not be loaded">
       <ErrorNotice failure={session.failure} onRetry={() => void loadSession()} />
       {project !== undefined && <LastEvents project={project} />}
     </StandalonePage>
@@ -212,14 +194,17 @@ function SignInGate({ session, project }: GateOptions) {
 }
 
 function LoadingPage() {
-  return <div class="page-loading" role="status" aria-label={t('app.loading')} />
+  return <div class="page-loading" role="status" aria-label="Loading" />
 }
 
 function NotFoundPage() {
   return (
-    <StandalonePage title={t('app.notFound')} lead={t('app.notFoundLead')}>
+    <StandalonePage
+      title="Page not found"
+      lead="It does not exist, or you do not have access to it."
+    >
       <p>
-        <a href={PATHS.home}>{t('app.goToFeed')}</a>
+        <a href={PATHS.home}>Go to the feed</a>
       </p>
     </StandalonePage>
   )
@@ -227,9 +212,12 @@ function NotFoundPage() {
 
 function CrashPage() {
   return (
-    <StandalonePage title={t('app.crashed')} lead={t('app.crashedLead')}>
+    <StandalonePage
+      title="Something went wrong"
+      lead="This page has crashed. Your events are safe."
+    >
       <button class="button" type="button" onClick={() => location.reload()}>
-        {t('app.reload')}
+        Reload
       </button>
     </StandalonePage>
   )

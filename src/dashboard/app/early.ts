@@ -1,6 +1,5 @@
 // Everything of the application that runs before the first paint, as one script.
 import './theme-early.ts'
-import './language-early.ts'
 import { findFeedProject, sendEarly } from './early-requests.ts'
 
 sendEarly(location)

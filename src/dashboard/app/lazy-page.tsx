@@ -1,8 +1,6 @@
 import type { FunctionComponent } from 'preact'
 import { lazy } from 'preact-iso'
 import { StandalonePage } from './components/standalone-page.tsx'
-import type { Section } from './locales/languages.ts'
-import { loadMessages, t } from './locales/translate.tsx'
 
 /** Loads a page on demand. After an update of the server, the old script may no longer exist. */
 export function lazyPage<Props extends object>(
@@ -11,13 +9,10 @@ export function lazyPage<Props extends object>(
   return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: OutdatedPage })))
 }
 
-/** Loads several pages as one script, with their messages; `find` picks one of them. */
-export function lazyPages<All>(sections: readonly Section[], load: () => Promise<All>) {
+/** Loads several pages as one script; `find` picks one of them. */
+export function lazyPages<All>(load: () => Promise<All>) {
   return <Props extends object>(find: (all: All) => FunctionComponent<Props>) =>
-    lazyPage<Props>(async () => {
-      const [all] = await Promise.all([load(), ...sections.map(loadMessages)])
-      return { default: find(all) }
-    })
+    lazyPage<Props>(async () => ({ default: find(await load()) }))
 }
 
 /** Loads the styles of a page together with its script. */
@@ -38,10 +33,10 @@ export async function loadWithStyle<All>(href: string, script: Promise<All>): Pr
 
 function OutdatedPage() {
   return (
-    <StandalonePage title={t('app.outdated')} lead={t('app.outdatedLead')}>
-      <p>{t('app.outdatedReason')}</p>
+    <StandalonePage title="Reload to continue" lead="This page could not be loaded.">
+      <p>The server may have been updated, or the connection was lost.</p>
       <button class="button" type="button" onClick={() => location.reload()}>
-        {t('app.reload')}
+        Reload
       </button>
     </StandalonePage>
   )

@@ -10,25 +10,13 @@ import './event/use-event.ts'
 import './feed/feed-list.tsx'
 import './feed/use-feed.ts'
 import './feed/use-pause.ts'
-import { loadMessages } from './locales/translate.tsx'
 import { syncSubscription } from './push/browser.ts'
-import { onFailure } from './request.ts'
 import { session } from './session.ts'
 import './worker/install.ts'
 import { registerWorker } from './worker/register.ts'
 
-// The server writes English. Its sentences stay so if their translations cannot be read.
-if (document.documentElement.lang !== 'en')
-  onFailure(texts =>
-    import('./locales/sentences.ts').then(all => all.translateFailure(texts)).catch(() => {}),
-  )
-void start()
-
-async function start(): Promise<void> {
-  // Without messages, the page shows their keys.
-  await loadMessages('app').catch(() => {})
-  const root = document.getElementById('app')
-  if (!root) return
+const root = document.getElementById('app')
+if (root) {
   root.replaceChildren()
   render(<App />, root)
 }

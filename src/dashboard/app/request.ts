@@ -1,6 +1,5 @@
 import type { Detail } from '../../http/envelope.ts'
 import { takeEarly } from './early-requests.ts'
-import { t } from './locales/translate.tsx'
 
 /** Why a request failed. */
 export interface Failure {
@@ -21,11 +20,13 @@ export type Result<Data> = { ok: true; data: Data } | { ok: false; failure: Fail
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 const DEADLINE_MS = 20_000
+const UNREACHABLE = "Can't reach the server. Check your connection and try again."
+const INVALID_RESPONSE =
+  'The response cannot be read. A proxy in front of the server may be misconfigured.'
 const DEFAULT_WAIT_S = 30
 
 let onSignedOut = () => {}
 let onRequired = () => {}
-let translate = async (_failure: FailureTexts) => {}
 
 /** Calls `listener` when the server reports that the session has ended. */
 export function onSessionEnd(listener: () => void): void {
@@ -35,11 +36,6 @@ export function onSessionEnd(listener: () => void): void {
 /** Calls `listener` when an organization requires a second factor, which the session lacks. */
 export function onSecondFactorNeeded(listener: () => void): void {
   onRequired = listener
-}
-
-/** Calls `translator` with the texts of each failure before they are shown. */
-export function onFailure(translator: typeof translate): void {
-  translate = translator
 }
 
 /** Sends a request to /api. Never throws. `Data` is the type in the server's schema. */
@@ -64,11 +60,10 @@ export async function request<Data>(
       }))
     text = await response.text()
   } catch {
-    return { ok: false, failure: toFailure({ code: 'unreachable', message: t('app.unreachable') }) }
+    return { ok: false, failure: toFailure({ code: 'unreachable', message: UNREACHABLE }) }
   }
   const body = parse(text)
   if (response.ok && body?.success === true) return { ok: true, data: body.data as Data }
-  if (body) await translate(body)
   const failure = readFailure(response, body)
   if (failure.code === 'signed_out') onSignedOut()
   if (failure.code === 'second_factor_needed') onRequired()
@@ -79,24 +74,20 @@ export function toFailure(known: Pick<Failure, 'code' | 'message'> & Partial<Fai
   return { details: [], retryAfterS: undefined, requestId: undefined, ...known }
 }
 
-/** The texts of the server in the response to a request that failed. */
-export interface FailureTexts {
-  error?: string
-  message?: string
-  details?: Detail[]
-}
-
 /** The fields of the response envelope that are read. */
-interface Body extends FailureTexts {
+interface Body {
   success?: unknown
   data?: unknown
+  error?: string
+  message?: string
   code?: string
+  details?: Detail[]
   requestId?: string
 }
 
 function readFailure({ status, headers }: Response, body: Body | undefined): Failure {
   if (!body || typeof body.error !== 'string') {
-    return toFailure({ code: 'invalid_response', message: t('app.invalidResponse') })
+    return toFailure({ code: 'invalid_response', message: INVALID_RESPONSE })
   }
   const wait = Number(headers.get('retry-after') ?? DEFAULT_WAIT_S)
   return toFailure({
@@ -109,8 +100,8 @@ function readFailure({ status, headers }: Response, body: Body | undefined): Fai
 }
 
 function toMessage(status: number, { error = '', message, requestId }: Body): string {
-  if (status === 400) return t('app.invalidFields')
-  if (status === 500) return t('app.serverFailed', { requestId: requestId ?? '' })
+  if (status === 400) return 'Check the highlighted fields.'
+  if (status === 500) return `The server failed. Look for request ID ${requestId} in its log.`
   return toSentence(message ?? error)
 }
 

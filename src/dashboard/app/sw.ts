@@ -1,4 +1,3 @@
-import { findLanguage } from './locales/languages.ts'
 import { ensureSubscription } from './push/subscription.ts'
 import { parsePush } from './worker/push-message.ts'
 import type { ServiceWorkerScope, Tab } from './worker/scope.ts'
@@ -6,7 +5,7 @@ import type { ServiceWorkerScope, Tab } from './worker/scope.ts'
 // The service worker. It caches the application for offline use and shows push notifications.
 // It never caches responses of /api and /v1.
 const scope = self as unknown as ServiceWorkerScope // The global object of a service worker.
-const { build, files, newEventTexts, pathPrefixes } = scope.SHELL
+const { build, files, pathPrefixes } = scope.SHELL
 const assets = `/assets/${build}/`
 
 const PAGE = '/'
@@ -63,10 +62,7 @@ async function openAsset(request: Request): Promise<Response> {
 }
 
 async function show(read: () => unknown): Promise<void> {
-  const { title, body, tag, path } = parsePush(read, {
-    origin: location.origin,
-    newEventText: newEventTexts[findLanguage(navigator.languages) ?? 'en'],
-  })
+  const { title, body, tag, path } = parsePush(read, location.origin)
   await scope.registration.showNotification(title, {
     body,
     ...(tag !== undefined && { tag }),

@@ -1,4 +1,4 @@
-import { getLocale } from './locales/translate.tsx'
+import { toEnglish } from './locale.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
@@ -9,7 +9,7 @@ const NOW_MS = 45_000
 /** A short relative time, such as "5m". For other days than today, the time of day. */
 export function toShortTime(atMs: number, nowMs: number, locale?: string): string {
   const ago = nowMs - atMs
-  if (Math.abs(ago) < NOW_MS) return formats.get(locale).relative.format(0, 'second')
+  if (Math.abs(ago) < NOW_MS) return 'now'
   if (ago < 0 || !isSameDay(atMs, nowMs)) return toClockTime(atMs, locale)
   const { minutes, hours } = formats.get(locale)
   if (ago < HOUR_MS) return minutes.format(Math.max(1, Math.floor(ago / MINUTE_MS)))
@@ -44,6 +44,11 @@ export function toPreciseTime(atMs: number, locale?: string): string {
   return formats.get(locale).precise.format(atMs)
 }
 
+/** A date without its year, for the axis of a chart. */
+export function toDayAndMonth(atMs: number, locale?: string): string {
+  return formats.get(locale).dayAndMonth.format(atMs)
+}
+
 export function toClockTime(atMs: number, locale?: string): string {
   return formats.get(locale).clock.format(atMs)
 }
@@ -66,11 +71,11 @@ function toRangeFormat(atMs: number, locale: string | undefined): Intl.DateTimeF
 
 /** "Today", "Yesterday" or the date, without the current year. */
 export function toDayName(atMs: number, nowMs: number, locale?: string): string {
-  const { day, dayOfYear, relative } = formats.get(locale)
-  if (isSameDay(atMs, nowMs)) return toUpperFirst(relative.format(0, 'day'))
+  if (isSameDay(atMs, nowMs)) return 'Today'
   const yesterday = new Date(nowMs)
   yesterday.setDate(yesterday.getDate() - 1)
-  if (isSameDay(atMs, yesterday.getTime())) return toUpperFirst(relative.format(-1, 'day'))
+  if (isSameDay(atMs, yesterday.getTime())) return 'Yesterday'
+  const { day, dayOfYear } = formats.get(locale)
   const isThisYear = new Date(atMs).getFullYear() === new Date(nowMs).getFullYear()
   return (isThisYear ? dayOfYear : day).format(atMs)
 }
@@ -80,16 +85,12 @@ export function isSameDay(oneMs: number, otherMs: number): boolean {
   return new Date(oneMs).toDateString() === new Date(otherMs).toDateString()
 }
 
-function toUpperFirst(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1)
-}
-
 // Creating a formatter takes a thousand times as long as using it.
 const formats = {
-  made: new Map<string, ReturnType<typeof makeFormats>>(),
-  get(locale = getLocale()) {
-    const made = this.made.get(locale) ?? makeFormats(locale)
-    this.made.set(locale, made)
+  made: new Map<string | undefined, ReturnType<typeof makeFormats>>(),
+  get(reader?: string) {
+    const made = this.made.get(reader) ?? makeFormats(toEnglish(reader))
+    this.made.set(reader, made)
     return made
   },
 }
@@ -100,7 +101,7 @@ function makeFormats(locale: string) {
     seconds: toUnits(locale, 'second'),
     minutes: toUnits(locale, 'minute'),
     hours: toUnits(locale, 'hour'),
-    relative: new Intl.RelativeTimeFormat(locale, { style: 'short', numeric: 'auto' }),
+    relative: new Intl.RelativeTimeFormat(locale, { style: 'short' }),
     rangeOfYear: new Intl.DateTimeFormat(locale, {
       day: 'numeric',
       month: 'short',
@@ -111,6 +112,7 @@ function makeFormats(locale: string) {
     clock: new Intl.DateTimeFormat(locale, { timeStyle: 'short' }),
     precise: new Intl.DateTimeFormat(locale, { timeStyle: 'medium' }),
     full: new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'long' }),
+    dayAndMonth: new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short' }),
     dayOfYear: new Intl.DateTimeFormat(locale, { weekday: 'long', day: 'numeric', month: 'long' }),
     day: new Intl.DateTimeFormat(locale, { dateStyle: 'full' }),
   }

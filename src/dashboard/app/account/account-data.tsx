@@ -1,4 +1,3 @@
-import { t } from '../locales/translate.tsx'
 import { request } from '../request.ts'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
@@ -8,21 +7,23 @@ import { clearSession } from '../session.ts'
 export function AccountData() {
   return (
     <section class="section" aria-labelledby="data">
-      <h2 id="data">{t('account.data')}</h2>
-      <p class="note">{t('account.dataLead')}</p>
+      <h2 id="data">Your data</h2>
+      <p class="note">
+        The file has everything that this server stores about your account, without secrets.
+      </p>
       <div class="actions">
         <a class="quiet-button" href="/api/me/export" download>
-          {t('account.export')}
+          Export your data
         </a>
         <ConfirmButton
-          action={t('account.deleteAccount')}
-          title={t('account.deleteAccountTitle')}
-          lead={t('account.deleteAccountLead')}
-          yes={t('words.deletePermanently')}
+          action="Delete account"
+          title="Delete your account?"
+          lead="You are signed out everywhere and leave every organization. Audit logs keep your name for a year. This cannot be undone."
+          yes="Delete permanently"
           send={() => request('DELETE', '/api/me')}
           onDone={() => {
             clearSession()
-            showToast({ message: t('account.accountDeleted') })
+            showToast({ message: 'Your account is deleted.' })
           }}
         />
       </div>

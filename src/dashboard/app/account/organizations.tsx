@@ -1,5 +1,4 @@
 import type { Account } from '../../../accounts/schema.ts'
-import { t } from '../locales/translate.tsx'
 import { CreateOrganization } from '../organization/create-organization.tsx'
 import { toOrganizationPath } from '../paths.ts'
 
@@ -7,8 +6,8 @@ import { toOrganizationPath } from '../paths.ts'
 export function Organizations({ account: { person, organizations } }: { account: Account }) {
   return (
     <section class="section" aria-labelledby="organizations">
-      <h2 id="organizations">{t('account.organizations')}</h2>
-      {organizations.length === 0 && <p class="note">{t('account.noOrganizations')}</p>}
+      <h2 id="organizations">Organizations</h2>
+      {organizations.length === 0 && <p class="note">You are not a member of any organization.</p>}
       <ul class="items">
         {organizations.map(({ id, name, role }) => (
           <li key={id}>
@@ -17,7 +16,7 @@ export function Organizations({ account: { person, organizations } }: { account:
                 <bdi>{name}</bdi>
               </a>
             </div>
-            <span class="badge">{t(`words.role.${role}`)}</span>
+            <span class="badge">{role}</span>
           </li>
         ))}
       </ul>

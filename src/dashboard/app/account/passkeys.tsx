@@ -14,7 +14,6 @@ import {
   renamePasskey,
   type Passkey,
 } from '../passkeys/api.ts'
-import { t, toRich } from '../locales/translate.tsx'
 import { loadSession } from '../session.ts'
 
 /** The passkeys of the account. `onChange` is called after a removal, which ends sessions. */
@@ -29,8 +28,11 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
 
   return (
     <section class="section" aria-labelledby="passkeys">
-      <h2 id="passkeys">{t('account.passkeys')}</h2>
-      <p class="note">{t('account.passkeysLead')}</p>
+      <h2 id="passkeys">Passkeys</h2>
+      <p class="note">
+        Sign in with your fingerprint, face or PIN. Add one on each device, or one that your
+        password manager syncs.
+      </p>
       <Loaded query={passkeys}>
         {({ items }) => (
           <>
@@ -39,40 +41,33 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
                 <li key={passkey.id}>
                   <About passkey={passkey} />
                   <span class="item-actions">
-                    <InlineForm
-                      action={t('words.rename')}
-                      label={t('words.renameName', { name: passkey.name })}
-                    >
+                    <InlineForm action="Rename" label={`Rename ${passkey.name}`}>
                       {close => (
                         <Form
-                          action={t('words.save')}
+                          action="Save"
                           send={value => renamePasskey(passkey.id, value('name'))}
                           onDone={() => {
                             close()
-                            reload(t('account.passkeyRenamed'))
+                            reload('Passkey renamed.')
                           }}
                         >
-                          <Field
-                            name="name"
-                            label={t('words.name')}
-                            autocomplete="off"
-                            value={passkey.name}
-                          />
+                          <Field name="name" label="Name" autocomplete="off" value={passkey.name} />
                         </Form>
                       )}
                     </InlineForm>
                     <ConfirmButton
                       isQuiet
-                      action={t('words.remove')}
-                      title={toRich({
-                        key: 'words.removeName',
-                        values: { name: <bdi>{passkey.name}</bdi> },
-                      })}
-                      lead={t('account.removePasskeyLead')}
-                      yes={t('account.removePasskey')}
+                      action="Remove"
+                      title={
+                        <>
+                          Remove <bdi>{passkey.name}</bdi>?
+                        </>
+                      }
+                      lead="It no longer signs you in, and other sessions that it made end. Delete it in your password manager, too."
+                      yes="Remove passkey"
                       send={() => removePasskey(passkey.id)}
                       onDone={() => {
-                        reload(t('account.passkeyRemoved'))
+                        reload('Passkey removed.')
                         onChange()
                       }}
                     />
@@ -82,29 +77,31 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
             </ul>
             {canUsePasskeys() ? (
               <div class="actions">
-                <InlineForm action={t('account.addPasskey')}>
+                <InlineForm action="Add a passkey">
                   {close => (
                     <Form
-                      action={t('words.continue')}
+                      action="Continue"
                       send={value => withVerification(() => addPasskey(value('name')))}
                       onDone={() => {
                         close()
-                        reload(t('account.passkeyAdded'))
+                        reload('Passkey added. You can sign in with it from now on.')
                       }}
                     >
                       <Field
                         name="name"
-                        label={t('words.name')}
+                        label="Name"
                         autocomplete="off"
-                        hint={t('account.passkeyNameHint')}
-                        value={t('account.passkeyName', { number: items.length + 1 })}
+                        hint="To tell it from others, such as “Phone” or “Security key”."
+                        value={`Passkey ${items.length + 1}`}
                       />
                     </Form>
                   )}
                 </InlineForm>
               </div>
             ) : (
-              <p class="note">{t('account.noPasskeysHere')}</p>
+              <p class="note">
+                This browser has no passkeys here. They require HTTPS and a recent browser.
+              </p>
             )}
           </>
         )}
@@ -117,17 +114,22 @@ function About({ passkey }: { passkey: Passkey }) {
   const { name, isSynced, isDisabled, createdAt, lastUsedAt } = passkey
   return (
     <div class="item-main">
-      <bdi>{name}</bdi> {isSynced && <span class="badge">{t('account.synced')}</span>}{' '}
-      {isDisabled && <span class="badge badge-bad">{t('account.disabled')}</span>}
-      {isDisabled && <p class="item-details">{t('account.passkeyCopied')}</p>}
+      <bdi>{name}</bdi> {isSynced && <span class="badge">Synced</span>}{' '}
+      {isDisabled && <span class="badge badge-bad">Disabled</span>}
+      {isDisabled && (
+        <p class="item-details">
+          A copy of this passkey was used, so it is no longer accepted. Remove it and add a new one.
+        </p>
+      )}
       <p class="item-details">
-        {toRich({
-          key: lastUsedAt === null ? 'account.neverUsedAdded' : 'account.usedAdded',
-          values: {
-            used: lastUsedAt !== null && <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />,
-            added: <Timestamp atMs={Date.parse(createdAt)} hasDate />,
-          },
-        })}
+        {lastUsedAt === null ? (
+          'Never used'
+        ) : (
+          <>
+            Last used <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
+          </>
+        )}{' '}
+        · added <Timestamp atMs={Date.parse(createdAt)} hasDate />
       </p>
     </div>
   )

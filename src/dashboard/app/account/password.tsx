@@ -5,7 +5,6 @@ import { InlineForm } from '../components/inline-form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
 import { showToast } from '../components/toast.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
-import { t } from '../locales/translate.tsx'
 import { loadSession, setAccount } from '../session.ts'
 import { changePassword, removePassword } from './api.ts'
 
@@ -18,11 +17,11 @@ interface PasswordOptions {
 /** The password of the account, if it has one. */
 export function Password({ account: { credentials }, onChange }: PasswordOptions) {
   const { hasPassword, passkeys } = credentials
-  const action = t(hasPassword ? 'account.changePassword' : 'account.setPassword')
+  const action = hasPassword ? 'Change password' : 'Set a password'
   return (
     <section class="section" aria-labelledby="password">
-      <h2 id="password">{t('account.passwordTitle')}</h2>
-      {!hasPassword && <p class="note">{t('account.noPassword')}</p>}
+      <h2 id="password">Password</h2>
+      {!hasPassword && <p class="note">Your account has no password.</p>}
       <div class="actions">
         <InlineForm key={action} action={action}>
           {close => (
@@ -39,14 +38,14 @@ export function Password({ account: { credentials }, onChange }: PasswordOptions
         {hasPassword && passkeys > 0 && (
           <ConfirmButton
             isQuiet
-            action={t('account.removePassword')}
-            title={t('account.removePasswordTitle')}
-            lead={t('account.removePasswordLead')}
-            yes={t('account.removePassword')}
+            action="Remove password"
+            title="Remove the password?"
+            lead="You sign in with your passkeys alone. If you lose all of them, an owner of your organization can create a reset link."
+            yes="Remove password"
             send={removePassword}
             onDone={account => {
               setAccount(account)
-              showToast({ message: t('account.passwordRemoved') })
+              showToast({ message: 'Password removed.' })
             }}
           />
         )}
@@ -74,21 +73,23 @@ function PasswordForm({ action, hasPassword, onDone }: PasswordFormOptions) {
         )
       }
       onDone={({ sessionsEnded }) => {
-        showToast({ message: t('account.passwordChanged', { count: sessionsEnded }) })
+        showToast({
+          message: `Password changed. Other sessions ended: ${sessionsEnded.toLocaleString()}.`,
+        })
         void loadSession()
         onDone()
       }}
     >
-      <p class="hint">{t('account.passwordChangeHint')}</p>
+      <p class="hint">You are signed out in all other browsers and stay signed in here.</p>
       {hasPassword && (
         <Field
           name="currentPassword"
-          label={t('account.currentPassword')}
+          label="Current password"
           type="password"
           autocomplete="current-password"
         />
       )}
-      <NewPasswordField name="newPassword" label={t('account.newPassword')} />
+      <NewPasswordField name="newPassword" label="New password" />
     </Form>
   )
 }

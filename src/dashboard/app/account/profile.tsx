@@ -3,7 +3,6 @@ import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { SignOutButton } from '../components/sign-out-button.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
-import { t } from '../locales/translate.tsx'
 import { setAccount } from '../session.ts'
 import { editAccount } from './api.ts'
 
@@ -19,7 +18,7 @@ export function Profile({ account }: { account: Account }) {
         <bdi>{email}</bdi>
       </p>
       <div class="actions">
-        <InlineForm action={t('words.edit')}>
+        <InlineForm action="Edit">
           {close => <ProfileForm account={account} onDone={close} />}
         </InlineForm>
         <SignOutButton />
@@ -32,7 +31,7 @@ function ProfileForm({ account, onDone }: { account: Account; onDone(): void }) 
   const { name, email } = account.person
   return (
     <Form
-      action={t('words.save')}
+      action="Save"
       send={value =>
         withVerification(() => editAccount({ name: value('name'), email: value('email') }))
       }
@@ -41,14 +40,14 @@ function ProfileForm({ account, onDone }: { account: Account; onDone(): void }) 
         onDone()
       }}
     >
-      <Field name="name" label={t('account.yourName')} autocomplete="name" value={name} />
+      <Field name="name" label="Your name" autocomplete="name" value={name} />
       <Field
         name="email"
-        label={t('words.email')}
+        label="E-mail"
         type="email"
         autocomplete="username"
         value={email}
-        hint={t('account.emailHint')}
+        hint="You use it to sign in."
       />
     </Form>
   )

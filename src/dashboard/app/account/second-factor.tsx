@@ -8,7 +8,6 @@ import { Form } from '../components/form.tsx'
 import { QrCode } from '../components/qr-code.tsx'
 import { SecretOnce } from '../components/secret-once.tsx'
 import { showToast } from '../components/toast.tsx'
-import { t } from '../locales/translate.tsx'
 import { loadSession, setAccount } from '../session.ts'
 import {
   confirmSecondFactor,
@@ -25,27 +24,27 @@ export function SecondFactor({ account: { credentials } }: { account: Account })
   if (!credentials.hasPassword) return null
   return (
     <section class="section" aria-labelledby="second-factor">
-      <h2 id="second-factor">{t('account.app')}</h2>
+      <h2 id="second-factor">Authenticator app</h2>
       {codes && (
         <SecretOnce
-          title={t('account.recoveryCodes')}
-          label={t('account.recoveryCodesLabel')}
+          title="Recovery codes"
+          label="Each works once, if you lose your phone"
           secret={codes.join('\n')}
-          advice={t('account.recoveryCodesAdvice')}
+          advice="Copy them now: they are shown only once. Print them, or store them in your password manager."
           onDone={() => setCodes(undefined)}
         />
       )}
       {credentials.hasSecondFactor ? (
         <>
           <p class="note">
-            <span class="badge badge-good">{t('account.on')}</span>{' '}
-            {t('account.appOn', { count: credentials.recoveryCodes })}
+            <span class="badge badge-good">On</span> Your password requires a code. Recovery codes
+            left: {credentials.recoveryCodes.toLocaleString()}.
           </p>
           <div class="actions">
             <ActionButton
-              action={t(
-                credentials.recoveryCodes > 0 ? 'account.replaceCodes' : 'account.createCodes',
-              )}
+              action={
+                credentials.recoveryCodes > 0 ? 'Replace recovery codes' : 'Create recovery codes'
+              }
               send={createRecoveryCodes}
               onDone={created => {
                 setCodes(created.codes)
@@ -54,10 +53,10 @@ export function SecondFactor({ account: { credentials } }: { account: Account })
             />
             <ConfirmButton
               isQuiet
-              action={t('words.remove')}
-              title={t('account.removeAppTitle')}
-              lead={t('account.removeAppLead')}
-              yes={t('account.removeApp')}
+              action="Remove"
+              title="Remove the authenticator app?"
+              lead="Your password alone signs you in again. The recovery codes are deleted."
+              yes="Remove app"
               send={removeSecondFactor}
               onDone={setAccount}
             />
@@ -69,19 +68,17 @@ export function SecondFactor({ account: { credentials } }: { account: Account })
           onDone={account => {
             setSecret(undefined)
             setAccount(account)
-            showToast({ message: t('account.appAdded') })
+            showToast({ message: 'Your password requires a code from now on.' })
           }}
           onCancel={() => setSecret(undefined)}
         />
       ) : (
         <>
-          <p class="note">{t('account.appLead')}</p>
+          <p class="note">
+            Require a code of an app on your phone after your password. A passkey needs no code.
+          </p>
           <div class="actions">
-            <ActionButton
-              action={t('account.setUp')}
-              send={createSecondFactor}
-              onDone={setSecret}
-            />
+            <ActionButton action="Set up" send={createSecondFactor} onDone={setSecret} />
           </div>
         </>
       )}
@@ -100,18 +97,16 @@ function SetUp({ secret: { secret, qr }, onDone, onCancel }: SetUpOptions) {
     <>
       <div class="phone-way">
         <QrCode qr={qr} />
-        <p class="page-lead">{t('account.scan')}</p>
+        <p class="page-lead">
+          Scan this code with an authenticator app. Then enter the six digits that the app shows.
+        </p>
       </div>
-      <CodeBlock label={t('account.typeKey')} text={secret} />
-      <Form
-        action={t('account.turnOn')}
-        send={value => confirmSecondFactor(value('code'))}
-        onDone={onDone}
-      >
-        <CodeField label={t('words.code')} />
+      <CodeBlock label="Or type this key into the app" text={secret} />
+      <Form action="Turn on" send={value => confirmSecondFactor(value('code'))} onDone={onDone}>
+        <CodeField label="Code" />
       </Form>
       <button type="button" class="quiet-button" onClick={onCancel}>
-        {t('common.cancel')}
+        Cancel
       </button>
     </>
   )

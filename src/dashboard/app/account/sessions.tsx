@@ -2,10 +2,8 @@ import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
-import { t, toRich } from '../locales/translate.tsx'
 import { clearSession } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
-import { toBrowserText } from './browser-name.ts'
 import { endSession, endSessions, readSessions, type Session } from './api.ts'
 
 /** The sessions of the account, with buttons to end them. */
@@ -16,12 +14,12 @@ export function Sessions() {
     const result = await endSession(id)
     if (!result.ok) return showToast({ message: result.failure.message })
     sessions.change(items => items.filter(one => one.id !== id))
-    showToast({ message: t('account.sessionEnded', { browser: toBrowserText(browser) }) })
+    showToast({ message: `${browser} signed out.` })
   }
 
   return (
     <section class="section" aria-labelledby="sessions">
-      <h2 id="sessions">{t('account.sessions')}</h2>
+      <h2 id="sessions">Active sessions</h2>
       <PagedList pages={sessions} empty={null}>
         {session => (
           <li key={session.id}>
@@ -31,10 +29,10 @@ export function Sessions() {
                 <button
                   type="button"
                   class="quiet-button"
-                  aria-label={t('account.signOutName', { browser: toBrowserText(session.browser) })}
+                  aria-label={`Sign out ${session.browser}`}
                   onClick={() => end(session)}
                 >
-                  {t('account.signOut')}
+                  Sign out
                 </button>
               </span>
             )}
@@ -42,10 +40,10 @@ export function Sessions() {
         )}
       </PagedList>
       <ConfirmButton
-        action={t('account.signOutEverywhere')}
-        title={t('account.signOutEverywhereTitle')}
-        lead={t('account.signOutEverywhereLead')}
-        yes={t('account.signOutEverywhere')}
+        action="Sign out everywhere"
+        title="Sign out everywhere?"
+        lead="You are signed out in every browser and installed app, including this one."
+        yes="Sign out everywhere"
         isQuiet
         send={endSessions}
         onDone={clearSession}
@@ -58,28 +56,27 @@ function SessionAbout({ session }: { session: Session }) {
   const { userAgent, browser, address, createdAt, lastSeenAt, isInstalled, isCurrent } = session
   return (
     <div class="item-main">
-      <bdi title={userAgent}>{toBrowserText(browser)}</bdi>{' '}
-      {isCurrent && <span class="badge badge-good">{t('account.thisBrowser')}</span>}{' '}
-      {isInstalled && <span class="badge">{t('account.installed')}</span>}
+      <bdi title={userAgent}>{browser}</bdi>{' '}
+      {isCurrent && <span class="badge badge-good">This browser</span>}{' '}
+      {isInstalled && <span class="badge">Installed</span>}
       <p class="item-details">
-        {toRich({
-          key: 'account.sessionDetails',
-          values: {
-            address: <bdi>{address}</bdi>,
-            seen: <Timestamp atMs={Date.parse(lastSeenAt)} hasDate />,
-            method: toMethodText(session),
-            time: <Timestamp atMs={Date.parse(createdAt)} hasDate />,
-          },
-        })}
+        <bdi>{address}</bdi> · last seen <Timestamp atMs={Date.parse(lastSeenAt)} hasDate /> ·{' '}
+        signed in {toMethodText(session)} <Timestamp atMs={Date.parse(createdAt)} hasDate />
       </p>
     </div>
   )
 }
 
+const METHOD_TEXTS: Record<Session['method'], string> = {
+  password: 'with a password',
+  passkey: 'with a passkey',
+  openid: 'with OpenID Connect',
+  proxy: 'by the proxy',
+  link: 'with a link',
+}
+
 function toMethodText({ method, isMultiFactor }: Session): string {
-  return t(
-    method === 'password' && isMultiFactor
-      ? 'account.method.passwordCode'
-      : `account.method.${method}`,
-  )
+  return method === 'password' && isMultiFactor
+    ? 'with a password and a code'
+    : METHOD_TEXTS[method]
 }

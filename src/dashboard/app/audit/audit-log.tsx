@@ -1,15 +1,10 @@
-import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { AuditAction } from '../../../audit/actions.ts'
 import type { AuditEntry } from '../../../audit/entries.ts'
-import { toBrowserText } from '../account/browser-name.ts'
 import { Select } from '../components/fields.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { readAudit, toExportPath } from './api.ts'
-import type { MessageKey } from '../locales/catalogue.ts'
-import { hasMessage, t, toRich } from '../locales/translate.tsx'
 
 const KINDS = [
   'organization',
@@ -46,23 +41,23 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
   const kinds = organization === undefined ? SERVER_KINDS : KINDS
   return (
     <section class="section" aria-labelledby="audit">
-      <h2 id="audit">{t('audit.title')}</h2>
+      <h2 id="audit">Audit log</h2>
       <div class="filters">
         <Select
           name="about"
-          label={t('audit.type')}
+          label="Type"
           options={[
-            { value: '', text: t('audit.allTypes') },
-            ...kinds.map(kind => ({ value: kind, text: t(`audit.kind.${kind}`) })),
+            { value: '', text: 'All types' },
+            ...kinds.map(kind => ({ value: kind, text: toName(kind) })),
           ]}
           onChange={setAbout}
         />
         {people.length > 0 && (
           <Select
             name="person"
-            label={t('audit.member')}
+            label="Member"
             options={[
-              { value: '', text: t('audit.allMembers') },
+              { value: '', text: 'All members' },
               ...people.map(({ id, name }) => ({ value: id, text: name, isUserText: true })),
             ]}
             onChange={setPerson}
@@ -71,11 +66,11 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
       </div>
       {organization !== undefined && (
         <a class="quiet-button" href={toExportPath(organization, { person, about })} download>
-          {t('audit.export')}
+          Export
         </a>
       )}
       <div class="audit-log">
-        <PagedList pages={entries} empty={<p class="note">{t('audit.none')}</p>}>
+        <PagedList pages={entries} empty={<p class="note">No entries in the last year</p>}>
           {entry => <Entry key={entry.id} entry={entry} />}
         </PagedList>
       </div>
@@ -83,36 +78,27 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
   )
 }
 
-const ACTORS: Readonly<Record<string, MessageKey>> = {
-  account: 'audit.deletedAccount',
-  'API key': 'audit.deletedKey',
-  anonymous: 'audit.anonymous',
-  'command line': 'audit.commandLine',
-  server: 'audit.server',
+const ACTORS: Readonly<Record<string, string>> = {
+  account: 'A deleted account',
+  'API key': 'An API key of a deleted project',
+  anonymous: 'Someone not signed in',
+  'command line': 'The command line',
+  server: 'The server',
 }
 
 function toActorName({ actor, person, key }: AuditEntry): string {
   if (person?.name) return person.name
-  if (key?.name) return t('audit.key', { name: key.name })
-  const known = ACTORS[actor]
-  return known ? t(known) : actor
+  if (key?.name) return `The API key ${key.name}`
+  return ACTORS[actor] ?? actor
 }
 
-/** The action with its target; in English as the server writes it. */
-function toAction({ action, actionText }: AuditEntry, target: ComponentChildren) {
-  // This line compiles only if every action has a message.
-  const key: MessageKey = `actions.${action as AuditAction}`
-  return hasMessage(key) ? (
-    toRich({ key, values: { target } })
-  ) : (
-    <>
-      <span lang="en">{actionText}</span> {target}
-    </>
-  )
+function toName(kind: string): string {
+  return kind[0]!.toUpperCase() + kind.slice(1)
 }
 
 function Entry({ entry }: { entry: AuditEntry }) {
-  const { at, person, token, target, targetName, project, detailsText, address, browser } = entry
+  const { at, person, token, actionText, target, targetName, project, detailsText } = entry
+  const { address, browser } = entry
   const isOwn = target === (person?.id ?? '')
   return (
     <li>
@@ -120,16 +106,21 @@ function Entry({ entry }: { entry: AuditEntry }) {
         <p>
           <bdi>{toActorName(entry)}</bdi>{' '}
           {token !== null && (
-            <>{toRich({ key: 'audit.withToken', values: { name: <bdi>{token.name}</bdi> } })} </>
+            <>
+              with the token <bdi>{token.name}</bdi>{' '}
+            </>
           )}
-          {toAction(entry, !isOwn && targetName !== null && <bdi>{targetName}</bdi>)}
+          {actionText}
+          {!isOwn && targetName !== null && (
+            <>
+              {' '}
+              <bdi>{targetName}</bdi>
+            </>
+          )}
           {project !== null && project.id !== target && (
             <>
               {' '}
-              {toRich({
-                key: 'audit.inProject',
-                values: { name: <bdi>{project.name ?? t('audit.deletedProject')}</bdi> },
-              })}
+              in <bdi>{project.name ?? 'a deleted project'}</bdi>
             </>
           )}
         </p>
@@ -150,7 +141,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
           {browser !== null && (
             <>
               {' · '}
-              <bdi>{toBrowserText(browser)}</bdi>
+              <bdi>{browser}</bdi>
             </>
           )}
         </p>

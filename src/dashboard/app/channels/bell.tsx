@@ -1,6 +1,5 @@
 import type { ProjectChannel } from '../../../channels/schema.ts'
 import { Icon } from '../components/icon.tsx'
-import { t } from '../locales/translate.tsx'
 import { setNotifications } from './set-notifications.ts'
 
 interface BellOptions {
@@ -15,14 +14,14 @@ export function ChannelBell({ project, channel: { id, name, isMuted } }: BellOpt
       type="button"
       class="bell"
       aria-pressed={!isMuted}
-      aria-label={t('channels.bell', { name })}
-      title={t(isMuted ? 'common.muted' : 'channels.bellOn')}
+      aria-label={`Notifications from ${name}`}
+      title={isMuted ? 'Muted' : 'Notifications on'}
       onClick={() =>
         void setNotifications(
           project,
           id,
           isMuted ? 'on' : 'mute',
-          t(isMuted ? 'channels.unmuted' : 'channels.isMuted', { channel: name }),
+          isMuted ? `${name} notifies you again.` : `${name} is muted for you.`,
         )
       }
     >

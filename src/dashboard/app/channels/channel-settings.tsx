@@ -5,7 +5,7 @@ import { InlineForm } from '../components/inline-form.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { showToast } from '../components/toast.tsx'
 import { editChannel } from './api.ts'
-import { t } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 
 interface SettingsOptions {
   project: string
@@ -16,10 +16,10 @@ interface SettingsOptions {
 export function EditChannel({ project, channel }: SettingsOptions) {
   const { id, name, icon, description } = channel
   return (
-    <InlineForm action={t('channels.edit')}>
+    <InlineForm action="Edit">
       {close => (
         <Form
-          action={t('channels.save')}
+          action="Save"
           send={value =>
             editChannel(project, id, {
               name: value('name'),
@@ -30,31 +30,27 @@ export function EditChannel({ project, channel }: SettingsOptions) {
           onDone={() => {
             close()
             showToast({
-              message: t('channels.saved'),
+              message: 'Channel saved.',
               undo: () => editChannel(project, id, { name, icon, description }),
             })
           }}
         >
           <Field
             name="name"
-            label={t('channels.name')}
+            label="Name"
             autocomplete="off"
-            hint={t('channels.nameHint')}
+            hint="Changes only the displayed name. Applications keep sending to the original name."
             value={name}
           />
           <Field
             name="icon"
-            label={t('channels.icon')}
+            label="Icon"
             autocomplete="off"
-            hint={t('channels.iconHint')}
+            hint="One emoji"
             isOptional
             value={icon ?? ''}
           />
-          <TextArea
-            name="description"
-            label={t('channels.description')}
-            value={description ?? ''}
-          />
+          <TextArea name="description" label="Description" value={description ?? ''} />
         </Form>
       )}
     </InlineForm>
@@ -69,17 +65,17 @@ export function Retention({
 }: SettingsOptions & { mayChange: boolean }) {
   return (
     <section class="section" aria-labelledby="retention">
-      <h2 id="retention">{t('channels.retention')}</h2>
+      <h2 id="retention">Retention</h2>
       <p class="note">
         {keepDays === null
-          ? t('channels.retentionOfProject')
-          : t('channels.retentionDays', { days: keepDays })}
+          ? 'Events are kept for as long as the project default says.'
+          : `Events are kept for ${toPlural(keepDays, 'day')}, then deleted.`}
       </p>
       {mayChange && (
-        <InlineForm action={t('channels.change')}>
+        <InlineForm action="Change">
           {close => (
             <Form
-              action={t('channels.save')}
+              action="Save"
               send={value =>
                 withVerification(() =>
                   editChannel(project, id, { keepDays: toKeepDays(value('keepDays')) }),
@@ -87,16 +83,16 @@ export function Retention({
               }
               onDone={() => {
                 close()
-                showToast({ message: t('channels.retentionSaved') })
+                showToast({ message: 'Retention saved.' })
               }}
             >
               <Field
                 name="keepDays"
-                label={t('channels.days')}
+                label="Days"
                 type="number"
                 isOptional
                 autocomplete="off"
-                hint={t('channels.daysHint')}
+                hint="Older events are deleted permanently. Leave empty to use the project default."
                 value={keepDays === null ? '' : String(keepDays)}
               />
             </Form>
@@ -113,20 +109,23 @@ export function ArchiveChannel({ project, channel: { id, isArchived } }: Setting
     const result = await editChannel(project, id, edit)
     if (!result.ok) return showToast({ message: result.failure.message })
     showToast({
-      message: t(edit.isArchived ? 'channels.archived' : 'channels.unarchived'),
+      message: edit.isArchived ? 'Channel archived.' : 'Channel unarchived.',
       undo: () => editChannel(project, id, { isArchived }),
     })
   }
   return (
     <section class="section" aria-labelledby="archive">
-      <h2 id="archive">{t('channels.archive')}</h2>
-      <p class="note">{t('channels.archiveNote')}</p>
+      <h2 id="archive">Archive</h2>
+      <p class="note">
+        An archived channel is hidden from lists and sends no notifications. It still accepts events
+        and sends them to webhooks.
+      </p>
       <button
         type="button"
         class="quiet-button"
         onClick={() => void archive({ isArchived: !isArchived })}
       >
-        {t(isArchived ? 'channels.unarchiveThis' : 'channels.archiveThis')}
+        {isArchived ? 'Unarchive this channel' : 'Archive this channel'}
       </button>
     </section>
   )

@@ -4,12 +4,12 @@ const HOUR_MS = 3_600_000
 /** The hour at which "until tomorrow" ends. */
 const MORNING_H = 8
 
-/** The durations of a mute, besides forever, with the keys of their names. */
+/** The durations of a mute, besides forever. */
 export const MUTE_DURATIONS = [
-  { value: 'hour', text: 'channels.muteHour' },
-  { value: 'hours', text: 'channels.muteHours' },
-  { value: 'morning', text: 'channels.muteMorning' },
-  { value: 'week', text: 'channels.muteWeek' },
+  { value: 'hour', text: 'Mute for 1 hour' },
+  { value: 'hours', text: 'Mute for 8 hours' },
+  { value: 'morning', text: 'Mute until tomorrow' },
+  { value: 'week', text: 'Mute for 1 week' },
 ] as const
 export type MuteDuration = (typeof MUTE_DURATIONS)[number]['value']
 

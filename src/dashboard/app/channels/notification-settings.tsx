@@ -7,7 +7,6 @@ import { toClockTime, toDateTime } from '../time.ts'
 import { changeSetting, readSetting, type Setting, type SettingChange } from './api.ts'
 import { MUTE_DURATIONS, toMuteEnd, toSettingChange } from './mute.ts'
 import { useChannelQuery } from './use-channel-query.ts'
-import { t } from '../locales/translate.tsx'
 
 interface NotificationSettingsOptions {
   project: string
@@ -27,7 +26,7 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
     if (result.ok) {
       setPicking(false)
       showToast({
-        message: t('channels.settingsSaved'),
+        message: 'Notification settings saved.',
         undo: () => changeSetting(project, channel, toSettingChange(before)),
       })
     }
@@ -71,9 +70,11 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
         {setting => (
           <>
             <div class="field">
-              <label for={id}>{t('channels.myNotifications')}</label>
+              <label for={id}>My notifications</label>
               <p class="hint" id={`${id}-hint`}>
-                {setting.isDefault && setting.state === 'mute' ? t('channels.projectMuted') : hint}
+                {setting.isDefault && setting.state === 'mute'
+                  ? 'You muted the whole project.'
+                  : hint}
               </p>
               <div class="input">
                 <select
@@ -82,47 +83,40 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
                   value={isPicking ? 'pick' : toValue(setting)}
                   onChange={({ currentTarget }) => void choose(setting, currentTarget)}
                 >
-                  {channel !== undefined && (
-                    <option value="default">{t('channels.projectSetting')}</option>
-                  )}
-                  <option value="on">{t('channels.on')}</option>
+                  {channel !== undefined && <option value="default">Use project default</option>}
+                  <option value="on">On</option>
                   {setting.muteUntil !== null && (
                     <option value="until">
-                      {t('channels.mutedUntil', {
-                        time: toDateTime(Date.parse(setting.muteUntil)),
-                      })}
+                      Muted until {toDateTime(Date.parse(setting.muteUntil))}
                     </option>
                   )}
-                  <option value="mute">{t('common.muted')}</option>
+                  <option value="mute">Muted</option>
                   {MUTE_DURATIONS.map(({ value, text }) => (
                     <option key={value} value={value}>
-                      {t(text, { time: toClockTime(toMuteEnd(value, Date.now())) })}
+                      {text}
+                      {value === 'morning' && `, ${toClockTime(toMuteEnd(value, Date.now()))}`}
                     </option>
                   ))}
-                  <option value="pick">{t('channels.muteUntil')}</option>
+                  <option value="pick">Mute until…</option>
                 </select>
               </div>
             </div>
             {isPicking && (
               <Form
-                action={t('channels.mute')}
+                action="Mute"
                 send={value =>
                   change(setting, { state: 'mute', muteUntil: fromInputTime(value('muteUntil')) })
                 }
                 onDone={() => setPicking(false)}
               >
-                <Field
-                  name="muteUntil"
-                  label={t('channels.until')}
-                  type="datetime-local"
-                  autocomplete="off"
-                />
+                <Field name="muteUntil" label="Until" type="datetime-local" autocomplete="off" />
               </Form>
             )}
             <div class="field">
-              <label for={`${id}-bursts`}>{t('channels.bursts')}</label>
+              <label for={`${id}-bursts`}>Bursts</label>
               <p class="hint" id={`${id}-bursts-hint`}>
-                {t('channels.burstsHint')}
+                After 10 notifications from one channel in a minute, the rest are collapsed into one
+                with a count.
               </p>
               <div class="input">
                 <select
@@ -131,11 +125,9 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
                   value={toBursts(setting)}
                   onChange={({ currentTarget }) => void chooseBursts(setting, currentTarget)}
                 >
-                  {channel !== undefined && (
-                    <option value="default">{t('channels.projectSetting')}</option>
-                  )}
-                  <option value="collapse">{t('channels.collapse')}</option>
-                  <option value="each">{t('channels.doNotCollapse')}</option>
+                  {channel !== undefined && <option value="default">Use project default</option>}
+                  <option value="collapse">Collapse</option>
+                  <option value="each">Do not collapse</option>
                 </select>
               </div>
             </div>

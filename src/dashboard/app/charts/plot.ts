@@ -1,5 +1,5 @@
 import uPlot from 'uplot'
-import { getLocale } from '../locales/translate.tsx'
+import { toEnglish } from '../locale.ts'
 import { stack, toTicks } from './scale.ts'
 
 const HEIGHT = 180
@@ -29,7 +29,7 @@ export interface Plot {
 /** Draws a bar chart in the theme's colours. Returns a function that removes the chart. */
 export function plot(place: HTMLElement, options: Plot): () => void {
   const { series, toLabel, labelSteps, isRoot, onHover, onChoose } = options
-  const numbers = new Intl.NumberFormat(getLocale(), { notation: 'compact' })
+  const numbers = new Intl.NumberFormat(toEnglish(), { notation: 'compact' })
   const font = `${FONT_PX}px ${getComputedStyle(place).fontFamily}`
   const quiet = () => toColour(place, '--quiet')
   const line = () => toColour(place, '--line')

@@ -1,6 +1,5 @@
 import { useLocation } from 'preact-iso'
 import type { Account } from '../../../accounts/schema.ts'
-import { t } from '../locales/translate.tsx'
 import { Icon } from './icon.tsx'
 import {
   listAccountLinks,
@@ -32,7 +31,7 @@ export function BottomBar({ account, project, hasSheet }: BottomBarOptions) {
     </a>
   )
   return (
-    <nav class="bottom-bar" aria-label={t('common.pages')}>
+    <nav class="bottom-bar" aria-label="Pages">
       {links.map(link =>
         link === channels && hasSheet ? (
           <button key={link.icon} type="button" popovertarget={SHEET_ID}>
@@ -41,12 +40,12 @@ export function BottomBar({ account, project, hasSheet }: BottomBarOptions) {
           </button>
         ) : (
           toLink(
-            link.icon === 'feed' ? { ...link, name: t('feed.events') } : link,
+            link.icon === 'feed' ? { ...link, name: 'Events' } : link,
             !isSettings && isUnder(path, link, links),
           )
         ),
       )}
-      {first && toLink({ ...first, icon: 'settings', name: t('common.settings') }, isSettings)}
+      {first && toLink({ ...first, icon: 'settings', name: 'Settings' }, isSettings)}
     </nav>
   )
 }

@@ -1,6 +1,5 @@
 import { useRef, useState } from 'preact/hooks'
 import { copyText } from '../copy-text.ts'
-import { t } from '../locales/translate.tsx'
 
 const FEEDBACK_MS = 2_000
 
@@ -11,7 +10,7 @@ export function CodeBlock({ label, text }: { label: string; text: string }) {
 
   async function copy() {
     const isCopied = await copyText(text)
-    setFeedback(t(isCopied ? 'common.copied' : 'common.copyKeys'))
+    setFeedback(isCopied ? 'Copied' : 'Press Ctrl+C')
     if (!isCopied && code.current) getSelection()?.selectAllChildren(code.current)
     setTimeout(() => setFeedback(undefined), FEEDBACK_MS)
   }
@@ -21,7 +20,7 @@ export function CodeBlock({ label, text }: { label: string; text: string }) {
       <figcaption>
         {label}
         <button type="button" class="quiet-button" onClick={copy}>
-          {feedback ?? t('common.copy')}
+          {feedback ?? 'Copy'}
         </button>
         {/* Browsers take no name from a live region inside the button. */}
         <span class="visually-hidden" role="status">

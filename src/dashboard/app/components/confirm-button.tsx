@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
 import { withVerification } from './verification-prompt.tsx'
-import { t } from '../locales/translate.tsx'
 
 interface ConfirmButtonOptions<Data> {
   /** The text of the button that opens the dialog. */
@@ -58,7 +57,7 @@ export function ConfirmButton<Data>(options: ConfirmButtonOptions<Data>) {
           {yes}
         </button>
         <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
-          {t('common.cancel')}
+          Cancel
         </button>
       </dialog>
     </>

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
 import { copyText } from '../copy-text.ts'
-import { t } from '../locales/translate.tsx'
 
 const FEEDBACK_MS = 2_000
 
@@ -9,7 +8,7 @@ export function CopyButton({ label, toText }: { label: string; toText(): string 
   const [feedback, setFeedback] = useState<string>()
 
   async function copy() {
-    setFeedback(t((await copyText(toText())) ? 'common.copied' : 'common.copyFailed'))
+    setFeedback((await copyText(toText())) ? 'Copied' : 'Copy failed')
     setTimeout(() => setFeedback(undefined), FEEDBACK_MS)
   }
 

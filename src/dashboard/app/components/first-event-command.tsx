@@ -1,5 +1,4 @@
 import { CodeBlock } from './code-block.tsx'
-import { t } from '../locales/translate.tsx'
 
 const PLACEHOLDER = 'YOUR_API_KEY'
 
@@ -10,5 +9,5 @@ export function FirstEventCommand({ apiKey = PLACEHOLDER }: { apiKey?: string })
     `  -H "Authorization: Bearer ${apiKey}"`,
     '  -d "🎉 It works"',
   ]
-  return <CodeBlock label={t('common.inTerminal')} text={lines.join(' \\\n')} />
+  return <CodeBlock label="In a terminal" text={lines.join(' \\\n')} />
 }

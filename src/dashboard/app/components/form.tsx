@@ -1,7 +1,6 @@
 import { createContext, type ComponentChildren } from 'preact'
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
-import { t } from '../locales/translate.tsx'
 
 interface FormOptions<Data> {
   /** The text of the submit button. */
@@ -51,7 +50,7 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
         <div class="form-end">
           <div role="alert">{failure && <Notice failure={failure} form={form.current} />}</div>
           <button class="button" type="submit" aria-disabled={isBusy || waitS > 0}>
-            {waitS > 0 ? t('common.waiting', { seconds: waitS }) : isBusy ? `${action}…` : action}
+            {waitS > 0 ? `Try again in ${waitS} s` : isBusy ? `${action}…` : action}
           </button>
         </div>
       </form>
@@ -118,10 +117,10 @@ export function Field(options: FieldOptions) {
             type="button"
             class="quiet-button"
             aria-pressed={isShown}
-            aria-label={t('common.showText', { label })}
+            aria-label={`Show ${label}`}
             onClick={() => setShown(!isShown)}
           >
-            {t(isShown ? 'common.hide' : 'common.show')}
+            {isShown ? 'Hide' : 'Show'}
           </button>
         )}
       </div>

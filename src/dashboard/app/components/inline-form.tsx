@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { t } from '../locales/translate.tsx'
 
 interface InlineFormOptions {
   /** The text of the button. */
@@ -38,7 +37,7 @@ export function InlineForm({ action, label, isPrimary = false, children }: Inlin
     <div class="inline-form">
       {children(close)}
       <button type="button" class="quiet-button" onClick={close}>
-        {t('common.cancel')}
+        Cancel
       </button>
     </div>
   )

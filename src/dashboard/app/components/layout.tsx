@@ -18,7 +18,6 @@ import {
 import { BottomBar } from './bottom-bar.tsx'
 import { Toast } from './toast.tsx'
 import { TopBar } from './top-bar.tsx'
-import { t } from '../locales/translate.tsx'
 
 interface LayoutOptions {
   account: Account
@@ -73,14 +72,14 @@ export function SettingsLayout({ path, organization, ...options }: SettingsLayou
       {...options}
       project={project}
       sidebar={
-        <Sidebar label={t('common.settings')} current={path}>
+        <Sidebar label="Settings" current={path}>
           {project !== undefined && <NavLinks links={listProjectLinks(project)} />}
           <NavLinks
-            title={t('common.settings')}
+            title="Settings"
             links={listSettingsLinks(account, project, organization)}
             current={path}
           />
-          <NavLinks title={t('common.personal')} links={listAccountLinks()} current={path} />
+          <NavLinks title="Personal" links={listAccountLinks()} current={path} />
         </Sidebar>
       }
     />
@@ -104,7 +103,7 @@ export function Layout({
   return (
     <div class="layout">
       <a class="skip" href="#content">
-        {t('common.skip')}
+        Skip to content
       </a>
       <TopBar account={account} project={project} />
       {sidebar}

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { ErrorNotice } from './standalone-page.tsx'
 import type { Query } from './use-query.ts'
-import { t } from '../locales/translate.tsx'
 
 interface LoadedOptions<Data> {
   query: Pick<Query<Data>, 'data' | 'failure' | 'refetch'>
@@ -14,7 +13,7 @@ export function Loaded<Data>({ query: { data, failure, refetch }, children }: Lo
     <>
       {failure && <ErrorNotice failure={failure} onRetry={() => void refetch()} />}
       {data === undefined && !failure && (
-        <div role="status" aria-label={t('common.loading')} class="loading">
+        <div role="status" aria-label="Loading" class="loading">
           <span class="skeleton line w75" />
           <span class="skeleton line w50" />
           <span class="skeleton line w60" />

@@ -5,12 +5,11 @@ import { chooseTheme, theme, THEMES } from '../theme.ts'
 import { Icon } from './icon.tsx'
 import { listAccountLinks, listSettingsLinks, type NavLink } from './navigation.tsx'
 import { SignOutButton } from './sign-out-button.tsx'
-import { t } from '../locales/translate.tsx'
 
 const THEME_NAMES = {
-  system: 'common.themeSystem',
-  light: 'common.themeLight',
-  dark: 'common.themeDark',
+  system: 'System',
+  light: 'Light',
+  dark: 'Dark',
 } as const
 
 interface MenuOptions {
@@ -23,12 +22,7 @@ export function AccountMenu({ account, project }: MenuOptions) {
   const { name, email } = account.person
   return (
     <>
-      <button
-        type="button"
-        class="icon-button"
-        popovertarget="account-menu"
-        aria-label={t('common.account')}
-      >
+      <button type="button" class="icon-button" popovertarget="account-menu" aria-label="Account">
         <span class="avatar" aria-hidden="true">
           {toInitial(name)}
         </span>
@@ -41,7 +35,7 @@ export function AccountMenu({ account, project }: MenuOptions) {
           </span>
         </p>
         <fieldset class="themes">
-          <legend>{t('common.theme')}</legend>
+          <legend>Theme</legend>
           <div>
             {THEMES.map(one => (
               <label key={one}>
@@ -51,22 +45,22 @@ export function AccountMenu({ account, project }: MenuOptions) {
                   checked={theme.value === one}
                   onChange={() => chooseTheme(one)}
                 />
-                <span>{t(THEME_NAMES[one])}</span>
+                <span>{THEME_NAMES[one]}</span>
               </label>
             ))}
           </div>
         </fieldset>
         <MenuLinks links={listAccountLinks()} />
         <section>
-          <h2>{t('common.settings')}</h2>
+          <h2>Settings</h2>
           <MenuLinks links={listSettingsLinks(account, project)} />
         </section>
         <hr />
         <a class="menu-item" href="/docs">
-          {t('common.documentation')}
+          Documentation
         </a>
         <a class="menu-item" href="/source">
-          {t('common.sourceCode')}
+          Source code
         </a>
         <SignOutButton className="menu-item" />
       </div>
@@ -90,13 +84,13 @@ export function ProjectMenu({ account, project }: MenuOptions) {
   return (
     <>
       <button type="button" class="project-button" popovertarget="project-menu">
-        <bdi>{current?.name ?? t('common.projects')}</bdi>
+        <bdi>{current?.name ?? 'Projects'}</bdi>
         <Icon name="down" size={12} />
       </button>
-      <nav id="project-menu" class="menu" popover="auto" aria-label={t('common.projects')}>
+      <nav id="project-menu" class="menu" popover="auto" aria-label="Projects">
         {hasSeveralProjects(account) && (
           <a class="menu-item" href={PATHS.overview} onClick={hideMenu}>
-            {t('common.overview')}
+            Overview
           </a>
         )}
         {account.organizations.map(({ id, name, projects }) => (
@@ -116,7 +110,7 @@ export function ProjectMenu({ account, project }: MenuOptions) {
               </a>
             ))}
             <a class="menu-item menu-more" href={toOrganizationPath(id)} onClick={hideMenu}>
-              {t('common.membersAndSettings')}
+              Members and settings
             </a>
           </section>
         ))}

@@ -3,7 +3,6 @@ import { useEffect, useRef } from 'preact/hooks'
 import { PATHS, toFeedPath, toOrganizationPath, toProjectPath } from '../paths.ts'
 import type { Account } from '../../../accounts/schema.ts'
 import { Icon } from './icon.tsx'
-import { t } from '../locales/translate.tsx'
 
 /** A link in the navigation. */
 export interface NavLink {
@@ -18,17 +17,17 @@ export interface NavLink {
 /** Links to the pages of a project. */
 export function listProjectLinks(project: string): NavLink[] {
   return [
-    { icon: 'feed', name: t('common.allEvents'), path: toFeedPath(project), key: 'f' },
-    { icon: 'users', name: t('common.users'), path: toProjectPath('users', project), key: 'p' },
+    { icon: 'feed', name: 'All events', path: toFeedPath(project), key: 'f' },
+    { icon: 'users', name: 'Users', path: toProjectPath('users', project), key: 'p' },
     {
       icon: 'channels',
-      name: t('common.channels'),
+      name: 'Channels',
       path: toProjectPath('channels', project),
       key: 'c',
     },
     {
       icon: 'insights',
-      name: t('common.insights'),
+      name: 'Insights',
       path: toProjectPath('insights', project),
       key: 'i',
     },
@@ -48,10 +47,10 @@ export function listSettingsLinks(
   const links: NavLink[] = []
   if (project !== undefined) {
     links.push(
-      { icon: 'keys', name: t('common.apiKeys'), path: toProjectPath('keys', project), key: 'k' },
+      { icon: 'keys', name: 'API Keys', path: toProjectPath('keys', project), key: 'k' },
       {
         icon: 'webhooks',
-        name: t('common.webhooks'),
+        name: 'Webhooks',
         path: toProjectPath('webhooks', project),
         key: 'w',
       },
@@ -60,12 +59,11 @@ export function listSettingsLinks(
   if (organization !== undefined) {
     links.push({
       icon: 'organization',
-      name: t('common.organization'),
+      name: 'Organization',
       path: toOrganizationPath(organization),
     })
   }
-  if (person.isOperator)
-    links.push({ icon: 'server', name: t('common.server'), path: PATHS.server })
+  if (person.isOperator) links.push({ icon: 'server', name: 'Server', path: PATHS.server })
   return links
 }
 
@@ -80,8 +78,8 @@ export function listShortcutLinks(account: Account, project: string | undefined)
 /** Links to the pages of the account. */
 export function listAccountLinks(): NavLink[] {
   return [
-    { icon: 'notifications', name: t('common.notifications'), path: PATHS.notifications },
-    { icon: 'account', name: t('common.account'), path: PATHS.account },
+    { icon: 'notifications', name: 'Notifications', path: PATHS.notifications },
+    { icon: 'account', name: 'Account', path: PATHS.account },
   ]
 }
 

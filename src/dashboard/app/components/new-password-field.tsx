@@ -1,16 +1,15 @@
 import { MIN_PASSWORD_LENGTH } from '../../../passwords/length.ts'
 import { Field } from './form.tsx'
-import { t } from '../locales/translate.tsx'
 
 /** The field for a new password, with its minimum length as the hint. */
-export function NewPasswordField({ name = 'password', label = t('common.password') }) {
+export function NewPasswordField({ name = 'password', label = 'Password' }) {
   return (
     <Field
       name={name}
       label={label}
       type="password"
       autocomplete="new-password"
-      hint={t('common.passwordHint', { length: MIN_PASSWORD_LENGTH })}
+      hint={`At least ${MIN_PASSWORD_LENGTH} characters. A few unrelated words work well.`}
     />
   )
 }

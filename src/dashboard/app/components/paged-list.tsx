@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { Pages } from './use-pages.ts'
 import { Loaded } from './loaded.tsx'
-import { t } from '../locales/translate.tsx'
 
 interface PagedListOptions<Item> {
   pages: Pages<Item>
@@ -27,7 +26,7 @@ export function PagedList<Item>(options: PagedListOptions<Item>) {
       </Loaded>
       {hasMore && !isLoading && !failure && (
         <button type="button" class="button button-plain" onClick={loadMore}>
-          {t('common.showMore')}
+          Show more
         </button>
       )}
     </>

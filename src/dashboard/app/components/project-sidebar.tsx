@@ -9,9 +9,9 @@ import { Sidebar, listProjectLinks, listSettingsLinks, NavLinks } from './naviga
 import { toProjectPath } from '../paths.ts'
 import type { Channels as LoadedChannels } from '../feed/use-channels.ts'
 import { toSearchPath, withoutPart, type Search } from '../feed/search.ts'
-import { t } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 
-const ViewList = lazyPages(['views'], () => import('../views/view-list.tsx'))(all => all.ViewList)
+const ViewList = lazyPages(() => import('../views/view-list.tsx'))(all => all.ViewList)
 
 /** The server stops counting unread events here. */
 const MAX_UNREAD = 100
@@ -34,12 +34,12 @@ export function ProjectSidebar({ account, project, channels, search, at }: Proje
   )
   const here = at ?? (current === undefined ? toPath() : undefined)
   return (
-    <Sidebar isSheet label={t('common.project')} current={here ?? (channels.list && current)}>
+    <Sidebar isSheet label="Project" current={here ?? (channels.list && current)}>
       <NavLinks links={links} current={here} />
       <ErrorBoundary>
         <ViewList account={account} project={project} search={search} />
       </ErrorBoundary>
-      <h2>{t('common.channels')}</h2>
+      <h2>Channels</h2>
       <ul class="channel-list">
         {channels.list === undefined && <ChannelSkeletons />}
         {channels.list?.map(({ id, name, icon, unread, isMuted, today }) => (
@@ -55,8 +55,8 @@ export function ProjectSidebar({ account, project, channels, search, at }: Proje
                   class="unread"
                   aria-label={
                     unread >= MAX_UNREAD
-                      ? t('common.manyUnread', { count: MAX_UNREAD - 1 })
-                      : t('common.unread', { count: unread })
+                      ? `More than ${(MAX_UNREAD - 1).toLocaleString()} unread`
+                      : `${unread.toLocaleString()} unread`
                   }
                 >
                   {unread >= MAX_UNREAD ? `${MAX_UNREAD - 1}+` : unread}
@@ -69,12 +69,12 @@ export function ProjectSidebar({ account, project, channels, search, at }: Proje
         {channels.more > 0 && (
           <li>
             <a href={toProjectPath('channels', project)}>
-              {t('common.moreChannels', { count: channels.more })}
+              {toPlural(channels.more, 'more channel')}
             </a>
           </li>
         )}
       </ul>
-      <NavLinks title={t('common.settings')} links={listSettingsLinks(account, project)} />
+      <NavLinks title="Settings" links={listSettingsLinks(account, project)} />
     </Sidebar>
   )
 }
@@ -82,9 +82,9 @@ export function ProjectSidebar({ account, project, channels, search, at }: Proje
 /** Marks a muted channel. */
 function Muted() {
   return (
-    <span class="muted" title={t('common.muted')}>
+    <span class="muted" title="Muted">
       <Icon name="muted" size={16} />
-      <span class="visually-hidden"> {t('common.muted')}</span>
+      <span class="visually-hidden"> Muted</span>
     </span>
   )
 }

@@ -1,5 +1,4 @@
 import type { QrCode as Code } from '../../../http/qr-code.ts'
-import { t } from '../locales/translate.tsx'
 
 /** The light margin around the QR code, in modules. */
 const MARGIN = 4
@@ -12,7 +11,7 @@ export function QrCode({ qr: { size, path } }: { qr: Code }) {
       class="qr-code"
       viewBox={`${-MARGIN} ${-MARGIN} ${side} ${side}`}
       role="img"
-      aria-label={t('common.qrCode')}
+      aria-label="QR code"
     >
       <path d={path} />
     </svg>

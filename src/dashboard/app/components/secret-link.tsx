@@ -1,6 +1,5 @@
 import { CodeBlock } from './code-block.tsx'
 import { Timestamp } from './timestamp.tsx'
-import { t, toRich } from '../locales/translate.tsx'
 
 /** A link with a secret in it, which is shown only once. */
 export function SecretLink({
@@ -18,13 +17,11 @@ export function SecretLink({
     <div class="secret-link">
       <CodeBlock label={label} text={url} />
       <p class="item-details">
-        {toRich({
-          key: 'common.linkOnce',
-          values: { time: <Timestamp atMs={Date.parse(expiresAt)} hasDate /> },
-        })}
+        Copy it now: it is shown only once. Send it yourself. It works one time, until{' '}
+        <Timestamp atMs={Date.parse(expiresAt)} hasDate />.
       </p>
       <button type="button" class="quiet-button" onClick={onClose}>
-        {t('common.done')}
+        Done
       </button>
     </div>
   )

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { CodeBlock } from './code-block.tsx'
-import { t } from '../locales/translate.tsx'
 
 interface SecretOnceOptions {
   title: ComponentChildren
@@ -19,7 +18,7 @@ export function SecretOnce({
   title,
   label,
   secret,
-  advice = t('common.secretOnce'),
+  advice = 'Copy it now: it is shown only once. Store it where only your application can read it.',
   onDone,
   children,
 }: SecretOnceOptions) {
@@ -32,7 +31,7 @@ export function SecretOnce({
       <CodeBlock label={label} text={secret} />
       {children}
       <button type="button" class="quiet-button" onClick={onDone}>
-        {t('common.saved')}
+        I have saved it
       </button>
     </section>
   )

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Failure } from '../request.ts'
 import { signOut } from '../session.ts'
-import { t } from '../locales/translate.tsx'
 
 /** A button that ends the session. */
 export function SignOutButton({ className = 'quiet-button' }) {
@@ -9,7 +8,7 @@ export function SignOutButton({ className = 'quiet-button' }) {
   return (
     <>
       <button type="button" class={className} onClick={async () => setFailure(await signOut())}>
-        {t('common.signOut')}
+        Sign out
       </button>
       {failure && <p role="alert">{failure.message}</p>}
     </>

@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Failure } from '../request.ts'
 import { Logo, Backdrop } from './artwork.tsx'
-import { t } from '../locales/translate.tsx'
 
 interface StandalonePageOptions {
   title: string
@@ -19,7 +18,7 @@ export function StandalonePage({ title, lead, children }: StandalonePageOptions)
       <header class="standalone-top">
         <Logo />
         <span class="name">Tidings</span>
-        <a href="/source">{t('common.sourceCode')}</a>
+        <a href="/source">Source code</a>
       </header>
       <main>
         <h1>{title}</h1>
@@ -43,7 +42,7 @@ export function ErrorNotice({ failure, onRetry }: { failure: Failure; onRetry():
     <div class="error-notice" role="alert">
       <p>{failure.message}</p>
       <button class="button" type="button" onClick={onRetry}>
-        {t('common.retry')}
+        Retry
       </button>
     </div>
   )

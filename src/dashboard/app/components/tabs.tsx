@@ -21,9 +21,7 @@ export function Tabs<Name extends string>(options: TabsOptions<Name>) {
 
   function onKeyDown(event: KeyboardEvent) {
     const index = tabs.findIndex(({ name }) => name === chosen)
-    const isRightToLeft =
-      list.current !== null && getComputedStyle(list.current).direction === 'rtl'
-    const step = (STEPS[event.key] ?? 0) * (isRightToLeft ? -1 : 1)
+    const step = STEPS[event.key] ?? 0
     const next =
       event.key === 'Home'
         ? 0

@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Result } from '../request.ts'
-import { t } from '../locales/translate.tsx'
 
 const UNDO_MS = 5_000
 const MESSAGE_MS = 6_000
@@ -34,7 +33,7 @@ export function Toast() {
     toast.value = undefined
     const result = await current.undo()
     if (result.ok) current.onUndone?.()
-    toast.value = { message: result.ok ? t('common.undone') : result.failure.message }
+    toast.value = { message: result.ok ? 'Restored.' : result.failure.message }
   }
 
   return (
@@ -44,7 +43,7 @@ export function Toast() {
           <span>{current.message}</span>
           {current.undo && (
             <button type="button" onClick={undo}>
-              {t('common.undo')}
+              Undo
             </button>
           )}
         </p>

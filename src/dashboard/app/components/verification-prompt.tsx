@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { loadMessages, t } from '../locales/translate.tsx'
 import { toFailure, type Result } from '../request.ts'
 import { session } from '../session.ts'
 import type { WaysOptions } from './verification-ways.tsx'
@@ -23,13 +22,13 @@ export async function withVerification<Data>(
   if (answer.ok || answer.failure.code !== 'verification_needed') return answer
   const isVerified = (await loadWays()) && (await verify())
   if (isVerified) return send()
-  const message = t('common.notConfirmed')
+  const message = 'This requires that you confirm that it is you. Try again.'
   return { ok: false, failure: toFailure({ code: 'not_confirmed', message }) }
 }
 
 async function loadWays(): Promise<boolean> {
   try {
-    const [{ Ways }] = await Promise.all([import('./verification-ways.tsx'), loadMessages('words')])
+    const { Ways } = await import('./verification-ways.tsx')
     ways.value = Ways
     return true
   } catch {
@@ -63,10 +62,10 @@ export function VerificationPrompt() {
     <dialog ref={dialog} class="dialog" aria-labelledby="confirm" onClose={() => respond?.(false)}>
       {respond && (
         <>
-          <h2 id="confirm">{t(isByPassword ? 'common.confirmPassword' : 'common.confirmTitle')}</h2>
+          <h2 id="confirm">{isByPassword ? 'Confirm your password' : 'Confirm that it is you'}</h2>
           {account && Ways && <Ways account={account} onDone={() => respond(true)} />}
           <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
-            {t('common.cancel')}
+            Cancel
           </button>
         </>
       )}

@@ -1,5 +1,4 @@
 import type { Account } from '../../../accounts/schema.ts'
-import { t } from '../locales/translate.tsx'
 import { VerifyAtProvider } from '../openid/verify-at-provider.tsx'
 import { canUsePasskeys, verifyWithPasskey } from '../passkeys/api.ts'
 import { request } from '../request.ts'
@@ -16,9 +15,9 @@ export function Ways({ account: { credentials, person }, onDone }: WaysOptions) 
   if (!hasPasskey && !credentials.hasPassword) return <VerifyAtProvider />
   return (
     <>
-      <p>{t('words.confirmHint')}</p>
+      <p>You will not be asked again for ten minutes.</p>
       {hasPasskey && (
-        <Form action={t('words.usePasskey')} send={verifyWithPasskey} onDone={onDone}>
+        <Form action="Use a passkey" send={verifyWithPasskey} onDone={onDone}>
           {null}
         </Form>
       )}
@@ -31,18 +30,13 @@ function PasswordForm({ email, onDone }: { email: string; onDone(): void }) {
   return (
     <>
       <Form
-        action={t('words.confirm')}
+        action="Confirm"
         send={value => request('POST', '/api/session/verify', { password: value('password') })}
         onDone={onDone}
       >
         {/* Tells password managers which account this is. */}
         <input hidden name="username" autocomplete="username" readOnly value={email} />
-        <Field
-          name="password"
-          label={t('common.password')}
-          type="password"
-          autocomplete="current-password"
-        />
+        <Field name="password" label="Password" type="password" autocomplete="current-password" />
       </Form>
     </>
   )

@@ -1,7 +1,6 @@
 import { setNotifications } from '../channels/set-notifications.ts'
 import { showToast } from '../components/toast.tsx'
 import { copyText } from '../copy-text.ts'
-import { t } from '../locales/translate.tsx'
 import { toEventPath } from '../paths.ts'
 
 /** Passes the link of an event to the system, or copies it where the system takes none. */
@@ -9,10 +8,10 @@ export async function shareEvent(project: string, id: string, title: string): Pr
   const url = new URL(toEventPath(project, id), location.href).href
   const { share } = navigator as Partial<Navigator>
   if (share) return void share.call(navigator, { title, url }).catch(() => {}) // It was cancelled.
-  showToast({ message: t((await copyText(url)) ? 'event.linkCopied' : 'event.linkNotCopied') })
+  showToast({ message: (await copyText(url)) ? 'Link copied.' : 'The link could not be copied.' })
 }
 
 /** Mutes a channel for the signed-in member, until they end it. Offers to undo it. */
 export function muteChannel(project: string, id: string, channel: string): Promise<void> {
-  return setNotifications(project, id, 'mute', t('event.channelMuted', { channel }))
+  return setNotifications(project, id, 'mute', `${channel} is muted for you.`)
 }

@@ -7,18 +7,15 @@ import { toWebhookPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
 import { replayDelivery } from '../webhooks/api.ts'
 import { useDeliveries } from './use-deliveries.ts'
-import type { MessageKey } from '../locales/catalogue.ts'
-import { toOwnLanguage } from '../locales/sentences.ts'
-import { t, toRich } from '../locales/translate.tsx'
 
 const STATES = {
-  pending: 'event.pending',
-  delivered: 'event.delivered',
-  failed: 'event.failed',
-  dead: 'event.dead',
-  cancelled: 'event.cancelled',
-  withheld: 'event.withheld',
-} as const satisfies Record<Delivery['state'], MessageKey>
+  pending: 'Pending',
+  delivered: 'Delivered',
+  failed: 'Failed',
+  dead: 'Given up',
+  cancelled: 'Cancelled',
+  withheld: 'Not sent',
+} as const satisfies Record<Delivery['state'], string>
 const BADGES: Partial<Record<Delivery['state'], string>> = {
   delivered: 'badge-good',
   failed: 'badge-bad',
@@ -40,23 +37,27 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
 
   async function resend(delivery: Delivery) {
     const result = await replayDelivery(project, delivery.id)
-    showToast({ message: result.ok ? t('event.queuedAgain') : result.failure.message })
+    showToast({ message: result.ok ? 'Queued for resend.' : result.failure.message })
     read()
   }
 
   return (
     <section class="metadata" aria-labelledby="panel-deliveries">
       <div class="metadata-top">
-        <h3 id="panel-deliveries">{t('event.deliveries')}</h3>
+        <h3 id="panel-deliveries">Deliveries</h3>
         {isWaiting && (
           <button type="button" class="quiet-button" onClick={read}>
-            {t('event.refresh')}
+            Refresh
           </button>
         )}
       </div>
       {failure && <ErrorNotice failure={failure} onRetry={read} />}
       {data && data.items.length === 0 && (
-        <p class="note">{t(data.isDispatched ? 'event.noDeliveries' : 'event.preparing')}</p>
+        <p class="note">
+          {data.isDispatched
+            ? 'No deliveries are recorded for this event.'
+            : 'Deliveries are being prepared.'}
+        </p>
       )}
       <ul class="items" aria-busy={data === undefined && !failure}>
         {data?.items.map(one => (
@@ -69,7 +70,7 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
             <span class={`badge ${BADGES[one.state] ?? ''}`}>{toState(one)}</span>
             {one.state === 'dead' && mayReplay && (
               <button type="button" class="quiet-button" onClick={() => void resend(one)}>
-                {t('event.resend')}
+                Resend
               </button>
             )}
           </li>
@@ -77,7 +78,7 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
       </ul>
       {data && data.nextCursor !== null && (
         <button type="button" class="quiet-button" onClick={readMore}>
-          {t('common.showMore')}
+          Show more
         </button>
       )}
     </section>
@@ -85,10 +86,9 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
 }
 
 function Target({ project, delivery: { kind, target } }: { project: string; delivery: Delivery }) {
-  if (target === null)
-    return <p>{t(kind === 'push' ? 'common.notifications' : 'common.webhooks')}</p>
+  if (target === null) return <p>{kind === 'push' ? 'Notifications' : 'Webhooks'}</p>
   if (target.name === null) {
-    return <p>{t(kind === 'push' ? 'event.removedDevice' : 'event.deletedWebhook')}</p>
+    return <p>{kind === 'push' ? 'A removed device' : 'A deleted webhook'}</p>
   }
   return (
     <p>
@@ -113,26 +113,23 @@ function Outcome({
     <>
       <p class="item-details">
         {at !== null && <Timestamp atMs={Date.parse(at)} hasDate />}
-        {latencyMs !== null && <> · {t('event.after', { duration: toDuration(latencyMs) })}</>}
+        {latencyMs !== null && <> · after {toDuration(latencyMs)}</>}
         {attempts > 1 && (
           <>
             {at !== null && ' · '}
-            {t('event.attempts', { count: attempts })}
+            {attempts.toLocaleString()} attempts
           </>
         )}
         {state === 'pending' && nextAttemptAt !== null && attempts > 0 && (
           <>
             {attempts > 1 && ' · '}
-            {toRich({
-              key: 'event.nextAttempt',
-              values: { time: <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate /> },
-            })}
+            next attempt <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate />
           </>
         )}
       </p>
       {reason !== null && (
         <p class="item-details">
-          <bdi>{toOwnLanguage(reason)}</bdi>
+          <bdi>{reason}</bdi>
         </p>
       )}
     </>
@@ -141,6 +138,6 @@ function Outcome({
 
 /** A push service only accepts a message and forwards it later. */
 function toState({ kind, state, attempts }: Delivery): string {
-  if (state === 'delivered' && kind === 'push') return t('event.accepted')
-  return t(state === 'pending' && attempts > 0 ? 'event.retrying' : STATES[state])
+  if (state === 'delivered' && kind === 'push') return 'Accepted'
+  return state === 'pending' && attempts > 0 ? 'Retrying' : STATES[state]
 }

@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import { CopyButton } from '../components/copy-button.tsx'
 import { hasAddress, LinkedText } from '../components/linked-text.tsx'
 import { toMetadataText } from '../feed/metadata.ts'
-import { t } from '../locales/translate.tsx'
 
 /** The number of entries per level that are shown at first. */
 const FIRST = 100
@@ -31,7 +30,7 @@ export function JsonTree({ value, path = [], toFilterPath }: TreeOptions) {
       {entries.length > shown && (
         <li>
           <button type="button" class="quiet-button" onClick={() => setShown(shown + 10 * FIRST)}>
-            {t('event.moreEntries', { count: entries.length - shown })}
+            {(entries.length - shown).toLocaleString()} more
           </button>
         </li>
       )}
@@ -79,10 +78,10 @@ function Branch({ name, value, path, toFilterPath }: BranchOptions) {
 function Actions({ value, filterPath }: { value: unknown; filterPath: string | undefined }) {
   return (
     <div class="item-actions">
-      <CopyButton label={t('common.copy')} toText={() => toMetadataText(value)} />
+      <CopyButton label="Copy" toText={() => toMetadataText(value)} />
       {filterPath !== undefined && (
         <a class="quiet-button" href={filterPath}>
-          {t('event.filter')}
+          Filter
         </a>
       )}
     </div>

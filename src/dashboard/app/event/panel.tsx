@@ -18,7 +18,6 @@ import { Deliveries } from './deliveries.tsx'
 import { StrokeIcon, StepButton } from './step-button.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { deleteEvent, restoreEvent, useEvent, type NeighbourIds } from './use-event.ts'
-import { t, toNumber } from '../locales/translate.tsx'
 
 interface PanelOptions {
   project: string
@@ -79,7 +78,7 @@ export function EventPanel({
     const result = await deleteEvent(project, id)
     if (!result.ok) return showToast({ message: result.failure.message })
     showToast({
-      message: t('event.eventDeleted'),
+      message: 'Event deleted.',
       undo: () => restoreEvent(project, id),
       onUndone: () => onGo(id),
     })
@@ -92,30 +91,18 @@ export function EventPanel({
         <button
           type="button"
           class="icon-button"
-          aria-label={t('event.close')}
-          title={t('event.escape')}
+          aria-label="Close"
+          title="Escape"
           onClick={onClose}
         >
           <StrokeIcon path="m4 4 12 12m0-12L4 16" />
         </button>
         <span class="panel-spacer" />
-        <StepButton
-          label={t('event.newer')}
-          hint="k"
-          to={newer}
-          onGo={onGo}
-          path="m4 12.5 6-6 6 6"
-        />
-        <StepButton
-          label={t('event.older')}
-          hint="j"
-          to={older}
-          onGo={onGo}
-          path="m4 7.5 6 6 6-6"
-        />
+        <StepButton label="Newer event" hint="k" to={newer} onGo={onGo} path="m4 12.5 6-6 6 6" />
+        <StepButton label="Older event" hint="j" to={older} onGo={onGo} path="m4 7.5 6 6 6-6" />
       </div>
       {opened.kind === 'loading' && (
-        <div class="panel-body" role="status" aria-label={t('event.loading')}>
+        <div class="panel-body" role="status" aria-label="Loading event">
           <span class="skeleton line" />
           <span class="skeleton line short" />
         </div>
@@ -123,10 +110,10 @@ export function EventPanel({
       {opened.kind === 'failed' && (
         <div class="panel-body">
           <h2 id="panel-title">
-            {t(opened.failure.code === 'not_found' ? 'event.notFound' : 'event.notLoaded')}
+            {opened.failure.code === 'not_found' ? 'Event not found' : "Couldn't load event"}
           </h2>
           {opened.failure.code === 'not_found' ? (
-            <p class="panel-gone">{t('event.notFoundReason')}</p>
+            <p class="panel-gone">It was deleted or has expired.</p>
           ) : (
             <ErrorNotice failure={opened.failure} onRetry={opened.retry} />
           )}
@@ -142,7 +129,7 @@ export function EventPanel({
               class="quiet-button"
               onClick={() => void shareEvent(project, id, opened.event.title)}
             >
-              {t('event.share')}
+              Share
             </button>
             <button
               type="button"
@@ -151,19 +138,13 @@ export function EventPanel({
                 void muteChannel(project, opened.event.channelId, opened.event.channelName)
               }
             >
-              {t('event.mute', { channel: opened.event.channelName })}
+              Mute {opened.event.channelName}
             </button>
-            <CopyButton
-              label={t('event.copyJson')}
-              toText={() => JSON.stringify(opened.event, null, 2)}
-            />
-            <CopyButton
-              label={t('event.copyCurl')}
-              toText={() => toCurl(opened.event, location.origin)}
-            />
+            <CopyButton label="Copy as JSON" toText={() => JSON.stringify(opened.event, null, 2)} />
+            <CopyButton label="Copy as curl" toText={() => toCurl(opened.event, location.origin)} />
             {isAdmin && (
               <button type="button" class="quiet-button danger" onClick={remove}>
-                {t('event.delete')}
+                Delete
               </button>
             )}
           </div>
@@ -198,18 +179,18 @@ function Body({ project, event, search }: { project: string; event: Event; searc
         </p>
       )}
       <dl class="facts">
-        <dt>{t('event.channel')}</dt>
+        <dt>Channel</dt>
         <dd>
           <a href={toSearchPath(project, { ...EMPTY_SEARCH, channelId })}>
             <bdi>{channelName}</bdi>
           </a>
           <a class="filter-link" href={toChannelPath(project, channelId)}>
-            {t('event.channelSettings')}
+            Channel settings
           </a>
         </dd>
         {userId !== null && (
           <>
-            <dt>{t('event.user')}</dt>
+            <dt>User</dt>
             <dd>
               {userPath === undefined ? (
                 <bdi>{userId}</bdi>
@@ -224,14 +205,14 @@ function Body({ project, event, search }: { project: string; event: Event; searc
         )}
         {tags.length > 0 && (
           <>
-            <dt>{t('event.tags')}</dt>
+            <dt>Tags</dt>
             <dd class="facts-tags">
               {tags.map(tag => (
                 <a
                   key={tag}
                   href={only('tags', tag) ?? toSearchPath(project, EMPTY_SEARCH)}
                   class="tag"
-                  title={t('event.filterTag')}
+                  title="Show only events with this tag"
                 >
                   <bdi>{tag}</bdi>
                 </a>
@@ -239,19 +220,19 @@ function Body({ project, event, search }: { project: string; event: Event; searc
             </dd>
           </>
         )}
-        <dt>{t('event.source')}</dt>
+        <dt>Source</dt>
         <dd>
           <bdi>{source}</bdi>
           <Only path={only('sources', source)} />
         </dd>
-        <dt>{t('event.sequence')}</dt>
-        <dd>{toNumber(event.seq)}</dd>
+        <dt>Sequence</dt>
+        <dd>{event.seq.toLocaleString()}</dd>
       </dl>
       {Object.keys(metadata).length > 0 && (
         <section class="metadata" aria-labelledby="panel-metadata">
           <div class="metadata-top">
-            <h3 id="panel-metadata">{t('event.metadata')}</h3>
-            <CopyButton label={t('common.copy')} toText={() => JSON.stringify(metadata, null, 2)} />
+            <h3 id="panel-metadata">Metadata</h3>
+            <CopyButton label="Copy" toText={() => JSON.stringify(metadata, null, 2)} />
           </div>
           <JsonTree
             key={event.id}
@@ -269,7 +250,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
 function Only({ path }: { path: string | undefined }) {
   return path === undefined ? null : (
     <a class="filter-link" href={path}>
-      {t('event.filter')}
+      Filter
     </a>
   )
 }

@@ -1,4 +1,3 @@
-import { t } from '../locales/translate.tsx'
 import { muteChannel, shareEvent } from './actions.ts'
 
 /** From this distance on, a horizontal movement is a swipe, and a row is not opened. */
@@ -7,7 +6,7 @@ const START_PX = 12
 const ACT_PX = 88
 
 /**
- * Lets a finger swipe the rows of a list: to the end to share the event, to the start to mute its
+ * Lets a finger swipe the rows of a list: to the right to share the event, to the left to mute its
  * channel. The panel of an event has the same actions as buttons. Returns a function that ends it.
  */
 export function enableSwipes(list: HTMLElement, project: string): () => void {
@@ -29,8 +28,8 @@ export function enableSwipes(list: HTMLElement, project: string): () => void {
     if (touch.dx === 0) row.setPointerCapture(pointerId)
     wasSwiped = true
     touch.dx = dx
-    row.dataset['swipe'] = isShare(row, dx) ? t('event.share') : t('event.muteShort')
-    row.classList.toggle('swipe-start', dx < 0)
+    row.dataset['swipe'] = dx > 0 ? 'Share' : 'Mute'
+    row.classList.toggle('swipe-left', dx < 0)
     row.style.translate = `${dx}px`
   }
 
@@ -42,8 +41,7 @@ export function enableSwipes(list: HTMLElement, project: string): () => void {
     delete row.dataset['swipe']
     if (type === 'pointercancel' || Math.abs(dx) < ACT_PX) return
     const { event = '', channel = '' } = row.dataset
-    if (isShare(row, dx))
-      void shareEvent(project, event, row.querySelector('h2')?.textContent ?? '')
+    if (dx > 0) void shareEvent(project, event, row.querySelector('h2')?.textContent ?? '')
     else void muteChannel(project, channel, row.querySelector('.channel')?.textContent ?? '')
   }
 
@@ -65,9 +63,4 @@ export function enableSwipes(list: HTMLElement, project: string): () => void {
     list.removeEventListener('pointercancel', release)
     list.removeEventListener('click', click, { capture: true })
   }
-}
-
-/** Returns whether a movement goes to the end of the line, in either direction of writing. */
-function isShare(row: HTMLElement, dx: number): boolean {
-  return dx > 0 === (getComputedStyle(row).direction === 'ltr')
 }

@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks'
-import { getLocale, t } from '../locales/translate.tsx'
+import { toEnglish } from '../locale.ts'
 
 /** A range of bars: from bar `first` up to, but not including, bar `end`. */
 export type BarRange = readonly [first: number, end: number]
@@ -97,7 +97,7 @@ export function Bars({ counts, toLabel, onHover, onChoose }: BarsOptions) {
       </p>
       <input
         type="range"
-        aria-label={t('feed.from')}
+        aria-label="From"
         aria-describedby="bars-help"
         min={0}
         max={counts.length - 1}
@@ -109,7 +109,7 @@ export function Bars({ counts, toLabel, onHover, onChoose }: BarsOptions) {
       />
       <input
         type="range"
-        aria-label={t('feed.to')}
+        aria-label="To"
         aria-describedby="bars-help"
         min={1}
         max={counts.length}
@@ -120,7 +120,7 @@ export function Bars({ counts, toLabel, onHover, onChoose }: BarsOptions) {
         }
       />
       <p id="bars-help" class="bars-help">
-        {t('feed.barsHelp')}
+        Arrow keys move a handle, Enter applies the range
       </p>
     </div>
   )
@@ -128,7 +128,7 @@ export function Bars({ counts, toLabel, onHover, onChoose }: BarsOptions) {
 
 /** A count such as 1.2K. */
 function toShortNumber(count: number): string {
-  return count.toLocaleString(getLocale(), { notation: 'compact' })
+  return count.toLocaleString(toEnglish(), { notation: 'compact' })
 }
 
 function toPath(counts: readonly number[], tallest: number): string {

@@ -13,29 +13,27 @@ import {
   withoutPart,
   type Search,
 } from './search.ts'
-import type { MessageKey } from '../locales/catalogue.ts'
-import { t } from '../locales/translate.tsx'
 import { toProjectPath } from '../paths.ts'
 
 const HOUR_MS = 3_600_000
 
 /** Names of chips, by the names of terms. */
-const NAMES: Readonly<Record<string, MessageKey>> = {
-  channel: 'feed.chipChannel',
-  user: 'feed.chipUser',
-  source: 'feed.chipSource',
-  tag: 'feed.chipTag',
-  meta: 'feed.chipMetadata',
-  has: 'feed.chipHas',
-  after: 'feed.chipAfter',
-  before: 'feed.chipBefore',
+const NAMES: Readonly<Record<string, string>> = {
+  channel: 'channel',
+  user: 'user',
+  source: 'source',
+  tag: 'tag',
+  meta: 'meta',
+  has: 'has',
+  after: 'after',
+  before: 'before',
 }
 const SPAN_NAMES = {
-  '1h': 'feed.lastHour',
-  '24h': 'feed.last24Hours',
-  '7d': 'feed.last7Days',
-  '30d': 'feed.last30Days',
-} as const satisfies Record<keyof typeof TIME_RANGES, MessageKey>
+  '1h': 'Last hour',
+  '24h': 'Last 24 hours',
+  '7d': 'Last 7 days',
+  '30d': 'Last 30 days',
+} as const satisfies Record<keyof typeof TIME_RANGES, string>
 
 interface ChipsOptions {
   project: string
@@ -65,15 +63,11 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
   }
 
   return (
-    <ul class="chips" aria-label={t('feed.filters')}>
+    <ul class="chips" aria-label="Filters">
       {chips.map(({ name, value, rest }, n) => (
         <li key={`${name} ${value} ${n}`} class="chip">
           <span class="chip-name">{name}</span> <bdi>{value}</bdi>
-          <button
-            type="button"
-            aria-label={t('feed.removeFilter', { name, value })}
-            onClick={() => go(rest)}
-          >
+          <button type="button" aria-label={`Remove ${name} ${value}`} onClick={() => go(rest)}>
             <svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">
               <path d="m2.5 2.5 7 7m0-7-7 7" />
             </svg>
@@ -82,13 +76,13 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
       ))}
       <li>
         <button type="button" class="quiet-button" onClick={() => go(EMPTY_SEARCH)}>
-          {t('feed.clearAll')}
+          Clear all
         </button>
       </li>
       {isEditor && (
         <li>
           <a class="quiet-button" href={toNewCardPath(project, search, channels)}>
-            {t('feed.addToInsights')}
+            Add to insights
           </a>
         </li>
       )}
@@ -121,7 +115,7 @@ function listChips(search: Search, channels: readonly ProjectChannel[] | undefin
       ? []
       : [
           {
-            name: t('feed.chipChannel'),
+            name: 'channel',
             value: channel,
             rest: { ...search, channelId: undefined },
           },
@@ -130,13 +124,13 @@ function listChips(search: Search, channels: readonly ProjectChannel[] | undefin
       ? []
       : [
           {
-            name: t('feed.chipTime'),
+            name: 'time',
             value: toRange(from, to),
             rest: { ...search, from: undefined, to: undefined },
           },
         ]),
     ...(isAlternative
-      ? [{ name: t('feed.chipAny'), value: search.text, rest: { ...search, text: '' } }]
+      ? [{ name: 'any of', value: search.text, rest: { ...search, text: '' } }]
       : parts.map(part => ({
           ...toPartChip(search.text, part, named),
           rest: { ...search, text: withoutPart(search.text, part) },
@@ -150,10 +144,10 @@ function toPartChip(
   { start, end, term }: SearchPart,
   toChannelName: (id: string) => string,
 ): Pick<Chip, 'name' | 'value'> {
-  if (!term) return { name: t('feed.chipAny'), value: text.slice(start, end) }
-  const name = t(NAMES[term.name] ?? (term.isQuoted ? 'feed.chipPhrase' : 'feed.chipWord'))
+  if (!term) return { name: 'any of', value: text.slice(start, end) }
+  const name = NAMES[term.name] ?? (term.isQuoted ? 'phrase' : 'word')
   return {
-    name: term.isExcluded ? t('feed.chipNot', { name }) : name,
+    name: term.isExcluded ? `not ${name}` : name,
     value: toTermValue(term, toChannelName),
   }
 }
@@ -166,9 +160,9 @@ function toTermValue({ name, value }: SearchTerm, toChannelName: (id: string) =>
 
 function toRange(from: string | undefined, to: string | undefined): string {
   if (from !== undefined && Object.hasOwn(TIME_RANGES, from)) {
-    return t(SPAN_NAMES[from as keyof typeof TIME_RANGES])
+    return SPAN_NAMES[from as keyof typeof TIME_RANGES]
   }
-  if (from === undefined) return t('feed.before', { time: toDateTime(Date.parse(to ?? '')) })
-  if (to === undefined) return t('feed.after', { time: toDateTime(Date.parse(from)) })
+  if (from === undefined) return `before ${toDateTime(Date.parse(to ?? ''))}`
+  if (to === undefined) return `after ${toDateTime(Date.parse(from))}`
   return toRangeName(Date.parse(from), Date.parse(to))
 }

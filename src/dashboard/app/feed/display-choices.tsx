@@ -1,25 +1,18 @@
-import type { MessageKey } from '../locales/catalogue.ts'
-import { t } from '../locales/translate.tsx'
 import { chooseDensity, chooseTimes, DENSITIES, density, TIMES, times } from './display.ts'
 
 const NAMES = {
-  compact: 'display.compact',
-  comfortable: 'display.comfortable',
-  relative: 'display.relative',
-  absolute: 'display.absolute',
-} as const satisfies Record<string, MessageKey>
+  compact: 'Compact',
+  comfortable: 'Comfortable',
+  relative: 'Relative',
+  absolute: 'Time of day',
+} as const satisfies Record<string, string>
 
 /** The choices of how rows look. */
 export function DisplayChoices() {
   return (
     <>
-      <Choice
-        title={t('display.density')}
-        all={DENSITIES}
-        chosen={density.value}
-        onChoose={chooseDensity}
-      />
-      <Choice title={t('display.times')} all={TIMES} chosen={times.value} onChoose={chooseTimes} />
+      <Choice title="Row height" all={DENSITIES} chosen={density.value} onChoose={chooseDensity} />
+      <Choice title="Times" all={TIMES} chosen={times.value} onChoose={chooseTimes} />
     </>
   )
 }
@@ -49,7 +42,7 @@ function Choice<One extends keyof typeof NAMES>({
               checked={one === chosen}
               onChange={() => onChoose(one)}
             />
-            <span>{t(NAMES[one])}</span>
+            <span>{NAMES[one]}</span>
           </label>
         ))}
       </div>

@@ -2,12 +2,8 @@ import { ErrorBoundary } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { lazyPages } from '../lazy-page.tsx'
-import { t } from '../locales/translate.tsx'
 
-const DisplayChoices = lazyPages(
-  ['event'],
-  () => import('./display-choices.tsx'),
-)(all => all.DisplayChoices)
+const DisplayChoices = lazyPages(() => import('./display-choices.tsx'))(all => all.DisplayChoices)
 
 /** A menu with the choices of how rows look, which load when it opens. */
 export function DisplayMenu() {
@@ -18,8 +14,8 @@ export function DisplayMenu() {
         type="button"
         class="icon-button"
         popovertarget="display-menu"
-        aria-label={t('feed.display')}
-        title={t('feed.display')}
+        aria-label="Display"
+        title="Display"
       >
         <Icon name="display" />
       </button>

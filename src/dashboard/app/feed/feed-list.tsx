@@ -8,7 +8,6 @@ import type { Feed } from './feed.ts'
 import { MAX_ROWS, type Row } from './log.ts'
 import { Rows, RowSkeletons } from './rows.tsx'
 import { EMPTY_SEARCH, isFiltered, toSearchPath, type Search } from './search.ts'
-import { t } from '../locales/translate.tsx'
 
 /** How far before the end of the list the next page is loaded. */
 const LOAD_MARGIN = '1200px'
@@ -63,7 +62,7 @@ export function FeedList(options: ListOptions) {
         ref={list}
         class={density.value}
         role={rows.length > 0 ? 'feed' : undefined}
-        aria-label={rows.length > 0 ? t('feed.events') : undefined}
+        aria-label={rows.length > 0 ? 'Events' : undefined}
         aria-busy={isBusy}
         tabIndex={-1}
         onClick={event => openRow(event, onOpen)}
@@ -103,11 +102,11 @@ function openRow(event: MouseEvent | KeyboardEvent, onOpen: (id: string) => void
 function NoMatchYet({ onContinue }: { onContinue(): void }) {
   return (
     <div class="empty-state">
-      <h2>{t('feed.noMatchYet')}</h2>
-      <p>{t('feed.noMatchYetLead')}</p>
+      <h2>No matches yet</h2>
+      <p>The newest events were searched. There are older ones.</p>
       <p>
         <button type="button" class="button" onClick={onContinue}>
-          {t('feed.searchOlder')}
+          Search older events
         </button>
       </p>
     </div>
@@ -125,17 +124,15 @@ function EmptyFeed({ project, search, isAdmin }: EmptyFeedOptions) {
     const { channelId } = search
     return (
       <div class="empty-state">
-        <h2>{t('feed.noMatch')}</h2>
-        <p>{t('feed.noMatchLead')}</p>
+        <h2>No matching events</h2>
+        <p>New matches appear here as they arrive.</p>
         <p>
-          <a href={toSearchPath(project, { ...EMPTY_SEARCH, channelId })}>
-            {t('feed.clearSearch')}
-          </a>
+          <a href={toSearchPath(project, { ...EMPTY_SEARCH, channelId })}>Clear search</a>
           {channelId !== undefined && (
             <>
               {' · '}
               <a href={toSearchPath(project, { ...search, channelId: undefined })}>
-                {t('feed.searchAllChannels')}
+                Search all channels
               </a>
             </>
           )}
@@ -146,25 +143,25 @@ function EmptyFeed({ project, search, isAdmin }: EmptyFeedOptions) {
   if (search.channelId !== undefined) {
     return (
       <div class="empty-state">
-        <h2>{t('feed.emptyChannel')}</h2>
+        <h2>No events in this channel</h2>
         <p>
-          {t('feed.emptyChannelLead')} <a href={toFeedPath(project)}>{t('common.allEvents')}</a>
+          New events appear here as they arrive. <a href={toFeedPath(project)}>All events</a>
         </p>
       </div>
     )
   }
   return (
     <div class="empty-state">
-      <h2>{t('feed.empty')}</h2>
-      <p>{t('feed.emptyLead')}</p>
+      <h2>No events yet</h2>
+      <p>One command sends the first event, and it appears here as it arrives.</p>
       <p class="actions">
         {isAdmin && (
           <a class="button" href={toStartPath(project)}>
-            {t('feed.sendFirst')}
+            Send the first event
           </a>
         )}
         <a class="quiet-button" href="/docs/sending-events">
-          {t('feed.howToSend')}
+          How to send events
         </a>
       </p>
     </div>
@@ -194,8 +191,14 @@ function ListEnd({ feed, isFiltered }: { feed: Feed; isFiltered: boolean }) {
   return (
     <div ref={end} class="list-end">
       {reading === 'older' && <RowSkeletons count={3} />}
-      {kind === 'end' && <p>{t(isFiltered ? 'feed.endOfMatches' : 'feed.end')}</p>}
-      {kind === 'full' && <p>{t('feed.full', { count: MAX_ROWS })}</p>}
+      {kind === 'end' && (
+        <p>{isFiltered ? 'No older matches' : "You've reached the first event"}</p>
+      )}
+      {kind === 'full' && (
+        <p>
+          This list shows at most {MAX_ROWS.toLocaleString()} events. Search to find older ones.
+        </p>
+      )}
     </div>
   )
 }

@@ -6,15 +6,14 @@ import { Icon } from '../components/icon.tsx'
 import { Bars, type BarRange } from './bars.tsx'
 import { TIME_RANGES, toSearchPath, type Search } from './search.ts'
 import { useHistogram } from './use-histogram.ts'
-import type { MessageKey } from '../locales/catalogue.ts'
-import { t, toNumber } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 
 const SHORT_NAMES = {
-  '1h': 'feed.hour',
-  '24h': 'feed.hours24',
-  '7d': 'feed.days7',
-  '30d': 'feed.days30',
-} as const satisfies Record<keyof typeof TIME_RANGES, MessageKey>
+  '1h': '1 h',
+  '24h': '24 h',
+  '7d': '7 d',
+  '30d': '30 d',
+} as const satisfies Record<keyof typeof TIME_RANGES, string>
 
 interface HistogramOptions {
   project: string
@@ -39,7 +38,7 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
   return (
     <section
       class={isExpanded ? 'histogram expanded' : 'histogram'}
-      aria-label={t('feed.histogram')}
+      aria-label="Events over time"
       aria-busy={state.kind === 'counting'}
     >
       <p class="histogram-summary">
@@ -47,14 +46,14 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
           <>
             {state.failure.message}{' '}
             <button type="button" class="quiet-button" onClick={state.retry}>
-              {t('common.retry')}
+              Retry
             </button>
           </>
         )}
-        {state.kind === 'counting' && t('feed.counting')}
+        {state.kind === 'counting' && 'Counting…'}
         {histogram && (
           <>
-            <strong>{t('feed.eventCount', { count: sum(counts.slice(...span)) })}</strong>{' '}
+            <strong>{toPlural(sum(counts.slice(...span)), 'event')}</strong>{' '}
             <span>{toRangeName(toMs(span[0]), toMs(span[1]))}</span>
           </>
         )}
@@ -63,7 +62,7 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
         type="button"
         class="icon-button expand"
         aria-expanded={isExpanded}
-        aria-label={t('feed.showChart')}
+        aria-label="Show the chart"
         onClick={() => setExpanded(!isExpanded)}
       >
         <Icon name="chart" />
@@ -79,7 +78,7 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
       ) : (
         <div class="bars" aria-hidden="true" />
       )}
-      <div class="segmented" role="group" aria-label={t('feed.timeRange')}>
+      <div class="segmented" role="group" aria-label="Time range">
         {(Object.keys(TIME_RANGES) as (keyof typeof TIME_RANGES)[]).map(name => (
           <button
             key={name}
@@ -87,7 +86,7 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
             aria-pressed={search.from === name}
             onClick={() => go(search.from === name ? undefined : name, undefined)}
           >
-            {t(SHORT_NAMES[name])}
+            {SHORT_NAMES[name]}
           </button>
         ))}
       </div>
@@ -111,8 +110,8 @@ function Table({ counts, toMs, completeSince }: TableOptions) {
         type="button"
         class="icon-button counts-button"
         popovertarget="counts"
-        aria-label={t('feed.table')}
-        title={t('feed.table')}
+        aria-label="Show as table"
+        title="Show as table"
       >
         <Icon name="table" />
       </button>
@@ -123,16 +122,19 @@ function Table({ counts, toMs, completeSince }: TableOptions) {
         onToggle={({ newState }) => setOpen(newState === 'open')}
       >
         {completeSince !== null && (
-          <p class="note">
-            {t('feed.completeSince', { time: toDateTime(Date.parse(completeSince)) })}
-          </p>
+          <p class="note">complete since {toDateTime(Date.parse(completeSince))}, partial before</p>
         )}
-        <div class="counts-table" tabIndex={0} role="group" aria-label={t('feed.histogramTable')}>
+        <div
+          class="counts-table"
+          tabIndex={0}
+          role="group"
+          aria-label="Events over time, as a table"
+        >
           <table>
             <thead>
               <tr>
-                <th scope="col">{t('feed.time')}</th>
-                <th scope="col">{t('feed.events')}</th>
+                <th scope="col">Time</th>
+                <th scope="col">Events</th>
               </tr>
             </thead>
             <tbody>
@@ -140,7 +142,7 @@ function Table({ counts, toMs, completeSince }: TableOptions) {
                 count === 0 ? null : (
                   <tr key={at}>
                     <th scope="row">{toRangeName(toMs(at), toMs(at + 1))}</th>
-                    <td>{toNumber(count)}</td>
+                    <td>{count.toLocaleString()}</td>
                   </tr>
                 ),
               )}

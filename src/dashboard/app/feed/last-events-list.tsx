@@ -1,4 +1,3 @@
-import { t } from '../locales/translate.tsx'
 import { density } from './display.ts'
 import { readLastEvents } from './last-events.ts'
 import { Rows } from './rows.tsx'
@@ -9,7 +8,7 @@ export function LastEvents({ project }: { project: string }) {
   if (rows.length === 0) return null
   return (
     <section class="last-events" aria-labelledby="last-events">
-      <h2 id="last-events">{t('common.lastEvents')}</h2>
+      <h2 id="last-events">Last events seen in this browser</h2>
       <div id="feed" class={density.value}>
         <Rows project={project} rows={rows} hasEntrance={() => false} />
       </div>

@@ -2,14 +2,12 @@ import { useEffect, useState } from 'preact/hooks'
 import { toLabel, toPill, type Pill } from '../live/pill.ts'
 import { toClockTime } from '../time.ts'
 import type { Feed } from './feed.ts'
-import type { MessageKey } from '../locales/catalogue.ts'
-import { t } from '../locales/translate.tsx'
 
-const HINTS: Partial<Record<Pill['kind'], MessageKey>> = {
-  live: 'feed.pause',
-  paused: 'feed.resume',
-  reconnecting: 'feed.retryNow',
-  offline: 'feed.retryNow',
+const HINTS: Partial<Record<Pill['kind'], string>> = {
+  live: 'Pause',
+  paused: 'Resume',
+  reconnecting: 'Retry now',
+  offline: 'Retry now',
 }
 
 /** The state of the live connection, as a button that pauses, resumes or retries. */
@@ -25,8 +23,7 @@ export function LivePill({ feed, onResume }: { feed: Feed; onResume(): void }) {
     signed_out: undefined,
     refused: undefined,
   }[pill.kind]
-  const hintKey = HINTS[pill.kind]
-  const hint = hintKey && t(hintKey)
+  const hint = HINTS[pill.kind]
   return (
     <button
       type="button"

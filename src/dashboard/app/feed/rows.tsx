@@ -6,7 +6,6 @@ import { readUserName } from '../users/names.ts'
 import { times } from './display.ts'
 import type { Row } from './log.ts'
 import { channelIcons } from './use-channels.ts'
-import { t } from '../locales/translate.tsx'
 
 interface RowsOptions {
   project: string
@@ -123,7 +122,7 @@ function RowTime({ row: { atMs, receivedMs } }: { row: Row }) {
 /** Placeholders for rows that are loading. */
 export function RowSkeletons({ count }: { count: number }) {
   return (
-    <div class="skeletons" role="status" aria-label={t('feed.loading')}>
+    <div class="skeletons" role="status" aria-label="Loading events">
       {Array.from({ length: count }, (_, at) => (
         <div key={at} class="row">
           <span class="icon skeleton" />

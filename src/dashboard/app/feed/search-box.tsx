@@ -6,7 +6,6 @@ import { focusSearch } from '../palette/state.ts'
 import type { Failure } from '../request.ts'
 import { loadTools, tools } from '../search/load-tools.ts'
 import { toSearchPath, type Search } from './search.ts'
-import { t } from '../locales/translate.tsx'
 
 interface SearchBoxOptions {
   project: string
@@ -77,8 +76,8 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
         id="search"
         type="search"
         name="q"
-        placeholder={t('feed.search')}
-        aria-label={t('feed.search')}
+        placeholder="Search events"
+        aria-label="Search events"
         aria-describedby={Explanation || failure ? 'search-issue' : undefined}
         aria-invalid={isInvalid}
         autocomplete="off"

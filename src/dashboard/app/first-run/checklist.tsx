@@ -1,7 +1,5 @@
 import type { Account } from '../../../accounts/schema.ts'
 import { useQuery } from '../components/use-query.ts'
-import type { MessageKey } from '../locales/catalogue.ts'
-import { t } from '../locales/translate.tsx'
 import { readInvites, readOrganization } from '../organization/api.ts'
 import { PATHS, toOrganizationPath, toProjectPath } from '../paths.ts'
 import { readBrowser } from '../push/browser.ts'
@@ -45,14 +43,16 @@ export function Checklist({ account, project, hasEvent }: ChecklistOptions) {
 
   return (
     <section class="checklist" aria-labelledby="checklist">
-      <h2 id="checklist">{t('start.checklist')}</h2>
-      <p>{t('start.checklistDone', { done, all: steps.length })}</p>
+      <h2 id="checklist">Set up this project</h2>
+      <p>
+        {done} of {steps.length} done
+      </p>
       <ol>
         {steps.map(({ name, isDone, href }) => (
           <li key={name} class={isDone ? 'done' : undefined}>
             <span>
-              {href !== undefined && !isDone ? <a href={href}>{t(TEXTS[name])}</a> : t(TEXTS[name])}
-              {isDone && <span class="visually-hidden"> {t('start.stepDone')}</span>}
+              {href !== undefined && !isDone ? <a href={href}>{TEXTS[name]}</a> : TEXTS[name]}
+              {isDone && <span class="visually-hidden"> (done)</span>}
             </span>
           </li>
         ))}
@@ -62,11 +62,11 @@ export function Checklist({ account, project, hasEvent }: ChecklistOptions) {
 }
 
 const TEXTS = {
-  event: 'start.stepEvent',
-  push: 'start.stepPush',
-  invite: 'start.stepInvite',
-  webhook: 'start.stepWebhook',
-} as const satisfies Record<keyof Done | 'event', MessageKey>
+  event: 'Send the first event',
+  push: 'Turn on notifications in this browser',
+  invite: 'Invite a colleague',
+  webhook: 'Add the first webhook',
+} as const satisfies Record<keyof Done | 'event', string>
 
 /** Reads which steps are done. A step that cannot be read counts as open. */
 async function readDone({

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
 import { CodeBlock } from '../components/code-block.tsx'
 import { Tabs } from '../components/tabs.tsx'
-import { t } from '../locales/translate.tsx'
 import { readStored, store } from '../storage.ts'
 import { SNIPPETS } from './snippets.ts'
 
@@ -12,7 +11,7 @@ export function FirstEventTabs({ apiKey }: { apiKey: string }) {
 
   return (
     <Tabs
-      label={t('start.languages')}
+      label="Languages"
       tabs={SNIPPETS.map(({ name }) => ({ name, label: name }))}
       chosen={snippet.name}
       onChoose={name => {

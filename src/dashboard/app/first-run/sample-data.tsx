@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import type { Account, Project } from '../../../accounts/schema.ts'
-import { t } from '../locales/translate.tsx'
 import { PATHS, toFeedPath } from '../paths.ts'
 import { request, type Failure, type Result } from '../request.ts'
 import { findProject, isAtLeast, loadSession } from '../session.ts'
@@ -36,9 +35,9 @@ export function SampleDataOffer({ account, project }: SampleDataOptions) {
 
   return (
     <p class="sample-offer">
-      {failure ? failure.message : t('start.sampleLead')}{' '}
+      {failure ? failure.message : 'Nothing to send yet?'}{' '}
       <button type="button" class="quiet-button" aria-disabled={isBusy} onClick={open}>
-        {t(isBusy ? 'start.sampleCreating' : 'start.sampleOpen')}
+        {isBusy ? 'Creating the events…' : 'Look around with sample data'}
       </button>
     </p>
   )
@@ -60,10 +59,10 @@ export function SampleDataNotice({ account, project }: SampleDataOptions) {
 
   return (
     <p class="note">
-      <span>{failure ? failure.message : t('start.sampleNotice')}</span>
+      <span>{failure ? failure.message : 'Sample data of an invented shop.'}</span>
       {isAtLeast(organization.role, 'admin') && (
         <button type="button" class="quiet-button" aria-disabled={isBusy} onClick={remove}>
-          {t(isBusy ? 'start.sampleRemoving' : 'start.sampleRemove')}
+          {isBusy ? 'Removing it…' : 'Remove it'}
         </button>
       )}
     </p>

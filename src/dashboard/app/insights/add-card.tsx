@@ -1,20 +1,18 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { Card, NewCard } from '../../../insights/schema.ts'
 import { Field, Form } from '../components/form.tsx'
-import type { MessageKey } from '../locales/catalogue.ts'
-import { t } from '../locales/translate.tsx'
 import type { Failure } from '../request.ts'
 import { createCard } from './api.ts'
 import { PeriodSelect } from './card-form.tsx'
 
 /** The cards that one click makes. */
-const CHOICES: readonly { name: MessageKey; card: Pick<NewCard, 'kind' | 'groupBy'> }[] = [
-  { name: 'insights.kindSeries', card: { kind: 'series' } },
-  { name: 'insights.kindNumber', card: { kind: 'number' } },
-  { name: 'insights.byChannel', card: { kind: 'top', groupBy: 'channel' } },
-  { name: 'insights.byTag', card: { kind: 'top', groupBy: 'tag' } },
-  { name: 'insights.topUsers', card: { kind: 'top', groupBy: 'user' } },
-  { name: 'insights.kindTable', card: { kind: 'table', groupBy: 'channel' } },
+const CHOICES: readonly { name: string; card: Pick<NewCard, 'kind' | 'groupBy'> }[] = [
+  { name: 'Count over time', card: { kind: 'series' } },
+  { name: 'Number', card: { kind: 'number' } },
+  { name: 'By channel', card: { kind: 'top', groupBy: 'channel' } },
+  { name: 'By tag', card: { kind: 'top', groupBy: 'tag' } },
+  { name: 'Top users', card: { kind: 'top', groupBy: 'user' } },
+  { name: 'Table', card: { kind: 'table', groupBy: 'channel' } },
 ]
 
 interface AddCardOptions {
@@ -52,11 +50,12 @@ export function AddCard({ project, q, hours, onAdded, onCancel }: AddCardOptions
   const problem =
     details.length > 0 ? details.map(({ message }) => message).join(' · ') : failure?.message
   return (
-    <section class="add-card" aria-label={t('insights.addCard')}>
+    <section class="add-card" aria-label="Add a card">
       <div class="field">
-        <label for={id}>{t('insights.search')}</label>
+        <label for={id}>Search</label>
         <p class="hint" id={`${id}-hint`}>
-          {t('insights.searchHint')}
+          As in the search box, such as channel:payments tag:vip. Leave it empty to count all
+          events.
         </p>
         <div class="input">
           <input
@@ -75,7 +74,7 @@ export function AddCard({ project, q, hours, onAdded, onCancel }: AddCardOptions
       <p class="issue" id={`${id}-issue`} role="alert">
         {!isByMetadata && problem}
       </p>
-      <h2 id={`${id}-kind`}>{t('insights.kind')}</h2>
+      <h2 id={`${id}-kind`}>Show as</h2>
       <div class="choices" role="group" aria-labelledby={`${id}-kind`}>
         {CHOICES.map(({ name, card }, at) => (
           <button
@@ -86,7 +85,7 @@ export function AddCard({ project, q, hours, onAdded, onCancel }: AddCardOptions
             aria-disabled={isBusy}
             onClick={() => void add(card)}
           >
-            {t(name)}
+            {name}
           </button>
         ))}
         <button
@@ -95,12 +94,12 @@ export function AddCard({ project, q, hours, onAdded, onCancel }: AddCardOptions
           aria-expanded={isByMetadata}
           onClick={() => setByMetadata(!isByMetadata)}
         >
-          {t('insights.byMetadata')}
+          By metadata value
         </button>
       </div>
       {isByMetadata && (
         <Form
-          action={t('words.add')}
+          action="Add"
           send={value =>
             createCard(project, {
               ...{ kind: 'top', groupBy: 'metadata', metadataPath: value('metadataPath') },
@@ -111,14 +110,14 @@ export function AddCard({ project, q, hours, onAdded, onCancel }: AddCardOptions
         >
           <Field
             name="metadataPath"
-            label={t('insights.metadataPath')}
-            hint={t('insights.metadataPathHint')}
+            label="Name in the metadata"
+            hint="For example plan, or order.currency for a value inside another."
             autocomplete="off"
           />
         </Form>
       )}
       <button type="button" class="quiet-button" onClick={onCancel}>
-        {t('common.cancel')}
+        Cancel
       </button>
     </section>
   )

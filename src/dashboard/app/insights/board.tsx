@@ -2,7 +2,6 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Board, Card } from '../../../insights/schema.ts'
 import { showToast } from '../components/toast.tsx'
 import type { Query } from '../components/use-query.ts'
-import { t } from '../locales/translate.tsx'
 import { createCard, deleteCard, orderCards } from './api.ts'
 import { CardView } from './card.tsx'
 import { toTitle } from './card-texts.ts'
@@ -32,8 +31,8 @@ export function BoardView({ project, cards, query, isEditor, added }: BoardOptio
     query.setData({ cards: toCards(order) })
     const card = cards.find(one => one.id === id)
     if (card) {
-      const values = { title: toTitle(card), place: order.indexOf(id) + 1, count: order.length }
-      setStatus(t('insights.moved', values))
+      const place = order.indexOf(id) + 1
+      setStatus(`${toTitle(card)} is now at place ${place} of ${order.length}.`)
     }
     const result = await orderCards(project, order)
     if (result.ok) return
@@ -46,7 +45,7 @@ export function BoardView({ project, cards, query, isEditor, added }: BoardOptio
     if (!result.ok) return showToast({ message: result.failure.message })
     query.setData({ cards: cards.filter(({ id }) => id !== card.id) })
     showToast({
-      message: t('insights.deleted', { title: toTitle(card) }),
+      message: `${toTitle(card)} deleted.`,
       undo: async () => {
         const { kind, groupBy, metadataPath, q, hours, title } = card
         const again = await createCard(project, { kind, groupBy, metadataPath, q, hours, title })
@@ -82,10 +81,10 @@ export function BoardView({ project, cards, query, isEditor, added }: BoardOptio
     <>
       {isEditor && (
         <p id="move-help" hidden>
-          {t('insights.moveHelp')}
+          Drag it to another card, or press the arrow keys.
         </p>
       )}
-      <ul ref={list} class="board" aria-label={t('insights.cards')}>
+      <ul ref={list} class="board" aria-label="Cards">
         {cards.map(card => (
           <li
             key={card.id}

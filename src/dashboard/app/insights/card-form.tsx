@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import type { Card, CardGroup } from '../../../insights/schema.ts'
 import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
-import { t } from '../locales/translate.tsx'
 import { editCard } from './api.ts'
 import { GROUPS, KINDS, PERIODS, toPeriodName } from './card-texts.ts'
 
@@ -19,7 +18,7 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
   const isGrouped = kind === 'top' || kind === 'table'
   return (
     <Form
-      action={t('words.save')}
+      action="Save"
       send={value => {
         const group = value('groupBy')
         return editCard(project, card.id, {
@@ -36,23 +35,23 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
     >
       <Field
         name="title"
-        label={t('insights.title')}
-        hint={t('insights.titleHint')}
+        label="Title"
+        hint="Leave it empty for a title made from the other fields."
         autocomplete="off"
         isOptional
         value={card.title ?? ''}
       />
       <Field
         name="q"
-        label={t('insights.search')}
-        hint={t('insights.searchHint')}
+        label="Search"
+        hint="As in the search box, such as channel:payments tag:vip. Leave it empty to count all events."
         autocomplete="off"
         isOptional
         value={card.q}
       />
       <Select
         name="kind"
-        label={t('insights.kind')}
+        label="Show as"
         options={toOptions(KINDS)}
         value={kind}
         onChange={setKind}
@@ -60,7 +59,7 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
       {isGrouped && (
         <Select
           name="groupBy"
-          label={t('insights.groupBy')}
+          label="Count by"
           options={toOptions(GROUPS)}
           value={groupBy}
           onChange={setGroupBy}
@@ -69,8 +68,8 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
       {isGrouped && groupBy === 'metadata' && (
         <Field
           name="metadataPath"
-          label={t('insights.metadataPath')}
-          hint={t('insights.metadataPathHint')}
+          label="Name in the metadata"
+          hint="For example plan, or order.currency for a value inside another."
           autocomplete="off"
           value={card.metadataPath ?? ''}
         />
@@ -91,7 +90,7 @@ export function PeriodSelect({ hours, onChange }: PeriodSelectOptions) {
   return (
     <Select
       name="hours"
-      label={t('insights.period')}
+      label="Period"
       options={all.map(one => ({ value: String(one), text: toPeriodName(one) }))}
       value={String(hours)}
       onChange={value => onChange?.(Number(value))}
@@ -99,6 +98,6 @@ export function PeriodSelect({ hours, onChange }: PeriodSelectOptions) {
   )
 }
 
-function toOptions(names: Readonly<Record<string, Parameters<typeof t>[0]>>) {
-  return Object.entries(names).map(([value, name]) => ({ value, text: t(name) }))
+function toOptions(names: Readonly<Record<string, string>>) {
+  return Object.entries(names).map(([value, text]) => ({ value, text }))
 }

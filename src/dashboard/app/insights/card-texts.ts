@@ -1,49 +1,47 @@
 import type { Card, CardGroup } from '../../../insights/schema.ts'
-import type { MessageKey } from '../locales/catalogue.ts'
-import { t } from '../locales/translate.tsx'
 
 /** The periods that a card can be set to, in hours. */
 export const PERIODS = {
-  1: 'insights.period1h',
-  24: 'insights.period24h',
-  168: 'insights.period7d',
-  720: 'insights.period30d',
-  2160: 'insights.period90d',
-} as const satisfies Record<number, MessageKey>
+  1: 'Last hour',
+  24: 'Last 24 hours',
+  168: 'Last 7 days',
+  720: 'Last 30 days',
+  2160: 'Last 90 days',
+} as const satisfies Record<number, string>
 
 export const KINDS = {
-  series: 'insights.kindSeries',
-  number: 'insights.kindNumber',
-  top: 'insights.kindTop',
-  table: 'insights.kindTable',
-} as const satisfies Record<Card['kind'], MessageKey>
+  series: 'Count over time',
+  number: 'Number',
+  top: 'Top values',
+  table: 'Table',
+} as const satisfies Record<Card['kind'], string>
 
 export const GROUPS = {
-  channel: 'insights.groupChannel',
-  tag: 'insights.groupTag',
-  user: 'insights.groupUser',
-  source: 'insights.groupSource',
-  metadata: 'insights.groupMetadata',
-} as const satisfies Record<CardGroup, MessageKey>
+  channel: 'Channel',
+  tag: 'Tag',
+  user: 'User',
+  source: 'Source',
+  metadata: 'Metadata value',
+} as const satisfies Record<CardGroup, string>
 
 const TITLES = {
-  channel: 'insights.titleChannel',
-  tag: 'insights.titleTag',
-  user: 'insights.titleUser',
-  source: 'insights.titleSource',
-} as const satisfies Record<Exclude<CardGroup, 'metadata'>, MessageKey>
+  channel: 'Top channels',
+  tag: 'Top tags',
+  user: 'Top users',
+  source: 'Top sources',
+} as const satisfies Record<Exclude<CardGroup, 'metadata'>, string>
 
 /** The title of a card: its own, or one that says what it counts. */
 export function toTitle({ title, kind, groupBy, metadataPath }: Card): string {
   if (title !== null) return title
-  if (kind === 'series') return t('insights.titleSeries')
-  if (groupBy === null) return t('insights.titleNumber')
-  if (groupBy === 'metadata') return t('insights.titleMetadata', { path: metadataPath ?? '' })
-  return t(TITLES[groupBy])
+  if (kind === 'series') return 'Events over time'
+  if (groupBy === null) return 'Events'
+  if (groupBy === 'metadata') return `Top values of ${metadataPath ?? ''}`
+  return TITLES[groupBy]
 }
 
 /** The name of the last `hours` hours. */
 export function toPeriodName(hours: number): string {
-  const known = (PERIODS as Readonly<Record<number, MessageKey>>)[hours]
-  return known === undefined ? t('insights.periodHours', { hours }) : t(known)
+  const known = (PERIODS as Readonly<Record<number, string>>)[hours]
+  return known ?? `Last ${hours.toLocaleString()} hours`
 }

@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import type { Card } from '../../../insights/schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { Loaded } from '../components/loaded.tsx'
-import { t } from '../locales/translate.tsx'
 import { CardForm } from './card-form.tsx'
 import { toPeriodName, toTitle } from './card-texts.ts'
 import { NumberCard, TableCard, TopCard } from './counts.tsx'
@@ -34,7 +33,7 @@ export function CardView({ project, card, handle, onEdited, onDelete }: CardOpti
           </h2>
           <p class="item-details">
             <a href={toMatchesPath(project, card)}>
-              {card.q === '' ? t('common.allEvents') : <bdi>{card.q}</bdi>}
+              {card.q === '' ? 'All events' : <bdi>{card.q}</bdi>}
             </a>{' '}
             · {toPeriodName(card.hours)}
           </p>
@@ -45,7 +44,7 @@ export function CardView({ project, card, handle, onEdited, onDelete }: CardOpti
               type="button"
               class="icon-button"
               aria-expanded={isEditing}
-              aria-label={t('insights.editCard', { title })}
+              aria-label={`Settings of ${title}`}
               onClick={() => setEditing(!isEditing)}
             >
               <Icon name="edit" size={18} />
@@ -53,7 +52,7 @@ export function CardView({ project, card, handle, onEdited, onDelete }: CardOpti
             <button
               type="button"
               class="icon-button move-handle"
-              aria-label={t('insights.moveCard', { title })}
+              aria-label={`Move ${title}`}
               aria-describedby="move-help"
               {...handle}
             >
@@ -73,7 +72,7 @@ export function CardView({ project, card, handle, onEdited, onDelete }: CardOpti
             }}
           />
           <button type="button" class="quiet-button" onClick={onDelete}>
-            {t('insights.deleteCard')}
+            Delete card
           </button>
         </>
       ) : (

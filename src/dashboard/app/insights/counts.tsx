@@ -1,7 +1,6 @@
 import type { Card, CountsResult } from '../../../insights/schema.ts'
-import { getLocale, t } from '../locales/translate.tsx'
 import { CompleteSince } from './complete-since.tsx'
-import { GROUPS, toPeriodName } from './card-texts.ts'
+import { GROUPS } from './card-texts.ts'
 import { toValuePath } from './links.ts'
 
 interface CountsOptions {
@@ -18,13 +17,13 @@ export function NumberCard({ card, result }: CountsOptions) {
     <>
       <p class="card-number">
         {completeSince !== null && '≥ '}
-        {toNumber(total)}
+        {total.toLocaleString()}
       </p>
       <p class="card-change">
         {previous !== null && (
           <>
-            <strong>{toChange(total, previous)}</strong>{' '}
-            {t('insights.previous', { count: previous, period: toPeriodName(card.hours) })}
+            <strong>{toChange(total, previous)}</strong> against {previous.toLocaleString()} in the
+            same time before
           </>
         )}
       </p>
@@ -45,7 +44,7 @@ export function TopCard({ project, card, result, title }: CountsOptions) {
             <th scope="col">
               <bdi>{toGroupName(card)}</bdi>
             </th>
-            <th scope="col">{t('insights.count')}</th>
+            <th scope="col">Events</th>
           </tr>
         </thead>
         <tbody>
@@ -57,7 +56,7 @@ export function TopCard({ project, card, result, title }: CountsOptions) {
                   <rect width={Math.max((100 * one.total) / most, 1)} height="4" />
                 </svg>
               </th>
-              <td>{toNumber(one.total)}</td>
+              <td>{one.total.toLocaleString()}</td>
             </tr>
           ))}
         </tbody>
@@ -79,9 +78,9 @@ export function TableCard({ project, card, result, title }: CountsOptions) {
               <th scope="col">
                 <bdi>{toGroupName(card)}</bdi>
               </th>
-              <th scope="col">{t('insights.count')}</th>
-              <th scope="col">{t('insights.before')}</th>
-              <th scope="col">{t('insights.change')}</th>
+              <th scope="col">Events</th>
+              <th scope="col">Before</th>
+              <th scope="col">Change</th>
             </tr>
           </thead>
           <tbody>
@@ -90,8 +89,8 @@ export function TableCard({ project, card, result, title }: CountsOptions) {
                 <th scope="row">
                   <Value project={project} card={card} {...one} />
                 </th>
-                <td>{toNumber(one.total)}</td>
-                <td>{one.previous === null ? '–' : toNumber(one.previous)}</td>
+                <td>{one.total.toLocaleString()}</td>
+                <td>{one.previous === null ? '–' : one.previous.toLocaleString()}</td>
                 <td>{one.previous === null ? '–' : toChange(one.total, one.previous)}</td>
               </tr>
             ))}
@@ -107,7 +106,9 @@ export function TableCard({ project, card, result, title }: CountsOptions) {
 function Limits({ result }: Pick<CountsOptions, 'result'>) {
   return (
     <>
-      {result.hasMore && <p class="hint">{t('insights.more')}</p>}
+      {result.hasMore && (
+        <p class="hint">There are more values. Search more narrowly to see them.</p>
+      )}
       <CompleteSince at={result.completeSince} />
     </>
   )
@@ -122,19 +123,22 @@ interface ValueOptions {
 
 /** A value that links to its events. */
 function Value({ project, card, value, name }: ValueOptions) {
-  const text = <bdi>{name ?? (value || t('insights.emptyValue'))}</bdi>
+  const text = <bdi>{name ?? (value || '(empty)')}</bdi>
   const path = toValuePath(project, card, value)
   if (path === undefined) return text
   return <a href={path}>{text}</a>
 }
 
 function NoValues({ card, result }: Pick<CountsOptions, 'card' | 'result'>) {
+  const field = toGroupName(card)
   return (
     <>
       <p class="card-empty">
         {result.total === 0
-          ? t('insights.noEvents')
-          : t('insights.noValues', { count: result.total, field: toGroupName(card) })}
+          ? 'No events in this period'
+          : result.total === 1
+            ? `The event has no value for “${field}”.`
+            : `None of the ${result.total.toLocaleString()} events has a value for “${field}”.`}
       </p>
       <Limits result={result} />
     </>
@@ -143,20 +147,16 @@ function NoValues({ card, result }: Pick<CountsOptions, 'card' | 'result'>) {
 
 function toGroupName({ groupBy, metadataPath }: Card): string {
   if (groupBy === null || groupBy === 'metadata') return metadataPath ?? ''
-  return t(GROUPS[groupBy])
+  return GROUPS[groupBy]
 }
 
 /** The change in percent, with its sign. */
 function toChange(total: number, previous: number): string {
-  if (previous === 0 && total > 0) return t('insights.new')
-  const format = new Intl.NumberFormat(getLocale(), {
+  if (previous === 0 && total > 0) return 'new'
+  const format = new Intl.NumberFormat(undefined, {
     style: 'percent',
     signDisplay: 'exceptZero',
     maximumFractionDigits: 0,
   })
   return format.format((total - previous) / Math.max(previous, 1))
-}
-
-function toNumber(count: number): string {
-  return count.toLocaleString(getLocale())
 }

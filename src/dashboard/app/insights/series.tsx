@@ -2,8 +2,8 @@ import { useLocation } from 'preact-iso'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Histogram } from '../../../events/search-schema.ts'
 import type { Card } from '../../../insights/schema.ts'
-import { getLocale, t } from '../locales/translate.tsx'
-import { toClockTime, toRangeName } from '../time.ts'
+import { toPlural } from '../plural.ts'
+import { toClockTime, toDayAndMonth, toRangeName } from '../time.ts'
 import { toRangePath } from './links.ts'
 import { assignColours } from './colours.ts'
 import { CompleteSince } from './complete-since.tsx'
@@ -43,16 +43,16 @@ export function Series({ project, card, histogram, title }: SeriesOptions) {
   return (
     <>
       <p class="card-summary">
-        <strong>{t('insights.events', { count: shown })}</strong>{' '}
+        <strong>{toPlural(shown, 'event')}</strong>{' '}
         <span>{toRangeName(toMs(range[0]), toMs(range[1]))}</span>
       </p>
       {total === 0 ? (
-        <p class="card-empty">{t('insights.noEvents')}</p>
+        <p class="card-empty">No events in this period</p>
       ) : (
         <>
           <Chart
             parts={parts}
-            label={t('insights.chartOf', { title })}
+            label={`${title}, as a chart. The same counts are in the table below it.`}
             {...toLabels(histogram)}
             onHover={setBar}
             onChoose={(first, end) => route(toRangePath(project, card, toMs(first), toMs(end)))}
@@ -63,7 +63,7 @@ export function Series({ project, card, histogram, title }: SeriesOptions) {
                 <svg class="swatch" viewBox="0 0 8 8" aria-hidden="true">
                   <rect width="8" height="8" rx="2" fill={`var(${colour})`} />
                 </svg>
-                <bdi>{name}</bdi> <span>{count(counts).toLocaleString(getLocale())}</span>
+                <bdi>{name}</bdi> <span>{count(counts).toLocaleString()}</span>
               </li>
             ))}
           </ul>
@@ -112,7 +112,8 @@ function Chart({ parts, label, toLabel, labelSteps, onHover, onChoose }: ChartOp
       stop()
     }
   }, [key])
-  if (isMissing) return <p class="card-empty">{t('insights.noChart')}</p>
+  if (isMissing)
+    return <p class="card-empty">The chart could not be loaded. The table has the same counts.</p>
   return <div ref={place} class="chart" role="img" aria-label={label} />
 }
 
@@ -129,18 +130,13 @@ function Table({ parts, toMs, title }: TableOptions) {
   )
   return (
     <details class="counts">
-      <summary>{t('insights.showTable')}</summary>
-      <div
-        class="counts-table"
-        tabIndex={0}
-        role="group"
-        aria-label={t('insights.tableOf', { title })}
-      >
+      <summary>Show as table</summary>
+      <div class="counts-table" tabIndex={0} role="group" aria-label={`${title}, as a table`}>
         <table>
           <thead>
             <tr>
-              <th scope="col">{t('insights.time')}</th>
-              <th scope="col">{t('insights.count')}</th>
+              <th scope="col">Time</th>
+              <th scope="col">Events</th>
               {parts.map(({ id, name }) => (
                 <th key={id} scope="col">
                   <bdi>{name}</bdi>
@@ -153,9 +149,9 @@ function Table({ parts, toMs, title }: TableOptions) {
               total === 0 ? null : (
                 <tr key={at}>
                   <th scope="row">{toRangeName(toMs(at), toMs(at + 1))}</th>
-                  <td>{total.toLocaleString(getLocale())}</td>
+                  <td>{total.toLocaleString()}</td>
                   {parts.map(({ id, counts }) => (
-                    <td key={id}>{(counts[at] ?? 0).toLocaleString(getLocale())}</td>
+                    <td key={id}>{(counts[at] ?? 0).toLocaleString()}</td>
                   ))}
                 </tr>
               ),
@@ -176,7 +172,7 @@ function toParts({ channels, others }: Histogram): Part[] {
     colour: colours.get(id) ?? '--series-0',
   }))
   if (sum(others) === 0) return parts
-  const rest = { id: '', name: t('insights.others'), counts: others, colour: '--series-0' }
+  const rest = { id: '', name: 'Other channels', counts: others, colour: '--series-0' }
   return [...parts, rest]
 }
 
@@ -192,8 +188,7 @@ function toLabels({
   }
   const barsOfDay = Math.max(Math.round(DAY_MS / stepMs), 1)
   return {
-    toLabel: bar =>
-      new Date(toMs(bar)).toLocaleDateString(getLocale(), { day: 'numeric', month: 'short' }),
+    toLabel: bar => toDayAndMonth(toMs(bar)),
     labelSteps: LABEL_STEPS.map(days => days * barsOfDay),
   }
 }

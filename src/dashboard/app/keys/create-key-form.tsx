@@ -2,8 +2,7 @@ import { Checkbox, Fieldset } from '../components/fields.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { createKey, type NewKey } from './api.ts'
-import { isDefault, SCOPE_NAMES } from './scopes.ts'
-import { t } from '../locales/translate.tsx'
+import { isDefault, SCOPE_LABELS, SCOPE_NAMES } from './scopes.ts'
 
 /** The form that creates an API key. */
 export function CreateKeyForm({
@@ -15,7 +14,7 @@ export function CreateKeyForm({
 }) {
   return (
     <Form
-      action={t('keys.createKey')}
+      action="Create key"
       send={value =>
         withVerification(() =>
           createKey(project, {
@@ -28,22 +27,27 @@ export function CreateKeyForm({
       }
       onDone={onCreated}
     >
-      <Field name="name" label={t('words.name')} autocomplete="off" hint={t('keys.nameHint')} />
-      <Fieldset legend={t('keys.permissions')} name="scopes">
+      <Field
+        name="name"
+        label="Name"
+        autocomplete="off"
+        hint="The application that uses it, such as “Web shop”."
+      />
+      <Fieldset legend="Permissions" name="scopes">
         {SCOPE_NAMES.map(scope => (
           <Checkbox key={scope} name={scope} isOn={isDefault(scope)}>
-            {t(`keys.scope.${scope}`)}
+            {SCOPE_LABELS[scope]}
           </Checkbox>
         ))}
       </Fieldset>
       <LimitField value={100} />
       <Field
         name="expiresAt"
-        label={t('keys.expiresOn')}
+        label="Expires on"
         type="date"
         autocomplete="off"
         isOptional
-        hint={t('keys.expiresHint')}
+        hint="It stops working when this day starts. Leave empty for a key that does not expire."
       />
     </Form>
   )
@@ -53,7 +57,7 @@ export function LimitField({ value }: { value: number }) {
   return (
     <Field
       name="limit"
-      label={t('keys.limit')}
+      label="Requests per minute"
       type="number"
       autocomplete="off"
       value={String(value)}

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { listGracePeriods } from '../grace-periods.ts'
+import { GRACE_PERIODS } from '../grace-periods.ts'
 import { DisclosureButton } from '../components/action-button.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { Select } from '../components/fields.tsx'
@@ -11,7 +11,6 @@ import { editKey, revokeKey, rotateKey, type Key, type NewKey } from './api.ts'
 import { LimitField } from './create-key-form.tsx'
 import { RequestsChart } from './requests-chart.tsx'
 import { toScopeSummary } from './scopes.ts'
-import { t, toRich } from '../locales/translate.tsx'
 
 interface KeyOptions {
   project: string
@@ -31,28 +30,32 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
   return (
     <li>
       <About {...apiKey} />
-      <div class="item-actions" role="group" aria-label={t('keys.actionsOf', { name })}>
+      <div class="item-actions" role="group" aria-label={`Actions for ${name}`}>
         <DisclosureButton name="requests" {...unfold}>
-          {t('keys.requests')}
+          Requests
         </DisclosureButton>
         {!isInactive(apiKey) && (
           <>
             <DisclosureButton name="edit" {...unfold}>
-              {t('words.edit')}
+              Edit
             </DisclosureButton>
             <DisclosureButton name="rotate" {...unfold}>
-              {t('keys.rotate')}
+              Rotate
             </DisclosureButton>
             <ConfirmButton
               isQuiet
-              action={t('keys.revoke')}
-              title={toRich({ key: 'keys.revokeName', values: { name: <bdi>{name}</bdi> } })}
-              lead={t('keys.revokeLead')}
-              yes={t('keys.revokeKey')}
+              action="Revoke"
+              title={
+                <>
+                  Revoke <bdi>{name}</bdi>?
+                </>
+              }
+              lead="Requests with this key are rejected immediately. This cannot be undone."
+              yes="Revoke key"
               send={() => revokeKey(project, id)}
               onDone={() => {
                 setOpen(undefined)
-                showToast({ message: t('keys.revokedNow') })
+                showToast({ message: 'Key revoked.' })
                 onChanged()
               }}
             />
@@ -61,9 +64,12 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
       </div>
       {apiKey.isPrinted && !isInactive(apiKey) && (
         <div class="notice printed-key">
-          <p>{t('keys.printed')}</p>
+          <p>
+            The first start of the server printed this key in its log. Anyone who can read the log
+            can use the key.
+          </p>
           <button type="button" class="quiet-button" onClick={() => setOpen('rotate')}>
-            {t('keys.rotateThis')}
+            Rotate this key
           </button>
         </div>
       )}
@@ -72,25 +78,25 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
           {open === 'requests' && <RequestsChart counts={apiKey.requestsPerHour} />}
           {open === 'edit' && (
             <Form
-              action={t('words.save')}
+              action="Save"
               send={value => edit(value('name'), Number(value('limit')))}
               onDone={() => {
                 setOpen(undefined)
                 showToast({
-                  message: t('words.saved'),
+                  message: 'Saved.',
                   undo: () => edit(name, limit),
                   onUndone: onChanged,
                 })
                 onChanged()
               }}
             >
-              <Field name="name" label={t('words.name')} autocomplete="off" value={name} />
+              <Field name="name" label="Name" autocomplete="off" value={name} />
               <LimitField value={limit} />
             </Form>
           )}
           {open === 'rotate' && (
             <Form
-              action={t('keys.createNew')}
+              action="Create new key"
               send={value =>
                 withVerification(() => rotateKey(project, id, Number(value('overlapHours'))))
               }
@@ -101,9 +107,9 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
             >
               <Select
                 name="overlapHours"
-                label={t('keys.keepOld')}
-                hint={t('keys.keepOldHint')}
-                options={listGracePeriods()}
+                label="Keep old key valid"
+                hint="The new key has the same name, permissions and limit."
+                options={GRACE_PERIODS}
                 value="24"
               />
             </Form>
@@ -124,26 +130,24 @@ function About(key: Key) {
       <p class="item-details">
         <code>
           {prefix}…{lastFour}
-        </code>
-        {' · '}
-        {t('keys.details', { scopes: toScopeSummary(scopes), limit })}
+        </code>{' '}
+        · {toScopeSummary(scopes)} · {limit.toLocaleString()} requests per minute
       </p>
       <p class="item-details">
-        {toRich({
-          key:
-            createdBy === null
-              ? lastUsedAt === null
-                ? 'keys.neverUsed'
-                : 'keys.used'
-              : lastUsedAt === null
-                ? 'keys.neverUsedBy'
-                : 'keys.usedBy',
-          values: {
-            used: lastUsedAt !== null && <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />,
-            created: <Timestamp atMs={Date.parse(createdAt)} hasDate />,
-            name: <bdi>{createdBy}</bdi>,
-          },
-        })}
+        {lastUsedAt === null ? (
+          'Never used'
+        ) : (
+          <>
+            Last used <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
+          </>
+        )}{' '}
+        · created <Timestamp atMs={Date.parse(createdAt)} hasDate />
+        {createdBy !== null && (
+          <>
+            {' '}
+            by <bdi>{createdBy}</bdi>
+          </>
+        )}
       </p>
     </div>
   )
@@ -153,11 +157,10 @@ function About(key: Key) {
 function End(key: Key) {
   const at = key.revokedAt ?? key.expiresAt
   if (at === null) return null
-  const text =
-    key.revokedAt !== null ? 'keys.revoked' : isInactive(key) ? 'keys.expired' : 'keys.expires'
+  const word = key.revokedAt !== null ? 'Revoked' : isInactive(key) ? 'Expired' : 'Expires'
   return (
     <span class={`badge ${isInactive(key) ? 'badge-bad' : ''}`}>
-      {toRich({ key: text, values: { time: <Timestamp atMs={Date.parse(at)} hasDate /> } })}
+      {word} <Timestamp atMs={Date.parse(at)} hasDate />
     </span>
   )
 }

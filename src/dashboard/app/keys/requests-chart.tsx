@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { getLocale, t, toRich } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 import { toClockTime, toRangeName } from '../time.ts'
 import { summarize, toHours, type Hour } from './hours.ts'
 
@@ -40,27 +40,21 @@ export function RequestsChart({ counts }: { counts: readonly number[] }) {
   return (
     <>
       <p class="item-details">
-        {toRich({
-          key: hour ? 'keys.inHour' : 'keys.lastDay',
-          values: {
-            requests: toRequests(hour?.requests ?? sum),
-            hour: hour && toRangeName(hour.atMs, hour.atMs + HOUR_MS),
-          },
-          elements: { b: text => <strong>{text}</strong> },
-        })}
+        <strong>{toRequests(hour?.requests ?? sum)}</strong>{' '}
+        {hour ? toRangeName(hour.atMs, hour.atMs + HOUR_MS) : 'in the last 24 hours'}
       </p>
       {sum > 0 && !hasNoChart && (
         <div ref={place} class="chart" role="img" aria-label={describe(sum, busiest)} />
       )}
       {sum > 0 && (
         <details class="counts" open={hasNoChart}>
-          <summary>{t('keys.showTable')}</summary>
-          <div class="counts-table" tabIndex={0} role="group" aria-label={t('keys.perHour')}>
+          <summary>Show as table</summary>
+          <div class="counts-table" tabIndex={0} role="group" aria-label="Requests per hour">
             <table>
               <thead>
                 <tr>
-                  <th scope="col">{t('keys.hour')}</th>
-                  <th scope="col">{t('keys.requests')}</th>
+                  <th scope="col">Hour</th>
+                  <th scope="col">Requests</th>
                 </tr>
               </thead>
               <tbody>
@@ -68,7 +62,7 @@ export function RequestsChart({ counts }: { counts: readonly number[] }) {
                   requests === 0 ? null : (
                     <tr key={atMs}>
                       <th scope="row">{toRangeName(atMs, atMs + HOUR_MS)}</th>
-                      <td>{requests.toLocaleString(getLocale())}</td>
+                      <td>{requests.toLocaleString()}</td>
                     </tr>
                   ),
                 )}
@@ -84,10 +78,10 @@ export function RequestsChart({ counts }: { counts: readonly number[] }) {
 function describe(sum: number, busiest: Hour | undefined): string {
   const requests = toRequests(sum)
   return busiest
-    ? t('keys.chartPeak', { requests, peak: busiest.requests, time: toClockTime(busiest.atMs) })
-    : t('keys.chart', { requests })
+    ? `${requests} in the last 24 hours, with a peak of ${busiest.requests.toLocaleString()} at ${toClockTime(busiest.atMs)}`
+    : `${requests} in the last 24 hours`
 }
 
 function toRequests(count: number): string {
-  return t('keys.count', { count })
+  return toPlural(count, 'request')
 }

@@ -1,28 +1,31 @@
 import type { Scope } from '../../../keys/schema.ts'
-import { getLocale, t } from '../locales/translate.tsx'
+import { toEnglish } from '../locale.ts'
 
-/** Each scope; true if a new key has it, unless the admin decides otherwise. */
-const DEFAULTS: Readonly<Record<Scope, boolean>> = {
-  'events:write': true,
-  'events:read': true,
-  'identities:write': true,
-  'identities:read': true,
-  'identities:erase': false,
+/** The scope that a key gets only when an admin chooses it. */
+const CHOSEN: Scope = 'identities:erase'
+
+/** The label of each scope. */
+export const SCOPE_LABELS: Readonly<Record<Scope, string>> = {
+  'events:write': 'send events',
+  'events:read': 'read events',
+  'identities:write': 'identify users',
+  'identities:read': 'read users',
+  'identities:erase': 'erase users',
 }
 
-export const SCOPE_NAMES = Object.keys(DEFAULTS) as readonly Scope[]
+export const SCOPE_NAMES = Object.keys(SCOPE_LABELS) as readonly Scope[]
 
 /** Returns whether a new key has the scope, unless the admin decides otherwise. */
 export function isDefault(scope: Scope): boolean {
-  return DEFAULTS[scope]
+  return scope !== CHOSEN
 }
 
 /** A short summary of a key's scopes. */
 export function toScopeSummary(scopes: readonly Scope[]): string {
-  if (scopes.length === SCOPE_NAMES.length) return t('keys.all')
-  if (scopes.length === SCOPE_NAMES.length - 1 && scopes.every(isDefault)) {
-    return t('keys.allButErase')
+  if (scopes.length === SCOPE_NAMES.length) return 'full access'
+  if (scopes.length === SCOPE_NAMES.length - 1 && !scopes.includes(CHOSEN)) {
+    return `full access, except to ${SCOPE_LABELS[CHOSEN]}`
   }
-  const names = scopes.map(scope => t(`keys.scope.${scope}`))
-  return t('keys.may', { scopes: new Intl.ListFormat(getLocale()).format(names) })
+  const labels = scopes.map(scope => SCOPE_LABELS[scope])
+  return `may ${new Intl.ListFormat(toEnglish()).format(labels)}`
 }

@@ -1,6 +1,5 @@
 import { createThrottle, type Throttle } from './throttle.ts'
 import type { Clock } from './clock.ts'
-import { t } from '../locales/translate.tsx'
 
 const ANNOUNCE_MS = 10_000
 
@@ -14,7 +13,9 @@ export function createAnnouncer(clock: Clock, say: (sentence: string) => void): 
   let sum = 0
   let latest = ''
   const speaking = createThrottle(clock, ANNOUNCE_MS, () => {
-    say(t('feed.announcement', { count: sum, title: latest }))
+    say(
+      sum === 1 ? `New event: ${latest}` : `${sum.toLocaleString()} new events. Newest: ${latest}`,
+    )
     sum = 0
   })
   return {

@@ -1,5 +1,3 @@
-import { t } from '../locales/translate.tsx'
-
 /** The state of the connection to the server. */
 export type ConnectionState =
   | { kind: 'connecting' }
@@ -65,23 +63,21 @@ export function toPill({ link, reasons, waiting }: LiveState): Pill {
 export function toLabel(pill: Pill, nowMs: number, toClock: (ms: number) => string): string {
   switch (pill.kind) {
     case 'connecting':
-      return t('feed.connecting')
+      return 'Connecting'
     case 'live':
-      return t('feed.live')
+      return 'Live'
     case 'paused':
-      return pill.waiting === 0
-        ? t('feed.paused')
-        : t('feed.pausedNew', { count: toCount(pill.waiting) })
+      return pill.waiting === 0 ? 'Paused' : `Paused · ${toCount(pill.waiting)} new`
     case 'reconnecting': {
       const seconds = Math.ceil((pill.atMs - nowMs) / 1000)
-      return seconds > 0 ? t('feed.reconnectingIn', { seconds }) : t('feed.reconnecting')
+      return seconds > 0 ? `Reconnecting in ${seconds} s` : 'Reconnecting'
     }
     case 'offline':
-      return t('feed.offlineSince', { time: toClock(pill.sinceMs) })
+      return `Offline since ${toClock(pill.sinceMs)}`
     case 'signed_out':
-      return t('feed.signedOut')
+      return 'Signed out'
     case 'refused':
-      return t('feed.noAccess')
+      return 'No access'
   }
 }
 

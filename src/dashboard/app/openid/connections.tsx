@@ -5,7 +5,6 @@ import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useQuery } from '../components/use-query.ts'
-import { t, toRich } from '../locales/translate.tsx'
 import { PATHS } from '../paths.ts'
 import { readConnections, removeConnection, startVisit } from './api.ts'
 import { VisitProblem } from './visit-problem.tsx'
@@ -18,7 +17,7 @@ export function Connections() {
   if (data && data.items.length === 0 && data.providers.length === 0) return null
   return (
     <section class="section" aria-labelledby="connections">
-      <h2 id="connections">{t('account.providers')}</h2>
+      <h2 id="connections">Sign-in providers</h2>
       <Loaded query={connections}>
         {({ items, providers }) => (
           <>
@@ -29,28 +28,24 @@ export function Connections() {
                   <div class="item-main">
                     <bdi>{label}</bdi>
                     <p class="item-details">
-                      {toRich({
-                        key: 'account.connection',
-                        values: {
-                          connected: <Timestamp atMs={Date.parse(createdAt)} hasDate />,
-                          used: <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />,
-                        },
-                      })}
+                      connected <Timestamp atMs={Date.parse(createdAt)} hasDate /> · last used{' '}
+                      <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
                     </p>
                   </div>
                   <span class="item-actions">
                     <ConfirmButton
-                      action={t('account.disconnect')}
-                      title={toRich({
-                        key: 'account.disconnectName',
-                        values: { label: <bdi>{label}</bdi> },
-                      })}
-                      lead={t('account.disconnectLead')}
-                      yes={t('account.disconnect')}
+                      action="Disconnect"
+                      title={
+                        <>
+                          Disconnect <bdi>{label}</bdi>?
+                        </>
+                      }
+                      lead="You can no longer sign in there. Open sessions stay."
+                      yes="Disconnect"
                       isQuiet
                       send={() => removeConnection(id)}
                       onDone={() => {
-                        showToast({ message: t('account.disconnected', { label }) })
+                        showToast({ message: `${label} disconnected.` })
                         void connections.refetch()
                       }}
                     />
@@ -64,7 +59,7 @@ export function Connections() {
                 .map(({ name, label }) => (
                   <ActionButton
                     key={name}
-                    action={t('account.connect', { label })}
+                    action={`Connect ${label}`}
                     send={() => startVisit(name, { purpose: 'connect', next: PATHS.account })}
                     onDone={() => {}}
                   />

@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks'
-import { t, toRich } from '../locales/translate.tsx'
 import type { Failure } from '../request.ts'
 import { loadSession } from '../session.ts'
 import { signInWithProxy, startVisit, type SignInOptions, type VisitOptions } from './api.ts'
@@ -32,7 +31,7 @@ export function ProviderButtons({ options, next, invite, onDone }: ProviderButto
 
   return (
     <div class="ways-in">
-      {hasPasswords && <p class="ways-in-or">{t('auth.or')}</p>}
+      {hasPasswords && <p class="ways-in-or">or</p>}
       {failure && (
         <p class="notice" role="alert">
           {failure.message}
@@ -46,7 +45,7 @@ export function ProviderButtons({ options, next, invite, onDone }: ProviderButto
           onClick={() => act('', () => signInWithProxy(invite))}
         >
           <span>
-            {toRich({ key: 'auth.continueAs', values: { email: <bdi>{proxyEmail}</bdi> } })}
+            Continue as <bdi>{proxyEmail}</bdi>
           </span>
         </button>
       )}
@@ -59,12 +58,9 @@ export function ProviderButtons({ options, next, invite, onDone }: ProviderButto
           onClick={() => act(name, () => startVisit(name, { purpose: 'signIn', next, invite }))}
         >
           <span>
-            {toRich({
-              key: busy === name ? 'auth.opening' : 'auth.continueWith',
-              values: { label: <bdi>{label}</bdi> },
-            })}
+            {busy === name ? 'Opening' : 'Continue with'} <bdi>{label}</bdi>
           </span>
-          {isFailing && <span class="badge badge-bad">{t('auth.didNotRespond')}</span>}
+          {isFailing && <span class="badge badge-bad">Did not respond</span>}
         </button>
       ))}
     </div>

@@ -16,7 +16,6 @@ import {
   readProviders,
   type Provider,
 } from './api.ts'
-import { t, toRich } from '../locales/translate.tsx'
 
 /** The OpenID Connect providers of the server, for its operator. */
 export function Providers() {
@@ -24,11 +23,16 @@ export function Providers() {
   const refetch = () => void query.refetch()
   return (
     <section class="section" aria-labelledby="providers">
-      <h2 id="providers">{t('server.providers')}</h2>
+      <h2 id="providers">Sign-in providers</h2>
       <Loaded query={query}>
         {({ items }) => (
           <>
-            {items.length === 0 && <p class="note">{t('server.noProviders')}</p>}
+            {items.length === 0 && (
+              <p class="note">
+                No providers yet. With one, members sign in with OpenID Connect, for example at
+                Keycloak, Authentik or Google.
+              </p>
+            )}
             <ul class="items">
               {items.map(provider => (
                 <ProviderItem key={provider.name} provider={provider} onChange={refetch} />
@@ -37,10 +41,10 @@ export function Providers() {
           </>
         )}
       </Loaded>
-      <InlineForm action={t('server.addProvider')}>
+      <InlineForm action="Add a provider">
         {close => (
           <Form
-            action={t('words.add')}
+            action="Add"
             send={value =>
               withVerification(() =>
                 addProvider({
@@ -55,31 +59,31 @@ export function Providers() {
             }
             onDone={() => {
               close()
-              showToast({ message: t('server.providerAdded') })
+              showToast({ message: 'Provider added. Check it next.' })
               refetch()
             }}
           >
             <Field
               name="name"
-              label={t('words.name')}
+              label="Name"
               autocomplete="off"
-              hint={t('server.providerNameHint')}
+              hint="A part of the redirect URL, such as company."
             />
-            <Field name="label" label={t('server.label')} autocomplete="off" />
+            <Field name="label" label="Label of the button" autocomplete="off" />
             <Field
               name="issuer"
-              label={t('server.issuer')}
+              label="Issuer"
               type="url"
               autocomplete="off"
-              hint={t('server.issuerHint')}
+              hint="A URL like https://login.example.com."
             />
-            <Field name="clientId" label={t('server.clientId')} autocomplete="off" />
+            <Field name="clientId" label="Client ID" autocomplete="off" />
             <Field
               name="clientSecret"
-              label={t('server.clientSecret')}
+              label="Client secret"
               type="password"
               autocomplete="new-password"
-              hint={t('server.clientSecretHint')}
+              hint="It is stored encrypted, and never shown again."
             />
             <OptionalFields />
           </Form>
@@ -95,37 +99,34 @@ function ProviderItem({ provider, onChange }: { provider: Provider; onChange(): 
   return (
     <li>
       <div class="item-main">
-        <bdi>{label}</bdi> {isTrusted && <span class="badge">{t('server.trusted')}</span>}{' '}
-        {isFailing && !result && <span class="badge badge-bad">{t('server.didNotRespond')}</span>}
+        <bdi>{label}</bdi> {isTrusted && <span class="badge">Trusted</span>}{' '}
+        {isFailing && !result && <span class="badge badge-bad">Did not respond</span>}
         <p class="item-details">
           <bdi>{issuer}</bdi>
         </p>
         <p class="item-details">
-          {toRich({
-            key: 'server.redirectUrl',
-            values: { url: <bdi>{provider.redirectUrl}</bdi> },
-          })}
+          Redirect URL: <bdi>{provider.redirectUrl}</bdi>
         </p>
         <p class="item-details">
-          {toRich({ key: 'server.logoutUrl', values: { url: <bdi>{provider.logoutUrl}</bdi> } })}
+          Back-channel logout URL: <bdi>{provider.logoutUrl}</bdi>
         </p>
-        {isFromSettings && <p class="item-details">{t('server.fromSettings')}</p>}
+        {isFromSettings && <p class="item-details">Set up by variables of the server.</p>}
         <p role="status" class={result?.problem ? 'issue' : 'item-details'}>
-          {result && (result.problem ?? t('server.responds'))}
+          {result && (result.problem ?? 'The provider responds.')}
         </p>
       </div>
       <span class="item-actions">
-        <ActionButton
-          action={t('server.check')}
-          send={() => checkProvider(name)}
-          onDone={setResult}
-        />
+        <ActionButton action="Check" send={() => checkProvider(name)} onDone={setResult} />
         {!isFromSettings && (
           <ConfirmButton
-            action={t('words.delete')}
-            title={toRich({ key: 'words.deleteName', values: { name: <bdi>{label}</bdi> } })}
-            lead={t('server.deleteProviderLead')}
-            yes={t('words.delete')}
+            action="Delete"
+            title={
+              <>
+                Delete <bdi>{label}</bdi>?
+              </>
+            }
+            lead="Nobody can sign in there any more, and its sign-in rules are deleted. Accounts, memberships and open sessions stay."
+            yes="Delete"
             isQuiet
             send={() => deleteProvider(name)}
             onDone={onChange}
@@ -133,10 +134,10 @@ function ProviderItem({ provider, onChange }: { provider: Provider; onChange(): 
         )}
       </span>
       {!isFromSettings && (
-        <InlineForm action={t('words.edit')} label={t('server.editName', { name: label })}>
+        <InlineForm action="Edit" label={`Edit ${label}`}>
           {close => (
             <Form
-              action={t('words.save')}
+              action="Save"
               send={value =>
                 withVerification(() =>
                   editProvider(name, {
@@ -152,19 +153,19 @@ function ProviderItem({ provider, onChange }: { provider: Provider; onChange(): 
                 onChange()
               }}
             >
-              <Field name="label" label={t('server.label')} autocomplete="off" value={label} />
+              <Field name="label" label="Label of the button" autocomplete="off" value={label} />
               <Field
                 name="clientId"
-                label={t('server.clientId')}
+                label="Client ID"
                 autocomplete="off"
                 value={provider.clientId}
               />
               <Field
                 name="clientSecret"
-                label={t('server.newClientSecret')}
+                label="New client secret"
                 type="password"
                 autocomplete="new-password"
-                hint={t('server.keepSecret')}
+                hint="Leave it empty to keep the secret."
                 isOptional
               />
               <OptionalFields provider={provider} />
@@ -181,18 +182,19 @@ function OptionalFields({ provider }: { provider?: Provider }) {
     <>
       <Field
         name="scopes"
-        label={t('server.scopes')}
+        label="Scopes"
         autocomplete="off"
         value={provider?.scopes ?? 'openid email profile'}
       />
       <Field
         name="groupsClaim"
-        label={t('server.groupsClaim')}
+        label="Claim with the groups"
         autocomplete="off"
         value={provider?.groupsClaim ?? 'groups'}
       />
       <Checkbox name="isTrusted" isOn={provider?.isTrusted ?? false}>
-        {t('server.trust')}
+        Connect existing accounts by verified e-mail address alone. Its administrators can then use
+        every account except those of operators.
       </Checkbox>
     </>
   )

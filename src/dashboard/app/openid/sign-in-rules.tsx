@@ -7,7 +7,6 @@ import { showToast } from '../components/toast.tsx'
 import { useQuery } from '../components/use-query.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
 import type { Role } from '../../../accounts/permissions.ts'
-import { t, toRich } from '../locales/translate.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
 import { readRules, replaceRules, type SignInRule } from './api.ts'
 
@@ -30,10 +29,11 @@ export function SignInRules({
 
   return (
     <section class="section" aria-labelledby="sign-in-rules">
-      <h2 id="sign-in-rules">{t('organization.rules')}</h2>
+      <h2 id="sign-in-rules">Sign-in rules</h2>
       <p class="note">
-        {t('organization.rulesLead')}
-        {!mayEdit && <> {t('organization.rulesEditors')}</>}
+        A rule gives a role when a person signs in. A membership that rules gave ends at a sign-in
+        without a rule.
+        {!mayEdit && ' An owner who is an operator of the server edits the rules.'}
       </p>
       <Loaded query={query}>
         {({ rules, providers }) => {
@@ -45,31 +45,23 @@ export function SignInRules({
                 {rules.map(rule => (
                   <li key={`${rule.provider} ${rule.kind} ${rule.value}`}>
                     <div class="item-main">
-                      {toRich({
-                        key:
-                          rule.kind === 'group'
-                            ? 'organization.ruleGroup'
-                            : 'organization.ruleDomain',
-                        values: { value: <bdi>{rule.value}</bdi> },
-                      })}
+                      {rule.kind === 'group' ? 'Group' : 'Addresses in'} <bdi>{rule.value}</bdi>
                       <p class="item-details">
-                        {toRich({
-                          key: 'organization.ruleAt',
-                          values: { provider: <bdi>{toLabel(rule.provider)}</bdi> },
-                        })}
+                        at <bdi>{toLabel(rule.provider)}</bdi>
                       </p>
                     </div>
-                    <span class="badge">{t(`words.role.${rule.role}`)}</span>
+                    <span class="badge">{rule.role}</span>
                     {mayEdit && (
                       <span class="item-actions">
                         <ConfirmButton
-                          action={t('words.remove')}
-                          title={toRich({
-                            key: 'organization.removeRule',
-                            values: { value: <bdi>{rule.value}</bdi> },
-                          })}
-                          lead={t('organization.removeRuleLead')}
-                          yes={t('words.remove')}
+                          action="Remove"
+                          title={
+                            <>
+                              Remove the rule for <bdi>{rule.value}</bdi>?
+                            </>
+                          }
+                          lead="Memberships that only this rule gave end at the next sign-in of their accounts."
+                          yes="Remove"
                           isQuiet
                           send={() =>
                             replaceRules(
@@ -84,12 +76,12 @@ export function SignInRules({
                   </li>
                 ))}
               </ul>
-              {rules.length === 0 && <p class="note">{t('organization.noRules')}</p>}
+              {rules.length === 0 && <p class="note">No sign-in rules yet</p>}
               {mayEdit && providers.length > 0 && (
-                <InlineForm action={t('organization.addRule')}>
+                <InlineForm action="Add a rule">
                   {close => (
                     <Form
-                      action={t('words.add')}
+                      action="Add"
                       send={value =>
                         withVerification(() =>
                           replaceRules(organization, [
@@ -105,13 +97,13 @@ export function SignInRules({
                       }
                       onDone={() => {
                         close()
-                        showToast({ message: t('organization.ruleAdded') })
+                        showToast({ message: 'Rule added. It applies at the next sign-in.' })
                         void query.refetch()
                       }}
                     >
                       <Select
                         name="provider"
-                        label={t('organization.provider')}
+                        label="Provider"
                         options={providers.map(({ name, label }) => ({
                           value: name,
                           text: label,
@@ -120,22 +112,18 @@ export function SignInRules({
                       />
                       <Select
                         name="kind"
-                        label={t('organization.appliesTo')}
+                        label="Applies to"
                         options={[
-                          { value: 'group', text: t('organization.kindGroup') },
-                          { value: 'domain', text: t('organization.kindDomain') },
+                          { value: 'group', text: 'Members of a group at the provider' },
+                          { value: 'domain', text: 'Verified e-mail addresses of a domain' },
                         ]}
                       />
-                      <Field
-                        name="value"
-                        label={t('organization.groupOrDomain')}
-                        autocomplete="off"
-                      />
+                      <Field name="value" label="Group or domain" autocomplete="off" />
                       <Select
                         name="role"
-                        label={t('words.role')}
+                        label="Role"
                         value="viewer"
-                        options={ROLES.map(one => ({ value: one, text: t(`words.role.${one}`) }))}
+                        options={ROLES.map(one => ({ value: one, text: one }))}
                       />
                     </Form>
                   )}

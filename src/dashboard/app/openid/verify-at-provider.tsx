@@ -3,7 +3,6 @@ import { SignOutButton } from '../components/sign-out-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useQuery } from '../components/use-query.ts'
 import { readConnections, startVisit } from './api.ts'
-import { t, toRich } from '../locales/translate.tsx'
 
 /** Lets an account without another credential confirm at a provider that it is present. */
 export function VerifyAtProvider() {
@@ -20,16 +19,16 @@ export function VerifyAtProvider() {
       {({ items }) =>
         items.length > 0 ? (
           <>
-            <p>{t('words.verifyElsewhere')}</p>
+            <p>You come back to this page. Then repeat the action.</p>
             {items.map(({ id, provider, label }) => (
               <button key={id} type="button" class="button" onClick={() => visit(provider)}>
-                {toRich({ key: 'words.confirmAt', values: { label: <bdi>{label}</bdi> } })}
+                Confirm at <bdi>{label}</bdi>
               </button>
             ))}
           </>
         ) : (
           <>
-            <p>{t('words.verifyBySignIn')}</p>
+            <p>Your account has no password. Sign out and sign in again, then repeat this.</p>
             <SignOutButton />
           </>
         )

@@ -1,7 +1,6 @@
 import { useLocation } from 'preact-iso'
 import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
-import { t } from '../locales/translate.tsx'
 import { toOrganizationPath } from '../paths.ts'
 import { loadSession } from '../session.ts'
 import { createOrganization } from './api.ts'
@@ -10,10 +9,10 @@ import { createOrganization } from './api.ts'
 export function CreateOrganization() {
   const { route } = useLocation()
   return (
-    <InlineForm action={t('account.createOrganization')}>
+    <InlineForm action="Create an organization">
       {close => (
         <Form
-          action={t('words.create')}
+          action="Create"
           send={value => createOrganization(value('name'))}
           onDone={async ({ id }) => {
             close()
@@ -23,9 +22,9 @@ export function CreateOrganization() {
         >
           <Field
             name="name"
-            label={t('words.name')}
+            label="Name"
             autocomplete="off"
-            hint={t('account.organizationHint')}
+            hint="It has its own projects and members. You become its owner."
           />
         </Form>
       )}

@@ -2,7 +2,6 @@ import { useLocation } from 'preact-iso'
 import type { Account } from '../../../accounts/schema.ts'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
-import { t, toRich } from '../locales/translate.tsx'
 import { PATHS } from '../paths.ts'
 import { loadSession } from '../session.ts'
 import { deleteOrganization, leaveOrganization } from './api.ts'
@@ -32,34 +31,39 @@ export function GeneralTab({ account, own }: TabOptions) {
       <Projects own={own} />
       {account.person.isOperator && (
         <section class="section" aria-labelledby="another">
-          <h2 id="another">{t('organization.new')}</h2>
+          <h2 id="another">New organization</h2>
           <CreateOrganization />
         </section>
       )}
       <section class="section" aria-labelledby="end">
-        <h2 id="end">{t(isOwner ? 'organization.end' : 'organization.leave')}</h2>
+        <h2 id="end">{isOwner ? 'Rename, leave or delete' : 'Leave'}</h2>
         <div class="actions">
           {isOwner && <RenameOrganization organization={own.id} name={own.name} />}
           <ConfirmButton
-            action={t('organization.leave')}
-            title={toRich({
-              key: 'organization.leaveName',
-              values: { name: <bdi>{own.name}</bdi> },
-            })}
-            lead={t('organization.leaveLead')}
-            yes={t('organization.leave')}
+            action="Leave"
+            title={
+              <>
+                Leave <bdi>{own.name}</bdi>?
+              </>
+            }
+            lead="You lose access until somebody invites you again. The last owner cannot leave."
+            yes="Leave"
             isQuiet
             send={() => leaveOrganization(own.id)}
-            onDone={() => void goHome(t('organization.left', { name: own.name }))}
+            onDone={() => void goHome(`You left ${own.name}.`)}
           />
           {isOwner && (
             <ConfirmButton
-              action={t('organization.delete')}
-              title={toRich({ key: 'words.deleteName', values: { name: <bdi>{own.name}</bdi> } })}
-              lead={t('organization.deleteLead')}
-              yes={t('words.deletePermanently')}
+              action="Delete organization"
+              title={
+                <>
+                  Delete <bdi>{own.name}</bdi>?
+                </>
+              }
+              lead="All its projects, events, API keys and webhooks are deleted for all members. This cannot be undone."
+              yes="Delete permanently"
               send={() => deleteOrganization(own.id)}
-              onDone={() => void goHome(t('organization.deleted', { name: own.name }))}
+              onDone={() => void goHome(`${own.name} deleted.`)}
             />
           )}
         </div>

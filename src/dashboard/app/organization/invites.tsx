@@ -1,3 +1,4 @@
+import type { Role } from '../../../accounts/permissions.ts'
 import type { Account } from '../../../accounts/schema.ts'
 import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
@@ -5,13 +6,19 @@ import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { showToast } from '../components/toast.tsx'
-import { t, toRich } from '../locales/translate.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
 import type { Pages } from '../components/use-pages.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { createInvite, withdrawInvite, type Invite, type NewInvite } from './api.ts'
 
 type Membership = Account['organizations'][number]
+
+const ROLE_LABELS: Readonly<Record<Role, string>> = {
+  viewer: 'viewer: reads everything',
+  member: 'member: also edits channels and aliases',
+  admin: 'admin: also manages keys, webhooks and members',
+  owner: 'owner: full access',
+}
 
 interface InvitesOptions {
   own: Membership
@@ -26,40 +33,35 @@ export function Invites({ own, invites, onWithdrawn }: InvitesOptions) {
     if (!result.ok) return showToast({ message: result.failure.message })
     invites.change(items => items.filter(one => one.id !== id))
     onWithdrawn(id)
-    showToast({ message: t('organization.inviteWithdrawn') })
+    showToast({ message: 'Invitation withdrawn. Its link no longer works.' })
   }
 
   return (
     <section class="section" aria-labelledby="invites">
-      <h2 id="invites">{t('organization.invites')}</h2>
-      <PagedList pages={invites} empty={<p class="note">{t('organization.noInvites')}</p>}>
+      <h2 id="invites">Invitations</h2>
+      <PagedList pages={invites} empty={<p class="note">No pending invitations</p>}>
         {({ id, role, email, invitedBy, expiresAt }) => (
           <li key={id}>
             <div class="item-main">
-              <bdi>{email ?? t('organization.anyone')}</bdi>
+              <bdi>{email ?? 'Anyone with the link'}</bdi>
               <p class="item-details">
-                {toRich({
-                  key: 'organization.inviteBy',
-                  values: {
-                    name: <bdi>{invitedBy}</bdi>,
-                    time: <Timestamp atMs={Date.parse(expiresAt)} hasDate />,
-                  },
-                })}
+                invited by <bdi>{invitedBy}</bdi> · expires{' '}
+                <Timestamp atMs={Date.parse(expiresAt)} hasDate />
               </p>
             </div>
-            <span class="badge">{t(`words.role.${role}`)}</span>
+            <span class="badge">{role}</span>
             <span class="item-actions">
               <button
                 type="button"
                 class="quiet-button"
                 aria-label={
                   email === null
-                    ? t('organization.withdrawInviteRole', { role: t(`words.role.${role}`) })
-                    : t('organization.withdrawInvite', { email })
+                    ? `Withdraw the invitation for a ${role}`
+                    : `Withdraw the invitation for ${email}`
                 }
                 onClick={() => withdraw(id)}
               >
-                {t('words.withdraw')}
+                Withdraw
               </button>
             </span>
           </li>
@@ -77,10 +79,10 @@ interface InviteFormOptions {
 /** The button and the form that invite a member by link. */
 export function InviteForm({ own, onCreated }: InviteFormOptions) {
   return (
-    <InlineForm isPrimary action={t('organization.invite')}>
+    <InlineForm isPrimary action="Invite a member">
       {close => (
         <Form
-          action={t('organization.createLink')}
+          action="Create link"
           send={value =>
             withVerification(() =>
               createInvite(own.id, { role: value('role'), email: value('email') || null }),
@@ -93,19 +95,19 @@ export function InviteForm({ own, onCreated }: InviteFormOptions) {
         >
           <Select
             name="role"
-            label={t('words.role')}
+            label="Role"
             value="member"
             options={ROLES.filter(role => isAtLeast(own.role, role)).map(role => ({
               value: role,
-              text: t(`organization.${role}Does`),
+              text: ROLE_LABELS[role],
             }))}
           />
           <Field
             name="email"
-            label={t('organization.emailOptional')}
+            label="E-mail (optional)"
             type="email"
             autocomplete="off"
-            hint={t('organization.emailHint')}
+            hint="No e-mail is sent. With an address, only that person can use the link."
             isOptional
           />
         </Form>

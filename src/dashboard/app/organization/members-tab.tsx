@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { SecretLink } from '../components/secret-link.tsx'
 import { usePages } from '../components/use-pages.ts'
-import { t } from '../locales/translate.tsx'
 import { isAtLeast } from '../session.ts'
 import { readInvites, readMembers, type NewInvite } from './api.ts'
 import type { TabOptions } from './general-tab.tsx'
@@ -61,11 +60,7 @@ function Invitations({ account, own, children }: InvitationsOptions) {
       <div class="primary-action">
         <InviteForm own={own} onCreated={show} />
         {made && (
-          <SecretLink
-            {...made}
-            label={t('organization.invitationLink')}
-            onClose={() => setMade(undefined)}
-          />
+          <SecretLink {...made} label="Invitation link" onClose={() => setMade(undefined)} />
         )}
       </div>
       {children}

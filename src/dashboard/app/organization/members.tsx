@@ -6,7 +6,6 @@ import { Timestamp } from '../components/timestamp.tsx'
 import { SecretLink } from '../components/secret-link.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
-import { t, toRich } from '../locales/translate.tsx'
 import { ROLES } from '../session.ts'
 import type { Pages } from '../components/use-pages.ts'
 import { changeRole, createResetLink, removeMember, type Member, type NewResetLink } from './api.ts'
@@ -40,7 +39,7 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
     }
     show(result.data)
     showToast({
-      message: t('organization.roleChanged', { name: person.name, role: t(`words.role.${role}`) }),
+      message: `${person.name} now has the role ${role}.`,
       async undo() {
         const undone = await withVerification(() => changeRole(own.id, person.id, before))
         if (undone.ok) show(undone.data)
@@ -58,7 +57,7 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
 
   return (
     <section class="section" aria-labelledby="members">
-      <h2 id="members">{t('organization.members')}</h2>
+      <h2 id="members">Members</h2>
       <PagedList pages={members} empty={null}>
         {member => {
           const { person, role, lastSeenAt } = member
@@ -68,26 +67,22 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
           return (
             <li key={person.id}>
               <div class="item-main">
-                <bdi>{person.name}</bdi>{' '}
-                {isSelf && <span class="badge badge-good">{t('organization.you')}</span>}
+                <bdi>{person.name}</bdi> {isSelf && <span class="badge badge-good">You</span>}
                 <p class="item-details">
                   {lastSeenAt === null ? (
                     <bdi>{person.email}</bdi>
                   ) : (
-                    toRich({
-                      key: 'organization.memberSeen',
-                      values: {
-                        email: <bdi>{person.email}</bdi>,
-                        time: <Timestamp atMs={Date.parse(lastSeenAt)} hasDate />,
-                      },
-                    })
+                    <>
+                      <bdi>{person.email}</bdi> · last seen{' '}
+                      <Timestamp atMs={Date.parse(lastSeenAt)} hasDate />
+                    </>
                   )}
                 </p>
               </div>
               {isOwner ? (
                 <span class="input">
                   <select
-                    aria-label={t('organization.roleOf', { name: person.name })}
+                    aria-label={`Role of ${person.name}`}
                     value={role}
                     onChange={async ({ currentTarget }) => {
                       const wanted = ROLES.find(one => one === currentTarget.value)
@@ -96,34 +91,35 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
                   >
                     {ROLES.map(one => (
                       <option key={one} value={one}>
-                        {t(`words.role.${one}`)}
+                        {one}
                       </option>
                     ))}
                   </select>
                 </span>
               ) : (
-                <span class="badge">{t(`words.role.${role}`)}</span>
+                <span class="badge">{role}</span>
               )}
               <span class="item-actions">
                 {isOwner && (
                   <button
                     type="button"
                     class="quiet-button"
-                    aria-label={t('organization.createResetLinkFor', { name: person.name })}
+                    aria-label={`Create password-reset link for ${person.name}`}
                     onClick={() => makeLink(member)}
                   >
-                    {t('organization.createResetLink')}
+                    Create password-reset link
                   </button>
                 )}
                 {mayRemove && (
                   <ConfirmButton
-                    action={t('words.remove')}
-                    title={toRich({
-                      key: 'words.removeName',
-                      values: { name: <bdi>{person.name}</bdi> },
-                    })}
-                    lead={t('organization.removeLead')}
-                    yes={t('words.remove')}
+                    action="Remove"
+                    title={
+                      <>
+                        Remove <bdi>{person.name}</bdi>?
+                      </>
+                    }
+                    lead="They lose access immediately. API keys and webhooks that they made keep working: rotate those that they know."
+                    yes="Remove"
                     isQuiet
                     send={() => removeMember(own.id, person.id)}
                     onDone={() =>
@@ -135,7 +131,7 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
               {link?.person === person.id && (
                 <SecretLink
                   {...link}
-                  label={t('organization.passwordResetLink')}
+                  label="Password-reset link"
                   onClose={() => onLink(undefined)}
                 />
               )}

@@ -6,7 +6,6 @@ import { InlineForm } from '../components/inline-form.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useQuery } from '../components/use-query.ts'
-import { t, toRich } from '../locales/translate.tsx'
 import { toFeedPath } from '../paths.ts'
 import { isAtLeast, loadSession } from '../session.ts'
 import { createProject, deleteProject, editProject, readProject } from './api.ts'
@@ -19,26 +18,26 @@ export function Projects({ own }: { own: Membership }) {
   const mayEdit = isAtLeast(own.role, 'admin')
   return (
     <section class="section" aria-labelledby="projects">
-      <h2 id="projects">{t('organization.projects')}</h2>
+      <h2 id="projects">Projects</h2>
       {mayEdit && (
         <div class="primary-action">
-          <InlineForm isPrimary action={t('organization.createProject')}>
+          <InlineForm isPrimary action="Create a project">
             {close => (
               <Form
-                action={t('words.create')}
+                action="Create"
                 send={value => createProject(own.id, value('name'))}
                 onDone={() => {
                   close()
                   void loadSession()
                 }}
               >
-                <Field name="name" label={t('words.name')} autocomplete="off" />
+                <Field name="name" label="Name" autocomplete="off" />
               </Form>
             )}
           </InlineForm>
         </div>
       )}
-      {own.projects.length === 0 && <p class="note">{t('organization.noProjects')}</p>}
+      {own.projects.length === 0 && <p class="note">No projects yet</p>}
       <ul class="items">
         {own.projects.map(({ id, name }) => (
           <li key={id}>
@@ -48,10 +47,7 @@ export function Projects({ own }: { own: Membership }) {
               </a>
             </div>
             {mayEdit && (
-              <InlineForm
-                action={t('organization.settings')}
-                label={t('organization.settingsOf', { name })}
-              >
+              <InlineForm action="Settings" label={`Settings of ${name}`}>
                 {close => <Settings own={own} project={id} onDone={close} />}
               </InlineForm>
             )}
@@ -69,7 +65,7 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
       {({ name, keepDays, head }) => (
         <>
           <Form
-            action={t('words.save')}
+            action="Save"
             send={value =>
               withVerification(() =>
                 editProject(project, {
@@ -83,25 +79,29 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
               void loadSession()
             }}
           >
-            <Field name="name" label={t('words.name')} autocomplete="off" value={name} />
+            <Field name="name" label="Name" autocomplete="off" value={name} />
             <Field
               name="keepDays"
-              label={t('organization.retention')}
+              label="Retention in days"
               autocomplete="off"
               value={String(keepDays ?? '')}
-              hint={t('organization.retentionHint')}
+              hint="Older events are deleted permanently. Leave empty to keep events forever."
               isOptional
             />
           </Form>
           {own.role === 'owner' && (
             <ConfirmButton
-              action={t('organization.deleteProject')}
-              title={toRich({ key: 'words.deleteName', values: { name: <bdi>{name}</bdi> } })}
-              lead={t('organization.deleteProjectLead', { count: head })}
-              yes={t('words.deletePermanently')}
+              action="Delete this project"
+              title={
+                <>
+                  Delete <bdi>{name}</bdi>?
+                </>
+              }
+              lead={`Its ${head.toLocaleString()} events, its API keys and its webhooks are deleted for all members. This cannot be undone.`}
+              yes="Delete permanently"
               send={() => deleteProject(project)}
               onDone={() => {
-                showToast({ message: t('organization.deleted', { name }) })
+                showToast({ message: `${name} deleted.` })
                 void loadSession()
               }}
             />

@@ -1,23 +1,22 @@
 import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
-import { t } from '../locales/translate.tsx'
 import { loadSession } from '../session.ts'
 import { renameOrganization } from './api.ts'
 
 /** Renames an organization. */
 export function RenameOrganization({ organization, name }: { organization: string; name: string }) {
   return (
-    <InlineForm action={t('words.rename')}>
+    <InlineForm action="Rename">
       {close => (
         <Form
-          action={t('words.save')}
+          action="Save"
           send={value => renameOrganization(organization, value('name'))}
           onDone={() => {
             close()
             void loadSession()
           }}
         >
-          <Field name="name" label={t('words.name')} autocomplete="off" value={name} />
+          <Field name="name" label="Name" autocomplete="off" value={name} />
         </Form>
       )}
     </InlineForm>

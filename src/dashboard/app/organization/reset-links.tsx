@@ -4,7 +4,6 @@ import { Timestamp } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { readResetLinks, withdrawResetLink } from './api.ts'
-import { t, toRich } from '../locales/translate.tsx'
 
 interface ResetLinksOptions {
   /** The id of the organization. */
@@ -32,38 +31,44 @@ export function ResetLinks({ organization, newest, onWithdrawn }: ResetLinksOpti
     }
     links.change(items => items.filter(one => one.id !== id))
     onWithdrawn(id)
-    showToast({ message: t('organization.resetLinkWithdrawn') })
+    showToast({ message: 'Password-reset link withdrawn. It no longer works.' })
   }
 
   return (
     <section class="section" aria-labelledby="reset-links">
-      <h2 id="reset-links">{t('organization.resetLinks')}</h2>
-      <PagedList pages={links} empty={<p class="note">{t('organization.noResetLinks')}</p>}>
+      <h2 id="reset-links">Password-reset links</h2>
+      <PagedList
+        pages={links}
+        empty={
+          <p class="note">
+            No pending password-reset links. Create one beside the name of a member.
+          </p>
+        }
+      >
         {({ id, person, createdBy, expiresAt }) => (
           <li key={id}>
             <div class="item-main">
               <bdi>{person.name}</bdi>
               <p class="item-details">
-                {toRich({
-                  key:
-                    createdBy === null
-                      ? 'organization.resetLinkByServer'
-                      : 'organization.resetLinkBy',
-                  values: {
-                    name: <bdi>{createdBy}</bdi>,
-                    time: <Timestamp atMs={Date.parse(expiresAt)} hasDate />,
-                  },
-                })}
+                created{' '}
+                {createdBy === null ? (
+                  'on the server'
+                ) : (
+                  <>
+                    by <bdi>{createdBy}</bdi>
+                  </>
+                )}{' '}
+                · expires <Timestamp atMs={Date.parse(expiresAt)} hasDate />
               </p>
             </div>
             <span class="item-actions">
               <button
                 type="button"
                 class="quiet-button"
-                aria-label={t('organization.withdrawResetLink', { name: person.name })}
+                aria-label={`Withdraw the password-reset link for ${person.name}`}
                 onClick={() => withdraw(id)}
               >
-                {t('words.withdraw')}
+                Withdraw
               </button>
             </span>
           </li>

@@ -5,7 +5,6 @@ import { addSecondFactor } from '../account/api.ts'
 import { ActionButton } from '../components/action-button.tsx'
 import { CodeField } from '../components/code-field.tsx'
 import { Form } from '../components/form.tsx'
-import { t, toRich } from '../locales/translate.tsx'
 import { canUsePasskeys, verifyWithPasskey } from '../passkeys/api.ts'
 import { setAccount } from '../session.ts'
 
@@ -21,29 +20,22 @@ export function SecondFactorRequired({ account, name }: SecondFactorRequiredOpti
   const hasNone = passkeys === 0 && !hasSecondFactor
   return (
     <div class="settings">
-      <h1 class="page-title">{t('organization.oneMoreStep')}</h1>
+      <h1 class="page-title">One more step</h1>
       <p class="page-lead">
-        {toRich({
-          key: hasNone ? 'organization.addFactor' : 'organization.useFactor',
-          values: { name: <bdi>{name}</bdi> },
-        })}
+        <bdi>{name}</bdi> requires a passkey or an authenticator app, and you signed in without one.{' '}
+        {hasNone ? 'Add one' : 'Use it'} here to continue.
       </p>
       {passkeys > 0 && canUsePasskeys() && (
         <div class="actions">
-          <ActionButton
-            action={t('words.usePasskey')}
-            send={verifyWithPasskey}
-            onDone={setAccount}
-          />
+          <ActionButton action="Use a passkey" send={verifyWithPasskey} onDone={setAccount} />
         </div>
       )}
       {hasSecondFactor && (
-        <Form
-          action={t('words.continue')}
-          send={value => addSecondFactor(value('code'))}
-          onDone={setAccount}
-        >
-          <CodeField label={t('words.code')} hint={t('words.codeHint')} />
+        <Form action="Continue" send={value => addSecondFactor(value('code'))} onDone={setAccount}>
+          <CodeField
+            label="Code"
+            hint="The six digits of your authenticator app, or one of your recovery codes."
+          />
         </Form>
       )}
       {hasNone && (

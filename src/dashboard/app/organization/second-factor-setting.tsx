@@ -4,14 +4,13 @@ import { Loaded } from '../components/loaded.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useQuery } from '../components/use-query.ts'
 import { readOrganization, requireSecondFactor } from './api.ts'
-import { t } from '../locales/translate.tsx'
 
 /** Lets an owner require a passkey or an authenticator app of every member. */
 export function SecondFactorSetting({ organization: id }: { organization: string }) {
   const organization = useQuery(id, () => readOrganization(id))
   return (
     <section class="section" aria-labelledby="second-factor">
-      <h2 id="second-factor">{t('organization.secondFactor')}</h2>
+      <h2 id="second-factor">Second factor</h2>
       <Loaded query={organization}>
         {data => <Setting organization={data} onChange={organization.setData} />}
       </Loaded>
@@ -28,36 +27,35 @@ function Setting({ organization, onChange }: SettingOptions) {
   const { id, requiresSecondFactor, membersWithoutSecondFactor: without } = organization
   const lead =
     without === 0
-      ? t('organization.allHaveFactor')
-      : t('organization.withoutFactor', { count: without })
+      ? 'All members have a passkey or an authenticator app.'
+      : `Members without a passkey or an authenticator app: ${without.toLocaleString()}.`
   return (
     <>
       <p class="note">
-        {requiresSecondFactor && <span class="badge badge-good">{t('organization.required')}</span>}{' '}
-        {lead}
+        {requiresSecondFactor && <span class="badge badge-good">Required</span>} {lead}
       </p>
       <div class="actions">
         {requiresSecondFactor ? (
           <ConfirmButton
             isQuiet
-            action={t('organization.stopRequiring')}
-            title={t('organization.stopRequiringTitle')}
-            lead={t('organization.stopRequiringLead')}
-            yes={t('organization.stopRequiring')}
+            action="Stop requiring it"
+            title="Stop requiring a second factor?"
+            lead="Members reach the organization with a password alone again."
+            yes="Stop requiring it"
             send={() => requireSecondFactor(id, false)}
             onDone={onChange}
           />
         ) : (
           <ConfirmButton
             isQuiet
-            action={t('organization.require')}
-            title={t('organization.requireTitle')}
-            lead={t('organization.requireLead')}
-            yes={t('organization.requireIt')}
+            action="Require a second factor"
+            title="Require a second factor?"
+            lead="Members who signed in with a password alone lose access until they use a passkey or a code. Their devices receive no notifications until then."
+            yes="Require it"
             send={() => requireSecondFactor(id, true)}
             onDone={edited => {
               onChange(edited)
-              showToast({ message: t('organization.factorRequired') })
+              showToast({ message: 'Members need a passkey or a code from now on.' })
             }}
           />
         )}

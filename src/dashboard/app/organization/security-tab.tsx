@@ -1,4 +1,3 @@
-import { t } from '../locales/translate.tsx'
 import { SignInRules } from '../openid/sign-in-rules.tsx'
 import type { TabOptions } from './general-tab.tsx'
 import { SecondFactorSetting } from './second-factor-setting.tsx'
@@ -10,7 +9,7 @@ export function SecurityTab({ account, own }: TabOptions) {
       {own.role === 'owner' ? (
         <SecondFactorSetting organization={own.id} />
       ) : (
-        <p class="note">{t('organization.ownersOnly')}</p>
+        <p class="note">Only owners can require a second factor.</p>
       )}
       <SignInRules organization={own.id} role={own.role} isOperator={account.person.isOperator} />
     </>

@@ -1,6 +1,13 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { t } from '../locales/translate.tsx'
 import { toOrganizationPath, type OrganizationTab } from '../paths.ts'
+
+const NAMES: Readonly<Record<OrganizationTab, string>> = {
+  general: 'General',
+  members: 'Members',
+  security: 'Security',
+  tokens: 'Tokens',
+  audit: 'Audit log',
+}
 
 interface TabsOptions {
   organization: string
@@ -18,7 +25,7 @@ export function OrganizationTabs({ organization, tabs, current }: TabsOptions) {
       row.current.scrollLeft = here.offsetLeft + (here.offsetWidth - row.current.clientWidth) / 2
   }, [current])
   return (
-    <nav aria-label={t('common.organization')}>
+    <nav aria-label="Organization">
       <ul class="tab-row" ref={row}>
         {tabs.map(tab => (
           <li key={tab}>
@@ -27,7 +34,7 @@ export function OrganizationTabs({ organization, tabs, current }: TabsOptions) {
               href={toOrganizationPath(organization, tab)}
               aria-current={tab === current ? 'page' : undefined}
             >
-              {t(`organization.tab.${tab}`)}
+              {NAMES[tab]}
             </a>
           </li>
         ))}

@@ -3,7 +3,7 @@ import type { OverviewProject } from '../../../overview/schema.ts'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { toSearchPath } from '../feed/search.ts'
-import { getLocale, t, toRich } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 import { toEventPath, toFeedPath, toProjectPath, toStartPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { toRangeName } from '../time.ts'
@@ -32,14 +32,12 @@ export function ProjectCard({ account, project, head }: CardOptions) {
             </a>
           </h3>
           <p class="item-details">
-            {isComplete ? t('overview.inDay', { count }) : t('overview.notCounted')}
+            {isComplete ? `${toPlural(count, 'event')} in 24 hours` : 'Counting took too long'}
           </p>
         </div>
         {unseen > 0 && (
           <span class="badge badge-good">
-            {unseen === MAX_UNSEEN
-              ? t('overview.manyNew', { count: MAX_UNSEEN })
-              : t('overview.new', { count: unseen })}
+            {unseen === MAX_UNSEEN ? `${MAX_UNSEEN}+ new` : `${unseen} new`}
           </span>
         )}
         <Sparkline counts={hours} />
@@ -54,14 +52,18 @@ export function ProjectCard({ account, project, head }: CardOptions) {
           {failed && failed.deliveries > 0 && (
             <li>
               <a href={toProjectPath('webhooks', id)}>
-                {t('overview.failed', { count: failed.deliveries })}
+                {toPlural(failed.deliveries, 'delivery', 'deliveries')} failed in the last 7 days
               </a>
             </li>
           )}
           {failed && failed.webhooks > 0 && (
             <li>
               <a href={toProjectPath('webhooks', id)}>
-                {t('overview.webhooks', { count: failed.webhooks })}
+                {toPlural(
+                  failed.webhooks,
+                  'webhook is paused or disabled',
+                  'webhooks are paused or disabled',
+                )}
               </a>
             </li>
           )}
@@ -69,11 +71,11 @@ export function ProjectCard({ account, project, head }: CardOptions) {
       )}
       {newest.length === 0 ? (
         <p class="card-empty">
-          {t('overview.noEvents')}
+          No events yet
           {isAllowed(account, id, 'admin') && (
             <>
               {' '}
-              · <a href={toStartPath(id)}>{t('feed.sendFirst')}</a>
+              · <a href={toStartPath(id)}>Send the first event</a>
             </>
           )}
         </p>
@@ -117,20 +119,15 @@ function Deviation({
   usual,
 }: OverviewProject['unusual'][number] & { project: string }) {
   const path = toSearchPath(project, { channelId: channel?.id, text: '', from, to })
-  const number = (n: number) => n.toLocaleString(getLocale())
-  const name = channel === null ? t('overview.project') : <bdi>{channel.name}</bdi>
+  const [bound, limit] = kind === 'loud' ? ['most', usual.most] : ['least', usual.least]
   return (
     <>
-      <strong>{toRich({ key: `overview.${kind}`, values: { name } })}</strong>{' '}
-      {toRich({
-        key: kind === 'loud' ? 'overview.aboveUsual' : 'overview.belowUsual',
-        values: {
-          count: number(count),
-          usual: number(kind === 'loud' ? usual.most : usual.least),
-          time: toRangeName(Date.parse(from), Date.parse(to)),
-        },
-        elements: { link: text => <a href={path}>{text}</a> },
-      })}
+      <strong>
+        {channel === null ? 'The project' : <bdi>{channel.name}</bdi>} is unusually {kind}:
+      </strong>{' '}
+      <a href={path}>{count.toLocaleString()} events</a>,{' '}
+      {toRangeName(Date.parse(from), Date.parse(to))}. In the same hours of past weeks at {bound}{' '}
+      {limit.toLocaleString()}.
     </>
   )
 }

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
 import { AccountData } from '../account/account-data.tsx'
-import { LanguageSetting } from '../account/language.tsx'
 import { Organizations } from '../account/organizations.tsx'
 import { Passkeys } from '../account/passkeys.tsx'
 import { Password } from '../account/password.tsx'
@@ -8,7 +7,6 @@ import { Profile } from '../account/profile.tsx'
 import { SecondFactor } from '../account/second-factor.tsx'
 import { Sessions } from '../account/sessions.tsx'
 import { SettingsLayout } from '../components/layout.tsx'
-import { t } from '../locales/translate.tsx'
 import { Connections } from '../openid/connections.tsx'
 import { PATHS } from '../paths.ts'
 import { Tokens } from '../tokens/tokens.tsx'
@@ -20,10 +18,9 @@ export default function AccountPage({ account }: AccountPageProps) {
   const [changes, setChanges] = useState(0)
   const reloadSessions = () => setChanges(changes + 1)
   return (
-    <SettingsLayout account={account} path={PATHS.account} title={t('account.title')}>
+    <SettingsLayout account={account} path={PATHS.account} title="Account">
       <div class="settings">
         <Profile account={account} />
-        <LanguageSetting />
         <Passkeys onChange={reloadSessions} />
         <Password account={account} onChange={reloadSessions} />
         <SecondFactor account={account} />
@@ -31,7 +28,7 @@ export default function AccountPage({ account }: AccountPageProps) {
         <Sessions key={changes} />
         <Tokens
           owner="account"
-          lead={t('account.tokensLead')}
+          lead="Programs use a personal token to manage your organizations with the API."
           organizations={account.organizations}
         />
         <Organizations account={account} />

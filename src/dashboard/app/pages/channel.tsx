@@ -10,7 +10,6 @@ import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { toFeedPath, toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
-import { t, toNumber } from '../locales/translate.tsx'
 
 /** A channel: its description, notification settings, retention and archive state. */
 export default function ChannelPage({ account, project, channel: id = '' }: ProjectPageProps) {
@@ -20,17 +19,17 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
       account={account}
       project={project}
       at="channels"
-      title={query.data?.name ?? t('event.channel')}
+      title={query.data?.name ?? 'Channel'}
     >
       <p>
         <a class="text-link" href={toProjectPath('channels', project)}>
-          {t('common.channels')}
+          Channels
         </a>
       </p>
       {query.failure?.code === 'not_found' ? (
         <div class="empty-state">
-          <h1>{t('channels.notFound')}</h1>
-          <p>{t('channels.notFoundLead')}</p>
+          <h1>Channel not found</h1>
+          <p>It was deleted, or the link is incomplete. Copy all of the link.</p>
         </div>
       ) : (
         <Loaded query={query}>
@@ -39,18 +38,18 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
               <About channel={channel} />
               <div class="actions">
                 <a class="quiet-button" href={toFeedPath(project, id)}>
-                  {t('channels.viewEvents')}
+                  View events
                 </a>
                 {isAllowed(account, project, 'member') && (
                   <EditChannel key={id} project={project} channel={channel} />
                 )}
               </div>
-              <section class="section" aria-label={t('channels.myNotifications')}>
+              <section class="section" aria-label="My notifications">
                 <NotificationSettings
                   key={id}
                   project={project}
                   channel={id}
-                  hint={t('channels.onlyYou')}
+                  hint="Only for you, on all your devices"
                 />
               </section>
               <Retention
@@ -76,7 +75,7 @@ function About({ channel }: { channel: ProjectChannel }) {
     <>
       <h1 class="page-title">
         {icon !== null && <span aria-hidden="true">{icon} </span>}
-        <bdi>{name}</bdi> {isArchived && <span class="badge">{t('channels.isArchived')}</span>}
+        <bdi>{name}</bdi> {isArchived && <span class="badge">Archived</span>}
       </h1>
       {description !== null && (
         <p class="page-lead">
@@ -85,21 +84,22 @@ function About({ channel }: { channel: ProjectChannel }) {
       )}
       <dl class="counts-list">
         <div>
-          <dt>{t('feed.last24Hours')}</dt>
+          <dt>Last 24 hours</dt>
           <dd>
-            {toNumber(today.reduce((sum, count) => sum + count))} <Sparkline counts={today} />
+            {today.reduce((sum, count) => sum + count).toLocaleString()}{' '}
+            <Sparkline counts={today} />
           </dd>
         </div>
         {lastEventAt !== null && (
           <div>
-            <dt>{t('channels.lastEvent')}</dt>
+            <dt>Last event</dt>
             <dd>
               <Timestamp atMs={Date.parse(lastEventAt)} hasDate />
             </dd>
           </div>
         )}
         <div>
-          <dt>{t('channels.created')}</dt>
+          <dt>Created</dt>
           <dd>
             <Timestamp atMs={Date.parse(createdAt)} hasDate />
           </dd>

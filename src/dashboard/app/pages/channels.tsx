@@ -13,7 +13,7 @@ import { PagedList } from '../components/paged-list.tsx'
 import { SearchForm } from '../components/search-form.tsx'
 import { toChannelPath, toProjectPath } from '../paths.ts'
 import { usePages } from '../components/use-pages.ts'
-import { t } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 
 /** All channels of a project, with the default notification settings. */
 export default function ChannelsPage({ account, project }: ProjectPageProps) {
@@ -34,12 +34,12 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
     shown.current = changes
   }, [changes])
   return (
-    <ProjectLayout account={account} project={project} at="channels" title={t('common.channels')}>
-      <h1 class="page-title">{t('common.channels')}</h1>
-      <NotificationSettings project={project} hint={t('channels.defaultHint')} />
+    <ProjectLayout account={account} project={project} at="channels" title="Channels">
+      <h1 class="page-title">Channels</h1>
+      <NotificationSettings project={project} hint="The default for all channels" />
       <SearchForm
-        label={t('channels.search')}
-        placeholder={t('channels.searchHint')}
+        label="Search channels"
+        placeholder="Search by name"
         text={search}
         toPath={text => toPath({ ...wanted, search: text })}
       />
@@ -48,12 +48,12 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
           pages={pages}
           empty={
             <div class="empty-state">
-              <h2>{t(search === '' ? 'channels.none' : 'channels.noneFound')}</h2>
+              <h2>{search === '' ? 'No channels yet' : 'No channels found'}</h2>
               {search === '' ? (
-                <p>{t('channels.noneLead')}</p>
+                <p>A channel is created by the first event that is sent to it.</p>
               ) : (
                 <p>
-                  {t('channels.noneFoundLead')} <a href={toPath({})}>{t('channels.showAll')}</a>
+                  No channel name contains this text. <a href={toPath({})}>Show all channels</a>
                 </p>
               )}
             </div>
@@ -63,7 +63,7 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
         </PagedList>
         <p>
           <a class="text-link" href={toPath({ search, archived: hasArchived ? '' : 'true' })}>
-            {t(hasArchived ? 'channels.hideArchived' : 'channels.showArchived')}
+            {hasArchived ? 'Hide archived' : 'Show archived'}
           </a>
         </p>
       </div>
@@ -89,7 +89,7 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
               <bdi>{description}</bdi> ·{' '}
             </>
           )}
-          {t('channels.eventsToday', { count })}
+          {toPlural(count, 'event')} in 24 hours
           {lastEventAt !== null && (
             <>
               {' '}
@@ -98,7 +98,7 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
           )}
         </p>
       </div>
-      {isArchived && <span class="badge">{t('channels.isArchived')}</span>}
+      {isArchived && <span class="badge">Archived</span>}
       <Sparkline counts={today} />
       <ChannelBell project={project} channel={channel} />
     </li>

@@ -7,7 +7,6 @@ import { StandalonePage } from '../components/standalone-page.tsx'
 import { PATHS, toEventPath } from '../paths.ts'
 import { request } from '../request.ts'
 import { session } from '../session.ts'
-import { t } from '../locales/translate.tsx'
 
 /** Finds the project of an event link without one, and redirects there. */
 export default function EventRedirect({ event = '' }: { event?: string | undefined }) {
@@ -35,11 +34,14 @@ export default function EventRedirect({ event = '' }: { event?: string | undefin
       isOver = true
     }
   }, [event, value.kind])
-  if (!isMissing) return <div class="page-loading" role="status" aria-label={t('common.loading')} />
+  if (!isMissing) return <div class="page-loading" role="status" aria-label="Loading" />
   return (
-    <StandalonePage title={t('start.eventMissing')} lead={t('start.eventNotFound')}>
+    <StandalonePage
+      title="Event not found"
+      lead="It was deleted, has expired, or you do not have access to it."
+    >
       <p>
-        <a href={PATHS.home}>{t('app.goToFeed')}</a>
+        <a href={PATHS.home}>Go to the feed</a>
       </p>
     </StandalonePage>
   )

@@ -31,27 +31,16 @@ import { WaveLine } from '../components/artwork.tsx'
 import { PATHS, toSignInPath } from '../paths.ts'
 import { findProject, isAllowed, loadSession } from '../session.ts'
 import { lazyPages } from '../lazy-page.tsx'
-import { loadMessages, t } from '../locales/translate.tsx'
 
-const SampleDataNotice = lazyPages(
-  ['start'],
-  () => import('../first-run/sample-data.tsx'),
-)(all => all.SampleDataNotice)
-const EventPanel = lazyPages(
-  ['event', 'serverTexts'],
-  () => import('../event/panel.tsx'),
-)(all => all.EventPanel)
+const SampleDataNotice = lazyPages(() => import('../first-run/sample-data.tsx'))(
+  all => all.SampleDataNotice,
+)
+const EventPanel = lazyPages(() => import('../event/panel.tsx'))(all => all.EventPanel)
 
 /** How long after the first rows the panel of events is loaded. */
 const PRELOAD_MS = 1_000
 /** How often the last events are stored for times without a network. */
 const KEEP_MS = 5_000
-
-/** Loads the swipes of rows, with their messages. */
-async function loadSwipes() {
-  const [{ enableSwipes }] = await Promise.all([import('../event/swipe.ts'), loadMessages('event')])
-  return enableSwipes
-}
 
 /** The live feed of a project. */
 export default function FeedPage({ account, project, event }: ProjectPageProps) {
@@ -143,7 +132,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   useEffect(() => {
     if (!list.current || !matchMedia('(pointer: coarse)').matches) return
     const [element, end] = [list.current, new AbortController()]
-    void loadSwipes().then(enableSwipes => {
+    void import('../event/swipe.ts').then(({ enableSwipes }) => {
       if (!end.signal.aborted) end.signal.addEventListener('abort', enableSwipes(element, project))
     })
     return () => end.abort()
@@ -172,14 +161,14 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     <div class="layout">
       <div class="contents" inert={isBehind}>
         <a class="skip" href="#feed">
-          {t('feed.skip')}
+          Skip to events
         </a>
         <TopBar account={account} project={project} />
         <SearchBox project={project} search={search} failure={searchFailure} />
         <ProjectSidebar account={account} project={project} channels={channels} search={search} />
         <BottomBar account={account} project={project} hasSheet />
         <main class="stream feed">
-          <h1 class="visually-hidden">{t('feed.events')}</h1>
+          <h1 class="visually-hidden">Events</h1>
           {findProject(account, project)?.project.isSample && (
             <div class="sample-notice">
               <ErrorBoundary>
@@ -203,11 +192,11 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
             isEditor={isAllowed(account, project, 'member')}
           />
           {!searchFailure && needsServer(parse(search, 0).filters) && (
-            <p class="note">{t('feed.serverMatch')}</p>
+            <p class="note">Refreshes every 2 seconds</p>
           )}
           {waiting > 0 && kind !== 'live' && (
             <button type="button" class="new-rows" onClick={resume}>
-              {t('feed.newRows', { count: toCount(waiting) })}
+              {toCount(waiting)} new
             </button>
           )}
           <FeedList

@@ -6,7 +6,6 @@ import { useQuery } from '../components/use-query.ts'
 import { AddCard } from '../insights/add-card.tsx'
 import { readBoard } from '../insights/api.ts'
 import { BoardView } from '../insights/board.tsx'
-import { t } from '../locales/translate.tsx'
 import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import type { ProjectPageProps } from './props.ts'
@@ -30,8 +29,8 @@ export default function InsightsPage({ account, project }: ProjectPageProps) {
   }
 
   return (
-    <ProjectLayout account={account} project={project} at="insights" title={t('common.insights')}>
-      <h1 class="page-title">{t('common.insights')}</h1>
+    <ProjectLayout account={account} project={project} at="insights" title="Insights">
+      <h1 class="page-title">Insights</h1>
       <Loaded query={board}>
         {({ cards }) => {
           const isFull = cards.length >= MAX_CARDS
@@ -40,10 +39,12 @@ export default function InsightsPage({ account, project }: ProjectPageProps) {
             <>
               {isEditor && !isOpen && !isFull && cards.length > 0 && (
                 <button type="button" class="quiet-button" onClick={() => setAdding(true)}>
-                  {t('insights.addCard')}
+                  Add a card
                 </button>
               )}
-              {isEditor && isFull && <p class="hint">{t('insights.full', { count: MAX_CARDS })}</p>}
+              {isEditor && isFull && (
+                <p class="hint">There is room for {MAX_CARDS} cards. Delete one to add another.</p>
+              )}
               {isOpen && (
                 <AddCard
                   key={wanted}
@@ -61,12 +62,17 @@ export default function InsightsPage({ account, project }: ProjectPageProps) {
               {cards.length === 0 ? (
                 !isOpen && (
                   <div class="empty-state">
-                    <h2>{t('insights.none')}</h2>
-                    <p>{t(isEditor ? 'insights.noneHint' : 'insights.noneForViewers')}</p>
+                    <h2>No cards yet</h2>
+                    <p>
+                      Cards show counts of events over time, by channel, tag, user or metadata.{' '}
+                      {isEditor
+                        ? 'Add one here, or search in the feed and press “Add to insights”.'
+                        : 'Members can add them.'}
+                    </p>
                     {isEditor && (
                       <p>
                         <button type="button" class="button" onClick={() => setAdding(true)}>
-                          {t('insights.addCard')}
+                          Add a card
                         </button>
                       </p>
                     )}

@@ -4,7 +4,6 @@ import type { InvitePreview } from '../../../accounts/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
 import { StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'
-import { t, toRich } from '../locales/translate.tsx'
 import { ProviderButtons } from '../openid/provider-buttons.tsx'
 import { useSignInOptions } from '../openid/use-sign-in-options.ts'
 import { PATHS, toSignInPath } from '../paths.ts'
@@ -28,49 +27,38 @@ export default function InvitePage() {
 
   if (!linkSecret.value) return <Paste />
   if (!invite)
-    return (
-      <StandalonePage
-        title={t('auth.invitation')}
-        lead={<span class="skeleton">{t('common.loading')}</span>}
-      />
-    )
+    return <StandalonePage title="Invitation" lead={<span class="skeleton">Loading</span>} />
   if (!invite.ok) {
     return (
-      <StandalonePage title={t('auth.invitation')}>
+      <StandalonePage title="Invitation">
         <ErrorNotice failure={invite.failure} onRetry={look} />
       </StandalonePage>
     )
   }
   const { organization, role, invitedBy, email } = invite.data
-  const lead = toRich({
-    key: 'auth.invited',
-    values: {
-      name: <bdi>{invitedBy.name}</bdi>,
-      organization: <bdi>{organization.name}</bdi>,
-      role: t(`words.role.${role}`),
-    },
-  })
+  const lead = (
+    <>
+      <bdi>{invitedBy.name}</bdi> invited you to <bdi>{organization.name}</bdi> as {role}.
+    </>
+  )
   if (session.value.kind === 'signed_in') {
     const { person } = session.value.account
     return (
-      <StandalonePage title={t('auth.joinName', { organization: organization.name })} lead={lead}>
+      <StandalonePage title={`Join ${organization.name}`} lead={lead}>
         <p>
-          {toRich({
-            key: 'auth.signedInAs',
-            values: { name: <bdi>{person.name}</bdi>, email: <bdi>{person.email}</bdi> },
-          })}
+          You are signed in as <bdi>{person.name}</bdi> (<bdi>{person.email}</bdi>).
         </p>
-        <Form action={t('auth.join')} send={() => accept()} onDone={goOn}>
+        <Form action="Join" send={() => accept()} onDone={goOn}>
           {null}
         </Form>
       </StandalonePage>
     )
   }
   return (
-    <StandalonePage title={t('auth.joinName', { organization: organization.name })} lead={lead}>
+    <StandalonePage title={`Join ${organization.name}`} lead={lead}>
       {options.hasPasswords && (
         <Form
-          action={t('auth.createAndJoin')}
+          action="Create account and join"
           send={value =>
             accept({
               name: value('name'),
@@ -80,10 +68,10 @@ export default function InvitePage() {
           }
           onDone={goOn}
         >
-          <Field name="name" label={t('auth.yourName')} autocomplete="name" />
+          <Field name="name" label="Your name" autocomplete="name" />
           <Field
             name="email"
-            label={t('words.email')}
+            label="E-mail"
             type="email"
             autocomplete="username"
             value={email ?? ''}
@@ -98,10 +86,7 @@ export default function InvitePage() {
         onDone={() => void goOn()}
       />
       <p class="note">
-        {toRich({
-          key: 'auth.haveAccount',
-          elements: { link: text => <a href={toSignInPath(PATHS.invite)}>{text}</a> },
-        })}
+        Already have an account? <a href={toSignInPath(PATHS.invite)}>Sign in first</a>, then join.
       </p>
     </StandalonePage>
   )
@@ -109,15 +94,15 @@ export default function InvitePage() {
 
 function Paste() {
   return (
-    <StandalonePage title={t('auth.invitation')} lead={t('auth.pasteInvitation')}>
+    <StandalonePage title="Invitation" lead="Open the link that you received, or paste it here.">
       <Form
-        action={t('words.continue')}
+        action="Continue"
         send={async value => ({ ok: true, data: parseLinkSecret(value('token')) })}
         onDone={secret => {
           linkSecret.value = secret
         }}
       >
-        <Field name="token" label={t('auth.invitationLink')} autocomplete="off" />
+        <Field name="token" label="Invitation link" autocomplete="off" />
       </Form>
     </StandalonePage>
   )

@@ -8,7 +8,6 @@ import { FirstEventCommand } from '../components/first-event-command.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { SecretOnce } from '../components/secret-once.tsx'
-import { t, toRich } from '../locales/translate.tsx'
 import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
@@ -20,14 +19,17 @@ export default function KeysPage({ account, project }: ProjectPageProps) {
       account={account}
       project={project}
       path={toProjectPath('keys', project)}
-      title={t('common.apiKeys')}
+      title="API Keys"
     >
-      <h1 class="page-title">{t('common.apiKeys')}</h1>
+      <h1 class="page-title">API Keys</h1>
       <div class="settings">
         {isAllowed(account, project, 'admin') ? (
           <Keys project={project} />
         ) : (
-          <p class="page-lead">{t('keys.adminsOnly')}</p>
+          <p class="page-lead">
+            Applications send and read events with API keys. Only admins can see and create them.
+            Ask an admin of your organization for a key.
+          </p>
         )}
       </div>
     </SettingsLayout>
@@ -46,10 +48,11 @@ function Keys({ project }: { project: string }) {
   return (
     <>
       <p class="page-lead">
-        {toRich({ key: 'keys.lead', elements: { docs: text => <a href="/docs/api">{text}</a> } })}
+        Applications send and read events with an API key. Create one key per application, so that
+        you can see its usage and revoke it separately. <a href="/docs/api">API reference</a>
       </p>
       <div class="primary-action">
-        <InlineForm isPrimary action={t('keys.create')}>
+        <InlineForm isPrimary action="Create a key">
           {close => (
             <CreateKeyForm
               project={project}
@@ -63,15 +66,22 @@ function Keys({ project }: { project: string }) {
       </div>
       {made && (
         <SecretOnce
-          title={toRich({ key: 'keys.newKey', values: { name: <bdi>{made.name}</bdi> } })}
-          label={t('keys.apiKey')}
+          title={
+            <>
+              New key: <bdi>{made.name}</bdi>
+            </>
+          }
+          label="API key"
           secret={made.key}
           onDone={() => setMade(undefined)}
         >
           {made.scopes.includes('events:write') && <FirstEventCommand apiKey={made.key} />}
         </SecretOnce>
       )}
-      <PagedList pages={pages} empty={<p class="note">{t('keys.none')}</p>}>
+      <PagedList
+        pages={pages}
+        empty={<p class="note">No API keys yet. Create one to send events.</p>}
+      >
         {key => (
           <KeyItem
             key={key.id}

@@ -11,7 +11,6 @@ import { InstallGuide } from '../push/install-guide.tsx'
 import { QuietHours } from '../push/quiet-hours.tsx'
 import { toPushState, type Browser } from '../push/state.ts'
 import { ThisBrowser } from '../push/this-browser.tsx'
-import { t } from '../locales/translate.tsx'
 
 /** Push notifications: this browser, the account's devices, and how to add more. */
 export default function NotificationsPage({ account }: AccountPageProps) {
@@ -31,8 +30,8 @@ export default function NotificationsPage({ account }: AccountPageProps) {
   }, [])
 
   return (
-    <SettingsLayout account={account} path={PATHS.notifications} title={t('common.notifications')}>
-      <h1 class="page-title">{t('common.notifications')}</h1>
+    <SettingsLayout account={account} path={PATHS.notifications} title="Notifications">
+      <h1 class="page-title">Notifications</h1>
       <div class="settings">
         <Loaded query={devices}>
           {({ items }) => {

@@ -6,7 +6,6 @@ import { SecondFactorRequired } from '../organization/second-factor-required.tsx
 import { SecurityTab } from '../organization/security-tab.tsx'
 import { OrganizationTabs } from '../organization/tabs.tsx'
 import { SettingsLayout } from '../components/layout.tsx'
-import { t } from '../locales/translate.tsx'
 import { ORGANIZATION_TABS, toOrganizationPath, type OrganizationTab } from '../paths.ts'
 import { isAtLeast } from '../session.ts'
 import { Tokens } from '../tokens/tokens.tsx'
@@ -20,7 +19,7 @@ export default function OrganizationPage(props: AccountPageProps) {
       account={account}
       path={toOrganizationPath(organization)}
       organization={own?.id}
-      title={own?.name ?? t('common.organization')}
+      title={own?.name ?? 'Organization'}
     >
       {own?.needsSecondFactor ? (
         <SecondFactorRequired account={account} name={own.name} />
@@ -28,8 +27,8 @@ export default function OrganizationPage(props: AccountPageProps) {
         <Inside key={own.id} account={account} own={own} tab={tab} />
       ) : (
         <div class="empty-state">
-          <h1>{t('organization.missing')}</h1>
-          <p>{t('organization.missingLead')}</p>
+          <h1>Organization not found</h1>
+          <p>It does not exist, or you are not a member of it.</p>
         </div>
       )}
     </SettingsLayout>
@@ -67,7 +66,7 @@ function Content({ account, own, tab }: InsideOptions & { tab: OrganizationTab }
         <Tokens
           isPrimary
           owner={{ organization: own.id }}
-          lead={t('organization.tokensLead')}
+          lead="Programs use a token to manage this organization with the API. It ends when its creator leaves."
           organizations={[own]}
         />
       )

@@ -3,7 +3,7 @@ import type { OverviewProject } from '../../../overview/schema.ts'
 import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { listAccountLinks, NavLinks, Sidebar } from '../components/navigation.tsx'
-import { t } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 import { isUrgent, ProjectCard } from '../overview/project-card.tsx'
 import { useOverview } from '../overview/use-overview.ts'
 import { PATHS, toFeedPath } from '../paths.ts'
@@ -13,23 +13,23 @@ import type { AccountPageProps } from './props.ts'
 export default function OverviewPage({ account }: AccountPageProps) {
   const { query, heads, isLive } = useOverview()
   const projects = account.organizations.flatMap(({ projects }) => projects)
-  const title = t('common.overview')
+  const title = 'Overview'
   return (
     <Layout
       account={account}
       project={undefined}
       title={title}
       sidebar={
-        <Sidebar label={t('common.projects')} current={PATHS.overview}>
+        <Sidebar label="Projects" current={PATHS.overview}>
           <NavLinks
             links={[{ icon: 'overview', name: title, path: PATHS.overview }]}
             current={PATHS.overview}
           />
           <NavLinks
-            title={t('common.projects')}
+            title="Projects"
             links={projects.map(({ id, name }) => ({ icon: 'feed', name, path: toFeedPath(id) }))}
           />
-          <NavLinks title={t('common.personal')} links={listAccountLinks()} />
+          <NavLinks title="Personal" links={listAccountLinks()} />
         </Sidebar>
       }
     >
@@ -40,21 +40,24 @@ export default function OverviewPage({ account }: AccountPageProps) {
             <p class="overview-summary">
               <span class={isLive ? 'pill pill-live' : 'pill'} role="status">
                 <span class="pill-dot" aria-hidden="true" />
-                {t(isLive ? 'overview.live' : 'overview.connecting')}
+                {isLive ? 'Live' : 'Connecting…'}
               </span>
-              {projects.length > 0 &&
-                t('overview.urgent', { count: projects.filter(isUrgent).length })}
+              {projects.length > 0 && summarize(projects.filter(isUrgent).length)}
             </p>
             {projects.length === 0 && (
               <div class="empty-state">
-                <h2>{t('app.noProjects')}</h2>
-                <p>{t('app.noProjectsHint')}</p>
+                <h2>No projects yet</h2>
+                <p>Ask an admin of your organization to create one, or to invite you.</p>
               </div>
             )}
             {[...Map.groupBy(projects, ({ organization }) => organization.id)].map(([id, own]) => (
               <Organization key={id} account={account} projects={own} heads={heads} />
             ))}
-            {more > 0 && <p class="hint">{t('overview.more', { count: more })}</p>}
+            {more > 0 && (
+              <p class="hint">
+                {toPlural(more, 'more project is not shown.', 'more projects are not shown.')}
+              </p>
+            )}
           </>
         )}
       </Loaded>
@@ -86,4 +89,12 @@ function Organization({ account, projects, heads }: OrganizationOptions) {
       </ul>
     </section>
   )
+}
+
+/** The number of projects that need a look, in words. */
+function summarize(urgent: number): string {
+  if (urgent === 0) return 'Nothing unusual, and nothing failed.'
+  return urgent === 1
+    ? 'One project needs a look.'
+    : `${urgent.toLocaleString()} projects need a look.`
 }

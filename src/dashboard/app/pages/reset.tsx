@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
 import { StandalonePage } from '../components/standalone-page.tsx'
-import { t } from '../locales/translate.tsx'
 import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
 import { linkSecret, parseLinkSecret } from '../link-secret.ts'
@@ -13,19 +12,22 @@ export default function Reset() {
   const [isDone, setDone] = useState(false)
   if (isDone) {
     return (
-      <StandalonePage title={t('auth.passwordChanged')} lead={t('auth.signedOutEverywhere')}>
+      <StandalonePage title="Password changed" lead="You were signed out on all devices.">
         <p>
           <a class="button" href={PATHS.signIn}>
-            {t('auth.signIn')}
+            Sign in
           </a>
         </p>
       </StandalonePage>
     )
   }
   return (
-    <StandalonePage title={t('auth.newPassword')} lead={t('auth.newPasswordLead')}>
+    <StandalonePage
+      title="New password"
+      lead="The link works once. Choose a password that you use nowhere else."
+    >
       <Form
-        action={t('auth.setPassword')}
+        action="Set password"
         send={value =>
           request('POST', '/api/reset', {
             token: linkSecret.value || parseLinkSecret(value('token')),
@@ -42,12 +44,12 @@ export default function Reset() {
         {!linkSecret.value && (
           <Field
             name="token"
-            label={t('auth.resetLink')}
+            label="Reset link"
             autocomplete="off"
-            hint={t('auth.resetLinkHint')}
+            hint="Paste the link that you received from an owner of your organization."
           />
         )}
-        <NewPasswordField label={t('auth.newPassword')} />
+        <NewPasswordField label="New password" />
       </Form>
     </StandalonePage>
   )

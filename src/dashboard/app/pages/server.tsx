@@ -6,7 +6,7 @@ import { SettingsLayout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { useQuery } from '../components/use-query.ts'
-import { t, toRich } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 import { Providers } from '../openid/providers.tsx'
 import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
@@ -23,9 +23,9 @@ export default function ServerPage({ account }: AccountPageProps) {
   const query = useQuery('', () => request<ServerInfo>('GET', '/api/server'))
   const quotas = useQuery('', readOrganizationUsage)
   return (
-    <SettingsLayout account={account} path={PATHS.server} title={t('common.server')}>
+    <SettingsLayout account={account} path={PATHS.server} title="Server">
       <div class="settings">
-        <h1 class="page-title">{t('common.server')}</h1>
+        <h1 class="page-title">Server</h1>
         {account.person.isOperator ? (
           <>
             <Loaded query={query}>{info => <Facts info={info} />}</Loaded>
@@ -38,13 +38,13 @@ export default function ServerPage({ account }: AccountPageProps) {
                 void quotas.refetch()
               }}
             >
-              {t('words.refresh')}
+              Refresh
             </button>
             <Providers />
             <AuditLog />
           </>
         ) : (
-          <p class="page-lead">{t('server.operatorOnly')}</p>
+          <p class="page-lead">Only the operator, who set up this server, can see this page.</p>
         )}
       </div>
     </SettingsLayout>
@@ -58,63 +58,60 @@ function Facts({ info }: { info: ServerInfo }) {
   return (
     <dl class="server-facts">
       <Fact
-        name={t('server.version')}
-        value={t('server.versionValue', { version, runtime })}
-        about={toRich({
-          key: 'server.versionAbout',
-          values: { time: <Timestamp atMs={Date.parse(startedAt)} hasDate /> },
-          elements: { source: text => <a href="/source">{text}</a> },
-        })}
+        name="Version"
+        value={`Tidings ${version} on ${runtime}`}
+        about={
+          <>
+            started <Timestamp atMs={Date.parse(startedAt)} hasDate /> · AGPL-3.0 ·{' '}
+            <a href="/source">source code</a>
+          </>
+        }
       />
       <Fact
-        name={t('server.address')}
+        name="Address"
         value={info.url}
-        warning={info.isHttps ? undefined : t('server.noHttps')}
+        warning={info.isHttps ? undefined : 'No HTTPS'}
         about={toUrlNote(info)}
       />
       <Fact
-        name={t('server.database')}
-        value={`Postgres ${database.version}, ${t(database.kind === 'embedded' ? 'server.embedded' : 'server.external')}`}
-        about={t('server.databaseAbout', {
-          size: toSize(database.bytes),
-          events: info.events,
-          projects: info.projects,
-        })}
+        name="Database"
+        value={`Postgres ${database.version}, ${database.kind === 'embedded' ? 'embedded' : 'external'}`}
+        about={`${toSize(database.bytes)} · ${toPlural(info.events, 'event')} in ${toPlural(info.projects, 'project')}`}
       />
       <Standbys standbys={database.standbys} />
       <Fact
-        name={t('server.disk')}
+        name="Disk"
         value={
-          disk === null
-            ? t('server.unknown')
-            : t('server.diskFree', { free: toSize(disk.freeBytes), total: toSize(disk.totalBytes) })
+          disk === null ? 'Unknown' : `${toSize(disk.freeBytes)} free of ${toSize(disk.totalBytes)}`
         }
-        warning={isFull ? t('server.almostFull') : undefined}
-        about={disk && t('server.diskOf', { folder: disk.folder })}
+        warning={isFull ? 'Almost full' : undefined}
+        about={disk && `the disk of ${disk.folder}`}
       />
-      <Fact name={t('server.liveFeeds')} value={t('server.open', { count: info.sockets })} />
+      <Fact name="Live feeds" value={`${info.sockets.toLocaleString()} open`} />
       <Fact
-        name={t('server.deliveries')}
-        value={t('server.pending', { count: pending.push + pending.webhook })}
-        warning={oldestMs > MAX_OVERDUE_MS ? t('server.delayed') : undefined}
+        name="Deliveries"
+        value={`${(pending.push + pending.webhook).toLocaleString()} pending`}
+        warning={oldestMs > MAX_OVERDUE_MS ? 'Delayed' : undefined}
         about={[
-          t('server.pendingKinds', { push: pending.push, webhook: pending.webhook }),
+          `${pending.push.toLocaleString()} for devices, ${pending.webhook.toLocaleString()} for webhooks`,
           oldestMs < 1_000
-            ? t('server.noneOverdue')
-            : t('server.overdue', { seconds: Math.floor(oldestMs / 1_000) }),
-          t('server.inFlight', { count: running }),
+            ? 'none overdue'
+            : `the oldest ${Math.floor(oldestMs / 1_000).toLocaleString()} s overdue`,
+          `${running.toLocaleString()} in flight`,
         ].join(' · ')}
       />
       <Fact
-        name={t('server.push')}
-        value={t('server.devices', { count: push.devices })}
-        warning={push.subject === null ? t('server.noContact') : undefined}
+        name="Push"
+        value={toPlural(push.devices, 'device')}
+        warning={push.subject === null ? 'No contact' : undefined}
         about={[
           push.subject === null
-            ? t('server.noContactAbout')
-            : t('server.contact', { subject: push.subject }),
-          push.isSubjectSet || push.subject === null ? '' : t('server.contactDefault'),
-          push.keyId === null ? t('server.noKey') : t('server.key', { id: push.keyId }),
+            ? 'Apple rejects notifications without a contact. Set VAPID_SUBJECT, for example to mailto:you@example.com'
+            : `contact for push services: ${push.subject}`,
+          push.isSubjectSet || push.subject === null
+            ? ''
+            : 'the operator’s address, as VAPID_SUBJECT is not set',
+          push.keyId === null ? 'the key is created for the first device' : `key ${push.keyId}`,
         ]
           .filter(Boolean)
           .join(' · ')}
@@ -144,9 +141,11 @@ function Fact({ name, value, about, warning }: FactOptions) {
 }
 
 function toUrlNote({ url, isUrlSet, isHttps }: ServerInfo): string {
-  if (!isUrlSet) return t('server.urlUnset')
+  if (!isUrlSet) return 'BASE_URL is not set, so links to this server work only on this machine.'
   if (location.origin !== new URL(url).origin) {
-    return t('server.urlOther', { origin: location.origin })
+    return `You opened ${location.origin}. Check whether BASE_URL is still correct.`
   }
-  return t(isHttps ? 'server.urlSet' : 'server.urlPlain')
+  return isHttps
+    ? 'set by BASE_URL'
+    : 'Passwords are sent unencrypted, and notifications require HTTPS. Put the server behind an HTTPS proxy.'
 }

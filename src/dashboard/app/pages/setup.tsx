@@ -4,7 +4,6 @@ import type { Account } from '../../../accounts/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
 import { StandalonePage } from '../components/standalone-page.tsx'
-import { t } from '../locales/translate.tsx'
 import { PATHS, toStartPath } from '../paths.ts'
 import { request } from '../request.ts'
 import { linkSecret, parseLinkSecret } from '../link-secret.ts'
@@ -25,19 +24,22 @@ export default function Setup() {
 
   if (isDone) {
     return (
-      <StandalonePage title={t('auth.alreadySetUp')} lead={t('auth.alreadySetUpLead')}>
+      <StandalonePage
+        title="Already set up"
+        lead="This server already has an owner, so the link no longer works."
+      >
         <p>
           <a class="button" href={PATHS.signIn}>
-            {t('auth.signIn')}
+            Sign in
           </a>
         </p>
       </StandalonePage>
     )
   }
   return (
-    <StandalonePage title={t('auth.welcome')} lead={t('auth.welcomeLead')}>
+    <StandalonePage title="Welcome" lead="Create the first account. It owns this server.">
       <Form
-        action={t('auth.createAccount')}
+        action="Create account"
         send={value =>
           request<Account>('POST', '/api/setup', {
             token: linkSecret.value || parseLinkSecret(value('token')),
@@ -51,13 +53,13 @@ export default function Setup() {
         {!linkSecret.value && (
           <Field
             name="token"
-            label={t('auth.setupLink')}
+            label="Setup link"
             autocomplete="off"
-            hint={t('auth.setupLinkHint')}
+            hint="The server prints it when it starts. Paste it here."
           />
         )}
-        <Field name="name" label={t('auth.yourName')} autocomplete="name" />
-        <Field name="email" label={t('words.email')} type="email" autocomplete="username" />
+        <Field name="name" label="Your name" autocomplete="name" />
+        <Field name="email" label="E-mail" type="email" autocomplete="username" />
         <NewPasswordField />
       </Form>
     </StandalonePage>

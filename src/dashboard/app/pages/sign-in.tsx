@@ -1,7 +1,6 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import { StandalonePage } from '../components/standalone-page.tsx'
-import { t, toRich } from '../locales/translate.tsx'
 import { confirmConnection } from '../openid/api.ts'
 import { ProviderButtons } from '../openid/provider-buttons.tsx'
 import { useSignInOptions } from '../openid/use-sign-in-options.ts'
@@ -29,41 +28,47 @@ export default function SignIn() {
 
   if (hasNoOwner) {
     return (
-      <StandalonePage title={t('auth.setUpFirst')} lead={t('auth.setUpFirstLead')}>
-        <p>{t('auth.setUpFirstHint')}</p>
+      <StandalonePage
+        title="Set up this server first"
+        lead="This server has no owner yet, so nobody can sign in."
+      >
         <p>
-          <a href={PATHS.setup}>{t('auth.haveLink')}</a>
+          The server printed a setup link when it started. Open the link to create the first
+          account. A restart prints a new link.
+        </p>
+        <p>
+          <a href={PATHS.setup}>I have the link</a>
         </p>
       </StandalonePage>
     )
   }
   return (
-    <StandalonePage title={t('auth.signIn')}>
+    <StandalonePage title="Sign in">
       <VisitProblem query={query} providers={options.providers} />
       {options.confirmation && (
         <p class="notice notice-info" role="status">
-          {toRich({
-            key: 'auth.confirmConnection',
-            values: {
-              email: <bdi>{options.confirmation.email}</bdi>,
-              label: <bdi>{options.confirmation.label}</bdi>,
-            },
-          })}
+          An account has the e-mail address <bdi>{options.confirmation.email}</bdi>. Sign in to it
+          once more in your usual way, and it is connected to{' '}
+          <bdi>{options.confirmation.label}</bdi>.
         </p>
       )}
       {options.hasPasswords && (
         <>
           <PasswordForm />
           <PasskeyButton />
-          <p class="note">{t('auth.forgot')}</p>
+          <p class="note">
+            Forgot your password? Ask an owner of your organization for a reset link.
+          </p>
         </>
       )}
       {!options.hasPasswords && <PasskeyButton />}
       <ProviderButtons options={options} next={next} />
       {!options.hasPasswords && (
         <details>
-          <summary>{t('auth.ownerPassword')}</summary>
-          <p class="note">{t('auth.passwordsOff')}</p>
+          <summary>Sign in with an owner’s password</summary>
+          <p class="note">
+            Passwords are off on this server. Only those that were set on its machine work.
+          </p>
           <PasswordForm />
         </details>
       )}
@@ -75,7 +80,9 @@ export default function SignIn() {
 async function connect(): Promise<void> {
   const result = await confirmConnection()
   showToast({
-    message: result.ok ? t('auth.connected', { label: result.data.label }) : result.failure.message,
+    message: result.ok
+      ? `Your account is connected to ${result.data.label}.`
+      : result.failure.message,
   })
 }
 

@@ -15,7 +15,6 @@ import { toFeedPath } from '../paths.ts'
 import { createKey as postKey } from '../keys/api.ts'
 import type { Failure } from '../request.ts'
 import { hasJustSetUp, session } from '../session.ts'
-import { t } from '../locales/translate.tsx'
 
 /** The quick start: a command with a working key, and the first event as it arrives. */
 export default function Start({ account, project }: ProjectPageProps) {
@@ -36,38 +35,40 @@ export default function Start({ account, project }: ProjectPageProps) {
 
   return (
     <StandalonePage
-      title={t('start.title')}
-      lead={t(key === undefined ? 'start.createLead' : 'start.lead')}
+      title="Your first event"
+      lead={
+        key === undefined
+          ? 'Create an API key, then run one command with it.'
+          : 'Run one of these programs. Its API key is shown only once. Save it, or create another one later.'
+      }
     >
       {failure && <ErrorNotice failure={failure} onRetry={createKey} />}
       {!failure && key === undefined && (
         <p>
           <button class="button" type="button" aria-disabled={isCreating} onClick={createKey}>
-            {t(isCreating ? 'start.creating' : 'start.create')}
+            {isCreating ? 'Creating a key…' : 'Create a key'}
           </button>
         </p>
       )}
       {key !== undefined && <FirstEventTabs apiKey={key} />}
-      <section class="first-event" aria-label={t('start.newEvents')}>
+      <section class="first-event" aria-label="New events">
         <WaveLine kind={kind} />
         <p role="status">
-          {t(
-            arrived.length > 0
-              ? 'start.arrived'
-              : kind === 'live'
-                ? 'start.listening'
-                : 'start.connecting',
-          )}
+          {arrived.length > 0
+            ? 'Your first event has arrived.'
+            : kind === 'live'
+              ? 'Listening for your first event…'
+              : 'Connecting…'}
         </p>
         {arrived.length > 0 && (
-          <div role="feed" aria-label={t('feed.events')} class="stream">
+          <div role="feed" aria-label="Events" class="stream">
             <Rows project={project} rows={arrived.slice(0, 3)} hasEntrance={() => true} />
           </div>
         )}
       </section>
       <p>
         <a class={arrived.length > 0 ? 'button' : undefined} href={toFeedPath(project)}>
-          {t(arrived.length > 0 ? 'start.openFeed' : 'app.goToFeed')}
+          {arrived.length > 0 ? 'Open the feed' : 'Go to the feed'}
         </a>
       </p>
       {arrived.length === 0 && <SampleDataOffer account={account} project={project} />}
@@ -91,7 +92,7 @@ function useKey(project: string) {
   async function createKey() {
     setFailure(undefined)
     setCreating(true)
-    const result = await withVerification(() => postKey(project, { name: t('start.keyName') }))
+    const result = await withVerification(() => postKey(project, { name: 'Quick start' }))
     setCreating(false)
     if (result.ok) created.value = { project, key: result.data.key }
     else setFailure(result.failure)

@@ -12,7 +12,6 @@ import { Aliases } from '../users/aliases.tsx'
 import { readUser, type User } from '../users/api.ts'
 import { EraseUser } from '../users/erase.tsx'
 import { UserTimeline } from '../users/timeline.tsx'
-import { t, toNumber } from '../locales/translate.tsx'
 
 const MAX_COUNTED_EVENTS = 10_000
 
@@ -25,28 +24,23 @@ export default function UserPage({ account, project, user: reference = '' }: Pro
   } = useQuery(`${project} ${reference}`, () => readUser(project, reference))
   const mayErase = isAllowed(account, project, 'admin')
   return (
-    <ProjectLayout
-      account={account}
-      project={project}
-      at="users"
-      title={user?.name ?? t('common.users')}
-    >
+    <ProjectLayout account={account} project={project} at="users" title={user?.name ?? 'Users'}>
       <p>
         <a class="text-link" href={toUsersPath(project)}>
-          {t('common.users')}
+          Users
         </a>
       </p>
       {failure?.code === 'not_found' && (
         <div class="empty-state">
-          <h1>{t('users.notFound')}</h1>
-          <p>{t('users.notFoundLead')}</p>
+          <h1>User not found</h1>
+          <p>No user has this ID or alias, and no stored event is about it.</p>
         </div>
       )}
       {failure && failure.code !== 'not_found' && (
         <ErrorNotice failure={failure} onRetry={() => void refetch()} />
       )}
       {!user && !failure && (
-        <div role="status" aria-label={t('common.loading')}>
+        <div role="status" aria-label="Loading">
           <span class="skeleton line" />
         </div>
       )}
@@ -84,16 +78,16 @@ function Counts({ project, user }: { project: string; user: User }) {
     <>
       <dl class="counts-list">
         <div>
-          <dt>{t('feed.events')}</dt>
+          <dt>Events</dt>
           <dd>
             {events >= MAX_COUNTED_EVENTS
-              ? t('users.orMore', { count: MAX_COUNTED_EVENTS })
-              : toNumber(events)}
+              ? `${MAX_COUNTED_EVENTS.toLocaleString()} or more`
+              : events.toLocaleString()}
           </dd>
         </div>
         {firstSeenAt !== null && (
           <div>
-            <dt>{t('users.firstSeen')}</dt>
+            <dt>First seen</dt>
             <dd>
               <Timestamp atMs={Date.parse(firstSeenAt)} hasDate />
             </dd>
@@ -101,7 +95,7 @@ function Counts({ project, user }: { project: string; user: User }) {
         )}
         {lastSeenAt !== null && (
           <div>
-            <dt>{t('users.lastSeen')}</dt>
+            <dt>Last seen</dt>
             <dd>
               <Timestamp atMs={Date.parse(lastSeenAt)} hasDate />
             </dd>
@@ -109,7 +103,7 @@ function Counts({ project, user }: { project: string; user: User }) {
         )}
       </dl>
       {channels.length > 0 && (
-        <ul class="chips" aria-label={t('users.topChannels')}>
+        <ul class="chips" aria-label="Channels with the most events">
           {channels.map(({ id, name, icon, events }) => (
             <li key={id}>
               <a
@@ -117,7 +111,7 @@ function Counts({ project, user }: { project: string; user: User }) {
                 href={toSearchPath(project, { ...EMPTY_SEARCH, channelId: id })}
               >
                 {icon !== null && <span aria-hidden="true">{icon} </span>}
-                <bdi>{name}</bdi> <span class="chip-count">{toNumber(events)}</span>
+                <bdi>{name}</bdi> <span class="chip-count">{events.toLocaleString()}</span>
               </a>
             </li>
           ))}
@@ -131,13 +125,13 @@ function Properties({ properties }: { properties: Record<string, unknown> }) {
   return (
     <section class="section" aria-labelledby="properties">
       <div class="metadata-top">
-        <h2 id="properties">{t('users.properties')}</h2>
-        <CopyButton label={t('common.copy')} toText={() => JSON.stringify(properties, null, 2)} />
+        <h2 id="properties">Properties</h2>
+        <CopyButton label="Copy" toText={() => JSON.stringify(properties, null, 2)} />
       </div>
       {Object.keys(properties).length > 0 ? (
         <JsonTree value={properties} />
       ) : (
-        <p class="note">{t('users.noProperties')}</p>
+        <p class="note">No properties</p>
       )}
     </section>
   )

@@ -7,7 +7,6 @@ import { SearchForm } from '../components/search-form.tsx'
 import { toUserPath, toUsersPath } from '../paths.ts'
 import { readUsers, type ListedUser } from '../users/api.ts'
 import { usePages } from '../components/use-pages.ts'
-import { t, toRich } from '../locales/translate.tsx'
 
 const MAX_SHOWN = 4
 
@@ -22,11 +21,11 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
       : `${toUsersPath(project)}?${new URLSearchParams({ search: text })}`
 
   return (
-    <ProjectLayout account={account} project={project} at="users" title={t('common.users')}>
-      <h1 class="page-title">{t('common.users')}</h1>
+    <ProjectLayout account={account} project={project} at="users" title="Users">
+      <h1 class="page-title">Users</h1>
       <SearchForm
-        label={t('users.search')}
-        placeholder={t('users.searchHint')}
+        label="Search users"
+        placeholder="Search by ID, alias or property"
         text={search}
         toPath={toPath}
       />
@@ -35,18 +34,16 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
         className="users"
         empty={
           <div class="empty-state">
-            <h2>{t(search === '' ? 'users.none' : 'users.noneFound')}</h2>
+            <h2>{search === '' ? 'No users yet' : 'No users found'}</h2>
             {search === '' ? (
               <p>
-                {toRich({
-                  key: 'users.noneLead',
-                  elements: { code: text => <code>{text}</code> },
-                })}{' '}
-                <a href="/docs/sending-events#identify-users">{t('users.howToIdentify')}</a>
+                Users appear here after <code>POST /v1/identify</code>.{' '}
+                <a href="/docs/sending-events#identify-users">How to identify users</a>
               </p>
             ) : (
               <p>
-                {t('users.noneFoundLead')} <a href={toUsersPath(project)}>{t('users.showAll')}</a>
+                No ID or alias starts with this text, and no properties contain these words.{' '}
+                <a href={toUsersPath(project)}>Show all users</a>
               </p>
             )}
           </div>

@@ -3,13 +3,12 @@ import { SettingsLayout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { useQuery, type Query } from '../components/use-query.ts'
-import { t, toRich } from '../locales/translate.tsx'
 import { toProjectPath } from '../paths.ts'
 import { readChannels } from '../feed/api.ts'
 import { isAllowed } from '../session.ts'
 import { readWebhook, type WebhookRef, type Webhook } from '../webhooks/api.ts'
 import { ManageWebhook } from '../webhooks/manage-webhook.tsx'
-import { toPresetName } from '../webhooks/presets.ts'
+import { PRESETS } from '../webhooks/presets.ts'
 import { NewSecret } from '../webhooks/new-secret.tsx'
 import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
 
@@ -23,17 +22,17 @@ export default function WebhookPage({ account, project, webhook: id = '' }: Proj
       account={account}
       project={project}
       path={toProjectPath('webhooks', project)}
-      title={query.data?.name ?? t('webhooks.webhook')}
+      title={query.data?.name ?? 'Webhook'}
     >
       <p>
         <a class="text-link" href={toProjectPath('webhooks', project)}>
-          {t('common.webhooks')}
+          Webhooks
         </a>
       </p>
       {query.failure?.code === 'not_found' ? (
         <div class="empty-state">
-          <h1>{t('webhooks.missing')}</h1>
-          <p>{t('webhooks.missingLead')}</p>
+          <h1>Webhook not found</h1>
+          <p>It may have been deleted.</p>
         </div>
       ) : (
         <Loaded query={query}>
@@ -61,36 +60,33 @@ function Details({ place, webhook, query: { refetch, setData }, isAdmin }: Detai
       <StatusLine webhook={webhook} />
       <NewSecret webhook={webhook.id} />
       <dl class="facts">
-        <dt>{t(url === null ? 'webhooks.host' : 'webhooks.url')}</dt>
+        <dt>{url === null ? 'Host' : 'URL'}</dt>
         <dd>
           <bdi>{url ?? host}</bdi>
         </dd>
-        <dt>{t('webhooks.receiver')}</dt>
-        <dd>{toPresetName(preset)}</dd>
-        <dt>{t(type === 'audit.entry' ? 'webhooks.sends' : 'common.channels')}</dt>
+        <dt>Receiver</dt>
+        <dd>{PRESETS[preset].text}</dd>
+        <dt>{type === 'audit.entry' ? 'Sends' : 'Channels'}</dt>
         <dd>
           {type === 'audit.entry' ? (
-            t('webhooks.theAuditLog')
+            'The audit log of the organization'
           ) : channels === null ? (
-            t('webhooks.all')
+            'All'
           ) : (
             <ChannelNames project={place.project} ids={channels} />
           )}
         </dd>
         {previousSecretUntil !== null && (
           <>
-            <dt>{t('webhooks.oldSecret')}</dt>
+            <dt>Old secret</dt>
             <dd>
               <span>
-                {toRich({
-                  key: 'webhooks.alsoSigns',
-                  values: { time: <Timestamp atMs={Date.parse(previousSecretUntil)} hasDate /> },
-                })}
+                also signs until <Timestamp atMs={Date.parse(previousSecretUntil)} hasDate />
               </span>
             </dd>
           </>
         )}
-        <dt>{t('webhooks.created')}</dt>
+        <dt>Created</dt>
         <dd>
           <Timestamp atMs={Date.parse(createdAt)} hasDate />
         </dd>

@@ -3,13 +3,13 @@ import type { ProjectPageProps } from './props.ts'
 import { InlineForm } from '../components/inline-form.tsx'
 import { SettingsLayout } from '../components/layout.tsx'
 import { PagedList } from '../components/paged-list.tsx'
-import { t } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 import { toProjectPath, toWebhookPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
 import { createWebhook, readWebhooks } from '../webhooks/api.ts'
 import { Deliveries } from '../webhooks/deliveries.tsx'
-import { toPresetName } from '../webhooks/presets.ts'
+import { PRESETS } from '../webhooks/presets.ts'
 import { newSecret } from '../webhooks/new-secret.tsx'
 import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
 import { WebhookForm } from '../webhooks/webhook-form.tsx'
@@ -24,18 +24,20 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
       account={account}
       project={project}
       path={toProjectPath('webhooks', project)}
-      title={t('common.webhooks')}
+      title="Webhooks"
     >
-      <h1 class="page-title">{t('common.webhooks')}</h1>
+      <h1 class="page-title">Webhooks</h1>
       <div class="settings">
-        <p class="page-lead">{t('webhooks.lead')}</p>
+        <p class="page-lead">
+          Events are sent to these URLs as signed POST requests. Failed deliveries are retried.
+        </p>
         {isAdmin && (
           <div class="primary-action">
-            <InlineForm isPrimary action={t('webhooks.add')}>
+            <InlineForm isPrimary action="Add a webhook">
               {() => (
                 <WebhookForm
                   project={project}
-                  action={t('webhooks.addWebhook')}
+                  action="Add webhook"
                   send={webhook => createWebhook(project, webhook)}
                   onDone={({ id, secret }) => {
                     newSecret.value = { webhook: id, secret }
@@ -48,7 +50,12 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
         )}
         <PagedList
           pages={pages}
-          empty={<p class="note">{t(isAdmin ? 'webhooks.noneYet' : 'webhooks.none')}</p>}
+          empty={
+            <p class="note">
+              No webhooks yet. {isAdmin ? 'Add one' : 'Admins can add one'} to send events to other
+              services.
+            </p>
+          }
         >
           {webhook => (
             <li key={webhook.id}>
@@ -59,9 +66,9 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
                   </a>
                 </h2>
                 <p class="item-details">
-                  <bdi>{webhook.host}</bdi> · {toPresetName(webhook.preset)} ·{' '}
+                  <bdi>{webhook.host}</bdi> · {PRESETS[webhook.preset].text} ·{' '}
                   {webhook.type === 'audit.entry'
-                    ? t('webhooks.auditLog')
+                    ? 'audit log'
                     : toChannelSummary(webhook.channels)}
                 </p>
                 <StatusLine webhook={webhook} />
@@ -77,6 +84,6 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
 }
 
 function toChannelSummary(channels: readonly string[] | null): string {
-  if (channels === null) return t('webhooks.allChannels')
-  return t('webhooks.channelCount', { count: channels.length })
+  if (channels === null) return 'all channels'
+  return toPlural(channels.length, 'channel')
 }

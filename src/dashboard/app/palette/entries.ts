@@ -9,7 +9,6 @@ import { toChannelPath, toFeedPath, toOrganizationPath } from '../paths.ts'
 import { signOut } from '../session.ts'
 import { chooseTheme, THEMES } from '../theme.ts'
 import type { Searchable } from './match.ts'
-import { t } from '../locales/translate.tsx'
 
 /** A page or an action in the command palette. */
 export interface Entry extends Searchable {
@@ -29,9 +28,9 @@ export interface PaletteContext {
 }
 
 const THEME_ACTIONS = {
-  system: 'palette.themeSystem',
-  light: 'palette.themeLight',
-  dark: 'palette.themeDark',
+  system: 'Theme: system',
+  light: 'Theme: light',
+  dark: 'Theme: dark',
 } as const
 
 /** All entries for the current page, starting with those for its channel. */
@@ -47,52 +46,43 @@ export function listEntries(here: PaletteContext): Entry[] {
   return [
     ...listChannelEntries(here),
     {
-      text: t('palette.copyLink'),
-      hint: t('palette.action'),
+      text: 'Copy link to this page',
+      hint: 'Action',
       run: () => void copyLink(location.href),
     },
     ...links.map(({ key, path, name }) => go(`g ${key}`, path, name)),
-    ...channels.map(({ id, name }) =>
-      go(t('palette.channel'), toFeedPath(project ?? '', id), '', name),
-    ),
+    ...channels.map(({ id, name }) => go('Channel', toFeedPath(project ?? '', id), '', name)),
     ...account.organizations.flatMap(({ projects }) =>
       projects
         .filter(({ id }) => id !== project)
-        .map(({ id, name }) => go(t('common.project'), toFeedPath(id), '', name)),
+        .map(({ id, name }) => go('Project', toFeedPath(id), '', name)),
     ),
     ...listSettingsLinks(account, project)
       .filter(({ icon }) => icon !== 'organization')
-      .map(({ key, path, name }) =>
-        go(key ? `g ${key}` : t('palette.page'), path, t('palette.settings', { name })),
-      ),
+      .map(({ key, path, name }) => go(key ? `g ${key}` : 'Page', path, `Settings: ${name}`)),
     ...account.organizations.map(({ id, name }) =>
-      go(
-        t('common.organization'),
-        toOrganizationPath(id),
-        t('palette.settings', { name: '' }),
-        name,
-      ),
+      go('Organization', toOrganizationPath(id), 'Settings: ', name),
     ),
-    ...listAccountLinks().map(({ path, name }) => go(t('palette.page'), path, name)),
+    ...listAccountLinks().map(({ path, name }) => go('Page', path, name)),
     ...THEMES.map(one => ({
-      text: t(THEME_ACTIONS[one]),
-      hint: t('palette.action'),
+      text: THEME_ACTIONS[one],
+      hint: 'Action',
       run: () => chooseTheme(one),
     })),
-    { text: t('palette.shortcuts'), hint: '?', run: here.onShortcuts },
+    { text: 'Keyboard shortcuts', hint: '?', run: here.onShortcuts },
     {
-      text: t('common.documentation'),
-      hint: t('palette.page'),
+      text: 'Documentation',
+      hint: 'Page',
       run: () => location.assign('/docs'),
     },
-    { text: t('common.signOut'), hint: t('common.account'), run: () => void signOut() },
+    { text: 'Sign out', hint: 'Account', run: () => void signOut() },
   ]
 }
 
 function listChannelEntries({ project, channel, channels, route }: PaletteContext): Entry[] {
   if (project === undefined || channel === undefined) return []
   const known = channels.find(({ id }) => id === channel)
-  const hint = known?.name ?? t('palette.channel')
+  const hint = known?.name ?? 'Channel'
   const change = async (wish: SettingChange, message: string) => {
     const before = await readSetting(project, channel)
     const result = before.ok ? await changeSetting(project, channel, wish) : before
@@ -108,26 +98,26 @@ function listChannelEntries({ project, channel, channels, route }: PaletteContex
     ...(known?.isMuted === true
       ? [
           {
-            text: t('palette.unmute'),
+            text: 'Unmute this channel',
             hint,
-            run: () => void change({ state: 'on' }, t('palette.unmuted')),
+            run: () => void change({ state: 'on' }, 'Channel unmuted.'),
           },
         ]
       : [
           {
-            text: t('palette.mute'),
+            text: 'Mute this channel',
             hint,
-            run: () => void change({ state: 'mute' }, t('palette.muted')),
+            run: () => void change({ state: 'mute' }, 'Channel muted.'),
           },
           {
-            text: t('palette.muteHour'),
+            text: 'Mute this channel for 1 hour',
             hint,
             run: () =>
-              void change({ state: 'mute', muteUntil: muteUntil() }, t('palette.mutedHour')),
+              void change({ state: 'mute', muteUntil: muteUntil() }, 'Channel muted for 1 hour.'),
           },
         ]),
     {
-      text: t('palette.channelSettings'),
+      text: 'Channel settings',
       hint,
       run: () => route(toChannelPath(project, channel)),
     },
@@ -136,6 +126,6 @@ function listChannelEntries({ project, channel, channels, route }: PaletteContex
 
 async function copyLink(link: string): Promise<void> {
   showToast({
-    message: t((await copyText(link)) ? 'palette.linkCopied' : 'palette.linkNotCopied'),
+    message: (await copyText(link)) ? 'Link copied.' : 'The browser did not allow copying.',
   })
 }

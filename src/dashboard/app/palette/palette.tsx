@@ -7,7 +7,6 @@ import { Icon } from '../components/icon.tsx'
 import { listEntries, type Entry } from './entries.ts'
 import { filterEntries } from './match.ts'
 import { eventChannel, openDialog, typedEarly } from './state.ts'
-import { t } from '../locales/translate.tsx'
 
 const MAX_SHOWN = 50
 const DEBOUNCE_MS = 200
@@ -61,16 +60,16 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
   }
 
   return (
-    <dialog ref={dialog} class="dialog palette" aria-label={t('palette.title')} onClose={onClose}>
+    <dialog ref={dialog} class="dialog palette" aria-label="Command palette" onClose={onClose}>
       <div class="search">
         <Icon name="search" size={18} />
         <input
           role="combobox"
-          aria-label={t('palette.search')}
+          aria-label="Search pages and actions"
           aria-expanded="true"
           aria-controls="entries"
           aria-activedescendant={found.length > 0 ? `entry-${current}` : undefined}
-          placeholder={t('palette.searchHint')}
+          placeholder="Type a command or search"
           autocomplete="off"
           autocapitalize="none"
           spellcheck={false}
@@ -83,7 +82,7 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
           onKeyDown={onKeyDown}
         />
       </div>
-      <ul id="entries" role="listbox" aria-label={t('palette.results')}>
+      <ul id="entries" role="listbox" aria-label="Results">
         {found.map((entry, n) => (
           <li
             key={n}
@@ -102,7 +101,7 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
       </ul>
       {found.length === 0 && (
         <p class="note" role="status">
-          {t('palette.noResults')}
+          No results
         </p>
       )}
     </dialog>

@@ -1,6 +1,15 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { NavLink } from '../components/navigation.tsx'
-import { t } from '../locales/translate.tsx'
+
+const KEYS: readonly (readonly [keys: string, action: string])[] = [
+  ['j k', 'Next event, previous event'],
+  ['Enter', 'Open the event'],
+  ['Escape', 'Close the event or dialog'],
+  ['Space', 'Pause or resume the feed'],
+  ['/', 'Search'],
+  ['Ctrl+K', 'Open the command palette'],
+  ['?', 'Show these shortcuts'],
+]
 
 /** The list of keyboard shortcuts; `links` are the pages that g opens. */
 export function ShortcutsHelp({ links, onClose }: { links: readonly NavLink[]; onClose(): void }) {
@@ -8,9 +17,9 @@ export function ShortcutsHelp({ links, onClose }: { links: readonly NavLink[]; o
   useLayoutEffect(() => dialog.current?.showModal(), [])
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby="keys" onClose={onClose}>
-      <h2 id="keys">{t('palette.shortcuts')}</h2>
+      <h2 id="keys">Keyboard shortcuts</h2>
       <dl class="facts keys-list">
-        {[...listKeys(), ...links.map(({ key, name }) => [`g ${key}`, name] as const)].map(
+        {[...KEYS, ...links.map(({ key, name }) => [`g ${key}`, name] as const)].map(
           ([keys, action]) => (
             <>
               <dt>
@@ -24,20 +33,8 @@ export function ShortcutsHelp({ links, onClose }: { links: readonly NavLink[]; o
         )}
       </dl>
       <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
-        {t('palette.close')}
+        Close
       </button>
     </dialog>
   )
-}
-
-function listKeys(): (readonly [keys: string, action: string])[] {
-  return [
-    ['j k', t('palette.keyNext')],
-    [t('palette.enter'), t('palette.keyOpen')],
-    [t('palette.escape'), t('palette.keyClose')],
-    [t('palette.space'), t('palette.keyPause')],
-    ['/', t('palette.keySearch')],
-    [t('palette.ctrlK'), t('palette.keyPalette')],
-    ['?', t('palette.keyHelp')],
-  ]
 }

@@ -8,7 +8,7 @@ import { toFeedPath } from '../paths.ts'
 import { findProject, session } from '../session.ts'
 import { focusSearch, openDialog, typedEarly } from './state.ts'
 
-const dialog = lazyPages(['palette'], () => import('./dialogs.ts'))
+const dialog = lazyPages(() => import('./dialogs.ts'))
 const Palette = dialog(all => all.Palette)
 const ShortcutsHelp = dialog(all => all.ShortcutsHelp)
 

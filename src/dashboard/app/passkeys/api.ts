@@ -1,7 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import type { Account } from '../../../accounts/schema.ts'
 import type { PasskeyInfo, PasskeyList } from '../../../passkeys/schema.ts'
-import { t } from '../locales/translate.tsx'
 import { request, toFailure, type Result } from '../request.ts'
 import { isInstalled } from '../session.ts'
 
@@ -76,10 +75,10 @@ async function askBrowser(
     }
   } catch (error) {
     if (error instanceof DOMException && error.name === 'InvalidStateError') {
-      return fail(t('words.passkeyExists'))
+      return fail('This device has a passkey of your account already.')
     }
   }
-  return fail(t('words.passkeyUnused'))
+  return fail('The passkey was not used. Try again, and confirm it in the dialog of your browser.')
 }
 
 function fail(message: string): { ok: false; failure: ReturnType<typeof toFailure> } {

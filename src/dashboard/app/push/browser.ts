@@ -7,7 +7,6 @@ import { editDevice, readKey, sendSubscription, sendTest } from './api.ts'
 import { unsubscribe, REGISTRATION_KEY } from './unsubscribe.ts'
 import { isIos, parseRegistration, toSyncAction, type Browser } from './state.ts'
 import { ensureSubscription } from './subscription.ts'
-import { t } from '../locales/translate.tsx'
 
 /** The time limit for installing the service worker and for subscribing. */
 const DEADLINE_MS = 20_000
@@ -38,14 +37,19 @@ export function syncSubscription(person: string): Promise<void> {
 /** Asks for permission and subscribes. Call it only in response to a click. */
 export async function enablePush(person: string): Promise<Result<Subscription>> {
   const permission = await Notification.requestPermission()
-  if (permission !== 'granted') return refuse(t('push.notAllowed'))
+  if (permission !== 'granted')
+    return refuse(
+      'Notifications were not allowed. Allow them for this site in the browser settings.',
+    )
   try {
     const result = await subscribe(person)
     return result.ok && !result.data.isOn
       ? await editDevice(result.data.id, { isOn: true })
       : result
   } catch (error) {
-    return refuse(t('push.notSubscribed', { error: String(error) }))
+    return refuse(
+      `The browser could not subscribe. Its push service may be unreachable, or turned off in the browser settings. Details: ${String(error)}`,
+    )
   }
 }
 

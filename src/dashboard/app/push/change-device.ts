@@ -1,7 +1,6 @@
 import type { SubscriptionEdit } from '../../../push/schema.ts'
 import { showToast } from '../components/toast.tsx'
 import { editDevice } from './api.ts'
-import { t } from '../locales/translate.tsx'
 
 export interface Change {
   id: string
@@ -26,6 +25,6 @@ export function switchDevice(
   isOn: boolean,
   onChanged: Change['onChanged'],
 ): Promise<void> {
-  const message = t(isOn ? 'push.turnedOn' : 'push.turnedOff')
+  const message = isOn ? 'Notifications turned on.' : 'Notifications turned off.'
   return changeDevice({ id, edit: { isOn }, undo: { isOn: !isOn }, message, onChanged })
 }

@@ -5,7 +5,6 @@ import { removeDevice } from './api.ts'
 import { switchDevice } from './change-device.ts'
 import { unsubscribe } from './unsubscribe.ts'
 import { SendTest } from './send-test.tsx'
-import { t, toRich } from '../locales/translate.tsx'
 
 interface DevicesOptions {
   devices: readonly Subscription[]
@@ -16,8 +15,10 @@ interface DevicesOptions {
 export function Devices({ devices, onChanged }: DevicesOptions) {
   return (
     <section class="section" aria-labelledby="devices">
-      <h2 id="devices">{t('push.devices')}</h2>
-      {devices.length === 0 && <p class="page-lead">{t('push.noDevices')}</p>}
+      <h2 id="devices">Your devices</h2>
+      {devices.length === 0 && (
+        <p class="page-lead">No devices yet. Turn on notifications in a browser to add it.</p>
+      )}
       <ul class="items">
         {devices.map(device => (
           <Device key={device.id} device={device} onChanged={onChanged} />
@@ -33,21 +34,19 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
   return (
     <li>
       <div class="item-main">
-        <bdi>{label}</bdi>{' '}
-        {isCurrent && <span class="badge badge-good">{t('push.thisBrowser')}</span>}{' '}
-        {!isOn && <span class="badge">{t('push.off')}</span>}{' '}
-        {flagged !== null && <span class="badge badge-bad">{t('push.refused')}</span>}
+        <bdi>{label}</bdi> {isCurrent && <span class="badge badge-good">This browser</span>}{' '}
+        {!isOn && <span class="badge">Off</span>}{' '}
+        {flagged !== null && <span class="badge badge-bad">Refused</span>}
         <p class="item-details">
-          {lastPushAt === null
-            ? t('push.noneSent')
-            : toRich({
-                key: 'push.lastPush',
-                values: {
-                  time: <Timestamp atMs={Date.parse(lastPushAt)} hasDate />,
-                  outcome: <bdi>{lastOutcome}</bdi>,
-                },
-              })}
-          {quietHours && ` · ${t('push.quietHours', quietHours)}`}
+          {lastPushAt === null ? (
+            'No notification sent yet'
+          ) : (
+            <>
+              Last notification <Timestamp atMs={Date.parse(lastPushAt)} hasDate />:{' '}
+              <bdi>{lastOutcome}</bdi>
+            </>
+          )}
+          {quietHours && ` · quiet hours ${quietHours.from} to ${quietHours.to}`}
         </p>
       </div>
       <div class="item-actions">
@@ -58,17 +57,25 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
               class="quiet-button"
               onClick={() => switchDevice(id, !isOn, onChanged)}
             >
-              {t(isOn ? 'push.turnOff' : 'push.turnOn')}
+              {isOn ? 'Turn off' : 'Turn on'}
             </button>
             <SendTest device={device} onChanged={onChanged} />
           </>
         )}
         <ConfirmButton
           isQuiet
-          action={t('push.remove')}
-          title={toRich({ key: 'push.removeTitle', values: { name: <bdi>{label}</bdi> } })}
-          lead={t(isCurrent ? 'push.removeThisLead' : 'push.removeLead')}
-          yes={t('push.remove')}
+          action="Remove"
+          title={
+            <>
+              Remove <bdi>{label}</bdi>?
+            </>
+          }
+          lead={
+            isCurrent
+              ? 'This also deletes its quiet hours. Turn it off instead to keep them.'
+              : 'It is added again when you open Tidings there. To keep it silent, turn it off, or sign it out under Account.'
+          }
+          yes="Remove"
           send={() => removeDevice(id)}
           onDone={async () => {
             if (isCurrent) await unsubscribe()

@@ -2,7 +2,6 @@ import type { PhoneLink } from '../../../push/schema.ts'
 import { QrCode } from '../components/qr-code.tsx'
 import { promptInstall } from '../worker/install.ts'
 import type { Browser } from './state.ts'
-import { t, toRich } from '../locales/translate.tsx'
 
 interface InstallGuideOptions {
   browser: Browser
@@ -19,13 +18,15 @@ export function InstallGuide({
       {link && <Phone link={link} />}
       {isSecure && !isInstalled && !isIos && (
         <section class="section" aria-labelledby="install">
-          <h2 id="install">{t('push.installTitle')}</h2>
+          <h2 id="install">Install as an app</h2>
           <p class="page-lead">
-            {t('push.installLead')} {!promptInstall.value && t('push.installHint')}
+            The installed app has its own window and icon, and stays signed in for a year.{' '}
+            {!promptInstall.value &&
+              'Look for “Install” next to the address or in the browser menu. Safari on a Mac has “Add to Dock”.'}
           </p>
           {promptInstall.value && (
             <button type="button" class="button" onClick={promptInstall.value}>
-              {t('push.install')}
+              Install
             </button>
           )}
         </section>
@@ -37,18 +38,18 @@ export function InstallGuide({
 function Phone({ link: { url, qr } }: { link: PhoneLink }) {
   return (
     <section class="section phone" aria-labelledby="phone">
-      <h2 id="phone">{t('push.phone')}</h2>
+      <h2 id="phone">On your phone</h2>
       {url.startsWith('https:') ? (
         <div class="phone-way">
           <QrCode qr={qr} />
-          <p class="page-lead">{toRich({ key: 'push.scan', values: { url: <bdi>{url}</bdi> } })}</p>
+          <p class="page-lead">
+            Scan this code, or open <bdi>{url}</bdi>. Then sign in and turn on notifications.
+          </p>
         </div>
       ) : (
         <p class="page-lead">
-          {toRich({
-            key: 'push.phoneInsecure',
-            values: { origin: <bdi>{new URL(url).origin}</bdi> },
-          })}
+          Phones require HTTPS for notifications. This server uses <bdi>{new URL(url).origin}</bdi>.
+          Ask its operator to put it behind an HTTPS proxy and to set BASE_URL.
         </p>
       )}
     </section>

@@ -4,7 +4,6 @@ import { InlineForm } from '../components/inline-form.tsx'
 import type { Result } from '../request.ts'
 import { editDevice } from './api.ts'
 import { changeDevice } from './change-device.ts'
-import { t } from '../locales/translate.tsx'
 
 interface QuietHoursOptions {
   device: Subscription
@@ -20,26 +19,22 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
       id,
       edit: { quietHours: null },
       undo: { quietHours },
-      message: t('push.quietRemoved'),
+      message: 'Quiet hours removed.',
       onChanged,
     })
 
   return (
     <section class="section" aria-labelledby="quiet">
-      <h2 id="quiet">{t('push.quietTitle')}</h2>
+      <h2 id="quiet">Quiet hours in this browser</h2>
       <p class="page-lead">
         {quietHours
-          ? t('push.quietSet', {
-              from: quietHours.from,
-              to: quietHours.to,
-              zone: toName(quietHours.timeZone),
-            })
-          : t('push.quietUnset')}
+          ? `From ${quietHours.from} to ${quietHours.to} (${toName(quietHours.timeZone)}), notifications are suppressed, not delayed. The events still appear in the feed.`
+          : 'No quiet hours set. During quiet hours, notifications are suppressed, not delayed. The events still appear in the feed.'}
       </p>
-      <InlineForm action={t(quietHours ? 'push.change' : 'push.setQuiet')}>
+      <InlineForm action={quietHours ? 'Change' : 'Set quiet hours'}>
         {close => (
           <Form
-            action={t('push.save')}
+            action="Save"
             send={async value =>
               toFields(
                 await editDevice(id, {
@@ -54,17 +49,17 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
           >
             <Field
               name="from"
-              label={t('push.from')}
+              label="From"
               type="time"
               autocomplete="off"
               value={quietHours?.from ?? '22:00'}
             />
             <Field
               name="to"
-              label={t('push.to')}
+              label="To"
               type="time"
               autocomplete="off"
-              hint={t('push.zoneHint', { zone: toName(timeZone) })}
+              hint={`Local time in ${toName(timeZone)}, with daylight saving time.`}
               value={quietHours?.to ?? '07:00'}
             />
           </Form>
@@ -72,7 +67,7 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
       </InlineForm>
       {quietHours && (
         <button type="button" class="quiet-button" onClick={remove}>
-          {t('push.remove')}
+          Remove
         </button>
       )}
     </section>

@@ -2,8 +2,6 @@ import { useState } from 'preact/hooks'
 import type { Subscription, PushTestResult } from '../../../push/schema.ts'
 import type { Result } from '../request.ts'
 import { sendTest } from './api.ts'
-import { toOwnLanguage } from '../locales/sentences.ts'
-import { t } from '../locales/translate.tsx'
 import { toDuration } from '../time.ts'
 
 interface SendTestOptions {
@@ -37,10 +35,10 @@ export function SendTest({ device, onRenew, onChanged }: SendTestOptions) {
         aria-disabled={isBusy}
         onClick={act}
       >
-        {t('push.sendTest')}
+        Send a test
       </button>
       <div class="test-result" role="status">
-        {isBusy && t('push.waiting')}
+        {isBusy && 'Waiting for the push service…'}
         {result &&
           (result.ok ? (
             <TestOutcome outcome={result.data} onRenew={onRenew} />
@@ -59,15 +57,12 @@ function TestOutcome({
   outcome: PushTestResult
   onRenew: (() => void) | undefined
 }) {
-  const { isAccepted, isRemoved, body, latencyMs } = outcome
-  const reason = toOwnLanguage(outcome.reason)
+  const { isAccepted, isRemoved, reason, body, latencyMs } = outcome
   return (
     <>
       <p>
-        {latencyMs === null
-          ? t('push.outcome', { reason })
-          : t('push.outcomeAfter', { reason, duration: toDuration(latencyMs) })}{' '}
-        {isAccepted && t('push.doNotDisturb')}
+        {latencyMs === null ? `${reason}.` : `${reason}, after ${toDuration(latencyMs)}.`}{' '}
+        {isAccepted && 'If no notification appears, check Do Not Disturb in the system settings.'}
       </p>
       {body && !isAccepted && (
         <pre>
@@ -76,7 +71,7 @@ function TestOutcome({
       )}
       {isRemoved && onRenew && (
         <button type="button" class="button" onClick={onRenew}>
-          {t('push.subscribeAgain')}
+          Subscribe again
         </button>
       )}
     </>

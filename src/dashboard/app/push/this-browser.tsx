@@ -6,17 +6,33 @@ import { renewSubscription, enablePush } from './browser.ts'
 import { switchDevice } from './change-device.ts'
 import type { PushState } from './state.ts'
 import { SendTest } from './send-test.tsx'
-import type { MessageKey } from '../locales/catalogue.ts'
-import { t, toRich } from '../locales/translate.tsx'
 
 const TEXTS = {
-  on: { title: 'push.onTitle', lead: 'push.onLead' },
-  off: { title: 'push.offTitle', lead: 'push.offLead' },
-  blocked: { title: 'push.blockedTitle', lead: 'push.blockedLead' },
-  insecure: { title: 'push.insecureTitle', lead: 'push.insecureLead' },
-  'needs install': { title: 'push.needsInstallTitle', lead: 'push.needsInstallLead' },
-  unsupported: { title: 'push.unsupportedTitle', lead: 'push.unsupportedLead' },
-} as const satisfies Record<PushState, { title: MessageKey; lead: MessageKey }>
+  on: {
+    title: 'On in this browser',
+    lead: 'You receive notifications here, even while Tidings is closed.',
+  },
+  off: {
+    title: 'Off in this browser',
+    lead: 'Turn on notifications to hear about events even while Tidings is closed.',
+  },
+  blocked: {
+    title: 'This browser blocks notifications',
+    lead: 'Allow them for this site next to the address, and in the system settings.',
+  },
+  insecure: {
+    title: 'HTTPS required',
+    lead: 'Browsers allow them only over HTTPS, or on the server’s own machine. Ask the operator to put the server behind an HTTPS proxy and to set BASE_URL.',
+  },
+  'needs install': {
+    title: 'Add Tidings to the Home Screen first',
+    lead: 'iPhones and iPads support notifications only in installed apps, from iOS 16.4.',
+  },
+  unsupported: {
+    title: 'This browser does not support notifications',
+    lead: 'Use a current version of Chrome, Edge, Firefox or Safari, and no private window.',
+  },
+} as const satisfies Record<PushState, { title: string; lead: string }>
 
 interface ThisBrowserOptions {
   person: string
@@ -46,8 +62,8 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
     <section class={`push-state push-state-${state}`} aria-labelledby="push-state">
       <Icon name="notifications" size={28} />
       <div>
-        <h2 id="push-state">{t(title)}</h2>
-        <p>{t(lead)}</p>
+        <h2 id="push-state">{title}</h2>
+        <p>{lead}</p>
         {failure && (
           <p role="alert" class="notice">
             {failure.message}
@@ -60,24 +76,26 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
             aria-disabled={isBusy}
             onClick={() => act(() => enablePush(person))}
           >
-            {t('push.turnOn')}
+            Turn on
           </button>
         )}
         {state === 'blocked' && (
           <button type="button" class="button" onClick={() => void onChanged()}>
-            {t('push.checkAgain')}
+            Check again
           </button>
         )}
         {state === 'insecure' && url?.startsWith('https:') && (
           <a class="button" href={url}>
-            {t('push.openHttps')}
+            Open over HTTPS
           </a>
         )}
         {state === 'needs install' && (
           <ol class="steps">
-            <li>{toRich({ key: 'push.iosShare', values: { icon: <Icon name="share" /> } })}</li>
-            <li>{t('push.iosAdd')}</li>
-            <li>{t('push.iosOpen')}</li>
+            <li>
+              Tap Share <Icon name="share" /> below the page or next to the address.
+            </li>
+            <li>Choose “Add to Home Screen”.</li>
+            <li>Open Tidings from the Home Screen and return to this page.</li>
           </ol>
         )}
         {state === 'on' && device && (
@@ -92,7 +110,7 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
               class="quiet-button"
               onClick={() => switchDevice(device.id, false, onChanged)}
             >
-              {t('push.turnOff')}
+              Turn off
             </button>
           </div>
         )}

@@ -1,6 +1,5 @@
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { t, toRich } from '../locales/translate.tsx'
 import { applySuggestion, findFragment, type Fragment } from './fragment.ts'
 import { suggestHere, suggestValues, type Option } from './suggest.ts'
 
@@ -131,7 +130,7 @@ export function Completion({ project, input }: CompletionOptions) {
       <ul
         id={LIST}
         role="listbox"
-        aria-label={t('search.suggestions')}
+        aria-label="Suggestions"
         // Keeps the focus in the search box.
         onPointerDown={event => event.preventDefault()}
       >
@@ -145,12 +144,15 @@ export function Completion({ project, input }: CompletionOptions) {
           >
             <bdi class={option.description ? 'suggestion-key' : undefined}>{option.name}</bdi>
             {option.label && <bdi class="suggestion-label">{option.label}</bdi>}
-            {option.description && <span class="suggestion-label">{t(option.description)}</span>}
+            {option.description && <span class="suggestion-label">{option.description}</span>}
           </li>
         ))}
       </ul>
       {offer?.fragment.key === '' && (
-        <p>{toRich({ key: 'search.help', elements: { code: text => <code>{text}</code> } })}</p>
+        <p>
+          Words match by their beginnings. <code>"a phrase"</code> <code>a OR b</code>{' '}
+          <code>(a OR b) c</code> <code>-not</code>
+        </p>
       )}
     </div>
   )

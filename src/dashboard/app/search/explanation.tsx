@@ -12,22 +12,37 @@ import {
   parseSearch,
   type SearchProblem,
 } from '../../../events/search-query.ts'
-import type { MessageKey } from '../locales/catalogue.ts'
-import { toRich } from '../locales/translate.tsx'
 
-const PROBLEMS = {
-  length: 'search.length',
-  terms: 'search.terms',
-  depth: 'search.depth',
-  time: 'search.time',
-  has: 'search.has',
-  meta: 'search.meta',
-  or: 'search.operator',
-  open: 'search.notClosed',
-  close: 'search.noOpening',
-  empty: 'search.empty',
-} as const satisfies Record<SearchProblem, MessageKey>
-const LIMITS = { length: MAX_LENGTH, terms: MAX_TERMS, depth: MAX_DEPTH }
+const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {
+  length: () => `A search may have ${MAX_LENGTH.toLocaleString()} characters.`,
+  terms: () => `A search may have ${MAX_TERMS.toLocaleString()} terms.`,
+  depth: () => `Parentheses may be nested ${MAX_DEPTH.toLocaleString()} levels deep.`,
+  time: () => (
+    <>
+      Write a date, a time with a zone, or a time ago, such as <code>2026-11-20</code>,{' '}
+      <code>2026-11-20T09:30Z</code> or <code>2h</code>.
+    </>
+  ),
+  has: () => (
+    <>
+      Write what an event has: <code>description</code>, <code>metadata</code>, <code>tags</code>,{' '}
+      <code>user</code> or <code>icon</code>.
+    </>
+  ),
+  meta: () => (
+    <>
+      Write a name and a value, such as <code>meta:plan=pro</code>.
+    </>
+  ),
+  or: () => (
+    <>
+      <code>OR</code> needs a term on both sides.
+    </>
+  ),
+  open: () => 'The closing parenthesis is missing.',
+  close: () => 'The opening parenthesis is missing. Put quotes around text with parentheses.',
+  empty: () => 'Parentheses must contain a term.',
+}
 
 type Parsed = ReturnType<typeof parseSearch>
 
@@ -53,7 +68,6 @@ export function Explanation({ id, text, onFix }: ExplanationOptions) {
       <ul class="search-issues">
         {groupIssues(parsed.issues, text).map(alike => {
           const { start, end, problem } = alike[0]!
-          const count = Object.entries(LIMITS).find(([name]) => name === problem)?.[1] ?? 0
           return (
             <li key={`${problem} ${start}`} class="issue">
               {problem !== 'length' && (
@@ -63,7 +77,7 @@ export function Explanation({ id, text, onFix }: ExplanationOptions) {
                   </code>{' '}
                 </>
               )}
-              {toRich({ key: PROBLEMS[problem], values: { count }, elements: { code: toCode } })}{' '}
+              {PROBLEMS[problem]()}{' '}
               <FixButton
                 text={text}
                 fixes={alike.flatMap(issue => findFix(text, issue) ?? [])}
@@ -74,11 +88,10 @@ export function Explanation({ id, text, onFix }: ExplanationOptions) {
         })}
         {findUnknownKeys(text, parsed).map(fix => (
           <li key={`name ${fix.start}`}>
-            {toRich({
-              key: 'search.unknownName',
-              values: { name: <bdi>{fix.name}</bdi> },
-              elements: { code: toCode },
-            })}{' '}
+            <code>
+              <bdi>{fix.name}</bdi>:
+            </code>{' '}
+            is not a filter, so it is searched as a word.{' '}
             <FixButton text={text} fixes={[fix]} onFix={onFix} />
           </li>
         ))}
@@ -106,15 +119,11 @@ function FixButton({ text, fixes, onFix }: FixButtonOptions) {
   if (fixes.length === 0 || fixed === '') return null
   return (
     <button type="button" class="quiet-button" onClick={() => onFix(fixed)}>
-      {toRich({
-        key: 'search.didYouMean',
-        values: { text: <bdi>{fixed}</bdi> },
-        elements: { code: toCode },
-      })}
+      Did you mean{' '}
+      <code>
+        <bdi>{fixed}</bdi>
+      </code>
+      ?
     </button>
   )
-}
-
-function toCode(text: ComponentChildren) {
-  return <code>{text}</code>
 }

@@ -1,6 +1,5 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
 import { loadWithStyle } from '../lazy-page.tsx'
-import { loadMessages } from '../locales/translate.tsx'
 
 type Tools = typeof import('./tools.ts')
 
@@ -10,13 +9,10 @@ let loading: Promise<void> | undefined
 /** Help with writing a search, once it is loaded. The search box also works without it. */
 export const tools: ReadonlySignal<Tools | undefined> = loaded
 
-/** Loads the tools, with their messages. A failure is tried again with the next call. */
+/** Loads the tools. A failure is tried again with the next call. */
 export function loadTools(): void {
-  loading ??= Promise.all([
-    loadWithStyle('/assets/search-tools.css', import('./tools.ts')),
-    loadMessages('search'),
-  ]).then(
-    ([module]) => void (loaded.value = module),
+  loading ??= loadWithStyle('/assets/search-tools.css', import('./tools.ts')).then(
+    module => void (loaded.value = module),
     () => void (loading = undefined),
   )
 }

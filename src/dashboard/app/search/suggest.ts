@@ -2,7 +2,6 @@ import type { Suggestions } from '../../../events/search-schema.ts'
 import { HAS_FIELDS } from '../../../events/search-filters.ts'
 import { toApiPath } from '../api-paths.ts'
 import { toTermText } from '../feed/search.ts'
-import type { MessageKey } from '../locales/catalogue.ts'
 import { request } from '../request.ts'
 import { KEYS, type Fragment, type Key } from './fragment.ts'
 
@@ -13,21 +12,21 @@ export interface Option {
   name: string
   label: string | undefined
   /** The message that explains a filter. */
-  description: MessageKey | undefined
+  description: string | undefined
   /** False for a term that needs more, such as a value. */
   isWhole: boolean
 }
 
 const DESCRIPTIONS = {
-  channel: 'search.keyChannel',
-  tag: 'search.keyTag',
-  user: 'search.keyUser',
-  source: 'search.keySource',
-  meta: 'search.keyMeta',
-  has: 'search.keyHas',
-  after: 'search.keyAfter',
-  before: 'search.keyBefore',
-} as const satisfies Record<Key, MessageKey>
+  channel: 'in a channel',
+  tag: 'with a tag',
+  user: 'of a user',
+  source: 'from a source',
+  meta: 'with a value in the metadata',
+  has: 'with a description, metadata, …',
+  after: 'since a date, or a time ago',
+  before: 'before a date, or a time ago',
+} as const satisfies Record<Key, string>
 /** Filters whose values come from the server, and the lists of their terms. */
 const LISTS = {
   channel: 'channels',

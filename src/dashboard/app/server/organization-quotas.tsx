@@ -1,7 +1,6 @@
 import type { OrganizationUsage } from '../../../accounts/schema.ts'
 import { Loaded } from '../components/loaded.tsx'
 import type { Query } from '../components/use-query.ts'
-import { t } from '../locales/translate.tsx'
 import { request, type Result } from '../request.ts'
 import { toSize } from './sizes.ts'
 
@@ -15,7 +14,7 @@ export function readOrganizationUsage(): Promise<Result<Usage>> {
 export function OrganizationQuotas({ query }: { query: Query<Usage> }) {
   return (
     <section class="section" aria-labelledby="quotas">
-      <h2 id="quotas">{t('server.quotas')}</h2>
+      <h2 id="quotas">Quotas</h2>
       <Loaded query={query}>
         {({ items }) => (
           <ul class="items">
@@ -24,7 +23,7 @@ export function OrganizationQuotas({ query }: { query: Query<Usage> }) {
                 <div class="item-main">
                   <p>
                     <bdi>{one.name}</bdi>{' '}
-                    {isUsedUp(one) && <span class="badge badge-bad">{t('server.quotaUsed')}</span>}
+                    {isUsedUp(one) && <span class="badge badge-bad">Quota used</span>}
                   </p>
                   <p class="item-details">{toText(one)}</p>
                 </div>
@@ -43,9 +42,13 @@ function isUsedUp({ events, bytes, channels, webhooks }: OrganizationUsage): boo
 
 function toText({ events, bytes, channels, webhooks }: OrganizationUsage): string {
   return [
-    t('server.quotaEvents', events),
-    t('server.quotaBytes', { used: toSize(bytes.used), limit: toSize(bytes.limit) }),
-    t('server.quotaChannels', channels),
-    t('server.quotaWebhooks', webhooks),
+    `${toUsed(events)} events this minute`,
+    `${toSize(bytes.used)} of ${toSize(bytes.limit)} today`,
+    `${toUsed(channels)} channels`,
+    `${toUsed(webhooks)} webhooks`,
   ].join(' · ')
+}
+
+function toUsed({ used, limit }: OrganizationUsage['events']): string {
+  return `${used.toLocaleString()} of ${limit.toLocaleString()}`
 }

@@ -1,5 +1,4 @@
 import type { ServerInfo } from '../../../accounts/schema.ts'
-import { getLocale, t, toNumber } from '../locales/translate.tsx'
 import { toSize } from './sizes.ts'
 
 type Standby = NonNullable<ServerInfo['database']['standbys']>[number]
@@ -11,21 +10,21 @@ export function Standbys({ standbys }: Pick<ServerInfo['database'], 'standbys'>)
   if (standbys?.length === 0) return null
   return (
     <div>
-      <dt>{t('server.standbys')}</dt>
+      <dt>Standbys</dt>
       {standbys ? (
         standbys.map(standby => (
           <dd>
             <bdi>{standby.name}</bdi>{' '}
-            {standby.lagSeconds > MAX_LAG_S && (
-              <span class="badge badge-bad">{t('server.standbyBehind')}</span>
-            )}
+            {standby.lagSeconds > MAX_LAG_S && <span class="badge badge-bad">Behind</span>}
             <p class="item-details">{toDetails(standby)}</p>
           </dd>
         ))
       ) : (
         <dd>
-          {t('server.standbysHidden')}
-          <p class="item-details">{t('server.standbysHiddenReason')}</p>
+          Unknown
+          <p class="item-details">
+            The user of the database may not see them. Grant it pg_monitor.
+          </p>
         </dd>
       )}
     </div>
@@ -33,8 +32,8 @@ export function Standbys({ standbys }: Pick<ServerInfo['database'], 'standbys'>)
 }
 
 function toDetails({ isSynchronous, lagBytes, lagSeconds }: Standby): string {
-  if (isSynchronous) return t('server.standbySynchronous')
-  if (lagBytes === 0) return t('server.standbyCurrent')
-  const seconds = toNumber(Math.ceil(lagSeconds * 10) / 10)
-  return t('server.standbyAsynchronous', { seconds, size: toSize(lagBytes, getLocale()) })
+  if (isSynchronous) return 'Synchronous. Its promotion loses no accepted event.'
+  if (lagBytes === 0) return 'Asynchronous. It has everything now.'
+  const seconds = (Math.ceil(lagSeconds * 10) / 10).toLocaleString()
+  return `Asynchronous. Its promotion now would lose the last ${seconds} s (${toSize(lagBytes)}).`
 }

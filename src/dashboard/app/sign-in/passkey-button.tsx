@@ -1,5 +1,4 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { t } from '../locales/translate.tsx'
 import { canUsePasskeys, signInWithPasskey } from '../passkeys/api.ts'
 import type { Failure } from '../request.ts'
 import { setAccount } from '../session.ts'
@@ -30,7 +29,7 @@ export function PasskeyButton() {
     <div class="other-way">
       <div role="alert">{failure && <p class="notice">{failure.message}</p>}</div>
       <button type="button" class="quiet-button" aria-disabled={isBusy} onClick={act}>
-        {t('auth.signInPasskey')}
+        Sign in with a passkey
       </button>
     </div>
   )

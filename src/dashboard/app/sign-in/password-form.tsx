@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
 import { CodeField } from '../components/code-field.tsx'
 import { Field, Form } from '../components/form.tsx'
-import { t } from '../locales/translate.tsx'
 import { request } from '../request.ts'
 import { isInstalled, setAccount } from '../session.ts'
 
@@ -13,7 +12,7 @@ export function PasswordForm() {
   return (
     <Form
       key="password"
-      action={t('auth.signIn')}
+      action="Sign in"
       send={value =>
         request<Account | { needs: 'code' }>('POST', '/api/session', {
           email: value('email'),
@@ -23,13 +22,8 @@ export function PasswordForm() {
       }
       onDone={data => ('needs' in data ? setNeedsCode(true) : setAccount(data))}
     >
-      <Field name="email" label={t('words.email')} type="email" autocomplete="username webauthn" />
-      <Field
-        name="password"
-        label={t('common.password')}
-        type="password"
-        autocomplete="current-password"
-      />
+      <Field name="email" label="E-mail" type="email" autocomplete="username webauthn" />
+      <Field name="password" label="Password" type="password" autocomplete="current-password" />
     </Form>
   )
 }
@@ -39,15 +33,18 @@ function CodeForm({ onCancel }: { onCancel(): void }) {
     <>
       <Form
         key="code"
-        action={t('auth.signIn')}
+        action="Sign in"
         send={value => request<Account>('POST', '/api/session/code', { code: value('code') })}
         onDone={setAccount}
       >
-        <CodeField label={t('words.code')} hint={t('words.codeHint')} />
+        <CodeField
+          label="Code"
+          hint="The six digits of your authenticator app, or one of your recovery codes."
+        />
       </Form>
       <p class="note">
         <button type="button" class="quiet-button" onClick={onCancel}>
-          {t('auth.back')}
+          Back
         </button>
       </p>
     </>

@@ -10,7 +10,6 @@ import { Timestamp } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
-import { t, toRich } from '../locales/translate.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
 import {
   createToken,
@@ -39,18 +38,22 @@ export function Tokens({ owner, lead, organizations, isPrimary = false }: Tokens
   const [made, setMade] = useState<NewManagementToken>()
   return (
     <section class="section" aria-labelledby="tokens">
-      <h2 id="tokens">{t('account.tokens')}</h2>
+      <h2 id="tokens">Tokens</h2>
       <p class="note">{lead}</p>
       {made && (
         <SecretOnce
-          title={toRich({ key: 'account.tokenCreated', values: { name: <bdi>{made.name}</bdi> } })}
-          label={t('account.token')}
+          title={
+            <>
+              Token <bdi>{made.name}</bdi> created
+            </>
+          }
+          label="Token"
           secret={made.token}
           onDone={() => setMade(undefined)}
         />
       )}
       <div class={isPrimary ? 'primary-action' : 'actions'}>
-        <InlineForm isPrimary={isPrimary} action={t('account.createToken')}>
+        <InlineForm isPrimary={isPrimary} action="Create token">
           {close => (
             <CreateForm
               owner={owner}
@@ -64,7 +67,7 @@ export function Tokens({ owner, lead, organizations, isPrimary = false }: Tokens
           )}
         </InlineForm>
       </div>
-      <PagedList pages={tokens} empty={<p class="note">{t('account.noTokens')}</p>}>
+      <PagedList pages={tokens} empty={<p class="note">No tokens</p>}>
         {token => (
           <Item
             key={token.id}
@@ -73,7 +76,7 @@ export function Tokens({ owner, lead, organizations, isPrimary = false }: Tokens
             onWithdrawn={() => {
               tokens.change(items => items.filter(({ id }) => id !== token.id))
               if (made?.id === token.id) setMade(undefined)
-              showToast({ message: t('account.tokenWithdrawn') })
+              showToast({ message: 'Token withdrawn. Its next request is refused.' })
             }}
           />
         )}
@@ -101,46 +104,40 @@ function Item({ token, owner, onWithdrawn }: ItemOptions) {
           {owner !== 'account' && (
             <>
               {' · '}
-              {toRich({ key: 'account.tokenBy', values: { name: <bdi>{createdBy.name}</bdi> } })}
+              by <bdi>{createdBy.name}</bdi>
             </>
           )}
           {projects !== null && (
             <>
               {' · '}
-              {toRich({
-                key: 'account.tokenOnly',
-                values: {
-                  projects: (
-                    <bdi>
-                      {projects.map(project => project.name).join(', ') ||
-                        t('account.deletedProjects')}
-                    </bdi>
-                  ),
-                },
-              })}
+              only{' '}
+              <bdi>{projects.map(project => project.name).join(', ') || 'deleted projects'}</bdi>
             </>
           )}
           {' · '}
-          {lastUsedAt === null
-            ? t('account.tokenNeverUsed')
-            : toRich({
-                key: 'account.tokenLastUsed',
-                values: { time: <Timestamp atMs={Date.parse(lastUsedAt)} hasDate /> },
-              })}
+          {lastUsedAt === null ? (
+            'never used'
+          ) : (
+            <>
+              last used <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
+            </>
+          )}
           {' · '}
-          {toRich({
-            key: token.isExpired ? 'account.tokenExpired' : 'account.tokenExpires',
-            values: { time: <Timestamp atMs={Date.parse(expiresAt)} hasDate /> },
-          })}
+          {token.isExpired ? 'expired' : 'expires'}{' '}
+          <Timestamp atMs={Date.parse(expiresAt)} hasDate />
         </p>
       </div>
-      <span class="badge">{t(`words.role.${role}`)}</span>
+      <span class="badge">{role}</span>
       <span class="item-actions">
         <ConfirmButton
-          action={t('words.withdraw')}
-          title={toRich({ key: 'account.withdrawName', values: { name: <bdi>{name}</bdi> } })}
-          lead={t('account.withdrawLead')}
-          yes={t('words.withdraw')}
+          action="Withdraw"
+          title={
+            <>
+              Withdraw <bdi>{name}</bdi>?
+            </>
+          }
+          lead="Programs that use this token are refused from their next request on."
+          yes="Withdraw"
           isQuiet
           send={() => withdrawToken(owner, id)}
           onDone={onWithdrawn}
@@ -161,7 +158,7 @@ function CreateForm({ owner, organizations, onCreated }: CreateFormOptions) {
   const projects = organizations.flatMap(own => own.projects)
   return (
     <Form
-      action={t('account.createToken')}
+      action="Create token"
       send={value => {
         const chosen = projects.filter(({ id }) => value(id) !== '')
         return withVerification(() =>
@@ -177,27 +174,27 @@ function CreateForm({ owner, organizations, onCreated }: CreateFormOptions) {
     >
       <Field
         name="name"
-        label={t('words.name')}
+        label="Name"
         autocomplete="off"
-        hint={t('account.tokenNameHint')}
+        hint="The program that uses it, such as “Deployment”."
       />
       <Select
         name="role"
-        label={t('words.role')}
+        label="Role"
         value="viewer"
-        hint={t('account.tokenRoleHint')}
-        options={roles.map(role => ({ value: role, text: t(`words.role.${role}`) }))}
+        hint="The token never does more than your own role allows."
+        options={roles.map(role => ({ value: role, text: role }))}
       />
       <Field
         name="expiresInDays"
-        label={t('account.expiresAfter')}
+        label="Expires after days"
         type="number"
         autocomplete="off"
         value="90"
-        hint={t('account.expiresAfterHint')}
+        hint="1 to 365 days."
       />
       {projects.length > 0 && (
-        <Fieldset legend={t('account.limitToProjects')} name="projects">
+        <Fieldset legend="Limit to projects (optional)" name="projects">
           {projects.map(({ id, name }) => (
             <Checkbox key={id} name={id}>
               <bdi>{name}</bdi>

@@ -6,13 +6,12 @@ import { showToast } from '../components/toast.tsx'
 import { toUserPath } from '../paths.ts'
 import { addAlias, readAliasChanges, readUser, removeAlias, type User } from './api.ts'
 import { usePages } from '../components/use-pages.ts'
-import { t, toRich } from '../locales/translate.tsx'
 
 const CHANGES = {
-  added: 'users.aliasWasAdded',
-  removed: 'users.aliasWasRemoved',
-  'moved from': 'users.aliasMovedFrom',
-  'moved to': 'users.aliasMovedTo',
+  added: 'was added',
+  removed: 'was removed',
+  'moved from': 'was moved here from',
+  'moved to': 'was moved to',
 } as const
 
 interface AliasesOptions {
@@ -46,7 +45,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
     if (!result.ok) return showToast({ message: result.failure.message })
     close()
     showToast({
-      message: t('users.aliasMoved'),
+      message: 'Alias moved.',
       undo: () => addAlias(project, owner, alias, userId),
       onUndone: onChanged,
     })
@@ -57,7 +56,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
     const result = await removeAlias(project, userId, alias)
     if (!result.ok) return showToast({ message: result.failure.message })
     showToast({
-      message: t('users.aliasRemoved'),
+      message: 'Alias removed.',
       undo: () => addAlias(project, userId, alias),
       onUndone: onChanged,
     })
@@ -66,37 +65,34 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
 
   return (
     <section class="section" aria-labelledby="aliases">
-      <h2 id="aliases">{t('users.aliases')}</h2>
-      {aliases.length === 0 && <p class="note">{t('users.noAliases')}</p>}
+      <h2 id="aliases">Aliases</h2>
+      {aliases.length === 0 && <p class="note">No aliases yet</p>}
       <ul class="aliases">
         {aliases.map(({ alias, since }) => (
           <li key={alias}>
             <bdi>{alias}</bdi>
             <span class="since">
-              {toRich({
-                key: 'users.added',
-                values: { time: <Timestamp atMs={Date.parse(since)} hasDate /> },
-              })}
+              added <Timestamp atMs={Date.parse(since)} hasDate />
             </span>
             {mayEdit && (
               <button
                 type="button"
                 class="quiet-button"
-                aria-label={t('users.removeAlias', { alias })}
+                aria-label={`Remove ${alias}`}
                 onClick={() => remove(alias)}
               >
-                {t('users.remove')}
+                Remove
               </button>
             )}
           </li>
         ))}
       </ul>
       {mayEdit && (
-        <InlineForm action={t('users.addAlias')}>
+        <InlineForm action="Add an alias">
           {close => (
             <>
               <Form
-                action={t('users.add')}
+                action="Add"
                 send={value => add(value('alias'))}
                 onDone={() => {
                   close()
@@ -105,16 +101,16 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
               >
                 <Field
                   name="alias"
-                  label={t('users.alias')}
+                  label="Alias"
                   autocomplete="off"
-                  hint={t('users.aliasHint')}
+                  hint="Another ID of this user, such as an e-mail address. Past and future events with this ID count for this user."
                 />
               </Form>
               {taken && (
                 <p class="alias-taken">
-                  {toRich({ key: 'users.aliasTaken', values: { owner: <bdi>{taken.owner}</bdi> } })}{' '}
+                  This is an alias of <bdi>{taken.owner}</bdi>.{' '}
                   <button type="button" class="quiet-button" onClick={() => move(taken, close)}>
-                    {t('users.moveAlias')}
+                    Move it to this user
                   </button>
                 </p>
               )}
@@ -123,7 +119,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
         </InlineForm>
       )}
       <details class="history">
-        <summary>{t('users.history')}</summary>
+        <summary>History</summary>
         <History key={aliases.map(({ alias }) => alias).join()} project={project} userId={userId} />
       </details>
     </section>
@@ -137,19 +133,18 @@ function History({ project, userId }: { project: string; userId: string }) {
   )
   return (
     <>
-      {items.length === 0 && !isLoading && !failure && <p class="note">{t('users.noChanges')}</p>}
+      {items.length === 0 && !isLoading && !failure && <p class="note">No changes yet</p>}
       <ol class="changes">
         {items.map(({ at, alias, change, other, person }) => (
           <li key={`${at} ${alias} ${change}`}>
-            {toRich({
-              key: CHANGES[change],
-              values: {
-                alias: <bdi>{alias}</bdi>,
-                other: <Other project={project} userId={other} />,
-              },
-            })}{' '}
-            {person && toRich({ key: 'users.by', values: { member: <bdi>{person.name}</bdi> } })} ·{' '}
-            <Timestamp atMs={Date.parse(at)} hasDate />
+            <bdi>{alias}</bdi> {CHANGES[change]}{' '}
+            {change.startsWith('moved') && <Other project={project} userId={other} />}{' '}
+            {person && (
+              <>
+                by <bdi>{person.name}</bdi>
+              </>
+            )}{' '}
+            · <Timestamp atMs={Date.parse(at)} hasDate />
           </li>
         ))}
       </ol>
@@ -160,7 +155,7 @@ function History({ project, userId }: { project: string; userId: string }) {
       )}
       {(hasMore || failure) && (
         <button type="button" class="quiet-button" onClick={loadMore}>
-          {t('common.showMore')}
+          Show more
         </button>
       )}
     </>
@@ -168,7 +163,7 @@ function History({ project, userId }: { project: string; userId: string }) {
 }
 
 function Other({ project, userId }: { project: string; userId: string | null }) {
-  if (userId === null) return t('users.erasedUser')
+  if (userId === null) return 'an erased user'
   const path = toUserPath(project, userId)
   return path === undefined ? (
     <bdi>{userId}</bdi>

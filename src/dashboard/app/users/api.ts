@@ -11,7 +11,6 @@ import type {
 import { toApiPath } from '../api-paths.ts'
 import { isSafeSegment } from '../paths.ts'
 import { request, toFailure, type Result } from '../request.ts'
-import { t } from '../locales/translate.tsx'
 
 /** A user with the name to show: their own, or the user_id. */
 type Named<Data> = Data & { name: string }
@@ -107,6 +106,6 @@ async function withSegment<Data>(
   send: (path: string) => Promise<Result<Data>>,
 ): Promise<Result<Data>> {
   if (isSafeSegment(name)) return send(encodeURIComponent(name))
-  const message = t('users.unsafeName')
+  const message = 'This ID cannot be part of a URL. Use POST /v1/identify to change it.'
   return { ok: false, failure: toFailure({ code: 'invalid_name', message }) }
 }

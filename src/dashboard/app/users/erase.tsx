@@ -3,23 +3,27 @@ import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toUsersPath } from '../paths.ts'
 import { eraseUser, type User } from './api.ts'
-import { t, toRich } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 
 /** Erases a user permanently. */
 export function EraseUser({ project, user }: { project: string; user: User }) {
   const { route } = useLocation()
   return (
     <section class="section" aria-labelledby="erase">
-      <h2 id="erase">{t('users.erase')}</h2>
-      <p class="note">{t('users.eraseNote')}</p>
+      <h2 id="erase">Erase</h2>
+      <p class="note">Deletes the properties and aliases, and removes the user from all events.</p>
       <ConfirmButton
-        action={t('users.eraseThis')}
-        title={toRich({ key: 'users.eraseTitle', values: { user: <bdi>{user.userId}</bdi> } })}
-        lead={t('users.eraseLead')}
-        yes={t('users.eraseYes')}
+        action="Erase this user"
+        title={
+          <>
+            Erase <bdi>{user.userId}</bdi>?
+          </>
+        }
+        lead="The events remain, but no longer show who they are about. This cannot be undone."
+        yes="Erase permanently"
         send={() => eraseUser(project, user.userId)}
         onDone={({ events }) => {
-          showToast({ message: t('users.erased', { events }) })
+          showToast({ message: `User erased and removed from ${toPlural(events, 'event')}.` })
           route(toUsersPath(project), true)
         }}
       />

@@ -3,16 +3,15 @@ import { useLocation } from 'preact-iso'
 import { FeedList } from '../feed/feed-list.tsx'
 import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/search.ts'
 import { useFeed } from '../feed/use-feed.ts'
-import { t } from '../locales/translate.tsx'
 
 /** The live feed of a user's events. */
 export function UserTimeline({ project, userId }: { project: string; userId: string }) {
   const text = toTermText('users', userId)
   return (
     <section class="section" aria-labelledby="timeline">
-      <h2 id="timeline">{t('feed.events')}</h2>
+      <h2 id="timeline">Events</h2>
       {text === undefined ? (
-        <p class="note">{t('users.notSearchable')}</p>
+        <p class="note">This user ID cannot be searched for, so the events are not listed here.</p>
       ) : (
         <Events project={project} search={{ ...EMPTY_SEARCH, text }} />
       )}
@@ -31,7 +30,7 @@ function Events({ project, search }: { project: string; search: Search }) {
       project={project}
       search={search}
       onOpen={id => route(toSearchPath(project, search, id))}
-      empty={<p class="note">{t('users.noEvents')}</p>}
+      empty={<p class="note">No stored event is about this user.</p>}
     />
   )
 }

@@ -4,7 +4,7 @@ import { Icon } from '../components/icon.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useQuery } from '../components/use-query.ts'
 import { EMPTY_SEARCH, toSearchPath, type Search } from '../feed/search.ts'
-import { t } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 import { readProject } from '../organization/api.ts'
 import type { Result } from '../request.ts'
 import { isAllowed } from '../session.ts'
@@ -58,7 +58,7 @@ export function ViewList({ account, project, search }: ViewListOptions) {
   if (items.length === 0 && text === '') return null
   return (
     <section class="views" aria-labelledby="views">
-      <h2 id="views">{t('views.title')}</h2>
+      <h2 id="views">Views</h2>
       <ul class="channel-list">
         {items.map(view => (
           <li key={view.id}>
@@ -75,8 +75,8 @@ export function ViewList({ account, project, search }: ViewListOptions) {
               type="button"
               class="bell"
               aria-pressed={view.hasBell}
-              aria-label={t('views.bell', { name: view.name })}
-              title={t(view.hasBell ? 'views.bellOn' : 'views.bellOff')}
+              aria-label={`Notify me of new events in ${view.name}`}
+              title={view.hasBell ? 'You are notified of new events' : 'You are not notified'}
               onClick={() => void change(switchBell(project, view.id, !view.hasBell))}
             >
               <Icon name={view.hasBell ? 'notifications' : 'muted'} />
@@ -107,7 +107,7 @@ export function ViewList({ account, project, search }: ViewListOptions) {
           aria-expanded={isManaging}
           onClick={() => setManaging(!isManaging)}
         >
-          {t('views.manage')}
+          Manage views
         </button>
       )}
     </section>
@@ -118,7 +118,7 @@ function NewEvents({ view: { newEvents, isPartial } }: { view: View }) {
   const count = newEvents ?? 0
   const isMore = isPartial || count >= MAX_NEW
   return (
-    <span class="unread" aria-label={t('views.newEvents', { count })}>
+    <span class="unread" aria-label={toPlural(count, 'new event')}>
       {count}
       {isMore && '+'}
     </span>
@@ -135,19 +135,11 @@ function SaveView({ mayShare, onSave }: SaveViewOptions) {
   if (!isOpen) {
     return (
       <button type="button" class="quiet-button" onClick={() => setOpen(true)}>
-        {t('views.save')}
+        Save this search
       </button>
     )
   }
-  return (
-    <NameForm
-      action={t('views.saveAction')}
-      name=""
-      isShared={false}
-      mayShare={mayShare}
-      onSubmit={onSave}
-    />
-  )
+  return <NameForm action="Save" name="" isShared={false} mayShare={mayShare} onSubmit={onSave} />
 }
 
 interface EditViewOptions {
@@ -161,14 +153,14 @@ function EditView({ view, mayShare, onEdit, onDelete }: EditViewOptions) {
   return (
     <div class="edit-view">
       <NameForm
-        action={t('views.change')}
+        action="Save"
         name={view.name}
         isShared={view.isShared}
         mayShare={mayShare}
         onSubmit={(name, isShared) => onEdit({ name, isShared })}
       />
       <button type="button" class="quiet-button" onClick={() => void onDelete()}>
-        {t('views.delete', { name: view.name })}
+        Delete {view.name}
       </button>
     </div>
   )
@@ -193,13 +185,13 @@ function NameForm({ action, name, isShared, mayShare, onSubmit }: NameFormOption
       }}
     >
       <label>
-        {t('views.name')}
+        Name
         <input class="input" name="name" required maxLength={60} defaultValue={name} />
       </label>
       {mayShare && (
         <label class="check">
           <input type="checkbox" name="isShared" defaultChecked={isShared} />
-          {t('views.share')}
+          Share with all members
         </label>
       )}
       <button class="button">{action}</button>

@@ -4,8 +4,6 @@ import { CodeBlock } from '../components/code-block.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { useQuery } from '../components/use-query.ts'
-import { toOwnLanguage } from '../locales/sentences.ts'
-import { t, toRich } from '../locales/translate.tsx'
 import { toEventPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
 import { readAttempt, type Attempt, type AttemptDetail, type WebhookRef } from './api.ts'
@@ -32,20 +30,14 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
     >
       <summary>
         <span class={`badge badge-${outcome === 'delivered' ? 'good' : 'bad'}`}>
-          {status ?? t('webhooks.noResponse')}
+          {status ?? 'No response'}
         </span>
         <span class="attempt-what">
           <bdi>{eventTitle ?? toSubject(eventId, entryId)}</bdi>
           <span class="item-details">
-            {toRich({
-              key: number > 1 ? 'webhooks.attemptNumber' : 'webhooks.attemptDetails',
-              values: {
-                reason: <bdi>{toOwnLanguage(reason)}</bdi>,
-                number,
-                duration: toDuration(latencyMs),
-                time: <Timestamp atMs={Date.parse(startedAt)} hasDate />,
-              },
-            })}
+            <bdi>{reason}</bdi>
+            {number > 1 && `, attempt ${number.toLocaleString()}`} · {toDuration(latencyMs)} ·{' '}
+            <Timestamp atMs={Date.parse(startedAt)} hasDate />
           </span>
         </span>
       </summary>
@@ -54,7 +46,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
         <div class="actions">
           {eventId !== null && (
             <a class="action-link" href={toEventPath(place.project, eventId)}>
-              {t('words.openEvent')}
+              Open event
             </a>
           )}
           {children}
@@ -65,8 +57,8 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
 }
 
 function toSubject(eventId: string | null, entryId: string | null): string {
-  if (eventId !== null) return t('webhooks.eventId', { id: eventId.slice(-6) })
-  return entryId === null ? t('webhooks.test') : t('webhooks.auditEntry', { id: entryId.slice(-6) })
+  if (eventId !== null) return `Event …${eventId.slice(-6)}`
+  return entryId === null ? 'Test' : `Audit entry …${entryId.slice(-6)}`
 }
 
 function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) {
@@ -76,18 +68,18 @@ function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) 
     <>
       {status !== null &&
         (response ? (
-          <CodeBlock label={t('webhooks.response')} text={response} />
+          <CodeBlock label="Response" text={response} />
         ) : (
-          <p class="hint">{t('webhooks.noBody')}</p>
+          <p class="hint">The response had no body.</p>
         ))}
       {isExpired ? (
-        <p class="hint">{t('webhooks.requestExpired')}</p>
+        <p class="hint">The request is no longer stored.</p>
       ) : (
         <Loaded query={detail}>
           {({ request }) =>
             request && (
               <>
-                <CodeBlock label={t('webhooks.request')} text={toText(request)} />
+                <CodeBlock label="Request" text={toText(request)} />
                 {request.note !== null && <p class="hint">{request.note}.</p>}
               </>
             )

@@ -7,7 +7,7 @@ import { usePages } from '../components/use-pages.ts'
 import { readAttempts, recover, resendAttempt, type WebhookRef } from './api.ts'
 import { AttemptDetails } from './attempt.tsx'
 import { fromInputTime, toInputTime } from '../input-time.ts'
-import { t } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 
 const DAY_MS = 86_400_000
 /** How long a delivery usually takes. After that, the list is refreshed. */
@@ -29,7 +29,7 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
   function showQueued(events: number) {
     setOpen(undefined)
     showToast({
-      message: events === 0 ? t('webhooks.nothingMissed') : t('webhooks.queued', { count: events }),
+      message: events === 0 ? 'Nothing to recover' : `${toPlural(events, 'message')} queued.`,
     })
     setTimeout(refresh, SOON_MS)
   }
@@ -41,25 +41,28 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
 
   return (
     <section class="section" aria-labelledby="attempts">
-      <h2 id="attempts">{t('webhooks.attempts')}</h2>
+      <h2 id="attempts">Attempts</h2>
       <div class="actions">
         <button type="button" class="quiet-button" onClick={refresh}>
-          {t('words.refresh')}
+          Refresh
         </button>
         {isEnabled && (
           <DisclosureButton name="recover" open={open} onOpen={setOpen}>
-            {t('webhooks.recoverMissed')}
+            Recover missed events
           </DisclosureButton>
         )}
       </div>
       {open && <Recover place={place} onDone={showQueued} />}
-      <PagedList pages={pages} empty={<p class="note">{t('webhooks.noAttempts')}</p>}>
+      <PagedList
+        pages={pages}
+        empty={<p class="note">No attempts yet. Send a test to check the webhook.</p>}
+      >
         {attempt => (
           <li key={attempt.id}>
             <AttemptDetails place={place} attempt={attempt}>
               {isEnabled && attempt.kind !== 'webhook.test' && (
                 <ActionButton
-                  action={t('webhooks.resend')}
+                  action="Resend"
                   send={() => resendAttempt(place, attempt.id)}
                   onDone={({ events }) => showQueued(events)}
                 />
@@ -76,22 +79,24 @@ function Recover({ place, onDone }: { place: WebhookRef; onDone(events: number):
   const [nowMs] = useState(Date.now)
   return (
     <Form
-      action={t('webhooks.recover')}
+      action="Recover"
       send={value => recover(place, fromInputTime(value('since')), fromInputTime(value('until')))}
       onDone={({ events }) => onDone(events)}
     >
-      <p class="hint">{t('webhooks.recoverHint')}</p>
+      <p class="hint">
+        Delivers the matching events of this period that the webhook has not received, oldest first.
+      </p>
       <Field
         name="since"
-        label={t('webhooks.from')}
+        label="From"
         type="datetime-local"
         autocomplete="off"
-        hint={t('webhooks.fromHint')}
+        hint="At most 30 days ago."
         value={toInputTime(nowMs - DAY_MS)}
       />
       <Field
         name="until"
-        label={t('webhooks.to')}
+        label="To"
         type="datetime-local"
         autocomplete="off"
         value={toInputTime(nowMs + 60_000)}

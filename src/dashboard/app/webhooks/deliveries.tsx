@@ -3,13 +3,13 @@ import { ActionButton } from '../components/action-button.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
-import { toOwnLanguage } from '../locales/sentences.ts'
-import { t, toRich } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 import { toEventPath, toWebhookPath } from '../paths.ts'
 import { usePages } from '../components/use-pages.ts'
 import { readDeliveries, replayDelivery, type Delivery } from './api.ts'
 
 const STATES = ['dead', 'pending'] as const
+const STATE_NAMES = { dead: 'Given up', pending: 'Pending' }
 
 /** The dead and pending deliveries of a project, to webhooks and devices. */
 export function Deliveries({ project }: { project: string }) {
@@ -17,9 +17,12 @@ export function Deliveries({ project }: { project: string }) {
   const pages = usePages(`${project} ${state}`, cursor => readDeliveries(project, state, cursor))
   return (
     <section class="section" aria-labelledby="deliveries">
-      <h2 id="deliveries">{t('webhooks.notDelivered')}</h2>
-      <p class="page-lead">{t('webhooks.notDeliveredLead')}</p>
-      <div class="segmented" role="group" aria-label={t('webhooks.state')}>
+      <h2 id="deliveries">Not delivered</h2>
+      <p class="page-lead">
+        Failed webhook messages are retried for three days, and notifications for one day. Then they
+        are given up.
+      </p>
+      <div class="segmented" role="group" aria-label="State">
         {STATES.map(one => (
           <button
             key={one}
@@ -27,13 +30,17 @@ export function Deliveries({ project }: { project: string }) {
             aria-pressed={state === one}
             onClick={() => setState(one)}
           >
-            {t(`webhooks.state.${one}`)}
+            {STATE_NAMES[one]}
           </button>
         ))}
       </div>
       <PagedList
         pages={pages}
-        empty={<p class="note">{t(state === 'dead' ? 'webhooks.noDead' : 'webhooks.noPending')}</p>}
+        empty={
+          <p class="note">
+            {state === 'dead' ? 'No deliveries were given up.' : 'No deliveries are pending.'}
+          </p>
+        }
       >
         {delivery => (
           <li key={`${delivery.id} ${delivery.state}`}>
@@ -41,15 +48,15 @@ export function Deliveries({ project }: { project: string }) {
             <div class="item-actions">
               {delivery.eventId !== null && (
                 <a class="action-link" href={toEventPath(project, delivery.eventId)}>
-                  {t('words.openEvent')}
+                  Open event
                 </a>
               )}
               {state === 'dead' && (
                 <ActionButton
-                  action={t('webhooks.retry')}
+                  action="Retry"
                   send={() => replayDelivery(project, delivery.id)}
                   onDone={() => {
-                    showToast({ message: t('webhooks.queuedAgain') })
+                    showToast({ message: 'Queued for resend.' })
                     pages.reload()
                   }}
                 />
@@ -64,7 +71,7 @@ export function Deliveries({ project }: { project: string }) {
 
 function About({ project, delivery }: { project: string; delivery: Delivery }) {
   const { kind, target, attempts, reason, at, nextAttemptAt } = delivery
-  const name = target?.name ?? t(kind === 'webhook' ? 'webhooks.deletedWebhook' : 'webhooks.device')
+  const name = target?.name ?? (kind === 'webhook' ? 'A deleted webhook' : 'A device')
   return (
     <div class="item-main">
       <p class="item-name">
@@ -79,28 +86,20 @@ function About({ project, delivery }: { project: string; delivery: Delivery }) {
       <p class="item-details">
         {reason !== null && (
           <>
-            <bdi>{toOwnLanguage(reason)}</bdi> ·{' '}
+            <bdi>{reason}</bdi> ·{' '}
           </>
         )}
-        {t('webhooks.attemptCount', { count: attempts })}
+        {toPlural(attempts, 'attempt')}
         {at !== null && (
           <>
             {' '}
-            ·{' '}
-            {toRich({
-              key: 'webhooks.last',
-              values: { time: <Timestamp atMs={Date.parse(at)} hasDate /> },
-            })}
+            · last <Timestamp atMs={Date.parse(at)} hasDate />
           </>
         )}
         {nextAttemptAt !== null && (
           <>
             {' '}
-            ·{' '}
-            {toRich({
-              key: 'webhooks.next',
-              values: { time: <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate /> },
-            })}
+            · next <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate />
           </>
         )}
       </p>

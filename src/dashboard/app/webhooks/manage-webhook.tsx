@@ -1,13 +1,12 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
-import { listGracePeriods } from '../grace-periods.ts'
+import { GRACE_PERIODS } from '../grace-periods.ts'
 import { ActionButton, DisclosureButton } from '../components/action-button.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { Select } from '../components/fields.tsx'
 import { Form } from '../components/form.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
-import { t, toRich } from '../locales/translate.tsx'
 import { toProjectPath } from '../paths.ts'
 import { AttemptDetails } from './attempt.tsx'
 import { Attempts } from './attempts.tsx'
@@ -46,7 +45,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
       <div class="actions">
         <ActionButton
           isPrimary
-          action={t('webhooks.sendTest')}
+          action="Send a test"
           send={() => testWebhook(place)}
           onDone={attempt => {
             setTest(attempt)
@@ -54,19 +53,19 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
           }}
         />
         <DisclosureButton name="edit" {...unfold}>
-          {t('words.edit')}
+          Edit
         </DisclosureButton>
         <DisclosureButton name="rotate" {...unfold}>
-          {t('webhooks.rotateSecret')}
+          Rotate secret
         </DisclosureButton>
         {isEnabled ? (
           <ActionButton
-            action={t('webhooks.disable')}
+            action="Disable"
             send={() => switchWebhook(place, 'disable')}
             onDone={disabled => {
               onChanged(disabled)
               showToast({
-                message: t('webhooks.disabledNow'),
+                message: 'Webhook disabled.',
                 undo: () => switchWebhook(place, 'enable'),
                 onUndone: onActivity,
               })
@@ -74,7 +73,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
           />
         ) : (
           <ActionButton
-            action={t('webhooks.enable')}
+            action="Enable"
             send={() => switchWebhook(place, 'enable')}
             onDone={onChanged}
           />
@@ -84,18 +83,18 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
         <WebhookForm
           project={place.project}
           webhook={webhook}
-          action={t('words.save')}
+          action="Save"
           send={changes => editWebhook(place, changes)}
           onDone={edited => {
             setOpen(undefined)
             onChanged(edited)
-            showToast({ message: t('words.saved') })
+            showToast({ message: 'Saved.' })
           }}
         />
       )}
       {open === 'rotate' && (
         <Form
-          action={t('webhooks.createSecret')}
+          action="Create new secret"
           send={value => withVerification(() => rotateSecret(place, Number(value('graceHours'))))}
           onDone={({ secret }) => {
             setOpen(undefined)
@@ -105,16 +104,16 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
         >
           <Select
             name="graceHours"
-            label={t('webhooks.keepSigning')}
-            hint={t('webhooks.keepSigningHint')}
-            options={listGracePeriods()}
+            label="Also sign with old secret"
+            hint="Until then, receivers can verify with either secret."
+            options={GRACE_PERIODS}
             value="24"
           />
         </Form>
       )}
       {test && (
         <section class="section" aria-labelledby="test">
-          <h2 id="test">{t('webhooks.testResult')}</h2>
+          <h2 id="test">Test result</h2>
           <div role="status">
             <AttemptDetails key={test.id} place={place} attempt={test} isOpen />
           </div>
@@ -122,16 +121,20 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
       )}
       <Attempts key={test?.id} place={place} isEnabled={isEnabled} onActivity={onActivity} />
       <section class="section" aria-labelledby="delete">
-        <h2 id="delete">{t('words.delete')}</h2>
-        <p class="note">{t('webhooks.deleteLead')}</p>
+        <h2 id="delete">Delete</h2>
+        <p class="note">Deletes its secrets and attempts, and drops its pending deliveries.</p>
         <ConfirmButton
-          action={t('webhooks.deleteThis')}
-          title={toRich({ key: 'words.deleteName', values: { name: <bdi>{name}</bdi> } })}
-          lead={t('webhooks.deleteConfirm')}
-          yes={t('words.deletePermanently')}
+          action="Delete this webhook"
+          title={
+            <>
+              Delete <bdi>{name}</bdi>?
+            </>
+          }
+          lead="No more events are sent to it. This cannot be undone."
+          yes="Delete permanently"
           send={() => deleteWebhook(place)}
           onDone={() => {
-            showToast({ message: t('webhooks.deleted') })
+            showToast({ message: 'Webhook deleted.' })
             route(toProjectPath('webhooks', place.project), true)
           }}
         />

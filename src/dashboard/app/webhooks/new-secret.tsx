@@ -1,6 +1,5 @@
 import { signal } from '@preact/signals'
 import { SecretOnce } from '../components/secret-once.tsx'
-import { t, toRich } from '../locales/translate.tsx'
 
 /** The secret that was just created, until the page of its webhook is closed. */
 export const newSecret = signal<{ webhook: string; secret: string }>()
@@ -10,16 +9,14 @@ export function NewSecret({ webhook }: { webhook: string }) {
   if (newSecret.value?.webhook !== webhook) return null
   return (
     <SecretOnce
-      title={t('webhooks.secret')}
-      label={t('webhooks.signingSecret')}
+      title="Webhook secret"
+      label="Signing secret"
       secret={newSecret.value.secret}
       onDone={() => (newSecret.value = undefined)}
     >
       <p class="hint">
-        {toRich({
-          key: 'webhooks.secretHint',
-          elements: { docs: text => <a href="/docs/webhooks#verify-a-signature">{text}</a> },
-        })}
+        Every request is signed with it. Verify the signature before you trust a request:{' '}
+        <a href="/docs/webhooks#verify-a-signature">how to verify</a>
       </p>
     </SecretOnce>
   )

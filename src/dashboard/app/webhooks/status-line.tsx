@@ -1,7 +1,6 @@
 import { Timestamp } from '../components/timestamp.tsx'
 import type { Webhook } from './api.ts'
 import { toStatus } from './status.ts'
-import { toRich } from '../locales/translate.tsx'
 
 /** The status of a webhook as a badge. */
 export function StatusBadge({ webhook }: { webhook: Webhook }) {
@@ -17,17 +16,15 @@ export function StatusLine({ webhook }: { webhook: Webhook }) {
       {[sentence, backlogFull].map(
         line =>
           line && (
-            <p class="item-details" key={line.key}>
-              {toRich({
-                key: line.key,
-                values: {
-                  failures: line.values.failures,
-                  reason: <bdi>{line.values.reason}</bdi>,
-                  time: line.at !== null && (
-                    <Timestamp atMs={Date.parse(line.at)} hasDate isClockTime />
-                  ),
-                },
-              })}
+            <p class="item-details" key={line.before}>
+              {line.before}{' '}
+              {line.at !== null && <Timestamp atMs={Date.parse(line.at)} hasDate isClockTime />}
+              {line.reason && (
+                <>
+                  : <bdi>{line.reason}</bdi>
+                </>
+              )}
+              {line.after}
             </p>
           ),
       )}

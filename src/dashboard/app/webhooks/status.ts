@@ -1,13 +1,12 @@
-import type { MessageKey } from '../locales/catalogue.ts'
-import { toOwnLanguage } from '../locales/sentences.ts'
-import { t } from '../locales/translate.tsx'
+import { toPlural } from '../plural.ts'
 import type { Webhook } from './api.ts'
 
-/** A message with a time in it. */
+/** A sentence with a time in it, and perhaps with a reason after it. */
 interface Sentence {
-  key: MessageKey
+  before: string
   at: string | null
-  values: { failures?: string; reason?: string }
+  reason?: string | null
+  after: string
 }
 
 /** The status of a webhook. */
@@ -23,10 +22,9 @@ export interface WebhookStatus {
 
 export function toStatus(webhook: Webhook): WebhookStatus {
   const { backlogFullAt = null } = webhook
+  const after = '. New events are not queued. Recover them once the queue has room.'
   const backlogFull =
-    backlogFullAt === null
-      ? undefined
-      : ({ key: 'webhooks.queueFull', at: backlogFullAt, values: {} } as const)
+    backlogFullAt === null ? undefined : { before: 'Queue full since', at: backlogFullAt, after }
   return { ...toBreakerStatus(webhook), backlogFull }
 }
 
@@ -36,34 +34,22 @@ function toBreakerStatus({
   disabledReason,
   breaker,
 }: Webhook): WebhookStatus {
-  const { state, failures: count, failingSince, pausedUntil } = breaker
-  const failures = t('webhooks.failures', { count })
+  const { state, failures, failingSince: at, pausedUntil } = breaker
+  const times = toPlural(failures, 'failure', 'failures in a row')
   if (!isEnabled) {
-    const sentence: Sentence =
-      disabledReason === null
-        ? { key: 'webhooks.disabledAt', at: disabledAt, values: {} }
-        : {
-            key: 'webhooks.disabledFor',
-            at: disabledAt,
-            values: { reason: toOwnLanguage(disabledReason) },
-          }
-    return { word: t('webhooks.disabled'), tone: 'bad', sentence }
+    const after = '. No events are sent until you enable it.'
+    const sentence = { before: 'Disabled', at: disabledAt, reason: disabledReason, after }
+    return { word: 'Disabled', tone: 'bad', sentence }
   }
   if (state === 'paused') {
-    const sentence = { key: 'webhooks.pausedUntil', at: pausedUntil, values: { failures } } as const
-    return { word: t('webhooks.paused'), tone: 'bad', sentence }
+    const after = `, after ${times}. Pending events are sent then.`
+    const sentence = { before: 'Paused until', at: pausedUntil, after }
+    return { word: 'Paused', tone: 'bad', sentence }
   }
-  if (state === 'closed' && count === 0) return { word: t('webhooks.active'), tone: 'good' }
-  const at = failingSince
-  return state === 'probing'
-    ? {
-        word: t('webhooks.retrying'),
-        tone: 'plain',
-        sentence: { key: 'webhooks.retryingSince', at, values: { failures } },
-      }
-    : {
-        word: t('webhooks.failing'),
-        tone: 'bad',
-        sentence: { key: 'webhooks.failingSince', at, values: { failures } },
-      }
+  if (state === 'closed' && failures === 0) return { word: 'Active', tone: 'good' }
+  const before = `${times} since`
+  if (state !== 'probing')
+    return { word: 'Failing', tone: 'bad', sentence: { before, at, after: '.' } }
+  const after = '. The pause is over. The next delivery shows whether it works again.'
+  return { word: 'Retrying', tone: 'plain', sentence: { before, at, after } }
 }

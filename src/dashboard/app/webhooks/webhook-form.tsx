@@ -5,10 +5,9 @@ import { Checkbox, Select, Fieldset } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { useQuery } from '../components/use-query.ts'
-import { t } from '../locales/translate.tsx'
 import type { Result } from '../request.ts'
 import type { NewWebhook, Webhook } from './api.ts'
-import { PRESETS, toPresetName, toUrlHint } from './presets.ts'
+import { PRESETS } from './presets.ts'
 
 interface WebhookFormOptions<Data> {
   project: string
@@ -51,36 +50,38 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
           >
             <Select
               name="preset"
-              label={t('webhooks.receiver')}
+              label="Receiver"
               value={preset}
-              options={PRESETS.map(value => ({ value, text: toPresetName(value) }))}
+              options={Object.entries(PRESETS).map(([value, { text }]) => ({ value, text }))}
               onChange={value => setPreset(value as typeof preset)}
             />
             <Field
               name="url"
-              label={t('webhooks.url')}
+              label="URL"
               type="url"
               autocomplete="off"
-              hint={toUrlHint(preset)}
+              hint={PRESETS[preset].hint}
               value={webhook?.url ?? undefined}
             />
             <Field
               name="name"
-              label={t('webhooks.description')}
+              label="Description"
               autocomplete="off"
               isOptional
-              hint={t('webhooks.descriptionHint')}
+              hint="Shown in lists. Leave empty to show the host."
               value={webhook?.name}
             />
             {!(webhook && type === 'audit.entry') && (
               <Select
                 name="which"
-                label={t('webhooks.sends')}
+                label="Sends"
                 value={type === 'audit.entry' ? 'audit' : isFiltered ? 'some' : 'all'}
                 options={[
-                  { value: 'all', text: t('webhooks.fromAll') },
-                  { value: 'some', text: t('webhooks.fromSome') },
-                  ...(webhook ? [] : [{ value: 'audit', text: t('webhooks.theAuditLog') }]),
+                  { value: 'all', text: 'Events from all channels' },
+                  { value: 'some', text: 'Events from selected channels' },
+                  ...(webhook
+                    ? []
+                    : [{ value: 'audit', text: 'The audit log of the organization' }]),
                 ]}
                 onChange={value => {
                   setFiltered(value === 'some')
@@ -89,7 +90,7 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
               />
             )}
             {isFiltered && (
-              <Fieldset legend={t('common.channels')} name="channels">
+              <Fieldset legend="Channels" name="channels">
                 {listed.map(({ id, name }) => (
                   <Checkbox key={id} name={id} isOn={chosen?.includes(id) ?? false}>
                     <bdi>{name}</bdi>

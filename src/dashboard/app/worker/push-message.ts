@@ -7,26 +7,16 @@ export interface NotificationContent {
   path: string
 }
 
-interface PushContext {
-  /** The origin of this server. */
-  origin: string
-  /** The body of a notification without a text. */
-  newEventText: string
-}
-
 /**
  * Parses a push message; `read` returns its JSON and may throw. Invalid messages give a generic
  * notification, because browsers revoke the permission if a push shows nothing.
  */
-export function parsePush(
-  read: () => unknown,
-  { origin, newEventText }: PushContext,
-): NotificationContent {
+export function parsePush(read: () => unknown, origin: string): NotificationContent {
   const { title: rawTitle, body, tag, navigate } = readNotification(read)
   const title = toText(rawTitle)
   return {
     title: title || 'Tidings',
-    body: toText(body) || (title ? '' : newEventText),
+    body: toText(body) || (title ? '' : 'There is a new event. Open Tidings to see it.'),
     tag: toText(tag) || undefined,
     path: toPath(toText(navigate), origin),
   }

@@ -1,13 +1,9 @@
-import type { Language } from '../locales/languages.ts'
-
 /** The build of a worker; build.ts prepends it to the worker's code. */
 export interface AppShell {
   /** The folder of this build's files under /assets. */
   build: string
   /** The names of the files that pages need offline. */
   files: readonly string[]
-  /** The body of notifications without a text. */
-  newEventTexts: Readonly<Record<Language, string>>
   /** The first segments of the paths of its pages. */
   pathPrefixes: readonly string[]
 }

@@ -1,5 +1,4 @@
 import { hasUpdate, applyUpdate } from './register.ts'
-import { t } from '../locales/translate.tsx'
 
 /** Offers to reload when a new version is available. */
 export function UpdateNotice() {
@@ -7,9 +6,9 @@ export function UpdateNotice() {
     <div class="toast update-notice" role="status">
       {hasUpdate.value && (
         <p>
-          <span>{t('common.newVersion')}</span>
+          <span>A new version is available</span>
           <button type="button" onClick={applyUpdate}>
-            {t('app.reload')}
+            Reload
           </button>
         </p>
       )}

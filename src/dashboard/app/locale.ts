@@ -1,0 +1,10 @@
+/**
+ * Returns the locale of dates, units and lists for a reader: English words, with the clock and the
+ * order of dates of the reader's region. Numbers need no words, and have the reader's own locale.
+ */
+export function toEnglish(reader = Intl.DateTimeFormat().resolvedOptions().locale): string {
+  const { language, region } = new Intl.Locale(reader).maximize()
+  if (language === 'en') return reader
+  const { hourCycle } = Intl.DateTimeFormat(reader, { hour: 'numeric' }).resolvedOptions()
+  return `en-${region}-u-hc-${hourCycle}`
+}

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
+import { fakeApi } from '../support/fake-api.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { SCREENS } from './screens.ts'
+
+describe.skipIf(!HAS_BROWSER)("dashboard.md: English, with the reader's clock and numbers", () => {
+  let server: Booted
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+    server = await boot()
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  test.each([
+    ['en-US', '1,240 of 1,000,000', /^\w+day, \w+ \d+, 2026 at \d+:\d\d:\d\d\s[AP]M/],
+    ['en-GB', '1,240 of 1,000,000', /^\w+day,? \d+ \w+ 2026 at \d\d:\d\d:\d\d /],
+    ['de-DE', '1.240 of 1.000.000', /^\w+day,? \d+ \w+ 2026 at \d\d:\d\d:\d\d /],
+    ['pt-BR', '1.240 of 1.000.000', /^\w+day, \w+ \d+, 2026 at \d\d:\d\d:\d\d /],
+  ])('in a browser of %s', async (locale, used, time) => {
+    const { path, prepare, until } = SCREENS.find(({ name }) => name === 'server')!
+    await using shown = await browser.open({ locale })
+    prepare?.(await fakeApi(shown.context))
+    await shown.page.goto(server.url + path)
+    await shown.page.locator(until).first().waitFor()
+    await shown.page.getByText(`${used} events this minute`).waitFor()
+    expect(await shown.page.locator('time').first().getAttribute('title')).toMatch(time)
+    expect(shown.problems).toEqual([])
+  })
+})
