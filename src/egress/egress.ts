@@ -1,20 +1,17 @@
 import { isIP } from 'node:net'
 import { setNewest } from '../functions.ts'
 import { createSemaphore } from '../semaphore.ts'
-import { VERSION } from '../version.ts'
 import { createConnections, type Connection } from './connections.ts'
 import { toEgressError, toEgressMessage, type EgressError } from './failure.ts'
 import { parseEgressUrl, createAddressGuard, type CheckedUrl } from './guard.ts'
 import { createLookup, systemResolver, type Resolver } from './lookup.ts'
 import { createOwnAddresses } from './own-addresses.ts'
+import { toRequestBytes, type RequestParts } from './request.ts'
 import { createResponseParser } from './response-parser.ts'
 
-interface EgressRequest {
+interface EgressRequest extends RequestParts {
   /** As an admin or a browser supplied it. */
   url: string
-  method?: 'GET' | 'POST'
-  headers?: Readonly<Record<string, string>>
-  body?: string | Uint8Array
   /** Limits the whole request, including the wait for other requests to the same host. */
   timeoutMs: number
   /** How much of the response's body to keep; 16 KiB by default. */
@@ -51,10 +48,11 @@ interface Exchanged {
   isOver: Promise<Ending>
 }
 
-const NOT_PRINTABLE = /[^\t\x20-\x7e]/
-
 export interface Egress {
-  /** Sends one request. It never throws, and does not follow redirects. */
+  /**
+   * Sends one request. It does not follow redirects, and never throws for what a server does. It
+   * throws a TypeError for invalid headers, and for those that frame the request.
+   */
   send(request: EgressRequest): Promise<EgressResult>
   /**
    * Returns why a URL is refused; undefined if it may be requested. A host name is not resolved: it
@@ -119,6 +117,7 @@ export function createEgress({
     const startMs = performance.now()
     const target = check(request.url)
     if ('problem' in target) return fail('refused', startMs, target.problem)
+    const bytes = toRequestBytes(target.url, request)
     const { signal } = request
     if (signal?.aborted) return fail('cancelled', startMs)
     const end = Promise.withResolvers<Ending>()
@@ -129,7 +128,6 @@ export function createEgress({
     const release = await slots.acquire(target.url.host, { maxWaitMs, signal })
     try {
       if (!release) return fail(signal?.aborted ? 'cancelled' : 'busy', startMs)
-      const bytes = toRequestBytes(target, request)
       const { maxBodyBytes = MAX_BODY_BYTES } = request
       const exchanged = { request: bytes, maxBodyBytes, isOver: end.promise }
       return await exchange(target, exchanged, connections.take(target))
@@ -218,24 +216,4 @@ export function toBodyText(body: Uint8Array): string {
   // With `stream`, the decoder leaves out an incomplete last character.
   const text = new TextDecoder().decode(body.subarray(0, MAX_TEXT_BYTES), { stream: true })
   return text.replaceAll('\u0000', '\ufffd')
-}
-
-/** Returns the bytes of a request, so that one write sends them. */
-function toRequestBytes(
-  { url }: CheckedUrl,
-  { method = 'POST', headers, body = '' }: EgressRequest,
-): string | Uint8Array {
-  const isText = typeof body === 'string'
-  const length = isText ? Buffer.byteLength(body) : body.length
-  let head =
-    `${method} ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n` +
-    `User-Agent: Tidings/${VERSION}\r\nAccept-Encoding: identity\r\n`
-  for (const name in headers) {
-    const value = headers[name] ?? ''
-    // A line break would begin another field or the body.
-    if (NOT_PRINTABLE.test(value)) throw new TypeError(`The header ${name} has an invalid value`)
-    head += `${name}: ${value}\r\n`
-  }
-  head += `Content-Length: ${length}\r\n\r\n`
-  return isText ? head + body : Buffer.concat([Buffer.from(head), body])
 }

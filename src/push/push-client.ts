@@ -110,21 +110,27 @@ export function createPushClient(parts: PushParts): PushClient {
   }
 }
 
-/** Encrypts a message as one record of RFC 8188. The headers are those of RFC 8030. */
+/**
+ * Encrypts a message as one record of RFC 8188. The headers are those of RFC 8030, without
+ * Content-Length, which the HTTP client sets.
+ */
 export function encryptPush(
   { endpoint, p256dh, auth }: PushAddress,
   { payload, topic }: PushMessage,
   ttlS: number,
 ): { headers: Record<string, string>; body: Uint8Array } {
-  const details = webPush.generateRequestDetails({ endpoint, keys: { p256dh, auth } }, payload, {
-    TTL: ttlS,
-    urgency: 'high',
-    topic,
+  const { body } = webPush.generateRequestDetails({ endpoint, keys: { p256dh, auth } }, payload, {
     contentEncoding: 'aes128gcm',
     // Null, which the types do not allow, leaves out the signature. We sign once for 11 hours
     // instead.
     vapidDetails: null as never,
   })
-  const headers = Object.entries(details.headers).map(([name, value]) => [name, String(value)])
-  return { headers: Object.fromEntries(headers) as Record<string, string>, body: details.body }
+  const headers = {
+    TTL: String(ttlS),
+    Urgency: 'high',
+    Topic: topic,
+    'Content-Type': 'application/octet-stream',
+    'Content-Encoding': 'aes128gcm',
+  }
+  return { headers, body }
 }

@@ -7,6 +7,7 @@ import type { Secrets } from '../../src/secrets/secrets.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { toSealedCell } from '../../src/webhooks/sealing.ts'
 import { listen } from '../support/loopback.ts'
+import { findHeaderProblem } from '../support/request-head.ts'
 
 /** One webhook delivery that arrived; ids are uuids. */
 export interface Receipt {
@@ -30,7 +31,7 @@ export interface ReceivingWebhook {
 export interface WebhookReceiver extends AsyncDisposable {
   port: number
   receipts: Receipt[]
-  /** Deliveries with an invalid signature or for another webhook. */
+  /** Deliveries with an invalid head or signature, or for another webhook. */
   forgeries: string[]
   /** Inserts a webhook of a project. */
   add(sql: Sql, secrets: Secrets, projectId: string, respond: Respond): Promise<ReceivingWebhook>
@@ -51,6 +52,8 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
     const body = await text(request)
     const receipt = { id: '', eventId: '', targetId, atMs: performance.now(), isAccepted: false }
     try {
+      const problem = findHeaderProblem(request.rawHeaders)
+      if (problem !== undefined) throw new Error(problem)
       if (!hook) throw new Error(`No webhook ${targetId} was inserted`)
       const headers = Object.entries(request.headers).map(([name, value]) => [name, String(value)])
       const message = hook.verifier.verify(body, Object.fromEntries(headers)) as {

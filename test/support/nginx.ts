@@ -2,21 +2,36 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Certificate } from './certificates.ts'
 import { untilListening } from './loopback.ts'
 import { SCRATCH } from './scratch.ts'
 
+interface NginxOptions {
+  port: number
+  /** Replaces the addresses of servers in the block. */
+  addresses: Readonly<Record<string, string>>
+  certificate?: Certificate | undefined
+}
+
 /**
- * Starts nginx with a block of the documentation, on `port` without TLS, and resolves when it
- * listens. `addresses` replaces the addresses of servers in it.
+ * Starts nginx with a block of the documentation, and resolves when it listens on `port`. It speaks
+ * TLS only if it has a certificate.
  */
 export async function startNginx(
   block: string,
-  { port, addresses }: { port: number; addresses: Readonly<Record<string, string>> },
+  { port, addresses, certificate }: NginxOptions,
 ): Promise<AsyncDisposable> {
   const folder = mkdtempSync(join(SCRATCH, 'nginx-'))
+  if (certificate) {
+    writeFileSync(join(folder, 'cert.pem'), certificate.cert)
+    writeFileSync(join(folder, 'key.pem'), certificate.key)
+  }
+  const listening = certificate
+    ? `listen 127.0.0.1:${port} ssl;\nssl_certificate ${folder}/cert.pem;\nssl_certificate_key ${folder}/key.pem;`
+    : `listen 127.0.0.1:${port};`
   const site = Object.entries(addresses).reduce(
     (text, [from, to]) => text.replace(from, to),
-    block.replace('listen 443 ssl;', `listen 127.0.0.1:${port};`).replace(/^ *ssl_.*\n/gm, ''),
+    block.replace(/^ *ssl_.*\n/gm, '').replace('listen 443 ssl;', listening),
   )
   const config = join(folder, 'nginx.conf')
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']

@@ -3,6 +3,7 @@ import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } 
 // @ts-expect-error The package has no types.
 import Provider from 'oidc-provider'
 import { listen } from './loopback.ts'
+import { findHeaderProblem } from './request-head.ts'
 
 export const CLIENT_ID = 'tidings'
 export const CLIENT_SECRET = 'a secret of forty characters for the test'
@@ -49,6 +50,8 @@ export async function startOpenidProvider(): Promise<OpenidProvider> {
   const issuer = `http://localhost:${port}`
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const problem = findHeaderProblem(request.rawHeaders)
+    if (problem !== undefined) return void response.writeHead(400).end(problem)
     if (self.failure !== undefined || !provider) {
       response.writeHead(self.failure ?? 503).end('away')
       return

@@ -1,10 +1,27 @@
-import { createDecipheriv, createECDH, createPublicKey, hkdfSync, verify } from 'node:crypto'
+import {
+  createDecipheriv,
+  createECDH,
+  createPublicKey,
+  hkdfSync,
+  randomBytes,
+  verify,
+} from 'node:crypto'
 
 /** The secrets that a browser keeps for a subscription, in base64url. */
 export interface BrowserKeys {
   privateKey: string
   publicKey: string
   auth: string
+}
+
+/** Returns new secrets, as a browser makes them when it subscribes. */
+export function newBrowserKeys(): BrowserKeys {
+  const ecdh = createECDH('prime256v1')
+  return {
+    publicKey: ecdh.generateKeys().toString('base64url'),
+    privateKey: ecdh.getPrivateKey().toString('base64url'),
+    auth: randomBytes(16).toString('base64url'),
+  }
 }
 
 /** The intermediate values of RFC 8291 from the keys to the content, in base64url. */

@@ -1,10 +1,17 @@
-import { createECDH, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { createServer } from 'node:https'
 import { createAuthority } from './certificates.ts'
-import { decryptPush, verifyVapid, type BrowserKeys, type Claims } from './push-crypto.ts'
+import {
+  decryptPush,
+  newBrowserKeys,
+  verifyVapid,
+  type BrowserKeys,
+  type Claims,
+} from './push-crypto.ts'
 import { until } from './until.ts'
 import { listen } from './loopback.ts'
+import { findHeaderProblem } from './request-head.ts'
 
 /** A push as it arrived, decrypted. */
 export interface Arrived {
@@ -41,7 +48,7 @@ export interface PushService extends AsyncDisposable {
   ca: string
   /** Pushes that were accepted or answered by script, in order of arrival. */
   arrived: Arrived[]
-  /** Violations of RFC 8030, 8188, 8291 or 8292; each was answered 400. */
+  /** Violations of RFC 8030, 8188, 8291, 8292, 9110 or 9112; each was answered 400. */
   problems: string[]
   /** Subscribes a browser. */
   subscribe(): TestBrowser
@@ -90,12 +97,7 @@ export async function startPushService(): Promise<PushService> {
     arrived,
     problems,
     subscribe() {
-      const ecdh = createECDH('prime256v1')
-      const keys = {
-        publicKey: ecdh.generateKeys().toString('base64url'),
-        privateKey: ecdh.getPrivateKey().toString('base64url'),
-        auth: randomBytes(16).toString('base64url'),
-      }
+      const keys = newBrowserKeys()
       const path = `/push/${randomBytes(24).toString('base64url')}`
       browsers.set(path, keys)
       return {
@@ -119,7 +121,7 @@ export async function startPushService(): Promise<PushService> {
 
 /** Decodes a push by the standards; throws at the first violation. */
 function read(
-  { method, headers, url = '' }: IncomingMessage,
+  { method, headers, rawHeaders, url = '' }: IncomingMessage,
   body: Buffer,
   keys: BrowserKeys | undefined,
   host: string,
@@ -127,6 +129,8 @@ function read(
   const must = (isTrue: boolean, rule: string) => {
     if (!isTrue) throw new Error(rule)
   }
+  const problem = findHeaderProblem(rawHeaders)
+  if (problem !== undefined) throw new Error(problem)
   if (!keys) throw new Error(`No browser has subscribed at ${url}`)
   const header = (name: string) => String(headers[name] ?? '')
   must(method === 'POST', 'RFC 8030 §5: POST')

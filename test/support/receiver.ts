@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import type { Certificate } from './certificates.ts'
 import { until } from './until.ts'
 import { listen } from './loopback.ts'
+import { findHeaderProblem } from './request-head.ts'
 
 /** One request as it arrived. */
 export interface Received {
@@ -12,7 +13,10 @@ export interface Received {
   path: string
   /** By lower-case name. */
   headers: Record<string, string>
+  /** The request line and the header lines, as they arrived. */
+  head: string[]
   body: string
+  bytes: Buffer
   /** The arrival by performance.now(), in milliseconds. */
   atMs: number
 }
@@ -78,9 +82,14 @@ export interface ReceiverOptions {
 }
 
 const BOMB = gzipSync(Buffer.alloc(50_000_000))
+const REQUEST_LINE = /^([A-Z]+) ([\x21-\x7e]+) HTTP\/1\.1$/
+const FIELD_LINE = /^([^:]*):[ \t]*([^\r\n]*?)[ \t]*$/
 const CHUNK = Buffer.alloc(64 * 1024, 'x')
 
-/** A real receiver on loopback that follows scripts, also faulty ones. */
+/**
+ * A real receiver on loopback that follows scripts, also faulty ones. It answers 400 to requests
+ * that Node or nginx would refuse.
+ */
 export async function startReceiver({
   certificate,
   reply = { status: 200, body: 'ok' },
@@ -148,19 +157,32 @@ function readRequests(
     for (;;) {
       const end = bytes.indexOf('\r\n\r\n')
       if (end < 0) return
-      const [first = '', ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n')
+      const head = bytes.subarray(0, end).toString('latin1').split('\r\n')
+      const [, method = '', path = ''] = REQUEST_LINE.exec(head[0] ?? '') ?? []
+      const fields = head.slice(1).map(line => [...(FIELD_LINE.exec(line) ?? ['', line, ''])])
+      const rawHeaders = fields.flatMap(([, name = '', value = '']) => [name, value])
+      const problem = method === '' ? 'RFC 9112 §3: request line' : findHeaderProblem(rawHeaders)
       const headers = Object.fromEntries(
-        lines.map(line => {
-          const colon = line.indexOf(':')
-          return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
-        }),
+        fields.map(([, name = '', value = '']) => [name.toLowerCase(), value]),
       )
-      const stop = end + 4 + Number(headers['content-length'] ?? 0)
+      const length = headers['content-length'] ?? '0'
+      if (problem !== undefined || !/^\d+$/.test(length)) {
+        answer(socket, { status: 400, body: problem ?? 'RFC 9110 §8.6: Content-Length' })
+        return void socket.end()
+      }
+      const stop = end + 4 + Number(length)
       if (bytes.length < stop) return
-      const [method = '', path = ''] = first.split(' ')
-      const body = bytes.subarray(end + 4, stop).toString()
+      const body = bytes.subarray(end + 4, stop)
       bytes = bytes.subarray(stop)
-      onRequest(socket, { method, path, headers, body, atMs: performance.now() })
+      onRequest(socket, {
+        method,
+        path,
+        headers,
+        head,
+        body: body.toString(),
+        bytes: body,
+        atMs: performance.now(),
+      })
     }
   })
 }

@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
-import { createECDH, randomBytes } from 'node:crypto'
+import { createECDH } from 'node:crypto'
 import { isP256Point } from '../../src/push/address.ts'
 import { encryptPush } from '../../src/push/push-client.ts'
 import { createVapidTokenCache } from '../../src/push/vapid.ts'
 import {
   decryptPush,
   decryptRecords,
+  newBrowserKeys,
   parseBody,
   toBytes,
   verifyVapid,
@@ -47,10 +48,8 @@ test('RFC 8292 §2.4: a token is verified by the key that comes with it', () => 
 
 /** Returns a browser's keys, and the subscription that it sends. */
 function newBrowser() {
-  const ecdh = createECDH('prime256v1')
-  const publicKey = ecdh.generateKeys().toString('base64url')
-  const auth = randomBytes(16).toString('base64url')
-  const keys = { publicKey, privateKey: ecdh.getPrivateKey().toString('base64url'), auth }
+  const keys = newBrowserKeys()
+  const { publicKey, auth } = keys
   return { keys, address: { endpoint: 'https://push.example.net/x', p256dh: publicKey, auth } }
 }
 
