@@ -153,7 +153,9 @@ export function parseAppSecret(text: string): Buffer | undefined {
   return bytes.length === APP_SECRET_BYTES ? bytes : undefined
 }
 
-const MAIL = /^mailto:[^\s@:/?#<>]+@([\w-]+\.)+[\w-]{2,}$/
+const MAIL = /^mailto:[^\s@:/?#<>]+@((?:[\w-]+\.)+[\w-]{2,})$/
+/** Names that lead nowhere on the Internet: RFC 6761, 6762 and 8375, and customary ones. */
+const LOCAL_NAME = /(^|\.)(localhost|local|internal|lan|home\.arpa|invalid)\.?$/i
 
 /**
  * Parses the contact for push services: a mailto: or https: address. Apple refuses addresses that
@@ -161,11 +163,12 @@ const MAIL = /^mailto:[^\s@:/?#<>]+@([\w-]+\.)+[\w-]{2,}$/
  */
 export function parseVapidSubject(text: string): string | undefined {
   if (text.length > 255) return undefined
-  if (MAIL.test(text)) return /@(.*\.)?localhost$|\.localhost$/i.test(text) ? undefined : text
-  if (!URL.canParse(text)) return undefined
+  const [, mailHost] = MAIL.exec(text) ?? []
+  if (mailHost !== undefined) return LOCAL_NAME.test(mailHost) ? undefined : text
+  // A URL parser would encode spaces, and remove those at the ends.
+  if (/\s/.test(text) || !URL.canParse(text)) return undefined
   const { protocol, hostname, username, password } = new URL(text)
-  const isPublicName =
-    /\.[a-z][a-z0-9-]*\.?$/i.test(hostname) && !/(^|\.)localhost\.?$/i.test(hostname)
+  const isPublicName = /\.[a-z][a-z0-9-]*\.?$/i.test(hostname) && !LOCAL_NAME.test(hostname)
   return protocol === 'https:' && isPublicName && username === '' && password === ''
     ? text
     : undefined

@@ -102,8 +102,18 @@ function toMessage(notification: Notification): PushMessage {
   return { payload: toPayload(notification), topic: notification.tag }
 }
 
+/**
+ * The number on the icon of the installed app, until a page shows the real one. WebKit reads it in
+ * the notification, as text, and the draft of the standard beside it.
+ */
+const APP_BADGE = 1
+
 function toPayload(notification: Notification): string {
-  return JSON.stringify({ web_push: 8030, notification })
+  return JSON.stringify({
+    web_push: 8030,
+    notification: { ...notification, app_badge: String(APP_BADGE) },
+    app_badge: APP_BADGE,
+  })
 }
 
 function toEventUrl(siteUrl: string, eventId: string): string {

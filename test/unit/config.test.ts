@@ -140,6 +140,8 @@ test.each([
   ['PUSH_HOSTS', 'a b'],
   ['VAPID_SUBJECT', 'https://localhost'],
   ['VAPID_SUBJECT', 'nobody'],
+  ['VAPID_SUBJECT', 'https://nas.local'],
+  ['VAPID_SUBJECT', 'https://example.com/our contact'],
   ['SOURCE_URL', 'git.example.com/tidings'],
   ['SOURCE_URL', 'javascript:alert(1)'],
   ['SECURITY_CONTACT', 'nobody'],

@@ -31,8 +31,10 @@ const read = ({ payload }: PushMessage) => JSON.parse(payload)
 
 test('delivery: the payload is Declarative Web Push, and opens its event', () => {
   const message = toEventMessage(SITE, event)
-  const { web_push, notification } = read(message)
+  const { web_push, notification, app_badge } = read(message)
   expect(web_push).toBe(8030)
+  // WebKit reads the badge in the notification, and the draft of the standard beside it.
+  expect([notification.app_badge, app_badge]).toEqual(['1', 1])
   expect(notification).toMatchObject({
     title: '💰 New payment',
     body: 'Ada paid 12 €\npayments · Shop',
@@ -173,6 +175,17 @@ test('delivery: the VAPID contact is reachable from the internet', () => {
     'ops@example.com',
     'mailto:ops@localhost',
     'mailto:ops@mail.localhost',
+    'mailto:ops@nas.local',
+    'mailto:ops@NAS.LOCAL',
+    'mailto:ops@mail.internal',
+    'mailto:ops@nas.home.arpa',
+    'mailto: ops@example.com',
+    'mailto:ops @example.com',
+    ' https://example.com',
+    'https://example.com/our contact',
+    'https://nas.local',
+    'https://nas.local./x',
+    'https://tidings.lan',
     'mailto:ops',
     'mailto:a@b@example.com',
     'mailto:ops@example.com?subject=x',
