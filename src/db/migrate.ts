@@ -39,6 +39,7 @@ import logUsers from '../../sql/0038_log_users.sql' with { type: 'text' }
 import logDeletion from '../../sql/0039_log_deletion.sql' with { type: 'text' }
 import webhookAttempts from '../../sql/0040_webhook_attempts.sql' with { type: 'text' }
 import dispatch from '../../sql/0041_dispatch.sql' with { type: 'text' }
+import pushRefusals from '../../sql/0042_push_refusals.sql' with { type: 'text' }
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { logger } from '../log.ts'
@@ -101,6 +102,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0039_log_deletion', text: logDeletion },
   { name: '0040_webhook_attempts', text: webhookAttempts },
   { name: '0041_dispatch', text: dispatch },
+  { name: '0042_push_refusals', text: pushRefusals },
 ]
 
 const log = logger('migrate')

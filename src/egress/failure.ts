@@ -72,8 +72,12 @@ export function parseRetryAfter(text: string | undefined, nowMs: number): number
   const value = text?.trim() ?? ''
   const ms = /^\d{1,12}(\.\d+)?$/.test(value)
     ? Math.ceil(Number(value) * 1_000)
-    : HTTP_DATE.test(value)
-      ? Date.parse(value) - nowMs
-      : NaN
+    : (parseHttpDate(value) ?? NaN) - nowMs
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_RETRY_MS)
+}
+
+/** Returns the time of a Date header, in ms since 1970; undefined if it has another format. */
+export function parseHttpDate(text: string | undefined): number | undefined {
+  const value = text?.trim() ?? ''
+  return HTTP_DATE.test(value) ? Date.parse(value) : undefined
 }

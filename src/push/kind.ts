@@ -15,6 +15,7 @@ import { dispatchPushes, explainNoPush, WITHHELD_REASONS } from './dispatch.ts'
 import { DAY_S, postpone, toDeliveryOutcome } from './outcome.ts'
 import { toSummaryMessage, toEventMessage, type PushMessage } from './payload.ts'
 import { PUSH_TIMEOUT_MS, type PushClient, type PushParts } from './push-client.ts'
+import { createRefusalLog, type RefusalLog } from './refusing-services.ts'
 import { storeAcceptedPushes, storePushOutcome, type AttemptedDevice } from './recording.ts'
 import { findPushTargets, openPushTarget, takeBurstCount, type PushTarget } from './target.ts'
 
@@ -50,6 +51,7 @@ interface SenderParts extends PushKindParts {
   reads: Batcher<DeliveryAttempt, PushTarget | undefined>
   /** Resolves with true if the outcome was stored. */
   accepted: Batcher<AttemptedDevice & { reason: string }, boolean>
+  refusals: RefusalLog
 }
 
 /**
@@ -73,7 +75,8 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
     toResult: isStored => isStored,
     ...limits,
   })
-  const all = { ...parts, reads, accepted }
+  const refusals = createRefusalLog(pool, parts.vapidSubject)
+  const all = { ...parts, reads, accepted, refusals }
   return {
     name: 'push',
     dispatch: dispatchPushes,
@@ -93,7 +96,7 @@ async function sendPush(
   attempt: DeliveryAttempt,
   signal: AbortSignal,
 ): Promise<DeliveryOutcome> {
-  const { pool, pushClient, site, reads, accepted } = parts
+  const { pool, pushClient, site, reads, accepted, refusals } = parts
   const target = await reads.add(attempt)
   if (!target) return { kind: 'cancelled', reason: 'The device was signed out or removed' }
   const { event, withheld, nowMs, address } = target
@@ -111,12 +114,16 @@ async function sendPush(
   if (!message) return { kind: 'withheld', reason: WITHHELD_REASONS.collapsed }
   const ttlS = attempt.attempt === 1 ? DAY_S : leftS
   const { outcome: made } = await pushClient.push({ address, message, ttlS, nowMs, signal })
+  let isHopeless = false
   await tryToRecord(async () => {
     const { kind, reason } = made
     if (kind === 'accepted' && (await accepted.add({ ...target, reason }))) return
-    await transact(pool, tx => storePushOutcome(tx, target, made))
+    ;({ isHopeless } = await transact(pool, tx => storePushOutcome(tx, target, made)))
+    if (kind === 'refused') await refusals.check()
   })
-  const outcome = toDeliveryOutcome(made)
+  const outcome = isHopeless
+    ? ({ kind: 'failed', reason: made.reason } as const)
+    : toDeliveryOutcome(made)
   // A summary counts the events of a burst, but does not deliver this event.
   return target.isSummary && outcome.kind === 'done'
     ? { kind: 'withheld', reason: WITHHELD_REASONS.collapsed }

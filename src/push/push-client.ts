@@ -64,8 +64,10 @@ export function createPushClient(parts: PushParts): PushClient {
   })
 
   /** Returns the Authorization header for a push service; undefined without a contact. */
-  async function authorize(origin: string, nowMs: number): Promise<string | undefined> {
-    const id = await keys.add(undefined)
+  async function authorize(
+    id: string,
+    { origin, nowMs }: { origin: string; nowMs: number },
+  ): Promise<string | undefined> {
     const known = tokens.find(id, origin, nowMs)
     if (known !== undefined) return known
     const { pair, subject } = await pool.run(sql => getVapidSigner(sql, secrets, vapidSubject))
@@ -97,13 +99,16 @@ export function createPushClient(parts: PushParts): PushClient {
         const reason = 'This server does not know the push service. Add its host to PUSH_HOSTS'
         return { outcome: { kind: 'failed', reason }, response: undefined }
       }
-      const authorization = await authorize(url.origin, push.nowMs)
+      const { origin } = url
+      const keyId = await keys.add(undefined)
+      const authorization = await authorize(keyId, { origin, nowMs: push.nowMs })
       if (authorization === undefined) {
         const reason =
           'Push services require a contact. Set VAPID_SUBJECT to a mailto: or https: address'
         return { outcome: { kind: 'busy', reason, afterMs: undefined }, response: undefined }
       }
       const pushed = await send(push, push.message, authorization)
+      if (pushed.outcome.kind === 'refused') tokens.forget(keyId, origin)
       if (pushed.outcome.kind !== 'too large') return pushed
       return send(push, toShortMessage(push.message), authorization)
     },

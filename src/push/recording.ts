@@ -1,43 +1,74 @@
 import { SERVER, writeAudit } from '../audit/audit.ts'
 import { toArray } from '../db/arrays.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { toId } from '../ids.ts'
 import { commitWithoutFsync } from '../db/delivery-settings.ts'
 import type { PushOutcome } from './outcome.ts'
+import { deleteSubscriptions } from './removal.ts'
 import type { PushTarget } from './target.ts'
 
-/**
- * A subscription is removed after this many consecutive refusals. A single one may be caused by our
- * key or message.
- */
+/** After this many refusals of a device alone, each event is pushed to it once, without retries. */
 const MAX_REFUSALS = 5
 
 /** A device, and the endpoint that was used. By now the device may have another endpoint. */
 export type AttemptedDevice = Pick<PushTarget, 'id' | 'endpointHash'>
 
+/** The consequences of a response. */
+export interface StoredOutcome {
+  isRemoved: boolean
+  /** True if the device alone was refused so often that retries are of no use. */
+  isHopeless: boolean
+}
+
 /**
- * Stores the response of a push service. Returns true if the subscription was removed because of
- * it.
+ * Stores the response of a push service. A refusal counts against the device only if another device
+ * of the same push service was accepted since the refusal before, because all devices share our
+ * clock, contact and key. An acceptance of the device itself would have ended its refusals.
  */
 export async function storePushOutcome(
   tx: Tx,
   attempted: AttemptedDevice,
-  { kind, reason }: PushOutcome,
-): Promise<boolean> {
-  if (kind === 'unsent') return false
-  if (kind === 'gone') return remove(tx, attempted, reason)
-  const [row] = await tx<{ refusals: number }[]>`
-    update push_subscriptions set
-      last_push_at = now(),
-      last_outcome = ${reason},
-      is_proven = is_proven or ${kind} = 'accepted',
-      refusals = case ${kind} when 'accepted' then 0 when 'refused' then refusals + 1 else refusals end,
-      flagged = case ${kind} when 'accepted' then null when 'refused' then ${reason} else flagged end
-    where id = ${attempted.id} and endpoint_hash = decode(${attempted.endpointHash}, 'hex')
-    returning refusals
+  outcome: PushOutcome,
+): Promise<StoredOutcome> {
+  const { kind, reason } = outcome
+  if (kind === 'unsent') return { isRemoved: false, isHopeless: false }
+  if (kind === 'gone') return { isRemoved: await remove(tx, attempted, reason), isHopeless: false }
+  const where = tx`d.id = ${attempted.id} and d.endpoint_hash = decode(${attempted.endpointHash}, 'hex')`
+  if (kind === 'refused') {
+    const { aheadMs } = outcome
+    const aheadS = aheadMs === undefined ? null : Math.round(aheadMs / 1000)
+    const [row] = await tx<{ refusals: number }[]>`
+      update push_subscriptions d set
+        last_push_at = now(), last_outcome = ${reason}, refused_at = now(), service_ahead_s = ${aheadS},
+        refusals = least(d.refusals + r.is_own::int, 30000),
+        flagged = case when d.refusals > 0 or r.is_own then ${reason} end
+      from push_subscriptions o
+        cross join lateral (
+          select exists (
+            select
+            from push_subscriptions e
+            where e.host = o.host and e.accepted_at > o.refused_at and e.accepted_at <= now()
+          ) as is_own
+        ) r
+      where o.id = d.id and ${where}
+      returning d.refusals
+    `
+    return { isRemoved: false, isHopeless: (row?.refusals ?? 0) >= MAX_REFUSALS }
+  }
+  await tx`
+    update push_subscriptions d set
+      last_push_at = now(), last_outcome = ${reason}
+      ${kind === 'accepted' ? tx`, ${accepted(tx)}` : tx``}
+    where ${where}
   `
-  if (!row || row.refusals < MAX_REFUSALS) return false
-  return remove(tx, attempted, reason)
+  return { isRemoved: false, isHopeless: false }
+}
+
+/** The columns that an accepted push sets. */
+function accepted(sql: Queryable): Fragment {
+  return sql`
+    accepted_at = now(), is_proven = true, refused_at = null, service_ahead_s = null, refusals = 0, flagged = null
+  `
 }
 
 /**
@@ -47,15 +78,15 @@ export async function storePushOutcome(
  */
 export async function storeAcceptedPushes(
   sql: Queryable,
-  accepted: readonly (AttemptedDevice & { reason: string })[],
+  pushes: readonly (AttemptedDevice & { reason: string })[],
 ): Promise<Set<string>> {
   const rows = await sql<{ id: string }[]>`
     with made as materialized (
       select a.id, a.hash, min(a.reason) as reason
       from unnest(
-          ${toArray(accepted.map(({ id }) => id))}::uuid[],
-          ${toArray(accepted.map(({ endpointHash }) => endpointHash))}::text[],
-          ${toArray(accepted.map(({ reason }) => reason))}::text[]
+          ${toArray(pushes.map(({ id }) => id))}::uuid[],
+          ${toArray(pushes.map(({ endpointHash }) => endpointHash))}::text[],
+          ${toArray(pushes.map(({ reason }) => reason))}::text[]
         ) as a (id, hash, reason)
         cross join ${commitWithoutFsync(sql)}
       group by a.id, a.hash
@@ -70,7 +101,7 @@ export async function storeAcceptedPushes(
         ) d
     )
     update push_subscriptions d set
-      last_push_at = now(), last_outcome = f.reason, is_proven = true, refusals = 0, flagged = null
+      last_push_at = now(), last_outcome = f.reason, ${accepted(sql)}
     from free f
     where d.id = f.id
     returning d.id
@@ -83,11 +114,11 @@ async function remove(
   { id, endpointHash }: AttemptedDevice,
   reason: string,
 ): Promise<boolean> {
-  const removed = await tx`
-    delete from push_subscriptions
-    where id = ${id} and endpoint_hash = decode(${endpointHash}, 'hex')
-  `
-  if (removed.count === 0) return false
+  const removed = await deleteSubscriptions(
+    tx,
+    tx`d.id = ${id} and d.endpoint_hash = decode(${endpointHash}, 'hex')`,
+  )
+  if (removed === 0) return false
   const target = toId('psh', id)
   await writeAudit(tx, SERVER, { action: 'push.removed', target, details: { reason } })
   return true

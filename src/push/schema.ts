@@ -159,9 +159,12 @@ export const Subscription = Type.Object(
     lastPushAt: Nullable(Timestamp),
     /** The last response of the push service, as a sentence. */
     lastOutcome: Nullable(Type.String()),
-    /** Consecutive refusals. The fifth removes the subscription. */
+    /**
+     * Refusals of this device alone since the last accepted push. After the fifth one, each event
+     * is pushed once, without retries.
+     */
     refusals: Type.Integer({ minimum: 0 }),
-    /** The reason of the last refusal; null if the last push was accepted. */
+    /** The reason of the last of these refusals; null without one. */
     flagged: Nullable(Type.String()),
   },
   closed,

@@ -11,6 +11,7 @@ import type { Secrets } from '../secrets/secrets.ts'
 import { toBrowserName } from '../user-agent.ts'
 import { openAddress, sealAddress, type PushAddress } from './address.ts'
 import { parseTimeOfDay, formatTimeOfDay } from './quiet-hours.ts'
+import type { DeviceSettings } from './removal.ts'
 import type { NewSubscription, PhoneLink, Subscription, SubscriptionEdit } from './schema.ts'
 
 /** An account and the session of its browser. Ids are uuids. */
@@ -26,6 +27,8 @@ interface Row extends Omit<Subscription, 'createdAt' | 'lastPushAt' | 'quietHour
   /** Three nulls if there are no quiet hours. */
   quiet: [from: number | null, to: number | null, timeZone: string | null]
 }
+
+const NO_QUIET_HOURS: DeviceSettings['quiet'] = [null, null, null]
 
 /** A stored subscription of the same session or the same endpoint. */
 interface StoredSubscription {
@@ -66,7 +69,8 @@ export async function getSubscription(
 
 /**
  * Stores the subscription of a browser, and returns its id. Replaces the previous subscription of
- * the session. Changes only the label if the same subscription is stored already.
+ * the session, and keeps its settings, also if a push service has ended it. Changes only the label
+ * if the same subscription is stored already.
  * A browser keeps its endpoint when another account signs in. The subscription then moves to that
  * account if the keys prove that it is the same browser. Throws `conflict` if they do not.
  */
@@ -83,7 +87,7 @@ export async function saveSubscription(
     auth: keys.auth.replace(/=+$/, ''),
   }
   const hash = createHash('sha256').update(address.endpoint).digest('hex')
-  const known = await lockStoredSubscriptions(tx, sessionId, hash)
+  const { known, former } = await lockStoredSubscriptions(tx, sessionId, hash)
   const own = known.find(row => row.session_id === sessionId)
   const same = known.find(row => row.hash === hash)
   if (same && !isSame(openAddress(secrets, same.id, same.address), address)) {
@@ -104,19 +108,21 @@ export async function saveSubscription(
   }
   const uuid = kept?.id ?? newId('psh').uuid
   const name = label?.trim() ?? null
+  const { label: formerName, isOn = true, quiet: [from, to, zone] = NO_QUIET_HOURS } = former ?? {}
   await tx`
     insert into push_subscriptions as d (
-      id, account_id, session_id, endpoint_hash, address, host, label
+      id, account_id, session_id, endpoint_hash, address, host, label, is_on, quiet_from, quiet_to, quiet_zone
     )
     values (
       ${uuid}, ${accountId}, ${sessionId}, decode(${hash}, 'hex'), ${sealAddress(secrets, uuid, address)},
-      ${endpoint.host}, ${name ?? toBrowserName(actor.userAgent ?? '')}
+      ${endpoint.host}, ${name ?? formerName ?? toBrowserName(actor.userAgent ?? '')}, ${isOn}, ${from}, ${to}, ${zone}
     )
     on conflict (id) do update set
       session_id = excluded.session_id, endpoint_hash = excluded.endpoint_hash,
       address = excluded.address, host = excluded.host, label = coalesce(${name}, d.label),
-      refusals = 0, flagged = null
+      accepted_at = null, refused_at = null, service_ahead_s = null, refusals = 0, flagged = null
   `
+  await tx`update sessions set device_settings = null where id = ${sessionId} and device_settings is not null`
   const id = toId('psh', uuid)
   const action = kept ? 'push.renewed' : 'push.subscribed'
   await writeAudit(tx, actor, { action, target: id, details: { host: endpoint.host } })
@@ -177,24 +183,28 @@ export function subscriptionNotFound(): Fault {
 }
 
 /**
- * Returns the subscriptions of this session and of this endpoint, locked. Concurrent requests for
- * either of them wait. Throws `signed_out` if the session has ended.
+ * Returns the subscriptions of this session and of this endpoint, locked, and the settings of a
+ * former one. Concurrent requests for either of them wait. Throws `signed_out` if the session has
+ * ended.
  */
 async function lockStoredSubscriptions(
   tx: Tx,
   sessionId: string,
   hash: string,
-): Promise<StoredSubscription[]> {
-  const session = await tx`select id from sessions where id = ${sessionId} for no key update`
-  if (session.count === 0) throw new Fault('signed_out', 'Sign in first')
+): Promise<{ known: StoredSubscription[]; former: DeviceSettings | null }> {
+  const [session] = await tx<{ former: DeviceSettings | null }[]>`
+    select device_settings as former from sessions where id = ${sessionId} for no key update
+  `
+  if (!session) throw new Fault('signed_out', 'Sign in first')
   await tx`select pg_advisory_xact_lock(hashtextextended(${`push ${hash}`}, 0))`
-  return await tx<StoredSubscription[]>`
+  const known = await tx<StoredSubscription[]>`
     select d.id, d.account_id, d.session_id, d.address, encode(d.endpoint_hash, 'hex') as hash
     from push_subscriptions d
     where d.session_id = ${sessionId} or d.endpoint_hash = decode(${hash}, 'hex')
     order by d.id
     for update
   `
+  return { known, former: session.former }
 }
 
 function isSame(one: PushAddress, other: PushAddress): boolean {

@@ -41,7 +41,7 @@ export async function sendTestPush(
     ttlS: TTL_S,
     nowMs: device.nowMs,
   })
-  const isRemoved = await transact(pool, tx => storePushOutcome(tx, device, pushed.outcome))
+  const { isRemoved } = await transact(pool, tx => storePushOutcome(tx, device, pushed.outcome))
   return { subscriptionId: toId('psh', device.id), isRemoved, ...toTestResult(pushed) }
 }
 

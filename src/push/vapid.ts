@@ -8,6 +8,7 @@ import type { SecretLoss } from '../secrets/reset.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { parseVapidSubject } from '../config/values.ts'
+import { deleteSubscriptions } from './removal.ts'
 
 /** The sealed columns, for the rotation of APP_SECRET. */
 export const SEALED_VAPID_KEYS = {
@@ -24,7 +25,7 @@ export const VAPID_LOSS: SecretLoss = {
   describe: count =>
     `VAPID keys replaced: ${count}. Every browser subscribes again when its page is next open`,
   async drop(tx, ids) {
-    await tx`delete from push_subscriptions`
+    await deleteSubscriptions(tx, tx`true`)
     await tx`delete from vapid_keys where id = any(${toArray(ids)}::uuid[])`
     for (const id of ids) {
       await writeAudit(tx, SERVER, { action: 'push.keyLost', target: toId('vap', id) })
@@ -113,6 +114,17 @@ export function chooseVapidSubject(
   return configured ?? parseVapidSubject(`mailto:${operatorEmail}`)
 }
 
+/** Returns the contact for push services: see `chooseVapidSubject`. */
+export async function findVapidSubject(
+  sql: Queryable,
+  configured: string | undefined,
+): Promise<string | undefined> {
+  const [row] = await sql<{ email: string }[]>`
+    select email from accounts where is_operator order by created_at, id limit 1
+  `
+  return chooseVapidSubject(configured, row?.email ?? null)
+}
+
 /** A cache of VAPID tokens, by key and push service. */
 export interface VapidTokenCache {
   find(keyId: string, origin: string, nowMs: number): string | undefined
@@ -121,6 +133,8 @@ export interface VapidTokenCache {
    * header.
    */
   make(pair: VapidKeyPair, options: { origin: string; subject: string; nowMs: number }): string
+  /** Removes a refused token, so that the next one has the present time and contact. */
+  forget(keyId: string, origin: string): void
 }
 
 export function createVapidTokenCache(): VapidTokenCache {
@@ -144,6 +158,7 @@ export function createVapidTokenCache(): VapidTokenCache {
       setNewest(tokens, `${pair.id} ${origin}`, { header, madeMs: nowMs }, MAX_TOKENS)
       return header
     },
+    forget: (keyId, origin) => void tokens.delete(`${keyId} ${origin}`),
   }
 }
 

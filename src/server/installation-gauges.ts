@@ -29,6 +29,8 @@ interface Row {
   walBytes: number | null
   deadLetters: ByName
   oldestSeconds: ByName
+  /** By push service that refuses this server; null without one. */
+  refusedDevices: ByName | null
   /** 1 for a synchronous standby, and 0 for an asynchronous one. */
   standbySynchronous: ByName | null
   standbyBytes: ByName | null
@@ -100,6 +102,12 @@ export function registerInstallationGauges(pool: Pool): void {
     'kind',
     'Time since the oldest pending delivery was requested.',
     row => row.oldestSeconds,
+  )
+  registerEach(
+    'tidings_push_refused_devices',
+    'service',
+    'Devices refused by a push service that accepts no push of this server.',
+    row => row.refusedDevices,
   )
   register(
     'tidings_search_unindexed_events',
@@ -180,6 +188,7 @@ async function readFigures(sql: Sql): Promise<Row> {
       ${canMonitor ? sql`(select sum(size)::float8 from pg_ls_waldir())` : sql`null`} as "walBytes",
       (select json_object_agg(kind, dead_letters) from kinds) as "deadLetters",
       (select json_object_agg(kind, seconds) from kinds) as "oldestSeconds",
+      (select json_object_agg(service, device_count) from refusing_push_services()) as "refusedDevices",
       (select json_object_agg(name, synchronous) from standbys) as "standbySynchronous",
       (select json_object_agg(name, bytes) from standbys) as "standbyBytes",
       (select json_object_agg(name, seconds) from standbys) as "standbySeconds"

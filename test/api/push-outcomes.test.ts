@@ -65,23 +65,6 @@ test('delivery: after a 413 the push is sent once more, with the title alone', a
   expect(await hopeless.devices()).toHaveLength(1)
 })
 
-test.each([400, 401, 403])(
-  'delivery: %d flags a subscription; five in a row without a success delete it',
-  async status => {
-    const device = await newDevice(...[status, 201, status].map(one => ({ status: one })))
-    const flagged = `The push service answered ${status}: it refused the key or the message`
-    expect(await device.send()).toBe(`failed: ${flagged}`)
-    expect(await device.devices()).toMatchObject([{ flagged, refusals: 1, lastOutcome: flagged }])
-    expect(await device.send()).toBe('delivered')
-    expect(await device.devices()).toMatchObject([{ flagged: null, refusals: 0 }])
-    for (let n = 1; n <= 4; n++) await device.send()
-    expect(await device.devices()).toMatchObject([{ flagged, refusals: 4 }])
-    await device.send()
-    expect(await device.devices()).toEqual([])
-    expect(world.service.of(device.browser)).toHaveLength(7)
-  },
-)
-
 test('delivery: 429 and 5xx are retried, not before Retry-After, with the rest of the day as TTL', async () => {
   const retryAfter = { status: 429, headers: { 'Retry-After': '1000' } }
   const device = await newDevice(retryAfter, { status: 500 }, { status: 201 })

@@ -217,10 +217,10 @@ test('doctor checks the VAPID contact', async () => {
   const vapidSubject = undefined
   expect(states(await checkPush(fresh.sql, { vapidSubject }))['push subject']).toBe('warning')
   const configured = await checkPush(fresh.sql, { vapidSubject: 'mailto:ops@example.com' })
-  expect(configured.at(-1)).toMatchObject({ state: 'ok', message: 'mailto:ops@example.com' })
+  expect(configured[1]).toMatchObject({ state: 'ok', message: 'mailto:ops@example.com' })
   const operator = await newSignedInAccount(fresh, { isOperator: true })
   const found = await checkPush(fresh.sql, { vapidSubject })
-  expect(found.at(-1)).toMatchObject({ state: 'ok', message: `mailto:${operator.email}` })
+  expect(found[1]).toMatchObject({ state: 'ok', message: `mailto:${operator.email}` })
 })
 
 test('doctor finds secrets that other users can read, and a disk that fills up', () => {

@@ -10,7 +10,8 @@ import { readLastBackup } from '../../server/scheduled-backups.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 import { findSecretsProblem, type SecretSource } from '../../secrets/open-secrets.ts'
 import type { Config } from '../../config.ts'
-import { parseVapidSubject } from '../../config/values.ts'
+import { describeRefusal, listRefusingServices } from '../../push/refusing-services.ts'
+import { findVapidSubject } from '../../push/vapid.ts'
 
 const MAX_SKEW_S = 5
 const WRITE_TIMEOUT_MS = 3_000
@@ -225,28 +226,28 @@ export async function checkBackups(
     : [ok(check, made)]
 }
 
-/** Checks the VAPID key and the contact that push services require. */
+/** Checks the VAPID key, the contact that push services require, and that none refuses pushes. */
 export async function checkPush(
   sql: Sql,
   { vapidSubject }: Pick<Config, 'vapidSubject'>,
 ): Promise<Finding[]> {
-  const [row] = await sql<[{ has_key: boolean; email: string | null }]>`
-    select
-      exists (select from vapid_keys) as has_key,
-      (select email from accounts where is_operator order by created_at, id limit 1) as email
+  const [{ has_key }] = await sql<[{ has_key: boolean }]>`
+    select exists (select from vapid_keys) as has_key
   `
-  const key = row.has_key
-    ? ok('push keys', 'A key exists')
-    : ok('push keys', 'None yet. One is created when it is needed.')
-  const subject =
-    vapidSubject ?? (row.email === null ? undefined : parseVapidSubject(`mailto:${row.email}`))
+  const subject = await findVapidSubject(sql, vapidSubject)
+  const refusing = await listRefusingServices(sql)
   return [
-    key,
+    has_key
+      ? ok('push keys', 'A key exists')
+      : ok('push keys', 'None yet. One is created when it is needed.'),
     subject === undefined
       ? warning(
           'push subject',
           'Push services have no contact for this server, and some of them require one. Set VAPID_SUBJECT to mailto: followed by your e-mail address.',
         )
       : ok('push subject', subject),
+    ...(refusing.length === 0
+      ? [ok('push services', 'None refuses the pushes of this server')]
+      : refusing.map(one => failed('push services', describeRefusal(one, subject)))),
   ]
 }
