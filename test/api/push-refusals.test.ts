@@ -92,7 +92,7 @@ test('delivery: a refused push honours Retry-After, and is signed anew', async (
     { status: 401, headers: retryAfter },
     { status: 201 },
   )
-  await tenant.send()
+  const event = await tenant.send()
   await world.service.until(device.browser, 1)
   await world.untilWaiting(tenant.projectId)
   const [row] = await world.server.sql<{ in_s: number }[]>`
@@ -102,7 +102,8 @@ test('delivery: a refused push honours Retry-After, and is signed anew', async (
   `
   expect(row!.in_s).toBeWithin(900, 1001)
   await makeDeliveriesDue(world.server.sql, tenant.projectId)
-  const [before, after] = await world.service.until(device.browser, 2)
+  expect(await untilOutcomes(world, event)).toEqual({ [device.browser.id]: 'delivered' })
+  const [before, after] = world.service.of(device.browser)
   expect(after!.authorization).not.toBe(before!.authorization)
 })
 
@@ -284,4 +285,15 @@ test('a push service refuses this server unless another device was accepted besi
   await ageAnswers(fresh)
   await say(one, 403)
   expect([await list(), (await one.get()).refusals]).toEqual([[], 1])
+
+  await ageAnswers(fresh)
+  await say(other, 403)
+  expect(await list()).toEqual([1])
+  // A time in the future is older than the clock, which was set back.
+  const setFuture = (column: string) =>
+    fresh.server.sql.unsafe(`update push_subscriptions set ${column} = now() + interval '1 day'`)
+  await setFuture('accepted_at')
+  expect(await list()).toEqual([1])
+  await setFuture('refused_at')
+  expect(await list()).toEqual([])
 })
