@@ -154,8 +154,11 @@ function* link(native: string, folder: string): Generator<string> {
 
 /** Returns false when linking fails, or when the OS user of Postgres may not use the file. */
 function tryLink(from: string, to: string): boolean {
-  const { mode } = statSync(from)
-  if ((mode & 0o004) === 0 || ((mode & 0o100) !== 0 && (mode & 0o001) === 0)) return false
+  const { mode, uid } = statSync(from)
+  // Postgres runs as this user, or as another one if this is root.
+  const isOwn = uid !== 0 && uid === process.getuid?.()
+  const isOpen = (mode & 0o004) !== 0 && ((mode & 0o100) === 0 || (mode & 0o001) !== 0)
+  if (!isOwn && !isOpen) return false
   try {
     linkSync(from, to)
     return true

@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import { Webhook } from 'standardwebhooks'
@@ -11,8 +11,6 @@ import { boot, type Booted } from '../support/server.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
 import { hasTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 const authority = createAuthority()
 const certificate = authority.issue(['127.0.0.1'])

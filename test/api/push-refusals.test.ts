@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { checkPush } from '../../src/cli/doctor/database.ts'
 import { transact, createPool } from '../../src/db/pool.ts'
 import { parseId } from '../../src/ids.ts'
@@ -13,8 +13,6 @@ import { newMember } from '../support/signed-in-account.ts'
 import { testSecrets } from '../support/secret.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(60_000)
 
 const ALL = '/api/push/subscriptions'
 const REFUSED = 'The push service answered 403: it refused the key or the message'
