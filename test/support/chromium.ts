@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import {
   chromium,
@@ -26,7 +26,16 @@ const AXE = resolve(import.meta.dirname, '../../node_modules/axe-core/axe.min.js
 function findChromium({ canNotify = false } = {}): string | undefined {
   const named = process.env['CHROMIUM']
   if (named) return named
-  return (canNotify ? PATHS : [SHELL, ...PATHS]).find(path => existsSync(path))
+  return (canNotify ? PATHS : [SHELL, ...PATHS]).find(isExecutable)
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 const NO_CHROMIUM =

@@ -209,7 +209,7 @@ describe('the summary', () => {
   test('says what was left out and why; CI leaves nothing out', () => {
     const files: LaneReport['files'] = [{ file: 'test/a.test.ts', seconds: 1, outcomes: ['skip'] }]
     const left = { files, leftOut: ['tests that need nginx'] }
-    expect(summary(left).lines).toContain('Left out: 1 tests. tests that need nginx')
+    expect(summary(left).lines.slice(-2)).toEqual(['Left out: 1 tests', '  tests that need nginx'])
     expect(summary(left).failed).toBe(0)
     expect(summary(left, true).failed).toBe(1)
   })
