@@ -65,6 +65,14 @@ const PURE = new Set([
 ])
 /** Small folders that belong to one leaf, the file of their name, or to several. */
 const LEAF_FOLDERS = new Set(['config', 'passwords'])
+/** Files that connect to what the operator has set, or to the server itself. */
+const CONNECTING = [
+  'archive/bucket-store.ts',
+  'cli/apply/api.ts',
+  'cli/demo.ts',
+  'db/primary.ts',
+  'http-get.ts',
+]
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g
 
@@ -178,6 +186,19 @@ test('a runtime is named in platform.ts alone', () => {
       /\b(Bun|Deno)\b/.test(toCode(readFileSync(join(SRC, file), 'utf8'))),
   )
   expect(naming).toEqual([])
+})
+
+test('only src/egress connects to an address that others name', () => {
+  const imported =
+    /import (?!type)[^;]*?\b(connect|request|Socket|lookup)\b[^;]*?'node:(net|tls|https?|http2|dns\S*)'/
+  const called = /\b(await|return) fetch\(|new (WebSocket|AwsClient)\(/
+  const opening = files.filter(file => {
+    const text = readFileSync(join(SRC, file), 'utf8')
+    const hasOwnFetch = text.includes('function fetch(')
+    return imported.test(text) || (!hasOwnFetch && called.test(toCode(text)))
+  })
+  const others = opening.filter(file => !/^egress\/|^dashboard\/app\//.test(file))
+  expect(others.sort()).toEqual(CONNECTING)
 })
 
 test('local imports end in .ts, .sql or .json', () => {

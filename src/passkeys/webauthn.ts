@@ -13,8 +13,12 @@ export const ALGORITHMS = [-8, -7, -257]
 async function loadLibrary() {
   // A dependency of the library needs it first. The executable does not keep the order of imports.
   await import('reflect-metadata')
-  return import('@simplewebauthn/server')
+  const { decodeAttestationObject, isoCBOR } = await import('@simplewebauthn/server/helpers')
+  return { ...(await import('@simplewebauthn/server')), decodeAttestationObject, isoCBOR }
 }
+
+type Library = Awaited<ReturnType<typeof loadLibrary>>
+type CBORType = Parameters<Library['isoCBOR']['encode']>[0]
 
 /** The parts of a credential that are stored. */
 export interface RegisteredCredential {
@@ -42,6 +46,9 @@ export function readChallenge({ response }: Assertion | NewCredential): string {
 /**
  * Verifies a new credential: its origin, its relying party and that the person was verified.
  * Throws `conflict` otherwise. The caller has checked `challenge`.
+ *
+ * The server requests no attestation, and drops the statement of a client that sends one. The
+ * library would fetch URLs from the certificates in it, which are the caller's.
  */
 export async function verifyNewCredential(
   { id: rpId, origin }: RelyingParty,
@@ -49,13 +56,14 @@ export async function verifyNewCredential(
   challenge: string,
 ): Promise<RegisteredCredential> {
   const library = await loadLibrary()
-  const { registrationInfo } = await refuseErrors(() =>
+  const { clientDataJSON, attestationObject } = credential.response
+  const { registrationInfo } = await refuseErrors(async () =>
     library.verifyRegistrationResponse({
       response: {
         ...credential,
         response: {
-          clientDataJSON: credential.response.clientDataJSON,
-          attestationObject: credential.response.attestationObject,
+          clientDataJSON,
+          attestationObject: dropStatement(library, attestationObject),
         },
         clientExtensionResults: {},
       },
@@ -75,6 +83,17 @@ export async function verifyNewCredential(
     transports: credential.response.transports ?? [],
     isSynced: registrationInfo.credentialBackedUp,
   }
+}
+
+/** Returns an attestation object of the format `none` with the same authenticator data. */
+function dropStatement({ decodeAttestationObject, isoCBOR }: Library, base64url: string): string {
+  const sent = decodeAttestationObject(new Uint8Array(Buffer.from(base64url, 'base64url')))
+  const kept = new Map<string, CBORType>([
+    ['fmt', 'none'],
+    ['attStmt', new Map<string, CBORType>()],
+    ['authData', sent.get('authData')],
+  ])
+  return Buffer.from(isoCBOR.encode(kept)).toString('base64url')
 }
 
 /**

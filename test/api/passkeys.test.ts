@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { expectFailure } from '../support/answers.ts'
-import { createAuthenticator, type Authenticator } from '../support/authenticator.ts'
+import {
+  ATTESTATION_FORMATS,
+  createAuthenticator,
+  type Authenticator,
+} from '../support/authenticator.ts'
 import { createBrowser, newAccount, newAddress, PASSWORD } from '../support/browser.ts'
 import type { TestAccount, TestBrowser } from '../support/browser.ts'
 import { toOrigin } from '../support/passkeys.ts'
+import { startReceiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -211,6 +216,38 @@ test('a passkey can be registered once, with the challenge of its own session', 
     const answered = await person.browser.post('/api/passkeys', { name: 'x', credential: refused })
     expectFailure(answered, 409, 'conflict')
   }
+})
+
+test.each(ATTESTATION_FORMATS)(
+  'a new passkey with an attestation of the format %s is accepted, and no URL in it is requested',
+  async format => {
+    await using trap = await startReceiver()
+    const account = await newAccount(server)
+    const browser = createBrowser(server.url)
+    await browser.signIn(account.email, PASSWORD, newAddress())
+    const passkey = createAuthenticator(origin)
+    const options = (await browser.post('/api/passkeys/options')).body.data
+    const attestation = { format, crlUrl: `${trap.url}/${format}` }
+    const credential = passkey.create(options, { attestation })
+    const added = await browser.post('/api/passkeys', { name: 'x', credential })
+    expect([trap.connections, added.status]).toEqual([0, 201])
+    expect((await signIn(createBrowser(server.url), passkey)).status).toBe(200)
+  },
+)
+
+test.each([
+  ['no CBOR', '////'],
+  ['a list', 'gA'],
+  ['a map without authenticator data', 'oA'],
+  ['authenticator data of another type', 'oWhhdXRoRGF0YWF4'],
+  ['65,000 lists in each other', Buffer.alloc(49_000, 0x81).toString('base64url')],
+])('a new passkey whose attestation object is %s is refused', async (_, attestationObject) => {
+  const { browser } = await newPerson()
+  const options = (await browser.post('/api/passkeys/options')).body.data
+  const credential: any = createAuthenticator(origin).create(options)
+  const response = { ...credential.response, attestationObject }
+  const json = { name: 'x', credential: { ...credential, response } }
+  expectFailure(await browser.post('/api/passkeys', json), 409, 'conflict')
 })
 
 test('an account removes its password if it has a passkey, and keeps one way to sign in', async () => {

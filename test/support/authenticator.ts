@@ -1,8 +1,24 @@
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto'
+import { createAttestationChain, toKeyDescription } from './certificates.ts'
 
 const USER_PRESENT = 0x01
 const USER_VERIFIED = 0x04
 const HAS_CREDENTIAL = 0x40
+/** The algorithm as a COSE number. */
+const ES256 = -7
+
+/** The formats of WebAuthn, and one that nobody knows. */
+export const ATTESTATION_FORMATS = [
+  'none',
+  'packed',
+  'tpm',
+  'android-key',
+  'android-safetynet',
+  'fido-u2f',
+  'apple',
+  'compound',
+  'unknown',
+] as const
 
 /** Deviations of a signature from the request of the server. */
 interface Oddities {
@@ -16,7 +32,11 @@ interface Oddities {
   userHandle?: string
   /** Adds a byte to the signed data after the signature is made. */
   isForged?: boolean
+  /** The attestation of a new passkey. */
+  attestation?: { format: string; crlUrl: string }
 }
+
+type Cbor = string | number | Buffer | Cbor[] | Map<string, Cbor>
 
 /** A software authenticator with one passkey, for the API without a browser. */
 export interface Authenticator {
@@ -59,6 +79,39 @@ export function createAuthenticator(origin: string): Authenticator {
     )
   }
 
+  function toAttestationObject(data: Buffer, clientData: Buffer, odd: Oddities): Buffer {
+    const { format = 'none', crlUrl = '' } = odd.attestation ?? {}
+    return toCbor(
+      new Map<string, Cbor>([
+        ['fmt', format],
+        ['attStmt', format === 'none' ? new Map() : toStatement(data, clientData, crlUrl)],
+        ['authData', data],
+      ]),
+    )
+  }
+
+  /** A statement with the fields of every format. As `android-key` it is valid. */
+  function toStatement(data: Buffer, clientData: Buffer, crlUrl: string): Map<string, Cbor> {
+    const challenge = sha256(clientData)
+    const chain = createAttestationChain(publicKey, {
+      crlUrl,
+      extensions: { '1.3.6.1.4.1.11129.2.1.17': toKeyDescription(challenge) },
+    })
+    const header = { alg: 'ES256', x5c: chain.map(der => der.toString('base64')) }
+    const token = [JSON.stringify(header), '{}', ''].map(part =>
+      Buffer.from(part).toString('base64url'),
+    )
+    return new Map<string, Cbor>([
+      ['alg', ES256],
+      ['sig', sign('sha256', Buffer.concat([data, challenge]), privateKey)],
+      ['x5c', chain],
+      ['ver', '2.0'],
+      ['response', Buffer.from(token.join('.'))],
+      ['pubArea', Buffer.alloc(64)],
+      ['certInfo', Buffer.alloc(64)],
+    ])
+  }
+
   return {
     id,
     publicKey: toCoseKey(publicKey),
@@ -79,7 +132,7 @@ export function createAuthenticator(origin: string): Authenticator {
         type: 'public-key',
         response: {
           clientDataJSON: clientData.toString('base64url'),
-          attestationObject: toAttestation(data).toString('base64url'),
+          attestationObject: toAttestationObject(data, clientData, odd).toString('base64url'),
           transports: ['internal'],
         },
       }
@@ -105,23 +158,22 @@ export function createAuthenticator(origin: string): Authenticator {
   }
 }
 
-/** The attestation object in CBOR, without an attestation. */
-function toAttestation(data: Buffer): Buffer {
-  const length = Buffer.from([0x58, data.length])
-  return Buffer.concat([
-    Buffer.from([0xa3]),
-    toCborText('fmt'),
-    toCborText('none'),
-    toCborText('attStmt'),
-    Buffer.from([0xa0]),
-    toCborText('authData'),
-    length,
-    data,
-  ])
+/** Encodes a value in CBOR (RFC 8949). */
+function toCbor(value: Cbor): Buffer {
+  if (typeof value === 'number') return toHead(value < 0 ? 1 : 0, value < 0 ? -1 - value : value)
+  if (typeof value === 'string') {
+    return Buffer.concat([toHead(3, Buffer.byteLength(value)), Buffer.from(value)])
+  }
+  if (Buffer.isBuffer(value)) return Buffer.concat([toHead(2, value.length), value])
+  if (Array.isArray(value)) return Buffer.concat([toHead(4, value.length), ...value.map(toCbor)])
+  return Buffer.concat([toHead(5, value.size), ...[...value].flat().map(toCbor)])
 }
 
-function toCborText(text: string): Buffer {
-  return Buffer.concat([Buffer.from([0x60 + text.length]), Buffer.from(text)])
+function toHead(kind: number, argument: number): Buffer {
+  const type = kind << 5
+  if (argument < 24) return Buffer.from([type | argument])
+  if (argument < 0x100) return Buffer.from([type | 24, argument])
+  return Buffer.from([type | 25, argument >> 8, argument & 0xff])
 }
 
 /** A P-256 key in COSE form: kind EC2, algorithm ES256. */

@@ -54,6 +54,56 @@ export function createAuthority(): Authority {
   }
 }
 
+/**
+ * Returns the DER of a certificate with `publicKey` and that of the authority that issued it. The
+ * certificate says where the list of revoked ones is, and has further `extensions` by id.
+ */
+export function createAttestationChain(
+  publicKey: KeyObject,
+  { crlUrl, extensions }: { crlUrl: string; extensions: Readonly<Record<string, Buffer>> },
+): Buffer[] {
+  const root = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const name = `Test authority ${randomBytes(4).toString('hex')}`
+  const validity = { fromMs: Date.now() - DAY_MS, toMs: Date.now() + DAY_MS }
+  const uri = tagged(0x86, Buffer.from(crlUrl))
+  const shared = { issuer: name, signer: root.privateKey, ...validity }
+  const chain = [
+    toCertificate({
+      ...shared,
+      subject: 'A device',
+      publicKey,
+      extensions: [
+        extension('2.5.29.31', sequence(sequence(tagged(0xa0, tagged(0xa0, uri))))),
+        ...Object.entries(extensions).map(([id, value]) => extension(id, value)),
+      ],
+    }),
+    toCertificate({
+      ...shared,
+      subject: name,
+      publicKey: root.publicKey,
+      extensions: [extension('2.5.29.19', sequence(boolean(true)), true)],
+    }),
+  ]
+  return chain.map(pem => Buffer.from(pem.replaceAll(/-----.*-----|\n/g, ''), 'base64'))
+}
+
+/** Returns the extension that says which challenge an Android device has signed. */
+export function toKeyDescription(challenge: Buffer): Buffer {
+  const version = integer(Buffer.from([4]))
+  const level = tagged(0x0a, Buffer.from([1]))
+  const octets = (bytes: Buffer) => tagged(0x04, bytes)
+  return sequence(
+    version,
+    level,
+    version,
+    level,
+    octets(challenge),
+    octets(Buffer.alloc(0)),
+    sequence(),
+    sequence(),
+  )
+}
+
 interface Content {
   issuer: string
   subject: string
