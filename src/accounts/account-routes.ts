@@ -9,14 +9,15 @@ import { succeed, succeedFile } from '../http/call.ts'
 import { FileOf, SuccessOf } from '../http/envelope.ts'
 import { Timestamp } from '../http/schema-parts.ts'
 import { toId } from '../ids.ts'
-import { findAccountByEmail, getAccount, lockAccount } from './account.ts'
+import { findAccountByEmail, getAccount, lockAccount, lockOwnAccount } from './account.ts'
 import { limitAddressChanges } from './address-tries.ts'
 import { deleteAccount } from './account-deletion.ts'
 import { exportAccount } from './account-export.ts'
 import { toSignedOut, type Cookies } from './secret.ts'
 import type { CallOn, SessionGuard } from './guard.ts'
 import { Account, Email, Name, NoData } from './schema.ts'
-import { requireVerified } from './permissions.ts'
+import { toRequester } from './admitted.ts'
+import { authorize } from './permissions.ts'
 
 const tags = ['Account']
 const FIELDS = ['name', 'email'] as const
@@ -118,12 +119,13 @@ async function editAccount(
   const { account } = admitted
   const name = change.name?.trim() ?? null
   const email = (change.email && parseEmail(change.email)) ?? null
-  // Keeps a stolen session from taking over the account with another address.
-  if (email !== null && email !== account.email) requireVerified(admitted)
-  const isNewAddress = email !== null && email !== account.email
   const edited = await transact(pool, async tx => {
-    await lockAccount(tx, account.id)
+    const before = await lockAccount(tx, account.id)
+    const isNewAddress = email !== null && email !== before.email
     if (isNewAddress) {
+      // Keeps a stolen session from taking over the account with another address.
+      authorize(toRequester(admitted), 'account.changeAddress', undefined)
+      await lockOwnAccount(tx, admitted, 'account.changeAddress')
       await limitAddressChanges(tx, account.id)
       if (await findAccountByEmail(tx, email)) return refuseAddress(tx, call)
     }

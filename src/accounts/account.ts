@@ -1,9 +1,10 @@
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { toId } from '../ids.ts'
+import { requireOwnFactor, type CredentialAction } from './credential-table.ts'
 import type { Role } from './permissions.ts'
 import type { Account, AccountInfo } from './schema.ts'
-import type { AdmittedSession } from './sessions.ts'
+import { readProven, type AdmittedCaller, type AdmittedSession } from './sessions.ts'
 
 /** Returns the caller's account with its organizations and projects, oldest first. */
 export async function getAccount(
@@ -110,6 +111,23 @@ export async function lockAccount(tx: Tx, accountId: string): Promise<{ email: s
   `
   if (!row) throw new Fault('not_found', 'No account has this id')
   return row
+}
+
+/**
+ * Locks the account of a session like `lockAccount`, and checks again whether the session may do an
+ * action on credentials: the account may have got a factor since admission. Throws `signed_out` for
+ * a token and if the session has ended, and `second_factor_needed`.
+ */
+export async function lockOwnAccount(
+  tx: Tx,
+  admitted: AdmittedCaller,
+  action: CredentialAction,
+): Promise<{ email: string }> {
+  const locked = await lockAccount(tx, admitted.account.id)
+  const proven = admitted.session && (await readProven(tx, admitted))
+  if (!proven) throw new Fault('signed_out', 'Sign in first')
+  requireOwnFactor(action, proven)
+  return locked
 }
 
 /** Returns the uuid of the account with this e-mail address, as normalized by `parseEmail`. */

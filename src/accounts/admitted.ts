@@ -1,3 +1,4 @@
+import type { Proven } from './credential-table.ts'
 import { isAtLeast, type Requester, type Role, type TokenKind } from './permissions.ts'
 
 /**
@@ -21,6 +22,8 @@ export interface Admitted {
   projectId: string | undefined
   /** With a token, at most the role of the token. */
   role: Role | undefined
+  /** The session of the request. Undefined for a token. */
+  session?: Proven | undefined
   /** The management token of the request. Undefined for a session. */
   token?: RequestToken | undefined
 }
@@ -39,13 +42,14 @@ export interface RequestToken {
 
 /** A request with a management token. `account` is the one that created it. */
 export interface AdmittedToken extends Admitted {
+  session?: undefined
   token: RequestToken
 }
 
 /** Returns the part of a request that permissions depend on. */
 export function toRequester(admitted: Admitted): Requester {
-  const { account, isVerified, needsSecondFactor, token } = admitted
-  return { isOperator: account.isOperator, isVerified, needsSecondFactor, token }
+  const { account, isVerified, needsSecondFactor, session, token } = admitted
+  return { isOperator: account.isOperator, isVerified, needsSecondFactor, session, token }
 }
 
 /** Returns the role with which a request acts, if its account has `role` in the organization. */

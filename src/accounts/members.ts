@@ -4,11 +4,16 @@ import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { parseId, toId } from '../ids.ts'
-import { toAccountInfo } from './account.ts'
+import { lockOwnAccount, toAccountInfo } from './account.ts'
 import { withdrawDisallowedInvites } from './invites.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
 import { requireVerifiedFor, type Role } from './permissions.ts'
-import { createOwnersResetLink, withdrawLinksOfMember, type ResetLink } from './reset-links.ts'
+import {
+  createOwnersResetLink,
+  lockMemberships,
+  withdrawLinksOfMember,
+  type ResetLink,
+} from './reset-links.ts'
 import type { Member } from './schema.ts'
 
 /** Returns a page of an organization's members, oldest account first. */
@@ -92,6 +97,8 @@ export async function createMemberResetLink(
       'This is your own account. Change your password on the account page.',
     )
   }
+  await lockMemberships(tx, accountId, admitted.account.id)
+  await lockOwnAccount(tx, admitted, 'members.resetPassword')
   const creator = { accountId: admitted.account.id, organizationId }
   return createOwnersResetLink(tx, actor, { accountId, creator })
 }

@@ -9,7 +9,7 @@ import { Fault } from '../errors.ts'
 import { invalidField } from '../http/validation.ts'
 import { toId } from '../ids.ts'
 import { normalizePassword } from '../passwords/policy.ts'
-import { getAccount, lockAccount } from './account.ts'
+import { getAccount, lockOwnAccount } from './account.ts'
 import type { Cookies } from './secret.ts'
 import {
   checkPassword,
@@ -151,6 +151,7 @@ async function changePassword(
       : await confirmPassword(call, requireNew(currentPassword, newPassword))
   const hash = await hashPassword(newPassword)
   return transact(call.pool, async tx => {
+    await lockOwnAccount(tx, admitted, 'account.changePassword')
     const fresh = await renewSession(tx, call, credentials)
     await tx`
       update accounts set password_hash = ${hash}, is_password_from_machine = false
@@ -188,7 +189,7 @@ function confirmAbsence({ admitted }: CallOn<'account'>, stored: Credentials): C
 async function removePassword({ pool, actor, admitted }: CallOn<'account'>): Promise<Account> {
   const { id } = admitted.account
   return transact(pool, async tx => {
-    await lockAccount(tx, id)
+    await lockOwnAccount(tx, admitted, 'account.removePassword')
     const removed = await tx`
       update accounts set password_hash = null where id = ${id} and password_hash is not null
     `

@@ -1,4 +1,10 @@
 import { Fault } from '../errors.ts'
+import {
+  isOnCredentials,
+  requireOwnFactor,
+  type CredentialAction,
+  type Proven,
+} from './credential-table.ts'
 
 /** All roles, from the least to the most powerful. */
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const
@@ -17,6 +23,8 @@ export type TokenKind = (typeof TOKEN_KINDS)[number]
  * names the exceptions. A token never creates a credential, such as a key or a reset link, and
  * never deletes a project, an organization or a user. It needs no verification: its creation
  * required one.
+ *
+ * `CREDENTIAL_ACTIONS` says what actions on credentials require beyond that.
  */
 export const ACTIONS = {
   'setup.read': { on: 'anyone' },
@@ -34,6 +42,8 @@ export const ACTIONS = {
   'account.read': { on: 'account' },
   'overview.read': { on: 'account' },
   'account.edit': { on: 'account' },
+  // A part of `account.edit`.
+  'account.changeAddress': { on: 'account', requiresVerification: true },
   'account.export': { on: 'account' },
   'account.delete': { on: 'account', requiresVerification: true, revokesAccess: true },
   'account.verify': { on: 'account' },
@@ -52,6 +62,7 @@ export const ACTIONS = {
   'passkeys.remove': { on: 'account', requiresVerification: true, revokesAccess: true },
   'sessions.read': { on: 'account' },
   'sessions.end': { on: 'account', revokesAccess: true },
+  'connections.create': { on: 'account', requiresVerification: true },
   'connections.remove': { on: 'account', requiresVerification: true },
   'tokens.read': { on: 'account' },
   'tokens.create': { on: 'account', requiresVerification: true },
@@ -172,7 +183,7 @@ export const ACTIONS = {
   'webhooks.rotate': { on: 'project', role: 'admin', requiresVerification: true },
   'webhooks.operate': { on: 'project', role: 'admin' },
   'webhooks.delete': { on: 'project', role: 'admin', requiresVerification: true },
-} as const satisfies Record<string, Rule>
+} as const satisfies Record<string, Rule> & Record<CredentialAction, Rule>
 export type Action = keyof typeof ACTIONS
 
 type Rule = (
@@ -212,6 +223,8 @@ export interface Requester {
   isVerified: boolean
   /** True if the organization requires more than the password with which the session began. */
   needsSecondFactor: boolean
+  /** Undefined for a token. */
+  session?: Proven | undefined
   /** The token of the request, if it has one. */
   token?: { kind: TokenKind; isLimited: boolean } | undefined
 }
@@ -245,12 +258,12 @@ export function authorize(
     return
   }
   if (rule.on === 'account') {
-    if (rule.requiresVerification) requireVerified(account)
+    requireProof(account, action, rule.requiresVerification)
     return
   }
   if (rule.on === 'installation') {
     if (!account.isOperator) throw new Fault('forbidden', 'Requires the operator of the server')
-    if (rule.requiresVerification) requireVerified(account)
+    requireProof(account, action, rule.requiresVerification)
     return
   }
   if (resource?.kind !== rule.on || resource.role === undefined) {
@@ -277,7 +290,14 @@ export function authorize(
   if (rule.on === 'organization' && account.token?.isLimited) {
     throw new Fault('forbidden', 'This token is limited to projects. Use one without that limit.')
   }
-  if (rule.requiresVerification) requireVerified(account)
+  requireProof(account, action, rule.requiresVerification)
+}
+
+/** Throws unless the session has proved what the action requires. */
+function requireProof(account: Requester, action: Action, requiresVerification = false): void {
+  // A passkey is also a verification, so the factor is asked for first.
+  if (account.session && isOnCredentials(action)) requireOwnFactor(action, account.session)
+  if (requiresVerification) requireVerified(account)
 }
 
 /** Returns the credentials with which an action can be done. Actions open to anyone need none. */

@@ -1,4 +1,5 @@
 import { SERVER, writeAudit, type Actor, type AuditRecord } from '../audit/audit.ts'
+import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
@@ -69,7 +70,8 @@ export async function createResetLink(
 }
 
 /**
- * Creates a reset link for an owner. Throws `forbidden` unless the owner may reset this account.
+ * Creates a reset link for an owner. The caller has locked the memberships of the account. Throws
+ * `forbidden` unless the owner may reset this account.
  */
 export async function createOwnersResetLink(
   tx: Tx,
@@ -77,7 +79,6 @@ export async function createOwnersResetLink(
   { accountId, creator }: { accountId: string; creator: LinkCreator },
 ): Promise<ResetLink> {
   await requirePasswords(tx)
-  await lockMemberships(tx, accountId)
   const [right] = await tx<[{ is_allowed: boolean }]>`
     select ${mayReset(tx, {
       creator: tx`${creator.accountId}::uuid`,
@@ -273,11 +274,14 @@ function isVisible(sql: Queryable, { accountId, organizationId }: LinkCreator): 
 }
 
 /**
- * Locks an account until the transaction ends, so that it cannot join an organization meanwhile.
+ * Locks accounts until the transaction ends, so that they cannot join an organization meanwhile.
  */
-async function lockMemberships(tx: Tx, accountId: string): Promise<void> {
-  // A new membership references the row, and waits only for `for update`.
-  await tx`select from accounts where id = ${accountId} for update`
+export async function lockMemberships(tx: Tx, ...accountIds: string[]): Promise<void> {
+  // A new membership references the row, and waits only for `for update`. The order prevents a
+  // deadlock of two owners who reset each other.
+  await tx`
+    select from accounts where id = any(${toArray(accountIds)}::uuid[]) order by id for update
+  `
 }
 
 /**

@@ -1,10 +1,11 @@
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { newId, toId } from '../ids.ts'
 import { toBrowserName } from '../user-agent.ts'
 import type { Admitted, AdmittedToken } from './admitted.ts'
+import { toFactors, type Proven } from './credential-table.ts'
 import type { Role } from './permissions.ts'
 import type { SessionInfo, SignInMethod } from './schema.ts'
 import { hashSecret, newSecret } from './secret.ts'
@@ -14,7 +15,7 @@ const MAX_SESSIONS = 100
 /** A request with a session. */
 export interface AdmittedSession extends Admitted {
   /** `leftS` is the longest time that the session can last, in seconds. */
-  session: { id: string; isInstalled: boolean; isMultiFactor: boolean; leftS: number }
+  session: Proven & { id: string; isInstalled: boolean; leftS: number }
   token?: undefined
 }
 
@@ -48,6 +49,8 @@ export async function admitSession(
       is_operator: boolean
       is_verified: boolean
       is_multi_factor: boolean
+      has_passkey: boolean
+      has_app: boolean
       needs_second_factor: boolean
       organization_id: string | null
       project_id: string | null
@@ -67,6 +70,7 @@ export async function admitSession(
       )::float8 as left_s,
       p.id as account_id, p.name, p.email, p.is_operator,
       s.verified_at > now() - interval '10 minutes' as is_verified, s.is_multi_factor,
+      ${selectFactors(sql)},
       coalesce(lacks_second_factor(o.requires_second_factor, s.is_multi_factor), false)
         as needs_second_factor,
       o.id as organization_id, r.id as project_id, m.role
@@ -84,6 +88,7 @@ export async function admitSession(
       id: row.session_id,
       isInstalled: row.is_installed,
       isMultiFactor: row.is_multi_factor,
+      factors: toFactors({ hasPasskey: row.has_passkey, hasApp: row.has_app }),
       leftS: row.left_s,
     },
     account: { id: row.account_id, name: row.name, email: row.email, isOperator: row.is_operator },
@@ -93,6 +98,36 @@ export async function admitSession(
     projectId: row.project_id ?? undefined,
     role: row.role ?? undefined,
   }
+}
+
+/** Returns what a session has proved, and the factors of its account; undefined if it has ended. */
+export async function readProven(
+  sql: Queryable,
+  { account, session }: Pick<AdmittedSession, 'account' | 'session'>,
+): Promise<Proven | undefined> {
+  const [row] = await sql<{ is_multi_factor: boolean; has_passkey: boolean; has_app: boolean }[]>`
+    select s.is_multi_factor, ${selectFactors(sql)}
+    from sessions s
+    where s.id = ${session.id} and s.account_id = ${account.id}
+  `
+  return (
+    row && {
+      isMultiFactor: row.is_multi_factor,
+      factors: toFactors({ hasPasskey: row.has_passkey, hasApp: row.has_app }),
+    }
+  )
+}
+
+/** The columns `has_passkey` and `has_app` of the account of the session `s`. */
+function selectFactors(sql: Queryable): Fragment {
+  return sql`
+    exists (
+      select from passkeys k where k.account_id = s.account_id and k.disabled_at is null
+    ) as has_passkey,
+    exists (
+      select from totp_secrets t where t.account_id = s.account_id and t.confirmed_at is not null
+    ) as has_app
+  `
 }
 
 /**

@@ -1,10 +1,11 @@
+import { lockOwnAccount } from '../accounts/account.ts'
 import { countRefusedSignIn, findSession } from '../accounts/admission.ts'
 import { rotateSession, toCookieSeconds, type AdmittedSession } from '../accounts/sessions.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { ProviderSettings } from '../config/openid.ts'
 import { transact, type Pool } from '../db/pool.ts'
 import type { Tx } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
+import { Fault, type FaultCode } from '../errors.ts'
 import { publicRoutes } from '../http/public-route.ts'
 import { checkHost } from '../http/site.ts'
 import { toId } from '../ids.ts'
@@ -155,9 +156,11 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
 async function connectOwn(
   tx: Tx,
   actor: Actor,
-  { account }: AdmittedSession,
+  admitted: AdmittedSession,
   { provider, profile }: { provider: ProviderSettings; profile: Profile },
 ): Promise<string[]> {
+  const { account } = admitted
+  await lockOwnAccount(tx, admitted, 'connections.create')
   if (profile.email === undefined) throw new VisitProblem('unverified')
   if (profile.email !== account.email) throw new VisitProblem('address')
   const { issuer, subject } = profile
@@ -169,12 +172,20 @@ function toActor(from: { address: string; userAgent: string }): Actor & { addres
   return { kind: 'anonymous', ...from }
 }
 
+/** The problems of faults that are no bugs. The session may have changed during the visit. */
+const PROBLEMS: Partial<Record<FaultCode, ProblemCode>> = {
+  not_found: 'expired',
+  conflict: 'expired',
+  signed_out: 'expired',
+  second_factor_needed: 'expired',
+  unavailable: 'unavailable',
+}
+
 /** Returns the problem to show on a page, or undefined for a bug. */
 function toCode(error: unknown): ProblemCode | undefined {
   if (error instanceof VisitProblem) return error.code
   if (!(error instanceof Fault)) return undefined
-  if (error.code === 'not_found' || error.code === 'conflict') return 'expired'
-  return error.code === 'unavailable' ? 'unavailable' : undefined
+  return PROBLEMS[error.code]
 }
 
 /** Returns the page that explains a problem: the sign-in page, or the page of the account. */

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { transact } from '../db/pool.ts'
 import type { Queryable } from '../db/sql.ts'
-import { requireVerified } from '../accounts/permissions.ts'
+import { lockOwnAccount } from '../accounts/account.ts'
 import { DeletedId } from '../accounts/schema.ts'
 import { requireWayIn } from '../accounts/ways-in.ts'
 import { succeed } from '../http/call.ts'
@@ -43,9 +43,9 @@ export function connectionRoutes({ guard, source }: OpenidParts) {
       '/api/me/connections/:connectionId',
       async ({ call, params: { connectionId: id } }) => {
         const { admitted, actor, pool } = call
-        requireVerified(admitted)
         const accountId = admitted.account.id
         await transact(pool, async tx => {
+          await lockOwnAccount(tx, admitted, 'connections.remove')
           await removeConnection(tx, actor, { accountId, id })
           await requireWayIn(tx, accountId)
         })

@@ -86,13 +86,12 @@ export async function listConnections(
   }))
 }
 
-/** Removes a connection of an account. Throws `not_found`. */
+/** Removes a connection of an account, which the caller has locked. Throws `not_found`. */
 export async function removeConnection(
   tx: Tx,
   actor: Actor,
   { accountId, id }: { accountId: string; id: string },
 ): Promise<void> {
-  await lockAccount(tx, accountId)
   const [removed] = await tx<{ provider: string }[]>`
     delete from openid_connections
     where account_id = ${accountId} and id = ${parseId('con', id) ?? null}

@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { lockOwnAccount } from '../accounts/account.ts'
 import { transact } from '../db/pool.ts'
 import type { Queryable } from '../db/sql.ts'
 import { succeed } from '../http/call.ts'
@@ -56,6 +57,7 @@ export function providerRoutes({ guard, site, source, clients }: OpenidParts) {
       async ({ call, body }) => {
         const { actor } = call
         const added = await transact(call.pool, async tx => {
+          await lockOwnAccount(tx, call.admitted, 'providers.create')
           await addProvider(tx, source, { actor, body })
           return list(tx)
         })
@@ -73,6 +75,7 @@ export function providerRoutes({ guard, site, source, clients }: OpenidParts) {
       async ({ call, body: change, params: { provider: name } }) => {
         const { actor } = call
         const changed = await transact(call.pool, async tx => {
+          await lockOwnAccount(tx, call.admitted, 'providers.edit')
           await changeProvider(tx, source, { actor, name, change })
           return list(tx)
         })
@@ -93,7 +96,10 @@ export function providerRoutes({ guard, site, source, clients }: OpenidParts) {
     .delete(
       '/api/server/providers/:provider',
       async ({ call, params: { provider: name } }) => {
-        await transact(call.pool, tx => deleteProvider(tx, call.actor, name))
+        await transact(call.pool, async tx => {
+          await lockOwnAccount(tx, call.admitted, 'providers.delete')
+          await deleteProvider(tx, call.actor, name)
+        })
         return succeed(call, 200, { name })
       },
       {

@@ -1,5 +1,8 @@
 import { Elysia } from 'elysia'
+import { lockOwnAccount } from '../accounts/account.ts'
+import { toRequester } from '../accounts/admitted.ts'
 import { arePasswordsOff } from '../accounts/password-switch.ts'
+import { authorize } from '../accounts/permissions.ts'
 import { transact } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
 import { succeed } from '../http/call.ts'
@@ -59,11 +62,8 @@ export function visitRoutes(parts: OpenidParts) {
         const { purpose, next, invite = null, isInstalled = false } = body
         const { admitted } = call
         if (purpose !== 'signIn' && !admitted) throw new Fault('signed_out', 'Sign in first')
-        if (purpose === 'connect' && !admitted?.isVerified) {
-          throw new Fault(
-            'verification_needed',
-            'Confirm that it is you. A connection is a way to sign in to your account.',
-          )
+        if (purpose === 'connect') {
+          authorize(admitted && toRequester(admitted), 'connections.create', undefined)
         }
         const provider = await call.pool.run(sql => getProvider(sql, source, name))
         const client = await clients.get(provider)
@@ -97,7 +97,6 @@ export function visitRoutes(parts: OpenidParts) {
       '/api/openid/confirmation',
       async ({ call }) => {
         const { admitted, actor } = call
-        if (!admitted) throw new Fault('signed_out', 'Sign in first')
         const flow = flows.read(call.requestHeaders, Date.now())
         if (flow?.kind !== 'confirmation') {
           throw new Fault('not_found', 'No connection waits in this browser. Sign in again.')
@@ -105,12 +104,12 @@ export function visitRoutes(parts: OpenidParts) {
         if (flow.email !== admitted.account.email) {
           throw new Fault('conflict', `Sign in as ${flow.email} to connect it.`)
         }
-        if (!admitted.isVerified) {
-          throw new Fault('verification_needed', 'Confirm that it is you, to connect your account.')
-        }
         const provider = await call.pool.run(sql => getProvider(sql, source, flow.provider))
         try {
-          await transact(call.pool, tx => connect(tx, actor, admitted.account.id, flow))
+          await transact(call.pool, async tx => {
+            await lockOwnAccount(tx, admitted, 'connections.create')
+            await connect(tx, actor, admitted.account.id, flow)
+          })
         } catch (error) {
           if (!(error instanceof VisitProblem)) throw error
           throw new Fault(
@@ -123,7 +122,7 @@ export function visitRoutes(parts: OpenidParts) {
         return succeed(call, 200, { label: provider.label }, { cookies: [flows.clear()] })
       },
       {
-        anyone: 'openid.visit',
+        account: 'connections.create',
         response: { 200: SuccessOf(Connected, 'The account is connected.'), 404: ApiFailure },
         detail: {
           operationId: 'confirmConnection',

@@ -1,5 +1,4 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import { lockAccount } from '../accounts/account.ts'
 import { requireWayIn } from '../accounts/ways-in.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
@@ -97,13 +96,15 @@ export async function findPasskey(
   )
 }
 
-/** Adds a passkey to an account. Throws `conflict` if it exists, or if there are too many. */
+/**
+ * Adds a passkey to an account, which the caller has locked. Throws `conflict` if it exists, or if
+ * there are too many.
+ */
 export async function addPasskey(
   tx: Tx,
   actor: Actor,
   { accountId, name, credential }: NewPasskey,
 ): Promise<string> {
-  await lockAccount(tx, accountId)
   const [count] = await tx<[{ n: number }]>`
     select count(*)::int as n from passkeys where account_id = ${accountId}
   `
@@ -150,14 +151,14 @@ export async function renamePasskey(
 
 /**
  * Removes a passkey, and ends the sessions that it made except `sessionId`. Returns false if the
- * account has none with this uuid. Throws `conflict` if it is the last way to sign in.
+ * account has none with this uuid. Throws `conflict` if it is the last way to sign in. The caller
+ * has locked the account.
  */
 export async function removePasskey(
   tx: Tx,
   actor: Actor,
   { accountId, id, sessionId }: { accountId: string; id: string; sessionId: string },
 ): Promise<boolean> {
-  await lockAccount(tx, accountId)
   const ended = await tx`
     delete from sessions
     where passkey_id = ${id} and account_id = ${accountId} and id <> ${sessionId}

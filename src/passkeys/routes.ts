@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { lockOwnAccount } from '../accounts/account.ts'
 import type { CallOn, SessionGuard } from '../accounts/guard.ts'
 import { DeletedId, toName } from '../accounts/schema.ts'
 import type { Cookies } from '../accounts/secret.ts'
@@ -87,6 +88,7 @@ export function passkeyRoutes({ guard, site, cookies, challenges }: PasskeyParts
         challenges.check(challenge, 'register', call.admitted.session.id)
         const registered = await verifyNewCredential(toRelyingParty(site), credential, challenge)
         const { id, token } = await transact(call.pool, async tx => {
+          await lockOwnAccount(tx, call.admitted, 'passkeys.add')
           await useChallenge(tx, challenge)
           const accountId = call.admitted.account.id
           return {
@@ -135,9 +137,10 @@ export function passkeyRoutes({ guard, site, cookies, challenges }: PasskeyParts
       async ({ call, params }) => {
         const id = toPasskeyUuid(params.passkeyId)
         const { account, session } = call.admitted
-        const isRemoved = await transact(call.pool, tx =>
-          removePasskey(tx, call.actor, { accountId: account.id, id, sessionId: session.id }),
-        )
+        const isRemoved = await transact(call.pool, async tx => {
+          await lockOwnAccount(tx, call.admitted, 'passkeys.remove')
+          return removePasskey(tx, call.actor, { accountId: account.id, id, sessionId: session.id })
+        })
         if (!isRemoved) throw passkeyNotFound()
         return succeed(call, 200, { id: toId('pky', id) })
       },

@@ -1,4 +1,3 @@
-import { lockAccount } from '../accounts/account.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
@@ -10,14 +9,14 @@ import { findTotpStep, newTotpSecret } from './totp.ts'
 
 /**
  * Creates the secret of an authenticator app, in base32. It replaces one that was never confirmed.
- * Throws `conflict` if the account has an app, or has no password.
+ * Throws `conflict` if the account has an app, or has no password. The caller has locked the
+ * account.
  */
 export async function createTotpSecret(
   tx: Tx,
   secrets: Pick<Secrets, 'seal'>,
   accountId: string,
 ): Promise<string> {
-  await lockAccount(tx, accountId)
   const [account] = await tx<{ has_password: boolean }[]>`
     select password_hash is not null as has_password from accounts where id = ${accountId}
   `
@@ -38,14 +37,13 @@ export async function createTotpSecret(
 
 /**
  * Turns the second factor on with the first code of the app. Returns false for a wrong code. Throws
- * `conflict` if no app waits for its code.
+ * `conflict` if no app waits for its code. The caller has locked the account.
  */
 export async function confirmTotpSecret(
   tx: Tx,
   secrets: Pick<Secrets, 'open'>,
   { accountId, code, actor }: { accountId: string; code: string; actor: Actor },
 ): Promise<boolean> {
-  await lockAccount(tx, accountId)
   const waiting = await tx`
     select from totp_secrets where account_id = ${accountId} and confirmed_at is null
   `

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { getAccount, lockAccount } from '../accounts/account.ts'
+import { getAccount, lockAccount, lockOwnAccount } from '../accounts/account.ts'
 import type { CallOn, SessionGuard } from '../accounts/guard.ts'
 import { Account } from '../accounts/schema.ts'
 import type { Cookies } from '../accounts/secret.ts'
@@ -46,7 +46,10 @@ export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorPart
       '/api/second-factor',
       async ({ call }) => {
         const { id, email } = call.admitted.account
-        const secret = await transact(call.pool, tx => createTotpSecret(tx, secrets, id))
+        const secret = await transact(call.pool, async tx => {
+          await lockOwnAccount(tx, call.admitted, 'secondFactor.create')
+          return createTotpSecret(tx, secrets, id)
+        })
         const uri = toTotpUri(secret, email)
         return succeed(call, 200, { secret, uri, qr: toQrCode(uri) })
       },
@@ -65,6 +68,7 @@ export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorPart
       async ({ call, body: { code } }) => {
         const { actor, admitted } = call
         const token = await tryCode(call.pool, toScope(call), async tx => {
+          await lockOwnAccount(tx, admitted, 'secondFactor.confirm')
           const of = { accountId: admitted.account.id, code, actor }
           return (await confirmTotpSecret(tx, secrets, of)) ? renewSession(tx, call) : undefined
         })
@@ -86,7 +90,7 @@ export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorPart
       async ({ call }) => {
         const { id } = call.admitted.account
         const account = await transact(call.pool, async tx => {
-          await lockAccount(tx, id)
+          await lockOwnAccount(tx, call.admitted, 'secondFactor.remove')
           if (!(await hasSecondFactor(tx, id))) throw nothingToRemove()
           await removeSecondFactor(tx, id)
           const target = toId('per', id)
@@ -110,7 +114,7 @@ export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorPart
       async ({ call }) => {
         const { id } = call.admitted.account
         const codes = await transact(call.pool, async tx => {
-          await lockAccount(tx, id)
+          await lockOwnAccount(tx, call.admitted, 'secondFactor.createCodes')
           if (!(await hasSecondFactor(tx, id))) throw nothingToRemove()
           const target = toId('per', id)
           await writeAudit(tx, call.actor, { action: 'recoveryCodes.created', target })

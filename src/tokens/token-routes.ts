@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { lockAccount } from '../accounts/account.ts'
+import { lockOwnAccount } from '../accounts/account.ts'
 import type { SessionGuard } from '../accounts/guard.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 import { isAtLeast } from '../accounts/permissions.ts'
@@ -56,7 +56,7 @@ export function tokenRoutes({ guard }: { guard: SessionGuard }) {
       async ({ call, body: { projects, ...token } }) => {
         const owner = { accountId: call.admitted.account.id }
         const created = await transact(call.pool, async tx => {
-          await lockAccount(tx, owner.accountId)
+          await lockOwnAccount(tx, call.admitted, 'tokens.create')
           await checkPersonalRole(tx, owner.accountId, token.role)
           const maker = { ...owner, organizationId: null }
           const { id, secret } = await createToken(tx, call.actor, {
@@ -121,6 +121,7 @@ export function tokenRoutes({ guard }: { guard: SessionGuard }) {
         const maker = { organizationId, accountId: call.admitted.account.id }
         const created = await transact(call.pool, async tx => {
           const ownRole = await lockOrganization(tx, call, 'organizationTokens.create')
+          await lockOwnAccount(tx, admitted, 'organizationTokens.create')
           if (!isAtLeast(ownRole, token.role)) {
             throw new Fault(
               'forbidden',

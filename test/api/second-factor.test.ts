@@ -5,7 +5,7 @@ import { expectFailure } from '../support/answers.ts'
 import { createBrowser, newAccount, newAddress, PASSWORD } from '../support/browser.ts'
 import { insertPasskey } from '../support/passkeys.ts'
 import { boot, type Booted } from '../support/server.ts'
-import { newMember, newOrganization } from '../support/signed-in-account.ts'
+import { newMember, newOrganization, newSession } from '../support/signed-in-account.ts'
 import { insertTotpSecret, toTotpCode } from '../support/totp.ts'
 
 let server: Booted
@@ -248,4 +248,50 @@ test('a member without the required second factor can leave', async () => {
   `
   const path = `/api/organizations/${organization.id}/membership`
   expect((await member.delete(path)).status).toBe(200)
+})
+
+test('a stolen password adds no factor to an account that has one, and removes none', async () => {
+  const organization = await newOrganization(server)
+  await server.sql`
+    update organizations set requires_second_factor = true where id = ${organization.uuid}
+  `
+  const account = await newAccount(server)
+  await server.sql`
+    insert into memberships (organization_id, account_id, role)
+    values (${organization.uuid}, ${account.uuid}, 'admin')
+  `
+  const passkeyId = await insertPasskey(server, account)
+  const thief = createBrowser(server.url)
+  expect((await thief.signIn(account.email, PASSWORD, newAddress())).status).toBe(200)
+  const log = `/api/organizations/${organization.id}/audit`
+  expectFailure(await thief.get(log), 403, 'second_factor_needed')
+  for (const answered of [
+    await thief.post('/api/second-factor'),
+    await thief.post('/api/second-factor/confirm', { code: '000000' }),
+    await thief.post('/api/passkeys/options'),
+    await thief.delete(`/api/passkeys/${passkeyId}`),
+    await thief.post('/api/tokens', { name: 'x', role: 'viewer' }),
+    await thief.patch('/api/me', { email: `thief-${account.email}` }),
+    await thief.delete('/api/me/password'),
+    await thief.put('/api/me/password', {
+      currentPassword: PASSWORD,
+      newPassword: 'gravel monsoon nineteen',
+    }),
+  ]) {
+    expectFailure(answered, 403, 'second_factor_needed')
+  }
+  expectFailure(await thief.get(log), 403, 'second_factor_needed')
+  expect((await thief.patch('/api/me', { name: 'Ada' })).status).toBe(200)
+})
+
+test('a session without the code of an account removes no app and makes no codes', async () => {
+  const { account } = await newPerson()
+  const proxied = await newSession(server, account)
+  for (const answered of [
+    await proxied.delete('/api/second-factor'),
+    await proxied.post('/api/second-factor/recovery-codes'),
+    await proxied.post('/api/second-factor'),
+  ]) {
+    expectFailure(answered, 403, 'second_factor_needed')
+  }
 })

@@ -5,7 +5,7 @@ import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support
 import { toOrigin } from '../support/passkeys.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newOrganization } from '../support/signed-in-account.ts'
-import { toTotpCode } from '../support/totp.ts'
+import { insertTotpSecret, toTotpCode } from '../support/totp.ts'
 import { until } from '../support/until.ts'
 
 describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
@@ -178,6 +178,29 @@ describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
     await until(async () => !(await it.page.getByText('One more step').isVisible()))
     await go('/')
     await it.page.waitForURL(`**/p/${organization.project.id}**`)
+    expect(it.problems).toEqual([])
+  })
+
+  test('a session without the code is asked for it, and then for the password', async () => {
+    const account = await newAccount(server)
+    await signOut()
+    await enterPassword(account.email)
+    await isSignedIn()
+    const secret = await insertTotpSecret(server, account)
+    await server.sql`
+      update sessions set verified_at = now() - interval '1 hour' where account_id = ${account.uuid}
+    `
+    await go('/account')
+    await button('Create recovery codes').click()
+    await field('Code').fill('000000')
+    await button('Confirm').click()
+    await says('The code is wrong or was already used.')
+    await it.picture('verify-code')
+    await field('Code').fill(toTotpCode(secret))
+    await button('Confirm').click()
+    await it.page.getByRole('dialog').getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await button('Confirm').click()
+    await button('I have saved it').click()
     expect(it.problems).toEqual([])
   })
 })

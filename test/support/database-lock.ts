@@ -25,13 +25,27 @@ export function lockTable(sql: Sql, table: string): Promise<DatabaseLock> {
   return hold(sql, tx => tx`lock table ${tx(table)} in access exclusive mode`)
 }
 
-async function hold(sql: Sql, lock: (tx: Tx) => PromiseLike<unknown>): Promise<DatabaseLock> {
+/** Locks an account, like a change of its credentials. `change` runs just before the release. */
+export function lockAccountRow(
+  sql: Sql,
+  accountId: string,
+  change: (tx: Tx) => PromiseLike<unknown> = async () => {},
+): Promise<DatabaseLock> {
+  return hold(sql, tx => tx`select from accounts where id = ${accountId} for no key update`, change)
+}
+
+async function hold(
+  sql: Sql,
+  lock: (tx: Tx) => PromiseLike<unknown>,
+  change?: (tx: Tx) => PromiseLike<unknown>,
+): Promise<DatabaseLock> {
   const held = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   const ended = sql.begin(async tx => {
     await lock(tx)
     held.resolve()
     await released.promise
+    await change?.(tx)
   })
   await Promise.race([held.promise, ended])
   const release = async () => {

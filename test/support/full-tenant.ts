@@ -89,6 +89,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
   })
   const { id: eventId, channelId } = event.body.data
   const passkeyId = await insertPasskey(server, people.owner)
+  await sql`update sessions set is_multi_factor = true where account_id = ${people.owner.uuid}`
   const subscriptionId = await insertSubscription(server, people.owner)
   const connectionId = await insertConnection(server, people.owner)
   const webhook = await insertWebhook(server, project.uuid, { eventId, mark })

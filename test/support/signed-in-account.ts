@@ -1,7 +1,7 @@
 import { createOrganization } from '../../src/accounts/organizations.ts'
 import { createProject } from '../../src/accounts/projects.ts'
 import type { Role } from '../../src/accounts/permissions.ts'
-import { createSession } from '../../src/accounts/sessions.ts'
+import { createSession, type NewSession } from '../../src/accounts/sessions.ts'
 import { newId, toId } from '../../src/ids.ts'
 import { checkContract } from './contracts.ts'
 import type { Answered } from './project.ts'
@@ -48,16 +48,18 @@ export async function newSignedInAccount(
   return newSession({ sql, url }, { uuid, id, email })
 }
 
-/** Inserts one more session of an account. */
+/** Inserts one more session of an account. By default it began with a password alone. */
 export async function newSession(
   { sql, url }: Pick<Booted, 'sql' | 'url'>,
   { uuid, id, email }: Pick<SignedInAccount, 'uuid' | 'id' | 'email'>,
+  how: Partial<Pick<NewSession, 'method' | 'isMultiFactor'>> = {},
 ): Promise<SignedInAccount> {
   const session = await createSession(sql, {
     accountId: uuid,
     method: 'password',
     isInstalled: false,
     isMultiFactor: false,
+    ...how,
     address: '127.0.0.1',
     userAgent: 'test',
   })

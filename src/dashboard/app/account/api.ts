@@ -50,8 +50,3 @@ export function removeSecondFactor(): Promise<Result<Account>> {
 export function createRecoveryCodes(): Promise<Result<Static<typeof RecoveryCodes>>> {
   return request('POST', '/api/second-factor/recovery-codes')
 }
-
-/** Adds the second factor to a session that began without it. */
-export function addSecondFactor(code: string): Promise<Result<Account>> {
-  return request('POST', '/api/session/second-factor', { code })
-}

@@ -79,7 +79,7 @@ interface FieldOptions {
   autocomplete: string
   type?: 'text' | 'email' | 'password' | 'url' | 'time' | 'number' | 'date' | 'datetime-local'
   isOptional?: boolean
-  hint?: string | undefined
+  hint?: string | false | undefined
   value?: string | undefined
 }
 

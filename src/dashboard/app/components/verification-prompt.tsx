@@ -2,28 +2,40 @@ import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { toFailure, type Result } from '../request.ts'
-import { session } from '../session.ts'
+import { findBarred, session } from '../session.ts'
 import type { WaysOptions } from './verification-ways.tsx'
 
 /** Resolves the request that waits for a verification; undefined when none waits. */
 const waiting = signal<((isVerified: boolean) => void) | undefined>(undefined)
+/** True if a password is not enough for the request that waits. */
+let needsFactor = false
 
 /** The content of the dialog, which is loaded when it is needed. */
 const ways = signal<FunctionComponent<WaysOptions> | undefined>(undefined)
 
 /**
- * Sends a request. If the server requires a verification, asks for it and repeats the request.
- * Needs a `VerificationPrompt` on the page. Cancelling the dialog gives the error `not_confirmed`.
+ * Sends a request. If the server requires a verification or a second factor, asks for it, and
+ * repeats the request. Needs a `VerificationPrompt` on the page. Cancelling the dialog gives the
+ * error `not_confirmed`.
  */
 export async function withVerification<Data>(
   send: () => Promise<Result<Data>>,
 ): Promise<Result<Data>> {
   const answer = await send()
-  if (answer.ok || answer.failure.code !== 'verification_needed') return answer
+  if (answer.ok || !canAsk(answer.failure.code)) return answer
   const isVerified = (await loadWays()) && (await verify())
-  if (isVerified) return send()
+  // A code is no verification, which may be required, too.
+  if (isVerified) return withVerification(send)
   const message = 'This requires that you confirm that it is you. Try again.'
   return { ok: false, failure: toFailure({ code: 'not_confirmed', message }) }
+}
+
+function canAsk(code: string): boolean {
+  const { value } = session
+  // An organization that requires a factor has a page of its own.
+  needsFactor =
+    code === 'second_factor_needed' && value.kind === 'signed_in' && !findBarred(value.account)
+  return needsFactor || code === 'verification_needed'
 }
 
 async function loadWays(): Promise<boolean> {
@@ -51,8 +63,6 @@ export function VerificationPrompt() {
   const respond = waiting.value
   const Ways = ways.value
   const account = session.value.kind === 'signed_in' ? session.value.account : undefined
-  const { passkeys = 0, hasPassword = false } = account?.credentials ?? {}
-  const isByPassword = hasPassword && passkeys === 0
   useEffect(() => {
     if (respond) dialog.current?.showModal()
     else dialog.current?.close()
@@ -62,8 +72,8 @@ export function VerificationPrompt() {
     <dialog ref={dialog} class="dialog" aria-labelledby="confirm" onClose={() => respond?.(false)}>
       {respond && (
         <>
-          <h2 id="confirm">{isByPassword ? 'Confirm your password' : 'Confirm that it is you'}</h2>
-          {account && Ways && <Ways account={account} onDone={() => respond(true)} />}
+          <h2 id="confirm">Confirm that it is you</h2>
+          {account && Ways && <Ways {...{ account, needsFactor }} onDone={() => respond(true)} />}
           <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
             Cancel
           </button>

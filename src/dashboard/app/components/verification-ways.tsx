@@ -2,42 +2,59 @@ import type { Account } from '../../../accounts/schema.ts'
 import { VerifyAtProvider } from '../openid/verify-at-provider.tsx'
 import { canUsePasskeys, verifyWithPasskey } from '../passkeys/api.ts'
 import { request } from '../request.ts'
+import { CodeField } from './code-field.tsx'
 import { Field, Form } from './form.tsx'
 
 export interface WaysOptions {
   account: Account
-  onDone(): void
+  /** True if a password is not enough. */
+  needsFactor?: boolean
+  onDone(account: Account): void
 }
 
-/** The ways in which the account can confirm that it is present. */
-export function Ways({ account: { credentials, person }, onDone }: WaysOptions) {
-  const hasPasskey = credentials.passkeys > 0 && canUsePasskeys()
-  if (!hasPasskey && !credentials.hasPassword) return <VerifyAtProvider />
+/** The ways in which the account can confirm that it is present, or has its second factor. */
+export function Ways({ account: { credentials, person }, needsFactor, onDone }: WaysOptions) {
+  const { passkeys, hasPassword, hasSecondFactor } = credentials
+  const hasPasskey = passkeys > 0 && canUsePasskeys()
+  const name = needsFactor ? 'code' : 'password'
+  if (!needsFactor && !hasPasskey && !hasPassword) return <VerifyAtProvider />
   return (
     <>
-      <p>You will not be asked again for ten minutes.</p>
+      {!needsFactor && <p>You will not be asked again for ten minutes.</p>}
       {hasPasskey && (
         <Form action="Use a passkey" send={verifyWithPasskey} onDone={onDone}>
           {null}
         </Form>
       )}
-      {credentials.hasPassword && <PasswordForm email={person.email} onDone={onDone} />}
-    </>
-  )
-}
-
-function PasswordForm({ email, onDone }: { email: string; onDone(): void }) {
-  return (
-    <>
-      <Form
-        action="Confirm"
-        send={value => request('POST', '/api/session/verify', { password: value('password') })}
-        onDone={onDone}
-      >
-        {/* Tells password managers which account this is. */}
-        <input hidden name="username" autocomplete="username" readOnly value={email} />
-        <Field name="password" label="Password" type="password" autocomplete="current-password" />
-      </Form>
+      {(needsFactor ? hasSecondFactor : hasPassword) && (
+        <Form
+          action="Confirm"
+          send={value =>
+            request<Account>('POST', `/api/session/${needsFactor ? 'second-factor' : 'verify'}`, {
+              [name]: value(name),
+            })
+          }
+          onDone={onDone}
+        >
+          {needsFactor ? (
+            <CodeField
+              label="Code"
+              hint="The six digits of your authenticator app, or one of your recovery codes."
+            />
+          ) : (
+            <>
+              {/* Tells password managers which account this is. */}
+              <input hidden name="username" autocomplete="username" readOnly value={person.email} />
+              <Field
+                name="password"
+                label="Password"
+                type="password"
+                autocomplete="current-password"
+              />
+            </>
+          )}
+        </Form>
+      )}
     </>
   )
 }
