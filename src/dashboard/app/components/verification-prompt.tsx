@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { toFailure, type Result } from '../request.ts'
 import { findBarred, session } from '../session.ts'
 import type { WaysOptions } from './verification-ways.tsx'
@@ -63,13 +63,20 @@ export function VerificationPrompt() {
   const respond = waiting.value
   const Ways = ways.value
   const account = session.value.kind === 'signed_in' ? session.value.account : undefined
-  useEffect(() => {
+  // A code can be followed by a password. The dialog then closes and opens at once, and the event
+  // of the closing comes when it is open again.
+  useLayoutEffect(() => {
     if (respond) dialog.current?.showModal()
     else dialog.current?.close()
   }, [respond])
 
   return (
-    <dialog ref={dialog} class="dialog" aria-labelledby="confirm" onClose={() => respond?.(false)}>
+    <dialog
+      ref={dialog}
+      class="dialog"
+      aria-labelledby="confirm"
+      onClose={() => dialog.current?.open || respond?.(false)}
+    >
       {respond && (
         <>
           <h2 id="confirm">Confirm that it is you</h2>
