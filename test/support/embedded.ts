@@ -34,11 +34,16 @@ const started: EmbeddedPostgres[] = []
 const children: ChildProcess[] = []
 
 afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL')
+  for (const child of children.splice(0)) {
+    child.kill('SIGKILL')
+    // Its lock keeps Postgres running.
+    await until(() => !isRunning(child.pid ?? 0))
+  }
   await Promise.allSettled(started.splice(0).map(each => each.stop()))
   for (const folder of folders.splice(0)) {
-    // DATA_DIR itself, or the default below the working directory.
-    for (const pid of [folder, join(folder, 'data')].map(findPid)) {
+    // DATA_DIR is the folder itself, or in it.
+    const names = existsSync(folder) ? readdirSync(folder) : []
+    for (const pid of [folder, ...names.map(name => join(folder, name))].map(findPid)) {
       if (pid === undefined || !isRunning(pid)) continue
       process.kill(pid, 'SIGQUIT')
       await until(() => !isRunning(pid))
