@@ -28,8 +28,11 @@ export interface ThrottleScope {
 }
 
 /**
- * The guesses that all networks together may make at one account: `capacity` at once, then one per
- * `refillS` seconds. A network with failures leaves up to half of them to networks with fewer.
+ * The guesses that all lanes of one kind together may make at an account: `capacity` at once, then
+ * one per `refillS` seconds. A lane with failures leaves up to half of them to lanes with fewer.
+ *
+ * Networks have one such budget. Sessions and known browsers share another one, because whoever
+ * signs in at the proxy or at a provider makes any number of them. Strangers cannot use it up.
  */
 const BUDGETS: Record<Factor, { capacity: number; refillS: number }> = {
   password: { capacity: 120, refillS: 30 },
@@ -79,8 +82,10 @@ export async function clearAccountFailures(tx: Tx, email: string): Promise<void>
   const account = toHash(email)
   // In the order of `count_attempt`, so that the two cannot deadlock.
   for (const factor of ['password', 'code'] as const) {
-    const budget = toBudget(factor)
-    await tx`delete from sign_in_failures where account = ${account} and lane = ${budget}`
+    for (const kind of ['network', 'session'] as const) {
+      const budget = toBudget(factor, kind)
+      await tx`delete from sign_in_failures where account = ${account} and lane = ${budget}`
+    }
   }
   await tx`delete from sign_in_failures where account = ${account}`
 }
@@ -106,15 +111,14 @@ async function countAttempt(pool: Pool, scope: ThrottleScope): Promise<void> {
 interface Keys {
   account: Buffer
   lane: Buffer
-  /** Null for lanes that use no budget. */
-  budget: Buffer | null
+  budget: Buffer
 }
 
 function toKeys({ email, factor, lane }: ThrottleScope): Keys {
   return {
     account: toHash(email),
     lane: toHash(`${factor} ${lane.kind} ${toName(lane)}`),
-    budget: lane.kind === 'network' ? toBudget(factor) : null,
+    budget: toBudget(factor, lane.kind),
   }
 }
 
@@ -125,8 +129,9 @@ function toName(lane: Lane): string {
   return toNetwork(lane.address, 48)
 }
 
-function toBudget(factor: Factor): Buffer {
-  return toHash(`${factor} budget`)
+function toBudget(factor: Factor, kind: Lane['kind']): Buffer {
+  const owner = kind === 'network' ? '' : ' of sessions and known browsers'
+  return toHash(`${factor} budget${owner}`)
 }
 
 function toHash(text: string): Buffer {

@@ -11,10 +11,11 @@ import {
 } from '../support/browser.ts'
 import type { Answered } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
+import { insertTotpSecret, toTotpCode } from '../support/totp.ts'
 
 let server: Booted
 beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
+  server = await boot({ trustedProxies: ['127.0.0.1/32'], authProxyHeader: 'remote-email' })
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
@@ -35,10 +36,10 @@ async function failTimes(email: string, failures: number, interval = '0'): Promi
 }
 
 /** Sets the used part of the budgets, as it was `interval` ago. Lanes of the tests have fewer. */
-async function setBudgets(used: number, interval: string): Promise<void> {
+async function setBudgets(used: number, interval: string, name = 'password budget'): Promise<void> {
   await server.sql`
     update sign_in_failures set failures = ${used}, last_at = clock_timestamp() - ${interval}::interval
-    where lane = sha256('password budget')
+    where lane = sha256(${name}::bytea)
   `
 }
 
@@ -253,4 +254,86 @@ test('reliability §6 a site with many IPv6 networks makes one attempt at a time
   const statuses = (await Promise.all(crowd)).map(({ status }) => status)
   expect(statuses.filter(status => status === 503).length).toBeGreaterThan(0)
   expect((await trySignIn(email, PASSWORD)).status).toBe(200)
+})
+
+/** An account with an app, whose address the proxy has proven. */
+async function newPersonAtProxy() {
+  const account = await newAccount(server)
+  await server.sql`update accounts set is_email_proven = true where id = ${account.uuid}`
+  return { account, secret: await insertTotpSecret(server, account) }
+}
+
+async function signInAtProxy(email: string, browser = createBrowser(server.url)) {
+  const headers = { 'remote-email': email, 'x-forwarded-for': newAddress() }
+  const options = { method: 'POST', json: {}, headers }
+  expect((await browser.request('/api/session/proxy', options)).status).toBe(200)
+  return browser
+}
+
+test('reliability §6 wrong codes count in one budget for all sessions, which leaves that of strangers alone', async () => {
+  const { account, secret } = await newPersonAtProxy()
+  let checked = 0
+  for (let session = 0; session < 8; session++) {
+    const browser = await signInAtProxy(account.email)
+    for (let time = 0; time < 4; time++) {
+      const answered = await browser.post('/api/session/second-factor', { code: '000000' })
+      expect([401, 429]).toContain(answered.status)
+      if (answered.status === 401) checked++
+    }
+  }
+  expect(checked).toBe(20)
+  const late = await signInAtProxy(account.email)
+  const refused = await late.post('/api/session/second-factor', { code: toTotpCode(secret) })
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, expect.any(String)])
+  // The owner still gets in with the password and a code.
+  const owner = createBrowser(server.url)
+  expect((await owner.signIn(account.email, PASSWORD, newAddress())).status).toBe(202)
+  const code = await owner.post('/api/session/code', { code: toTotpCode(secret) })
+  expect(code.status).toBe(200)
+})
+
+test('reliability §6 browsers that became known without the code share the budget of sessions', async () => {
+  const { account } = await newPersonAtProxy()
+  let checked = 0
+  for (let browsers = 0; browsers < 8; browsers++) {
+    // Each sign-in at the proxy makes a new browser a known one.
+    const browser = await signInAtProxy(account.email)
+    await browser.delete('/api/session')
+    for (let time = 0; time < 4; time++) {
+      expect((await browser.signIn(account.email)).status).toBe(202)
+      const { status } = await browser.post('/api/session/code', { code: '000000' })
+      if (status === 401) checked++
+    }
+  }
+  expect(checked).toBe(20)
+})
+
+test('reliability §6 strangers who know the password delay no session that asks for a code', async () => {
+  const { account, secret } = await newPersonAtProxy()
+  const browser = await signInAtProxy(account.email)
+  const statuses: number[] = []
+  for (let time = 0; statuses.at(-1) !== 429; time++) {
+    const stranger = createBrowser(server.url)
+    const headers = { 'x-forwarded-for': newAddress() }
+    await stranger.signIn(account.email, PASSWORD, newAddress())
+    const options = { method: 'POST', json: { code: '000000' }, headers }
+    statuses.push((await stranger.request('/api/session/code', options)).status)
+  }
+  expect(statuses).toEqual([...Array(20).fill(401), 429])
+  const answered = await browser.post('/api/session/second-factor', { code: toTotpCode(secret) })
+  expect(answered.status).toBe(200)
+})
+
+test('reliability §6 passwords that sessions confirm have a budget, too', async () => {
+  const { account } = await newPersonAtProxy()
+  await server.sql`delete from totp_secrets where account_id = ${account.uuid}`
+  const verify = async (password: string) =>
+    (await signInAtProxy(account.email)).post('/api/session/verify', { password })
+  expect((await verify(WRONG_PASSWORD)).status).toBe(401)
+  await setBudgets(119, '0', 'password budget of sessions and known browsers')
+  expect((await verify(WRONG_PASSWORD)).status).toBe(401)
+  expectDelay(await verify(PASSWORD), 30)
+  expect((await trySignIn(account.email, PASSWORD)).status).toBe(200)
+  await setBudgets(120, '30 seconds', 'password budget of sessions and known browsers')
+  expect((await verify(PASSWORD)).status).toBe(200)
 })
