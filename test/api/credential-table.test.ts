@@ -267,7 +267,14 @@ async function prepare(cell: Cell, action: CredentialAction): Promise<() => Prom
     path: path.replaceAll(/:(\w+)/g, (_, name: string) => toParameter(cell, action, name)),
     json: body && json,
   }))
-  return () => Promise.all(requests.map(({ path, ...rest }) => person.request(path, rest)))
+  return async () => {
+    const answers: Answered[] = []
+    // Ending all sessions ends this one, too, so it comes last.
+    for (const { path, ...rest } of requests.toSorted((a, b) => b.path.length - a.path.length)) {
+      answers.push(await person.request(path, rest))
+    }
+    return answers
+  }
 }
 
 async function toBody(cell: Cell, action: CredentialAction): Promise<object | undefined> {
