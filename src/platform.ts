@@ -1,6 +1,8 @@
 // The only file that depends on a runtime. The program runs on Bun, as a compiled binary, and on
 // Deno.
 
+import { constants } from 'node:os'
+import { once } from './functions.ts'
 import {
   toListenError,
   isWebSocketHandshake,
@@ -30,7 +32,24 @@ interface Runtimes {
       request: Request,
       options: object,
     ): { socket: WebSocket & { bufferedAmount: number }; response: Response }
+    dlopen(
+      library: string,
+      symbols: Record<string, { parameters: string[]; result: string }>,
+    ): { symbols: Symbols }
+    UnsafePointerView: new (pointer: unknown) => { getInt32(): number }
   }
+}
+
+/** Functions of the C library, with the arguments and results that they were declared with. */
+type Symbols = Record<string, (...args: number[]) => unknown>
+
+/** The part of `bun:ffi` that this file uses. */
+interface BunFfi {
+  dlopen(
+    library: string,
+    symbols: Record<string, { args: string[]; returns: string }>,
+  ): { symbols: Symbols }
+  read: { i32(pointer: unknown, offset: number): number }
 }
 
 // Typed here, because each runtime's type check does not know the types of the other.
@@ -53,6 +72,73 @@ export function toSelfCommand(): [command: string, ...words: string[]] {
 /** Finds the file in the executable whose name ends with `ending`. */
 export function findEmbeddedFile(ending: string): (Blob & { name: string }) | undefined {
   return Bun?.embeddedFiles.find(({ name }) => name.endsWith(ending))
+}
+
+/**
+ * Locks an open file with flock(2), without waiting. The lock belongs to the open file: every
+ * process that inherits it holds the lock, which ends when the last of them has ended or closed it.
+ * Returns false when the file is locked through another open file. Throws where files cannot be
+ * locked.
+ */
+export function lockFile(fd: number, kind: 'shared' | 'exclusive'): boolean {
+  const { flock, readErrno } = openLibc()
+  if (flock(fd, FLOCK[kind] | FLOCK_NO_WAIT) === 0) return true
+  const errno = readErrno()
+  if (errno === constants.errno.EWOULDBLOCK) return false
+  const name = Object.entries(constants.errno).find(([, value]) => value === errno)?.[0]
+  throw new Error(`flock failed: ${name ?? errno}`)
+}
+
+// The same numbers on Linux and macOS.
+const FLOCK = { shared: 1, exclusive: 2 }
+const FLOCK_NO_WAIT = 4
+
+/** Opens the C library. No runtime offers a lock that a child process inherits. */
+const openLibc = once((): Libc => {
+  const failures: unknown[] = []
+  for (const library of LIBC) {
+    try {
+      return loadLibc(library)
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  throw new Error(`The C library cannot be loaded: ${failures.join('; ')}`)
+})
+
+interface Libc {
+  flock(fd: number, operation: number): number
+  readErrno(): number
+}
+
+const LIBC =
+  process.platform === 'darwin'
+    ? ['libSystem.B.dylib']
+    : ['libc.so.6', `libc.musl-${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}.so.1`]
+/** Returns the address of errno. */
+const ERRNO = process.platform === 'darwin' ? '__error' : '__errno_location'
+
+function loadLibc(library: string): Libc {
+  if (Deno) {
+    const { symbols } = Deno.dlopen(library, {
+      flock: { parameters: ['i32', 'i32'], result: 'i32' },
+      [ERRNO]: { parameters: [], result: 'pointer' },
+    })
+    return {
+      flock: (fd, operation) => Number(symbols['flock']?.(fd, operation)),
+      readErrno: () => new Deno.UnsafePointerView(symbols[ERRNO]?.()).getInt32(),
+    }
+  }
+  // Not imported by name, because Deno does not have it.
+  const ffi = process.getBuiltinModule('bun:ffi') as unknown as BunFfi
+  const { symbols } = ffi.dlopen(library, {
+    flock: { args: ['i32', 'i32'], returns: 'i32' },
+    [ERRNO]: { args: [], returns: 'ptr' },
+  })
+  return {
+    flock: (fd, operation) => Number(symbols['flock']?.(fd, operation)),
+    readErrno: () => ffi.read.i32(symbols[ERRNO]?.(), 0),
+  }
 }
 
 /** Returns the argon2id hash of a password as a PHC string, which every runtime can verify. */

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import postgres from 'postgres'
 import { Fault, toReason } from '../errors.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -30,6 +31,8 @@ export interface ConnectOptions {
      */
     onClose(): void
   }
+  /** Opens the sockets, which the caller may destroy. */
+  openSocket?: () => Promise<Socket>
 }
 
 /** Settings of each session. The server checks at its start that Postgres has them. */
@@ -51,9 +54,12 @@ const SESSION_SETTINGS = {
  * Creates a pool. It connects at the first statement. With several hosts in the URL, it connects to
  * the primary.
  */
-export function connect(url: string, { name, max, settings, listener }: ConnectOptions): Sql {
+export function connect(
+  url: string,
+  { name, max, settings, listener, openSocket }: ConnectOptions,
+): Sql {
   const { address, path, commit, isPooled } = parseUrl(url)
-  const primary = primaryOf(url)
+  const socket = openSocket ?? primaryOf(url)?.open
   const session = {
     ...SESSION_SETTINGS,
     ...(commit !== null && { synchronous_commit: commit }),
@@ -67,7 +73,7 @@ export function connect(url: string, { name, max, settings, listener }: ConnectO
   }
   // The types of postgres.js lack these options.
   const extras: object = {
-    ...(primary && { socket: primary.open }),
+    ...(socket && { socket }),
     ...(isPooled && { prelude: toPrelude(session), prepare: false }),
   }
   return postgres(address, {

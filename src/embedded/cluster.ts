@@ -16,6 +16,7 @@ import {
 import type { LaunchContext } from './launch.ts'
 import { launch } from './launch.ts'
 import { readMajor } from './binaries.ts'
+import { isClusterLocked } from './cluster-lock.ts'
 import { listClusterProcesses, sendSignal } from './processes.ts'
 
 /** The files of a database, their OS user, and the name in its process titles. */
@@ -175,11 +176,22 @@ export async function removePartialClusters(home: string): Promise<void> {
     for (const pid of listClusterProcesses(left)) sendSignal(pid, 'SIGKILL')
     const deadline = performance.now() + GONE_MS
     while (listClusterProcesses(left).length > 0 && performance.now() < deadline) await sleep(10)
+    // Postgres of another container can have outlived an upgrade there.
+    if (isInUse(data)) continue
     try {
       rmSync(data, { recursive: true })
     } catch {
       // An orphaned initdb is still writing there. The next start removes the folder.
     }
+  }
+}
+
+function isInUse(data: string): boolean {
+  try {
+    return isClusterLocked(data)
+  } catch {
+    // An initdb that was killed has not come far.
+    return false
   }
 }
 

@@ -1,19 +1,26 @@
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isUnavailable } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import type { Cluster } from './cluster.ts'
 import { findBundledMajor } from './binaries.ts'
-import { upgradeCluster } from './upgrade.ts'
-import { ensureCluster, ensureHome } from './cluster.ts'
+import { type MajorVersions, upgradeCluster } from './upgrade.ts'
+import { ensureCluster, ensureHome, readCluster } from './cluster.ts'
 import type { FileLock } from './file-lock.ts'
 import { tryLock, withLock } from './file-lock.ts'
+import { startLivenessFile, watchLivenessFile } from './liveness.ts'
 import {
   type Postmaster,
+  attachPostmaster,
   ensurePostmaster,
   findPostmaster,
   stopPostmaster,
+  toHiddenMessage,
   toUrl,
 } from './postmaster.ts'
+import { sendSignal } from './processes.ts'
+import { findListening } from './socket-folder.ts'
 import { ensureServerRole } from './server-role.ts'
 
 export type EmbeddedPostgres = {
@@ -37,11 +44,15 @@ const log = logger('db')
 const START_LOCK_MS = 150_000
 const STOP_LOCK_MS = 10_000
 const WATCH_MS = 500
+const POLL_MS = 100
 const BACKOFF_MAX_MS = 15_000
+/** The time in which other users of a Postgres that has ended restart it. */
+const RESTART_MS = 20_000
 
 /**
  * Starts the embedded Postgres in DATA_DIR/postgres, and keeps it running until `stop`. Processes
- * with the same DATA_DIR share it. Postgres keeps running when one of these processes is killed.
+ * with the same DATA_DIR share it, also those of other containers. Postgres keeps running when one
+ * of these processes is killed. Throws when another process uses it, and it does not answer here.
  */
 export async function startEmbedded({
   dataDir,
@@ -49,9 +60,7 @@ export async function startEmbedded({
 }: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const home = ensureHome(dataDir)
   const lock = join(home, 'lock')
-  const { cluster, postmaster, use } = await withLock(lock, START_LOCK_MS, () =>
-    open(home, allowsUpgrade),
-  )
+  const { cluster, postmaster, use } = await openWhenRunning(home, lock, allowsUpgrade)
   const watch = watchPostmaster(cluster, postmaster, lock)
 
   let stopped: Promise<void> | undefined
@@ -71,25 +80,49 @@ export async function startEmbedded({
   }
 }
 
-async function open(
+interface Opened {
+  cluster: Cluster
+  postmaster: Postmaster
+  use: FileLock
+}
+
+/** Opens the cluster. Gives other users of it the time to restart a Postgres that has ended. */
+async function openWhenRunning(
   home: string,
+  lock: string,
   allowsUpgrade: boolean,
-): Promise<{ cluster: Cluster; postmaster: Postmaster; use: FileLock }> {
-  const shared = hasUsers(home)
+): Promise<Opened> {
+  const deadline = performance.now() + RESTART_MS
+  for (;;) {
+    const isLate = performance.now() > deadline
+    try {
+      const opened = await withLock(lock, START_LOCK_MS, () => open(home, allowsUpgrade))
+      if (opened) return opened
+    } catch (error) {
+      // Postgres was killed after it had answered.
+      if (isLate || !isUnavailable(error)) throw error
+    }
+    if (isLate) throw new Error(toHiddenMessage(readCluster(home)))
+    // They need the lock.
+    await sleep(POLL_MS)
+  }
+}
+
+/** Returns undefined when other processes use the cluster, and its Postgres does not answer. */
+async function open(home: string, allowsUpgrade: boolean): Promise<Opened | undefined> {
+  const isShared = hasUsers(home)
   const use = tryLock(join(home, 'users'), 'shared')
   if (!use)
     throw new Error(
       `${home} is locked by another program. Stop that program, or choose another DATA_DIR.`,
     )
   try {
-    const cluster = allowsUpgrade
-      ? await ensureCurrentCluster(home, shared)
-      : await ensureCluster(home)
-    const running = findPostmaster(cluster)
-    if (shared && running?.ready && running.socketFolder === '') {
-      throw new Error(`Tidings 0.1.0 uses ${home}. Stop it, and start again.`)
+    const opened = isShared ? await attach(home, allowsUpgrade) : await start(home, allowsUpgrade)
+    if (!opened) {
+      use.release()
+      return undefined
     }
-    const postmaster = await ensurePostmaster(cluster)
+    const { cluster, postmaster } = opened
     await ensureServerRole(toUrl(cluster.superuser, postmaster), cluster.serverRole.password)
     return { cluster, postmaster, use }
   } catch (error) {
@@ -98,23 +131,43 @@ async function open(
   }
 }
 
-/**
- * Returns the cluster in `home`. Upgrades it to the bundled version unless other processes use it.
- */
-async function ensureCurrentCluster(home: string, shared: boolean): Promise<Cluster> {
-  const cluster = await ensureCluster(home)
-  const [from, to] = [Number(cluster.major), Number(findBundledMajor())]
-  // An unknown version is NaN, and is not upgraded either. Postgres itself refuses newer data.
-  if (!(from < to)) return cluster
-  if (shared) {
+/** Attaches to a cluster that other processes use. It changes, starts and removes nothing. */
+async function attach(
+  home: string,
+  allowsUpgrade: boolean,
+): Promise<Omit<Opened, 'use'> | undefined> {
+  const cluster = readCluster(home)
+  const running = findPostmaster(cluster)
+  if (running?.isReady && running.socketFolder === '') {
+    throw new Error(`Tidings 0.1.0 uses ${home}. Stop it, and start again.`)
+  }
+  const postmaster = await attachPostmaster(cluster)
+  const versions = findUpgrade(cluster)
+  if (postmaster && allowsUpgrade && versions) {
     log.warning(
       'Your data stays on Postgres {from}, because other processes use it. Stop all of them and start again to upgrade it to {to}.',
-      { from, to },
+      { ...versions },
     )
-    return cluster
   }
-  await upgradeCluster(cluster, { from, to })
-  return ensureCluster(home)
+  return postmaster && { cluster, postmaster }
+}
+
+/** Opens a cluster that no other process uses: creates, upgrades and starts it as needed. */
+async function start(home: string, allowsUpgrade: boolean): Promise<Omit<Opened, 'use'>> {
+  let cluster = await ensureCluster(home)
+  const versions = allowsUpgrade && findUpgrade(cluster)
+  if (versions) {
+    await upgradeCluster(cluster, versions)
+    cluster = await ensureCluster(home)
+  }
+  return { cluster, postmaster: await ensurePostmaster(cluster) }
+}
+
+/** Returns the version of the data and the bundled one. Undefined unless the latter is newer. */
+function findUpgrade(cluster: Cluster): MajorVersions | undefined {
+  const [from, to] = [Number(cluster.major), Number(findBundledMajor())]
+  // An unknown version is NaN, and is not upgraded either. Postgres itself refuses newer data.
+  return from < to ? { from, to } : undefined
 }
 
 /** Returns true when a process uses this Postgres. Each user holds a shared lock until it ends. */
@@ -126,34 +179,21 @@ function hasUsers(home: string): boolean {
 
 /** Restarts Postgres with the same socket whenever it has ended. */
 function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { end(): void } {
-  let ended = false
-  let busy = false
+  let isEnded = false
+  let isBusy = false
   let failures = 0
   let resumeAt = 0
-  const timer = setInterval(check, WATCH_MS)
+  const readState = watchLivenessFile(cluster.data)
+  const timer = setInterval(() => void check(), WATCH_MS)
   timer.unref()
-  first.child?.once('exit', check)
+  first.child?.once('exit', () => void check())
 
-  function check(): void {
-    if (ended || busy || performance.now() < resumeAt) return
-    if (findPostmaster(cluster)) return
-    busy = true
-    void restart().finally(() => (busy = false))
-  }
-
-  async function restart(): Promise<void> {
-    const startedMs = performance.now()
+  async function check(): Promise<void> {
+    if (isEnded || isBusy || performance.now() < resumeAt) return
+    isBusy = true
     try {
-      await withLock(lock, START_LOCK_MS, async () => {
-        if (ended) return
-        const { pid, child } = await ensurePostmaster(cluster)
-        if (!child) return
-        child.once('exit', check)
-        log.warning('Postgres had ended and was restarted', {
-          pid,
-          tookMs: Math.round(performance.now() - startedMs),
-        })
-      })
+      if (await isRunning(cluster)) await checkLivenessFile()
+      else await restart()
       failures = 0
     } catch (error) {
       const waitMs = Math.min(WATCH_MS * 2 ** failures++, BACKOFF_MAX_MS)
@@ -162,13 +202,44 @@ function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { e
         reason: toReason(error),
         waitMs,
       })
+    } finally {
+      isBusy = false
     }
+  }
+
+  async function restart(): Promise<void> {
+    const startedMs = performance.now()
+    await withLock(lock, START_LOCK_MS, async () => {
+      if (isEnded) return
+      const { pid, child } = await ensurePostmaster(cluster)
+      if (!child) return
+      child.once('exit', () => void check())
+      log.warning('Postgres had ended and was restarted', {
+        pid,
+        tookMs: Math.round(performance.now() - startedMs),
+      })
+    })
+  }
+
+  async function checkLivenessFile(): Promise<void> {
+    const state = readState()
+    if (state === 'ended') await startLivenessFile(cluster.data, toUrl(cluster.superuser, first))
+    if (state !== 'taken over') return
+    log.error('Another machine has started Postgres in {home}. The one here ends at once.', {
+      home: cluster.home,
+    })
+    const postmaster = findPostmaster(cluster)
+    if (postmaster) sendSignal(postmaster.pid, 'SIGQUIT')
   }
 
   return {
     end() {
-      ended = true
+      isEnded = true
       clearInterval(timer)
     },
   }
+}
+
+async function isRunning(cluster: Cluster): Promise<boolean> {
+  return findPostmaster(cluster) !== undefined || (await findListening(cluster)) !== undefined
 }

@@ -28,13 +28,14 @@ const LOG_MAX_BYTES = 10 * 1024 * 1024
 
 /**
  * Starts a program of Postgres in its own session, so that Ctrl-C at the terminal does not reach
- * it. It does not inherit the environment. It logs to a file, because a pipe would break when this
- * process is killed.
+ * it. It inherits the file `stdin`, and nothing of the environment. It logs to a file, because a
+ * pipe would break when this process is killed.
  */
 export async function launch(
   { home, log, osUser, cwd, major }: LaunchContext,
   program: 'initdb' | 'postgres',
   args: string[],
+  stdin?: number,
 ): Promise<LaunchedProgram> {
   const bin = join(await ensureBinaries(home, major), 'bin', program)
   rotateLog(log)
@@ -48,7 +49,7 @@ export async function launch(
       cwd,
       env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/nonexistent' },
       detached: true,
-      stdio: ['ignore', fd, fd],
+      stdio: [stdin ?? 'ignore', fd, fd],
     })
     child.once('error', error => (ended = error.message))
     child.once('exit', (code, name) => (ended ??= name ? `signal ${name}` : `exit ${code}`))

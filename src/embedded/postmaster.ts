@@ -1,25 +1,50 @@
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type ClusterLock, tryLockCluster } from './cluster-lock.ts'
 import type { Cluster, Credentials } from './cluster.ts'
+import {
+  claimCluster,
+  isOwnBoot,
+  readLivenessFile,
+  removeLivenessFile,
+  startLivenessFile,
+  toTakenMessage,
+  writeLivenessFile,
+} from './liveness.ts'
 import { launch } from './launch.ts'
-import { listClusterProcesses, sendSignal, isClusterProcess } from './processes.ts'
-import { ensureSocketFolder, removeSocketFolder, SOCKET_FILE } from './socket-folder.ts'
+import { isClusterProcess, listClusterProcesses, readOwnPid, sendSignal } from './processes.ts'
+import {
+  ensureSocketFolder,
+  findListening,
+  removeSocketFolder,
+  SOCKET_FILE,
+} from './socket-folder.ts'
+
+// The socket tells whether Postgres runs, and the lock of the cluster whether it may be started. A
+// pid tells neither: it belongs to one PID namespace, and the data folder to all of them.
 
 /** The main process of a running Postgres. */
 export type Postmaster = {
-  pid: number
+  /** Undefined when it runs in a PID namespace that this process does not see. */
+  pid: number | undefined
   /** The folder of its Unix socket. Empty for the Postgres of Tidings 0.1.0, which used TCP. */
   socketFolder: string
-  ready: boolean
   /** Set when this process started it. */
   child?: ChildProcess
 }
 
+/** A postmaster that this process sees, ready or not. */
+export type VisiblePostmaster = Postmaster & { pid: number; isReady: boolean }
+
 /** Longer than a crash recovery takes. */
 const READY_TIMEOUT_MS = 120_000
 const ORPHAN_GRACE_MS = 500
+/** Processes that this one does not see end soon after their postmaster. */
+const HIDDEN_GRACE_MS = 20_000
+const LIVENESS_MS = 1_000
 const FAST_STOP_MS = 8_000
 const HARD_STOP_MS = 6_000
 
@@ -39,31 +64,59 @@ const SETTINGS = {
 /** Settings that older versions reject. io_uring is not available in every container. */
 const SETTINGS_SINCE_18 = { io_method: 'sync' }
 
-/** Finds the postmaster that runs on the cluster, ready or not. It changes nothing. */
-export function findPostmaster(cluster: Cluster): Postmaster | undefined {
-  // Postgres writes line by line: the pid in line 1, the socket's folder in 5, the status in 8.
-  const lines = readPidFile(cluster)
-  const pid = Number(lines[0])
-  if (!(pid > 0) || !isClusterProcess(pid, cluster)) return undefined
-  return { pid, socketFolder: lines[4] ?? '', ready: lines[7]?.trim() === 'ready' }
+/** Finds the postmaster of the cluster among the processes that this one sees. Changes nothing. */
+export function findPostmaster(cluster: Cluster): VisiblePostmaster | undefined {
+  const { pid: ownPid, ...rest } = readPidFile(cluster)
+  // The file has the pid that the postmaster sees. Only a container has another one.
+  const isIt = (pid: number) => readOwnPid(pid) === ownPid
+  const pid =
+    isClusterProcess(ownPid, cluster) && isIt(ownPid)
+      ? ownPid
+      : listClusterProcesses(cluster).find(isIt)
+  return pid === undefined ? undefined : { pid, ...rest }
+}
+
+/**
+ * Returns the ready postmaster of the cluster. Undefined if none listens where this process looks.
+ */
+export async function attachPostmaster(cluster: Cluster): Promise<Postmaster | undefined> {
+  const startedMs = performance.now()
+  for (;;) {
+    const socketFolder = await findListening(cluster)
+    if (socketFolder === undefined) return undefined
+    // It accepts connections before it is ready, such as during a crash recovery.
+    for (let polls = 0; polls < 10; polls++) {
+      if (readPidFile(cluster).isReady) {
+        return { pid: findPostmaster(cluster)?.pid, socketFolder }
+      }
+      if (performance.now() - startedMs > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
+      await sleep(20)
+    }
+  }
 }
 
 /**
  * Returns the ready postmaster of the cluster. Starts one when none is running. `settings` override
- * the defaults. Call it under the lock.
+ * the defaults. Call it under the lock of `home`. Throws when another container or machine uses the
+ * cluster, and its Postgres cannot be reached from here.
  */
 export async function ensurePostmaster(
   cluster: Cluster,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<Postmaster> {
-  const running = await awaitPostmaster(cluster)
-  if (running?.socketFolder) return running
-  // A killed Tidings 0.1.0 has left it, and only TCP reaches it.
-  if (running) await stopPostmaster(cluster)
-  return startPostmaster(cluster, settings)
+  const found = await attachOrLock(cluster)
+  if (!('fd' in found)) return found
+  try {
+    return await startPostmaster(cluster, settings, found)
+  } finally {
+    found.release()
+  }
 }
 
-/** Stops the postmaster. Resolves when it is gone. After 8 s it stops without a checkpoint. */
+/**
+ * Stops the postmaster. Resolves when it is gone. After 8 s it stops without a checkpoint. Leaves a
+ * postmaster alone that this process does not see.
+ */
 export async function stopPostmaster(cluster: Cluster): Promise<void> {
   const postmaster = findPostmaster(cluster)
   if (!postmaster) return
@@ -76,28 +129,36 @@ export async function stopPostmaster(cluster: Cluster): Promise<void> {
     }
   }
   removeSocketFolder(cluster)
+  removeLivenessFile(cluster.data)
 }
 
 /**
- * Waits until a starting postmaster is ready, or a stopping one is gone. Kills orphaned backends
- * and removes a stale postmaster.pid, because a new postmaster needs exclusive use of the files.
+ * Returns the running postmaster once it is ready, or else the lock for a new one. Kills backends
+ * that have outlived their postmaster, because a new one needs exclusive use of the files.
  */
-async function awaitPostmaster(cluster: Cluster): Promise<Postmaster | undefined> {
+async function attachOrLock(cluster: Cluster): Promise<Postmaster | ClusterLock> {
   const startedMs = performance.now()
   let lastSeenMs = startedMs
+  let hiddenSinceMs = startedMs
   for (;;) {
-    const postmaster = findPostmaster(cluster)
-    if (postmaster?.ready) return postmaster
-    if (postmaster) lastSeenMs = performance.now()
+    const running = await attachPostmaster(cluster)
+    if (running) return running
+    const lock = tryLockCluster(cluster.data)
     const pids = listClusterProcesses(cluster)
-    if (pids.length === 0) break
-    if (performance.now() - lastSeenMs > ORPHAN_GRACE_MS)
-      for (const pid of pids) sendSignal(pid, 'SIGKILL')
-    if (performance.now() - startedMs > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
-    await sleep(20)
+    if (lock && pids.length === 0) return lock
+    // A Postgres that Tidings 0.2.0 or older has started holds no lock.
+    lock?.release()
+    const nowMs = performance.now()
+    const visible = findPostmaster(cluster)
+    if (visible) lastSeenMs = nowMs
+    if (pids.length > 0) hiddenSinceMs = nowMs
+    // A killed Tidings 0.1.0 has left it, and only TCP reaches it.
+    if (visible?.isReady && visible.socketFolder === '') await stopPostmaster(cluster)
+    if (nowMs - lastSeenMs > ORPHAN_GRACE_MS) for (const pid of pids) sendSignal(pid, 'SIGKILL')
+    if (nowMs - hiddenSinceMs > HIDDEN_GRACE_MS) throw new Error(toHiddenMessage(cluster))
+    if (nowMs - startedMs > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
+    await sleep(pids.length > 0 ? 20 : 100)
   }
-  rmSync(join(cluster.data, 'postmaster.pid'), { force: true })
-  return undefined
 }
 
 /** Removes the socket that a killed Postgres has left. Returns the folder for a new one. */
@@ -108,10 +169,14 @@ function clearSocketFolder(cluster: Cluster): string {
   return folder
 }
 
+/** Removes what a dead postmaster has left, and starts a new one, which inherits the lock. */
 async function startPostmaster(
   cluster: Cluster,
   more: Readonly<Record<string, string>>,
+  lock: ClusterLock,
 ): Promise<Postmaster> {
+  await claimCluster(cluster)
+  rmSync(join(cluster.data, 'postmaster.pid'), { force: true })
   const settings = {
     ...SETTINGS,
     ...(Number(cluster.major) >= 18 && SETTINGS_SINCE_18),
@@ -119,26 +184,51 @@ async function startPostmaster(
     ...more,
     cluster_name: cluster.clusterName,
   }
-  const launched = await launch(cluster, 'postgres', [
-    ...['-D', cluster.data],
-    ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
-  ])
+  const launched = await launch(
+    cluster,
+    'postgres',
+    [
+      ...['-D', cluster.data],
+      ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ],
+    lock.fd,
+  )
+  // From here on, the lock ends with Postgres alone.
+  lock.release()
+  const { child } = launched
   const startedMs = performance.now()
+  let writtenMs = startedMs
   for (;;) {
-    const postmaster = findPostmaster(cluster)
-    if (postmaster?.ready) return { ...postmaster, child: launched.child }
-    if (!postmaster && launched.ended()) {
-      throw new Error(`Postgres did not start: ${launched.explain()}`)
+    const { pid, socketFolder, isReady } = readPidFile(cluster)
+    if (pid === child.pid && isReady) {
+      const postmaster = { pid, socketFolder, child }
+      await startLivenessFile(cluster.data, toUrl(cluster.superuser, postmaster))
+      return postmaster
     }
+    if (launched.ended()) throw new Error(`Postgres did not start: ${launched.explain()}`)
     // A slow Postgres keeps running, because an interrupted recovery would start over.
     if (performance.now() - startedMs > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
+    if (performance.now() - writtenMs > LIVENESS_MS) {
+      writeLivenessFile(cluster)
+      writtenMs = performance.now()
+    }
     await sleep(10)
   }
 }
 
-function readPidFile(cluster: Cluster): string[] {
+/** Postgres writes line by line: the pid in line 1, the socket's folder in 5, the status in 8. */
+function readPidFile({ data }: Cluster): { pid: number; socketFolder: string; isReady: boolean } {
+  const lines = readLines(join(data, 'postmaster.pid'))
+  return {
+    pid: Number(lines[0]) || 0,
+    socketFolder: lines[4] ?? '',
+    isReady: lines[7]?.trim() === 'ready',
+  }
+}
+
+function readLines(file: string): string[] {
   try {
-    return readFileSync(join(cluster.data, 'postmaster.pid'), 'utf8').split('\n')
+    return readFileSync(file, 'utf8').split('\n')
   } catch {
     return []
   }
@@ -146,6 +236,15 @@ function readPidFile(cluster: Cluster): string[] {
 
 function toSlowMessage(cluster: Cluster): string {
   return `Postgres was not ready within ${READY_TIMEOUT_MS / 1000} s. See ${cluster.log}.`
+}
+
+/** Says what to do about a Postgres that runs, and does not answer here. */
+export function toHiddenMessage({ home, data, log }: Cluster): string {
+  const user = readLivenessFile(data)
+  if (user && !isOwnBoot(user)) return toTakenMessage(data, user)
+  return user && user.host !== hostname()
+    ? `A server in another container (${user.host}) uses ${home}. Run the command there: docker exec ${user.host} tidings …`
+    : `Another program uses ${home}, and its Postgres does not answer here. If a server in a container uses this folder, run the command there: docker exec CONTAINER tidings … Otherwise, stop that program first. The log of Postgres is ${log}.`
 }
 
 /** Returns the connection URL for clients. `connect` takes the folder of the socket from `host`. */

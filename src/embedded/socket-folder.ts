@@ -1,4 +1,5 @@
 import { chmodSync, chownSync, lstatSync, mkdirSync, rmdirSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Cluster } from './cluster.ts'
 
@@ -14,20 +15,62 @@ const FALLBACK_PARENT = '/tmp'
  * Postgres may enter. If that path is too long for a socket, returns a folder with mode 0700 in
  * /tmp instead, and creates it. Throws when that folder belongs to another user.
  */
-export function ensureSocketFolder({ data, clusterName, osUser }: Cluster): string {
-  if (Buffer.byteLength(join(data, SOCKET_FILE)) <= MAX_PATH_BYTES) return data
-  const folder = join(FALLBACK_PARENT, clusterName)
+export function ensureSocketFolder(cluster: Cluster): string {
+  const { osUser } = cluster
+  const folder = toSocketFolder(cluster)
+  if (folder === cluster.data) return folder
   try {
     mkdirSync(folder, 0o700)
   } catch (error) {
-    if ((error as { code?: string }).code !== 'EEXIST') throw error
+    if (toCode(error) !== 'EEXIST') throw error
   }
-  const found = lstatSync(folder)
-  const own = [process.getuid?.(), osUser?.uid]
-  if (!found.isDirectory() || !own.includes(found.uid)) throw new Error(toTakenMessage(folder))
+  checkOwner(folder, cluster)
   chmodSync(folder, 0o700)
   if (osUser) chownSync(folder, osUser.uid, osUser.gid)
   return folder
+}
+
+/**
+ * Returns the folder of the socket on which the postmaster of the cluster listens. Undefined when
+ * nothing listens where this process looks. A socket in the data folder connects the processes of
+ * one kernel, whatever their namespaces are and wherever the folder is mounted.
+ */
+export async function findListening(cluster: Cluster): Promise<string | undefined> {
+  // The path that Postgres has stored can lead to another cluster here.
+  const folder = toSocketFolder(cluster)
+  if (folder !== cluster.data) {
+    if (!lstatSync(folder, { throwIfNoEntry: false })) return undefined
+    checkOwner(folder, cluster)
+  }
+  return (await isListening(join(folder, SOCKET_FILE))) ? folder : undefined
+}
+
+function isListening(path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ path })
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', error => {
+      const code = toCode(error)
+      // A full queue of connections.
+      if (code === 'EAGAIN') resolve(true)
+      else if (code === 'ENOENT' || code === 'ECONNREFUSED') resolve(false)
+      else reject(error)
+    })
+  })
+}
+
+function toSocketFolder({ data, clusterName }: Cluster): string {
+  const isShort = Buffer.byteLength(join(data, SOCKET_FILE)) <= MAX_PATH_BYTES
+  return isShort ? data : join(FALLBACK_PARENT, clusterName)
+}
+
+function checkOwner(folder: string, { osUser }: Cluster): void {
+  const found = lstatSync(folder)
+  const own = [process.getuid?.(), osUser?.uid]
+  if (!found.isDirectory() || !own.includes(found.uid)) throw new Error(toTakenMessage(folder))
 }
 
 /** Removes the folder in /tmp of a stopped cluster, if it has one. */
@@ -41,4 +84,8 @@ export function removeSocketFolder({ clusterName }: Cluster): void {
 
 function toTakenMessage(folder: string): string {
   return `${folder} belongs to another user, and the path of DATA_DIR is too long for a socket. Choose a shorter DATA_DIR.`
+}
+
+function toCode(error: unknown): string | undefined {
+  return (error as { code?: string }).code
 }

@@ -64,6 +64,11 @@ async function copyToNewCluster(
   checkFreeSpace(old)
   // Starts first, because the binaries of the old version can be missing.
   const from = await ensurePostmaster(old)
+  if (from.pid === undefined) {
+    throw new Error(
+      `Postgres ${versions.from} runs in another container, and cannot be stopped from here. Stop that container first.`,
+    )
+  }
   try {
     const fresh = await createCluster(old.home)
     const to = await ensurePostmaster(fresh, LOAD_SETTINGS)

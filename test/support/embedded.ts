@@ -17,6 +17,7 @@ import type { ChildProcess } from 'node:child_process'
 import { connect as connectTo, type Sql } from '../../src/db/sql.ts'
 import type { EmbeddedPostgres } from '../../src/embedded/embedded.ts'
 import { startEmbedded } from '../../src/embedded/embedded.ts'
+import type { Container } from './containers.ts'
 import { isRunning } from './leftovers.ts'
 import { makeFolder as makeScratchFolder } from './scratch.ts'
 import { until } from './until.ts'
@@ -79,6 +80,7 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
     'embedded',
     'log.ts',
     'errors.ts',
+    'functions.ts',
     'platform.ts',
     'listener.ts',
     'database-url.ts',
@@ -102,7 +104,11 @@ export async function start(dataDir: string): Promise<EmbeddedPostgres> {
 /** Starts Postgres in another process, which stops when its input ends. */
 export async function startServer(
   dataDir: string,
-  { root = ROOT, detached = false }: { root?: string; detached?: boolean } = {},
+  {
+    root = ROOT,
+    detached = false,
+    container,
+  }: { root?: string; detached?: boolean; container?: Container } = {},
 ): Promise<Server> {
   const code = `
     const { startEmbedded } = await import(${JSON.stringify(join(root, 'src/embedded/embedded.ts'))})
@@ -110,7 +116,8 @@ export async function startServer(
     console.log(JSON.stringify({ how: embedded.how, url: embedded.url }))
     for await (const _ of process.stdin) {}
     await embedded.stop()`
-  const child = spawn(process.execPath, ['-e', code], { stdio: 'pipe', detached })
+  const [command = '', ...words] = [...(container?.enter ?? []), process.execPath, '-e', code]
+  const child = spawn(command, words, { stdio: 'pipe', detached })
   children.push(child)
   let output = ''
   let errors = ''

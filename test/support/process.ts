@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { readCluster } from '../../src/embedded/cluster.ts'
 import { withLock } from '../../src/embedded/file-lock.ts'
 import { findPostmaster, toUrl } from '../../src/embedded/postmaster.ts'
+import type { Container } from './containers.ts'
 import { makeFolder, SCRATCH, SHARED } from './scratch.ts'
 import { APP_SECRET } from './secret.ts'
 import { scaled } from './until.ts'
@@ -62,6 +63,8 @@ export interface ProgramOptions {
   program?: string
   /** The text of standard input. By default it is empty. */
   input?: string
+  /** The container in which it runs to its end. It cannot be killed by `kill`. */
+  container?: Container
 }
 
 const running = new Set<number>()
@@ -94,8 +97,11 @@ export async function runProgram(
 
 /** Starts the program without waiting: for programs that end by themselves, or never listen. */
 export function spawnProgram(options: ProgramOptions) {
-  const { env, runtime = 'bun', args = ['serve'], bare, program, input } = options
-  const [command, ...before] = program === undefined ? toCommand(runtime) : [BUN, program]
+  const { env, runtime = 'bun', args = ['serve'], bare, program, input, container } = options
+  const [command, ...before] = [
+    ...(container?.enter ?? []),
+    ...(program === undefined ? toCommand(runtime) : [BUN, program]),
+  ]
   const child = spawn(command!, [...before, ...args], {
     cwd: bare?.cwd ?? ROOT,
     ...(bare?.uid !== undefined && { uid: bare.uid, gid: bare.uid }),
