@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { COPY_SETTINGS } from '../src/db/copy.ts'
 import { connect, type Sql } from '../src/db/sql.ts'
 import { countRows } from './support/backup.ts'
+import { hasContainers, listChildren, openContainer } from './support/containers.ts'
 import {
   isLinux,
   isNamed,
@@ -223,6 +225,29 @@ majorTest(
     expect(await look(dataDir)).toMatchObject({ major: 18, sums })
     expect(listClusters(home)).toEqual(['data', 'data.old-17'])
     expect(countStrays(home)).toBe(0)
+  },
+)
+
+test.if(hasOld && hasContainers)(
+  'an older Postgres that a killed server has left in another container is not upgraded',
+  async () => {
+    const { dataDir, home } = copyMade()
+    const program = makeCheckout(makeFolder(), OLD)
+    await using first = await openContainer(['pid', 'mount', 'ipc'])
+    const server = await startServer(dataDir, { root: program.root, container: first })
+    for (const pid of listChildren(server.child.pid!)) process.kill(pid, 'SIGKILL')
+    await once(server.child, 'exit')
+    await using second = await openContainer(['pid', 'mount', 'ipc'])
+    const env = { DATA_DIR: dataDir, APP_SECRET: APP_SECRET.toString('base64') }
+    const { code, output } = await runProgram({ env, args: ['migrate'], container: second })
+    expect(code).toBe(1)
+    expect(output).toContain('Nothing was changed.')
+    expect(output).toContain('Postgres 17 runs in another container')
+    expect(listClusters(home)).toEqual(['data'])
+    await first.kill()
+    // A crash empties the tables without a write-ahead log.
+    const found = await look(dataDir)
+    expect([found.major, found.sums['events']]).toEqual([17, sums['events']])
   },
 )
 

@@ -3,7 +3,9 @@ import { chownSync, lstatSync, mkdirSync, readdirSync, truncateSync } from 'node
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runBlackBox } from './support/black-box.ts'
+import { hasContainers, NAMESPACES, openContainer } from './support/containers.ts'
 import { findPid, isNamed, isRoot, makeFolder } from './support/embedded.ts'
+import { createRequests } from './support/project.ts'
 import { compileBinary, runProgram, startProgram, type Runtime } from './support/process.ts'
 import { scaled, until } from './support/until.ts'
 
@@ -39,6 +41,27 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
         })
       })
       expect(findPid(join(folder, 'data'))).toBeUndefined()
+    },
+    STORY_MS,
+  )
+
+  test.if(isNamed && hasContainers)(
+    'a command in a container uses the Postgres of a server outside, which keeps running',
+    async () => {
+      const dataDir = join(makeFolder(), 'data')
+      const env = { DATA_DIR: dataDir }
+      await using server = await startProgram({ runtime, env })
+      await using container = await openContainer(NAMESPACES)
+      const args = ['keys', 'create', '--name', 'story', '--json']
+      const { code, output } = await runProgram({ runtime, args, env, container })
+      expect({ code, output }).toMatchObject({ code: 0 })
+      const { key } = JSON.parse(output) as { key: string }
+      const { post } = createRequests(server.url, key)
+      const { status } = await post('/v1/events', { channelName: 'payments', title: 'Payment' })
+      expect(status).toBe(201)
+      expect(server.logged('Postgres had ended')).toEqual([])
+      expect((await server.kill('SIGTERM')).code).toBe(0)
+      expect(findPid(dataDir)).toBeUndefined()
     },
     STORY_MS,
   )
@@ -81,6 +104,34 @@ describe('the executable', () => {
       expect((await (await start()).kill('SIGTERM')).code).toBe(0)
       expect(lstatSync(program).size).toBe(size)
       expect(listUnpacked(dataDir)).toEqual(unpacked)
+    },
+    STORY_MS,
+  )
+
+  // Only root can run programs as somebody else.
+  test.if(isNamed && hasContainers && isRoot)(
+    'refuses the folder of another user, and serves root in it, in a container, too',
+    async () => {
+      const folder = makeEmpty(65_534)
+      const dataDir = join(folder, 'data')
+      const bare = { cwd: folder, uid: 65_534 }
+      const env = { DATA_DIR: dataDir }
+      await using server = await startProgram({ runtime: 'binary', bare, env })
+      await using container = await openContainer(NAMESPACES)
+      const run = (...become: string[]) =>
+        runProgram({
+          runtime: 'binary',
+          args: ['keys', 'create', '--name', 'story'],
+          bare: { cwd: '/' },
+          env: { ...env, PATH: process.env['PATH'] ?? '' },
+          container: { ...container, enter: [...container.enter, ...become] },
+        })
+      const refused = await run('setpriv', '--reuid=4242', '--regid=4242', '--clear-groups')
+      expect(refused).toMatchObject({ code: 1 })
+      expect(refused.output).toContain('cannot be entered. Run the command as the user')
+      expect(await run()).toMatchObject({ code: 0 })
+      expect(server.logged('Postgres had ended')).toEqual([])
+      expect((await server.kill('SIGTERM')).code).toBe(0)
     },
     STORY_MS,
   )

@@ -7,6 +7,7 @@ import { startPair } from '../support/standby.ts'
 import { runAll } from './all.ts'
 import type { Table, RunResult } from './ledger-check.ts'
 import { runCitus } from './citus.ts'
+import { runContainers } from './containers.ts'
 import { runCrash } from './crash.ts'
 import { runTerminate } from './terminate.ts'
 import { runDeliveries } from './deliveries.ts'
@@ -41,6 +42,7 @@ const RUNS: Record<
 > = {
   all: ({ seed, seconds }) => runAll({ seed, seconds: seconds || 600 }),
   citus: ({ seed, times }) => runCitus({ seed, events: times || 100_000 }),
+  containers: ({ seed, times }) => runContainers({ seed, times: times || 200 }),
   crash: ({ seed, times }) => runCrash({ seed, times: times || 20, freezeMs: 12_000 }),
   terminate: ({ seed, times }) => runTerminate({ seed, times: times || 1_000 }),
   deliveries: ({ seed, seconds }) => runDeliveries({ seed, seconds: seconds || 300 }),
