@@ -20,7 +20,7 @@ import { isRunning } from './support/leftovers.ts'
 import { runProgram, startProgram, toEmbeddedUrl } from './support/process.ts'
 import { newProject } from './support/project.ts'
 import { connect } from '../src/db/sql.ts'
-import { until } from './support/until.ts'
+import { scaled, until } from './support/until.ts'
 import {
   listLost,
   makeWrittenFolder,
@@ -31,7 +31,7 @@ import {
 
 // Programs that share a data folder and neither processes nor paths: containers, other machines.
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(scaled(120_000))
 
 const containerTest = test.if(hasContainers && isNamed)
 /** Each kind alone, and what programs use together. */

@@ -3,8 +3,9 @@ import { hasContainers } from '../support/containers.ts'
 import { isNamed } from '../support/embedded.ts'
 import { runContainers } from './containers.ts'
 import { newSeed } from './random.ts'
+import { scaled } from '../support/until.ts'
 
-setDefaultTimeout(300_000)
+setDefaultTimeout(scaled(300_000))
 
 const seed = newSeed()
 

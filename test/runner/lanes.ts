@@ -37,10 +37,10 @@ const UNKNOWN_MS = 5_000
 
 const SLOW = [
   /^test\/runtimes/,
-  /^test\/embedded-majors/,
+  /^test\/embedded-(containers|majors)/,
   /^test\/migrations-releases/,
   /^test\/commands\/(generators|monitoring|pooler)\./,
-  /^test\/faults\/(all|drain|fairness|feed|load|rolling-upgrade|soak|standby)\./,
+  /^test\/faults\/(all|containers|drain|fairness|feed|load|rolling-upgrade|soak|standby)\./,
 ]
 
 export function getLane(file: string): Lane {
