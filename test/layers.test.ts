@@ -71,6 +71,8 @@ const CONNECTING = [
   'cli/apply/api.ts',
   'cli/demo.ts',
   'db/primary.ts',
+  'embedded/liveness.ts',
+  'embedded/socket-folder.ts',
   'http-get.ts',
 ]
 const IMPORT =
