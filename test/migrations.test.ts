@@ -317,3 +317,18 @@ async function open() {
     [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }),
   }
 }
+
+test('each installation has a secret of its own for the locks of names', async () => {
+  const secrets = await Promise.all(
+    [1, 2].map(async () => {
+      const url = await createEmptyDatabase()
+      await migrate(url)
+      const sql = connect(url, { name: 'test', max: 1 })
+      const [row] = await sql<[{ secret: string }]>`select encode(lock_secret(), 'hex') as secret`
+      await sql.end({ timeout: 1 })
+      return row.secret
+    }),
+  )
+  expect(secrets[0]).toMatch(/^[0-9a-f]{64}$/)
+  expect(secrets[1]).not.toBe(secrets[0])
+})

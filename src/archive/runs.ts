@@ -1,4 +1,5 @@
 import type { ArchiveSettings } from '../config/archive.ts'
+import { toLock } from '../db/locks.ts'
 import { connect, type Queryable, type Sql } from '../db/sql.ts'
 import { explainDatabaseError } from '../db/explanation.ts'
 import { toReason } from '../errors.ts'
@@ -9,9 +10,6 @@ import { createBucketStore } from './bucket-store.ts'
 import { createFolderStore } from './folder-store.ts'
 import { runArchive, type ArchiveResult } from './run.ts'
 import type { ArchiveStore } from './store.ts'
-
-/** The advisory lock of runs. The number is arbitrary. */
-const LOCK = 7_134_203_964
 
 /** The last run of the archive. */
 export interface LastRun {
@@ -55,7 +53,7 @@ export async function runRecorded({
   })
   try {
     const [row] = await lock<[{ is_alone: boolean }]>`
-      select pg_try_advisory_lock(${LOCK}::bigint) as is_alone
+      select pg_try_advisory_lock(${toLock(lock, 'archive')}) as is_alone
     `
     if (!row.is_alone) return undefined
     const erasureKey = await findErasureKey(sql, await openSecrets(sql, source))

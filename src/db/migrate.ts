@@ -40,11 +40,13 @@ import logDeletion from '../../sql/0039_log_deletion.sql' with { type: 'text' }
 import webhookAttempts from '../../sql/0040_webhook_attempts.sql' with { type: 'text' }
 import dispatch from '../../sql/0041_dispatch.sql' with { type: 'text' }
 import pushRefusals from '../../sql/0042_push_refusals.sql' with { type: 'text' }
+import locks from '../../sql/0043_locks.sql' with { type: 'text' }
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { logger } from '../log.ts'
 import { compareVersions, VERSION } from '../version.ts'
 import { adaptFunctions, isDistributed } from './distribute.ts'
+import { toLock } from './locks.ts'
 import { connect, sqlState, type Queryable, type Sql, type Tx } from './sql.ts'
 
 /**
@@ -103,13 +105,14 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0040_webhook_attempts', text: webhookAttempts },
   { name: '0041_dispatch', text: dispatch },
   { name: '0042_push_refusals', text: pushRefusals },
+  { name: '0043_locks', text: locks },
 ]
 
 const log = logger('migrate')
 /** The table of the applied migrations. */
 export const MIGRATIONS_TABLE = 'migrations'
-/** The advisory lock of migrations, held by one server at a time. The number is arbitrary. */
-const LOCK = 7_134_203_961
+/** The lock of migrations that servers of 0.2.0 take. */
+const LOCK_OF_0_2_0 = 7_134_203_961
 export const OLDEST_POSTGRES = 150_000
 /**
  * How long a migration waits for a lock on a table. Statements of running servers queue behind it,
@@ -229,7 +232,8 @@ async function applyWhenFree(
 
 /** Applies the first pending migration under the lock. Returns its name, or undefined if none. */
 async function applyNext(tx: Tx, migrations: readonly Migration[]): Promise<string | undefined> {
-  await tx`select pg_advisory_xact_lock(${LOCK}::bigint)`
+  await tx`select pg_advisory_xact_lock(${LOCK_OF_0_2_0}::bigint)`
+  await tx`select pg_advisory_xact_lock(${toLock(tx, 'migrations')})`
   await tx`
     create table if not exists migrations (
       name text primary key, checksum text not null, oldest_server text,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isExpired } from '../accounts/sessions.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
+import { toNameLock } from '../db/locks.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
@@ -196,7 +197,7 @@ async function lockStoredSubscriptions(
     select device_settings as former from sessions where id = ${sessionId} for no key update
   `
   if (!session) throw new Fault('signed_out', 'Sign in first')
-  await tx`select pg_advisory_xact_lock(hashtextextended(${`push ${hash}`}, 0))`
+  await tx`select pg_advisory_xact_lock(${toNameLock(tx, 'push endpoint', hash)})`
   const known = await tx<StoredSubscription[]>`
     select d.id, d.account_id, d.session_id, d.address, encode(d.endpoint_hash, 'hex') as hash
     from push_subscriptions d

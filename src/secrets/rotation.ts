@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { toArray } from '../db/arrays.ts'
+import { toLock } from '../db/locks.ts'
 import type { Sql, Tx } from '../db/sql.ts'
 import { NIL_UUID } from '../ids.ts'
 import {
@@ -26,8 +27,6 @@ export interface RotationResult {
 }
 
 const BATCH = 200
-/** The advisory lock of rotations; an arbitrary number. */
-const LOCK = 7_134_203_963
 
 /**
  * Seals all secrets again with the current APP_SECRET. Creates a new one first if it is stored in
@@ -51,7 +50,7 @@ export async function withSecretsLock<Result>(
   const holder = await sql.reserve()
   try {
     const [{ isAlone }] = await holder<[{ isAlone: boolean }]>`
-      select pg_try_advisory_lock(${LOCK}::bigint) as "isAlone"
+      select pg_try_advisory_lock(${toLock(holder, 'secrets')}) as "isAlone"
     `
     if (!isAlone) throw new Error('Another rotation or reset is running. Wait until it has ended.')
     return await work()

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { writeBackup } from '../backup/backup.ts'
 import { removeOldCopies, toCopyName } from '../backup/copies.ts'
 import type { BackupSchedule } from '../config.ts'
+import { toLock } from '../db/locks.ts'
 import type { Pool } from '../db/pool.ts'
 import { connect, type Queryable } from '../db/sql.ts'
 import { explainDatabaseError } from '../db/explanation.ts'
@@ -14,8 +15,6 @@ import { SEALED_TABLES } from './sealed-tables.ts'
 
 const log = logger('backup')
 const EVERY_MS = 30_000
-/** The advisory lock of scheduled backups. The number is arbitrary. */
-const LOCK = 7_134_203_963
 
 /** The last scheduled backup of an installation. */
 export interface LastBackup {
@@ -81,7 +80,7 @@ export async function makeDueBackup(
   const holder = connect(url, { name: 'backup lock', max: 1 })
   try {
     const [row] = await holder<[{ is_alone: boolean }]>`
-      select pg_try_advisory_lock(${LOCK}::bigint) as is_alone
+      select pg_try_advisory_lock(${toLock(holder, 'backups')}) as is_alone
     `
     // Another server may have made it in the meantime.
     const isMine = row.is_alone && isDue(await readLastBackup(holder), schedule, now)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { toArray } from '../../src/db/arrays.ts'
 import { ageAnswers } from '../support/ageing.ts'
 import { lockLog } from '../support/database-lock.ts'
 import { createRequests, newProject, type Answered } from '../support/project.ts'
@@ -175,3 +176,28 @@ function expectOneEffect(answers: Answered[], status = 201): Answered | undefine
   expect(new Set(served.map(({ text }) => text)).size).toBe(1)
   return winners[0]
 }
+
+test('no text of a key takes a lock of the server', async () => {
+  const project = await newProject(server)
+  // With these names the server once locked its own work.
+  const keys = ['clear events', 'index users', 'order-1']
+  await server.sql.begin(async tx => {
+    await tx`select lock_idempotency_keys(array_fill(${project.id}::uuid, array[3]), ${toArray(keys)}::text[])`
+    const held = await tx<{ has_class: boolean; digest: string }[]>`
+      select objsubid = 2 as has_class, (classid::bigint << 32 | objid::bigint)::text as digest
+      from pg_locks
+      where locktype = 'advisory' and pid = pg_backend_pid()
+    `
+    expect(held.map(({ has_class }) => has_class)).toEqual([false, false, false])
+    const guessed = await tx<{ digest: string }[]>`
+      select hashtextextended(k, hashtextextended(${project.id}, 0))::text as digest
+      from unnest(${toArray(keys)}::text[]) as k
+    `
+    const digests = new Set(held.map(({ digest }) => digest))
+    expect(guessed.filter(({ digest }) => digests.has(digest))).toEqual([])
+    const [cleanup] = await sibling.sql<[{ ok: boolean }]>`
+      select try_lock_cleanup(${project.id}) as ok
+    `
+    expect(cleanup.ok).toBe(true)
+  })
+})

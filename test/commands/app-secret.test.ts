@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { randomBytes } from 'node:crypto'
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { toLock } from '../../src/db/locks.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { openSecrets, type SecretSource } from '../../src/secrets/open-secrets.ts'
 import { rotateSecrets } from '../../src/secrets/rotation.ts'
@@ -145,6 +146,20 @@ test('reliability §11 a secret in DATA_DIR is rotated repeatedly while servers 
   expect(lines.filter(line => line !== '' && !line.startsWith('#'))).toHaveLength(2)
   expect(statSync(join(dataDir, 'app-secret')).mode & 0o777).toBe(0o600)
   await openSecrets(sql, inFile(dataDir))
+})
+
+test('reliability §11 a rotation runs beside a backup, and not beside another rotation', async () => {
+  const source = given(randomBytes(32))
+  for (const [name, outcome] of [
+    ['backups', { isNew: false, resealed: 0 }],
+    ['secrets', new Error('Another rotation or reset is running. Wait until it has ended.')],
+  ] as const) {
+    const result = await sql.begin(async tx => {
+      await tx`select pg_advisory_xact_lock(${toLock(tx, name)})`
+      return rotateSecrets(sql, source, TABLES).catch((error: unknown) => error)
+    })
+    expect([name, result]).toEqual([name, outcome])
+  }
 })
 
 test('reliability §11 of concurrent rotations, one succeeds', async () => {

@@ -1,0 +1,33 @@
+import type { Fragment, Queryable } from './sql.ts'
+
+/**
+ * The classes of advisory locks. A lock of the server has two keys: its class, and a number within
+ * the class. Locks of names that callers choose have one key, and never meet these. Functions of
+ * /sql repeat the numbers.
+ */
+export const LOCKS = {
+  /** Held while a migration is applied. */
+  migrations: 71_342_001,
+  /** Held by the process that removes deleted projects. */
+  reaper: 71_342_002,
+  /** Held by the server that makes a scheduled backup. */
+  backups: 71_342_003,
+  /** Held by a rotation of APP_SECRET, and by a reset of secrets. */
+  secrets: 71_342_004,
+  /** Held by a run of the archive. */
+  archive: 71_342_005,
+  /** Held by a cleanup of events; the second key is a hash of the project. */
+  cleanup: 71_342_006,
+  /** Held by the indexer of users; the second key is a hash of the project. */
+  userIndex: 71_342_007,
+} as const
+
+/** Returns the arguments of the lock of a class without numbers of its own. */
+export function toLock(sql: Queryable, name: keyof typeof LOCKS): Fragment {
+  return sql`${LOCKS[name]}::int, 0`
+}
+
+/** Returns the argument of the lock of a name that a caller has chosen. */
+export function toNameLock(sql: Queryable, purpose: 'push endpoint', name: string): Fragment {
+  return sql`lock_digest(${purpose}, ${name})`
+}
