@@ -1,5 +1,12 @@
 import { connect, createServer, type Socket } from 'node:net'
-import { createReader, type Message } from './postgres-wire.ts'
+import {
+  createReader,
+  createStatementTracker,
+  IMPOSSIBLE_EXECUTE,
+  toErrorResponse,
+  toQuery,
+  type Message,
+} from './postgres-wire.ts'
 import { listen } from './loopback.ts'
 
 /** Stops a conversation with Postgres at the first matching message. */
@@ -11,17 +18,38 @@ interface Trap {
   application: string
 }
 
+/** A message on its way. */
+export interface Passing {
+  from: 'client' | 'server'
+  type: string
+  /** The connection's application_name; empty for its startup message. */
+  application: string
+  /** The statement that the client executes. */
+  statement: string
+}
+
 /** A message that is held back, with all later ones of its direction. */
 export interface Held {
   message: Message
+  /** The process id of the session in Postgres; undefined before it has begun. */
+  pid: number | undefined
+  /** Resolves when Postgres has ended the session, and so the transaction. */
+  ended: Promise<void>
   /** Forwards it and the later ones, up to the next trap. */
   pass(): void
-  /** Forwards it, then closes the client's side; the server's side stays until `release`. */
+  /** Forwards this one alone, then closes the client's side. */
   passAndCut(): void
   /** Closes both sides: the message never arrives. */
   cut(): void
+  /** Forwards half of it, then closes the client's side. */
+  cutWithin(): void
   /** Resets the client's side. */
   reset(): void
+  /**
+   * Makes Postgres answer a message of the client with an error of this SQLSTATE, in place of what
+   * the message asks for.
+   */
+  fail(sqlState: string): void
 }
 
 /**
@@ -34,6 +62,8 @@ export interface TcpProxy {
   opened: number
   /** Holds back the next matching message, once; resolves when it came. */
   trap(trap: Trap): Promise<Held>
+  /** Calls `isDue` for each message, and holds back the first one for which it returns true. */
+  watch(isDue: (passing: Passing) => boolean): Watch
   /** Ends every connection, in good order (`cut`) or with a reset. */
   cut(): void
   reset(): void
@@ -48,17 +78,29 @@ export interface TcpProxy {
   close(): Promise<void>
 }
 
+/** An ongoing watch for a message. */
+interface Watch {
+  /** Resolves when the message came. */
+  held: Promise<Held>
+  end(): void
+}
+
 interface Pair {
   client: Socket
   server: Socket
   isSwallowing: boolean
 }
 
+interface Watcher {
+  isDue(passing: Passing): boolean
+  resolve(held: Held): void
+}
+
 /** Starts a proxy to the Unix socket of `databaseUrl`. */
 export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   const target = new URL(databaseUrl)
   const pairs = new Set<Pair>()
-  const traps: { trap: Trap; resolve(held: Held): void }[] = []
+  const watchers = new Set<Watcher>()
   let mode: 'open' | 'black hole' | 'hang up' = 'open'
   let delayMs = 0
   let opened = 0
@@ -80,41 +122,69 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
 
   function join(pair: Pair): void {
     const { client, server } = pair
+    const track = createStatementTracker()
+    const ended = new Promise<void>(resolve => server.on('close', resolve))
     let application = ''
+    let statement = ''
+    let pid: number | undefined
+    // The SQLSTATE of the next error of Postgres.
+    let sqlState: string | undefined
     const relay = (from: 'client' | 'server', to: Socket) => {
       const read = createReader(from)
       let held: Message[] | undefined
-      const send = ({ bytes }: Message) => {
+      const send = ({ bytes, type }: Message) => {
+        if (from === 'server' && type === 'E' && sqlState !== undefined) {
+          bytes = toErrorResponse('ERROR', sqlState)
+          sqlState = undefined
+        }
         if (pair.isSwallowing || to.destroyed) return
         if (delayMs === 0) to.write(bytes)
         else setTimeout(() => to.destroyed || to.write(bytes), delayMs)
       }
       const handle = (message: Message) => {
         if (held) return void held.push(message)
-        const index = traps.findIndex(
-          ({ trap }) =>
-            trap.from === from && trap.type === message.type && trap.application === application,
-        )
-        if (index < 0) return send(message)
+        if (from === 'client') statement = track(message)
+        else if (message.type === 'K') pid = message.bytes.readUInt32BE(5)
+        const passing = { from, type: message.type, application, statement }
+        const watcher = watchers.values().find(({ isDue }) => isDue(passing))
+        if (!watcher) return send(message)
+        watchers.delete(watcher)
         held = []
-        const pass = () => {
+        const pass = () => passAs(message)
+        const passAs = (first: Message) => {
           const later = held ?? []
           held = undefined
-          send(message)
+          send(first)
           // Another trap may be set for one of them.
           for (const one of later) handle(one)
         }
-        traps.splice(index, 1)[0]?.resolve({
+        watcher.resolve({
           message,
+          pid,
+          ended,
           pass,
           passAndCut() {
-            pass()
+            send(message)
             client.destroy()
           },
-          cut: () => end(pair),
+          // Postgres still handles the messages before this one.
+          cut: () => client.destroy(),
+          cutWithin() {
+            const half = message.bytes.subarray(0, Math.ceil(message.bytes.length / 2))
+            send({ ...message, bytes: half })
+            client.destroy()
+          },
           reset() {
             client.resetAndDestroy()
             server.destroy()
+          },
+          fail(state) {
+            if (message.type === '') return void client.end(toErrorResponse('FATAL', state))
+            sqlState = state
+            const isQuery = message.type === 'Q'
+            // After an error, Postgres skips the messages up to the next Sync.
+            const skipped = Buffer.concat([IMPOSSIBLE_EXECUTE, message.bytes])
+            passAs({ ...message, bytes: isQuery ? toFailing(statement) : skipped })
           },
         })
       }
@@ -135,6 +205,13 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     })
   }
 
+  function watch(isDue: Watcher['isDue']): Watch {
+    const { promise, resolve } = Promise.withResolvers<Held>()
+    const watcher = { isDue, resolve }
+    watchers.add(watcher)
+    return { held: promise, end: () => void watchers.delete(watcher) }
+  }
+
   function end({ client, server }: Pair): void {
     client.destroy()
     server.destroy()
@@ -145,7 +222,12 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     get opened() {
       return opened
     },
-    trap: trap => new Promise(resolve => traps.push({ trap, resolve })),
+    trap: ({ from, type, application }) =>
+      watch(
+        passing =>
+          passing.from === from && passing.type === type && passing.application === application,
+      ).held,
+    watch,
     cut: () => pairs.forEach(end),
     reset() {
       for (const { client, server } of pairs) {
@@ -172,4 +254,9 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
         pairs.forEach(end)
       }),
   }
+}
+
+/** Returns a query that fails like a statement, and ends its transaction if that does. */
+function toFailing(statement: string): Buffer {
+  return toQuery(statement === 'commit' ? 'rollback; select 1 / 0' : 'select 1 / 0')
 }
