@@ -44,6 +44,12 @@ export interface ErasedName {
   keyId: string | null
 }
 
+/** The user of an erasure, by the uuid of the project. */
+interface ErasedUserId {
+  projectId: string
+  userId: string
+}
+
 /** An erasure, as responses show it. */
 export interface ErasedUser {
   events: number
@@ -90,40 +96,52 @@ function toSealedCell(rowId: string) {
 
 const MAX_NAMES = 1_000
 
-/** Hashes the names of an erasure in progress into the list. Returns the names that are new. */
-export async function listErasedNames(
+/**
+ * Hashes up to 1,000 names of an erasure in progress into the list. Returns those that are not
+ * marked as listed, by name.
+ */
+export async function listNextNames(
   sql: Queryable,
   key: ErasureKey,
-  { projectId, userId }: { projectId: string; userId: string },
-): Promise<ErasedName[]> {
-  const listed: ErasedName[] = []
-  for (;;) {
-    const rows = await sql<{ id: string; erased_at: Date; key_id: string | null; name: string }[]>`
-      select u.id, u.erased_at, u.key_id, n.name
-      from erasure_names n
-        join erasures e on e.project_id = n.project_id and e.user_id = n.user_id
-        join erased_users u on u.project_id = e.project_id and u.id = e.id
-      where n.project_id = ${projectId} and n.user_id = ${userId} and not n.is_listed
-      limit ${MAX_NAMES}
-    `
-    if (rows.length === 0) return listed
-    const names = rows.map(({ id, erased_at, key_id, name }) => ({
-      erasureKeyId: key.id,
-      erasedUserId: id,
-      projectId,
-      isUserId: name === userId,
-      hash: key.hash(projectId, name).toString('hex'),
-      erasedAt: erased_at,
-      keyId: key_id,
-    }))
-    await insertErasedNames(sql, names)
-    await sql`
-      update erasure_names set is_listed = true
-      where project_id = ${projectId} and user_id = ${userId}
-        and name = any(${toArray(rows.map(({ name }) => name))}::text[])
-    `
-    listed.push(...names)
-  }
+  { projectId, userId }: ErasedUserId,
+): Promise<Map<string, ErasedName>> {
+  const rows = await sql<{ id: string; erased_at: Date; key_id: string | null; name: string }[]>`
+    select u.id, u.erased_at, u.key_id, n.name
+    from erasure_names n
+      join erasures e on e.project_id = n.project_id and e.user_id = n.user_id
+      join erased_users u on u.project_id = e.project_id and u.id = e.id
+    where n.project_id = ${projectId} and n.user_id = ${userId} and not n.is_listed
+    limit ${MAX_NAMES}
+  `
+  const names = new Map(
+    rows.map(({ id, erased_at, key_id, name }) => [
+      name,
+      {
+        erasureKeyId: key.id,
+        erasedUserId: id,
+        projectId,
+        isUserId: name === userId,
+        hash: key.hash(projectId, name).toString('hex'),
+        erasedAt: erased_at,
+        keyId: key_id,
+      },
+    ]),
+  )
+  if (names.size > 0) await insertErasedNames(sql, [...names.values()])
+  return names
+}
+
+/** Marks names as listed. The erasure can then forget them. */
+export async function markListed(
+  sql: Queryable,
+  { projectId, userId }: ErasedUserId,
+  names: Iterable<string>,
+): Promise<void> {
+  await sql`
+    update erasure_names set is_listed = true
+    where project_id = ${projectId} and user_id = ${userId}
+      and name = any(${toArray([...names])}::text[])
+  `
 }
 
 /** Adds names to the list, unless it has them. Their erasures are in erased_users. */
@@ -148,7 +166,7 @@ export async function insertErasedNames(
 export async function findErasedUser(
   sql: Queryable,
   key: ErasureKey,
-  { projectId, userId }: { projectId: string; userId: string },
+  { projectId, userId }: ErasedUserId,
 ): Promise<ErasedUser | undefined> {
   const [row] = await sql<
     { events: string; erased_at: Date; key_id: string | null; name: string | null }[]

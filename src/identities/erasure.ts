@@ -8,7 +8,8 @@ import { createSemaphore } from '../semaphore.ts'
 import { appendErasedNames, completeErasedFile } from './erased-file.ts'
 import {
   findErasedUser,
-  listErasedNames,
+  listNextNames,
+  markListed,
   type ErasedUser,
   type ErasureKey,
 } from './erased-users.ts'
@@ -120,8 +121,13 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
 
   /** Adds the names of an erasure to the list, in the database and in the file. */
   async function list(target: ErasureTarget): Promise<void> {
-    const names = await pool.run(sql => listErasedNames(sql, key, target))
-    await appendErasedNames(file, names).catch(warnOfFile)
+    for (;;) {
+      const names = await pool.run(sql => listNextNames(sql, key, target))
+      if (names.size === 0) return
+      // Before they are marked: after a failure, the next try appends them again.
+      await appendErasedNames(file, [...names.values()]).catch(warnOfFile)
+      await pool.run(sql => markListed(sql, target, names.keys()))
+    }
   }
 
   async function proceed(target: ErasureTarget, progress: ErasureProgress): Promise<void> {

@@ -2,7 +2,8 @@ import { toArray } from '../db/arrays.ts'
 import type { Tx } from '../db/sql.ts'
 import {
   insertErasedNames,
-  listErasedNames,
+  listNextNames,
+  markListed,
   type ErasedName,
   type ErasureKey,
 } from './erased-users.ts'
@@ -142,6 +143,19 @@ async function repeat(
       select is_done from continue_erasure(${projectId}, ${userId}, ${STEP_MS})
     `
     isDone = row?.is_done ?? true
-    await listErasedNames(tx, key, { projectId, userId })
+    await listNames(tx, key, { projectId, userId })
+  }
+}
+
+/** Adds the names of an erasure to the list in the database. The file of the restore has them. */
+async function listNames(
+  tx: Tx,
+  key: ErasureKey,
+  target: { projectId: string; userId: string },
+): Promise<void> {
+  for (;;) {
+    const names = await listNextNames(tx, key, target)
+    if (names.size === 0) return
+    await markListed(tx, target, names.keys())
   }
 }

@@ -22,9 +22,11 @@ type Way = (typeof CLIENT_WAYS)[number]
 
 /** One message of a transaction, and how it fails. */
 export interface Failure {
+  message: Passing
   /** The position of the message in the transaction, from 0. */
   nth: number
-  message: Passing
+  /** The number of equal messages before it. */
+  equals: number
   way: Way
   /** The statements that are committed before, whatever becomes of the answer. */
   committed: readonly string[]
@@ -41,8 +43,11 @@ export interface Lane {
 export interface Transaction<Place extends Lane, Subject> {
   /** Makes a fresh subject. Connections are then always in the same state, open or closed. */
   prepare(lane: Place): Promise<Subject>
-  /** Runs the transaction once. Resolves when it is over, with any outcome. */
-  run(subject: Subject): Promise<void>
+  /**
+   * Runs the transaction once. Resolves when it is over, with any outcome. `failed` resolves when
+   * its message has failed, and Postgres has ended the session if it does.
+   */
+  run(subject: Subject, failed: Promise<Failure>): Promise<void>
   /** True for the messages of the transaction. */
   belongs(passing: Passing): boolean
   /**
@@ -50,6 +55,23 @@ export interface Transaction<Place extends Lane, Subject> {
    * each broken promise. `failure` is undefined if nothing failed.
    */
   check(subject: Subject, failure: Failure | undefined): Promise<string[]>
+}
+
+/**
+ * True if a run has committed the statement that contains `text` when it fails. An undisturbed run
+ * has.
+ */
+export function hasCommitted(failure: Failure | undefined, text: string): boolean {
+  return failure?.committed.some(statement => statement.includes(text)) ?? true
+}
+
+/**
+ * True for messages that are the same on every connection. The others open it, or prepare a
+ * statement, which happens once on each connection.
+ */
+export function isOfExecution({ from, type, statement }: Passing): boolean {
+  if (statement === '') return false
+  return from === 'client' ? /^[BESQ]$/.test(type) : /^[2DCZ]$/.test(type)
 }
 
 interface SweepResult {
@@ -78,12 +100,8 @@ export async function sweep<Place extends Lane, Subject>(
   await Promise.all(
     lanes.map(async (lane, nth) => {
       for (const failure of failures.filter((_, place) => place % lanes.length === nth)) {
-        let found = await runOnce(lane, transaction, failure)
-        for (let tries = 1; tries < MAX_TRIES && !found.hasFailed; tries++)
-          found = await runOnce(lane, transaction, failure)
-        const missing = found.hasFailed ? [] : ['the message did not come']
-        const name = toName(failure)
-        problems.push(...[...missing, ...found.problems].map(text => `${name}: ${text}`))
+        const found = await runUntilFailed(lane, transaction, failure)
+        problems.push(...found.map(text => `${toName(failure)}: ${text}`))
       }
     }),
   )
@@ -94,6 +112,23 @@ export async function sweep<Place extends Lane, Subject>(
   }
 }
 
+/** Runs a transaction that fails. Returns the problems. */
+async function runUntilFailed<Place extends Lane, Subject>(
+  lane: Place,
+  transaction: Transaction<Place, Subject>,
+  failure: Failure,
+): Promise<string[]> {
+  try {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const { hasFailed, problems } = await runOnce(lane, transaction, failure)
+      if (hasFailed) return problems
+    }
+    return ['the message did not come']
+  } catch (error) {
+    return [String(error)]
+  }
+}
+
 async function runOnce<Place extends Lane, Subject>(
   lane: Place,
   { prepare, run, belongs, check }: Transaction<Place, Subject>,
@@ -101,20 +136,37 @@ async function runOnce<Place extends Lane, Subject>(
 ): Promise<{ messages: Passing[]; hasFailed: boolean; problems: string[] }> {
   const subject = await prepare(lane)
   const messages: Passing[] = []
-  let failing: Promise<void> | undefined
+  let hasFailed = false
   const watch = lane.proxy.watch(passing => {
-    if (!belongs(passing)) return false
+    // The end of a pool is not a part of the transaction.
+    if (passing.type === 'X' || !belongs(passing)) return false
     messages.push(passing)
-    return messages.length - 1 === failure?.nth
+    return failure !== undefined && isDue(failure, messages)
   })
-  void watch.held.then(held => {
-    failing = fail(lane, held, failure?.way ?? 'lost')
+  const failed = watch.held.then(async held => {
+    hasFailed = true
+    // Only a failure ends the watch.
+    await fail(lane, held, failure!.way)
+    return failure!
   })
-  await run(subject)
+  await run(subject, failed)
   watch.end()
-  await failing
-  const problems = await check(subject, failing && failure)
-  return { messages, hasFailed: failing !== undefined, problems }
+  const problems = await check(subject, hasFailed ? await failed : undefined)
+  return { messages, hasFailed, problems }
+}
+
+/** True if the last of these messages is the one that fails. */
+function isDue({ message, equals }: Failure, messages: readonly Passing[]): boolean {
+  const last = messages.at(-1)
+  return last !== undefined && isEqual(last, message) && countEquals(messages, last) === equals + 1
+}
+
+function countEquals(messages: readonly Passing[], message: Passing): number {
+  return messages.filter(one => isEqual(one, message)).length
+}
+
+function isEqual(one: Passing, other: Passing): boolean {
+  return one.from === other.from && one.type === other.type && one.statement === other.statement
 }
 
 /** Makes a message fail. Resolves when Postgres has ended its transaction, if it does. */
@@ -147,28 +199,35 @@ function listFailures(messages: readonly Passing[]): Failure[] {
   for (const [nth, message] of messages.entries()) {
     const before = [...committed]
     const { from, type, statement } = message
-    if (from === 'client') {
-      if (statement === 'begin') block = []
-      else if (statement === 'commit' || statement === 'rollback') {
-        if (statement === 'commit') committed.push(...(block ?? []))
-        block = undefined
-      } else if (type === 'S') (block ?? committed).push(statement)
+    const equals = countEquals(messages.slice(0, nth), message)
+    const name = statement.trim()
+    if (type === 'Q' && name === 'begin') block = []
+    // Postgres commits when it executes `commit`; a statement alone, at the Sync.
+    else if (type === 'E' && name === 'commit') {
+      committed.push(...(block ?? []))
+      block = undefined
+    } else if (type === 'S' && from === 'client' && name !== 'commit') {
+      ;(block ?? committed).push(statement)
     }
     for (const way of from === 'client' ? CLIENT_WAYS : SERVER_WAYS) {
-      // A session that has not begun has nothing to terminate.
-      if (way === 'terminated' && type === '') continue
-      failures.push({
-        nth,
-        message,
-        way,
-        committed: way === 'unanswered' ? [...committed] : before,
-      })
+      if (!isPossible(message, way)) continue
+      const done = way === 'unanswered' ? [...committed] : before
+      failures.push({ message, nth, equals, way, committed: done })
     }
   }
   return failures
 }
 
-function toName({ nth, message: { from, type, statement }, way }: Failure): string {
+/** False for ways that say nothing about the product. */
+function isPossible({ type, statement }: Passing, way: Way): boolean {
+  // A session that has not begun has nothing to terminate.
+  if (type === '') return way !== 'terminated'
+  // Its commit was executed, so Postgres has no error, and may have ended the transaction or not.
+  const isCommitted = statement === 'commit' && type === 'S'
+  return !isCommitted || !['deadlock', 'refused', 'terminated'].includes(way)
+}
+
+function toName({ message: { from, type, statement }, nth, way }: Failure): string {
   const text = statement.replaceAll(/\s+/g, ' ').trim().slice(0, 60)
   return `message ${nth} (${from} ${type || 'start'} of "${text}") ${way}`
 }

@@ -129,6 +129,8 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     let pid: number | undefined
     // The SQLSTATE of the next error of Postgres.
     let sqlState: string | undefined
+    // True until the Sync of a message that was replaced by a query.
+    let isSkipping = false
     const relay = (from: 'client' | 'server', to: Socket) => {
       const read = createReader(from)
       let held: Message[] | undefined
@@ -143,6 +145,10 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
       }
       const handle = (message: Message) => {
         if (held) return void held.push(message)
+        if (from === 'client' && isSkipping) {
+          isSkipping = message.type !== 'S'
+          return
+        }
         if (from === 'client') statement = track(message)
         else if (message.type === 'K') pid = message.bytes.readUInt32BE(5)
         const passing = { from, type: message.type, application, statement }
@@ -181,10 +187,17 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
           fail(state) {
             if (message.type === '') return void client.end(toErrorResponse('FATAL', state))
             sqlState = state
-            const isQuery = message.type === 'Q'
-            // After an error, Postgres skips the messages up to the next Sync.
-            const skipped = Buffer.concat([IMPOSSIBLE_EXECUTE, message.bytes])
-            passAs({ ...message, bytes: isQuery ? toFailing(statement) : skipped })
+            if (statement === 'commit') {
+              // Postgres ends the transaction if its commit fails.
+              isSkipping = true
+              passAs({ ...message, bytes: toQuery('rollback; select 1 / 0') })
+            } else if (message.type === 'Q') {
+              passAs({ ...message, bytes: toQuery('select 1 / 0') })
+            } else {
+              // After an error, Postgres skips the messages up to the next Sync.
+              const skipped = Buffer.concat([IMPOSSIBLE_EXECUTE, message.bytes])
+              passAs({ ...message, bytes: skipped })
+            }
           },
         })
       }
@@ -254,9 +267,4 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
         pairs.forEach(end)
       }),
   }
-}
-
-/** Returns a query that fails like a statement, and ends its transaction if that does. */
-function toFailing(statement: string): Buffer {
-  return toQuery(statement === 'commit' ? 'rollback; select 1 / 0' : 'select 1 / 0')
 }

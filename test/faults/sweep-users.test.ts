@@ -1,0 +1,238 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { readErasedFile, toErasedFile } from '../../src/identities/erased-file.ts'
+import type { Sql } from '../../src/db/sql.ts'
+import { newProject, type Answered, type TestProject } from '../support/project.ts'
+import { SCRATCH } from '../support/scratch.ts'
+import {
+  hasCommitted,
+  isOfExecution,
+  sweep,
+  type Failure,
+  type Transaction,
+} from '../support/sweep.ts'
+import { openLanes, type ServerLane } from '../support/sweep-lanes.ts'
+import { listTraces } from '../support/traces.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(90_000)
+
+let lanes: ServerLane[]
+beforeAll(async () => {
+  lanes = await openLanes(3)
+  for (const { sql } of lanes) await makeErasuresOneStep(sql)
+})
+afterAll(() => Promise.all(lanes.map(lane => lane.close())))
+
+/** Removes the time limit of a step, which else depends on how busy the machine is. */
+async function makeErasuresOneStep(sql: Sql): Promise<void> {
+  const [row] = await sql<[{ text: string }]>`
+    select pg_get_functiondef('continue_erasure'::regproc) as text
+  `
+  await sql.unsafe(row.text.replace('clock_timestamp() < ends_at', 'true'))
+}
+
+interface Subject {
+  lane: ServerLane
+  project: TestProject
+  /** The answer to the first request of the transaction. */
+  first?: Answered
+}
+
+const ADA = { user_id: 'ada', properties: { city: 'London' }, aliases: ['@ada', 'countess'] }
+
+/** Identifies a user whom the project may have, with an alias more. */
+function toIdentify(isKeyed: boolean): Transaction<ServerLane, Subject> {
+  const headers: Record<string, string> = isKeyed ? { 'idempotency-key': 'swept' } : {}
+  const identify = ({ project }: Subject) => project.post('/v1/identify', ADA, headers)
+  return {
+    async prepare(lane) {
+      const project = await newProject(lane)
+      const before = { user_id: isKeyed ? 'bob' : 'ada', aliases: ['@before'] }
+      await project.post('/v1/identify', before, isKeyed ? { 'idempotency-key': 'before' } : {})
+      return { lane, project }
+    },
+    belongs: ({ application }) => ['tidings admission', 'tidings identify'].includes(application),
+    async run(subject) {
+      subject.first = await identify(subject)
+    },
+    async check(subject, failure) {
+      const { first } = subject
+      const problems = checkFirst(first, 200, failure)
+      const isStored = await hasProperties(subject)
+      const isCommitted = hasCommitted(failure, 'identify_users(')
+      if (first?.status !== 200 && isStored !== isCommitted)
+        problems.push(`${first?.status}, and stored is ${isStored}`)
+      const again = await identify(subject)
+      const last = await identify(subject)
+      problems.push(...[again, last].flatMap(one => checkFirst(one, 200, undefined)))
+      if (isKeyed) {
+        if (again.headers.has('x-idempotent-replay') !== isStored) problems.push('a wrong replay')
+        const texts = [again, last, ...(first?.status === 200 ? [first] : [])].map(one => one.text)
+        if (new Set([...texts, await readAnswer(subject)]).size > 1) problems.push('other answers')
+      }
+      const aliases = [...(isKeyed ? [] : ['@before']), ...ADA.aliases].toSorted()
+      return [...problems, ...(await checkUser(subject, aliases))]
+    },
+  }
+}
+
+/** Returns problems of an answer that is neither the expected one nor `unavailable`. */
+function checkFirst(
+  answer: Answered | undefined,
+  expected: number,
+  failure: Failure | undefined,
+): string[] {
+  const statuses = [
+    expected,
+    ...(failure ? [503] : []),
+    ...(failure?.way === 'refused' ? [500] : []),
+  ]
+  return statuses.includes(answer?.status ?? 0)
+    ? []
+    : [`answered ${answer?.status} ${answer?.text}`]
+}
+
+async function hasProperties({ lane, project }: Subject): Promise<boolean> {
+  const rows = await lane.sql`
+    select from identities
+    where project_id = ${project.id} and user_id = 'ada' and properties ->> 'city' = 'London'
+  `
+  return rows.count > 0
+}
+
+/** Returns the stored answer to the request with the key. */
+async function readAnswer({ lane, project }: Subject): Promise<string | undefined> {
+  const [row] = await lane.sql<{ body: string }[]>`
+    select body from idempotency_keys where project_id = ${project.id} and key = 'swept'
+  `
+  return row?.body
+}
+
+/** Compares the user with what the requests asked for. */
+async function checkUser({ lane, project }: Subject, aliases: string[]): Promise<string[]> {
+  const [row] = await lane.sql<[{ users: number; aliases: string[]; changes: string[] }]>`
+    select
+      (select count(*)::int from identities where project_id = ${project.id} and user_id = 'ada') as users,
+      to_json(array(
+        select alias from aliases where project_id = ${project.id} and user_id = 'ada' order by alias collate "C"
+      )) as aliases,
+      to_json(array(
+        select alias from alias_changes
+        where project_id = ${project.id} and user_id = 'ada' and change = 'added'
+        order by alias collate "C"
+      )) as changes
+  `
+  const expected = { users: 1, aliases, changes: aliases }
+  return Bun.deepEquals({ ...row }, expected) ? [] : [`the user is ${JSON.stringify(row)}`]
+}
+
+test('contract §3 an identify with an Idempotency-Key is stored once or not at all, whichever message fails', async () => {
+  const { messages, problems } = await sweep(lanes, toIdentify(true))
+  expect(problems).toEqual([])
+  expect(messages).toHaveLength(14)
+})
+
+test('contract §3 an identify without a key can be repeated, whichever message fails', async () => {
+  const { messages, problems } = await sweep(lanes, toIdentify(false))
+  expect(problems).toEqual([])
+  expect(messages).toHaveLength(14)
+})
+
+/** Erases a user with an alias, two events, and stored answers. */
+interface Erasing extends Subject {
+  /** A part of each name of the user. */
+  mark: string
+}
+
+let erasings = 0
+
+/** Statements of the loops that share the connections with the erasure. */
+const OF_LOOPS = /index_users|list_unindexed_projects|with stale as|group by erased_user_id/
+
+const erasure: Transaction<ServerLane, Erasing> = {
+  async prepare(lane) {
+    const project = await newProject(lane)
+    const mark = `zqx${erasings++}-`
+    const user = { user_id: `${mark}user`, aliases: [`${mark}alias`], properties: { name: mark } }
+    const posts: [path: string, body: object][] = [
+      ['/v1/identify', user],
+      ['/v1/identify', { user_id: 'other', aliases: [`${mark}alias`, 'stays'] }],
+      ['/v1/events', { channelName: 'ops', title: 'One', userId: `${mark}user` }],
+      ['/v1/events', { channelName: 'ops', title: 'Two', userId: `${mark}alias` }],
+      ['/v1/events', { channelName: 'ops', title: 'Three', userId: 'other' }],
+    ]
+    for (const [nth, [path, body]] of posts.entries()) {
+      const headers = { 'idempotency-key': `key ${nth}` }
+      await until(async () => (await project.post(path, body, headers)).status < 300)
+    }
+    return { lane, project, mark }
+  },
+  belongs: passing =>
+    ['tidings admission', 'tidings users'].includes(passing.application) &&
+    !OF_LOOPS.test(passing.statement) &&
+    isOfExecution(passing),
+  async run(subject) {
+    subject.first = await erase(subject)
+  },
+  async check(subject, failure) {
+    const { lane, project, first, mark } = subject
+    // On a busy machine the answer does not wait for the end.
+    const problems = first?.status === 202 ? [] : checkFirst(first, 200, failure)
+    const [left] = await lane.sql<[{ identities: number; aliases: number }]>`
+      select
+        (select count(*)::int from identities where project_id = ${project.id} and user_id = ${`${mark}user`}) as identities,
+        (select count(*)::int from aliases where project_id = ${project.id} and user_id = ${`${mark}user`}) as aliases
+    `
+    const hasBegun =
+      [200, 202].includes(first?.status ?? 0) || hasCommitted(failure, 'begin_erasure(')
+    const there = hasBegun ? 0 : 1
+    if (left.identities !== there || left.aliases !== there)
+      problems.push(`${first?.status}, and ${JSON.stringify(left)} are left`)
+    let last = first
+    await until(async () => {
+      if (last?.status !== 200) last = await erase(subject)
+      return last.status === 200
+    })
+    if (last) problems.push(...(await checkErased(subject, last)))
+    return problems
+  },
+}
+
+function erase({ project, mark }: Erasing): Promise<Answered> {
+  return project.request(`/v1/users/${mark}user`, { method: 'DELETE' })
+}
+
+/** Checks that an erasure is complete, and that it happened once. */
+async function checkErased({ lane, project, mark }: Erasing, answer: Answered): Promise<string[]> {
+  const problems = (await listTraces(lane.sql, mark)).map(table => `${table} has the user`)
+  const [row] = await lane.sql<[Record<string, unknown>]>`
+    select
+      to_json(array(select user_ref from events where project_id = ${project.id} order by seq)) as users,
+      (select count(*)::int from erasures where project_id = ${project.id}) as running,
+      to_json(array(select events::int from erased_users where project_id = ${project.id})) as erased,
+      (select count(*)::int from erased_names where project_id = ${project.id}) as names,
+      to_json(array(
+        select details ->> 'events' from audit_log where project_id = ${project.id} and action = 'user.erased'
+      )) as audited
+  `
+  const expected = {
+    users: [null, null, 'other'],
+    running: 0,
+    erased: [2],
+    names: 2,
+    audited: ['2'],
+  }
+  if (!Bun.deepEquals({ ...row }, expected)) problems.push(`stored is ${JSON.stringify(row)}`)
+  if (answer.body.data.events !== 2) problems.push(`answered ${answer.text}`)
+  const listed = new Set<string>()
+  for await (const name of readErasedFile(toErasedFile(SCRATCH)))
+    if (name.projectId === project.id) listed.add(name.hash)
+  if (listed.size !== 2) problems.push(`the file has ${listed.size} names`)
+  return problems
+}
+
+test('contract §9 an erasure that is repeated is complete, whichever message fails', async () => {
+  const { messages, problems } = await sweep(lanes, erasure)
+  expect(problems).toEqual([])
+  expect(messages).toContain('client Q')
+})
