@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { registry } from '../../src/metrics.ts'
 import { newProject, type Answered, type TestProject } from '../support/project.ts'
 import { hasCommitted, sweep, type Failure, type Transaction } from '../support/sweep.ts'
@@ -6,8 +6,6 @@ import { openLanes, type ServerLane } from '../support/sweep-lanes.ts'
 import { until } from '../support/until.ts'
 import { checkLedger } from './ledger-check.ts'
 import type { Intent } from './ledger.ts'
-
-setDefaultTimeout(90_000)
 
 /** An event that a client sends once, and with a key until it has an answer. */
 interface Sending {

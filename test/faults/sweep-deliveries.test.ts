@@ -20,10 +20,11 @@ import { testSecrets } from '../support/secret.ts'
 import { newMember, newOrganization } from '../support/signed-in-account.ts'
 import { hasCommitted, sweep, type Failure, type Lane, type Transaction } from '../support/sweep.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
-import { until } from '../support/until.ts'
+import { scaled, until } from '../support/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts'
 
-setDefaultTimeout(90_000)
+// Each message fails in several ways, one after the other.
+setDefaultTimeout(scaled(120_000))
 
 /** A database with the receivers of its deliveries. */
 interface DeliveryLane extends Lane {

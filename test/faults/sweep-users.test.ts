@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readErasedFile, toErasedFile } from '../../src/identities/erased-file.ts'
 import type { Sql } from '../../src/db/sql.ts'
 import { newProject, type Answered, type TestProject } from '../support/project.ts'
@@ -13,8 +13,6 @@ import {
 import { openLanes, type ServerLane } from '../support/sweep-lanes.ts'
 import { listTraces } from '../support/traces.ts'
 import { until } from '../support/until.ts'
-
-setDefaultTimeout(90_000)
 
 let lanes: ServerLane[]
 beforeAll(async () => {
