@@ -128,7 +128,7 @@ describe('the executable', () => {
         })
       const refused = await run('setpriv', '--reuid=4242', '--regid=4242', '--clear-groups')
       expect(refused).toMatchObject({ code: 1 })
-      expect(refused.output).toContain('cannot be entered. Run the command as the user')
+      expect(refused.output).toContain('belongs to uid 65534. Run Tidings as that user')
       expect(await run()).toMatchObject({ code: 0 })
       expect(server.logged('Postgres had ended')).toEqual([])
       expect((await server.kill('SIGTERM')).code).toBe(0)

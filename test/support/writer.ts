@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { startEmbedded } from '../../src/embedded/embedded.ts'
-import { connect } from '../../src/db/sql.ts'
+import { connect, isUnavailable } from '../../src/db/sql.ts'
 import { once as memoize } from '../../src/functions.ts'
 import { sendSignal } from '../../src/embedded/processes.ts'
 import { type Container, listChildren } from './containers.ts'
@@ -12,6 +12,7 @@ import { until } from './until.ts'
 const PROGRAM = join(import.meta.dirname, 'writer-program.ts')
 const HOW = /^(started|attached)$/m
 const START_MS = 120_000
+const READ_MS = 60_000
 
 export interface WriterOptions {
   dataDir: string
@@ -112,8 +113,18 @@ export async function listLost(dataDir: string, writers: readonly Writer[]): Pro
   try {
     // Those that still write go on meanwhile.
     const acknowledged = writers.flatMap(writer => writer.acknowledged())
-    const rows = await sql<{ name: string }[]>`select name from written`
-    const stored = new Set(rows.map(({ name }) => name))
+    const stored = new Set<string>()
+    // Postgres can be about to end with its container. Another user then restarts it.
+    await until(async () => {
+      try {
+        for (const { name } of await sql<{ name: string }[]>`select name from written`)
+          stored.add(name)
+        return true
+      } catch (error) {
+        if (isUnavailable(error)) return false
+        throw error
+      }
+    }, READ_MS)
     return acknowledged.filter(row => !stored.has(row))
   } finally {
     await sql.end({ timeout: 1 })
