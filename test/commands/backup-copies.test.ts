@@ -20,8 +20,10 @@ const COPY = /^tidings-\d{4}-\d\d-\d\dT\d{6}Z\.backup$/
 let server: Booted
 let pool: Pool
 const folder = makeFolder()
+/** Half a day from now, so that the time does not come during the tests. */
+const at = new Date(Date.now() + 12 * 3_600_000)
 const toSchedule = (more: Partial<BackupSchedule> = {}): BackupSchedule => ({
-  ...{ folder, hour: 3, minute: 15, keep: 2, passphrase: PASSPHRASE },
+  ...{ folder, hour: at.getHours(), minute: at.getMinutes(), keep: 2, passphrase: PASSPHRASE },
   ...more,
 })
 beforeAll(async () => {
