@@ -12,11 +12,11 @@ import { tryLock, withLock } from './file-lock.ts'
 import { startLivenessFile, watchLivenessFile } from './liveness.ts'
 import {
   type Postmaster,
+  UnreachableError,
   attachPostmaster,
   ensurePostmaster,
   findPostmaster,
   stopPostmaster,
-  toHiddenMessage,
   toUrl,
 } from './postmaster.ts'
 import { sendSignal } from './processes.ts'
@@ -60,7 +60,7 @@ export async function startEmbedded({
 }: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const home = ensureHome(dataDir)
   const lock = join(home, 'lock')
-  const { cluster, postmaster, use } = await openWhenRunning(home, lock, allowsUpgrade)
+  const { cluster, postmaster, use } = await openWhenReachable(home, lock, allowsUpgrade)
   const watch = watchPostmaster(cluster, postmaster, lock)
 
   let stopped: Promise<void> | undefined
@@ -86,8 +86,8 @@ interface Opened {
   use: FileLock
 }
 
-/** Opens the cluster. Gives other users of it the time to restart a Postgres that has ended. */
-async function openWhenRunning(
+/** Opens the cluster. Waits for a Postgres that is about to end, or that other users restart. */
+async function openWhenReachable(
   home: string,
   lock: string,
   allowsUpgrade: boolean,
@@ -96,20 +96,18 @@ async function openWhenRunning(
   for (;;) {
     const isLate = performance.now() > deadline
     try {
-      const opened = await withLock(lock, START_LOCK_MS, () => open(home, allowsUpgrade))
-      if (opened) return opened
+      return await withLock(lock, START_LOCK_MS, () => open(home, allowsUpgrade))
     } catch (error) {
-      // Postgres was killed after it had answered.
-      if (isLate || !isUnavailable(error)) throw error
+      // It can also end after it has answered.
+      const isTemporary = error instanceof UnreachableError || isUnavailable(error)
+      if (isLate || !isTemporary) throw error
     }
-    if (isLate) throw new Error(toHiddenMessage(readCluster(home)))
-    // They need the lock.
+    // The other users need the lock.
     await sleep(POLL_MS)
   }
 }
 
-/** Returns undefined when other processes use the cluster, and its Postgres does not answer. */
-async function open(home: string, allowsUpgrade: boolean): Promise<Opened | undefined> {
+async function open(home: string, allowsUpgrade: boolean): Promise<Opened> {
   const isShared = hasUsers(home)
   const use = tryLock(join(home, 'users'), 'shared')
   if (!use)
@@ -117,12 +115,9 @@ async function open(home: string, allowsUpgrade: boolean): Promise<Opened | unde
       `${home} is locked by another program. Stop that program, or choose another DATA_DIR.`,
     )
   try {
-    const opened = isShared ? await attach(home, allowsUpgrade) : await start(home, allowsUpgrade)
-    if (!opened) {
-      use.release()
-      return undefined
-    }
-    const { cluster, postmaster } = opened
+    const { cluster, postmaster } = isShared
+      ? await attach(home, allowsUpgrade)
+      : await start(home, allowsUpgrade)
     await ensureServerRole(toUrl(cluster.superuser, postmaster), cluster.serverRole.password)
     return { cluster, postmaster, use }
   } catch (error) {
@@ -132,24 +127,22 @@ async function open(home: string, allowsUpgrade: boolean): Promise<Opened | unde
 }
 
 /** Attaches to a cluster that other processes use. It changes, starts and removes nothing. */
-async function attach(
-  home: string,
-  allowsUpgrade: boolean,
-): Promise<Omit<Opened, 'use'> | undefined> {
+async function attach(home: string, allowsUpgrade: boolean): Promise<Omit<Opened, 'use'>> {
   const cluster = readCluster(home)
   const running = findPostmaster(cluster)
   if (running?.isReady && running.socketFolder === '') {
     throw new Error(`Tidings 0.1.0 uses ${home}. Stop it, and start again.`)
   }
   const postmaster = await attachPostmaster(cluster)
+  if (!postmaster) throw new UnreachableError(cluster)
   const versions = findUpgrade(cluster)
-  if (postmaster && allowsUpgrade && versions) {
+  if (allowsUpgrade && versions) {
     log.warning(
       'Your data stays on Postgres {from}, because other processes use it. Stop all of them and start again to upgrade it to {to}.',
       { ...versions },
     )
   }
-  return postmaster && { cluster, postmaster }
+  return { cluster, postmaster }
 }
 
 /** Opens a cluster that no other process uses: creates, upgrades and starts it as needed. */

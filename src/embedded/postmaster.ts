@@ -42,8 +42,6 @@ export type VisiblePostmaster = Postmaster & { pid: number; isReady: boolean }
 /** Longer than a crash recovery takes. */
 const READY_TIMEOUT_MS = 120_000
 const ORPHAN_GRACE_MS = 500
-/** Processes that this one does not see end soon after their postmaster. */
-const HIDDEN_GRACE_MS = 20_000
 const LIVENESS_MS = 1_000
 const FAST_STOP_MS = 8_000
 const HARD_STOP_MS = 6_000
@@ -97,8 +95,8 @@ export async function attachPostmaster(cluster: Cluster): Promise<Postmaster | u
 
 /**
  * Returns the ready postmaster of the cluster. Starts one when none is running. `settings` override
- * the defaults. Call it under the lock of `home`. Throws when another container or machine uses the
- * cluster, and its Postgres cannot be reached from here.
+ * the defaults. Call it under the lock of `home`. Throws an UnreachableError while processes of
+ * Postgres run that this one neither reaches nor sees.
  */
 export async function ensurePostmaster(
   cluster: Cluster,
@@ -139,7 +137,6 @@ export async function stopPostmaster(cluster: Cluster): Promise<void> {
 async function attachOrLock(cluster: Cluster): Promise<Postmaster | ClusterLock> {
   const startedMs = performance.now()
   let lastSeenMs = startedMs
-  let hiddenSinceMs = startedMs
   for (;;) {
     const running = await attachPostmaster(cluster)
     if (running) return running
@@ -148,16 +145,15 @@ async function attachOrLock(cluster: Cluster): Promise<Postmaster | ClusterLock>
     if (lock && pids.length === 0) return lock
     // A Postgres that Tidings 0.2.0 or older has started holds no lock.
     lock?.release()
+    if (pids.length === 0) throw new UnreachableError(cluster)
     const nowMs = performance.now()
     const visible = findPostmaster(cluster)
     if (visible) lastSeenMs = nowMs
-    if (pids.length > 0) hiddenSinceMs = nowMs
     // A killed Tidings 0.1.0 has left it, and only TCP reaches it.
     if (visible?.isReady && visible.socketFolder === '') await stopPostmaster(cluster)
     if (nowMs - lastSeenMs > ORPHAN_GRACE_MS) for (const pid of pids) sendSignal(pid, 'SIGKILL')
-    if (nowMs - hiddenSinceMs > HIDDEN_GRACE_MS) throw new Error(toHiddenMessage(cluster))
     if (nowMs - startedMs > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
-    await sleep(pids.length > 0 ? 20 : 100)
+    await sleep(20)
   }
 }
 
@@ -238,8 +234,16 @@ function toSlowMessage(cluster: Cluster): string {
   return `Postgres was not ready within ${READY_TIMEOUT_MS / 1000} s. See ${cluster.log}.`
 }
 
-/** Says what to do about a Postgres that runs, and does not answer here. */
-export function toHiddenMessage({ home, data, log }: Cluster): string {
+/** Postgres runs or is about to end, and this process does not see it. Says what to do. */
+export class UnreachableError extends Error {
+  override readonly name = 'UnreachableError'
+
+  constructor({ home, data, log }: Cluster) {
+    super(toUnreachableMessage(home, data, log))
+  }
+}
+
+function toUnreachableMessage(home: string, data: string, log: string): string {
   const user = readLivenessFile(data)
   if (user && !isOwnBoot(user)) return toTakenMessage(data, user)
   return user && user.host !== hostname()
