@@ -152,7 +152,7 @@ describe('an append', () => {
     const { messages, runs, problems } = await sweep(lanes, toTransaction(kind))
     expect(problems).toEqual([])
     expect(messages).toEqual(STATEMENT)
-    expect(runs).toBe(26)
+    expect(runs).toBe(19)
   })
 
   test('contract §4 the same holds while the connection is opened', async () => {

@@ -18,7 +18,14 @@ import { insertSubscription } from '../support/push.ts'
 import { startPushService, type PushService } from '../support/push-service.ts'
 import { testSecrets } from '../support/secret.ts'
 import { newMember, newOrganization } from '../support/signed-in-account.ts'
-import { hasCommitted, sweep, type Failure, type Lane, type Transaction } from '../support/sweep.ts'
+import {
+  hasCommitted,
+  isOfExecution,
+  sweep,
+  type Failure,
+  type Lane,
+  type Transaction,
+} from '../support/sweep.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { scaled, until } from '../support/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts'
@@ -200,10 +207,11 @@ function toTransaction(plan: Plan): Transaction<DeliveryLane, Subject> {
       await scanned
       return { lane, toKind, deliverer, ...target }
     },
-    belongs: ({ application, statement }) =>
-      ['tidings worker', 'tidings deliver'].includes(application) &&
-      !OF_TIMERS.some(text => statement.includes(text)) &&
-      statements.some(text => statement.includes(text)),
+    belongs: passing =>
+      ['tidings worker', 'tidings deliver'].includes(passing.application) &&
+      !OF_TIMERS.some(text => passing.statement.includes(text)) &&
+      statements.some(text => passing.statement.includes(text)) &&
+      isOfExecution(passing),
     async run(subject, failed) {
       const { lane, projectId, deliverer } = subject
       await appendEvents(lane.sql, projectId, 1)
@@ -335,7 +343,7 @@ describe('a webhook', () => {
       }),
     )
     expect(problems).toEqual([])
-    // Five statements, each prepared first.
+    // Cursor, dispatch, read, record and settlement.
     expect(messages.filter(one => one === 'client S')).toHaveLength(5)
   })
 

@@ -1,12 +1,10 @@
 import type { Sql } from '../../src/db/sql.ts'
 import type { Held, Passing, TcpProxy } from './tcp-proxy.ts'
 
-/** The ways in which a message from the server to Postgres fails. */
+/** The ways in which a message of the product to Postgres fails. */
 const CLIENT_WAYS = [
   /** The connection ends before the message arrives. */
   'lost',
-  /** The connection ends in the middle of the message. */
-  'torn',
   /** The message arrives, and the connection ends before the answer. */
   'unanswered',
   /** Postgres answers that another transaction has to go first. */
@@ -17,8 +15,11 @@ const CLIENT_WAYS = [
   'terminated',
 ] as const
 /** The same for a message of Postgres. */
-const SERVER_WAYS = ['lost', 'torn'] as const
-type Way = (typeof CLIENT_WAYS)[number]
+const SERVER_WAYS = [
+  /** The connection ends in the middle of the message. */
+  'torn',
+] as const
+type Way = (typeof CLIENT_WAYS | typeof SERVER_WAYS)[number]
 
 /** One message of a transaction, and how it fails. */
 export interface Failure {
