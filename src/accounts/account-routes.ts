@@ -137,7 +137,8 @@ async function editAccount(
       where id = ${account.id}
       returning name, email
     `
-    const fields = FIELDS.filter(field => edited[field] !== account[field]).join(' ')
+    const former = { ...account, ...before }
+    const fields = FIELDS.filter(field => edited[field] !== former[field]).join(' ')
     if (fields !== '') {
       await writeAudit(tx, actor, {
         action: 'account.edited',

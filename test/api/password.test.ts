@@ -9,6 +9,7 @@ import {
   PASSWORD,
   WRONG_PASSWORD,
 } from '../support/browser.ts'
+import { lockAccountRow } from '../support/database-lock.ts'
 import { newSignedInAccount } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
@@ -140,6 +141,26 @@ test('contract §12 an account without a password cannot confirm its session', a
   const person = await newSignedInAccount(server)
   const answered = await person.post('/api/session/verify', { password: PASSWORD })
   expectFailure(answered, 401, 'wrong_credentials')
+})
+
+test('contract §12 an address that another request has just changed is a new one', async () => {
+  const { account, browser } = await newSignedIn()
+  await ageSessions(server.sql, account.uuid, '10 minutes')
+  const moved = `moved-${account.email}`
+  const lock = await lockAccountRow(
+    server.sql,
+    account.uuid,
+    tx => tx`
+      update accounts set email = ${moved}, is_email_proven = true where id = ${account.uuid}
+    `,
+  )
+  // The address of the account, as this request found it.
+  const late = browser.patch('/api/me', { email: account.email })
+  await lock.untilBlocked()
+  await lock.release()
+  expectFailure(await late, 403, 'verification_needed')
+  const rows = await server.sql`select email from accounts where id = ${account.uuid}`
+  expect([...rows]).toEqual([{ email: moved }])
 })
 
 test('contract §12 PATCH /api/me changes the name, and the e-mail within 10 minutes of the password', async () => {
