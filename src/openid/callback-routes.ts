@@ -22,6 +22,8 @@ import { markUsed } from './used.ts'
 import { finishVisit } from './visit.ts'
 
 const PATH = /^\/openid\/([a-z0-9-]{1,40})\/callback$/
+/** Times of a provider are in whole seconds. */
+const ROUNDING_S = 1
 /** As long as a flow may be kept, and a reserve. */
 const STATE_S = 1_200
 
@@ -138,9 +140,11 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
     if ((await findConnectedAccount(tx, profile)) !== account.id) {
       throw new VisitProblem('otherAccount')
     }
-    const { authTime, isMultiFactor } = profile
-    // The visit asks with `max_age`, so the provider must say when it asked for a credential.
-    if (authTime === undefined || authTime < visit.startedAtMs / 1000 - CLOCK_TOLERANCE_S) {
+    const { authTime, issuedAt, isMultiFactor } = profile
+    const visitS = (Date.now() - visit.startedAtMs) / 1000
+    // The visit asks with `max_age`, so the provider must say when it asked for a credential. Each
+    // duration is by one clock, because the clocks of the two servers differ.
+    if (authTime === undefined || issuedAt - authTime > visitS + ROUNDING_S) {
       throw new VisitProblem('stale')
     }
     if (authTime > Date.now() / 1000 + CLOCK_TOLERANCE_S) throw new VisitProblem('clock')

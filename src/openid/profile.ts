@@ -12,8 +12,10 @@ export interface Profile {
   groups: readonly string[] | undefined
   /** The id of the session at the provider. */
   sid: string | undefined
-  /** When the person last entered a credential at the provider, in Unix seconds. */
+  /** When the person last entered a credential, in Unix seconds by the clock of the provider. */
   authTime: number | undefined
+  /** When the token was issued, by the same clock. */
+  issuedAt: number
   isMultiFactor: boolean
 }
 
@@ -22,24 +24,38 @@ const MAX_GROUPS = 1_000
 const MAX_TEXT = 255
 
 type Claims = Readonly<Record<string, unknown>>
+type IdClaims = Claims & { iss: string; sub: string; iat: number }
 
-/** Reads the claims of a verified ID token, with those of the userinfo endpoint behind them. */
-export function toProfile(
-  { iss, sub, ...claims }: Claims & { iss: string; sub: string },
-  groupsClaim: string,
-): Profile {
-  const isVerified = claims['email_verified'] === true
+/**
+ * Reads the claims of a verified ID token. Those of the userinfo endpoint, `more`, complete the
+ * name, the address and the groups. Those about the sign-in itself are in the token alone.
+ */
+export function toProfile(claims: IdClaims, more: Claims, groupsClaim: string): Profile {
+  const all = { ...more, ...claims }
   const methods = claims['amr']
   return {
-    issuer: iss,
-    subject: sub,
-    email: isVerified ? parseEmail(toText(claims['email']) ?? '') : undefined,
-    name: toName(claims['name']) ?? toName(claims['preferred_username']),
-    groups: toGroups(claims, groupsClaim),
+    issuer: claims.iss,
+    subject: claims.sub,
+    email:
+      toVerifiedEmail(claims) ?? (contradicts(claims, more) ? undefined : toVerifiedEmail(more)),
+    name: toName(all['name']) ?? toName(all['preferred_username']),
+    groups: toGroups(all, groupsClaim),
     sid: toText(claims['sid']),
     authTime: typeof claims['auth_time'] === 'number' ? claims['auth_time'] : undefined,
+    issuedAt: claims.iat,
     isMultiFactor: Array.isArray(methods) && methods.includes('mfa'),
   }
+}
+
+/** Returns the address of one source if the same source says that it is verified. */
+function toVerifiedEmail(claims: Claims): string | undefined {
+  return claims['email_verified'] === true ? parseEmail(toText(claims['email']) ?? '') : undefined
+}
+
+/** Returns whether the ID token names another address than `more`, or says it is unverified. */
+function contradicts(claims: Claims, more: Claims): boolean {
+  const hasOther = 'email' in claims && claims['email'] !== more['email']
+  return hasOther || (claims['email_verified'] ?? true) !== true
 }
 
 /** Returns the groups in a claim, which is a list of texts or one text. */

@@ -80,7 +80,7 @@ export async function finishVisit(
       isComplete || !hasMore
         ? {}
         : await openid.fetchUserInfo(configuration, tokens.access_token, claims.sub)
-    return toProfile({ ...more, ...claims }, provider.groupsClaim)
+    return toProfile(claims, more, provider.groupsClaim)
   } catch (error) {
     throw toProblem(clients, provider, error)
   }

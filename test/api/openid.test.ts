@@ -279,6 +279,55 @@ describe('contract §12 rules of an organization', () => {
   })
 })
 
+describe('contract §12 the claims of a provider', () => {
+  test('have an address and its verification from one source', async () => {
+    const victim = await newKnownPerson()
+    const thief = newPerson({ groups: ['staff'] })
+    for (const claims of [
+      { email: victim.email },
+      { email: victim.email, email_verified: false },
+      { email: thief.email, email_verified: false },
+    ]) {
+      provider.forge = given => ({ ...given, ...claims })
+      const browser = createBrowser(url)
+      expect((await visit(browser, thief.login, { name: 'trusted' })).problem).toBe('unverified')
+    }
+    // The token has the address alone, and the endpoint has it with its verification.
+    provider.forge = given => ({ ...given, email: thief.email })
+    const { problem } = await visit(createBrowser(url), thief.login, { name: 'trusted' })
+    expect(problem).toBe('unknown')
+  })
+
+  test('about the sign-in itself are those of the token, which is signed', async () => {
+    const person = await newKnownPerson()
+    person.set({ groups: ['staff'], amr: ['mfa'], auth_time: 1 })
+    const browser = createBrowser(url)
+    expect((await visit(browser, person.login)).location).toBe('/')
+    const [session] = (await browser.get('/api/sessions')).body.data.items
+    expect(session.isMultiFactor).toBe(false)
+  })
+
+  test.each([
+    ['just now', 0, 0, null],
+    ['two minutes before the visit', 0, 120, 'stale'],
+    ['just now, by a clock four minutes behind', -240, 0, null],
+    ['two minutes before the visit, by a clock four minutes ahead', 240, 120, 'stale'],
+    ['just now, by a clock four minutes ahead', 240, 0, null],
+  ])('verify the session if a credential was entered %s', async (_, aheadS, ageS, problem) => {
+    const person = await newKnownPerson()
+    const browser = createBrowser(url)
+    await visit(browser, person.login)
+    provider.forge = given => ({
+      ...given,
+      iat: Number(given.iat) + aheadS,
+      exp: Number(given.exp) + aheadS,
+      auth_time: Number(given['auth_time']) + aheadS - ageS,
+    })
+    const verified = await visit(browser, person.login, { purpose: 'verify', next: '/account' })
+    expect(verified.problem).toBe(problem)
+  })
+})
+
 describe('contract §12 a callback is refused', () => {
   test('with another state, in another browser, and a second time', async () => {
     const person = await newKnownPerson()

@@ -105,7 +105,7 @@ export async function startOpenidProvider(): Promise<OpenidProvider> {
         claims: {
           openid: ['sub', 'sid', 'auth_time'],
           email: ['email', 'email_verified'],
-          profile: ['name'],
+          profile: ['name', 'amr'],
           groups: ['groups'],
         },
         scopes: ['openid', 'email', 'profile', 'groups'],
