@@ -2,7 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
+import { isBackedUp } from '../../src/backup/rows.ts'
 import { parseConfig } from '../../src/config.ts'
+import { MIGRATIONS } from '../../src/db/migrate.ts'
 import { parseSettingsFile } from '../../src/config/settings-file.ts'
 import { SERVER_ROLE } from '../../src/embedded/cluster.ts'
 import {
@@ -38,6 +40,36 @@ test('every example with a public BASE_URL sets TRUSTED_PROXIES, too', () => {
   const own = examples.filter(([, text = '']) => /BASE_URL(=|: | = ')https:/i.test(text))
   expect(own.length).toBeGreaterThanOrEqual(7)
   expect(own.filter(([, text = '']) => !/TRUSTED_PROXIES(=|: | = \[?')\d/i.test(text))).toEqual([])
+})
+
+test('docs/backup-and-upgrades.md names everything with access that a restore brings back', () => {
+  const [, step = ''] =
+    /^5\. ([\s\S]*?)\n\n/m.exec(readSection('docs/backup-and-upgrades.md', 'Restore')) ?? []
+  const words: Record<string, string> = {
+    accounts: 'passwords',
+    api_keys: 'API keys',
+    memberships: 'roles',
+    openid_providers: 'client secrets',
+    passkeys: 'passkeys',
+    recovery_codes: 'recovery codes',
+    sign_in_rules: 'sign-in rules',
+    totp_secrets: 'authenticator apps',
+    webhooks: 'webhooks',
+  }
+  // Sessions have ended, and a known browser, a used state and a name give access to nothing.
+  const others = new Set(['erased_names', 'known_devices', 'openid_used', 'sessions', 'vapid_keys'])
+  const giving = /^ {2}(?:role|hash|password_hash|public_key|secret|client_secret|secret_sealed) /m
+  const tables = MIGRATIONS.flatMap(({ text }) => [
+    ...text.matchAll(/^create (unlogged )?table (\w+) \(\n([\s\S]*?)^\)/gm),
+  ])
+    .filter(([, unlogged, name = '', columns = '']) => {
+      return (
+        isBackedUp({ name, columns: [], isLogged: unlogged === undefined }) && giving.test(columns)
+      )
+    })
+    .flatMap(([, , name = '']) => (others.has(name) ? [] : [name]))
+  expect(tables.toSorted()).toEqual(Object.keys(words))
+  expect(Object.values(words).filter(word => !step.includes(word))).toEqual([])
 })
 
 describe('docs/configuration.md', () => {
