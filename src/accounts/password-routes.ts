@@ -26,7 +26,6 @@ import { requirePasswords, requireUsablePassword } from './password-switch.ts'
 import { withdrawResetLinks } from './reset-links.ts'
 import { Account, EndedSessions, Password } from './schema.ts'
 import { endSessions, rotateSession, toCookieSeconds } from './sessions.ts'
-import { endSteps } from './sign-in-steps.ts'
 import { clearAttempts, type ThrottleScope } from './throttle.ts'
 import { removeSecondFactor, requireWayIn } from './ways-in.ts'
 
@@ -159,7 +158,6 @@ async function changePassword(
     `
     const sessionsEnded = await endSessions(tx, account.id, session.id)
     await withdrawResetLinks(tx, actor, account.id)
-    await endSteps(tx, account.id)
     await writeAudit(tx, actor, {
       action: 'password.changed',
       target: toId('per', account.id),

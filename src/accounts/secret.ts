@@ -74,7 +74,7 @@ export function createCookies(isSecure: boolean): Cookies {
       const [only] = found
       return only !== undefined &&
         found.length === 1 &&
-        (name === 'openid' ? SEALED_SHAPE : COOKIE_SHAPE).test(only)
+        (name === 'openid' || name === 'step' ? SEALED_SHAPE : COOKIE_SHAPE).test(only)
         ? only
         : undefined
     },

@@ -18,7 +18,7 @@ import { isPasswordUsable } from './password-switch.ts'
 import { Account, Email, EndedSessions, NoData, Password, SessionInfo } from './schema.ts'
 import { endSession, endSessions, listSessions } from './sessions.ts'
 import { endOwnSession, signIn, type SignedIn } from './sign-in.ts'
-import { createStep, hasSecondFactor, STEP_AGE_S } from './sign-in-steps.ts'
+import { hasSecondFactor, STEP_AGE_S, type SignInSteps } from './sign-in-steps.ts'
 import { clearAttempts, repeatAttempt } from './throttle.ts'
 
 const tags = ['Account']
@@ -43,6 +43,7 @@ interface Parts {
   guard: SessionGuard
   cookies: Cookies
   refusals: Pick<Refusals, 'count'>
+  steps: SignInSteps
 }
 
 /** Routes to sign in and out, and to manage sessions. */
@@ -135,7 +136,7 @@ export function sessionRoutes(parts: Parts) {
 }
 
 async function signInByPassword(
-  { cookies, refusals }: Parts,
+  { cookies, refusals, steps }: Parts,
   call: CallOn<'anyone'>,
   { email: typed, password, isInstalled }: Static<typeof SignInBody>,
 ): Promise<(SignedIn & { step?: undefined }) | { step: string }> {
@@ -163,7 +164,7 @@ async function signInByPassword(
     if (!(await isPasswordUsable(tx, found.accountId))) throw wrongCredentials()
     const { accountId } = found
     if (await hasSecondFactor(tx, accountId)) {
-      return { step: await createStep(tx, { accountId, isInstalled: isInstalled ?? false }) }
+      return { step: await steps.create(tx, { accountId, isInstalled: isInstalled ?? false }) }
     }
     return signIn(tx, call, { accountId, method: 'password', isInstalled, cookies })
   })

@@ -1,9 +1,86 @@
-import type { Queryable, Tx } from '../db/sql.ts'
-import { hashSecret, newSecret } from './secret.ts'
+import { Type, type Static } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import { hashSecret } from './secret.ts'
 
 /** How long a sign-in waits for its code, in seconds. */
 export const STEP_AGE_S = 300
-const MAX_STEPS = 5
+
+/** The cell that steps are sealed for. No table has it. */
+const CELL = { table: 'sign_in_steps', column: 'cookie', rowId: '' }
+
+const Step = Type.Object({
+  accountId: Type.String(),
+  isInstalled: Type.Boolean(),
+  expiresAtMs: Type.Number(),
+  /** Changes with the password and the app of the account. */
+  mark: Type.String(),
+})
+type Step = Static<typeof Step>
+const checkStep = TypeCompiler.Compile(Step)
+
+/** A sign-in whose password was correct, and which waits for a code. */
+type OpenStep = Pick<Step, 'accountId' | 'isInstalled'> & { email: string }
+
+/**
+ * Keeps sign-ins that wait for a code, sealed in a cookie of their browser. An account has any
+ * number of them, so others who know the password cannot end one.
+ */
+export interface SignInSteps {
+  /** Returns the cookie of a new step, after the password of the account was checked. */
+  create(tx: Tx, account: Pick<Step, 'accountId' | 'isInstalled'>): Promise<string>
+  /** Returns the step of a cookie, unless it has expired, or password or app have changed. */
+  find(sql: Queryable, cookie: string): Promise<OpenStep | undefined>
+  /** Ends a step, whose account the caller has locked. Returns false if it has ended before. */
+  end(tx: Tx, cookie: string): Promise<boolean>
+}
+
+export function createSignInSteps(
+  secrets: Pick<Secrets, 'seal' | 'open'>,
+  now: () => number = Date.now,
+): SignInSteps {
+  function open(cookie: string): Step | undefined {
+    try {
+      const step: unknown = JSON.parse(secrets.open(cookie, CELL))
+      return checkStep.Check(step) && step.expiresAtMs > now() ? step : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  async function find(sql: Queryable, cookie: string): Promise<OpenStep | undefined> {
+    const step = open(cookie)
+    if (!step) return undefined
+    const { accountId, isInstalled } = step
+    const [row] = await sql<{ email: string }[]>`
+      select p.email
+      from accounts p
+      where p.id = ${accountId} and ${markOf(sql)} = ${step.mark}
+    `
+    return row && { accountId, isInstalled, email: row.email }
+  }
+
+  return {
+    async create(tx, account) {
+      const [{ mark }] = await tx<[{ mark: string }]>`
+        select ${markOf(tx)} as mark from accounts p where p.id = ${account.accountId}
+      `
+      const step: Step = { ...account, expiresAtMs: now() + STEP_AGE_S * 1000, mark }
+      return secrets.seal(JSON.stringify(step), CELL)
+    },
+    find,
+    async end(tx, cookie) {
+      if (!(await find(tx, cookie))) return false
+      const used = await tx`
+        insert into used_challenges (hash, expires_at)
+        values (decode(${hashSecret(cookie)}, 'hex'), now() + make_interval(secs => ${STEP_AGE_S}))
+        on conflict do nothing
+      `
+      return used.count === 1
+    },
+  }
+}
 
 /** Returns whether the password of an account requires a code as a second factor. */
 export async function hasSecondFactor(sql: Queryable, accountId: string): Promise<boolean> {
@@ -15,59 +92,9 @@ export async function hasSecondFactor(sql: Queryable, accountId: string): Promis
   return row.is_on
 }
 
-/**
- * Begins the second step of a sign-in, after the password was checked. Returns the secret of its
- * cookie. An account has at most 5 open steps. The caller has locked the account.
- */
-export async function createStep(
-  tx: Tx,
-  { accountId, isInstalled }: { accountId: string; isInstalled: boolean },
-): Promise<string> {
-  const secret = newSecret(256)
-  await tx`
-    insert into sign_in_steps (hash, account_id, is_installed, expires_at)
-    values (
-      decode(${hashSecret(secret)}, 'hex'), ${accountId}, ${isInstalled},
-      now() + make_interval(secs => ${STEP_AGE_S})
-    )
-  `
-  await tx`
-    delete from sign_in_steps
-    where hash in (
-      select hash
-      from sign_in_steps
-      where account_id = ${accountId}
-      order by expires_at desc, hash
-      offset ${MAX_STEPS}
-    )
-  `
-  return secret
-}
-
-/** Finds the open step of a cookie's secret. */
-export async function findStep(
-  sql: Queryable,
-  secret: string,
-): Promise<{ accountId: string; email: string; isInstalled: boolean } | undefined> {
-  const [row] = await sql<{ account_id: string; email: string; is_installed: boolean }[]>`
-    select s.account_id, p.email, s.is_installed
-    from sign_in_steps s
-      join accounts p on p.id = s.account_id
-    where s.hash = decode(${hashSecret(secret)}, 'hex') and s.expires_at > now()
-  `
-  return row && { accountId: row.account_id, email: row.email, isInstalled: row.is_installed }
-}
-
-/** Ends a step. Returns false if it has ended before. */
-export async function endStep(tx: Tx, secret: string): Promise<boolean> {
-  const ended = await tx`
-    delete from sign_in_steps
-    where hash = decode(${hashSecret(secret)}, 'hex') and expires_at > now()
-  `
-  return ended.count === 1
-}
-
-/** Ends the open steps of an account, whose password has changed. */
-export async function endSteps(tx: Tx, accountId: string): Promise<void> {
-  await tx`delete from sign_in_steps where account_id = ${accountId}`
+/** A digest of the password and the app of the account `p`. It reveals neither. */
+function markOf(sql: Queryable): Fragment {
+  return sql`encode(sha256(convert_to(concat_ws(
+    ' ', p.password_hash, (select t.id from totp_secrets t where t.account_id = p.id)
+  ), 'UTF8')), 'hex')`
 }

@@ -1,7 +1,6 @@
 import type { Actor } from '../audit/audit.ts'
 import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
-import { endSteps } from './sign-in-steps.ts'
 import { withdrawInvitesOfEndedTokens } from './token-invites.ts'
 
 /**
@@ -28,11 +27,10 @@ export async function requireWayIn(tx: Tx, accountId: string): Promise<void> {
   )
 }
 
-/** Removes the authenticator app of an account, its recovery codes and its unfinished sign-ins. */
+/** Removes the authenticator app of an account and its recovery codes. */
 export async function removeSecondFactor(tx: Tx, accountId: string): Promise<void> {
   await tx`delete from totp_secrets where account_id = ${accountId}`
   await tx`delete from recovery_codes where account_id = ${accountId}`
-  await endSteps(tx, accountId)
 }
 
 /**

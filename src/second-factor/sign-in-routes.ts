@@ -3,7 +3,7 @@ import { lockAccount } from '../accounts/account.ts'
 import { findCredentials } from '../accounts/credentials.ts'
 import { Account } from '../accounts/schema.ts'
 import { signIn } from '../accounts/sign-in.ts'
-import { endStep, findStep } from '../accounts/sign-in-steps.ts'
+import type { SignInSteps } from '../accounts/sign-in-steps.ts'
 import { writeAudit } from '../audit/audit.ts'
 import { transact } from '../db/pool.ts'
 import { Fault } from '../errors.ts'
@@ -19,16 +19,18 @@ import { tryCode } from './try-code.ts'
 
 interface Parts extends SecondFactorParts {
   failedAuthentications: FailedAuthentications
+  steps: SignInSteps
 }
 
 /** The route of the second step of a sign-in with a password. */
-export function codeSignInRoutes({ guard, cookies, secrets, failedAuthentications }: Parts) {
+export function codeSignInRoutes(parts: Parts) {
+  const { guard, cookies, secrets, failedAuthentications, steps } = parts
   return new Elysia({ name: 'second-factor.sign-in' }).use(guard).post(
     '/api/session/code',
     async ({ call, body: { code } }) => {
       const { pool, address, userAgent, requestHeaders } = call
-      const secret = cookies.read(requestHeaders, 'step')
-      const step = secret && (await pool.run(sql => findStep(sql, secret)))
+      const cookie = cookies.read(requestHeaders, 'step')
+      const step = cookie && (await pool.run(sql => steps.find(sql, cookie)))
       if (!step) {
         await failedAuthentications.countFailure(address)
         throw stepEnded()
@@ -42,7 +44,7 @@ export function codeSignInRoutes({ guard, cookies, secrets, failedAuthentication
         await lockAccount(tx, accountId)
         const method = await acceptCode(tx, secrets, { accountId, code })
         if (!method) return undefined
-        if (!(await endStep(tx, secret))) throw stepEnded()
+        if (!(await steps.end(tx, cookie))) throw stepEnded()
         if (method === 'recovery') {
           const details = { codesLeft: await countRecoveryCodes(tx, accountId) }
           await writeAudit(tx, actor, { action: 'recoveryCodes.used', target, details })

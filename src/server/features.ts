@@ -9,6 +9,7 @@ import { projectRoutes } from '../accounts/project-routes.ts'
 import { resetLinkRoutes } from '../accounts/reset-link-routes.ts'
 import { resetRoutes } from '../accounts/reset-routes.ts'
 import { sessionRoutes } from '../accounts/session-routes.ts'
+import { createSignInSteps } from '../accounts/sign-in-steps.ts'
 import { setupRoutes } from '../accounts/setup-routes.ts'
 import { sampleProjectRoutes } from '../demo/routes.ts'
 import type { SampleWriters } from '../demo/sample-project.ts'
@@ -74,7 +75,8 @@ type ApiParts = SessionGuardOptions &
 export function listApiFeatures(gate: ApiParts) {
   const challenges = createChallenges(gate.secrets)
   const guard = createSessionGuard(gate)
-  const parts = { ...gate, challenges, guard }
+  const steps = createSignInSteps(gate.secrets)
+  const parts = { ...gate, challenges, guard, steps }
   return [
     accountRoutes(parts),
     attemptRoutes(parts),

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createSignInSteps, STEP_AGE_S } from '../../src/accounts/sign-in-steps.ts'
 import { createResetLink } from '../../src/accounts/reset-links.ts'
 import { COMMAND_LINE } from '../../src/audit/audit.ts'
 import { expectFailure } from '../support/answers.ts'
 import { createBrowser, newAccount, newAddress, PASSWORD } from '../support/browser.ts'
 import { insertPasskey } from '../support/passkeys.ts'
+import { testSecrets } from '../support/secret.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newMember, newOrganization, newSession } from '../support/signed-in-account.ts'
 import { insertTotpSecret, toTotpCode } from '../support/totp.ts'
@@ -86,14 +88,23 @@ test('a code is accepted after the password, in the same browser, once and for 5
   const replayed = createBrowser(server.url)
   replayed.cookies.set('tidings-step', step)
   expectFailure(await sendCode(replayed, toTotpCode(secret, 30)), 409, 'conflict')
-  const late = await enterPassword(account.email)
-  await server.sql`update sign_in_steps set expires_at = expires_at - interval '5 minutes'`
+  const late = createBrowser(server.url)
+  const steps = createSignInSteps(testSecrets(), () => Date.now() - STEP_AGE_S * 1_000)
+  const own = { accountId: account.uuid, isInstalled: false }
+  late.cookies.set('tidings-step', await server.sql.begin(tx => steps.create(tx, own)))
   expectFailure(await sendCode(late, toTotpCode(secret, 30)), 409, 'conflict')
   // A new password ends sign-ins that began with the former one.
   const waiting = await enterPassword(account.email)
   const change = { currentPassword: PASSWORD, newPassword: 'gravel monsoon nineteen' }
   expect((await browser.put('/api/me/password', change)).status).toBe(200)
   expectFailure(await sendCode(waiting, toTotpCode(secret, 30)), 409, 'conflict')
+})
+
+test('others who enter the password do not end a sign-in that waits for its code', async () => {
+  const { account, secret } = await newPerson()
+  const browser = await enterPassword(account.email)
+  for (let time = 0; time < 6; time++) await enterPassword(account.email)
+  expect((await sendCode(browser, toTotpCode(secret))).status).toBe(200)
 })
 
 test('of concurrent uses of one code, one signs in', async () => {
