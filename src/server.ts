@@ -193,9 +193,11 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       },
     })
     const userIndexer = startUserIndexer(userWork)
+    const quotas = createQuotas({ limits: config.quotas, pool: background })
     const identityWriter = createIdentityWriter({
       pool: identifies,
       inflight,
+      quotas,
       onIdentified: userIndexer.wake,
     })
     const eraser = createEraser({
@@ -204,7 +206,6 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       file: toErasedFile(database.dataDir),
       waitMs: options.erasureWaitMs,
     })
-    const quotas = createQuotas({ limits: config.quotas, pool: background })
     const maintenance = startMaintenance(background, { hasArchive: config.archive !== undefined })
     const refusals = createRefusals(background)
     const backups =

@@ -404,7 +404,7 @@ export const OrganizationUsage = Type.Object(
     name: Type.String(),
     /** Events since the start of the minute. */
     events: Quota,
-    /** Bytes of events since midnight UTC. */
+    /** Bytes of events and users since midnight UTC. */
     bytes: Quota,
     /** Counted up to 10,000. */
     channels: Quota,

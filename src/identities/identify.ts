@@ -10,6 +10,7 @@ import {
   type InFlightRequests,
   type IdempotencyOutcome,
 } from '../limits/idempotency.ts'
+import type { Quotas } from '../limits/quotas.ts'
 import { createSemaphore } from '../semaphore.ts'
 import type { IdentifyInput } from './schema.ts'
 
@@ -41,7 +42,7 @@ interface IdentifyResult {
 export interface IdentityWriter {
   /**
    * Creates or updates an identity and its aliases. `body` is the whole JSON response. Rejects with
-   * `unavailable` when too much of the organization waits.
+   * `unavailable` when too much of the organization waits, and with `quota_exceeded`.
    */
   identify(job: IdentifyJob): Promise<IdentifyResult>
   /** The number of jobs that wait for their batch. */
@@ -76,6 +77,7 @@ interface Row {
 export interface IdentityWriterOptions {
   pool: Pool
   inflight: InFlightRequests
+  quotas: Pick<Quotas, 'checkUser' | 'countUser'>
   /** Called after each commit with the project of an identify and its organization. */
   onIdentified?(projectId: string, organizationId: string): void
 }
@@ -87,6 +89,7 @@ export interface IdentityWriterOptions {
 export function createIdentityWriter({
   pool,
   inflight,
+  quotas,
   onIdentified,
 }: IdentityWriterOptions): IdentityWriter {
   const turns = createSemaphore({ total: MAX_RUNNING, perKey: 1 })
@@ -160,11 +163,16 @@ export function createIdentityWriter({
   }
 
   return {
-    identify(job) {
+    async identify(job) {
       const { properties } = job.input
       const propertiesJson = properties ? JSON.stringify(properties) : null
-      const work = () => add({ ...job, propertiesJson })
-      return job.claim ? inflight.once(job.projectId, job.claim, work) : work()
+      const prepared = { ...job, propertiesJson }
+      const user = { organizationId: job.organizationId, bytes: countBytes(prepared) }
+      quotas.checkUser(user)
+      const work = () => add(prepared)
+      const written = await (job.claim ? inflight.once(job.projectId, job.claim, work) : work())
+      if (written.outcome === 'done') quotas.countUser(user)
+      return written
     },
     get waiting() {
       return queues.values().reduce((sum, { jobs }) => sum + jobs.length, 0)
@@ -173,6 +181,14 @@ export function createIdentityWriter({
       while (queues.size > 0) await Promise.all(queues.values().map(({ emptied }) => emptied))
     },
   }
+}
+
+/** Returns the UTF-8 bytes of the texts of a user. */
+function countBytes({ propertiesJson, input: { user_id: userId, aliases = [] } }: PreparedJob) {
+  return [userId, ...aliases, propertiesJson ?? ''].reduce(
+    (sum, text) => sum + Buffer.byteLength(text),
+    0,
+  )
 }
 
 /** Removes the first jobs of a queue, up to the cost of a batch. */

@@ -34,6 +34,9 @@ interface CountedEvent extends CountedChannel {
   bytes: number
 }
 
+/** A user to be counted. */
+type CountedUser = Pick<CountedEvent, 'organizationId' | 'bytes'>
+
 export interface Quotas {
   /**
    * Throws `quota_exceeded` if the organization has used its events of this minute or its bytes of
@@ -43,6 +46,10 @@ export interface Quotas {
   check(event: CountedEvent): Promise<void> | void
   /** Counts an event that was appended. Call `check` before. */
   count(event: CountedEvent): void
+  /** Throws `quota_exceeded` if a user takes more bytes than the organization has left today. */
+  checkUser(user: CountedUser): void
+  /** Counts a user that was stored. Call `checkUser` before. */
+  countUser(user: CountedUser): void
   /** Counts a channel that is about to be created. Throws `quota_exceeded` like `check`. */
   countChannel(channel: CountedChannel): Promise<void>
   /** Throws `quota_exceeded` if the organization has all of its webhooks. Locks it. */
@@ -60,7 +67,7 @@ interface Usage {
   storedEvents: number
   storedBytes: number
   storedAtMs: number
-  /** When an event was last checked. */
+  /** When an event or a user was last checked. */
   checkedAtMs: number
   /** When the minute and the day of the totals end, in milliseconds of `performance.now`. */
   minuteEndsMs: number
@@ -113,6 +120,20 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
     }
     usages.set(organizationId, usage)
     return usage
+  }
+
+  /** Returns the usage of an organization, which stays in memory because it sends something. */
+  function touchUsage(organizationId: string): Usage {
+    const usage = getUsage(organizationId)
+    usage.checkedAtMs = performance.now()
+    return usage
+  }
+
+  function checkBytes({ bytes, storedBytes, dayEndsMs, checkedAtMs }: Usage, more: number): void {
+    const today = bytes + (dayEndsMs > checkedAtMs ? storedBytes : 0)
+    if (today + more <= limits.bytesPerDay) return
+    const end = toEnd(dayEndsMs - checkedAtMs, DAY_MS)
+    throw toExceeded('bytes', 'bytes a day', limits.bytesPerDay, end)
   }
 
   function isKnown({ projectId, channelSlug }: CountedChannel): boolean {
@@ -187,7 +208,7 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
   async function round(isLast = false): Promise<void> {
     const nowMs = performance.now()
     const due = [...usages].filter(([, usage]) => {
-      if (usage.events === 0) return false
+      if (usage.events === 0 && usage.bytes === 0) return false
       const isSmall =
         usage.events < limits.eventsPerMinute * SMALL_SHARE &&
         usage.bytes < limits.bytesPerDay * SMALL_SHARE
@@ -204,8 +225,8 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
         await store(due.slice(at, at + STORE_BATCH))
       }
       if (uncounted.length > 0 && !isLast) await countChannels(uncounted.map(([id]) => id))
-      for (const [id, { events, checkedAtMs }] of usages) {
-        if (events === 0 && nowMs - checkedAtMs > FORGET_AFTER_MS) usages.delete(id)
+      for (const [id, { events, bytes, checkedAtMs }] of usages) {
+        if (events === 0 && bytes === 0 && nowMs - checkedAtMs > FORGET_AFTER_MS) usages.delete(id)
       }
     } catch (error) {
       log.debug('Storing the usage of organizations failed: {reason}', { reason: toReason(error) })
@@ -222,20 +243,14 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
 
   return {
     check(event) {
-      const usage = getUsage(event.organizationId)
-      const nowMs = performance.now()
-      usage.checkedAtMs = nowMs
-      const { minuteEndsMs, dayEndsMs } = usage
+      const usage = touchUsage(event.organizationId)
+      const { minuteEndsMs, checkedAtMs: nowMs } = usage
       const events = usage.events + (minuteEndsMs > nowMs ? usage.storedEvents : 0)
       if (events >= limits.eventsPerMinute) {
         const end = toEnd(minuteEndsMs - nowMs, MINUTE_MS)
         throw toExceeded('events', 'events a minute', limits.eventsPerMinute, end)
       }
-      const bytes = usage.bytes + (dayEndsMs > nowMs ? usage.storedBytes : 0)
-      if (bytes + event.bytes > limits.bytesPerDay) {
-        const end = toEnd(dayEndsMs - nowMs, DAY_MS)
-        throw toExceeded('bytes', 'bytes a day', limits.bytesPerDay, end)
-      }
+      checkBytes(usage, event.bytes)
       if (usage.channels + usage.newChannels < limits.channels || isKnown(event)) return
       return checkChannel(usage, event)
     },
@@ -246,6 +261,12 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
       if (isKnown(event)) return
       usage.newChannels++
       remember(event)
+    },
+    checkUser({ organizationId, bytes }) {
+      checkBytes(touchUsage(organizationId), bytes)
+    },
+    countUser({ organizationId, bytes }) {
+      getUsage(organizationId).bytes += bytes
     },
     async countChannel(channel) {
       if (isKnown(channel)) return

@@ -84,7 +84,7 @@ export function serverRoutes({ guard, ...parts }: ServerParts) {
         detail: {
           operationId: 'listOrganizationUsage',
           summary: 'List what organizations use of their quotas',
-          description: 'The 50 organizations with the most bytes of events today.',
+          description: 'The 50 organizations with the most bytes of events and users today.',
           tags: ['Server'],
         },
       },

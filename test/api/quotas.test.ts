@@ -136,6 +136,43 @@ test('performance §3 a day has a quota of bytes, and a replay takes nothing of 
   expect((await project.post('/v1/events', EVENT)).status).toBe(201)
 })
 
+test('performance §3 users take of the same bytes as events, and a replay takes nothing', async () => {
+  await using server = await bootWith({ bytesPerDay: 2_000 })
+  const project = await newProject(server)
+  const identify = (userId: string, more = {}, headers = {}) =>
+    project.post('/v1/identify', { user_id: userId, ...more }, headers)
+  const key = { 'idempotency-key': 'one' }
+  for (let times = 0; times < 3; times++) {
+    const properties = { text: 'ä'.repeat(400) }
+    expect((await identify('ada', { properties }, key)).status).toBe(200)
+  }
+  const more = { text: 'ä'.repeat(600) }
+  expectExceeded(await identify('bob', { properties: more }), 'bytes a day (2,000)')
+  const aliases = ['a', 'b', 'c', 'd', 'e'].map(letter => letter.repeat(250))
+  expectExceeded(await identify('bob', { aliases }), 'bytes a day (2,000)')
+  expectExceeded(
+    await project.post('/v1/events', { ...EVENT, description: 'x'.repeat(1_200) }),
+    'bytes a day (2,000)',
+  )
+  expect((await identify('bob')).status).toBe(200)
+  expect((await project.post('/v1/events', EVENT)).status).toBe(201)
+})
+
+test('performance §3 the bytes of users are stored for the other processes', async () => {
+  await using one = await bootWith({ bytesPerDay: 2_000 })
+  await using two = await bootWith({ bytesPerDay: 2_000 })
+  const project = await newProject(one)
+  const properties = { text: 'x'.repeat(1_500) }
+  const sent = { user_id: 'ada', properties }
+  expect((await project.post('/v1/identify', sent)).status).toBe(200)
+  const elsewhere = createRequests(two.url, project.key)
+  // The other process learns the total with what it stores itself.
+  await until(async () => {
+    await elsewhere.post('/v1/identify', { user_id: 'bob' })
+    return (await elsewhere.post('/v1/identify', sent)).status === 403
+  })
+}, 90_000)
+
 test('performance §3 an organization with all of its channels creates no further one', async () => {
   await using server = await bootWith({ channels: 2 })
   const project = await newProject(server)

@@ -27,6 +27,7 @@ function createScene() {
   const writer = createIdentityWriter({
     pool: pool as unknown as Pool,
     inflight: createInFlightRequests(),
+    quotas: { checkUser() {}, countUser() {} },
   })
   const identify = (organization: string, more: { text?: string; aliases?: string[] } = {}) =>
     writer.identify({
