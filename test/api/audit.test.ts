@@ -243,7 +243,7 @@ test('contract §12 refused requests are counted, and become one entry for each 
   const { id: account } = stranger
   const [action, address] = ['access.refused', '127.0.0.1']
   expect(
-    entries.sort((a, b) => b.details.count - a.details.count || (a.by! < b.by! ? -1 : 1)),
+    entries.sort((a, b) => b.details.count - a.details.count || a.action.localeCompare(b.action)),
   ).toEqual([
     {
       by: viewer.uuid,
