@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { Fault, toReason } from '../errors.ts'
-import { isDebugging, logger } from '../log.ts'
+import { isDebugging, limitLines, logger } from '../log.ts'
 import { countRequest } from '../metrics.ts'
 import { tooManyAtOnce, type Semaphore } from '../semaphore.ts'
 import { compress } from './compression.ts'
@@ -100,6 +100,11 @@ export function succeedJson(
   return respond(call, { status, body: toSuccess(dataJson, call.requestId), ...extra })
 }
 
+// A member can repeat a download that fails.
+const warnOfCut = limitLines((reason, count, requestId) =>
+  log.warning('{count} downloads were cut off: {reason}', { count, reason, requestId }),
+)
+
 /** A file that is written while it is sent. */
 interface StreamedFile {
   name: string
@@ -123,26 +128,29 @@ export async function succeedFile(
   let next: Promise<IteratorResult<string>> | undefined = Promise.resolve(first)
   const { release } = call
   call.release = undefined
+  let isCancelled = false
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
           const { done, value } = await (next ?? iterator.next())
           next = undefined
+          // The client has gone while the part was read.
+          if (isCancelled) return
           if (!done) return controller.enqueue(encoder.encode(value))
           release?.()
           controller.close()
         } catch (error) {
           release?.()
-          log.warning('A download was cut off: {reason}', {
-            requestId: call.requestId,
-            reason: toReason(error),
-          })
+          if (isCancelled) return
+          warnOfCut(toReason(error), call.requestId)
           controller.error(error)
         }
       },
       async cancel() {
+        isCancelled = true
         release?.()
+        log.debug('A client gave up a download', { requestId: call.requestId })
         await iterator.return?.()
       },
     },
