@@ -57,23 +57,24 @@ const MAX_REASONS = 100
 
 /**
  * Limits the lines about one reason to two in `limitMs`. `write` gets the first one at once, with a
- * count of 1. At the end of that time it gets the count of all, if there were more.
+ * count of 1. At the end of that time it gets the count of all, if there were more. Both have the
+ * details of the first one.
  */
-export function limitLines(
-  write: (reason: string, count: number, requestId: string) => void,
+export function limitLines<Details = void>(
+  write: (reason: string, count: number, details: Details) => void,
   limitMs = LIMIT_MS,
-): (reason: string, requestId: string) => void {
+): (reason: string, details: Details) => void {
   const counts = new Map<string, number>()
-  return (given, requestId) => {
+  return (given, details) => {
     const reason = counts.size < MAX_REASONS || counts.has(given) ? given : 'several reasons'
     const count = (counts.get(reason) ?? 0) + 1
     counts.set(reason, count)
     if (count > 1) return
-    write(reason, 1, requestId)
+    write(reason, 1, details)
     setTimeout(() => {
       const all = counts.get(reason) ?? 0
       counts.delete(reason)
-      if (all > 1) write(reason, all, requestId)
+      if (all > 1) write(reason, all, details)
     }, limitMs).unref()
   }
 }

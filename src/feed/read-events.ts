@@ -4,7 +4,7 @@ import { Fault, toReason } from '../errors.ts'
 import { eventTextJoins, storedColumns } from '../events/event-columns.ts'
 import { toEventJson } from '../events/event-json.ts'
 import { toId } from '../ids.ts'
-import { logger } from '../log.ts'
+import { limitLines, logger } from '../log.ts'
 import type { FilterFields, FilterNeeds } from './filter.ts'
 import { toEventMessage } from './messages.ts'
 
@@ -156,9 +156,14 @@ function toFeedEvent(row: Row): FeedEvent {
   }
 }
 
+// A client can repeat a message that meets a bug.
+const reportBug = limitLines((failure, count) =>
+  log.error('{failure}', { failure, ...(count > 1 && { count }) }),
+)
+
 /** Logs a failed operation: as `debug` when the database is unavailable, otherwise as an error. */
 export function logFailure(message: string, error: unknown): void {
-  const properties = { message, reason: toReason(error) }
-  if (error instanceof Fault || isUnavailable(error)) log.debug('{message}: {reason}', properties)
-  else log.error('{message}: {reason}', properties)
+  const failure = `${message}: ${toReason(error)}`
+  if (error instanceof Fault || isUnavailable(error)) log.debug('{failure}', { failure })
+  else reportBug(failure)
 }

@@ -101,7 +101,7 @@ export function succeedJson(
 }
 
 // A member can repeat a download that fails.
-const warnOfCut = limitLines((reason, count, requestId) =>
+const warnOfCut = limitLines<string>((reason, count, requestId) =>
   log.warning('{count} downloads were cut off: {reason}', { count, reason, requestId }),
 )
 

@@ -6,10 +6,18 @@ import { InvalidRequest } from './validation.ts'
 
 const log = logger('http')
 /** Logs the first refusal of a second at once, and the number of the others at its end. */
-const warn = limitLines((reason, count, requestId) => {
+const warn = limitLines<string>((reason, count, requestId) => {
   if (count === 1) log.warning('Request refused: {reason}', { requestId, reason })
   else log.warning('{count} more requests refused: {reason}', { count: count - 1, reason })
 })
+
+// A caller can repeat a request that meets a bug.
+const reportBug = limitLines<{ requestId: string; stack: string | undefined }>(
+  (reason, count, details) => {
+    if (count === 1) log.error('Request failed: {reason}', { reason, ...details })
+    else log.error('{count} more requests failed: {reason}', { count: count - 1, reason })
+  },
+)
 
 const STATUS: Record<FaultCode, number> = {
   unauthorized: 401,
@@ -69,11 +77,7 @@ export function toFailure(error: unknown, requestId: string): ResponseParts {
     return toAnswer(fault, requestId)
   }
   httpErrors.inc({ reason: 'internal_error' })
-  log.error('Request failed: {reason}', {
-    requestId,
-    reason: describeBug(error),
-    stack: toStack(error),
-  })
+  reportBug(describeBug(error), { requestId, stack: toStack(error) })
   return answer(500, { success: false, error: 'Internal server error', requestId })
 }
 

@@ -4,10 +4,15 @@ import { isSecureOrLocal, type ProviderSettings } from '../config/openid.ts'
 import type { Egress } from '../egress/egress.ts'
 import { Fault } from '../errors.ts'
 import { setNewest } from '../functions.ts'
-import { logger } from '../log.ts'
+import { limitLines, logger } from '../log.ts'
 import { hashSecret } from '../accounts/secret.ts'
 
 const log = logger('openid')
+
+// Visitors need no account, and can repeat both.
+const warnOfProblem = limitLines((problem, count) =>
+  log.warning('{problem}', { problem, ...(count > 1 && { count }) }),
+)
 
 /** How far the clocks of a provider and of this server may differ, in seconds. */
 export const CLOCK_TOLERANCE_S = 300
@@ -38,7 +43,7 @@ export interface ProviderClients {
   check(provider: ProviderSettings): Promise<string | undefined>
   /** Remembers a failure of a provider after its discovery, and returns the error for it. */
   fail(provider: ProviderSettings, error: unknown): Fault
-  /** Logs that a response of a provider was refused. */
+  /** Logs that a response of a provider was refused, at most twice a second for one reason. */
   refuse(provider: ProviderSettings, error: unknown): void
   /** Returns whether the last request to a provider has failed. */
   isFailing(provider: ProviderSettings): boolean
@@ -131,7 +136,7 @@ export function createProviderClients({
   function note({ name }: ProviderSettings, one: Known, error: unknown): void {
     one.problem = describe(error)
     one.untilMs = Math.min(one.untilMs, performance.now() + FAILED_MS)
-    log.warning('The provider {name} failed: {problem}', { name, problem: one.problem })
+    warnOfProblem(`The provider ${name} failed: ${one.problem}`)
   }
 
   return {
@@ -161,10 +166,7 @@ export function createProviderClients({
       return unavailable(provider)
     },
     refuse({ name }, error) {
-      log.warning('A response of the provider {name} was refused: {problem}', {
-        name,
-        problem: describe(error),
-      })
+      warnOfProblem(`A response of the provider ${name} was refused: ${describe(error)}`)
     },
     isFailing: provider => known.get(toKey(provider))?.problem !== undefined,
   }

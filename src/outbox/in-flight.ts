@@ -1,7 +1,7 @@
 import type { Pool } from '../db/pool.ts'
 import { isUnavailable } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
-import { logger } from '../log.ts'
+import { limitLines, logger } from '../log.ts'
 import { deliveryAttempts, deliverySeconds, lostLeases } from '../metrics.ts'
 import { withTimeout } from '../functions.ts'
 import { extendLeases } from './claims.ts'
@@ -21,6 +21,18 @@ const RESTORE_MS = 15_000
 const DRAIN_MS = 3_000
 
 const log = logger('outbox')
+
+// Each event of a project can cause a line for each of its targets.
+const warnOfPostponed = limitLines((reason, deliveries) =>
+  log.warning('A delivery is postponed, because the database is unavailable: {reason}', {
+    deliveries,
+    reason,
+  }),
+)
+const reportBug = limitLines<{ kind: string; stack: string | undefined }>(
+  (reason, attempts, details) =>
+    log.error('A bug ended an attempt: {reason}', { attempts, reason, ...details }),
+)
 
 interface InFlightOptions {
   pool: Pool
@@ -95,12 +107,11 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
       if (entry.controller.signal.aborted) return expire(entry)
       // `DeliveryKind.send` throws this only before it sends anything.
       if (isUnavailable(error)) {
-        log.warning('A delivery is postponed, because the database is unavailable: {reason}', {
-          reason: toReason(error),
-        })
+        warnOfPostponed(toReason(error))
         return finish(entry, DATABASE_UNAVAILABLE)
       }
-      log.error('A bug ended an attempt: {reason}', { kind: kind.name, ...toBugReport(error) })
+      const { reason, stack } = toBugReport(error)
+      reportBug(reason, { kind: kind.name, stack })
       finish(entry, { kind: 'retry', reason: 'The attempt failed with an error of this server' })
     }
   }

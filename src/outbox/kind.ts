@@ -1,6 +1,6 @@
 import type { Queryable, Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
-import { logger } from '../log.ts'
+import { limitLines, logger } from '../log.ts'
 
 export const KIND_NAMES = ['webhook', 'push'] as const
 export type KindName = (typeof KIND_NAMES)[number]
@@ -9,6 +9,9 @@ export type KindName = (typeof KIND_NAMES)[number]
 export const TARGET_PREFIX = { webhook: 'whk', push: 'psh' } as const
 
 const log = logger('outbox')
+const reportUnrecorded = limitLines((reason, attempts) =>
+  log.error('An attempt was made but could not be recorded: {reason}', { attempts, reason }),
+)
 
 /** A kind of delivery: which targets an event has, and how a delivery is sent. Ids are uuids. */
 export interface DeliveryKind {
@@ -183,9 +186,7 @@ export async function tryToRecord(work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    log.error('An attempt was made but could not be recorded: {reason}', {
-      reason: toReason(error),
-    })
+    reportUnrecorded(toReason(error))
   }
 }
 

@@ -3,7 +3,7 @@ import { toArray } from '../db/arrays.ts'
 import type { Pool } from '../db/pool.ts'
 import { isUnavailable, sqlState, type Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
-import { logger } from '../log.ts'
+import { limitLines, logger } from '../log.ts'
 import type { Lease } from './kind.ts'
 import type { Settlement } from './settlement.ts'
 
@@ -16,6 +16,9 @@ const MAX_PAUSE_MS = 1_000
 const EXPECTED_MS = 5
 
 const log = logger('outbox')
+const reportRefused = limitLines<string>((reason, deliveries, id) =>
+  log.error('The outcome of a delivery cannot be stored: {reason}', { id, deliveries, reason }),
+)
 
 type Settled = Lease & Settlement
 
@@ -85,7 +88,7 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
         onSettled([one], new Set(await pool.run(sql => settleDeliveries(sql, [one]))))
       } catch (error) {
         const reason = toReason(error)
-        log.error('The outcome of a delivery cannot be stored: {reason}', { id: one.id, reason })
+        reportRefused(reason, one.id)
         onSettled([one], new Set([one.id]))
       }
     }

@@ -1,10 +1,15 @@
 import { expect, test } from 'bun:test'
+import { logFailure } from '../../src/feed/read-events.ts'
+import { toFailure } from '../../src/http/failures.ts'
 import { limitLines } from '../../src/log.ts'
+import { createProviderClients } from '../../src/openid/provider-client.ts'
+import { tryToRecord } from '../../src/outbox/kind.ts'
+import { captureLog } from '../support/log.ts'
 import { until } from '../support/until.ts'
 
 test('a reason has its first line at once, and one line with the count of all', async () => {
   const lines: string[] = []
-  const warn = limitLines((reason, count, id) => lines.push(`${reason} ${count} ${id}`), 20)
+  const warn = limitLines<string>((reason, count, id) => lines.push(`${reason} ${count} ${id}`), 20)
   for (let n = 1; n <= 1_000; n++) warn('disk full', `r${n}`)
   warn('too slow', 'r1001')
   expect(lines).toEqual(['disk full 1 r1', 'too slow 1 r1001'])
@@ -16,8 +21,29 @@ test('a reason has its first line at once, and one line with the count of all', 
 
 test('invented reasons do not make lines without end', () => {
   const lines: string[] = []
-  const warn = limitLines(reason => lines.push(reason), 60_000)
+  const warn = limitLines<string>(reason => lines.push(reason), 60_000)
   for (let n = 0; n < 1_000; n++) warn(`reason ${n}`, 'r')
   expect(lines).toHaveLength(101)
   expect(lines.at(-1)).toBe('several reasons')
 })
+
+const clients = createProviderClients({ egress: {} as never })
+const provider = { name: 'google', label: 'Google', issuer: 'https://accounts.test' } as never
+/** Lines that a caller can cause as often as it wants, if there is a bug or a bad response. */
+const REPEATABLE: [string, (error: Error) => unknown][] = [
+  ['Request failed', error => toFailure(error, 'id')],
+  ['Reading messages failed', error => logFailure('Reading messages failed', error)],
+  ['A response of the provider', error => clients.refuse(provider, error)],
+  ['could not be recorded', error => tryToRecord(() => Promise.reject(error))],
+]
+
+test.each(REPEATABLE)(
+  '"%s" is one line at first, however often it happens',
+  async (text, cause) => {
+    using log = captureLog()
+    const reason = `broken ${crypto.randomUUID()}`
+    for (let n = 0; n < 100; n++) await cause(new TypeError(reason))
+    const lines = log.lines.filter(line => line.includes(reason))
+    expect(lines).toEqual([expect.stringContaining(text)])
+  },
+)
