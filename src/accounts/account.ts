@@ -114,6 +114,21 @@ export async function lockAccount(tx: Tx, accountId: string): Promise<{ email: s
 }
 
 /**
+ * Locks the account with this e-mail address, as normalized by `parseEmail`. Returns undefined
+ * without one, also if its address changes before it is locked.
+ */
+export async function lockAccountByEmail(
+  tx: Tx,
+  email: string,
+): Promise<{ id: string; isOperator: boolean } | undefined> {
+  // After a wait, Postgres compares the address of the locked row again.
+  const [row] = await tx<{ id: string; isOperator: boolean }[]>`
+    select id, is_operator as "isOperator" from accounts where email = ${email} for no key update
+  `
+  return row
+}
+
+/**
  * Locks the account of a session like `lockAccount`, and checks again whether the session may do an
  * action on credentials: the account may have got a factor since admission. Throws `signed_out` for
  * a token and if the session has ended, and `second_factor_needed`.

@@ -5,6 +5,7 @@ import { parseEmail } from '../config/values.ts'
 import { Fault } from '../errors.ts'
 import { InvalidRequest, invalidField } from '../http/validation.ts'
 import { newId, toId } from '../ids.ts'
+import { lockAccount } from './account.ts'
 import { limitNewAccounts } from './address-tries.ts'
 import { checkPassword, hashPassword } from './credentials.ts'
 import { deleteInvite, findInvite, lockInvite, type LiveInvite } from './invites.ts'
@@ -42,7 +43,8 @@ export async function joinWithAccount(
   { account, session }: AdmittedSession,
   { token, actor }: { token: string; actor: Actor },
 ): Promise<JoinedOrganization> {
-  const joined = await acceptInvite(tx, account, { token, actor })
+  const { email } = await lockAccount(tx, account.id)
+  const joined = await acceptInvite(tx, { id: account.id, email }, { token, actor })
   // A concurrent password reset may have ended the session.
   const [live] = await tx`select from sessions where id = ${session.id}`
   if (!live) throw new Fault('signed_out', 'Sign in first')
@@ -121,7 +123,7 @@ export async function createAccount(
 
 /**
  * Adds an account to the organization of an invite. Throws `not_found` unless the invite is open,
- * and `forbidden` if it is for another e-mail address.
+ * and `forbidden` if it is for another e-mail address. The caller has locked the account.
  */
 export async function acceptInvite(
   tx: Tx,

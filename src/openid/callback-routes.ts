@@ -163,12 +163,11 @@ async function connectOwn(
   admitted: AdmittedSession,
   { provider, profile }: { provider: ProviderSettings; profile: Profile },
 ): Promise<string[]> {
-  const { account } = admitted
-  await lockOwnAccount(tx, admitted, 'connections.create')
+  const { email } = await lockOwnAccount(tx, admitted, 'connections.create')
   if (profile.email === undefined) throw new VisitProblem('unverified')
-  if (profile.email !== account.email) throw new VisitProblem('address')
+  if (profile.email !== email) throw new VisitProblem('address')
   const { issuer, subject } = profile
-  await connect(tx, actor, account.id, { issuer, subject, provider: provider.name })
+  await connect(tx, actor, admitted.account.id, { issuer, subject, provider: provider.name })
   return []
 }
 

@@ -1,6 +1,6 @@
 import type { Actor } from '../audit/audit.ts'
 import type { Tx } from '../db/sql.ts'
-import { findAccountByEmail, lockAccount } from '../accounts/account.ts'
+import { lockAccount, lockAccountByEmail } from '../accounts/account.ts'
 import { acceptInvite, createAccount } from '../accounts/joining.ts'
 import { proveEmail } from '../accounts/proven-email.ts'
 import type { Cookies } from '../accounts/secret.ts'
@@ -45,12 +45,11 @@ export async function signInAtProvider(
   if (accountId !== undefined)
     return enter(tx, { accountId, isNew: false, visitor, profile }, options)
   if (email === undefined) throw new VisitProblem('unverified')
-  const existing = await findAccount(tx, email)
+  const existing = await lockAccountByEmail(tx, email)
   const actor = options.visit.actor
   if (existing) {
     if (await isConnectedTo(tx, existing.id, issuer)) throw new VisitProblem('otherIdentity')
     if (!provider.isTrusted || existing.isOperator) return 'confirm'
-    await lockAccount(tx, existing.id)
     await proveEmail(tx, toAccountActor(actor, existing.id), existing.id)
   }
   const entered =
@@ -79,13 +78,13 @@ export async function signInAtProxy(
   visitor: Visitor & { email: string },
   options: VisitorSignIn,
 ): Promise<string[]> {
-  const existing = await findAccountByEmail(tx, visitor.email)
-  if (existing !== undefined) {
-    await lockAccount(tx, existing)
-    await proveEmail(tx, toAccountActor(options.visit.actor, existing), existing)
+  const existing = await lockAccountByEmail(tx, visitor.email)
+  if (existing) {
+    await proveEmail(tx, toAccountActor(options.visit.actor, existing.id), existing.id)
   }
   const accountId =
-    existing ?? (await admitNewcomer(tx, { visitor, profile: undefined, isProven: true }, options))
+    existing?.id ??
+    (await admitNewcomer(tx, { visitor, profile: undefined, isProven: true }, options))
   return enter(
     tx,
     { accountId, isNew: existing === undefined, visitor, profile: undefined },
@@ -108,10 +107,8 @@ async function enter(
   { visit, cookies, invite, isInstalled }: VisitorSignIn,
 ): Promise<string[]> {
   if (invite !== null && !isNew) {
-    const [account] = await tx<[{ id: string; email: string }]>`
-      select id, email from accounts where id = ${accountId}
-    `
-    await accept(tx, account, invite, toAccountActor(visit.actor, accountId))
+    const { email } = await lockAccount(tx, accountId)
+    await accept(tx, { id: accountId, email }, invite, toAccountActor(visit.actor, accountId))
   }
   await applyRules(tx, { accountId, visitor, from: visit })
   const { sessionId, cookies: kept } = await signIn(tx, visit, {
@@ -171,16 +168,6 @@ async function accept(
   } catch (error) {
     throw error instanceof Fault ? new VisitProblem('invite') : error
   }
-}
-
-async function findAccount(
-  tx: Tx,
-  email: string,
-): Promise<{ id: string; isOperator: boolean } | undefined> {
-  const [row] = await tx<{ id: string; isOperator: boolean }[]>`
-    select id, is_operator as "isOperator" from accounts where email = ${email}
-  `
-  return row
 }
 
 function toAccountActor({ address, userAgent }: Actor, accountId: string): Actor {

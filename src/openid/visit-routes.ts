@@ -101,13 +101,13 @@ export function visitRoutes(parts: OpenidParts) {
         if (flow?.kind !== 'confirmation') {
           throw new Fault('not_found', 'No connection waits in this browser. Sign in again.')
         }
-        if (flow.email !== admitted.account.email) {
-          throw new Fault('conflict', `Sign in as ${flow.email} to connect it.`)
-        }
         const provider = await call.pool.run(sql => getProvider(sql, source, flow.provider))
         try {
           await transact(call.pool, async tx => {
-            await lockOwnAccount(tx, admitted, 'connections.create')
+            const { email } = await lockOwnAccount(tx, admitted, 'connections.create')
+            if (flow.email !== email) {
+              throw new Fault('conflict', `Sign in as ${flow.email} to connect it.`)
+            }
             await connect(tx, actor, admitted.account.id, flow)
           })
         } catch (error) {

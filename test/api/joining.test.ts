@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { listAuditEntries } from '../support/audit.ts'
+import { lockAccountRow } from '../support/database-lock.ts'
 import {
   createApi,
   newMember,
@@ -139,6 +140,21 @@ test('contract §1 a new account needs a name, an e-mail and a password that is 
   const short = await accept({ name: 'Ada', email, password: 'short' })
   expect([short.status, short.body.details[0].path]).toEqual([400, ['password']])
   expect((await accept({ name: 'Ada', email, password: PASSWORD })).status).toBe(200)
+})
+
+test('dashboard §2 an invite for an address is refused if the account has just left it', async () => {
+  const person = await newSignedInAccount(server)
+  const { organization, token } = await invited('admin', person.email)
+  const lock = await lockAccountRow(
+    server.sql,
+    person.uuid,
+    tx => tx`update accounts set email = ${newEmail()} where id = ${person.uuid}`,
+  )
+  const late = person.post('/api/invites/accept', { token })
+  await lock.untilBlocked()
+  await lock.release()
+  expectFailure(await late, 403, 'forbidden')
+  expect(await listMembers(organization)).toEqual([])
 })
 
 test('reliability §6 a member who accepts a higher role keeps the old role, and the invite stays open', async () => {

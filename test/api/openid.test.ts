@@ -3,6 +3,7 @@ import { createResetLink } from '../../src/accounts/reset-links.ts'
 import { COMMAND_LINE } from '../../src/audit/audit.ts'
 import type { ProviderSettings } from '../../src/config/openid.ts'
 import { createBrowser, newAccount, PASSWORD, type TestBrowser } from '../support/browser.ts'
+import { lockAccountRow } from '../support/database-lock.ts'
 import { openFeed } from '../support/feed.ts'
 import {
   CLIENT_ID,
@@ -148,6 +149,46 @@ describe('contract §12 an existing account', () => {
     const impostor = newPerson({ email: operator.email })
     const asked = await visit(createBrowser(url), impostor.login, options)
     expect(asked.location).toBe('/sign-in?next=%2F')
+  })
+
+  test('connects no identity with an address that it has just left', async () => {
+    const account = await newAccount(server)
+    const person = newPerson({ email: account.email })
+    const browser = createBrowser(url)
+    await visit(browser, person.login)
+    await browser.signIn(account.email)
+    const confirm = () => browser.post('/api/openid/confirmation')
+    const moved = `moved-${account.email}`
+    expect((await whileMoving(account.uuid, moved, confirm)).status).toBe(409)
+    const other = newPerson({ email: moved })
+    const callback = await begin(browser, other.login, { purpose: 'connect' })
+    const connect = () => finish(browser, callback)
+    const done = await whileMoving(account.uuid, `again-${moved}`, connect)
+    expect(done.problem).toBe('address')
+    expect((await browser.get('/api/me/connections')).body.data.items).toEqual([])
+  })
+
+  test('proves no address that it has just left', async () => {
+    const account = await newAccount(server)
+    const person = newPerson({ email: account.email })
+    const moved = `moved-${account.email}`
+    const atProvider = createBrowser(url)
+    const visited = await begin(atProvider, person.login, { name: 'trusted' })
+    const first = await whileMoving(account.uuid, moved, () => finish(atProvider, visited))
+    expect(first.problem).toBe('unknown')
+    const atProxy = () =>
+      createBrowser(url).request('/api/session/proxy', {
+        method: 'POST',
+        json: {},
+        headers: { 'remote-email': moved },
+      })
+    const second = await whileMoving(account.uuid, `again-${moved}`, atProxy)
+    expect([second.status, second.body.code]).toEqual([403, 'forbidden'])
+    const [row] = await server.sql`
+      select is_email_proven, password_hash is null as is_emptied
+      from accounts where id = ${account.uuid}
+    `
+    expect(row).toEqual({ is_email_proven: false, is_emptied: false })
   })
 
   test('connects itself, verifies at the provider, and disconnects while another way in is left', async () => {
@@ -603,6 +644,23 @@ async function visitWithSid(browser: TestBrowser, login: string): Promise<string
   expect((await visit(browser, login)).problem).toBeNull()
   provider.forge = undefined
   return sid
+}
+
+/** Changes the address of an account after `request` was admitted, and before it has the row. */
+async function whileMoving<Answer>(
+  accountId: string,
+  email: string,
+  request: () => Promise<Answer>,
+): Promise<Answer> {
+  const lock = await lockAccountRow(
+    server.sql,
+    accountId,
+    tx => tx`update accounts set email = ${email} where id = ${accountId}`,
+  )
+  const late = request()
+  await lock.untilBlocked()
+  await lock.release()
+  return late
 }
 
 function openFeedOf(browser: TestBrowser) {
