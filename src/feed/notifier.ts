@@ -3,6 +3,7 @@ import { toReason } from '../errors.ts'
 import type { Hint, Hints } from '../hints.ts'
 import { logger } from '../log.ts'
 import { feedHints } from '../metrics.ts'
+import { logFailure } from './read-events.ts'
 
 const log = logger('feed')
 export const NOTIFY_CHANNEL = 'tidings'
@@ -72,7 +73,7 @@ export function createNotifier({
           handle(hints)
         } catch (error) {
           // The caller has committed, so this must not fail its request.
-          log.error('Handling a hint failed: {reason}', { reason: toReason(error) })
+          logFailure('Handling a hint failed', error)
         }
       }
       for (const hint of hints) {
