@@ -2,6 +2,7 @@ import { Kind, Type } from '@sinclair/typebox'
 import {
   checkCharacters,
   checkLength,
+  checkVisible,
   defineRule,
   invalidType,
   issue,
@@ -32,7 +33,8 @@ const CHANNEL_NAME = defineRule('ChannelName', (value, schema) => {
   const name = toDisplayName(trimmed)
   const length = checkLength(name, schema)
   if (length.length > 0) return length
-  if (PLAIN.test(name) || VISIBLE.test(name)) return NO_ISSUES
+  if (PLAIN.test(name)) return NO_ISSUES
+  if (VISIBLE.test(name)) return checkVisible(name)
   return issue('invalid_format', 'Must not contain control, bidirectional or zero-width characters')
 })
 

@@ -1,4 +1,4 @@
-import { splitEmoji, toEmoji } from '../channels/icon.ts'
+import { splitEmoji, toEmoji, type TextParts } from '../channels/icon.ts'
 import { toDisplayName, toSlug } from '../channels/name.ts'
 import { isRawNumber, toNumberText } from '../http/exact-json.ts'
 import { countCodePoints } from '../http/rules.ts'
@@ -34,7 +34,7 @@ export function toNewEvent(input: EventInput): NewEvent {
     channelSlug: toSlug(input.channelName),
     title: input.title.trim(),
     description: input.description ?? null,
-    icon: (input.icon && toEmoji(input.icon)) ?? null,
+    icon: (input.icon === undefined ? undefined : toEmoji(input.icon)) ?? null,
     tags: input.tags ? [...new Set(input.tags)] : [],
     metadataJson: input.metadata ? JSON.stringify(input.metadata) : '{}',
     userRef: input.userId ?? null,
@@ -68,11 +68,12 @@ export function fromLogSnag(input: LogInput): EventInput {
 }
 
 /**
- * Converts plain text. An emoji at the start is the icon, the rest of the first line is the title,
- * and the other lines are the description.
+ * Converts plain text. An emoji or shortcode at the start is the icon if other text follows. The
+ * rest of the first line is the title, and the other lines are the description.
  */
 export function fromPlainText(text: string): Pick<EventInput, 'title'> & Partial<EventInput> {
-  const { icon, rest } = splitEmoji(text.trimStart())
+  const split = splitEmoji(text.trimStart())
+  const { icon, rest }: TextParts = split.rest.trim() === '' ? { rest: text } : split
   const [first = '', ...lines] = rest.trimStart().split(/\r?\n/)
   const description = lines.join('\n').trim()
   return { title: first.trim(), ...(icon && { icon }), ...(description && { description }) }

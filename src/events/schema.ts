@@ -14,19 +14,16 @@ import {
   TrimmedText,
 } from '../http/rules.ts'
 import { Nullable } from '../http/schema-parts.ts'
-import { parseIsoTimestamp, parseTimestamp } from './timestamp.ts'
+import { explainTimestamp, parseIsoTimestamp, parseTimestamp } from './timestamp.ts'
 
 const MAX_AHEAD_MS = 5 * 60_000
-const YEAR = '^[0-9]{4}-'
+const YEAR = '^[0-9]{4}'
 const YEARS = 'Years 0100 to 9999.'
-const NOT_ISO = issue(
-  'invalid_format',
-  'Must be ISO 8601 with a time zone, like 2026-11-20T09:30:00Z',
-)
-
 const INSTANT = defineRule('Instant', value => {
   if (typeof value !== 'string') return invalidType('string', value)
-  return parseIsoTimestamp(value) === undefined ? NOT_ISO : NO_ISSUES
+  return parseIsoTimestamp(value) === undefined
+    ? issue('invalid_format', explainTimestamp(value))
+    : NO_ISSUES
 })
 
 const TIMESTAMP = defineRule('Timestamp', value => {
@@ -34,7 +31,9 @@ const TIMESTAMP = defineRule('Timestamp', value => {
     return invalidType('string or number', value)
   }
   const ms = parseTimestamp(value)
-  if (ms === undefined && typeof value === 'string') return NOT_ISO
+  if (ms === undefined && typeof value === 'string') {
+    return issue('invalid_format', explainTimestamp(value))
+  }
   if (ms === undefined) return issue('out_of_range', 'Must be Unix seconds or milliseconds')
   // The clock of this process is exact enough for this limit.
   return isTooFarAhead(ms)
@@ -58,11 +57,12 @@ const Timestamp = Type.Unsafe<string | number>({
   [Kind]: TIMESTAMP,
   type: ['string', 'number'],
   format: 'date-time',
-  pattern: YEAR,
+  pattern: '^[0-9]',
   minimum: 0,
   description:
-    'When it happened, at most 5 minutes in the future. Default: the time of creation. Text is ISO 8601. A number is ' +
-    `Unix seconds, or Unix milliseconds from 100,000,000,000 on. ${YEARS}`,
+    'When it happened, at most 5 minutes in the future. Default: the time of creation. Text is ISO 8601 with ' +
+    'an offset, in the extended or basic form. A number, also as text, is Unix seconds, or Unix milliseconds from ' +
+    `100,000,000,000 on. ${YEARS}`,
   examples: ['2026-11-20T09:30:00Z', 1795167000],
 })
 
@@ -135,8 +135,8 @@ export const TextInput = Type.String({
   minLength: 1,
   pattern: NOT_BLANK,
   description:
-    'The first line that is not blank is the title, up to 500 characters. An emoji at its start is the icon, and other ' +
-    'text must follow. The other lines are the description, up to 5,000 characters.',
+    'The first line that is not blank is the title, up to 500 characters. An emoji or its shortcode at its start is ' +
+    'the icon, if other text follows. The other lines are the description, up to 5,000 characters.',
 })
 
 /** A stored event. */

@@ -100,8 +100,16 @@ const TEXT = defineRule('Text', (value, schema) => {
 const TRIMMED = defineRule('TrimmedText', (value, schema) => {
   if (typeof value !== 'string') return invalidType('string', value)
   const length = checkLength(value.trim(), schema)
-  return length.length > 0 ? length : checkCharacters(value)
+  return length.length > 0 ? length : [...checkCharacters(value), ...checkVisible(value)]
 })
+
+// White space, what Unicode draws nothing for, and the blank pattern of Braille.
+const INVISIBLE = /^[\s\p{Cc}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]*$/u
+
+/** Returns an issue if a reader sees nothing of `text`. */
+export function checkVisible(text: string): readonly Issue[] {
+  return INVISIBLE.test(text) ? issue('too_short', 'Must have a visible character') : NO_ISSUES
+}
 
 /** Returns an issue if Postgres cannot store `text`. */
 export function checkCharacters(text: string): readonly Issue[] {
@@ -145,7 +153,8 @@ export function OneOf<const Value extends string>(values: readonly Value[], desc
  */
 export const NOT_BLANK = '[^ \\t\\n\\v\\f\\r]'
 /** Describes how `TrimmedText` treats white space. */
-const TRIMMING = 'White space around it is removed, and does not count. It must not be blank.'
+const TRIMMING =
+  'White space around it is removed, and does not count. It must have a visible character.'
 
 /**
  * The schema of text that is not blank. The trimmed text is what counts for its length, in code

@@ -93,6 +93,12 @@ test('contract §2 channelName and title are trimmed before counting, all else i
     source: ' a ',
   })
   expect(await check({ title: ' \u3000\n' })).toEqual(['title too_short'])
+  for (const text of ['\u200b', '\u3164\u3164', '\u2800 \u2800', '\ufe0f\u200d', '\u00ad']) {
+    expect([text, await check({ title: text })]).toEqual([text, ['title too_short']])
+  }
+  for (const text of ['.', 'é', '\u200bx', '🏳️‍🌈', '\u0301', '\u2801']) {
+    expect([text, await check({ title: text })]).toEqual([text, ['201']])
+  }
   expect(await check({ channelName: ' \t ' })).toEqual(['channelName too_short'])
 })
 

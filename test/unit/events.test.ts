@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
+import { gemoji } from 'gemoji'
 import { splitEmoji, toEmoji } from '../../src/channels/icon.ts'
 import { toDisplayName, toSlug } from '../../src/channels/name.ts'
 import { fromLogSnag, fromPlainText } from '../../src/events/new-event.ts'
-import { parseIsoTimestamp } from '../../src/events/timestamp.ts'
+import { explainTimestamp, parseIsoTimestamp, parseTimestamp } from '../../src/events/timestamp.ts'
 import { parseListCursor, toListCursor } from '../../src/events/seq-ranges.ts'
 import { isTooFarAhead } from '../../src/events/schema.ts'
 import { toTextQuery, splitWords } from '../../src/events/text-query.ts'
@@ -18,9 +19,29 @@ describe('contract §2 icons:', () => {
     ['', undefined],
     ['a', undefined],
     ['#', undefined],
-    ['😀 ', undefined],
+    ['😀 ', '😀'],
+    ['😀\ufe0f', '😀'],
+    ['❤‍🔥', '❤️‍🔥'],
+    ['🏳‍🌈', '🏳️‍🌈'],
+    ['👁‍🗨', '👁️‍🗨️'],
+    ['1⃣', '1️⃣'],
+    ['☝️🏽', '☝🏽'],
+    ['⚠', '⚠️'],
+    ['❤\ufe0e', '❤️'],
+    [':rocket:', '🚀'],
+    [':+1: ', '👍'],
+    [':warning:', '⚠️'],
+    [':hand_with_index_finger_and_thumb_crossed:', '🫰'],
+    [':constructor:', undefined],
+    [':rocket', undefined],
+    [':rocket:!', undefined],
+    // Newer than every table: characters that Unicode keeps free for pictures.
+    ['\u{1FABA}', '\u{1FABA}'],
+    ['\u{1F8FF}'.repeat(2), undefined],
+    ['🐦‍🐛', '🐦‍🐛'],
+    [`👨${'\u200d👨'.repeat(4)}`, undefined],
+    [`🐦${'\u0301'}`, undefined],
     ['😀😀', undefined],
-    ['😀\ufe0f', undefined],
     ['😀\u200d', undefined],
     ['\ufe0f', undefined],
     ['🏽', '🏽'],
@@ -30,9 +51,24 @@ describe('contract §2 icons:', () => {
     expect(toEmoji(text)).toBe(emoji)
   })
 
+  test('every emoji of the table is stored with its selectors, however it is spelled', () => {
+    for (const { emoji } of gemoji) {
+      const stored = toEmoji(emoji)
+      expect([emoji, stored]).toEqual([emoji, expect.stringMatching(/^\p{RGI_Emoji}$/v)])
+      expect(toEmoji(emoji.replaceAll('\ufe0f', ''))).toBe(stored)
+      expect(splitEmoji(`${emoji} x`)).toEqual({ icon: stored ?? '', rest: ' x' })
+    }
+  })
+
   test.each([
     ['💾 Backup', '💾', ' Backup'],
     ['💾Backup', '💾', 'Backup'],
+    ['⚠ Disk full', '⚠️', ' Disk full'],
+    ['🛠 Deploy', '🛠️', ' Deploy'],
+    [':rocket: Deployed', '🚀', ' Deployed'],
+    [':nope: Deployed', undefined, ':nope: Deployed'],
+    ['12:30: lunch', undefined, '12:30: lunch'],
+    ['1⃣ one', '1️⃣', ' one'],
     ['👨‍👩‍👧‍👦x', '👨‍👩‍👧‍👦', 'x'],
     ['🇨🇭🇩🇪', '🇨🇭', '🇩🇪'],
     ['1️⃣ one', '1️⃣', ' one'],
@@ -56,6 +92,16 @@ describe('contract §2 timestamps:', () => {
     ['1970-01-01T01:00:00+0100', 0],
     ['1970-01-01T01:00:00+01', 0],
     ['1969-12-31T23:30:00-00:30', 0],
+    ['1970-01-01 01:00:00 +0100', 0],
+    ['19700101T000000Z', 0],
+    ['19700101T000000.001Z', 1],
+    ['19700101t0100+01', 0],
+    ['1970-01-01T01:00:00+01:00[Europe/Paris]', 0],
+    ['1970-01-01T01:00:00+01:00[!Europe/Paris][u-ca=hebrew]', 0],
+    ['1970-01-01T00:00:00Z[]', undefined],
+    ['1970-01-01T00:00:00[Europe/Paris]', undefined],
+    ['19700101T000000', undefined],
+    ['19700101', undefined],
     ['1970-01-01T00:00:60Z', 59_999],
     ['2000-02-29', Date.UTC(2000, 1, 29)],
     ['1900-02-29', undefined],
@@ -77,6 +123,31 @@ describe('contract §2 timestamps:', () => {
     ['9999-12-31T23:59:59-00:01', undefined],
   ])('%p is %p', (text, ms) => {
     expect(parseIsoTimestamp(text)).toBe(ms)
+  })
+
+  test.each([
+    ['0', 0],
+    ['1767322800', 1_767_322_800_000],
+    ['1767322800.5', 1_767_322_800_500],
+    ['1767322800123', 1_767_322_800_123],
+    [1_767_322_800, 1_767_322_800_000],
+    ['-1', undefined],
+    ['1e9', undefined],
+    ['99999999999999999', undefined],
+    ['2026-01-02T03:04:05Z', Date.UTC(2026, 0, 2, 3, 4, 5)],
+  ])('the time %p of an event is %p', (timestamp, ms) => {
+    expect(parseTimestamp(timestamp)).toBe(ms)
+  })
+
+  test.each([
+    ['2026-01-02T03:04:05', 'Has no time zone; add Z or an offset, like +01:00'],
+    ['20260102T030405', 'Has no time zone; add Z or an offset, like +01:00'],
+    ['2026-01-02T03:04:05[Europe/Paris]', 'Has no time zone; add Z or an offset, like +01:00'],
+    ['0001-01-01T00:00:00Z', 'Is the zero time of Go and .NET, which was never set'],
+    ['0001-01-01T00:00:00.0000000', 'Is the zero time of Go and .NET, which was never set'],
+    ['yesterday', 'Must be ISO 8601 with a time zone, like 2026-11-20T09:30:00Z'],
+  ])('%p is refused: %s', (text, reason) => {
+    expect(explainTimestamp(text)).toBe(reason)
   })
 
   test('5 minutes in the future are accepted, 5 more seconds are not', () => {
@@ -207,7 +278,9 @@ test.each([
   ],
   ['Up\r\n\r\n a\r\n b ', { title: 'Up', description: 'a\n b' }],
   ['\n\n💾\nBackup', { icon: '💾', title: 'Backup' }],
-  ['💾', { icon: '💾', title: '' }],
+  ['💾', { title: '💾' }],
+  ['💾 \n', { title: '💾' }],
+  [':fire: Burning', { icon: '🔥', title: 'Burning' }],
   ['a=b&c=%20+', { title: 'a=b&c=%20+' }],
 ])('contract §10 the text %p is the event %p', (text, event) => {
   expect(fromPlainText(text)).toEqual(event)

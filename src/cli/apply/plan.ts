@@ -125,7 +125,7 @@ function planChannel(draft: Draft, entry: ChannelEntry, { name: project, channel
   const found = findOnly(channels, entry.name, 'channel', toSlug)
   const { icon, description, isArchived, keepDays } = entry
   const { body, details } = toChanges<Omit<ChannelState, 'id' | 'name'>>(found ?? NEW_CHANNEL, {
-    ...(icon !== undefined && { icon: icon === null ? null : (toEmoji(icon) ?? icon) }),
+    ...(icon !== undefined && { icon: icon?.trim() ? (toEmoji(icon) ?? icon) : null }),
     // The server stores an empty description as null.
     ...(description !== undefined && { description: description || null }),
     ...(isArchived !== undefined && { isArchived }),
