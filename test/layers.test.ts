@@ -54,7 +54,7 @@ const BROWSER_PACKAGES = new Set([
 ])
 /** Server modules that also run in the browser: they import nothing that cannot. */
 const PURE = new Set([
-  'events/closest.ts',
+  'closest.ts',
   'events/search-explanation.ts',
   'events/search-filters.ts',
   'events/search-lexer.ts',

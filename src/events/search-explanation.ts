@@ -1,4 +1,4 @@
-import { findClosest } from './closest.ts'
+import { findClosest } from '../closest.ts'
 import { HAS_FIELDS } from './search-filters.ts'
 import {
   MAX_DEPTH,

@@ -1,6 +1,6 @@
 import { QUERY_CANCELED, sqlState, type Queryable } from '../db/sql.ts'
 import { listUsersJson } from '../identities/users.ts'
-import { findClosest } from './closest.ts'
+import { findClosest } from '../closest.ts'
 import { collectMetadata } from './metadata-names.ts'
 import type { Suggestion, SuggestionQuery } from './search-schema.ts'
 

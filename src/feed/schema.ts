@@ -19,25 +19,31 @@ const FILTERS = {
 }
 
 /** The filters of a subscription. An event must match all of them. */
-export const FeedFilters = Type.Object({
-  ...FILTERS,
-  /** Alternatives. The event matches at least one of them. */
-  any: Type.Optional(Type.Array(Type.Object(FILTERS), { minItems: 1, maxItems: 20 })),
-})
+export const FeedFilters = Type.Object(
+  {
+    ...FILTERS,
+    /** Alternatives. The event matches at least one of them. */
+    any: Type.Optional(Type.Array(Type.Object(FILTERS, closed), { minItems: 1, maxItems: 20 })),
+  },
+  closed,
+)
 export type FeedFilters = Static<typeof FeedFilters>
 
 /** Subscribes to a project, or replaces the subscription. */
-export const Subscribe = Type.Object({
-  type: Type.Literal('subscribe'),
-  project: ShortText(64),
-  /**
-   * The last seq that the client has. 0 selects all stored events; null or absent, only new ones.
-   */
-  after: Type.Optional(Nullable(Seq)),
-  /** The epoch to which `after` belongs. */
-  epoch: Type.Optional(ShortText(64)),
-  filters: Type.Optional(FeedFilters),
-})
+export const Subscribe = Type.Object(
+  {
+    type: Type.Literal('subscribe'),
+    project: ShortText(64),
+    /**
+     * The last seq that the client has. 0 selects all stored events; null or absent, only new ones.
+     */
+    after: Type.Optional(Nullable(Seq)),
+    /** The epoch to which `after` belongs. */
+    epoch: Type.Optional(ShortText(64)),
+    filters: Type.Optional(FeedFilters),
+  },
+  closed,
+)
 export type Subscribe = Static<typeof Subscribe>
 
 export const Unsubscribe = Type.Object({

@@ -145,7 +145,9 @@ function failure(description: string, schema: TSchema = ApiFailure): object {
 
 function toParameters({ params, query }: RouteOptions): object[] {
   const all = (place: 'path' | 'query', schema: ObjectSchema | undefined) =>
-    Object.entries(schema?.properties ?? {}).map(([name, one]) => toParameter(place, name, one))
+    Object.entries(schema?.properties ?? {}).map(([name, one]) =>
+      toParameter(place, name, one, schema?.['required']?.includes(name) ?? false),
+    )
   return [...all('path', params), ...all('query', query)]
 }
 
@@ -196,12 +198,17 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: KEY_PATTERN },
 }
 
-function toParameter(place: 'path' | 'query', name: string, schema: TSchema): object {
+function toParameter(
+  place: 'path' | 'query',
+  name: string,
+  schema: TSchema,
+  isRequired: boolean,
+): object {
   const { description, ...rest } = toJsonSchema(schema) as Record<string, unknown>
   return {
     name,
     in: place,
-    required: place === 'path',
+    required: isRequired,
     ...(description !== undefined && { description }),
     schema: rest,
   }

@@ -115,7 +115,7 @@ export async function readInput(
   { request, call, route: { query, body } }: IncomingRequest,
   limits: BodyLimits & { isTypeRequired?: boolean },
 ): Promise<{ query?: unknown; body?: unknown }> {
-  const read = query && readQuery(query, request.url)
+  const read = query && readQuery(query.properties, request.url)
   if (read) call.issues = [...call.issues, ...read.issues]
   const input = read ? { query: read.values } : {}
   if (!body) return input

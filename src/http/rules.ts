@@ -1,4 +1,5 @@
 import { Kind, Type, TypeRegistry, type TSchema } from '@sinclair/typebox'
+import { findClosest } from '../closest.ts'
 import { isRawNumber } from './exact-json.ts'
 
 /** All values of `details[].code`. */
@@ -51,6 +52,13 @@ export function findIssues(schema: TSchema, value: unknown): readonly Issue[] | 
 /** Returns one issue with the checked value itself. */
 export function issue(code: Issue['code'], message: string): Issue[] {
   return [{ path: [], code, message }]
+}
+
+/** Returns the issue of a name that is none of the known ones. */
+export function unknownName(name: string, known: readonly string[]): Omit<Issue, 'path'> {
+  const closest = findClosest(name, known)
+  const hint = closest === undefined ? '' : `; did you mean ${closest}?`
+  return { code: 'invalid_value', message: `Is not known here${hint}` }
 }
 
 export function invalidType(expected: string, value: unknown): Issue[] {

@@ -1,4 +1,4 @@
-import type { Issue } from './rules.ts'
+import { unknownName, type Issue } from './rules.ts'
 import type { ObjectSchema } from './validation.ts'
 
 /**
@@ -33,12 +33,19 @@ export function readParams(route: string, pathname: string): DecodedValues {
 }
 
 /**
- * Returns the decoded query parameters that `schema` has. Other names are ignored, as in bodies.
+ * Returns the decoded query parameters. Those that `properties` lacks are issues: a filter that is
+ * ignored would answer with everything.
  */
-export function readQuery({ properties }: ObjectSchema, url: string): DecodedValues {
+export function readQuery(
+  properties: Readonly<ObjectSchema['properties']>,
+  url: string,
+): DecodedValues {
   const query = splitQuery(url)
   const values: Record<string, unknown> = {}
-  const issues: Issue[] = []
+  const known = Object.keys(properties)
+  const issues: Issue[] = [...query.keys()]
+    .filter(name => name !== '' && !known.includes(name))
+    .map(name => ({ path: [name], ...unknownName(name, known) }))
   for (const [name, { type }] of Object.entries(properties)) {
     const [given, ...others] = query.get(name) ?? []
     if (given === undefined) continue
@@ -57,8 +64,7 @@ function splitQuery(url: string): Map<string, string[]> {
   const start = url.indexOf('?')
   for (const pair of start < 0 ? [] : url.slice(start + 1).split('&')) {
     const [name = '', ...value] = pair.replaceAll('+', ' ').split('=')
-    const key = decode(name)
-    if (key === undefined) continue
+    const key = decode(name) ?? name
     const values = query.get(key) ?? []
     query.set(key, values)
     values.push(value.join('='))

@@ -2,7 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler'
 import { ValueErrorType } from '@sinclair/typebox/errors'
 import type { Detail } from './envelope.ts'
-import { findIssues, invalidType, issue, NO_ISSUES, type Issue } from './rules.ts'
+import { findIssues, invalidType, issue, NO_ISSUES, unknownName, type Issue } from './rules.ts'
 
 const MAX_DETAILS = 20
 /**
@@ -86,10 +86,17 @@ function toIssues(errors: Iterable<ValueError>): Issue[] {
   return [...byPath.values()].flat()
 }
 
-function toOwnIssues({ type, schema, value, errors }: ValueError): readonly Issue[] {
+function toOwnIssues({ type, schema, value, errors, path }: ValueError): readonly Issue[] {
   switch (type) {
     case ValueErrorType.ObjectRequiredProperty:
       return issue('required', 'Required')
+    case ValueErrorType.ObjectAdditionalProperties:
+      return [
+        {
+          path: [],
+          ...unknownName(toPath(path).at(-1) ?? '', Object.keys(schema['properties'] ?? {})),
+        },
+      ]
     case ValueErrorType.ArrayMaxItems:
       return issue('too_many', `Must have at most ${schema['maxItems']} items`)
     case ValueErrorType.ArrayMinItems:

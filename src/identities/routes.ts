@@ -5,7 +5,13 @@ import { invalidKey } from '../errors.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { Failure, SuccessOf } from '../http/envelope.ts'
 import { Text } from '../http/rules.ts'
-import { canReadUsers, respondToWrite, toKeyActor, type KeyGuard } from '../keys/guard.ts'
+import {
+  canReadUsers,
+  respondToWrite,
+  toKeyActor,
+  type KeyCall,
+  type KeyGuard,
+} from '../keys/guard.ts'
 import { toErased, type Eraser } from './erasure.ts'
 import { hideStored } from './hide-stored.ts'
 import type { IdentityWriter } from './identify.ts'
@@ -13,6 +19,21 @@ import { Erased, Identified, IdentifyInput, User } from './schema.ts'
 import { getUserJson } from './users.ts'
 
 const tags = ['Identities']
+const toParameters = (description: string) =>
+  Type.Object({ userId: Text({ minLength: 1, maxLength: 255, description }) })
+const NAMED = toParameters('A user_id or an alias.')
+const EXACT = toParameters('The exact user_id.')
+const USER_RESPONSES = { 200: SuccessOf(User, 'The user.'), 404: Failure }
+const ERASED_RESPONSES = {
+  200: SuccessOf(Erased, 'The user is erased.'),
+  202: SuccessOf(
+    Erased,
+    'The identity, its properties and aliases are deleted. The rest follows. The request can be repeated to wait for the end.',
+  ),
+  404: Failure,
+}
+/** Why a user can be named by a parameter. */
+const WHY = 'It also reaches the names `.` and `..`, which clients remove from paths.'
 
 interface Parts {
   guard: KeyGuard
@@ -33,6 +54,20 @@ export function identityRoutes(parts: Parts) {
     const organizationId = await findOrganization(projectId)
     if (organizationId === undefined) throw invalidKey()
     return organizationId
+  }
+
+  async function respondWithUser(call: KeyCall, userId: string): Promise<Response> {
+    const { projectId } = call.key
+    const json = await reads.run(projectId, sql => getUserJson(sql, projectId, userId))
+    return succeedJson(call, 200, json)
+  }
+
+  async function erase(call: KeyCall, request: Request, userId: string): Promise<Response> {
+    const { projectId } = call.key
+    const organizationId = await toOrganization(projectId)
+    const actor = toKeyActor(call.key, request, toAddress)
+    const state = await eraser.erase({ organizationId, projectId, userId }, actor)
+    return succeed(call, state.isDone ? 200 : 202, toErased(userId, state))
   }
 
   return new Elysia({ name: 'identities' })
@@ -62,52 +97,35 @@ export function identityRoutes(parts: Parts) {
         },
       },
     )
-    .get(
-      '/v1/users/:userId',
-      async ({ call, params: { userId } }) => {
-        const { projectId } = call.key
-        return succeedJson(
-          call,
-          200,
-          await reads.run(projectId, sql => getUserJson(sql, projectId, userId)),
-        )
+    .get('/v1/users/:userId', ({ call, params }) => respondWithUser(call, params.userId), {
+      scope: 'identities:read',
+      params: NAMED,
+      response: USER_RESPONSES,
+      detail: {
+        operationId: 'getUser',
+        summary: 'Get a user',
+        description: 'Finds the user by user_id or by any alias.',
+        tags,
       },
-      {
-        scope: 'identities:read',
-        params: Type.Object({
-          userId: Text({ minLength: 1, maxLength: 255, description: 'A user_id or an alias.' }),
-        }),
-        response: { 200: SuccessOf(User, 'The user.'), 404: Failure },
-        detail: {
-          operationId: 'getUser',
-          summary: 'Get a user',
-          description: 'Finds the user by user_id or by any alias.',
-          tags,
-        },
+    })
+    .get('/v1/users', ({ call, query }) => respondWithUser(call, query.userId), {
+      scope: 'identities:read',
+      query: NAMED,
+      response: USER_RESPONSES,
+      detail: {
+        operationId: 'findUser',
+        summary: 'Get a user by a parameter',
+        description: `The same as \`GET /v1/users/{userId}\`. ${WHY}`,
+        tags,
       },
-    )
+    })
     .delete(
       '/v1/users/:userId',
-      async ({ call, request, params: { userId } }) => {
-        const { projectId } = call.key
-        const organizationId = await toOrganization(projectId)
-        const actor = toKeyActor(call.key, request, toAddress)
-        const state = await eraser.erase({ organizationId, projectId, userId }, actor)
-        return succeed(call, state.isDone ? 200 : 202, toErased(userId, state))
-      },
+      ({ call, request, params }) => erase(call, request, params.userId),
       {
         scope: 'identities:erase',
-        params: Type.Object({
-          userId: Text({ minLength: 1, maxLength: 255, description: 'The exact user_id.' }),
-        }),
-        response: {
-          200: SuccessOf(Erased, 'The user is erased.'),
-          202: SuccessOf(
-            Erased,
-            'The identity, its properties and aliases are deleted. The rest follows. The request can be repeated to wait for the end.',
-          ),
-          404: Failure,
-        },
+        params: EXACT,
+        response: ERASED_RESPONSES,
         detail: {
           operationId: 'eraseUser',
           summary: 'Erase a user',
@@ -117,4 +135,15 @@ export function identityRoutes(parts: Parts) {
         },
       },
     )
+    .delete('/v1/users', ({ call, request, query }) => erase(call, request, query.userId), {
+      scope: 'identities:erase',
+      query: EXACT,
+      response: ERASED_RESPONSES,
+      detail: {
+        operationId: 'eraseFoundUser',
+        summary: 'Erase a user by a parameter',
+        description: `The same as \`DELETE /v1/users/{userId}\`. ${WHY}`,
+        tags,
+      },
+    })
 }

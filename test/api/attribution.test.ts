@@ -69,3 +69,16 @@ async function send(
   const { body } = await post('/v1/events', { channelName: 'c', title: 't', userId }, headers)
   return body.data
 }
+
+test('contract §9 users named . and .. are read and erased by a parameter', async () => {
+  const { post, get, request } = await newProject(server)
+  for (const userId of ['.', '..', 'a/b?c']) {
+    await post('/v1/identify', { user_id: userId, aliases: [`alias of ${userId}`] })
+    await post('/v1/events', { channelName: 'c', title: 't', userId })
+    const name = (text: string) => `/v1/users?userId=${encodeURIComponent(text)}`
+    expect((await get(name(`alias of ${userId}`))).body.data).toMatchObject({ userId })
+    const erased = await request(name(userId), { method: 'DELETE' })
+    expect(erased.body.data).toMatchObject({ userId, events: 1 })
+    expect((await get(name(userId))).status).toBe(404)
+  }
+})

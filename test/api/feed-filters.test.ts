@@ -60,6 +60,26 @@ test.each([
   expect(seqs).toEqual([...expected, ...expected.map(seq => seq + 3)])
 })
 
+test('contract §9 an unknown filter is refused, and names the one that it may mean', async () => {
+  const watched = await newFeedProject(server)
+  const client = await openFeed(server.url, watched.member)
+  for (const [fields, problem] of [
+    [
+      { filters: { channel: ['ops'] } },
+      'filters.channel: Is not known here; did you mean channels?',
+    ],
+    [
+      { filters: { any: [{ tag: 'a' }] } },
+      'filters.any.0.tag: Is not known here; did you mean tags?',
+    ],
+    [{ filter: {} }, 'filter: Is not known here; did you mean filters?'],
+  ] as const) {
+    client.send({ type: 'subscribe', project: watched.project, ...fields })
+    expect(await client.next()).toMatchObject({ type: 'error', code: 'invalid', message: problem })
+  }
+  client.close()
+})
+
 test('design §6 filters: a channel by its id', async () => {
   const watched = await newFeedProject(server)
   const { channelId } = await watched.postEvent('one', { channelName: 'ops' })

@@ -72,6 +72,11 @@ const samples: Record<string, { good: Sample; bad?: Partial<Sample> }> = {
     good: { path: '/v1/users/ada', method: 'DELETE' },
     bad: { path: `/v1/users/${'x'.repeat(256)}` },
   },
+  findUser: { good: { path: '/v1/users?userId=ada' }, bad: { path: '/v1/users' } },
+  eraseFoundUser: {
+    good: { path: '/v1/users?userId=ada', method: 'DELETE' },
+    bad: { path: '/v1/users?userId=' },
+  },
   getMe: { good: { path: '/v1/me' } },
 }
 

@@ -191,7 +191,9 @@ test('contract §8 every operation declares all of its statuses', () => {
     getEvent: ['200', '400', '403', '404', ...any].sort(),
     listChannels: ['200', '400', '403', ...any].sort(),
     getUser: ['200', '400', '403', '404', ...any].sort(),
+    findUser: ['200', '400', '403', '404', ...any].sort(),
     eraseUser: ['200', '202', '400', '403', '404', ...any].sort(),
+    eraseFoundUser: ['200', '202', '400', '403', '404', ...any].sort(),
     getMe: ['200', ...any].sort(),
   })
 })

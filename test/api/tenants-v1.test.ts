@@ -50,14 +50,19 @@ test('case 20: no path parameter of any route opens data of another tenant', asy
 test('case 20: no filter of any list finds data of another tenant', async () => {
   const asking = await newTenant()
   const tried: string[] = []
-  for (const { path, operationId, parameters } of listOperations()) {
+  for (const { path, method, operationId, parameters } of listOperations()) {
     for (const { name: parameter, in: place, schema } of parameters) {
       if (place !== 'query') continue
       for (const [what, name] of Object.entries(names)) {
-        const answer = await asking.get(`${path}?${parameter}=${encodeURIComponent(name)}`)
+        const query = `${parameter}=${encodeURIComponent(name)}`
+        const answer = await asking.request(`${path}?${query}`, { method })
         tried.push(`${operationId} ${parameter}`)
         expectNoLeak(answer, name)
         if (answer.status === 400) continue
+        if (path === '/v1/users') {
+          expect([operationId, what, answer.status]).toEqual([operationId, what, 404])
+          continue
+        }
         expect([operationId, parameter, what, answer.status]).toEqual([
           operationId,
           parameter,
@@ -70,7 +75,7 @@ test('case 20: no filter of any list finds data of another tenant', async () => 
       }
     }
   }
-  expect(new Set(tried).size).toBe(12)
+  expect(new Set(tried).size).toBe(14)
   expect(await toChecksum(other.id)).toBe(checksum)
 })
 

@@ -1,3 +1,4 @@
+import { splitEmoji, type TextParts } from '../../src/channels/icon.ts'
 import {
   addEvent,
   addUser,
@@ -14,7 +15,6 @@ import {
 import type { RawAnswer } from '../support/raw-http.ts'
 import type { ApiRequest } from './requests.ts'
 import { isRaw, meaning, spell } from './spelling.ts'
-import { fitsPath } from './words.ts'
 import type { Lane } from './world.ts'
 
 /** Sends requests to a lane's project, and compares every answer with a model of it. */
@@ -46,15 +46,15 @@ export function createTester(lane: Lane): Tester {
       async identify({ json = {} }, { body }) {
         const { user_id: userId, properties, aliases } = json as any
         addUser(model, { userId, properties, aliases }, body.data)
-        if (!fitsPath(userId)) return
         const user = model.users.get(userId)
-        const { data } = (await lane.get(`/v1/users/${encodeURIComponent(userId)}`)).body
+        const { data } = (await lane.get(`/v1/users?userId=${encodeURIComponent(userId)}`)).body
         expectSame('the user', [data.userId, data.properties], [userId, user?.properties])
         expectSame('the aliases', [...data.aliases].sort(), [...(user?.aliases ?? [])].sort())
       },
-      getUser({ params }, { body }) {
-        expectSame('the user', body.data.userId, resolveUser(model, params['userId'] ?? ''))
+      getUser: (request, { body }) => {
+        expectSame('the user', body.data.userId, resolveUser(model, toUserId(request)))
       },
+      findUser: (request, answer) => accepted['getUser']?.(request, answer),
       getEvent({ params }, { body }) {
         const event = model.events.get(params['id'] ?? '')
         expectSame('the event', body.data, event && toCurrent(model, event))
@@ -97,8 +97,8 @@ export function createTester(lane: Lane): Tester {
     const used = key === undefined ? undefined : model.keys.get(key)
     if (used && used.print !== toPrint(request)) return 422
     if (request.id === 'getEvent') return model.events.has(request.params['id'] ?? '') ? 200 : 404
-    if (request.id === 'getUser') {
-      return model.users.has(resolveUser(model, request.params['userId'] ?? '')) ? 200 : 404
+    if (request.id === 'getUser' || request.id === 'findUser') {
+      return model.users.has(resolveUser(model, toUserId(request))) ? 200 : 404
     }
     return STATUS[request.id] ?? 200
   }
@@ -126,8 +126,8 @@ export function createTester(lane: Lane): Tester {
       return { ...request, query, target: `/v1/events?${new URLSearchParams(query)}` }
     },
     async expectAccepted(request, answer) {
-      if (request.id === 'eraseUser') {
-        const events = eraseUser(model, request.params['userId'] ?? '')
+      if (request.id === 'eraseUser' || request.id === 'eraseFoundUser') {
+        const events = eraseUser(model, toUserId(request))
         // A long erasure goes on after its response. A repeated request waits for the end.
         while (answer.status === 202) answer = await lane.send(request)
         expectSame('the status', answer.status, events === undefined ? 404 : 200)
@@ -214,12 +214,9 @@ function fromLog(json: Record<string, any>): EventFields {
 
 /** The first line is the title, an emoji before it the icon, and the rest the description. */
 function fromText({ params, body = '' }: ApiRequest): EventFields {
-  const text = body.trimStart()
-  const icon = /^(\p{RGI_Emoji})(?![\uFE0F\u200D])/v.exec(text)?.[1]
-  const [title = '', ...rest] = text
-    .slice(icon?.length ?? 0)
-    .trimStart()
-    .split(/\r?\n/)
+  const split = splitEmoji(body.trimStart())
+  const { icon, rest: text }: TextParts = split.rest.trim() === '' ? { rest: body } : split
+  const [title = '', ...rest] = text.trimStart().split(/\r?\n/)
   const description = rest.join('\n').trim()
   return fromCreate({
     channelName: params['name'],
@@ -232,4 +229,9 @@ function fromText({ params, body = '' }: ApiRequest): EventFields {
 function toIcon(icon: string | undefined): string | null {
   if (icon === undefined) return null
   return EMOJI.test(icon) ? icon : `${icon}\uFE0F`
+}
+
+/** The user that the path or the query of a request names. */
+function toUserId({ params, query }: ApiRequest): string {
+  return params['userId'] ?? query['userId'] ?? ''
 }

@@ -30,16 +30,17 @@ export interface Parameter {
  * Patterns of rules that the document states in words. Portable patterns cannot express them, so
  * the document has looser ones. The keys begin descriptions or patterns of the document.
  */
+const INVISIBLE = '\\s\\p{Cc}\\p{Z}\\p{Default_Ignorable_Code_Point}\\u2800\\ufff9-\\ufffb'
 const RULES: readonly [beginning: string, pattern: string][] = [
   ['Name of the channel', NAME_PATTERN],
   ['The first line', toTextPattern()],
-  [NOT_BLANK, '\\S'],
+  [NOT_BLANK, `[^${INVISIBLE}]`],
   ['^[\\x21-', '^(?!""$)[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$'],
 ]
 
 /** The pattern of a text whose first line has a title beside its emoji. Needs the flag `u`. */
 function toTextPattern(): string {
-  const plain = '[^\\s\\p{Extended_Pictographic}\\p{Emoji_Component}]|[0-9#*](?!\\uFE0F)'
+  const plain = `[^${INVISIBLE}\\p{Extended_Pictographic}\\p{Emoji_Component}]|[0-9#*](?!\\uFE0F)`
   return `^\\s*(?=\\S)(?=[^\\n]*(?:${plain}))[^\\n]{1,500}(?:\\n[^]{0,5000})?$`
 }
 

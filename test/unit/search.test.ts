@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { findClosest } from '../../src/events/closest.ts'
+import { findClosest } from '../../src/closest.ts'
 import { HAS_FIELDS, noFilters, type SearchFilters } from '../../src/events/search-filters.ts'
 import {
   applyFixes,
