@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { MIGRATIONS } from './db/migrate.ts'
+import { MIGRATIONS } from './db/sql-files.ts'
 import { addRelease, type ReleaseIndex } from './db/releases.ts'
 import { VERSION } from './version.ts'
 

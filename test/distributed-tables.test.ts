@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DISTRIBUTED } from '../src/db/distribute.ts'
+import { FUNCTIONS, MIGRATIONS } from '../src/db/sql-files.ts'
 import { parseSource } from './support/source-tree.ts'
 
 const ROOT = resolve(import.meta.dir, '..')
@@ -9,10 +10,8 @@ const PLACE = /\b(?:from|join|update|using|insert\s+into)\s+(\w+)\b(?!\s*\()/gi
 /** Citus reads the projects of this join first, because they are few and no lateral join. */
 const PLANNED = new Set(['channels_with_retention'])
 
-const schema = readdirSync(join(ROOT, 'sql'))
-  .filter(name => name.endsWith('.sql'))
-  .sort()
-  .map(name => readFileSync(join(ROOT, 'sql', name), 'utf8').replace(/--.*/g, ''))
+const schema = [...MIGRATIONS, ...FUNCTIONS.files]
+  .map(({ text }) => text.replace(/--.*/g, ''))
   .join('\n')
 const distributed = new Set(DISTRIBUTED)
 const coordinator = new Set(

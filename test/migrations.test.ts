@@ -9,10 +9,9 @@ import {
   findSchemaProblem,
   listMigrations,
   migrate,
-  MIGRATIONS,
   refuseNewerSchema,
-  type Migration,
 } from '../src/db/migrate.ts'
+import { FUNCTIONS, MIGRATIONS, type Migration } from '../src/db/sql-files.ts'
 import { addRelease, listBrokenReleases, type ReleaseIndex } from '../src/db/releases.ts'
 import { connect, type Sql } from '../src/db/sql.ts'
 import { appendEvents } from './support/deliveries.ts'
@@ -24,11 +23,13 @@ import { until } from './support/until.ts'
 import { listHourlyCounts } from './support/counts.ts'
 
 const RELEASED: ReleaseIndex = index
-const FOLDER = join(import.meta.dirname, '../sql')
+const FOLDER = join(import.meta.dirname, '../sql/tables')
 const NAMES = MIGRATIONS.map(({ name }) => name)
+/** The result of the first start. */
+const ALL = [...NAMES, 'functions']
 const MORE: Migration = { name: '9000_more', text: 'create table more (id int primary key);' }
 
-test('the program contains every file of /sql as a migration, in order and unchanged', () => {
+test('the program contains every file of sql/tables as a migration, in order and unchanged', () => {
   const files = readdirSync(FOLDER).sort()
   expect(MIGRATIONS).toEqual(
     files.map(file => ({
@@ -38,7 +39,7 @@ test('the program contains every file of /sql as a migration, in order and uncha
   )
 })
 
-test('the files in /sql are numbered without gaps', () => {
+test('the files in sql/tables are numbered without gaps', () => {
   expect(NAMES.map(name => Number(name.slice(0, 4)))).toEqual(NAMES.map((_, n) => n + 1))
 })
 
@@ -90,9 +91,9 @@ test('a migration of a later release that is not additive names the oldest serve
 })
 
 test('every table, index and function has a comment in its own form', () => {
-  const made = /((?:^--.*\n)*)^create (?:unlogged )?(table|view|index|function) (\w+)/gm
-  const found = MIGRATIONS.flatMap(({ text }) => [...text.matchAll(made)])
-  expect(found.length).toBeGreaterThan(100)
+  const made = /((?:^--.*\n)*)^create (?:unlogged |or replace )?(table|view|index|function) (\w+)/gm
+  const found = [...MIGRATIONS, ...FUNCTIONS.files].flatMap(({ text }) => [...text.matchAll(made)])
+  expect(found.length).toBeGreaterThan(200)
   const begins = {
     table: /^-- (One row|The only row) /,
     view: /^-- One row /,
@@ -107,7 +108,7 @@ test('every table, index and function has a comment in its own form', () => {
 
 test('a second run applies nothing', async () => {
   await using database = await open()
-  expect(await migrate(database.url)).toEqual(NAMES)
+  expect(await migrate(database.url)).toEqual(ALL)
   expect(await migrate(database.url)).toEqual([])
   expect(await database.stored()).toEqual(NAMES)
 })
@@ -130,7 +131,7 @@ test('indexes can be rebuilt and inspected while Postgres hides our functions', 
 test('concurrent runs apply each migration once', async () => {
   await using database = await open()
   const applied = await Promise.all(Array.from({ length: 6 }, () => migrate(database.url)))
-  expect(applied.flat().sort()).toEqual(NAMES)
+  expect(applied.flat().sort()).toEqual(ALL)
   expect(await database.stored()).toEqual(NAMES)
 })
 
@@ -144,6 +145,7 @@ test('two processes that start at once both serve, and one of them creates the f
   expect(programs.map(({ firstKey }) => firstKey !== undefined).sort()).toEqual([false, true])
   const applied = programs.flatMap(({ logged }) => logged('Applied migration'))
   expect(applied).toHaveLength(NAMES.length)
+  expect(programs.flatMap(({ logged }) => logged('Replaced the functions'))).toHaveLength(1)
   expect(await database.stored()).toEqual(NAMES)
   for (const program of programs) expect((await program.kill('SIGTERM')).code).toBe(0)
 })

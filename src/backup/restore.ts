@@ -1,12 +1,7 @@
 import { COMMAND_LINE, writeAudit } from '../audit/audit.ts'
 import { COPY_SETTINGS, copyIn, quoteIdentifier, toCopyTarget } from '../db/copy.ts'
-import {
-  listMigrations,
-  migrate,
-  MIGRATIONS,
-  refuseNewerSchema,
-  type Migration,
-} from '../db/migrate.ts'
+import { listMigrations, migrate, refuseNewerSchema } from '../db/migrate.ts'
+import { MIGRATIONS, type Migration } from '../db/sql-files.ts'
 import { connect, LOCK_TIMEOUT, sqlState, type Sql, type Tx } from '../db/sql.ts'
 import { listTables, type Table } from '../db/tables.ts'
 import { toReason } from '../errors.ts'

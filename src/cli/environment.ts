@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import { locateDatabase, openDatabase } from '../embedded/database.ts'
 import { hasCluster } from '../embedded/cluster.ts'
 import { checkCitus, distribute } from '../db/distribute.ts'
-import { listMigrations, migrate } from '../db/migrate.ts'
+import { findSchemaProblem, listMigrations, migrate } from '../db/migrate.ts'
 import { explainDatabaseError } from '../db/explanation.ts'
 import { connect, type Sql } from '../db/sql.ts'
 import { describeHosts, parseUrl } from '../database-url.ts'
@@ -113,7 +113,7 @@ export function withDatabase<Result>(
 
 /**
  * Upgrades the schema and the Postgres of the installation, and distributes it if asked to. Returns
- * the applied migrations.
+ * the applied migrations, and 'functions' if they were replaced.
  */
 export function migrateDatabase(
   place: Place,
@@ -134,7 +134,7 @@ export function migrateDatabase(
 /** Only `serve`, `migrate` and `restore` create or upgrade a schema. */
 async function checkSchema(sql: Sql): Promise<void> {
   const migrations = await listMigrations(sql)
-  if (migrations.every(({ isApplied }) => isApplied)) return
+  if ((await findSchemaProblem(sql)) === undefined) return
   throw new Error(
     migrations.some(({ isApplied }) => isApplied)
       ? 'The schema of the database is older than this program. Run `tidings migrate`, or restart the server.'

@@ -7,7 +7,8 @@ import { VERSION } from '../version.ts'
 import { command } from './command.ts'
 import { DATA_DIR, explainError, findInstallation, migrateDatabase } from './environment.ts'
 import { waitForStopSignal } from './stop-signal.ts'
-import { MIGRATIONS } from '../db/migrate.ts'
+import { FUNCTIONS_NAME } from '../db/migrate.ts'
+import { MIGRATIONS } from '../db/sql-files.ts'
 
 export const serve = command({
   name: 'serve',
@@ -69,7 +70,8 @@ export const migrate = command({
   },
   async run({ distributed: isDistributed, ...place }) {
     const applied = await migrateDatabase(place, { isDistributed })
-    const migrations = MIGRATIONS.map(({ name }) => ({ name, isNew: applied.includes(name) }))
+    const names = [...MIGRATIONS.map(({ name }) => name), FUNCTIONS_NAME]
+    const migrations = names.map(name => ({ name, isNew: applied.includes(name) }))
     return {
       json: migrations,
       text: migrations.map(({ name, isNew }) => `${isNew ? 'new' : 'ok '}  ${name}`).join('\n'),

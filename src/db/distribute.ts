@@ -91,7 +91,8 @@ export function checkCitus(url: string): Promise<void> {
 export function distribute(url: string): Promise<void> {
   return withConnection(url, async sql => {
     if (!(await isDistributed(sql))) await spreadTables(sql)
-    await adaptFunctions(sql)
+    await sql.begin(tx => adaptFunctions(tx))
+    await shareFunctions(sql)
   })
 }
 
@@ -161,48 +162,48 @@ interface SqlFunction {
  * Adapts functions to Citus: it plans no generic plan, and no SQL function with parameters. So
  * functions plan as they run, and those that read distributed tables become PL/pgSQL.
  */
-export async function adaptFunctions(sql: Sql): Promise<void> {
-  await sql.begin(async tx => {
-    await tx.unsafe('set local client_min_messages = warning')
-    await tx.unsafe(citusFunctions)
-    const pattern = `\\m(from|join|into|update)\\s+(${DISTRIBUTED.join('|')})\\M`
-    const found = await tx<SqlFunction[]>`
-      select
-        p.oid::regprocedure::text as signature, p.proname as name,
-        pg_get_function_arguments(p.oid) as args, pg_get_function_result(p.oid) as result,
-        p.proretset as is_set, p.provolatile as volatility,
-        coalesce(nullif(p.prosrc, ''), pg_get_function_sqlbody(p.oid)) as body
-      from pg_proc p
-        join pg_language l on l.oid = p.prolang and l.lanname = 'sql'
-      where p.pronamespace = current_schema()::regnamespace
-        and coalesce(nullif(p.prosrc, ''), pg_get_function_sqlbody(p.oid)) ~* ${pattern}
-    `
-    for (const one of found) await tx.unsafe(toPlpgsql(one))
-    const settings = await tx<{ signature: string }[]>`
-      select p.oid::regprocedure::text as signature
-      from pg_proc p
-      where p.pronamespace = current_schema()::regnamespace
-        and array_to_string(p.proconfig, ' ') like '%plan_cache_mode=force_generic_plan%'
-    `
-    for (const { signature } of settings)
-      await tx.unsafe(`alter function ${signature} reset plan_cache_mode`)
-    // A query that Citus sends to a node may call these functions there.
-    const nested = await tx<{ signature: string }[]>`
-      select p.oid::regprocedure::text as signature
-      from pg_proc p
-      where p.pronamespace = current_schema()::regnamespace and p.proname = any(${toArray(DELEGATED)}::text[])
-    `
-    for (const { signature } of nested)
-      await tx.unsafe(
-        `alter function ${signature} set citus.allow_nested_distributed_execution = on`,
-      )
-    await copyAppend(tx)
-    // Statements over all projects are rare, and not worth a connection to a node for each shard.
-    const [{ database }] = await tx<[{ database: string }]>`
-      select quote_ident(current_database()) as database
-    `
-    await tx.unsafe(`alter database ${database} set citus.max_adaptive_executor_pool_size = 1`)
-  })
+export async function adaptFunctions(tx: Tx): Promise<void> {
+  await tx.unsafe('set local client_min_messages = warning')
+  await tx.unsafe(citusFunctions)
+  const pattern = `\\m(from|join|into|update)\\s+(${DISTRIBUTED.join('|')})\\M`
+  const found = await tx<SqlFunction[]>`
+    select
+      p.oid::regprocedure::text as signature, p.proname as name,
+      pg_get_function_arguments(p.oid) as args, pg_get_function_result(p.oid) as result,
+      p.proretset as is_set, p.provolatile as volatility,
+      coalesce(nullif(p.prosrc, ''), pg_get_function_sqlbody(p.oid)) as body
+    from pg_proc p
+      join pg_language l on l.oid = p.prolang and l.lanname = 'sql'
+    where p.pronamespace = current_schema()::regnamespace
+      and coalesce(nullif(p.prosrc, ''), pg_get_function_sqlbody(p.oid)) ~* ${pattern}
+  `
+  for (const one of found) await tx.unsafe(toPlpgsql(one))
+  const settings = await tx<{ signature: string }[]>`
+    select p.oid::regprocedure::text as signature
+    from pg_proc p
+    where p.pronamespace = current_schema()::regnamespace
+      and array_to_string(p.proconfig, ' ') like '%plan_cache_mode=force_generic_plan%'
+  `
+  for (const { signature } of settings)
+    await tx.unsafe(`alter function ${signature} reset plan_cache_mode`)
+  // A query that Citus sends to a node may call these functions there.
+  const nested = await tx<{ signature: string }[]>`
+    select p.oid::regprocedure::text as signature
+    from pg_proc p
+    where p.pronamespace = current_schema()::regnamespace and p.proname = any(${toArray(DELEGATED)}::text[])
+  `
+  for (const { signature } of nested)
+    await tx.unsafe(`alter function ${signature} set citus.allow_nested_distributed_execution = on`)
+  await copyAppend(tx)
+  // Statements over all projects are rare, and not worth a connection to a node for each shard.
+  const [{ database }] = await tx<[{ database: string }]>`
+    select quote_ident(current_database()) as database
+  `
+  await tx.unsafe(`alter database ${database} set citus.max_adaptive_executor_pool_size = 1`)
+}
+
+/** Lets the worker nodes have the functions, and run those of one project where its rows are. */
+export async function shareFunctions(sql: Sql): Promise<void> {
   const functions = await sql<{ signature: string; argument: string | null }[]>`
     select
       p.oid::regprocedure::text as signature,

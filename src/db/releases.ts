@@ -1,5 +1,6 @@
 import { compareVersions } from '../version.ts'
-import { findOldestServer, toChecksum, type Migration } from './migrate.ts'
+import { findOldestServer, toChecksum } from './migrate.ts'
+import { type Migration } from './sql-files.ts'
 
 /** A released version, as releases.json and the release index list it. */
 interface Release {
@@ -47,7 +48,9 @@ export function addRelease(
 ): ReleaseIndex {
   const broken = listBrokenReleases(index, migrations)
   if (broken.length > 0) {
-    throw new Error(`Restore the files of /sql: ${broken.join(', ')}. Change them by a new file.`)
+    throw new Error(
+      `Restore the files of sql/tables: ${broken.join(', ')}. Change them by a new file.`,
+    )
   }
   const latest = index.releases.at(-1)
   if (latest && compareVersions(version, latest.version) <= 0) {

@@ -1,5 +1,5 @@
 import { toArray } from './arrays.ts'
-import { MIGRATIONS } from './migrate.ts'
+import { MIGRATIONS } from './sql-files.ts'
 import type { Queryable } from './sql.ts'
 
 export interface Table {

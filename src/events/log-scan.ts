@@ -60,7 +60,7 @@ const FIRST_BATCH = 256
 /** The same for filters that parse metadata, of which each event may have 256 KiB. */
 const FIRST_METADATA_BATCH = 16
 const MAX_BATCH = 4_096
-/** The number of seqs of a segment, as in sql/0007_events.sql. */
+/** The number of seqs of a segment, as in sql/tables/0007_events.sql. */
 const SEGMENT_SEQS = 4_096n
 
 /**

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { MIGRATIONS } from '../../src/db/migrate.ts'
+import { FUNCTIONS as SQL_FUNCTIONS, MIGRATIONS } from '../../src/db/sql-files.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { indexNextEvents, MIN_EVENTS } from '../../src/events/search-index.ts'
 import { copyDatabase, ensureDatabase, takeDatabase } from '../support/postgres.ts'
@@ -103,7 +103,14 @@ export function createRandom(): () => number {
 
 /** Returns the bench's database, created by the first run for each schema and kept. */
 export async function ensureBenchDatabase(): Promise<string> {
-  const text = [FUNCTIONS, toRows(EVENTS), REST, TENANTS, EVENTS, JSON.stringify(MIGRATIONS)].join()
+  const text = [
+    FUNCTIONS,
+    toRows(EVENTS),
+    REST,
+    TENANTS,
+    EVENTS,
+    JSON.stringify([MIGRATIONS, SQL_FUNCTIONS]),
+  ].join()
   const hash = createHash('sha256').update(text).digest('hex').slice(0, 12)
   return ensureDatabase(`bench_read_${hash}`, { replaces: 'bench_read_', fill: fillEvents })
 }

@@ -70,7 +70,15 @@ test.skipIf(!hasTool('nginx'))(
       programs[nth] = await start(nth, NEXT_VERSION)
     }
     expect(programs[0]!.logged('Applied migration')).toHaveLength(1)
+    expect(programs.map(({ logged }) => logged('Replaced the functions').length)).toEqual([1, 0, 0])
+    // A server of the version before that starts again, beside newer ones.
+    await programs[2]!.kill('SIGTERM')
+    programs[2] = await start(2)
     await load.successes(200)
+    expect(programs[2]!.logged('Replaced the functions')).toEqual([])
+    expect([...(await sql`select version, later() as later from function_sets`)]).toEqual([
+      { version: '900.0.0', later: 1 },
+    ])
     await load.stop()
     stopping.abort()
     const [reads, closes, notReady] = await watching

@@ -1,5 +1,5 @@
-// The server of the next version, which adds a migration.
-import { MIGRATIONS, type Migration } from '../../src/db/migrate.ts'
+// The server of the next version, which adds a migration and a function.
+import { FUNCTIONS, MIGRATIONS, type Migration } from '../../src/db/sql-files.ts'
 
 const text = `
 create table later (id int primary key);
@@ -14,4 +14,9 @@ alter table accounts add column later boolean not null default false;
 `
 const migrations = MIGRATIONS as Migration[]
 migrations.push({ name: '9000_later', text })
+const later = 'create or replace function later() returns int language sql return 1;'
+Object.assign(FUNCTIONS, {
+  version: '900.0.0',
+  files: [...FUNCTIONS.files, { name: 'later', text: later }],
+})
 await import('../../src/main.ts')

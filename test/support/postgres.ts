@@ -3,7 +3,8 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SERVER_ROLE } from '../../src/embedded/cluster.ts'
 import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded/embedded.ts'
-import { migrate, MIGRATIONS } from '../../src/db/migrate.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { FUNCTIONS, MIGRATIONS } from '../../src/db/sql-files.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { startCitus, type CitusCluster } from './citus.ts'
 import { KEPT_FILE, SCRATCH, SHARED } from './scratch.ts'
@@ -52,10 +53,10 @@ async function dropLost(admin: Sql): Promise<void> {
   for (const { name } of lost) await admin.unsafe(`drop database ${name} with (force)`)
 }
 
-/** Created once for each state of /sql. */
+/** Created once for each state of sql. */
 async function ensureTemplate(postgres: EmbeddedPostgres, admin: Sql): Promise<string> {
   const hash = createHash('sha256')
-    .update(JSON.stringify([SERVER_ROLE, MIGRATIONS]))
+    .update(JSON.stringify([SERVER_ROLE, MIGRATIONS, FUNCTIONS]))
     .digest('hex')
     .slice(0, 12)
   const template = `template_${hash}`

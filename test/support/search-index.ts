@@ -33,9 +33,17 @@ export async function compareIndex(sql: Sql, projectId: string): Promise<IndexDi
       select distinct e.seq, t.token
       from events e
         join search_cursors c on c.project_id = e.project_id and e.seq <= c.seq
-        cross join lateral unnest(
-          search_tokens(e.channel_id, e.source, e.tags, e.title, e.description)
-        ) as t (token)
+        cross join lateral (
+          select unnest(case
+              when octet_length(e.title) + coalesce(octet_length(e.description), 0) > 1000
+                then long_search_words(e.title, e.description)
+              else tsvector_to_array(words_of_event(e.title, e.description))
+            end)
+          union all
+          select '#' || unnest(e.tags)
+          union all
+          values ('@' || e.source), ('=' || e.channel_id)
+        ) t (token)
       where e.project_id = ${projectId}
     ), parts as (
       select p.first_seq, p.last_seq, lead(p.first_seq, 1, c.seq + 1) over (order by p.first_seq) as next_seq

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { isBackedUp } from '../../src/backup/rows.ts'
 import { parseConfig } from '../../src/config.ts'
-import { MIGRATIONS } from '../../src/db/migrate.ts'
+import { MIGRATIONS } from '../../src/db/sql-files.ts'
 import { parseSettingsFile } from '../../src/config/settings-file.ts'
 import { SERVER_ROLE } from '../../src/embedded/cluster.ts'
 import {

@@ -2,23 +2,20 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { LOCKS } from '../../src/db/locks.ts'
-import { MIGRATIONS } from '../../src/db/migrate.ts'
+import { FUNCTIONS, MIGRATIONS } from '../../src/db/sql-files.ts'
 
 const SRC = join(import.meta.dirname, '../../src')
 const CALL = /pg_(?:try_)?advisory_(?:xact_)?(?:un)?lock(?:_shared|_all)*\(/g
-/** The locks of functions that later files replace. */
-const REPLACED = new Set(['lock_idempotency_keys', 'try_lock_cleanup', 'index_users', 'reap'])
-
 /** Every call of a lock in src, with its file. */
 const calls = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
   .filter(file => /\.(ts|sql)$/.test(file))
   .flatMap(file => listCalls(file, readFileSync(join(SRC, file), 'utf8')))
 
-/** The functions of the schema, as the last file that defines them does. */
+/** The functions of the schema. */
 const functions = new Map<string, string>()
-for (const { text } of MIGRATIONS) {
-  for (const definition of text.split(/^(?=create (?:or replace )?function )/m)) {
-    const name = /^create (?:or replace )?function (\w+)\(/.exec(definition)?.[1]
+for (const { text } of FUNCTIONS.files) {
+  for (const definition of text.split(/^(?=create or replace function )/m)) {
+    const name = /^create or replace function (\w+)\(/.exec(definition)?.[1]
     if (name !== undefined) functions.set(name, definition)
   }
 }
@@ -49,15 +46,12 @@ test('every lock in sql has a class of src/db/locks.ts, or the digest of a name'
   expect(unknown.map(({ place }) => place)).toEqual([])
 })
 
-test('functions are replaced, and no lock stands outside of a function', () => {
+test('sql/tables takes no lock outside of a function, which sql/functions replaces', () => {
   for (const { name, text } of MIGRATIONS) {
-    const definitions = text.split(/^(?=create (?:or replace )?function )/m)
-    for (const definition of definitions) {
-      const own = /^create (?:or replace )?function (\w+)\(/.exec(definition)?.[1] ?? ''
-      for (const { place } of listCalls(name, definition)) {
-        const isLast = functions.get(own) === definition
-        expect([place, isLast || REPLACED.has(own)]).toEqual([place, true])
-      }
+    for (const definition of text.split(/^(?=create function )/m)) {
+      const own = /^create function (\w+)\(/.exec(definition)?.[1] ?? ''
+      const places = listCalls(name, definition).map(({ place }) => place)
+      if (!functions.has(own)) expect(places).toEqual([])
     }
   }
 })

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { hasOwner } from '../../accounts/owners.ts'
-import { listMigrations, OLDEST_POSTGRES } from '../../db/migrate.ts'
+import {
+  FUNCTIONS_NAME,
+  findSchemaProblem,
+  hasOtherFunctions,
+  listMigrations,
+  OLDEST_POSTGRES,
+} from '../../db/migrate.ts'
 import { countUnindexed } from '../../events/search-index.ts'
 import { connect, type Sql } from '../../db/sql.ts'
 import { findWriteProblem } from '../../db/write-check.ts'
@@ -27,18 +33,20 @@ export async function checkDatabase(
       current_setting('server_version') as version,
       current_setting('server_version_num')::int as number
   `
-  const pending = (await listMigrations(sql)).filter(({ isApplied }) => !isApplied)
-  const isCurrent = pending.length === 0
-  const names = pending.map(({ name }) => name).join(', ')
+  const pending = (await listMigrations(sql))
+    .filter(({ isApplied }) => !isApplied)
+    .map(({ name }) => name)
+  if (await hasOtherFunctions(sql)) pending.push(FUNCTIONS_NAME)
+  const isCurrent = (await findSchemaProblem(sql)) === undefined
   return {
     isCurrent,
     findings: [
       row.number >= OLDEST_POSTGRES
         ? ok('database', `${kind} PostgreSQL ${row.version}`)
         : failed('database', `PostgreSQL ${row.version} is too old. Tidings requires 15 or newer.`),
-      isCurrent
+      pending.length === 0
         ? ok('migrations', 'Up to date')
-        : warning('migrations', `${names} will be applied at the next start.`),
+        : warning('migrations', `${pending.join(', ')} will be applied at the next start.`),
       await checkClock(sql),
       ...(isCurrent
         ? [

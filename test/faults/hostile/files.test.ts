@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { createBackupKeys } from '../../../src/backup/passphrase.ts'
-import { MIGRATIONS } from '../../../src/db/migrate.ts'
+import { MIGRATIONS } from '../../../src/db/sql-files.ts'
 import { connect } from '../../../src/db/sql.ts'
 import { makeBackupFolder, PASSPHRASE, restore } from '../../support/backup.ts'
 import { createRequests } from '../../support/project.ts'

@@ -1,19 +1,3 @@
--- Cancels the deliveries of deleted events on Citus. Elsewhere a trigger of events does, and this
--- does nothing.
-create function cancel_deliveries_of(project uuid, event_ids uuid[]) returns void
-language plpgsql as $$
-begin
-end
-$$;
-
--- Returns empty_event_response of a stored text. Immutable, as next_millisecond is.
-create function empty_stored_response(body text) returns text
-language plpgsql immutable parallel safe as $$
-begin
-  return empty_event_response(body::json);
-end
-$$;
-
 -- Hides events from every reader, and subtracts them from the counts. Returns the seqs of those
 -- that were visible. Like every writer of a project, it locks the project's log first.
 create or replace function hide_events(project uuid, seqs bigint[]) returns setof bigint
@@ -38,34 +22,25 @@ begin
 end
 $$;
 
--- Removes the rows of events, and subtracts the visible ones from the counts. The search index
--- drops their words later. Returns their seqs.
-create or replace function delete_events(project uuid, seqs bigint[]) returns setof bigint
+-- Reverts hide_events for events that are not purged yet. Returns their seqs.
+create or replace function restore_events(project uuid, seqs bigint[]) returns setof bigint
 language plpgsql as $$
 declare
-  deleted bigint[];
-  ids uuid[];
+  restored bigint[];
   occurred_ats timestamptz[];
   channel_ids uuid[];
 begin
   perform from event_logs l where l.project_id = project for update;
-  with gone as (
-    delete from events e
-      where e.project_id = project and e.seq = any(seqs)
-      returning e.seq, e.id, e.occurred_at, e.channel_id, e.deleted_at
+  with changed as (
+    update events e set deleted_at = null
+      where e.project_id = project and e.seq = any(seqs) and e.deleted_at is not null
+      returning e.seq, e.occurred_at, e.channel_id
   )
-  select
-      array_agg(g.seq order by g.seq), array_agg(g.id),
-      array_agg(g.occurred_at order by g.seq) filter (where g.deleted_at is null),
-      array_agg(g.channel_id order by g.seq) filter (where g.deleted_at is null)
-    into deleted, ids, occurred_ats, channel_ids
-    from gone g;
-  perform cancel_deliveries_of(project, ids);
-  perform subtract_event_counts(project, occurred_ats, channel_ids);
-  insert into stale_segments as s (project_id, segment, first_at, last_at)
-    select distinct project, d.seq >> 12, now(), now() from unnest(deleted) as d (seq) order by 2
-    on conflict (project_id, segment) do update set last_at = excluded.last_at;
-  return query select d.seq from unnest(deleted) as d (seq);
+  select array_agg(c.seq order by c.seq), array_agg(c.occurred_at order by c.seq), array_agg(c.channel_id order by c.seq)
+    into restored, occurred_ats, channel_ids
+    from changed c;
+  perform add_event_counts(project, occurred_ats, channel_ids);
+  return query select r.seq from unnest(restored) as r (seq);
 end
 $$;
 
@@ -106,6 +81,28 @@ begin
 end
 $$;
 
+-- Removes those events of `seqs` that no other transaction has locked; with `before`, only events
+-- hidden before it. Returns their number.
+create or replace function delete_unlocked_events(project uuid, seqs bigint[], before timestamptz) returns int
+language plpgsql as $$
+declare
+  free bigint[];
+begin
+  -- Commits without waiting for fsync, so the log is locked for less time. After a crash, the
+  -- events are deleted again.
+  perform set_config('synchronous_commit', 'off', true);
+  free := array(
+    select e.seq
+    from events e
+    where e.project_id = project and e.seq = any(seqs)
+      and (before is null or e.deleted_at < before)
+    order by e.seq
+    for update skip locked
+  );
+  return delete_locked_events(project, free);
+end
+$$;
+
 -- Removes the content of purged events from stored responses of /v1 and of webhooks.
 create or replace function erase_purged_content(project uuid, seqs bigint[], ids uuid[]) returns void
 language plpgsql as $$
@@ -124,26 +121,90 @@ begin
 end
 $$;
 
--- Deletes up to `batch_size` rows of a project from the first table that has any. Returns true when
--- it deleted some.
-create or replace function reap_rows(project uuid, batch_size int) returns boolean
+-- Removes up to `max_rows` events of a project that were hidden before `before`. Returns their
+-- number.
+create or replace function purge_events(project uuid, before timestamptz, max_rows int) returns int
 language plpgsql as $$
 declare
-  name text;
+  seqs bigint[];
+  ids uuid[];
   n int;
 begin
-  foreach name in array list_project_tables() loop
-    execute format(
-      'delete from %1$I where %2$s and ctid = any (array(select t.ctid from %1$I t where t.%2$s limit $2))', name,
-      case when name in ('key_usage', 'rate_windows')
-        then 'key_id in (select k.id from api_keys k where k.project_id = $1)' else 'project_id = $1' end
-    ) using project, batch_size;
-    get diagnostics n = row_count;
-    if n > 0 then
-      return true;
-    end if;
-  end loop;
-  return false;
+  if not try_lock_cleanup(project) then
+    return 0;
+  end if;
+  select array_agg(h.seq), array_agg(h.id) into seqs, ids
+    from (
+      select e.seq, e.id
+      from events e
+      where e.deleted_at < before and e.project_id = project
+      order by e.deleted_at
+      limit max_rows
+    ) h;
+  if seqs is null then
+    return 0;
+  end if;
+  n := delete_unlocked_events(project, seqs, before);
+  -- Some of them may have been restored, or be locked.
+  select array_agg(p.seq), array_agg(p.id) into seqs, ids
+    from unnest(seqs, ids) as p (seq, id)
+    where not exists (select from events e where e.project_id = project and e.seq = p.seq);
+  perform erase_purged_content(project, seqs, ids);
+  return n;
+end
+$$;
+
+-- Returns the time before which a channel's events have expired. Returns null when they are kept
+-- forever, or when the project is deleted.
+create or replace function retention_cutoff(project uuid, channel uuid) returns timestamptz
+language sql stable as $$
+  select now() - make_interval(days => coalesce(c.keep_days, p.keep_days))
+  from channel_by_id(project, channel) c
+    join projects p on p.id = c.project_id and p.deleted_at is null
+$$;
+
+-- Returns the channels with a retention of all projects, of their own or of the project, after a
+-- channel. They are ordered by project and id. late_s is the time since the oldest event of the
+-- channel expired, in seconds; negative when nothing has expired, 0 without events.
+create or replace function channels_with_retention(after_project uuid, after_channel uuid, max_rows int)
+returns table (project_id uuid, channel_id uuid, late_s float8)
+language sql stable as $$
+  select
+    k.project_id, k.id,
+    coalesce(
+      extract(epoch from retention_cutoff(k.project_id, k.id) - oldest_event_at(k.project_id, k.id)), 0
+    )::float8
+  from (
+    select c.project_id, c.id
+    from channels c
+      join projects p on p.id = c.project_id and p.deleted_at is null
+    where coalesce(c.keep_days, p.keep_days) is not null
+      and (c.project_id, c.id) > (after_project, after_channel)
+    order by c.project_id, c.id
+    limit max_rows
+  ) k
+  order by k.project_id, k.id
+$$;
+
+-- Returns the created_at of a channel's oldest event; null without events. The settings are
+-- explained at count_unread.
+create or replace function oldest_event_at(project uuid, channel uuid) returns timestamptz
+language plpgsql stable
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+begin
+  return (
+    select e.created_at
+    from events e
+    where e.project_id = project
+      and (e.channel_id, e.seq) > (channel, 0)
+      and (e.channel_id, e.seq) <= (channel, 9223372036854775807)
+    order by e.channel_id, e.seq
+    limit 1
+  );
 end
 $$;
 
@@ -185,48 +246,5 @@ begin
   -- The feed reports a gap to clients with an earlier cursor.
   update event_logs l set expired_seq = greatest(l.expired_seq, expire_events.last_seq) where l.project_id = project;
   return next;
-end
-$$;
-
--- Deletes up to `max_rows` expired Idempotency-Keys that no other transaction has locked. Returns
--- their number.
-create function delete_expired_keys(max_rows int) returns int
-language plpgsql as $$
-declare
-  n int;
-begin
-  delete from idempotency_keys
-    where ctid = any(array(
-      select k.ctid
-      from idempotency_keys k
-      where k.expires_at < now()
-      order by k.expires_at
-      limit max_rows
-      for update skip locked
-    ));
-  get diagnostics n = row_count;
-  return n;
-end
-$$;
-
--- Removes those events of `seqs` that no other transaction has locked; with `before`, only events
--- hidden before it. Returns their number.
-create or replace function delete_unlocked_events(project uuid, seqs bigint[], before timestamptz) returns int
-language plpgsql as $$
-declare
-  free bigint[];
-begin
-  -- Commits without waiting for fsync, so the log is locked for less time. After a crash, the
-  -- events are deleted again.
-  perform set_config('synchronous_commit', 'off', true);
-  free := array(
-    select e.seq
-    from events e
-    where e.project_id = project and e.seq = any(seqs)
-      and (before is null or e.deleted_at < before)
-    order by e.seq
-    for update skip locked
-  );
-  return delete_locked_events(project, free);
 end
 $$;

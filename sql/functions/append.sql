@@ -1,5 +1,29 @@
--- Does the same as the function of 0007_events, in less time: it has fewer statements, and most
--- batches have one project, one key and no users. The comments there describe it.
+-- Counts requests in the windows of their keys, and appends their events to the logs of their
+-- projects, in order. It is the whole of a write: everything or nothing of it is committed.
+--
+-- Columns have one element for each event. A column is null when all its elements have their
+-- default.
+--   * project_numbers are positions in project_ids, which ascend. Null means that all events have
+--     the first project.
+--   * key_numbers are positions in key_hashes; null for a request that was counted before.
+--   * channel_slugs are null for a known channel, which is channel_ids. Its public id and name are
+--     only needed with an Idempotency-Key. Else the channel is looked up, or created from the other
+--     columns.
+--   * response_heads, response_tails and fingerprints are only needed with an Idempotency-Key.
+-- Requests of a key beyond its limit append nothing; requests before them do.
+--
+-- Returns one row:
+--   * windows: for each key [limit, used, reset_at, retry_after], or null if no live key has the
+--     hash. The columns are those of count_requests.
+--   * seqs: the seq of each event, or null if it was not appended.
+--   * notes: the events that the caller cannot describe by itself. user is the resolved user_id.
+--
+-- Each statement of a volatile function has its own snapshot. So the statements after the lock see
+-- what other transactions committed while this one waited for it.
+--
+-- Most batches have one project, one key and no users: these have branches with less work. The
+-- settings pin one plan for each statement. Planning each time costs more than the work, and a plan
+-- made on empty tables would scan them.
 create or replace function append_events(
   project_ids uuid[], key_hashes bytea[], key_counts int[],
   project_numbers int[], key_numbers int[], ids uuid[], occurred_ats timestamptz[],
@@ -298,5 +322,99 @@ begin
         limit 1
       ) k on true
     where i.slug is not null or i.user_id <> i.user_ref or i.ord = any(running) or i.ord = any(repeated);
+end
+$$;
+
+-- Does the same as append_events for one event in a known channel, without an Idempotency-Key. With
+-- few events, most of the cost is the number of statements and of their parts.
+create or replace function append_event(
+  project uuid, key_hash bytea, event_id uuid, occurred timestamptz, channel uuid, event_title text,
+  event_description text, event_icon text, event_tags text[], event_metadata json, event_user text,
+  event_source text, is_notifying boolean,
+  out at_ms bigint, out windows json, out seqs json, out notes json
+)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  new_seq bigint;
+  at timestamptz;
+  hour timestamptz;
+  requests int;
+  max_requests int;
+  window_started_at timestamptz;
+  event_user_id text;
+begin
+  -- Locks the head first, like every writer.
+  update event_logs l set last_seq = l.last_seq + 1
+    where l.project_id = project
+    returning l.last_seq into new_seq;
+  at := date_trunc('milliseconds', clock_timestamp());
+  at_ms := extract(epoch from at) * 1000;
+
+  if key_hash is not null then
+    insert into rate_windows as w (key_id, used, started_at)
+    select k.id, 1, now()
+    from api_keys k
+    where k.hash = key_hash and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
+    on conflict (key_id) do update set
+      used = case
+        when is_window_open(w.started_at) then least(w.used + excluded.used, 1000000000)
+        else excluded.used
+      end,
+      started_at = case when is_window_open(w.started_at) then w.started_at else excluded.started_at end
+    returning used, started_at, (select k.rate_limit from api_keys k where k.id = key_id)
+      into requests, window_started_at, max_requests;
+    windows := json_build_array(case when requests is not null then
+      json_build_array(
+        max_requests, requests, ceil(extract(epoch from window_started_at + interval '60 s')),
+        extract(epoch from window_started_at + interval '60 s' - now())
+      )
+    end);
+    if requests is null or requests > max_requests then
+      update event_logs l set last_seq = l.last_seq - 1 where l.project_id = project;
+      new_seq := null;
+    end if;
+  end if;
+
+  seqs := json_build_array(new_seq);
+  if new_seq is null then
+    return;
+  end if;
+
+  insert into events (
+    project_id, id, channel_id, seq, occurred_at, created_at, title, description, icon, tags, metadata,
+    user_ref, source, notify
+  )
+  values (
+    project, event_id, channel, new_seq, coalesce(occurred, at), at, event_title, event_description, event_icon,
+    event_tags, event_metadata, event_user, event_source, is_notifying
+  );
+
+  hour := hour_of(coalesce(occurred, at));
+  insert into event_counts as n (project_id, hour, channel_id, n)
+    values (project, hour, channel, 1)
+    on conflict (project_id, hour, channel_id) do update set n = n.n + 1;
+  if not exists (
+    select from event_segments s
+    where s.project_id = project and s.segment = new_seq >> 12 and s.first_at <= hour and s.last_at > hour
+  ) then
+    insert into event_segments as s (project_id, segment, first_at, last_at)
+      values (project, new_seq >> 12, hour, hour + interval '1 hour')
+      on conflict (project_id, segment) do update set
+        first_at = least(s.first_at, excluded.first_at), last_at = greatest(s.last_at, excluded.last_at);
+  end if;
+
+  if event_user is not null then
+    event_user_id := coalesce(
+      (select u.user_id from identities u where u.project_id = project and u.user_id = event_user),
+      (select a.user_id from aliases a where a.project_id = project and a.alias = event_user)
+    );
+    if event_user_id <> event_user then
+      notes := json_build_array(json_build_object('ord', 1, 'userId', event_user_id));
+    end if;
+  end if;
 end
 $$;

@@ -1,14 +1,47 @@
--- The constraints that this drops have no effect on servers of 0.2.0.
--- Oldest server: 0.2.0
+-- The functions that write pin one plan each. Planning each time costs more than the work. Their
+-- tables are often empty when a plan is made, so no plan may read a whole table. Their first
+-- setting also plans the checks of foreign keys once.
 
--- reap removes these rows before their project. A row that is written meanwhile is found by its
--- next step, or cancelled by the next claim.
-alter table outbox drop constraint if exists outbox_project_id_fkey;
-alter table deliveries drop constraint if exists deliveries_project_id_fkey;
+-- Returns a new UUID of version 7. Postgres 17 and earlier have no function for it.
+create or replace function new_delivery_id() returns uuid
+language sql volatile parallel safe
+return encode(
+  set_bit(
+    set_bit(
+      overlay(
+        uuid_send(gen_random_uuid())
+        placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
+        from 1 for 6
+      ),
+      52, 1
+    ),
+    53, 1
+  ),
+  'hex'
+)::uuid;
+
+-- One row is the outcome of one delivery, including withheld ones. A later outcome replaces
+-- 'withheld'.
+create or replace view delivery_records as
+select d.id, d.project_id, d.event_id, d.kind, d.target_id, d.state, d.attempts, d.latency_ms, d.reason, d.at
+from deliveries d
+union all
+select
+  md5(w.event_id::text || t.id::text)::uuid, w.project_id, w.event_id, w.kind, t.id, 'withheld', 0::smallint, null,
+  w.reason, w.at
+from withheld_deliveries w
+  cross join lateral unnest(w.target_ids) as t (id)
+where not exists (
+  select
+  from deliveries d
+  where d.project_id = w.project_id and d.event_id = w.event_id and d.kind = w.kind and d.target_id = t.id
+);
 
 -- Leases at most max_deliveries due deliveries: first the oldest of each requested target, then the
--- second oldest of each, and so on. It skips locked rows, and locks up to `room` of each target.
--- Otherwise as in 0036_log_reads.
+-- second oldest of each, and so on. It skips locked rows, and locks up to `room` of each target, of
+-- deliveries that are due at its due_at or later. The result says what an attempt needs to know:
+-- is_gone means that the event or its project no longer exists, and hidden_ms is the time since the
+-- event was deleted.
 create or replace function claim_deliveries(
   of_kind text, target_ids uuid[], rooms int[], due_ats timestamptz[], max_deliveries int, lease_ms float8, new_token uuid
 ) returns table (
@@ -67,10 +100,11 @@ begin
 end
 $$;
 
--- Stores the settlements of claimed deliveries, like settle_deliveries of 0013_outbox. Returns the
--- ids whose token the caller no longer held; these deliveries stay unchanged. Rows are locked in
--- the order of their ids.
-create function store_settlements(
+-- Stores the settlements of claimed deliveries. A delivery that has ended becomes a record, and
+-- also a dead letter if it was given up; any other waits for its next attempt. Returns the ids
+-- whose token the caller no longer held; these deliveries stay unchanged. Rows are locked in the
+-- order of their ids.
+create or replace function store_settlements(
   ids uuid[], tokens uuid[], states text[], made_attempts int[], delays_ms float8[], reasons text[], latencies_ms bigint[]
 ) returns setof uuid
 language plpgsql
@@ -134,31 +168,57 @@ begin
 end
 $$;
 
--- A range of a project's log that a dispatch has taken: after from_seq, up to and including to_seq.
-create type event_range as (
-  project_id uuid,
-  from_seq bigint,
-  to_seq bigint,
-  has_targets boolean,
-  -- True if no later event is in the log.
-  is_whole boolean,
-  -- How long its oldest event has waited; 0 for a project without targets.
-  lag_ms float8
-);
+-- Cancels the deliveries of deleted events. Like the settler, it locks rows in the order of their
+-- ids.
+create or replace function cancel_deliveries() returns trigger
+language plpgsql
+set plan_cache_mode = force_custom_plan
+set enable_seqscan = off
+as $$
+begin
+  with found as materialized (
+    select o.id
+    from deleted_events g
+      join outbox o on o.project_id = g.project_id and o.event_id = g.id
+    order by o.id
+    for update of o
+  ), ended as (
+    delete from outbox o
+      using found f
+      where o.id = f.id
+      returning o.id, o.project_id, o.event_id, o.kind, o.target_id, o.attempts
+  )
+  insert into deliveries as d (id, project_id, event_id, kind, target_id, state, attempts, reason)
+    select e.id, e.project_id, e.event_id, e.kind, e.target_id, 'cancelled', e.attempts, 'The event was deleted'
+    from ended e
+      join projects p on p.id = e.project_id and p.deleted_at is null
+    on conflict (project_id, event_id, kind, target_id) do update set
+      id = excluded.id, state = excluded.state, attempts = excluded.attempts,
+      latency_ms = null, reason = excluded.reason, at = excluded.at
+      -- A delivery that succeeded before its event was sent again stays delivered.
+      where d.state <> 'delivered';
+  delete from dead_letters d
+    using deleted_events g
+    where d.project_id = g.project_id and d.event_id = g.id;
+  return null;
+end
+$$;
 
--- A new delivery of an event. For a target with a full backlog it becomes a record instead.
-create type new_delivery as (
-  project_id uuid,
-  event_id uuid,
-  target_id uuid,
-  created_at timestamptz,
-  is_deleted boolean,
-  is_full boolean
-);
+create or replace trigger events_cancel_deliveries after delete on events
+  referencing old table as deleted_events
+  for each statement execute function cancel_deliveries();
+
+-- Cancels the deliveries of deleted events on Citus. Elsewhere a trigger of events does, and this
+-- does nothing.
+create or replace function cancel_deliveries_of(project uuid, event_ids uuid[]) returns void
+language plpgsql as $$
+begin
+end
+$$;
 
 -- Returns true if a project has targets for its events. It sees every target that existed when an
 -- event was committed.
-create function has_targets(of_kind text, project uuid) returns boolean
+create or replace function has_targets(of_kind text, project uuid) returns boolean
 language sql stable as $$
   select case of_kind
     when 'webhook' then exists (
@@ -180,7 +240,7 @@ $$;
 -- others share max_events: each gets an equal part, and long ranges also get what short ones leave.
 -- Later statements of the transaction see all events of the ranges, because a log has no gaps and
 -- is in commit order.
-create function take_event_ranges(of_kind text, project_ids uuid[], max_events int) returns setof event_range
+create or replace function take_event_ranges(of_kind text, project_ids uuid[], max_events int) returns setof event_range
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
@@ -232,7 +292,7 @@ $$;
 -- Writes new deliveries, which are due at once. With a lease, each target gets one delivery with
 -- the lease, then a second one, and so on: at most `free` in all, and `perTarget` for a target, or
 -- its room. Returns the number of deliveries, and those with the lease.
-create function insert_deliveries(of_kind text, wanted new_delivery[], refusal text, lease json)
+create or replace function insert_deliveries(of_kind text, wanted new_delivery[], refusal text, lease json)
 returns table (count bigint, leased json)
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -300,75 +360,5 @@ begin
           join chosen c on c.id = q.id
         where c.is_leased
       );
-end
-$$;
-
--- Takes ranges of logs, and writes a delivery for each webhook that matches an event and is older
--- than it. Deleted events get deliveries too, because they can still be restored.
-create function dispatch_webhooks(project_ids uuid[], max_events int, refusal text, lease json)
-returns table (ranges json, count bigint, leased json)
-language plpgsql
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-as $$
-#variable_conflict use_column
-declare
-  taken event_range[] := array(select r from take_event_ranges('webhook', project_ids, max_events) r);
-  wanted new_delivery[] := array(
-    select (e.project_id, e.id, w.id, e.created_at, e.deleted_at is not null, w.backlog_full_at is not null)::new_delivery
-    from unnest(taken) r
-      cross join lateral (
-        select e.*
-        from events_between(r.project_id, r.from_seq, r.to_seq) e
-        -- The order needs a sort with any index but that of (project_id, seq), which therefore
-        -- serves it even while the table is empty.
-        order by e.seq
-        limit r.to_seq - r.from_seq
-      ) e
-      join webhooks w on w.project_id = e.project_id and w.type = 'event.created'
-        and w.deleted_at is null and w.disabled_at is null
-        -- Events store milliseconds. A created_at in the future means that the clock was set back.
-        and (
-          date_trunc('milliseconds', w.created_at) <= e.created_at
-          or w.created_at > now() + interval '5 s'
-        )
-    where r.has_targets and (
-      w.has_all_channels
-      or exists (
-        select
-        from webhook_channels c
-        where c.project_id = w.project_id and c.webhook_id = w.id and c.channel_id = e.channel_id
-      )
-    )
-  );
-begin
-  return query
-    select array_to_json(taken), d.count, d.leased
-    from insert_deliveries('webhook', wanted, refusal, lease) d;
-end
-$$;
-
--- Takes ranges of logs, and dispatches the pushes of their events. `has_bells` says whether a
--- project of them has a view with a bell.
-create function dispatch_push_ranges(project_ids uuid[], max_events int, sentences jsonb)
-returns table (ranges json, count bigint, has_bells boolean)
-language plpgsql as $$
-declare
-  taken event_range[] := array(select r from take_event_ranges('push', project_ids, max_events) r);
-  ids uuid[];
-  from_seqs bigint[];
-  to_seqs bigint[];
-begin
-  select array_agg(r.project_id), array_agg(r.from_seq), array_agg(r.to_seq) into ids, from_seqs, to_seqs
-    from unnest(taken) r
-    where r.has_targets;
-  return query
-    select
-      array_to_json(taken),
-      case when ids is null then 0 else dispatch_pushes(ids, from_seqs, to_seqs, sentences)::bigint end,
-      exists (select from view_bells b where b.project_id = any(ids));
 end
 $$;

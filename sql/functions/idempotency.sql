@@ -1,0 +1,54 @@
+-- Returns the projects without those at the given positions.
+create or replace function remove_positions(project_ids uuid[], positions bigint[]) returns uuid[]
+language sql immutable as $$
+  select case
+    when positions = '{}' then project_ids
+    else array(
+      select p.id from unnest(project_ids) with ordinality as p (id, ord) where p.ord <> all(positions)
+    )
+  end
+$$;
+
+-- Returns the response to an event without its content. A retry gets it when the event was deleted:
+-- the event is not made again, and its text is not shown.
+create or replace function empty_event_response(response json) returns text
+language sql immutable
+return '{"success":true,"data":{"id":' || (response #> '{data,id}')::text
+  || ',"seq":' || (response #> '{data,seq}')::text
+  || ',"channelId":' || (response #> '{data,channelId}')::text
+  || ',"channelName":' || (response #> '{data,channelName}')::text
+  || ',"userId":null,"timestamp":' || (response #> '{data,timestamp}')::text
+  || ',"createdAt":' || (response #> '{data,createdAt}')::text
+  || ',"title":"","description":null,"icon":null,"tags":[],"metadata":{},"source":'
+  || (response #> '{data,source}')::text
+  || ',"notify":' || (response #> '{data,notify}')::text
+  || '},"requestId":' || (response -> 'requestId')::text || '}';
+
+-- Returns empty_event_response of a stored text. Immutable, as next_millisecond is.
+create or replace function empty_stored_response(body text) returns text
+language plpgsql immutable parallel safe as $$
+begin
+  return empty_event_response(body::json);
+end
+$$;
+
+-- Deletes up to `max_rows` expired Idempotency-Keys that no other transaction has locked. Returns
+-- their number.
+create or replace function delete_expired_keys(max_rows int) returns int
+language plpgsql as $$
+declare
+  n int;
+begin
+  delete from idempotency_keys
+    where ctid = any(array(
+      select k.ctid
+      from idempotency_keys k
+      where k.expires_at < now()
+      order by k.expires_at
+      limit max_rows
+      for update skip locked
+    ));
+  get diagnostics n = row_count;
+  return n;
+end
+$$;

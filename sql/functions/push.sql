@@ -1,0 +1,400 @@
+-- Returns the settings that apply to an account in a channel now. Each is that of the channel; if
+-- there is none, that of the project. It returns a table, so that Postgres can inline it into the
+-- statement.
+create or replace function effective_notification_settings(project uuid, channel uuid, account uuid)
+returns table (is_muted boolean, collapses boolean)
+language sql stable as $$
+  select
+    coalesce((
+      select n.state = 'mute'
+      from notification_settings n
+      where n.project_id = project and n.account_id = account
+        and (n.channel_id = channel or n.channel_id is null)
+        and n.state is not null
+        and (n.mute_until is null or n.mute_until > now())
+      order by n.channel_id nulls last
+      limit 1
+    ), false),
+    coalesce((
+      select n.collapse
+      from notification_settings n
+      where n.project_id = project and n.account_id = account
+        and (n.channel_id = channel or n.channel_id is null)
+        and n.collapse is not null
+      order by n.channel_id nulls last
+      limit 1
+    ), true)
+$$;
+
+-- Returns true if an account has muted a channel now.
+create or replace function is_muted(project uuid, channel uuid, account uuid) returns boolean
+language sql stable as $$
+  select s.is_muted from effective_notification_settings(project, channel, account) s
+$$;
+
+-- Returns the devices of an organization's members whose sessions have not expired.
+create or replace function subscribed_devices(organization uuid)
+returns table (id uuid, account_id uuid, is_on boolean, subscribed_at timestamptz)
+language sql stable as $$
+  select
+    d.id, d.account_id, d.is_on,
+    case
+      -- A created_at in the future means that the clock was set back.
+      when d.created_at > now() + interval '5 s' then '-infinity'
+      else date_trunc('milliseconds', d.created_at)
+    end
+  from memberships m
+    join push_subscriptions d on d.account_id = m.account_id
+    join sessions s on s.id = d.session_id
+  where m.organization_id = organization
+    and not is_session_expired(s.is_installed and d.is_proven, s.created_at, s.last_seen_at)
+$$;
+
+-- Returns how many pushes of a channel an account can get now: 10 in 60 seconds, minus the recent
+-- ones.
+create or replace function burst_capacity(recent timestamptz[]) returns table (capacity int)
+language sql stable as $$
+  select greatest(0, 10 - count(*))::int
+  from unnest(recent) as r (at)
+  where r.at > now() - interval '60 s'
+$$;
+
+-- Returns the events with from_seq < seq <= to_seq of each project, and why nobody is notified of
+-- some of them.
+create or replace function list_push_events(project_ids uuid[], from_seqs bigint[], to_seqs bigint[])
+returns setof push_event
+language sql stable as $$
+  select
+    f.project_id, f.organization_id, f.channel_id, f.id, f.created_at, f.reason,
+    (row_number() over (partition by f.project_id, f.channel_id, f.reason is null order by f.seq desc) - 1)::int
+  from (
+    select
+      e.project_id, p.organization_id, e.channel_id, e.id, e.created_at, e.seq,
+      case
+        when not e.notify then 'notifyFalse'
+        when c.is_archived then 'archived'
+        when e.occurred_at < e.created_at - interval '10 minutes' then 'old'
+      end as reason
+    from unnest(project_ids, from_seqs, to_seqs) as r (project_id, from_seq, to_seq)
+      join projects p on p.id = r.project_id
+      cross join lateral events_between(r.project_id, r.from_seq, r.to_seq) e
+      join lateral channels_of(r.project_id) c on c.id = e.channel_id
+  ) f
+$$;
+
+-- Returns what each account with a device gets of each channel. A muted channel gives nothing. Any
+-- other gives as many individual pushes as the burst still allows.
+create or replace function find_push_recipients(events push_event[]) returns setof push_recipient
+language sql stable as $$
+  with channel_events as materialized (
+    select e.project_id, e.organization_id, e.channel_id, count(*)::int as n, min(e.created_at) as first_event_at
+    from unnest(events) e
+    where e.reason is null
+    group by e.project_id, e.organization_id, e.channel_id
+  ), subscribers as materialized (
+    select
+      o.organization_id, d.account_id, min(d.subscribed_at) filter (where d.is_on) as subscribed_at,
+      array_agg(d.id) as ids, array_agg(d.is_on) as states, array_agg(d.subscribed_at) as subscribed_ats
+    from (select distinct organization_id from channel_events) o
+      cross join lateral subscribed_devices(o.organization_id) d
+    group by o.organization_id, d.account_id
+  ), settings as materialized (
+    select
+      c.project_id, c.channel_id, c.n, c.first_event_at, s.account_id, s.subscribed_at, s.ids, s.states,
+      s.subscribed_ats, n.is_muted, n.collapses
+    from channel_events c
+      join subscribers s on s.organization_id = c.organization_id
+      cross join lateral effective_notification_settings(c.project_id, c.channel_id, s.account_id) n
+  )
+  select
+    s.project_id, s.channel_id, s.account_id, s.is_muted, s.collapses, n.event_count,
+    case when s.collapses then c.capacity else n.event_count end,
+    -- An older summary may have been cancelled with its event.
+    coalesce(b.summary_at > now() - interval '60 s', false), s.first_event_at, s.ids, s.states, s.subscribed_ats
+  from settings s
+    left join push_bursts b
+      on b.project_id = s.project_id and b.channel_id = s.channel_id and b.account_id = s.account_id
+    cross join lateral burst_capacity(b.recent) c
+    cross join lateral (
+      select case
+        when s.is_muted or s.subscribed_at is null then 0
+        when s.subscribed_at <= s.first_event_at then s.n
+        else (
+          select count(*)::int
+          from unnest(events) e
+          where e.project_id = s.project_id and e.channel_id = s.channel_id and e.reason is null
+            and e.created_at >= s.subscribed_at
+        )
+      end as event_count
+    ) n
+$$;
+
+-- Groups devices that get the same pushes, so that the cost of a burst does not grow with the
+-- number of accounts.
+create or replace function group_push_devices(recipients push_recipient[]) returns setof push_device_group
+language sql stable as $$
+  select
+    r.project_id, r.channel_id, d.reason,
+    case when d.reason is null then r.event_count end, case when d.reason is null then r.individual_count end,
+    case when d.reason is null then r.has_summary end, d.subscribed_at, array_agg(d.id)
+  from unnest(recipients) r
+    cross join lateral (
+      select
+        u.id, case when u.subscribed_at > r.first_event_at then u.subscribed_at end as subscribed_at,
+        case when not u.is_on then 'off' when r.is_muted then 'muted' end as reason
+      from unnest(r.device_ids, r.device_is_on, r.device_subscribed_at) as u (id, is_on, subscribed_at)
+    ) d
+  group by 1, 2, 3, 4, 5, 6, 7
+$$;
+
+-- Enqueues a delivery for each event and device, up to the limit of the burst. Beyond the limit,
+-- the delivery of the newest event becomes the summary. It is due 5 seconds later, so that it also
+-- counts the next events. Returns the number of deliveries.
+--
+-- The functions that write have a generic plan. It also plans the checks of their foreign keys
+-- once; planning them for each row would cost more than the rows. A generic plan does not know the
+-- lengths of the arrays and would choose nested loops, so these are off.
+create or replace function enqueue_pushes(events push_event[], device_groups push_device_group[]) returns int
+language sql
+set plan_cache_mode = force_generic_plan
+set enable_nestloop = off as $$
+  with queued as (
+    insert into outbox (project_id, event_id, kind, target_id, available_at)
+    select
+      e.project_id, e.id, 'push', d.id,
+      case when g.event_count - e.newer <= g.individual_count then now() else now() + interval '5 s' end
+    from unnest(device_groups) g
+      join unnest(events) e
+        on e.project_id = g.project_id and e.channel_id = g.channel_id and e.reason is null
+      cross join unnest(g.device_ids) as d (id)
+    where g.reason is null and e.newer < g.event_count
+      and (g.event_count - e.newer <= g.individual_count or e.newer = 0 and not g.has_summary)
+      and (g.subscribed_at is null or g.subscribed_at <= e.created_at)
+    on conflict (project_id, event_id, kind, target_id) do nothing
+    returning 1
+  )
+  select count(*)::int from queued
+$$;
+
+-- Records the devices that events are withheld from. A delivery with such a record is a summary.
+create or replace function record_withheld_pushes(events push_event[], device_groups push_device_group[], sentences jsonb)
+returns void
+language sql
+set plan_cache_mode = force_generic_plan
+set enable_nestloop = off as $$
+  insert into withheld_deliveries (project_id, event_id, kind, reason, target_ids)
+  select e.project_id, e.id, 'push', sentences ->> coalesce(g.reason, 'collapsed'), g.device_ids
+  from unnest(device_groups) g
+    join unnest(events) e
+      on e.project_id = g.project_id and e.channel_id = g.channel_id and e.reason is null
+  where (g.reason is not null or g.event_count - e.newer > g.individual_count)
+    and (g.subscribed_at is null or g.subscribed_at <= e.created_at)
+$$;
+
+-- Records the events that nobody is notified of, for a reason of their own or because nobody had a
+-- device.
+create or replace function record_events_without_push(events push_event[], device_groups push_device_group[], sentences jsonb)
+returns void
+language sql
+set plan_cache_mode = force_generic_plan
+set enable_nestloop = off as $$
+  insert into deliveries (project_id, event_id, kind, state, reason)
+  select e.project_id, e.id, 'push', 'withheld', sentences ->> coalesce(e.reason, 'noDevice')
+  from unnest(events) e
+  where e.reason is not null
+    or not exists (
+      select
+      from unnest(device_groups) g
+      where g.project_id = e.project_id and g.channel_id = e.channel_id
+        and (g.subscribed_at is null or g.subscribed_at <= e.created_at)
+    )
+  on conflict (project_id, event_id, kind, target_id) do nothing
+$$;
+
+-- Adds the pushes of each account to its bursts, and counts the collapsed ones.
+create or replace function count_bursts(recipients push_recipient[]) returns void
+language sql
+set plan_cache_mode = force_generic_plan as $$
+  insert into push_bursts as b (
+    project_id, channel_id, account_id, recent, burst_at, collapsed, collapsed_at, summary_at
+  )
+  select
+    r.project_id, r.channel_id, r.account_id, array_fill(now(), array[least(r.individual_count, r.event_count)]),
+    case when r.event_count > r.individual_count then now() end, greatest(0, r.event_count - r.individual_count),
+    case when r.event_count > r.individual_count then now() end,
+    case when r.event_count > r.individual_count then now() + interval '5 s' end
+  from unnest(recipients) r
+  where r.event_count > 0 and r.collapses
+  order by r.project_id, r.channel_id, r.account_id
+  on conflict (project_id, channel_id, account_id) do update set
+    recent = (b.recent || excluded.recent)[
+      greatest(1, cardinality(b.recent) + cardinality(excluded.recent) - 9):
+    ],
+    -- A burst ends after 60 seconds without another collapsed push.
+    burst_at = case
+      when b.collapsed_at > now() - interval '60 s' then b.burst_at
+      else coalesce(excluded.burst_at, b.burst_at)
+    end,
+    collapsed = case
+      when excluded.collapsed = 0 or b.collapsed_at > now() - interval '60 s' then b.collapsed
+      else 0
+    end + excluded.collapsed,
+    collapsed_at = coalesce(excluded.collapsed_at, b.collapsed_at),
+    summary_at = case
+      when b.summary_at > now() - interval '60 s' then b.summary_at
+      else excluded.summary_at
+    end,
+    touched_at = now()
+$$;
+
+-- Turns the events with from_seq < seq <= to_seq of each project into deliveries, and records the
+-- pushes that are withheld. `sentences` contains the text of each reason. Returns the number of
+-- deliveries.
+create or replace function dispatch_pushes(project_ids uuid[], from_seqs bigint[], to_seqs bigint[], sentences jsonb) returns int
+language plpgsql as $$
+declare
+  events push_event[];
+  recipients push_recipient[];
+  device_groups push_device_group[];
+begin
+  -- Sending a summary takes the same lock. So it either counts these events, or leaves them to
+  -- another summary.
+  perform from push_bursts b
+    where b.project_id = any(project_ids) and b.summary_at is not null
+    order by b.project_id, b.channel_id, b.account_id
+    for no key update;
+  events := array(select e from list_push_events(project_ids, from_seqs, to_seqs) e);
+  recipients := array(select r from find_push_recipients(events) r);
+  device_groups := array(select g from group_push_devices(recipients) g);
+  perform record_events_without_push(events, device_groups, sentences);
+  perform record_withheld_pushes(events, device_groups, sentences);
+  perform count_bursts(recipients);
+  return enqueue_pushes(events, device_groups);
+end
+$$;
+
+-- Takes ranges of logs, and dispatches the pushes of their events. `has_bells` says whether a
+-- project of them has a view with a bell.
+create or replace function dispatch_push_ranges(project_ids uuid[], max_events int, sentences jsonb)
+returns table (ranges json, count bigint, has_bells boolean)
+language plpgsql as $$
+declare
+  taken event_range[] := array(select r from take_event_ranges('push', project_ids, max_events) r);
+  ids uuid[];
+  from_seqs bigint[];
+  to_seqs bigint[];
+begin
+  select array_agg(r.project_id), array_agg(r.from_seq), array_agg(r.to_seq) into ids, from_seqs, to_seqs
+    from unnest(taken) r
+    where r.has_targets;
+  return query
+    select
+      array_to_json(taken),
+      case when ids is null then 0 else dispatch_pushes(ids, from_seqs, to_seqs, sentences)::bigint end,
+      exists (select from view_bells b where b.project_id = any(ids));
+end
+$$;
+
+-- Enqueues pushes for the events of a range that match a view, for the accounts that have its bell
+-- on and have muted the channel. Others are notified anyway. Returns the number of deliveries.
+--
+-- It runs after dispatch_pushes in the same transaction, which has recorded these pushes as
+-- withheld. The outcome of a delivery replaces such a record.
+create or replace function dispatch_view_pushes(
+  project uuid, view uuid, from_seq bigint, to_seq bigint, event_ids uuid[], sentences jsonb
+) returns int
+language plpgsql as $$
+declare
+  matches push_event[] := array(
+    select e
+    from list_push_events(array[project], array[from_seq], array[to_seq]) e
+    where e.id = any(event_ids) and e.reason is null
+  );
+  account uuid;
+  events push_event[];
+  recipients push_recipient[];
+  device_groups push_device_group[];
+  total int := 0;
+begin
+  for account in
+    select b.account_id
+    from view_bells b
+      join views v on v.project_id = b.project_id and v.id = b.view_id
+    where b.project_id = project and b.view_id = view and (v.account_id is null or v.account_id = b.account_id)
+  loop
+    with added as (
+      insert into view_pushes (project_id, event_id, account_id, view_id)
+      select m.project_id, m.id, account, view
+      from unnest(matches) m
+      where is_muted(m.project_id, m.channel_id, account)
+      -- Another view has the event, too.
+      on conflict (project_id, event_id, account_id) do nothing
+      returning event_id
+    )
+    select array_agg(
+        row(
+          m.project_id, m.organization_id, m.channel_id, m.id, m.created_at, null::text,
+          (select count(*)::int from unnest(matches) o join added p on p.event_id = o.id
+            where o.channel_id = m.channel_id and o.newer < m.newer)
+        )::push_event
+      )
+      into events
+      from unnest(matches) m
+        join added a on a.event_id = m.id;
+    continue when events is null;
+    recipients := array(
+      select row(
+          r.project_id, r.channel_id, r.account_id, false, r.collapses, n.event_count,
+          case when r.collapses then r.individual_count else n.event_count end,
+          r.has_summary, r.first_event_at, r.device_ids, r.device_is_on, r.device_subscribed_at
+        )::push_recipient
+      from find_push_recipients(events) r
+        cross join lateral (
+          select count(*)::int as event_count
+          from unnest(events) e
+          where e.channel_id = r.channel_id and e.created_at >= (
+            select min(d.subscribed_at)
+            from unnest(r.device_is_on, r.device_subscribed_at) as d (is_on, subscribed_at)
+            where d.is_on
+          )
+        ) n
+      where r.account_id = account
+    );
+    device_groups := array(select g from group_push_devices(recipients) g where g.reason is null);
+    perform record_withheld_pushes(events, device_groups, sentences);
+    perform count_bursts(recipients);
+    total := total + enqueue_pushes(events, device_groups);
+  end loop;
+  return total;
+end
+$$;
+
+-- Returns the push services that refuse this server: since a push of any device was last accepted,
+-- they have refused several devices for a minute, or the only device that matters. A device with
+-- refusals of its own is left out. A time in the future means that the clock was set back.
+create or replace function refusing_push_services()
+returns table (service text, accepted_at timestamptz, device_count int, reason text, ahead_s int)
+language sql stable as $$
+  with services as (
+    select d.host, max(d.accepted_at) filter (where d.accepted_at <= now()) as accepted_at
+    from push_subscriptions d
+    group by d.host
+  ), refused as (
+    select d.*, s.accepted_at as service_accepted_at
+    from services s
+      join push_subscriptions d on d.host = s.host
+    where d.refusals = 0 and d.refused_at <= now()
+      and d.refused_at > coalesce(s.accepted_at + interval '1 minute', '-infinity')
+  )
+  select
+    r.host, min(r.service_accepted_at), count(*)::int, (array_agg(r.last_outcome order by r.refused_at desc))[1],
+    (array_agg(r.service_ahead_s order by r.refused_at desc))[1]
+  from refused r
+  group by r.host
+  having count(*) > 1 or not exists (
+    select
+    from push_subscriptions e
+    where e.host = r.host and e.id <> all(array_agg(r.id))
+      and e.accepted_at > min(coalesce(r.accepted_at, r.created_at)) + interval '1 minute'
+  )
+$$;
