@@ -65,6 +65,8 @@ export interface Migration {
 export interface FunctionSet {
   version: string
   files: readonly { name: string; text: string }[]
+  /** Drops what earlier versions had, once nothing depends on it. */
+  dropped: string
 }
 
 /** All files of sql/tables in order. The files of a release are never edited. */
@@ -99,7 +101,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0028_server', text: serverTables },
 ]
 
-/** All files of sql/functions. The last one drops what earlier versions had. */
+/** All files of sql/functions. */
 export const FUNCTIONS: FunctionSet = {
   version: VERSION,
   files: [
@@ -125,6 +127,6 @@ export const FUNCTIONS: FunctionSet = {
     { name: 'unread', text: unreadFunctions },
     { name: 'users', text: usersFunctions },
     { name: 'webhooks', text: webhooksFunctions },
-    { name: 'dropped', text: droppedFunctions },
   ],
+  dropped: droppedFunctions,
 }

@@ -43,6 +43,7 @@ export async function replaceFunctions(tx: Tx, functions: FunctionSet): Promise<
   await tx.unsafe('set local check_function_bodies = off; set local client_min_messages = warning')
   for (const { text } of functions.files) await tx.unsafe(text.replace(TRIGGER, ''))
   await replaceTriggers(tx, functions, isSpread ? DISTRIBUTED : [])
+  await tx.unsafe(functions.dropped)
   if (isSpread) await adaptFunctions(tx)
   await tx`
     create table if not exists function_sets (
@@ -85,8 +86,7 @@ async function replaceTriggers(
 }
 
 /** Returns the SHA-256 of the texts in hex. */
-function toChecksum({ files }: FunctionSet): string {
-  const hash = createHash('sha256')
-  for (const { text } of files) hash.update(text)
-  return hash.digest('hex')
+function toChecksum({ files, dropped }: FunctionSet): string {
+  const text = [...files.map(one => one.text), dropped].join('')
+  return createHash('sha256').update(text).digest('hex')
 }

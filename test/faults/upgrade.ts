@@ -102,7 +102,10 @@ export async function runUpgrade({
   if ([...statuses.keys()].join() !== '200') problems.push(`a reader got ${[...statuses.keys()]}`)
   const answers = [...load.ledger.outcomes.keys()]
   if (answers.join() !== '201') problems.push(`a writer got ${answers.join(', ')}`)
-  const applied = programs.flatMap(({ logged }) => logged('Applied migration')).length
+  const count = (text: string) => programs.flatMap(({ logged }) => logged(text)).length
+  const applied = count('Applied migration')
+  const replaced = count('Replaced the functions')
+  if (replaced !== 1) problems.push(`the functions were replaced ${replaced} times`)
 
   const ledger = await checkLedger(sql, [projectId], load.ledger)
   const seen = await checkFollowers({ sql }, followers)
