@@ -48,14 +48,13 @@ export async function replaceFunctions(tx: Tx, functions: FunctionSet): Promise<
   await tx`
     create table if not exists function_sets (
       singleton boolean primary key default true check (singleton),
-      version text not null, checksum text not null, replaced_at timestamptz not null
+      version text not null, checksum text not null
     )
   `
   await tx`
-    insert into function_sets (version, checksum, replaced_at)
-    values (${functions.version}, ${toChecksum(functions)}, now())
-    on conflict (singleton) do update set
-      version = excluded.version, checksum = excluded.checksum, replaced_at = excluded.replaced_at
+    insert into function_sets (version, checksum)
+    values (${functions.version}, ${toChecksum(functions)})
+    on conflict (singleton) do update set version = excluded.version, checksum = excluded.checksum
   `
 }
 
