@@ -7,13 +7,16 @@ import {
   hasOtherFunctions,
   migrate,
 } from '../src/db/migrate.ts'
+import { toArray } from '../src/db/arrays.ts'
 import { connect, type Sql } from '../src/db/sql.ts'
 import { FUNCTIONS, MIGRATIONS, type FunctionSet } from '../src/db/sql-files.ts'
+import { indexNextEvents } from '../src/events/search-index.ts'
 import { compareVersions } from '../src/version.ts'
 import index from '../releases.json' with { type: 'json' }
 import { readCatalog } from './support/catalog.ts'
 import { cloneDatabase, createEmptyDatabase } from './support/postgres.ts'
 import { newProject } from './support/project.ts'
+import { appendTitles } from './support/search-index.ts'
 import { boot } from './support/server.ts'
 import { until } from './support/until.ts'
 
@@ -107,6 +110,48 @@ test('functions of earlier versions are not called by this one, and dropped ones
   const rest = files.filter(({ name }) => !isEarlier(name))
   expect(findCalls(earlier, [...sources, ...rest])).toEqual([])
   expect(findCalls(dropped, [...sources, ...files, ...released])).toEqual([])
+})
+
+test('functions of 0.2.0 return what its servers expect', async () => {
+  await using database = await open()
+  const { sql } = database
+  const { id: projectId } = await newProject({ sql, url: '' })
+  const [token, other] = [crypto.randomUUID(), crypto.randomUUID()]
+  const ids = Array.from({ length: 3 }, () => crypto.randomUUID())
+  await sql`
+    insert into outbox (id, project_id, event_id, kind, target_id, token)
+    select i.id, ${projectId}, i.id, 'webhook', i.id, ${token} from unnest(${toArray(ids)}::uuid[]) as i (id)
+  `
+  const held = await sql<{ id: string }[]>`
+    select settle_deliveries(
+      ${toArray(ids)}::uuid[], ${toArray([token, other, token])}::uuid[], '{delivered, delivered, null}',
+      '{1, 1, 1}', '{null, null, 60000}', '{null, null, late}', '{5, 5, null}'
+    ) as id
+  `
+  expect(held.map(({ id }) => id)).toEqual([ids[0]!, ids[2]!])
+  const left = await sql<{ id: string; token: string | null; attempts: number }[]>`
+    select id, token, attempts from outbox
+  `
+  expect(new Set(left)).toEqual(
+    new Set([
+      { id: ids[1]!, token, attempts: 0 },
+      { id: ids[2]!, token: null, attempts: 1 },
+    ]),
+  )
+
+  await appendTitles(sql, projectId, { first: 1, last: 5000, title: `'Alpha ' || n` })
+  await indexNextEvents(sql, projectId)
+  const find = async (isNewestFirst: boolean) => {
+    const rows = await sql<{ seq: number }[]>`
+      select s::int as seq
+      from find_search_candidates(
+        ${projectId}, '{}', '{test}', '{"tag 2"}', '{alp, 4}', 1, 4000, ${isNewestFirst}, 2, 10000
+      ) s
+    `
+    return rows.map(({ seq }) => seq)
+  }
+  expect(await find(false)).toEqual([42, 402])
+  expect(await find(true)).toEqual([492, 482])
 })
 
 test('a second application changes nothing, and Postgres accepts the body of each function', async () => {
