@@ -181,7 +181,13 @@ begin
     from unnest(numbers, new_seqs, channel_ids, channel_public_ids, channel_slugs, channel_names, icons)
         with ordinality as i (number, seq, id, public_id, slug, name, icon, ord)
     where i.slug is not null and i.seq is not null
-      and not exists (select from channels c where c.project_id = project_ids[i.number] and c.slug = i.slug)
+      and (
+        select c.id
+        from channels c
+        where c.project_id = project_ids[i.number] and c.slug >= i.slug and c.slug <= i.slug
+        order by c.slug
+        limit 1
+      ) is null
     order by i.number, i.slug, i.ord;
     select array_agg(coalesce(c.id, i.id) order by i.ord),
         array_agg(coalesce(c.public_id, i.public_id) order by i.ord),
@@ -191,7 +197,10 @@ begin
           with ordinality as i (number, id, public_id, slug, name, ord)
         left join lateral (
           select c.id, c.public_id, c.name
-          from channels c where c.project_id = project_ids[i.number] and c.slug = i.slug limit 1
+          from channels c
+          where c.project_id = project_ids[i.number] and c.slug >= i.slug and c.slug <= i.slug
+          order by c.slug
+          limit 1
         ) c on i.slug is not null;
   end if;
 
@@ -256,11 +265,17 @@ begin
       from unnest(numbers, user_refs) with ordinality as i (number, user_ref, ord)
         left join lateral (
           select u.user_id
-          from identities u where u.project_id = project_ids[i.number] and u.user_id = i.user_ref limit 1
+          from identities u
+          where u.project_id = project_ids[i.number] and u.user_id >= i.user_ref and u.user_id <= i.user_ref
+          order by u.user_id
+          limit 1
         ) u on i.user_ref is not null
         left join lateral (
           select a.user_id
-          from aliases a where a.project_id = project_ids[i.number] and a.alias = i.user_ref limit 1
+          from aliases a
+          where a.project_id = project_ids[i.number] and a.alias >= i.user_ref and a.alias <= i.user_ref
+          order by a.alias
+          limit 1
         ) a on i.user_ref is not null
       order by i.ord
     );
@@ -408,10 +423,7 @@ begin
   end if;
 
   if event_user is not null then
-    event_user_id := coalesce(
-      (select u.user_id from identities u where u.project_id = project and u.user_id = event_user),
-      (select a.user_id from aliases a where a.project_id = project and a.alias = event_user)
-    );
+    event_user_id := user_of_name(project, event_user);
     if event_user_id <> event_user then
       notes := json_build_array(json_build_object('ord', 1, 'userId', event_user_id));
     end if;

@@ -41,11 +41,19 @@ begin atomic
           select coalesce(
               (
                 select i.user_id
-                from identities i where i.project_id = event_text.project and i.user_id = event_text.user_ref
+                from identities i
+                where i.project_id = event_text.project
+                  and i.user_id >= event_text.user_ref and i.user_id <= event_text.user_ref
+                order by i.user_id
+                limit 1
               ),
               a.user_id
             )
-          from aliases a where a.project_id = event_text.project and a.alias = event_text.user_ref
+          from aliases a
+          where a.project_id = event_text.project
+            and a.alias >= event_text.user_ref and a.alias <= event_text.user_ref
+          order by a.alias
+          limit 1
         ),
         event_text.user_ref
       ) as user_id
@@ -137,8 +145,20 @@ declare
 begin
   if by_channel_id is not null or by_channel_slug is not null then
     channel := coalesce(
-      (select c.id from channels c where c.project_id = project and c.id = by_channel_id),
-      (select c.id from channels c where c.project_id = project and c.slug = by_channel_slug)
+      (
+        select c.id
+        from channels c
+        where c.project_id = project and c.id >= by_channel_id and c.id <= by_channel_id
+        order by c.id
+        limit 1
+      ),
+      (
+        select c.id
+        from channels c
+        where c.project_id = project and c.slug >= by_channel_slug and c.slug <= by_channel_slug
+        order by c.slug
+        limit 1
+      )
     );
     if channel is null then
       return;
@@ -154,7 +174,11 @@ begin
         limit page
       ) e
       left join lateral (
-        select c.public_id, c.name from channels c where c.project_id = project and c.id = e.channel_id limit 1
+        select c.public_id, c.name
+        from channels c
+        where c.project_id = project and c.id >= e.channel_id and c.id <= e.channel_id
+        order by c.id
+        limit 1
       ) c on true
       cross join lateral event_text(
         project, e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at,
@@ -190,11 +214,19 @@ begin
             over (order by s.ord rows between unbounded preceding and 1 preceding) as bytes_before
         from unnest(seqs) with ordinality as s (seq, ord)
           cross join lateral (
-            select * from events e where e.project_id = project and e.seq = s.seq limit 1
+            select *
+            from events e
+            where e.project_id = project and e.seq >= s.seq and e.seq <= s.seq
+            order by e.seq
+            limit 1
           ) e
       ) m
       left join lateral (
-        select c.public_id, c.name from channels c where c.project_id = project and c.id = m.channel_id limit 1
+        select c.public_id, c.name
+        from channels c
+        where c.project_id = project and c.id >= m.channel_id and c.id <= m.channel_id
+        order by c.id
+        limit 1
       ) c on true
       cross join lateral event_text(
         project, m.id, m.seq, c.public_id, c.name, m.user_ref, m.occurred_at, m.created_at,
@@ -227,7 +259,11 @@ begin
         limit 1
       ) e
       left join lateral (
-        select c.public_id, c.name from channels c where c.project_id = project and c.id = e.channel_id limit 1
+        select c.public_id, c.name
+        from channels c
+        where c.project_id = project and c.id >= e.channel_id and c.id <= e.channel_id
+        order by c.id
+        limit 1
       ) c on true
       cross join lateral event_text(
         project, e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at,
@@ -327,7 +363,11 @@ $$;
 -- Returns a channel of a project by its id.
 create or replace function channel_by_id(project uuid, channel_id uuid) returns setof channels
 language sql stable as $$
-  select c.* from channels c where c.project_id = project and c.id = channel_id
+  select c.*
+  from channels c
+  where c.project_id = project and c.id >= channel_id and c.id <= channel_id
+  order by c.id
+  limit 1
 $$;
 
 -- Returns the channels of a project.

@@ -98,11 +98,17 @@ begin
     from requested
       left join lateral (
         select i.user_id
-        from identities i where i.project_id = project and i.user_id = requested.alias limit 1
+        from identities i
+        where i.project_id = project and i.user_id >= requested.alias and i.user_id <= requested.alias
+        order by i.user_id
+        limit 1
       ) i on true
       left join lateral (
         select a.user_id
-        from aliases a where a.project_id = project and a.alias = requested.alias limit 1
+        from aliases a
+        where a.project_id = project and a.alias >= requested.alias and a.alias <= requested.alias
+        order by a.alias
+        limit 1
       ) a on true
   ), limited as (
     select c.alias, c.ord, case
@@ -257,7 +263,19 @@ $$;
 create or replace function user_of_name(project uuid, name text) returns text
 language sql stable as $$
   select coalesce(
-    (select i.user_id from identities i where i.project_id = project and i.user_id = name),
-    (select a.user_id from aliases a where a.project_id = project and a.alias = name)
+    (
+      select i.user_id
+      from identities i
+      where i.project_id = project and i.user_id >= name and i.user_id <= name
+      order by i.user_id
+      limit 1
+    ),
+    (
+      select a.user_id
+      from aliases a
+      where a.project_id = project and a.alias >= name and a.alias <= name
+      order by a.alias
+      limit 1
+    )
   )
 $$;

@@ -109,11 +109,7 @@ async function readPage(
     select
       e.seq, e.id, c.public_id as channel_id, c.name as channel_name, e.title, e.description, e.icon,
       to_json(e.tags) as tags, e.metadata::text as metadata, e.user_ref, e.source, e.notify,
-      coalesce(
-        (select i.user_id from identities i where i.project_id = ${projectId} and i.user_id = e.user_ref),
-        (select a.user_id from aliases a where a.project_id = ${projectId} and a.alias = e.user_ref),
-        e.user_ref
-      ) as user_id,
+      coalesce(user_of_name(${projectId}, e.user_ref), e.user_ref) as user_id,
       (extract(epoch from e.occurred_at) * 1000)::float8 as occurred_ms,
       (extract(epoch from e.created_at) * 1000)::float8 as created_ms,
       e.deleted_at is not null as is_hidden,

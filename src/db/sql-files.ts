@@ -26,6 +26,7 @@ import archiveTables from '../../sql/tables/0025_archive.sql' with { type: 'text
 import deliveriesTables from '../../sql/tables/0026_deliveries.sql' with { type: 'text' }
 import pushRefusalsTables from '../../sql/tables/0027_push_refusals.sql' with { type: 'text' }
 import serverTables from '../../sql/tables/0028_server.sql' with { type: 'text' }
+import statisticsTables from '../../sql/tables/0029_statistics.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import archiveFunctions from '../../sql/functions/archive.sql' with { type: 'text' }
@@ -99,6 +100,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0026_deliveries', text: deliveriesTables },
   { name: '0027_push_refusals', text: pushRefusalsTables },
   { name: '0028_server', text: serverTables },
+  { name: '0029_statistics', text: statisticsTables },
 ]
 
 /** All files of sql/functions. */

@@ -17,6 +17,28 @@ export function toEvents(sql: Queryable, resolved: ResolvedTerms): Fragment {
   `
 }
 
+/**
+ * The SQL that reads `columns` of the event of a candidate, if the event matches all filters. It
+ * goes behind `from candidates cross join lateral`. Only the primary key has the order of `seq`. An
+ * equality would let the planner take another index when its statistics miss the project. Each
+ * candidate would then read all events of the project.
+ */
+export function toMatch(
+  sql: Queryable,
+  projectId: string,
+  resolved: ResolvedTerms,
+  columns = sql``,
+): Fragment {
+  return sql`
+    select ${columns}
+    from ${toEvents(sql, resolved)}
+    where e.project_id = ${projectId} and e.seq between candidates.seq and candidates.seq
+      and ${toConditions(sql, resolved)}
+    order by e.seq
+    limit 1
+  `
+}
+
 /** The SQL condition that an event of `toEvents` matches all filters, and is not deleted. */
 export function toConditions(sql: Queryable, resolved: ResolvedTerms): Fragment {
   const words =

@@ -1,7 +1,7 @@
 import { toArray } from '../db/arrays.ts'
 import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../db/sql.ts'
 import { toId } from '../ids.ts'
-import { toConditions, toEvents } from './event-conditions.ts'
+import { toMatch } from './event-conditions.ts'
 import { resolveFilters, type ResolvedFilters } from './resolved-filters.ts'
 import { toSegment } from './seq-ranges.ts'
 import { HOUR_MS, toEndMs, toTimeBuckets, type TimeBuckets } from './time-buckets.ts'
@@ -147,6 +147,7 @@ async function countBatch(
   resolved: ResolvedFilters,
   batch: ScanBatch,
 ): Promise<Omit<BatchResult, 'isDone'> & { found: Count[] }> {
+  const columns = sql`e.channel_id, ${toBucket(sql, buckets)} as bucket`
   const rows = await sql<
     ({ candidates: number; last_seq: string | null } & (Count | { channelId: null }))[]
   >`
@@ -155,14 +156,7 @@ async function countBatch(
     ), met as (
       select e.channel_id, e.bucket, count(*)::float8 as n
       from candidates
-        cross join lateral (
-          select e.channel_id, ${toBucket(sql, buckets)} as bucket
-          from ${toEvents(sql, resolved)}
-          where e.project_id = ${projectId} and e.seq = candidates.seq
-            and ${toConditions(sql, resolved)}
-          -- Forces a look-up by the primary key for each candidate.
-          offset 0
-        ) e
+        cross join lateral (${toMatch(sql, projectId, resolved, columns)}) e
       group by 1, 2
     ), seen as (
       select count(*)::int as candidates, min(seq) as last_seq from candidates

@@ -1,7 +1,7 @@
 import { QUERY_CANCELED, sqlState, type Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { parseId, toId } from '../ids.ts'
-import { toConditions, toEvents } from './event-conditions.ts'
+import { toMatch } from './event-conditions.ts'
 import { isCoveredByIndex, resolveFilters, type ResolvedFilters } from './resolved-filters.ts'
 import { parseListCursor, toListCursor, type Direction, type LogPosition } from './seq-ranges.ts'
 import { splitEventTexts, toEventJson, toEventSeq, type EventTexts } from './event-json.ts'
@@ -194,14 +194,7 @@ async function readBatch(
       texts_of_events(${projectId}, array(
         select candidates.seq
         from candidates
-          cross join lateral (
-            select
-            from ${toEvents(sql, resolved)}
-            where e.project_id = ${projectId} and e.seq = candidates.seq
-              and ${toConditions(sql, resolved)}
-            -- Forces a look-up by the primary key for each candidate.
-            offset 0
-          ) e
+          cross join lateral (${toMatch(sql, projectId, resolved)}) e
         order by candidates.seq ${order}
         limit ${limit}
       ), ${maxBytes}) as texts

@@ -128,8 +128,18 @@ async function listChannelIds(
         ${toArray(channels.map(one => parseId('chn', one)))}::uuid[],
         ${toArray(channels.map(toSlug))}::text[]
       ) as asked (id, slug)
-      left join channels by_id on by_id.project_id = ${projectId} and by_id.id = asked.id
-      left join channels by_slug on by_slug.project_id = ${projectId} and by_slug.slug = asked.slug
+      left join lateral (
+        select id from channels
+        where project_id = ${projectId} and id between asked.id and asked.id
+        order by id
+        limit 1
+      ) by_id on true
+      left join lateral (
+        select id from channels
+        where project_id = ${projectId} and slug between asked.slug and asked.slug
+        order by slug
+        limit 1
+      ) by_slug on true
     where by_id.id is not null or by_slug.id is not null
   `
   return rows.map(({ id }) => id)

@@ -164,10 +164,7 @@ function toPrefixPattern(text: string): string {
  * The user_id that `reference` names: itself, or the owner of that alias. Null when it is neither.
  */
 export function resolveUser(sql: Queryable, projectId: string, reference: string): Fragment {
-  return sql`coalesce(
-    (select user_id from identities where project_id = ${projectId} and user_id = ${reference}),
-    (select user_id from aliases where project_id = ${projectId} and alias = ${reference})
-  )`
+  return sql`user_of_name(${projectId}, ${reference})`
 }
 
 /**
@@ -199,8 +196,19 @@ export async function listReferences(
     union
     select a.alias
     from named n
-      join aliases a on a.project_id = ${projectId} and a.user_id = n.user_id
-    where not exists (select from identities i where i.project_id = a.project_id and i.user_id = a.alias)
+      cross join lateral (
+        select a.alias
+        from aliases a
+        where a.project_id = ${projectId} and a.user_id between n.user_id and n.user_id
+        order by a.user_id
+      ) a
+    where (
+      select i.user_id
+      from identities i
+      where i.project_id = ${projectId} and i.user_id between a.alias and a.alias
+      order by i.user_id
+      limit 1
+    ) is null
   `
   return rows.map(row => row.reference)
 }

@@ -1,6 +1,6 @@
 import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
-import { toConditions, toEvents } from '../events/event-conditions.ts'
+import { toMatch } from '../events/event-conditions.ts'
 import { findCompleteSince } from '../events/histogram.ts'
 import {
   scanLog,
@@ -98,6 +98,7 @@ async function countBatch(
   { resolved, counting, batch }: Batch,
 ): Promise<Omit<BatchResult, 'isDone'> & { found: Found[] }> {
   const { fromMs, previousToMs } = counting.period
+  const columns = sql`e.occurred_at, ${toValues(sql, counting)} as counted`
   const rows = await sql<
     ({ candidates: number; last_seq: string | null } & (Found | { n: null }))[]
   >`
@@ -106,14 +107,7 @@ async function countBatch(
     ), met as materialized (
       select e.occurred_at < ${new Date(fromMs)} as is_previous, e.counted
       from candidates
-        cross join lateral (
-          select e.occurred_at, ${toValues(sql, counting)} as counted
-          from ${toEvents(sql, resolved)}
-          where e.project_id = ${projectId} and e.seq = candidates.seq
-            and ${toConditions(sql, resolved)}
-          -- Forces a look-up by the primary key for each candidate.
-          offset 0
-        ) e
+        cross join lateral (${toMatch(sql, projectId, resolved, columns)}) e
       where e.occurred_at >= ${new Date(fromMs)} or e.occurred_at < ${new Date(previousToMs)}
     ), counts as (
       select null as value, m.is_previous, count(*)::float8 as n

@@ -18,12 +18,10 @@ export async function sumByUser(
     .slice(0, MAX_REFERENCES)
     .map(([reference]) => reference)
   const rows = await sql<{ alias: string; user_id: string }[]>`
-    select a.alias, a.user_id
+    select r.reference as alias, u.user_id
     from unnest(${toArray(references)}::text[]) as r (reference)
-      join aliases a on a.project_id = ${projectId} and a.alias = r.reference
-    where not exists (
-      select from identities i where i.project_id = ${projectId} and i.user_id = r.reference
-    )
+      cross join lateral user_of_name(${projectId}, r.reference) as u (user_id)
+    where u.user_id <> r.reference
   `
   const owners = new Map(rows.map(({ alias, user_id }) => [alias, user_id]))
   const sums = new Map<string, Counts>()

@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/sql.ts'
-import { toConditions, toEvents } from '../events/event-conditions.ts'
+import { toMatch } from '../events/event-conditions.ts'
 import { scanLog, toCandidates, type ScanBatch } from '../events/log-scan.ts'
 import { resolveFilters, type ResolvedFilters } from '../events/resolved-filters.ts'
 import { parseSearch } from '../events/search-query.ts'
@@ -93,14 +93,7 @@ async function countBatch(
       (
         select count(*)::int
         from candidates
-          cross join lateral (
-            select
-            from ${toEvents(sql, resolved)}
-            where e.project_id = ${projectId} and e.seq = candidates.seq
-              and ${toConditions(sql, resolved)}
-            -- Forces a look-up by the primary key for each candidate.
-            offset 0
-          ) e
+          cross join lateral (${toMatch(sql, projectId, resolved)}) e
       ) as matches
   `
   return {
