@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { hashSecret } from './secret.ts'
+import { hashSecret, newSecret } from './secret.ts'
 
 /** How long a sign-in waits for its code, in seconds. */
 export const STEP_AGE_S = 300
@@ -11,6 +11,8 @@ export const STEP_AGE_S = 300
 const CELL = { table: 'sign_in_steps', column: 'cookie', rowId: '' }
 
 const Step = Type.Object({
+  /** Ends the step once it is used. The cookie has several spellings in base64url. */
+  id: Type.String(),
   accountId: Type.String(),
   isInstalled: Type.Boolean(),
   expiresAtMs: Type.Number(),
@@ -21,7 +23,7 @@ type Step = Static<typeof Step>
 const checkStep = TypeCompiler.Compile(Step)
 
 /** A sign-in whose password was correct, and which waits for a code. */
-type OpenStep = Pick<Step, 'accountId' | 'isInstalled'> & { email: string }
+type OpenStep = Pick<Step, 'id' | 'accountId' | 'isInstalled'> & { email: string }
 
 /**
  * Keeps sign-ins that wait for a code, sealed in a cookie of their browser. An account has any
@@ -30,7 +32,10 @@ type OpenStep = Pick<Step, 'accountId' | 'isInstalled'> & { email: string }
 export interface SignInSteps {
   /** Returns the cookie of a new step, after the password of the account was checked. */
   create(tx: Tx, account: Pick<Step, 'accountId' | 'isInstalled'>): Promise<string>
-  /** Returns the step of a cookie, unless it has expired, or password or app have changed. */
+  /**
+   * Returns the step of a cookie, unless it has expired, password or app have changed, or the
+   * password can no longer be used.
+   */
   find(sql: Queryable, cookie: string): Promise<OpenStep | undefined>
   /** Ends a step, whose account the caller has locked. Returns false if it has ended before. */
   end(tx: Tx, cookie: string): Promise<boolean>
@@ -52,13 +57,13 @@ export function createSignInSteps(
   async function find(sql: Queryable, cookie: string): Promise<OpenStep | undefined> {
     const step = open(cookie)
     if (!step) return undefined
-    const { accountId, isInstalled } = step
+    const { id, accountId, isInstalled } = step
     const [row] = await sql<{ email: string }[]>`
       select p.email
       from accounts p
-      where p.id = ${accountId} and ${markOf(sql)} = ${step.mark}
+      where p.id = ${accountId} and ${markOf(sql)} = ${step.mark} and is_password_usable(p.id)
     `
-    return row && { accountId, isInstalled, email: row.email }
+    return row && { id, accountId, isInstalled, email: row.email }
   }
 
   return {
@@ -66,15 +71,17 @@ export function createSignInSteps(
       const [{ mark }] = await tx<[{ mark: string }]>`
         select ${markOf(tx)} as mark from accounts p where p.id = ${account.accountId}
       `
-      const step: Step = { ...account, expiresAtMs: now() + STEP_AGE_S * 1000, mark }
+      const expiresAtMs = now() + STEP_AGE_S * 1000
+      const step: Step = { id: newSecret(128), ...account, expiresAtMs, mark }
       return secrets.seal(JSON.stringify(step), CELL)
     },
     find,
     async end(tx, cookie) {
-      if (!(await find(tx, cookie))) return false
+      const step = await find(tx, cookie)
+      if (!step) return false
       const used = await tx`
         insert into used_challenges (hash, expires_at)
-        values (decode(${hashSecret(cookie)}, 'hex'), now() + make_interval(secs => ${STEP_AGE_S}))
+        values (decode(${hashSecret(step.id)}, 'hex'), now() + make_interval(secs => ${STEP_AGE_S}))
         on conflict do nothing
       `
       return used.count === 1

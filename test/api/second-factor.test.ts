@@ -32,6 +32,17 @@ async function enterPassword(email: string) {
   return browser
 }
 
+/** Returns the texts whose last character differs, and which are the same bytes in base64url. */
+function listSpellings(sealed: string): string[] {
+  const toBytes = (text: string) =>
+    Buffer.from(text.split('.').at(-1)!, 'base64url').toString('hex')
+  const texts = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_']
+    .map(last => sealed.slice(0, -1) + last)
+    .filter(text => text !== sealed && toBytes(text) === toBytes(sealed))
+  expect(texts).not.toBeEmpty()
+  return texts
+}
+
 const sendCode = (browser: ReturnType<typeof createBrowser>, code: string) =>
   browser.post('/api/session/code', { code })
 
@@ -98,6 +109,28 @@ test('a code is accepted after the password, in the same browser, once and for 5
   const change = { currentPassword: PASSWORD, newPassword: 'gravel monsoon nineteen' }
   expect((await browser.put('/api/me/password', change)).status).toBe(200)
   expectFailure(await sendCode(waiting, toTotpCode(secret, 30)), 409, 'conflict')
+})
+
+test('another spelling of the cookie does not repeat a sign-in that has ended', async () => {
+  const { account, secret } = await newPerson()
+  const browser = await enterPassword(account.email)
+  const step = browser.cookies.get('tidings-step')!
+  expect((await sendCode(browser, toTotpCode(secret))).status).toBe(200)
+  for (const spelling of listSpellings(step)) {
+    const replayed = createBrowser(server.url)
+    replayed.cookies.set('tidings-step', spelling)
+    expectFailure(await sendCode(replayed, toTotpCode(secret, 30)), 409, 'conflict')
+  }
+})
+
+test('passwords that are turned off end sign-ins that wait for their codes', async () => {
+  await using other = await boot({}, { kinds: [] })
+  const account = await newAccount(other)
+  const secret = await insertTotpSecret(other, account)
+  const browser = createBrowser(other.url)
+  expect((await browser.signIn(account.email, PASSWORD, newAddress())).status).toBe(202)
+  await other.sql`update installation set are_passwords_off = true`
+  expectFailure(await sendCode(browser, toTotpCode(secret)), 409, 'conflict')
 })
 
 test('others who enter the password do not end a sign-in that waits for its code', async () => {
