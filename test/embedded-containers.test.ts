@@ -154,6 +154,27 @@ containerTest('the folder can be mounted at another path', async () => {
   expect(await listLost(dataDir, [server, inside, command])).toEqual([])
 })
 
+containerTest('a read-only mount is refused, and its Postgres goes on', async () => {
+  const dataDir = await makeData()
+  const elsewhere = makeFolder()
+  const mount = `mount --bind ${dataDir} ${elsewhere}; mount -o remount,bind,ro ${elsewhere}`
+  const container = await open(undefined, mount)
+  const server = write({ dataDir, name: 'server' })
+  expect(await server.how).toBe('started')
+  const running = findPostmaster(toCluster(dataDir))?.pid
+  for (const where of ['while it runs', 'after it has stopped']) {
+    const command = write({ dataDir: elsewhere, name: 'command', rows: 5, container })
+    await command.exited
+    expect([where, command.output()]).toEqual([where, expect.stringContaining('is read-only')])
+    if (where === 'while it runs') {
+      expect(findPostmaster(toCluster(dataDir))?.pid).toBe(running)
+      await untilWritten(server)
+      await server.stop()
+    }
+  }
+  expect(await listLost(dataDir, [server])).toEqual([])
+})
+
 containerTest('a Postgres that cannot be reached is neither replaced nor disturbed', async () => {
   const dataDir = await makeData()
   const data = join(dataDir, 'postgres', 'data')

@@ -1,4 +1,4 @@
-import { chmodSync, statSync } from 'node:fs'
+import { accessSync, chmodSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,14 +10,14 @@ const held = new Set<DatabaseSync>()
 
 /**
  * Locks the file at `path`. Returns undefined when another process or caller holds a conflicting
- * lock. Throws when the disk is full. The kernel releases the lock when the process ends. Nothing
- * else may open the file, because POSIX releases the locks of a process when it closes any handle
- * of the file.
+ * lock. Throws when the disk is full or read-only. The kernel releases the lock when the process
+ * ends. Nothing else may open the file, because POSIX releases the locks of a process when it closes
+ * any handle of the file.
  */
 export function tryLock(path: string, kind: 'shared' | 'exclusive'): FileLock | undefined {
-  const file = new DatabaseSync(path)
-  makePrivate(path)
+  const file = openFile(path)
   try {
+    makePrivate(path)
     file.exec(kind === 'exclusive' ? 'begin exclusive' : 'begin; select 1 from sqlite_schema')
   } catch (error) {
     file.close()
@@ -33,6 +33,27 @@ export function tryLock(path: string, kind: 'shared' | 'exclusive'): FileLock | 
     release() {
       if (held.delete(file)) file.close()
     },
+  }
+}
+
+/** Opens a file that can be locked. SQLite opens one that cannot be written, and does not lock it. */
+function openFile(path: string): DatabaseSync {
+  const folder = dirname(path)
+  try {
+    accessSync(folder, constants.W_OK)
+    if (existsSync(path)) accessSync(path, constants.W_OK)
+    return new DatabaseSync(path)
+  } catch (error) {
+    const { code = '' } = error as { code?: string }
+    if (code === 'EROFS')
+      throw new Error(
+        `${folder} is read-only here. Every command locks files in it: mount it writable.`,
+        { cause: error },
+      )
+    if (code !== 'EACCES') throw error
+    throw new Error(`${folder} cannot be written. Run the command as the user of the server.`, {
+      cause: error,
+    })
   }
 }
 
