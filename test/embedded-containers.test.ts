@@ -1,4 +1,5 @@
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -174,6 +175,31 @@ containerTest('a read-only mount is refused, and its Postgres goes on', async ()
   }
   expect(await listLost(dataDir, [server])).toEqual([])
 })
+
+containerTest(
+  'a copy at the same long path does not use the Postgres of the original',
+  async () => {
+    const copy = await makeData()
+    const dataDir = join(makeFolder(), 'long'.repeat(25))
+    execFileSync('cp', ['-a', copy, dataDir])
+    const server = write({ dataDir, name: 'server' })
+    expect(await server.how).toBe('started')
+    await untilWritten(server)
+    rmSync(copy, { recursive: true })
+    execFileSync('cp', ['-a', dataDir, copy])
+    const container = await open(['mount'], `mount --bind ${copy} ${dataDir}`)
+    const inside = write({ dataDir, name: 'inside', rows: 5, container })
+    await inside.exited
+    expect(inside.output()).toContain('Choose a shorter DATA_DIR')
+    await untilWritten(server)
+    await server.stop()
+    // A stopped Postgres leaves nothing that the copy must fear.
+    const next = write({ dataDir, name: 'next', rows: 5, container })
+    expect(await next.how).toBe('started')
+    await next.exited
+    expect(await listLost(dataDir, [server])).toEqual([])
+  },
+)
 
 containerTest('a Postgres that cannot be reached is neither replaced nor disturbed', async () => {
   const dataDir = await makeData()

@@ -11,8 +11,8 @@ const held = new Set<DatabaseSync>()
 /**
  * Locks the file at `path`. Returns undefined when another process or caller holds a conflicting
  * lock. Throws when the disk is full or read-only. The kernel releases the lock when the process
- * ends. Nothing else may open the file, because POSIX releases the locks of a process when it closes
- * any handle of the file.
+ * ends. Nothing else may open the file, because POSIX releases the locks of a process when it
+ * closes any handle of the file.
  */
 export function tryLock(path: string, kind: 'shared' | 'exclusive'): FileLock | undefined {
   const file = openFile(path)
@@ -36,7 +36,7 @@ export function tryLock(path: string, kind: 'shared' | 'exclusive'): FileLock | 
   }
 }
 
-/** Opens a file that can be locked. SQLite opens one that cannot be written, and does not lock it. */
+/** Opens a file that can be locked. SQLite also opens one that cannot be, and grants any lock. */
 function openFile(path: string): DatabaseSync {
   const folder = dirname(path)
   try {

@@ -1,4 +1,5 @@
-import { chmodSync, chownSync, lstatSync, mkdirSync, rmdirSync } from 'node:fs'
+import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, rmdirSync } from 'node:fs'
+import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Cluster } from './cluster.ts'
@@ -9,6 +10,11 @@ export const SOCKET_FILE = '.s.PGSQL.5432'
 const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 /** The same folder for every process, unlike TMPDIR and XDG_RUNTIME_DIR. */
 const FALLBACK_PARENT = '/tmp'
+/**
+ * The file in a folder in /tmp that identifies the data folder. Namespaces that share /tmp can have
+ * different data folders at the same path.
+ */
+const OWNER_FILE = 'data-folder'
 
 /**
  * Returns the folder for the socket of a cluster: the data folder, which only the OS user of
@@ -27,13 +33,15 @@ export function ensureSocketFolder(cluster: Cluster): string {
   checkOwner(folder, cluster)
   chmodSync(folder, 0o700)
   if (osUser) chownSync(folder, osUser.uid, osUser.gid)
+  writeFileSync(join(folder, OWNER_FILE), toIdentity(cluster.data), { mode: 0o600 })
   return folder
 }
 
 /**
  * Returns the folder of the socket on which the postmaster of the cluster listens. Undefined when
  * nothing listens where this process looks. A socket in the data folder connects the processes of
- * one kernel, whatever their namespaces are and wherever the folder is mounted.
+ * one kernel, whatever their namespaces are and wherever the folder is mounted. Throws if the one
+ * in /tmp is that of another data folder.
  */
 export async function findListening(cluster: Cluster): Promise<string | undefined> {
   // The path that Postgres has stored can lead to another cluster here.
@@ -42,7 +50,24 @@ export async function findListening(cluster: Cluster): Promise<string | undefine
     if (!lstatSync(folder, { throwIfNoEntry: false })) return undefined
     checkOwner(folder, cluster)
   }
-  return (await isListening(join(folder, SOCKET_FILE))) ? folder : undefined
+  if (!(await isListening(join(folder, SOCKET_FILE)))) return undefined
+  if (folder !== cluster.data && !isOwn(folder, cluster)) throw new Error(toForeignMessage(folder))
+  return folder
+}
+
+/** Returns true also if an older version has made the folder, without the file. */
+function isOwn(folder: string, { data }: Cluster): boolean {
+  try {
+    return readFileSync(join(folder, OWNER_FILE), 'utf8') === toIdentity(data)
+  } catch (error) {
+    if (toCode(error) !== 'ENOENT') throw error
+    return true
+  }
+}
+
+function toIdentity(data: string): string {
+  const { dev, ino } = statSync(data)
+  return `${dev}:${ino}\n`
 }
 
 function isListening(path: string): Promise<boolean> {
@@ -74,9 +99,11 @@ function checkOwner(folder: string, { osUser }: Cluster): void {
 }
 
 /** Removes the folder in /tmp of a stopped cluster, if it has one. */
-export function removeSocketFolder({ clusterName }: Cluster): void {
+export function removeSocketFolder(cluster: Cluster): void {
+  const folder = join(FALLBACK_PARENT, cluster.clusterName)
   try {
-    rmdirSync(join(FALLBACK_PARENT, clusterName))
+    if (isOwn(folder, cluster)) rmSync(join(folder, OWNER_FILE), { force: true })
+    rmdirSync(folder)
   } catch {
     // The socket is in the data folder.
   }
@@ -84,6 +111,10 @@ export function removeSocketFolder({ clusterName }: Cluster): void {
 
 function toTakenMessage(folder: string): string {
   return `${folder} belongs to another user, and the path of DATA_DIR is too long for a socket. Choose a shorter DATA_DIR.`
+}
+
+function toForeignMessage(folder: string): string {
+  return `The Postgres in ${folder} is that of another folder at the same path, and the path of DATA_DIR is too long for a socket of its own. Choose a shorter DATA_DIR.`
 }
 
 function toCode(error: unknown): string | undefined {
