@@ -13,12 +13,19 @@ export const ALGORITHMS = [-8, -7, -257]
 async function loadLibrary() {
   // A dependency of the library needs it first. The executable does not keep the order of imports.
   await import('reflect-metadata')
-  const { decodeAttestationObject, isoCBOR } = await import('@simplewebauthn/server/helpers')
-  return { ...(await import('@simplewebauthn/server')), decodeAttestationObject, isoCBOR }
+  const helpers = await import('@simplewebauthn/server/helpers')
+  const { decodeAttestationObject, isoCBOR, verifySignature } = helpers
+  const server = await import('@simplewebauthn/server')
+  return { ...server, decodeAttestationObject, isoCBOR, verifySignature }
 }
 
 type Library = Awaited<ReturnType<typeof loadLibrary>>
 type CBORType = Parameters<Library['isoCBOR']['encode']>[0]
+
+/** The longest public key, in COSE form: RSA with 8,192 bits. */
+const MAX_KEY_BYTES = 1_100
+/** The shortest signature that an ECDSA key can check. It fits no data. */
+const WRONG_SIGNATURE = Uint8Array.from(Buffer.from('3006020101020101', 'hex'))
 
 /** The parts of a credential that are stored. */
 export interface RegisteredCredential {
@@ -44,8 +51,9 @@ export function readChallenge({ response }: Assertion | NewCredential): string {
 }
 
 /**
- * Verifies a new credential: its origin, its relying party and that the person was verified.
- * Throws `conflict` otherwise. The caller has checked `challenge`.
+ * Verifies a new credential: its origin, its relying party, that the person was verified, and that
+ * its public key can verify signatures. Throws `conflict` otherwise. The caller has checked
+ * `challenge`.
  *
  * The server requests no attestation, and drops the statement of a client that sends one. The
  * library would fetch URLs from the certificates in it, which are the caller's.
@@ -76,6 +84,15 @@ export async function verifyNewCredential(
   )
   if (!registrationInfo) throw refused()
   const { id, publicKey, counter } = registrationInfo.credential
+  if (publicKey.length > MAX_KEY_BYTES) throw refused()
+  // The library stores any key. Throws for one that no signature could ever fit.
+  await refuseErrors(() =>
+    library.verifySignature({
+      signature: WRONG_SIGNATURE,
+      data: WRONG_SIGNATURE,
+      credentialPublicKey: publicKey,
+    }),
+  )
   return {
     id,
     publicKey,

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { expectFailure } from '../support/answers.ts'
 import {
@@ -248,6 +249,36 @@ test.each([
   const response = { ...credential.response, attestationObject }
   const json = { name: 'x', credential: { ...credential, response } }
   expectFailure(await browser.post('/api/passkeys', json), 409, 'conflict')
+})
+
+const EC = 'a5010203262001215820' + '00'.repeat(32)
+test.each([
+  ['not a point of its curve', `${EC}225820${'00'.repeat(32)}`],
+  ['half a point', `a4${EC.slice(2)}`],
+  ['longer than any that is in use', `a401030339010020590800${'ff'.repeat(2_048)}2143010001`],
+])('a new passkey whose public key is %s is refused', async (_, hex) => {
+  const { browser } = await newPerson()
+  const options = (await browser.post('/api/passkeys/options')).body.data
+  const publicKey = Buffer.from(hex, 'hex')
+  const credential = createAuthenticator(origin).create(options, { publicKey })
+  const answered = await browser.post('/api/passkeys', { name: 'x', credential })
+  expectFailure(answered, 409, 'conflict')
+  // It would count as a way to sign in, and as a second factor.
+  expect((await browser.get('/api/passkeys')).body.data.items).toHaveLength(1)
+})
+
+const toHex = (base64url = '') => Buffer.from(base64url, 'base64url').toString('hex')
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey.export({ format: 'jwk' })
+const ed25519 = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })
+test.each([
+  ['RSA', `a401030339010020590100${toHex(rsa.n)}2143${toHex(rsa.e)}`],
+  ['Ed25519', `a4010103272006215820${toHex(ed25519.x)}`],
+])('a new passkey whose public key is of %s is accepted', async (_, hex) => {
+  const { browser } = await newPerson()
+  const options = (await browser.post('/api/passkeys/options')).body.data
+  const publicKey = Buffer.from(hex, 'hex')
+  const credential = createAuthenticator(origin).create(options, { publicKey })
+  expect((await browser.post('/api/passkeys', { name: 'x', credential })).status).toBe(201)
 })
 
 test('an account removes its password if it has a passkey, and keeps one way to sign in', async () => {

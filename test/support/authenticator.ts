@@ -32,6 +32,8 @@ interface Oddities {
   userHandle?: string
   /** Adds a byte to the signed data after the signature is made. */
   isForged?: boolean
+  /** Replaces the public key of a new passkey, in COSE form. */
+  publicKey?: Buffer
   /** The attestation of a new passkey. */
   attestation?: { format: string; crlUrl: string }
 }
@@ -123,7 +125,7 @@ export function createAuthenticator(origin: string): Authenticator {
         Buffer.alloc(16),
         length,
         credentialId,
-        toCoseKey(publicKey),
+        odd.publicKey ?? toCoseKey(publicKey),
       ])
       const clientData = toClientData('webauthn.create', options, odd)
       return {
