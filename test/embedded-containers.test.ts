@@ -1,6 +1,7 @@
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, renameSync, rmSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { readCluster } from '../src/embedded/cluster.ts'
@@ -200,6 +201,45 @@ containerTest(
     expect(await listLost(dataDir, [server])).toEqual([])
   },
 )
+
+test.if(hasContainers)('a user namespace without a user for Postgres is refused', async () => {
+  const dataDir = join(makeFolder(), 'data')
+  const enter = ['unshare', '--user', '--map-root-user']
+  const container = { enter, isChild: false } as Container
+  const command = write({ dataDir, name: 'command', rows: 5, container })
+  await command.exited
+  expect(command.output()).toContain('has no uid 65534')
+})
+
+containerTest('a Postgres whose folder was moved is replaced when nobody uses it', async () => {
+  const before = await makeData()
+  const server = write({ dataDir: before, name: 'server' })
+  await server.how
+  await untilWritten(server)
+  await server.kill()
+  const dataDir = join(makeFolder(), 'data')
+  renameSync(before, dataDir)
+  folders.splice(0)
+  const command = write({ dataDir, name: 'command', rows: 5 })
+  expect(await command.how).toBe('started')
+  await command.exited
+  expect(await listLost(dataDir, [server, command])).toEqual([])
+})
+
+test.if(isNamed)('a Postgres that hangs is named, and left alone', async () => {
+  const dataDir = await makeData()
+  const server = write({ dataDir, name: 'server' })
+  await server.how
+  await untilWritten(server)
+  const { pid } = findPostmaster(toCluster(dataDir))!
+  process.kill(pid, 'SIGSTOP')
+  const command = write({ dataDir, name: 'command', rows: 5 })
+  await command.exited
+  process.kill(pid, 'SIGCONT')
+  expect(command.output()).toContain('does not answer')
+  await untilWritten(server)
+  expect(findPostmaster(toCluster(dataDir))?.pid).toBe(pid)
+})
 
 containerTest('a Postgres that cannot be reached is neither replaced nor disturbed', async () => {
   const dataDir = await makeData()

@@ -51,7 +51,7 @@ export function ensureHome(dataDir: string): string {
   const closed = osUser && findInaccessibleFolder(home, osUser)
   if (closed) throw new Error(toClosedMessage(dataDir, closed, osUser))
   makeFolder(home)
-  if (!osUser && !canWrite(home)) throw new Error(toForeignMessage(dataDir, home))
+  if (!canWrite(home)) throw new Error(toForeignMessage(dataDir, home))
   return realpathSync(home)
 }
 
@@ -137,7 +137,7 @@ function createPassword(home: string): void {
   const { osUser } = toLaunchContext(home)
   const password = join(home, 'password')
   writeFileSync(password, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 })
-  if (osUser) chownSync(password, osUser.uid, osUser.gid)
+  if (osUser) give(password, osUser)
 }
 
 /**
@@ -146,7 +146,7 @@ function createPassword(home: string): void {
 async function initialize(home: string, more: string[] = []): Promise<string> {
   const place = toLaunchContext(home)
   const fresh = mkdtempSync(join(home, PARTIAL_PREFIX))
-  if (place.osUser) chownSync(fresh, place.osUser.uid, place.osUser.gid)
+  if (place.osUser) give(fresh, place.osUser)
   await runInitdb(place, [
     ...['-D', fresh, '-U', SUPERUSER, '-A', 'scram-sha-256', '--pwfile', join(home, 'password')],
     // The builtin locale sorts identically on every machine.
@@ -195,12 +195,26 @@ function isInUse(data: string): boolean {
   }
 }
 
+/** Makes the OS user of Postgres the owner of a file or folder. */
+function give(path: string, { uid, gid }: OsUser): void {
+  try {
+    chownSync(path, uid, gid)
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EINVAL') throw error
+    throw new Error(
+      `This user namespace has no uid ${uid}, as which Postgres would run, because it refuses to run as root. Run Tidings as an ordinary user, or set DATABASE_URL.`,
+      { cause: error },
+    )
+  }
+}
+
 function canWrite(folder: string): boolean {
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
     return true
-  } catch {
-    return false
+  } catch (error) {
+    // The lock says that the disk is read-only.
+    return (error as { code?: string }).code === 'EROFS'
   }
 }
 

@@ -16,6 +16,7 @@ import {
   attachPostmaster,
   ensurePostmaster,
   findPostmaster,
+  stopIfMoved,
   stopPostmaster,
   toUrl,
 } from './postmaster.ts'
@@ -99,12 +100,18 @@ async function openWhenReachable(
       return await withLock(lock, START_LOCK_MS, () => open(home, allowsUpgrade))
     } catch (error) {
       // It can also end after it has answered.
-      const isTemporary = error instanceof UnreachableError || isUnavailable(error)
+      const isSilent = isUnavailable(error)
+      const isTemporary = error instanceof UnreachableError || isSilent
+      if (isLate && isSilent) throw new Error(toSilentMessage(home, error), { cause: error })
       if (isLate || !isTemporary) throw error
     }
     // The other users need the lock.
     await sleep(POLL_MS)
   }
+}
+
+function toSilentMessage(home: string, error: unknown): string {
+  return `The Postgres in ${home} runs, but does not answer (${toReason(error)}). The machine may be too busy: try again. The log of Postgres is ${join(home, 'log')}.`
 }
 
 async function open(home: string, allowsUpgrade: boolean): Promise<Opened> {
@@ -148,6 +155,7 @@ async function attach(home: string, allowsUpgrade: boolean): Promise<Omit<Opened
 /** Opens a cluster that no other process uses: creates, upgrades and starts it as needed. */
 async function start(home: string, allowsUpgrade: boolean): Promise<Omit<Opened, 'use'>> {
   let cluster = await ensureCluster(home)
+  await stopIfMoved(cluster)
   const versions = allowsUpgrade && findUpgrade(cluster)
   if (versions) {
     await upgradeCluster(cluster, versions)

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -64,14 +64,14 @@ const SETTINGS_SINCE_18 = { io_method: 'sync' }
 
 /** Finds the postmaster of the cluster among the processes that this one sees. Changes nothing. */
 export function findPostmaster(cluster: Cluster): VisiblePostmaster | undefined {
-  const { pid: ownPid, ...rest } = readPidFile(cluster)
+  const { pid: ownPid, socketFolder, isReady } = readPidFile(cluster)
   // The file has the pid that the postmaster sees. Only a container has another one.
   const isIt = (pid: number) => readOwnPid(pid) === ownPid
   const pid =
     isClusterProcess(ownPid, cluster) && isIt(ownPid)
       ? ownPid
       : listClusterProcesses(cluster).find(isIt)
-  return pid === undefined ? undefined : { pid, ...rest }
+  return pid === undefined ? undefined : { pid, socketFolder, isReady }
 }
 
 /**
@@ -128,6 +128,18 @@ export async function stopPostmaster(cluster: Cluster): Promise<void> {
   }
   removeSocketFolder(cluster)
   removeLivenessFile(cluster.data)
+}
+
+/**
+ * Stops a postmaster whose folder was moved, because it finds its libraries no more. Nobody may use
+ * it.
+ */
+export async function stopIfMoved(cluster: Cluster): Promise<void> {
+  if (!findPostmaster(cluster)) return
+  const { data } = readPidFile(cluster)
+  if (data === '') return
+  const [found, own] = [statSync(data, { throwIfNoEntry: false }), statSync(cluster.data)]
+  if (found?.ino !== own.ino || found.dev !== own.dev) await stopPostmaster(cluster)
 }
 
 /**
@@ -212,11 +224,18 @@ async function startPostmaster(
   }
 }
 
-/** Postgres writes line by line: the pid in line 1, the socket's folder in 5, the status in 8. */
-function readPidFile({ data }: Cluster): { pid: number; socketFolder: string; isReady: boolean } {
+/** The file of a postmaster, with its data folder under the path at which it has started. */
+type PidFile = { pid: number; data: string; socketFolder: string; isReady: boolean }
+
+/**
+ * Postgres writes line by line: the pid in line 1, its folder in 2, the socket's folder in 5, the
+ * status in 8.
+ */
+function readPidFile({ data }: Cluster): PidFile {
   const lines = readLines(join(data, 'postmaster.pid'))
   return {
     pid: Number(lines[0]) || 0,
+    data: lines[1] ?? '',
     socketFolder: lines[4] ?? '',
     isReady: lines[7]?.trim() === 'ready',
   }
