@@ -175,11 +175,12 @@ export function parseVapidSubject(text: string): string | undefined {
 }
 
 const MAX_EMAIL = 254
-// ASCII only, so that addresses that look alike are equal, and lower case is unambiguous.
-const EMAIL = /^[!-?A-~]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*$/
+// ASCII only, so that addresses that look alike are equal, and lower case is unambiguous. It is
+// checked before: the lower case of the Kelvin sign is the letter k.
+const EMAIL = /^[!-?A-~]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/
 
 /** Parses an e-mail address. Returns it as it is stored and compared: trimmed, in lower case. */
 export function parseEmail(text: string): string | undefined {
-  const email = text.trim().toLowerCase()
-  return email.length <= MAX_EMAIL && EMAIL.test(email) ? email : undefined
+  const email = text.trim()
+  return email.length <= MAX_EMAIL && EMAIL.test(email) ? email.toLowerCase() : undefined
 }

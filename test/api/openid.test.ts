@@ -339,6 +339,18 @@ describe('contract §12 the claims of a provider', () => {
     expect(problem).toBe('unknown')
   })
 
+  test('have an address of ASCII alone, so that no other letter becomes that of an account', async () => {
+    const victim = await newAccount(server)
+    const email = `kim.${victim.email}`
+    await server.sql`update accounts set email = ${email} where id = ${victim.uuid}`
+    const thief = newPerson({ groups: ['staff'] })
+    // The Kelvin sign, whose lower case is the letter k.
+    const claims = { email: email.replace('k', '\u212a'), email_verified: true }
+    provider.forge = given => ({ ...given, ...claims })
+    const { problem } = await visit(createBrowser(url), thief.login, { name: 'trusted' })
+    expect(problem).toBe('unverified')
+  })
+
   test('about the sign-in itself are those of the token, which is signed', async () => {
     const person = await newKnownPerson()
     person.set({ groups: ['staff'], amr: ['mfa'], auth_time: 1 })

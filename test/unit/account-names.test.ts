@@ -36,6 +36,9 @@ describe('reliability §6 an e-mail address', () => {
     ['a b@example.com', 'invalid_format'],
     ['ada@exa mple.com', 'invalid_format'],
     ['аda@example.com', 'invalid_format'],
+    // The Kelvin sign, whose lower case is the letter k.
+    ['\u212aim@example.com', 'invalid_format'],
+    ['kim@\u212a.example', 'invalid_format'],
     ['ada@example..com', 'invalid_format'],
     [`${'a'.repeat(60)}@${'b'.repeat(200)}.com`, 'invalid_format'],
     [5, 'invalid_type'],
