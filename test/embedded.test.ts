@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { once } from 'node:events'
 import { spawnSync } from 'node:child_process'
-import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, lstatSync, readdirSync, readFileSync, renameSync } from 'node:fs'
+import { rmSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readCluster } from '../src/embedded/cluster.ts'
 import { startEmbedded } from '../src/embedded/embedded.ts'
@@ -282,6 +282,34 @@ dbTest('a failed start says why, in the words of Postgres', async () => {
   await (await start(dataDir)).stop()
   rmSync(join(dataDir, 'postgres', 'data', 'global', 'pg_control'))
   await expect(start(dataDir)).rejects.toThrow('could not find the database system')
+})
+
+dbTest('a folder that is not complete is refused, with what to restore', async () => {
+  const dataDir = makeFolder()
+  await (await start(dataDir)).stop()
+  const home = join(dataDir, 'postgres')
+  for (const name of ['password', 'data/PG_VERSION']) {
+    const file = join(home, name)
+    renameSync(file, `${file}.kept`)
+    await expect(start(dataDir)).rejects.toThrow(`${file} is missing. Restore the whole folder`)
+    renameSync(`${file}.kept`, file)
+  }
+  if (isRoot) {
+    const data = join(home, 'data')
+    const { uid, gid } = statSync(data)
+    // A copy by root without `-a`.
+    chownSync(data, 0, 0)
+    await expect(start(dataDir)).rejects.toThrow(`chown -R ${uid}:${gid} ${data}`)
+    chownSync(data, uid, gid)
+  }
+  const password = join(home, 'password')
+  const own = readFileSync(password, 'utf8')
+  writeFileSync(password, 'that of another folder')
+  await expect(start(dataDir)).rejects.toThrow('is that of another folder')
+  writeFileSync(password, own)
+  const next = await start(dataDir)
+  expect(await query(next, 'select 1 as one')).toEqual([{ one: 1 }])
+  await next.stop()
 })
 
 dbTest('data of a newer major version of Postgres is left alone, with the ways back', async () => {

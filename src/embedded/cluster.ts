@@ -88,7 +88,10 @@ export async function ensureCluster(home: string): Promise<Cluster> {
     createPassword(home)
     renameSync(await initialize(home), data)
   }
-  return readCluster(home)
+  const cluster = readCluster(home)
+  if (cluster.osUser && statSync(cluster.data).uid === 0)
+    throw new Error(toRootMessage(cluster.data, cluster.osUser))
+  return cluster
 }
 
 /**
@@ -100,12 +103,14 @@ export async function createCluster(home: string): Promise<Cluster> {
   return readCluster(home, data, data)
 }
 
-/** Returns the existing cluster in `home`. */
+/** Returns the existing cluster in `home`. Throws if a part of it is missing. */
 export function readCluster(
   home: string,
   data = realpathSync(join(home, 'data')),
   namedAfter = home,
 ): Cluster {
+  for (const file of [join(home, 'password'), join(data, 'PG_VERSION')])
+    if (!existsSync(file)) throw new Error(toMissingMessage(home, file))
   const password = readFileSync(join(home, 'password'), 'utf8').trim()
   return {
     ...toLaunchContext(home),
@@ -221,6 +226,14 @@ function canWrite(folder: string): boolean {
 function toForeignMessage(dataDir: string, home: string): string {
   const { uid } = statSync(home)
   return `DATA_DIR=${dataDir} belongs to uid ${uid}. Run Tidings as that user, or choose another folder.`
+}
+
+function toMissingMessage(home: string, file: string): string {
+  return `${file} is missing. Restore the whole folder ${home}, with all of its files from one copy.`
+}
+
+function toRootMessage(data: string, { uid, gid }: OsUser): string {
+  return `${data} belongs to root, as which Postgres refuses to run. Give it to the user of Postgres: chown -R ${uid}:${gid} ${data}`
 }
 
 function toInitdbMessage(cause: string): string {

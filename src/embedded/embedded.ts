@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isUnavailable } from '../db/sql.ts'
+import { isUnavailable, sqlState } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import type { Cluster } from './cluster.ts'
@@ -100,8 +100,9 @@ async function openWhenReachable(
       return await withLock(lock, START_LOCK_MS, () => open(home, allowsUpgrade))
     } catch (error) {
       // It can also end after it has answered.
-      const isSilent = isUnavailable(error)
-      const isTemporary = error instanceof UnreachableError || isSilent
+      const isTemporary = error instanceof UnreachableError || isUnavailable(error)
+      // Postgres says itself why it refuses a statement.
+      const isSilent = isUnavailable(error) && sqlState(error) === undefined
       if (isLate && isSilent) throw new Error(toSilentMessage(home, error), { cause: error })
       if (isLate || !isTemporary) throw error
     }
@@ -129,8 +130,16 @@ async function open(home: string, allowsUpgrade: boolean): Promise<Opened> {
     return { cluster, postmaster, use }
   } catch (error) {
     use.release()
-    throw error
+    if (sqlState(error) !== WRONG_PASSWORD) throw error
+    throw new Error(toPasswordMessage(home), { cause: error })
   }
+}
+
+/** The SQLSTATE of a refused password. */
+const WRONG_PASSWORD = '28P01'
+
+function toPasswordMessage(home: string): string {
+  return `The password in ${join(home, 'password')} is that of another folder. Restore the whole folder ${home}, with all of its files from one copy.`
 }
 
 /** Attaches to a cluster that other processes use. It changes, starts and removes nothing. */
