@@ -3,6 +3,7 @@ import { toArray } from '../db/arrays.ts'
 import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { toId } from '../ids.ts'
+import { lockOwnAccount } from './account.ts'
 import { withdrawDisallowedInvites } from './invites.ts'
 import type { Role } from './permissions.ts'
 import { withdrawLinksOfMember, withdrawResetLinks } from './reset-links.ts'
@@ -19,7 +20,8 @@ interface Membership {
 /**
  * Deletes the caller's account, with its sessions, devices, settings, invites and reset links. The
  * audit logs keep its id, and its name in the entry `account.deleted`. Throws `conflict` for the
- * last owner of an organization, and for the last operator of the installation.
+ * last owner of an organization, and for the last operator of the installation, and the errors of
+ * `lockOwnAccount`.
  */
 export async function deleteAccount(
   tx: Tx,
@@ -27,6 +29,7 @@ export async function deleteAccount(
 ): Promise<void> {
   const { id, name } = admitted.account
   const memberships = await lockMemberships(tx, id)
+  await lockOwnAccount(tx, admitted, 'account.delete')
   await requireOtherOwners(tx, id)
   await requireOtherOperator(tx, id)
   await tx`delete from memberships where account_id = ${id}`

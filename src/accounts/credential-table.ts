@@ -46,6 +46,7 @@ export const CREDENTIAL_ACTIONS = {
   'account.removePassword': WITH_OWN_FACTOR,
   // A trusted provider, or the proxy, gives an account to the person who has its address.
   'account.changeAddress': WITH_OWN_FACTOR,
+  'account.delete': WITH_OWN_FACTOR,
   'secondFactor.create': WITH_OWN_FACTOR,
   'secondFactor.confirm': WITH_OWN_FACTOR,
   'secondFactor.remove': WITH_OWN_FACTOR,
