@@ -130,7 +130,9 @@ export function eventRoutes({ guard, appender, quotas, findOrganization, reads }
 }
 
 /** Returns the UTF-8 bytes of an event's texts, which its organization's quota counts. */
-function countBytes({ title, description, metadataJson, tags }: NewEvent): number {
-  const texts = title + (description ?? '') + metadataJson + tags.join('')
-  return Buffer.byteLength(texts)
+function countBytes({ channelName, title, description, ...event }: NewEvent): number {
+  const { metadataJson, tags, userRef, source } = event
+  return Buffer.byteLength(
+    [channelName, title, description, metadataJson, ...tags, userRef, source].join(''),
+  )
 }
