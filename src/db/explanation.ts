@@ -80,6 +80,9 @@ function explainConnection({ code = '', message, ...error }: DriverError): strin
     case 'ETIMEDOUT':
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
+      // A socket file has neither a network nor a firewall.
+      if (address.startsWith('/'))
+        return `Postgres does not answer${at}. The machine may be too busy. Try again shortly.`
       return `The database${at} does not respond. Check the network and its firewall, or correct DATABASE_URL.`
     case 'CONNECTION_CLOSED':
     case 'CONNECTION_DESTROYED':
