@@ -76,7 +76,11 @@ interface Refusal {
   problem: string
 }
 
-const MAX_LENGTH = 2048
+/** The longest URL, as it is sent. */
+export const MAX_URL_LENGTH = 2048
+/** The longest name and the longest part of a name in DNS (RFC 1035). */
+const MAX_HOST = 253
+const LONG_LABEL = /[^.]{64}/
 export const NOT_PUBLIC_MESSAGE =
   'The URL must lead to a public address. An operator of the server can allow further networks with EGRESS_ALLOW_CIDRS'
 
@@ -94,10 +98,17 @@ const BAD_PORTS = new Set([
 
 /** Checks a URL that a member or a browser entered, before its host name is resolved. */
 export function parseEgressUrl(text: string, isAllowed: AddressGuard): CheckedUrl | Refusal {
-  if (text.length > MAX_LENGTH)
-    return toRefusal(`The URL must have at most ${MAX_LENGTH} characters`)
-  if (!URL.canParse(text)) return toRefusal('The URL must look like https://example.com/hooks')
-  const url = new URL(text)
+  const url = URL.parse(text)
+  if (!url) return toRefusal('The URL must look like https://example.com/hooks')
+  // It is not sent.
+  url.hash = ''
+  const { length } = url.href
+  if (length > MAX_URL_LENGTH) {
+    const encoded = length > text.length ? '. A letter such as ü is sent as %C3%BC' : ''
+    return toRefusal(
+      `The URL must have at most ${MAX_URL_LENGTH} characters, and is sent as ${length}${encoded}`,
+    )
+  }
   const isSecure = url.protocol === 'https:'
   if (!isSecure && url.protocol !== 'http:')
     return toRefusal('The URL must begin with https:// or http://')
@@ -112,6 +123,8 @@ export function parseEgressUrl(text: string, isAllowed: AddressGuard): CheckedUr
   // The URL parser has already normalized spellings such as 127.1, 2130706433 and ①②⑦.⓪.⓪.①.
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (host === '') return toRefusal('The URL must have a host')
+  if (host.length > MAX_HOST || LONG_LABEL.test(host))
+    return toRefusal('The host of the URL is too long. No such name can exist')
   if (isIP(host) !== 0 && !isAllowed(host)) return toRefusal(NOT_PUBLIC_MESSAGE)
   return { url, host, port, isSecure }
 }

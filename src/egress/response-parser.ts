@@ -1,13 +1,25 @@
 /** The longest head of a response, and the longest line of a chunked body, in bytes. */
 const MAX_HEAD_BYTES = 16 * 1024
+/**
+ * The most bytes that are not part of the body, in addition to the length of the longest body:
+ * heads, chunk sizes with their extensions, and trailers.
+ */
+const MAX_OVERHEAD_BYTES = 32 * 1024
 /** The most informational responses, such as 103 Early Hints, before the final response. */
 const MAX_INFORMATIONAL = 10
 const SWITCHING_PROTOCOLS = 101
+/** The first size of a buffer that grows. */
+const FIRST_BYTES = 512
 
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: .*)?$/
-const FIELD = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*?)[ \t]*$/
+const STATUS_LINE = /^HTTP\/1\.(\d)[ \t]+([1-9]\d\d)(?:[ \t]|$)/
+const TOKEN = /^[!#$%&'*+.^_`|~\w-]+$/
+/** A line of a field that continues the line before, and a CR that ends no line (RFC 9112). */
+const FOLD = /\r?\n[ \t]+/g
+const BARE_CR = /\r(?!\n)/g
+/** The fields that decide where a response ends. */
+const FRAMING = /content-length|transfer-encoding/i
 const LENGTH = /^\d{1,15}$/
-const CHUNK_SIZE = /^([\da-f]{1,8})[ \t]*(?:;.*)?$/i
+const CHUNK_SIZE = /^0*([\da-f]{1,8})[ \t]*(?:;.*)?$/i
 
 const CR = 13
 const LF = 10
@@ -28,46 +40,56 @@ export type ParserState = 'head' | 'body' | 'complete' | 'full' | 'invalid'
 type Framing = 'none' | 'length' | 'chunks' | 'close'
 
 /**
- * Creates a parser for one response of HTTP/1.1 (RFC 9112). It keeps the first `maxBodyBytes` of
- * the body.
+ * Creates a parser for one response of HTTP/1.1 (RFC 9112). It keeps a copy of the first
+ * `maxBodyBytes` of the body, because a part of a received buffer would keep all of it in memory.
+ *
+ * It accepts what RFC 9112 lets a recipient repair: folded lines, spaces before a colon, a bare CR
+ * or LF, a missing reason, and lines that are no field. No other request follows on the connection
+ * then. A response whose end is ambiguous is invalid.
  */
 export function createResponseParser(maxBodyBytes: number) {
   let state: ParserState = 'head'
   let head: ResponseHead | undefined
   let informational = 0
-  // Bytes of an incomplete head or line.
-  let rest: Buffer | undefined
+  // Bytes of an incomplete head or line, and how many of them were searched for its end.
+  const rest = createBytes()
+  let searched = 0
+  let hasRest = false
   let framing: Framing = 'none'
   // Bytes until the end of the body or of the chunk.
   let left = 0
   let chunkPart: 'size' | 'data' | 'end' | 'trailers' = 'size'
-  let trailerBytes = 0
   let isPersistent = false
-  const body: Buffer[] = []
-  let bodyBytes = 0
+  const body = createBytes()
+  let overheadBytes = 0
 
   function readHead(bytes: Buffer): Buffer | undefined {
-    const end = findHeadEnd(bytes)
+    const start = bytes.findIndex(byte => byte !== CR && byte !== LF)
+    // Line breaks before the status line.
+    if (start !== 0) return start === -1 ? undefined : bytes.subarray(start)
+    const end = findHeadEnd(bytes, Math.max(0, searched - 2))
     if (end === -1 || end > MAX_HEAD_BYTES) {
       if (bytes.length > MAX_HEAD_BYTES) state = 'invalid'
-      else rest = bytes
+      else keepRest(bytes)
       return undefined
     }
-    const lines = bytes.toString('latin1', 0, end).trimEnd().split(/\r?\n/)
+    const text = bytes.toString('latin1', 0, end).trimEnd()
+    const lines = text.replaceAll(BARE_CR, ' ').replaceAll(FOLD, ' ').split(/\r?\n/)
     const [, minor, status] = STATUS_LINE.exec(lines[0] ?? '') ?? []
     const fields = status === undefined ? undefined : parseFields(lines)
+    const isRepaired = text.search(FOLD) >= 0 || text.search(BARE_CR) >= 0
     const number = Number(status)
     if (!fields || number === SWITCHING_PROTOCOLS) {
       state = 'invalid'
     } else if (number < 200) {
       if (++informational > MAX_INFORMATIONAL) state = 'invalid'
     } else {
-      begin(number, fields, minor === '1')
+      begin(number, fields, minor !== '0' && !isRepaired)
     }
     return bytes.subarray(end)
   }
 
-  function begin(status: number, fields: Fields, isHttp11: boolean): void {
+  function begin(status: number, fields: Fields, mayPersist: boolean): void {
     const { headers, transferEncoding, lengths } = fields
     const [length] = lengths
     if (lengths.size > 1 || (length !== undefined && !LENGTH.test(length))) {
@@ -75,7 +97,8 @@ export function createResponseParser(maxBodyBytes: number) {
       return
     }
     head = { status, headers }
-    isPersistent = isHttp11 && !/(^|[\s,])close([\s,]|$)/i.test(fields.connection)
+    isPersistent =
+      mayPersist && !fields.isRepaired && !/(^|[\s,])close([\s,]|$)/i.test(fields.connection)
     if (status === 204 || status === 304) framing = 'none'
     else if (transferEncoding !== undefined) {
       framing = /(^|[\s,])chunked$/i.test(transferEncoding) ? 'chunks' : 'close'
@@ -88,11 +111,20 @@ export function createResponseParser(maxBodyBytes: number) {
     state = framing === 'none' || (framing === 'length' && left === 0) ? 'complete' : 'body'
   }
 
-  /** Keeps a part of the body. */
+  /** Keeps the end of what has arrived until more follows. */
+  function keepRest(bytes: Buffer): void {
+    hasRest = true
+    if (bytes.length === rest.length) return
+    const copy = Buffer.from(bytes)
+    rest.clear()
+    rest.append(copy)
+  }
+
+  /** Copies a part of the body. */
   function keep(bytes: Buffer): void {
-    body.push(bytes)
-    bodyBytes += bytes.length
-    if (bodyBytes >= maxBodyBytes) state = 'full'
+    overheadBytes -= bytes.length
+    body.append(bytes.subarray(0, maxBodyBytes - body.length))
+    if (body.length >= maxBodyBytes) state = 'full'
   }
 
   function readBody(bytes: Buffer): Buffer | undefined {
@@ -119,7 +151,7 @@ export function createResponseParser(maxBodyBytes: number) {
     const at = bytes.indexOf(LF)
     if (at === -1) {
       if (bytes.length > MAX_HEAD_BYTES) state = 'invalid'
-      else rest = bytes
+      else keepRest(bytes)
       return undefined
     }
     readChunkLine(bytes.toString('latin1', 0, at > 0 && bytes[at - 1] === CR ? at - 1 : at))
@@ -131,9 +163,7 @@ export function createResponseParser(maxBodyBytes: number) {
       if (line === '') chunkPart = 'size'
       else state = 'invalid'
     } else if (chunkPart === 'trailers') {
-      trailerBytes += line.length
       if (line === '') state = 'complete'
-      else if (trailerBytes > MAX_HEAD_BYTES) state = 'invalid'
     } else {
       const size = CHUNK_SIZE.exec(line)?.[1]
       if (size === undefined) state = 'invalid'
@@ -145,10 +175,24 @@ export function createResponseParser(maxBodyBytes: number) {
   return {
     /** Reads the next bytes of the connection. */
     push(chunk: Buffer): ParserState {
-      let bytes: Buffer | undefined = rest ? Buffer.concat([rest, chunk]) : chunk
-      rest = undefined
+      overheadBytes += chunk.length
+      searched = rest.length
+      let bytes: Buffer | undefined = chunk
+      if (searched > 0) {
+        rest.append(chunk)
+        bytes = rest.bytes
+      }
+      hasRest = false
       while (bytes && bytes.length > 0 && (state === 'head' || state === 'body')) {
         bytes = state === 'head' ? readHead(bytes) : readBody(bytes)
+        searched = 0
+      }
+      if (!hasRest) rest.clear()
+      if (
+        (state === 'head' || state === 'body') &&
+        overheadBytes > MAX_OVERHEAD_BYTES + maxBodyBytes
+      ) {
+        state = 'invalid'
       }
       // Bytes after the response belong to no request.
       if (bytes && bytes.length > 0) isPersistent = false
@@ -160,10 +204,7 @@ export function createResponseParser(maxBodyBytes: number) {
     },
     /** The part of the body that has arrived, at most `maxBodyBytes`. */
     get body(): Buffer {
-      const [first, ...others] = body
-      if (!first) return Buffer.alloc(0)
-      const bytes = others.length === 0 ? first : Buffer.concat(body)
-      return bytes.subarray(0, maxBodyBytes)
+      return body.bytes
     },
     /** True if another request may follow on the connection. */
     get canReuse() {
@@ -178,34 +219,76 @@ interface Fields {
   connection: string
   /** The distinct values of Content-Length. */
   lengths: Set<string>
+  /** True if a line was not exactly a field. */
+  isRepaired: boolean
 }
 
-/** Parses the lines of a head after its first. Returns undefined if a line is not a field. */
+/**
+ * Parses the lines of a head after its first. A line that is no field is left out. Returns
+ * undefined if it may be one of those that frame the response.
+ */
 function parseFields(lines: readonly string[]): Fields | undefined {
   // Without a prototype, because a server chooses the names.
   const headers = Object.create(null) as Record<string, string>
   const lengths = new Set<string>()
   const connection: string[] = []
   const codings: string[] = []
+  let isRepaired = false
   for (let at = 1; at < lines.length; at++) {
-    const [, name, value = ''] = FIELD.exec(lines[at] ?? '') ?? []
-    if (name === undefined) return undefined
+    const line = lines[at] ?? ''
+    const colon = line.indexOf(':')
+    const before = line.slice(0, Math.max(0, colon))
+    const name = before.trimEnd()
+    if (name !== before) isRepaired = true
+    if (!TOKEN.test(name)) {
+      if (FRAMING.test(line)) return undefined
+      isRepaired = true
+      continue
+    }
+    const value = line.slice(colon + 1).trim()
     const key = name.toLowerCase()
     headers[key] ??= value
-    if (key === 'content-length') lengths.add(value)
+    if (key === 'content-length') for (const one of value.split(',')) lengths.add(one.trim())
     else if (key === 'connection') connection.push(value)
     else if (key === 'transfer-encoding') codings.push(value)
   }
   const transferEncoding = codings.length > 0 ? codings.join() : undefined
-  return { headers, transferEncoding, connection: connection.join(), lengths }
+  return { headers, transferEncoding, connection: connection.join(), lengths, isRepaired }
 }
 
 /** Returns where the body begins; -1 if the head is incomplete. A line may end with LF alone. */
-function findHeadEnd(bytes: Buffer): number {
-  for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) {
+function findHeadEnd(bytes: Buffer, from: number): number {
+  for (let at = bytes.indexOf(LF, from); at !== -1; at = bytes.indexOf(LF, at + 1)) {
     const next = bytes[at + 1]
     if (next === LF) return at + 2
     if (next === CR && bytes[at + 2] === LF) return at + 3
   }
   return -1
+}
+
+/** Creates a buffer that grows with the bytes that are copied to it. */
+function createBytes() {
+  let buffer = Buffer.alloc(0)
+  let length = 0
+  return {
+    append(bytes: Buffer): void {
+      if (length + bytes.length > buffer.length) {
+        const larger = Buffer.alloc(Math.max(length + bytes.length, 2 * buffer.length, FIRST_BYTES))
+        buffer.copy(larger, 0, 0, length)
+        buffer = larger
+      }
+      bytes.copy(buffer, length)
+      length += bytes.length
+    },
+    clear(): void {
+      buffer = Buffer.alloc(0)
+      length = 0
+    },
+    get bytes(): Buffer {
+      return buffer.subarray(0, length)
+    },
+    get length() {
+      return length
+    },
+  }
 }

@@ -1,4 +1,5 @@
 import { toArray } from '../db/arrays.ts'
+import { MAX_URL_LENGTH } from '../egress/guard.ts'
 import type { SecretLoss } from '../secrets/reset.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
 import type { SealedCell, Secrets } from '../secrets/secrets.ts'
@@ -67,8 +68,8 @@ const PUSH_SERVICES = [
  * contain a port. Returns undefined for any other URL.
  */
 export function parseEndpoint(text: string, hosts: readonly string[]): URL | undefined {
-  if (text.length > 2048 || !URL.canParse(text)) return undefined
-  const url = new URL(text)
+  const url = URL.parse(text)
+  if (!url || url.href.length > MAX_URL_LENGTH) return undefined
   if (url.protocol !== 'https:' || url.username !== '' || url.password !== '') return undefined
   url.hash = ''
   const isKnown = url.port === '' && PUSH_SERVICES.some(service => service.test(url.hostname))

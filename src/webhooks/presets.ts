@@ -19,6 +19,13 @@ export interface WebhookRequest {
   body: string
 }
 
+/** Text of which nothing can be seen. Services refuse it, or show an empty message. */
+const BLANK = /^[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\s\u2800]*$/u
+/** The longest JSON that ntfy reads is twice its longest message, 4,096 bytes. */
+const MAX_NTFY_JSON = 8_000
+const MAX_NTFY_MESSAGE = 4_000
+const MAX_TELEGRAM = 4_096
+
 type PresetFormat = (url: URL, event: PresetEvent) => { url?: string; body: object }
 
 const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
@@ -40,9 +47,10 @@ const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
       allowed_mentions: { parse: [] },
       embeds: [
         {
-          title: cut(escapeMarkdown(toHeadline(event)), 256),
-          ...(event.description && { description: cut(escapeMarkdown(event.description), 4096) }),
-          footer: { text: cut(toFooter(event), 2048) },
+          // All texts of an embed together have at most 6,000.
+          title: cutMarkdown(toHeadline(event), 256),
+          ...(event.description && { description: cutMarkdown(event.description, 4096) }),
+          footer: { text: cut(toFooter(event), 1024) },
           timestamp: event.timestamp,
         },
       ],
@@ -51,21 +59,22 @@ const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
   telegram: (url, event) => ({
     body: {
       chat_id: url.searchParams.get('chat_id'),
-      text: cut(toText(event), 4096),
+      text: toText(event, MAX_TELEGRAM),
       link_preview_options: { is_disabled: true },
     },
   }),
   // ntfy takes JSON at the root of the server. The topic is the last segment of the URL.
   ntfy: (url, event) => {
     const [topic = '', ...base] = url.pathname.split('/').filter(Boolean).reverse()
+    const others = {
+      topic: decodeURIComponent(topic),
+      title: cut(toHeadline(event), 250),
+      tags: event.tags.filter(tag => !BLANK.test(tag)).slice(0, 5),
+    }
+    const text = event.description ?? toFooter(event)
     return {
       url: `${url.origin}${['', ...base.reverse(), ''].join('/')}${url.search}`,
-      body: {
-        topic: decodeURIComponent(topic),
-        title: cut(toHeadline(event), 250),
-        message: cutBytes(event.description ?? toFooter(event), 4000),
-        tags: event.tags.slice(0, 5),
-      },
+      body: { ...others, message: cutMessage(text, MAX_NTFY_JSON - countJsonBytes(others)) },
     }
   },
 }
@@ -76,7 +85,13 @@ export function formatForPreset(
   url: string,
   event: PresetEvent,
 ): WebhookRequest {
-  const request = FORMATS[preset](new URL(url), event)
+  const { title, description, icon, channelName } = event
+  const request = FORMATS[preset](new URL(url), {
+    ...event,
+    title: BLANK.test(title) ? channelName : title,
+    description: BLANK.test(description ?? '') ? null : description,
+    icon: BLANK.test(icon ?? '') ? null : icon,
+  })
   return { url: request.url ?? url, body: JSON.stringify(request.body) }
 }
 
@@ -99,8 +114,23 @@ function toFooter({ channelName, projectName }: PresetEvent): string {
   return `${channelName} · ${projectName}`
 }
 
-function toText(event: PresetEvent): string {
-  return [toHeadline(event), event.description, toFooter(event)].filter(Boolean).join('\n\n')
+/** Cuts the description, so that the other parts fit. */
+function toText(event: PresetEvent, units: number): string {
+  const around = toHeadline(event).length + toFooter(event).length + 2 * '\n\n'.length
+  const description = event.description && cut(event.description, units - around)
+  return [toHeadline(event), description, toFooter(event)].filter(Boolean).join('\n\n')
+}
+
+/** Cuts a message to what ntfy shows, and to `jsonBytes` of JSON. */
+function cutMessage(text: string, jsonBytes: number): string {
+  for (let bytes = MAX_NTFY_MESSAGE; ; bytes = Math.floor(0.9 * bytes)) {
+    const message = cutBytes(text, bytes)
+    if (countJsonBytes(message) <= jsonBytes) return message
+  }
+}
+
+function countJsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value))
 }
 
 function toPlainText(text: string) {
@@ -115,11 +145,18 @@ function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*_{}[\]()#+.!|~>:@<-]/g, '\\$&')
 }
 
+/** Escapes text, and cuts it without leaving a backslash that escapes nothing. */
+function cutMarkdown(text: string, units: number): string {
+  return cut(escapeMarkdown(text), units).replace(/(?<!\\)((?:\\\\)*)\\…$/, '$1…')
+}
+
 /** Cuts text to a number of UTF-16 units, which services count, without splitting a character. */
 function cut(text: string, units: number): string {
-  return text.length <= units
-    ? text
-    : `${text.slice(0, units - 1).replace(/[\ud800-\udbff]$/, '')}…`
+  if (text.length <= units) return text
+  const start = new Intl.Segmenter().segment(text).containing(units - 1)?.index
+  // A character of many marks can be longer than all of the text that is left.
+  const end = start === undefined || start < units / 2 ? units - 1 : start
+  return `${text.slice(0, end).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
 function cutBytes(text: string, bytes: number): string {

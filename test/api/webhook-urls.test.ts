@@ -39,6 +39,7 @@ test.each([
   'https://public.test:25/',
   'https://public.test:6667/',
   'nonsense',
+  `https://public.test/${'ü'.repeat(400)}`,
   '',
 ])('case 22: a webhook to %p is refused when it is saved, with a sentence', async url => {
   const made = await admin.post(all, { url })

@@ -142,6 +142,13 @@ describe('case 22: as a URL', () => {
     ['https://', 'must look like'],
     ['https://exa mple.com', 'must look like'],
     [`https://example.com/${'a'.repeat(2048)}`, '2048'],
+    [
+      `https://example.com/${'ü'.repeat(400)}`,
+      'sent as 2420. A letter such as ü is sent as %C3%BC',
+    ],
+    [`https://example.com/?q=${'"'.repeat(700)}`, '2048'],
+    [`https://${'ü'.repeat(100)}.example/`, 'too long'],
+    [`https://${'a.'.repeat(130)}example/`, 'too long'],
   ])('%p is refused with a sentence', (url, part) => {
     expect(problemOf(url)).toContain(part)
   })
@@ -152,6 +159,9 @@ describe('case 22: as a URL', () => {
     'https://8.8.8.8/',
     'https://[2606:4700::1111]:8443/',
     'https://ünïcode.example/',
+    `https://example.com/${'ü'.repeat(338)}`,
+    `https://example.com/#${'ü'.repeat(900)}`,
+    `https://${'a'.repeat(63)}.example/`,
   ])('%s passes', url => {
     expect(problemOf(url)).toBeUndefined()
   })
@@ -233,6 +243,66 @@ describe('a response is parsed', () => {
     }
   })
 
+  test.each([
+    ['a folded field', `${OK}X-A: one\r\n\ttwo\r\n  three\r\n`, { 'x-a': 'one two three' }],
+    ['a fold before the first field', `${OK} nothing\r\nX-A: one\r\n`, { 'x-a': 'one' }],
+    ['a space before the colon', `${OK}X-A : one\r\n`, { 'x-a': 'one' }],
+    ['a name with a space', `${OK}X A: one\r\nX-B: two\r\n`, { 'x-b': 'two' }],
+    ['a line that is not a field', `${OK}nonsense\r\nX-A: one\r\n`, { 'x-a': 'one' }],
+    ['a bare CR', `${OK}X-A: one\rtwo\r\r\n`, { 'x-a': 'one two' }],
+    ['folds with LF alone', 'HTTP/1.1 200 OK\nX-A: one\n two\n', { 'x-a': 'one two' }],
+  ])('with %s, and its connection is not used again', (_, head, headers) => {
+    const length = 'Content-Length : 5\r\n\r\nwhole'
+    for (const text of [`${head}${length}`, `${head}${length.replace(' :', ':')}`]) {
+      for (const size of [text.length, 1]) {
+        const parsed = parse(text, size)
+        expect(parsed).toMatchObject({ state: 'complete', body: 'whole', canReuse: false })
+        expect({ ...parsed.headers }).toEqual({ ...headers, 'content-length': '5' })
+      }
+    }
+  })
+
+  test.each([
+    ['HTTP/1.1 200', 200],
+    ['HTTP/1.1 200 ', 200],
+    ['HTTP/1.1  204\tNo  Content', 204],
+    ['HTTP/1.9 201 Caf\xe9 \x00', 201],
+    ['\r\n\r\nHTTP/1.1 202 Accepted', 202],
+    ['\nHTTP/1.1 500 Oh', 500],
+  ])('with the status line %p', (line, status) => {
+    for (const end of ['\r\n', '\n']) {
+      const text = `${line}${end}Content-Length: 0${end}${end}`
+      for (const size of [text.length, 1]) expect(parse(text, size).status).toBe(status)
+    }
+  })
+
+  test('with equal lengths in a list', () => {
+    const text = `${OK}Content-Length: 2, 2\r\nContent-Length: 2\r\n\r\nok`
+    expect(parse(text)).toMatchObject({ state: 'complete', body: 'ok', canReuse: true })
+  })
+
+  test('and keeps no more than its body, however large the buffers that brought it', () => {
+    const kept = ['length', 'chunks', 'close'].map(framing => {
+      const parser = createResponseParser(16 * 1024)
+      const field = {
+        length: 'Content-Length: 8000',
+        chunks: 'Transfer-Encoding: chunked',
+        close: '',
+      }[framing]
+      parser.push(Buffer.from(`${OK}${field}\r\n\r\n`.replace('\r\n\r\n\r\n', '\r\n\r\n')))
+      for (let n = 0; n < 800; n++) {
+        const large = Buffer.alloc(64 * 1024, framing === 'chunks' ? '1\r\na\r\n' : 'a')
+        parser.push(large.subarray(0, framing === 'chunks' ? 60 : 10))
+      }
+      return [parser.body.length, parser.body.buffer.byteLength <= 16 * 1024]
+    })
+    expect(kept).toEqual([
+      [8_000, true],
+      [8_000, true],
+      [8_000, true],
+    ])
+  })
+
   test('of repeated fields the first counts, whatever their names', () => {
     const text = `${OK}Retry-After:  5 \r\nretry-after: 7\r\n__proto__: x\r\nContent-Length: 0\r\n\r\n`
     const { headers } = parse(text)
@@ -249,8 +319,9 @@ describe('a response is parsed', () => {
     ['another protocol', 'SSH-2.0-OpenSSH_9.6\r\n\r\n'],
     ['HTTP/2', 'HTTP/2 200\r\n\r\n'],
     ['an upgrade', 'HTTP/1.1 101 Switching Protocols\r\n\r\n'],
-    ['a line that is not a field', `${OK}nonsense\r\n\r\n`],
-    ['a space before the colon', `${OK}Content-Length : 2\r\n\r\nok`],
+    ['a folded length', `${OK}Content-Length: 2\r\n 3\r\n\r\nok`],
+    ['a length with a broken name', `${OK}Content Length\r\nX Content-Length: 2\r\n\r\nok`],
+    ['two lengths in a list', `${OK}Content-Length: 2, 3\r\n\r\nok`],
     ['two lengths', `${OK}Content-Length: 2\r\nContent-Length: 3\r\n\r\nok`],
     ['a negative length', `${OK}Content-Length: -1\r\n\r\n`],
     ['a size that is not hexadecimal', `${CHUNKED}0x2\r\nok\r\n`],
@@ -259,7 +330,10 @@ describe('a response is parsed', () => {
     ['a long head', `${OK}${'A: b\r\n'.repeat(4_000)}\r\n`],
     ['a head without an end', `${OK}A: ${'b'.repeat(20_000)}`],
     ['a line without an end', `${CHUNKED}1;${'b'.repeat(20_000)}`],
-    ['endless trailers', `${CHUNKED}0\r\n${'A: b\r\n'.repeat(5_000)}`],
+    ['endless trailers', `${CHUNKED}0\r\n${'A: b\r\n'.repeat(5_600)}`],
+    ['endless extensions', `${CHUNKED}${`1;${'x'.repeat(8_000)}\r\na\r\n`.repeat(5)}`],
+    ['long hints', `HTTP/1.1 103 Early Hints\r\nLink: ${'x'.repeat(9_000)}\r\n\r\n`.repeat(4)],
+    ['endless line breaks', '\r\n'.repeat(20_000)],
     ['endless hints', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(11)],
   ])('%s is invalid', (_, text) => {
     for (const size of [text.length, 7]) expect(parse(text, size).state).toBe('invalid')
