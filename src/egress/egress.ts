@@ -16,6 +16,11 @@ interface EgressRequest extends RequestParts {
   timeoutMs: number
   /** How much of the response's body to keep; 16 KiB by default. */
   maxBodyBytes?: number
+  /**
+   * How long to wait for the body once the headers have arrived. Without it, the whole timeout. The
+   * connection is closed then, and the response has what has arrived of its body.
+   */
+  maxBodyMs?: number
   /** Cancels the request. The result is then `cancelled`. */
   signal?: AbortSignal | undefined
 }
@@ -45,6 +50,7 @@ type Ending = 'timeout' | 'cancelled'
 interface Exchanged {
   request: string | Uint8Array
   maxBodyBytes: number
+  maxBodyMs: number | undefined
   isOver: Promise<Ending>
 }
 
@@ -128,8 +134,8 @@ export function createEgress({
     const release = await slots.acquire(target.url.host, { maxWaitMs, signal })
     try {
       if (!release) return fail(signal?.aborted ? 'cancelled' : 'busy', startMs)
-      const { maxBodyBytes = MAX_BODY_BYTES } = request
-      const exchanged = { request: bytes, maxBodyBytes, isOver: end.promise }
+      const { maxBodyBytes = MAX_BODY_BYTES, maxBodyMs } = request
+      const exchanged = { request: bytes, maxBodyBytes, maxBodyMs, isOver: end.promise }
       return await exchange(target, exchanged, connections.take(target))
     } finally {
       release?.()
@@ -147,17 +153,19 @@ export function createEgress({
     exchanged: Exchanged,
     connection: Connection,
   ): Promise<EgressResult> {
-    const { request, maxBodyBytes, isOver } = exchanged
+    const { request, maxBodyBytes, maxBodyMs, isOver } = exchanged
     const startMs = performance.now()
     const { promise, resolve: settle } = Promise.withResolvers<EgressResult>()
     const parser = createResponseParser(maxBodyBytes)
     let latencyMs: number | undefined
+    let bodyTimer: ReturnType<typeof setTimeout> | undefined
     let hasBytes = false
     let hasEnded = false
 
     /** Ends the exchange. Once the head has arrived, an error has no effect. */
     function end(error: EgressError): void {
       hasEnded = true
+      clearTimeout(bodyTimer)
       const { head } = parser
       settle(
         head && latencyMs !== undefined
@@ -177,6 +185,8 @@ export function createEgress({
         const state = parser.push(bytes)
         if (parser.head) latencyMs ??= toLatencyMs(startMs)
         if (state !== 'head' && state !== 'body') end('protocol')
+        else if (state === 'body' && maxBodyMs !== undefined)
+          bodyTimer ??= setTimeout(() => end('timeout'), maxBodyMs)
       },
       onClose(error) {
         const kind = toEgressError(error)

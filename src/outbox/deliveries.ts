@@ -1,5 +1,5 @@
 import { toArray } from '../db/arrays.ts'
-import type { Queryable } from '../db/sql.ts'
+import type { Fragment, Queryable } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { DEFAULT_PAGE_LIMIT, parseCursor, toCursor, toPage, UUID_PATTERN } from '../http/paging.ts'
@@ -40,8 +40,8 @@ export async function listPendingDeliveries(
   const rows = await sql<DeliveryRow[]>`
     select
       id, event_id, kind, target_id, 'pending' as state, attempts, null as latency_ms, reason, null as at,
-      case when token is null then available_at end as next_attempt_at
-    from outbox
+      ${nextAttemptAt(sql)} as next_attempt_at
+    from outbox o
     where project_id = ${view.projectId}
       ${
         after
@@ -53,6 +53,17 @@ export async function listPendingDeliveries(
   `
   const page = toPage(rows, query, row => toCursor([row.event_id, row.kind, row.target_id ?? '']))
   return { ...page, items: await toDeliveries(sql, page.items, view) }
+}
+
+/**
+ * Returns an expression: when the delivery `o` of the outbox is attempted next; null during an
+ * attempt. A delivery for a webhook that waits, as its endpoint asked, is due all the time.
+ */
+function nextAttemptAt(sql: Queryable): Fragment {
+  return sql`case when o.token is null then greatest(
+    o.available_at,
+    (select w.paused_until from webhooks w where w.project_id = o.project_id and w.id = o.target_id)
+  ) end`
 }
 
 /** Returns a page of a project's dead letters, newest first. */
@@ -91,7 +102,7 @@ export async function listEventDeliveries(
     from (
       select
         o.id, o.event_id, o.kind, o.target_id, 'pending' as state, o.attempts, null::bigint as latency_ms, o.reason,
-        null::timestamptz as at, case when o.token is null then o.available_at end as next_attempt_at, 0 as rank
+        null::timestamptz as at, ${nextAttemptAt(sql)} as next_attempt_at, 0 as rank
       from outbox o
       where o.project_id = ${view.projectId} and o.event_id = ${view.eventId}
       union all

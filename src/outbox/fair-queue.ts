@@ -25,6 +25,10 @@ export interface ClaimRequest {
  */
 const MAX_PAUSE_MS = 30_000
 const MAX_PAUSED = 10_000
+/** How long a target that has asked to wait then gets one attempt at a time. */
+const SINGLE_MS = 60_000
+/** The time of deliveries that are due before all others. */
+const EARLIEST = '-infinity'
 
 export type FairQueue = ReturnType<typeof createFairQueue>
 
@@ -38,6 +42,10 @@ export function createFairQueue(perTarget: number) {
   const running = new Map<string, number>()
   const hanging = new Map<string, number>()
   const paused = new Map<string, number>()
+  // When a target that has asked to wait gets the next attempt, and until when one at a time.
+  const resting = new Map<string, number>()
+  const single = new Map<string, number>()
+  let nextResumeMs = Infinity
 
   function change(counts: Map<string, number>, targetId: string, by: 1 | -1): void {
     const count = (counts.get(targetId) ?? 0) + by
@@ -46,21 +54,31 @@ export function createFairQueue(perTarget: number) {
   }
 
   function isPaused(targetId: string, nowMs: number): boolean {
-    return (paused.get(targetId) ?? 0) > nowMs
+    return Math.max(paused.get(targetId) ?? 0, resting.get(targetId) ?? 0) > nowMs
   }
 
   function findRoom(targetId: string, nowMs: number): number {
-    if (hanging.has(targetId) || isPaused(targetId, nowMs)) return 0
-    return perTarget - (running.get(targetId) ?? 0)
+    if (hanging.has(targetId) || resting.has(targetId) || isPaused(targetId, nowMs)) return 0
+    const most = (single.get(targetId) ?? 0) > nowMs ? 1 : perTarget
+    return most - (running.get(targetId) ?? 0)
+  }
+
+  function forget(times: Map<string, number>, nowMs: number): void {
+    for (const [targetId, untilMs] of times) if (untilMs <= nowMs) times.delete(targetId)
   }
 
   return {
     /** Replaces the due targets by those of a scan. Known targets keep their order. */
     update(found: readonly WaitingTarget[], nowMs: number): void {
-      for (const [targetId, untilMs] of paused) if (untilMs <= nowMs) paused.delete(targetId)
+      forget(paused, nowMs)
+      forget(single, nowMs)
       const nowDue = new Map(
-        found.filter(({ dueInMs }) => dueInMs <= 0).map(one => [one.targetId, one.dueAt]),
+        found
+          .filter(({ dueInMs, targetId }) => dueInMs <= 0 && !resting.has(targetId))
+          .map(({ targetId, dueAt }) => [targetId, single.has(targetId) ? EARLIEST : dueAt]),
       )
+      // A scan can miss deliveries that were returned to their place.
+      for (const [targetId, dueAt] of due) if (dueAt === EARLIEST) nowDue.set(targetId, EARLIEST)
       const known = [...due.keys()].filter(targetId => nowDue.has(targetId))
       const before = new Set(known)
       const fresh = [...nowDue.keys()].filter(targetId => !before.has(targetId))
@@ -102,10 +120,34 @@ export function createFairQueue(perTarget: number) {
       const untilMs = nowMs + Math.max(0, Math.min(MAX_PAUSE_MS, afterMs))
       setNewest(paused, targetId, untilMs, MAX_PAUSED)
     },
+    /** Skips a target that has asked to wait. Its deliveries are due before all others then. */
+    rest(targetId: string, afterMs: number, nowMs: number): void {
+      const askedMs = nowMs + Math.max(0, Math.min(MAX_PAUSE_MS, afterMs))
+      const untilMs = Math.max(askedMs, resting.get(targetId) ?? 0)
+      setNewest(resting, targetId, untilMs, MAX_PAUSED)
+      setNewest(single, targetId, untilMs + SINGLE_MS, MAX_PAUSED)
+      nextResumeMs = Math.min(nextResumeMs, untilMs)
+      due.delete(targetId)
+    },
+    /** Makes targets due whose rest has ended. Returns when the next one ends. */
+    resume(nowMs: number): number {
+      if (nextResumeMs > nowMs) return nextResumeMs
+      nextResumeMs = Infinity
+      for (const [targetId, untilMs] of resting) {
+        if (untilMs > nowMs) nextResumeMs = Math.min(nextResumeMs, untilMs)
+        else {
+          resting.delete(targetId)
+          due.set(targetId, EARLIEST)
+        }
+      }
+      return nextResumeMs
+    },
     isPaused,
     /** Returns how many more attempts each target can have that has fewer than `perTarget` left. */
     listRooms(nowMs: number): { targetId: string; room: number }[] {
-      const targetIds = new Set([...running.keys(), ...hanging.keys(), ...paused.keys()])
+      const targetIds = new Set(
+        [running, hanging, paused, resting, single].flatMap(targets => [...targets.keys()]),
+      )
       return [...targetIds].map(targetId => ({
         targetId,
         room: Math.max(0, findRoom(targetId, nowMs)),

@@ -125,7 +125,10 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     const latencyMs = ageMs + tookMs
     deliveryAttempts.inc({ kind: kind.name, outcome: outcome.kind })
     if (outcome.kind === 'done') deliverySeconds.observe({ kind: kind.name }, latencyMs / 1000)
-    if (outcome.kind === 'postponed') queue.pause(targetId, outcome.afterMs, nowMs)
+    if (outcome.kind === 'postponed') {
+      if (outcome.keepsPlace) queue.rest(targetId, outcome.afterMs, nowMs)
+      else queue.pause(targetId, outcome.afterMs, nowMs)
+    }
     const settlement = toSettlement({
       outcome,
       attempt: attempts + 1,

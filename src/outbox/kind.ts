@@ -176,6 +176,11 @@ export interface Postponed {
   readonly afterMs: number
   readonly giveUpAfterMs: number
   readonly reason: string
+  /**
+   * True if the target has asked to wait. The delivery keeps its place before later ones, and for a
+   * minute after the wait the target gets one attempt at a time.
+   */
+  readonly keepsPlace?: boolean
 }
 
 /**

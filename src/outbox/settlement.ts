@@ -14,6 +14,8 @@ export interface Settlement {
   delayMs: number | null
   reason: string | null
   latencyMs: number | null
+  /** True if the delivery stays due since it was requested, so that no later one overtakes it. */
+  keepsPlace: boolean
 }
 
 export interface AttemptResult {
@@ -39,7 +41,14 @@ const MAX_POSTPONED_MS = 7 * DAY_MS
  * to crash the server.
  */
 const MAX_CLAIMS = 10
-const NONE = { state: null, attempts: 0, delayMs: null, reason: null, latencyMs: null } as const
+const NONE = {
+  state: null,
+  attempts: 0,
+  delayMs: null,
+  reason: null,
+  latencyMs: null,
+  keepsPlace: false,
+} as const
 
 /** Releases the lease without an attempt: the delivery is due at once. */
 export const RELEASED: Settlement = { ...NONE, delayMs: 0 }
@@ -89,7 +98,8 @@ export function toSettlement(result: AttemptResult): Settlement {
         }
       }
       const delayMs = Math.max(MIN_POSTPONED_MS, Math.min(MAX_POSTPONED_MS, outcome.afterMs || 0))
-      return { ...NONE, delayMs: Math.round(delayMs), reason }
+      const keepsPlace = outcome.keepsPlace === true
+      return { ...NONE, delayMs: Math.round(delayMs), reason, keepsPlace }
     }
     case 'retry': {
       const scheduledMs = schedule[attempt]

@@ -62,6 +62,11 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
    * from being changed.
    */
   async function settle(batch: Settled[]): Promise<void> {
+    const kept = batch.filter(({ keepsPlace }) => keepsPlace)
+    if (kept.length > 0 && kept.length < batch.length) {
+      await settle(kept)
+      return settle(batch.filter(({ keepsPlace }) => !keepsPlace))
+    }
     for (let pauseMs = 50; batch.length > 0; pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)) {
       try {
         onSettled(batch, new Set(await pool.run(sql => settleDeliveries(sql, batch))))
@@ -128,9 +133,13 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
   }
 }
 
-/** Stores settlements. Returns the ids whose lease the caller has lost; they are unchanged. */
+/**
+ * Stores settlements, either all or none of which keep their place. Returns the ids whose lease the
+ * caller has lost; they are unchanged.
+ */
 export async function settleDeliveries(sql: Sql, settled: readonly Settled[]): Promise<string[]> {
   const column = (value: (one: Settled) => string | number | null) => toArray(settled.map(value))
+  if (settled.some(({ keepsPlace }) => keepsPlace)) return returnToPlace(sql, settled)
   const rows = await sql<{ id: string }[]>`
     select store_settlements(
       ${column(({ id }) => id)}::uuid[], ${column(({ token }) => token)}::uuid[],
@@ -138,6 +147,71 @@ export async function settleDeliveries(sql: Sql, settled: readonly Settled[]): P
       ${column(({ delayMs }) => delayMs)}::float8[], ${column(({ reason }) => reason)}::text[],
       ${column(({ latencyMs }) => latencyMs)}::bigint[]
     ) as id
+  `
+  return rows.map(({ id }) => id)
+}
+
+/** The number of deliveries of a target whose order is checked when one is returned. */
+const MAX_ORDERED = 1_000
+
+/**
+ * Makes deliveries due since they were requested, so that no later one overtakes them. Those that
+ * were requested in one transaction are put into the order of their events, some microseconds
+ * apart.
+ */
+async function returnToPlace(sql: Sql, settled: readonly Settled[]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    with given as materialized (
+      select i.id, i.token, i.reason
+      from unnest(
+          ${toArray(settled.map(({ id }) => id))}::uuid[],
+          ${toArray(settled.map(({ token }) => token))}::uuid[],
+          ${toArray(settled.map(({ reason }) => reason))}::text[]
+        ) as i (id, token, reason)
+    ), held as materialized (
+      select o.id, o.kind, o.target_id, o.event_id, o.requested_at, g.reason
+      from given g
+        join outbox o on o.id = g.id and o.token = g.token
+      order by o.id
+      for update of o
+    ), waiting as materialized (
+      select h.id, h.target_id, h.event_id, h.requested_at, h.requested_at + interval '1 us' as due_at, true as is_held, h.reason
+      from held h
+      union all
+      select o.id, t.target_id, o.event_id, o.requested_at, o.available_at, false, o.reason
+      from (select distinct kind, target_id from held) t
+        cross join lateral (
+          select o.id, o.event_id, o.requested_at, o.available_at, o.reason
+          from outbox o
+          where o.kind = t.kind and o.target_id = t.target_id and o.available_at <= now() and o.token is null
+          order by o.available_at, o.id
+          limit ${MAX_ORDERED}
+        ) o
+    ), ordered as (
+      select
+        w.*, row_number() over same_time as place,
+        coalesce(lag(w.due_at) over same_time >= w.due_at, false) as is_late
+      from waiting w
+      window same_time as (partition by w.target_id, w.requested_at order by w.event_id)
+    ), placed as materialized (
+      select o.*, bool_or(o.is_late) over (partition by o.target_id, o.requested_at) as is_mixed
+      from ordered o
+    ), others as materialized (
+      select o.id
+      from placed p
+        join outbox o on o.id = p.id
+      where p.is_mixed and not p.is_held and o.token is null
+      for update of o skip locked
+    ), returned as (
+      update outbox o set
+        -- After the clock was set back, the request can be in the future.
+        available_at = least(o.requested_at + p.place * interval '1 us', now()),
+        token = null, claim_count = 0, reason = p.reason
+      from placed p
+      where o.id = p.id and (p.is_held or p.id in (select id from others))
+      returning o.id
+    )
+    select id from given where id not in (select id from returned)
   `
   return rows.map(({ id }) => id)
 }

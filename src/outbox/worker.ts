@@ -82,7 +82,8 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
     if (reserved) return false
     const nowMs = performance.now()
     if (nowMs >= scanDueMs && nowMs >= scanAllowedMs) await scan(nowMs)
-    wakeUp.sendIn(Math.max(scanDueMs, scanAllowedMs) - performance.now())
+    const resumeMs = queue.resume(performance.now())
+    wakeUp.sendIn(Math.min(Math.max(scanDueMs, scanAllowedMs), resumeMs) - performance.now())
     const free = concurrency - inFlight.slotsInUse
     if (free <= 0 || inFlight.unsettled > MAX_UNSETTLED || !queue.hasDue) return false
     const requests = queue.next(free, performance.now())

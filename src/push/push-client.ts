@@ -10,6 +10,8 @@ import { createVapidTokenCache, ensureVapidKey, getVapidSigner } from './vapid.t
 
 /** The timeout of one request to a push service. */
 export const PUSH_TIMEOUT_MS = 10_000
+/** How long a push waits for the body of a response. The outcome is known from the status. */
+const MAX_BODY_MS = 1_000
 const MAX_WAITING = 5_000
 
 export interface PushParts {
@@ -86,6 +88,7 @@ export function createPushClient(parts: PushParts): PushClient {
       body,
       headers: { ...headers, Authorization: authorization },
       timeoutMs: PUSH_TIMEOUT_MS,
+      maxBodyMs: MAX_BODY_MS,
       signal,
     })
     return { outcome: toPushOutcome(response, nowMs), response }

@@ -19,6 +19,9 @@ export const CLOSED_BREAKER: CircuitBreaker = {
 export const FAILURES_TO_PAUSE = 10
 const FIRST_PAUSE_MS = 30_000
 const LONGEST_PAUSE_MS = 600_000
+/** The shortest wait of an endpoint that limits, and the first one if it does not say how long. */
+const SHORTEST_LIMIT_MS = 1_000
+const FIRST_LIMIT_MS = 5_000
 const DAYS_TO_DISABLE = 5
 
 /** Shown on the webhook's page. */
@@ -32,7 +35,7 @@ export function toBreakerAfterFailure(
 ): CircuitBreaker {
   const failures = breaker.failures + 1
   const failingSinceMs = breaker.failingSinceMs ?? nowMs
-  const isPaused = breaker.pausedUntilMs !== null
+  const isPaused = breaker.pausedUntilMs !== null && !isLimited(breaker)
   // Attempts that were in flight when the pause began do not extend it.
   if (failures < FAILURES_TO_PAUSE || (isPaused && !isProbe)) {
     return { ...breaker, failures, failingSinceMs }
@@ -41,16 +44,46 @@ export function toBreakerAfterFailure(
   return { failures, failingSinceMs, pauses: breaker.pauses + 1, pausedUntilMs: nowMs + pauseMs }
 }
 
+/**
+ * Returns the breaker after the endpoint has asked to wait for `afterMs`. If it did not say how
+ * long, each wait is twice as long as the one before, up to 10 minutes. It is no failure.
+ */
+export function toBreakerAfterLimit(
+  breaker: CircuitBreaker,
+  afterMs: number | undefined,
+  nowMs: number,
+): CircuitBreaker {
+  const pausedUntilMs = breaker.pausedUntilMs ?? 0
+  if (afterMs !== undefined) {
+    const untilMs = nowMs + Math.max(SHORTEST_LIMIT_MS, afterMs)
+    return { ...breaker, pausedUntilMs: Math.max(pausedUntilMs, untilMs) }
+  }
+  // Attempts that were in flight when the wait began do not extend it.
+  if (pausedUntilMs > nowMs) return breaker
+  const pauseMs = Math.min(FIRST_LIMIT_MS * 2 ** breaker.pauses, LONGEST_PAUSE_MS)
+  return { ...breaker, pauses: breaker.pauses + 1, pausedUntilMs: nowMs + pauseMs }
+}
+
+/** Returns true if a pause is one that the endpoint asked for, and not one for its failures. */
+function isLimited({ failures }: Pick<CircuitBreaker, 'failures'>): boolean {
+  return failures < FAILURES_TO_PAUSE
+}
+
 /** Returns true if an endpoint has only failed for so long that it is disabled. */
 export function shouldDisable({ failingSinceMs }: CircuitBreaker, nowMs: number): boolean {
   return failingSinceMs !== null && nowMs - failingSinceMs >= DAYS_TO_DISABLE * 86_400_000
 }
 
-/** Returns the state to show: `probing` from the end of a pause until the outcome of the probe. */
+/**
+ * Returns the state to show: `limited` while the endpoint has asked to wait, `probing` from the end
+ * of a pause until the outcome of the probe.
+ */
 export function toBreakerState(
-  { pausedUntilMs }: CircuitBreaker,
+  breaker: CircuitBreaker,
   nowMs: number,
-): 'closed' | 'paused' | 'probing' {
+): 'closed' | 'limited' | 'paused' | 'probing' {
+  const { pausedUntilMs } = breaker
   if (pausedUntilMs === null) return 'closed'
+  if (isLimited(breaker)) return pausedUntilMs > nowMs ? 'limited' : 'closed'
   return pausedUntilMs > nowMs ? 'paused' : 'probing'
 }

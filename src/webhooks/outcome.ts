@@ -5,13 +5,17 @@ import type { WebhookTarget } from './target.ts'
 
 /**
  * The outcome of an attempt. `unsent` means that there was no room for the request, or that it was
- * cancelled. It says nothing about the endpoint.
+ * cancelled. It says nothing about the endpoint. `limited` means that the endpoint works, and that
+ * it asks to wait. `afterMs` is the wait that it asks for.
  */
 export type WebhookOutcome =
   | { kind: 'delivered' | 'gone' | 'unsent'; reason: string }
-  | { kind: 'failed'; reason: string; afterMs: number | undefined }
+  | { kind: 'failed' | 'limited'; reason: string; afterMs: number | undefined }
 
 const GONE = 410
+const TOO_MANY_REQUESTS = 429
+/** The wait if it could not be stored. */
+const LIMITED_MS = 5_000
 const BUSY_MS = 5_000
 /** A delivery that has waited this long is given up. */
 const MAX_WAIT_MS = 3 * 86_400_000
@@ -23,7 +27,7 @@ const MAX_DISABLED_MS = 30 * 86_400_000
  * attempted.
  */
 export function findEarlyWebhookOutcome(
-  { nowMs, disabledAtMs, isProbe, pausedUntilMs }: WebhookTarget,
+  { nowMs, disabledAtMs, isProbe, pausedUntilMs, isLimited }: WebhookTarget,
   { attempt, waitedMs }: Pick<DeliveryAttempt, 'attempt' | 'waitedMs'>,
 ): DeliveryOutcome | undefined {
   if (disabledAtMs !== null) {
@@ -32,6 +36,11 @@ export function findEarlyWebhookOutcome(
       : postpone(DISABLED_MS, 'The webhook is disabled', MAX_DISABLED_MS + MAX_WAIT_MS)
   }
   if (pausedUntilMs === null || isProbe) return undefined
+  if (isLimited) {
+    const leftMs = pausedUntilMs - nowMs
+    // Only an attempt shows whether the endpoint still limits, so no delivery is given up before.
+    return leftMs > 0 ? limit(leftMs, 'The endpoint asked to wait', Infinity) : undefined
+  }
   // A delivery is attempted at least once before it is given up, even if it waited the whole time.
   if (attempt === 1 && waitedMs > MAX_WAIT_MS) return undefined
   // After a pause one delivery is the probe. The others wait for its outcome.
@@ -51,16 +60,26 @@ export function toWebhookOutcome(result: EgressResult, nowMs: number): WebhookOu
     return { kind: 'delivered', reason: `The endpoint answered ${status}` }
   if (status === GONE)
     return { kind: 'gone', reason: `The endpoint answered ${GONE}: it is permanently gone` }
+  const afterMs = parseRetryAfter(headers['retry-after'], nowMs)
+  if (status === TOO_MANY_REQUESTS)
+    return {
+      kind: 'limited',
+      reason: `The endpoint answered ${status}: it limits requests`,
+      afterMs,
+    }
   const redirect = status >= 300 && status < 400 ? '. Redirects are not followed' : ''
   return {
     kind: 'failed',
     reason: `The endpoint answered ${status}${redirect}`,
-    afterMs: parseRetryAfter(headers['retry-after'], nowMs),
+    afterMs,
   }
 }
 
-/** Converts the outcome of an attempt for the outbox. */
-export function toDeliveryOutcome(outcome: WebhookOutcome): DeliveryOutcome {
+/**
+ * Converts the outcome of an attempt for the outbox. `limitedMs` is the time until an endpoint that
+ * limits gets the next attempt.
+ */
+export function toDeliveryOutcome(outcome: WebhookOutcome, limitedMs?: number): DeliveryOutcome {
   switch (outcome.kind) {
     case 'delivered':
       return { kind: 'done' }
@@ -68,6 +87,8 @@ export function toDeliveryOutcome(outcome: WebhookOutcome): DeliveryOutcome {
       return { kind: 'gone', reason: outcome.reason }
     case 'unsent':
       return postpone(BUSY_MS, outcome.reason)
+    case 'limited':
+      return limit(limitedMs ?? outcome.afterMs ?? LIMITED_MS, outcome.reason)
     case 'failed': {
       const { reason, afterMs } = outcome
       return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
@@ -77,4 +98,9 @@ export function toDeliveryOutcome(outcome: WebhookOutcome): DeliveryOutcome {
 
 export function postpone(afterMs: number, reason: string, giveUpAfterMs = MAX_WAIT_MS): Postponed {
   return { kind: 'postponed', afterMs, giveUpAfterMs, reason }
+}
+
+/** Postpones all deliveries of an endpoint that limits. They keep their order. */
+function limit(afterMs: number, reason: string, giveUpAfterMs = MAX_WAIT_MS): Postponed {
+  return { ...postpone(afterMs, reason, giveUpAfterMs), keepsPlace: true }
 }

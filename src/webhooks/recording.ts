@@ -7,8 +7,10 @@ import { toAttempt, type AttemptRow } from './attempts.ts'
 import {
   CLOSED_BREAKER,
   FAILING_FOR_DAYS,
+  FAILURES_TO_PAUSE,
   shouldDisable,
   toBreakerAfterFailure,
+  toBreakerAfterLimit,
   type CircuitBreaker,
 } from './circuit-breaker.ts'
 import { hashBody } from './message.ts'
@@ -31,8 +33,18 @@ export interface CompletedAttempt {
   startedAt: Date
   preset: Preset
   request: WebhookRequest
-  result: EgressResult
+  answer: Answer
   outcome: WebhookOutcome
+}
+
+/** The recorded part of a response, or why there was none. */
+type Answer = Pick<AttemptRow, 'status' | 'error' | 'response' | 'latencyMs'>
+
+/** Returns what is recorded of a result, so that nothing else of it stays in memory. */
+export function toAnswer(result: EgressResult): Answer {
+  const { latencyMs } = result
+  if ('error' in result) return { status: null, error: result.error, response: null, latencyMs }
+  return { status: result.status, error: null, response: toBodyText(result.body), latencyMs }
 }
 
 /**
@@ -42,9 +54,15 @@ export interface CompletedAttempt {
 export async function storeAttempt(tx: Tx, made: CompletedAttempt): Promise<Attempt> {
   const { projectId, webhookId, outcome } = made
   if (outcome.kind === 'delivered') {
+    // An endpoint may have asked to wait after it took this message. A test is sent all the same,
+    // and shows that the wait is over.
+    const endsWait = made.kind === 'webhook.test'
     await tx`
       update webhooks set
-        failures = ${CLOSED_BREAKER.failures}, failing_since = null, pauses = ${CLOSED_BREAKER.pauses}, paused_until = null
+        failures = ${CLOSED_BREAKER.failures}, failing_since = null, pauses = ${CLOSED_BREAKER.pauses},
+        paused_until = case
+          when not ${endsWait} and failures < ${FAILURES_TO_PAUSE} and paused_until > now() then paused_until
+        end
       where project_id = ${projectId} and id = ${webhookId} and (failures > 0 or paused_until is not null)
     `
   }
@@ -65,14 +83,15 @@ export function storeSuccessfulAttempts(
 }
 
 /**
- * Counts a failure of a webhook. Ten in a row pause it. It is disabled if its endpoint is gone, or
- * has only failed for five days.
+ * Counts a failure of a webhook, or makes it wait as its endpoint asked. Ten failures in a row
+ * pause it. It is disabled if its endpoint is gone, or has only failed for five days. Returns the
+ * time until the next attempt; undefined if the webhook was deleted.
  */
 export async function countFailure(
   tx: Tx,
   { projectId, id, isProbe, context }: WebhookTarget,
   outcome: WebhookOutcome,
-): Promise<void> {
+): Promise<number | undefined> {
   const [row] = await tx<
     {
       failures: number
@@ -89,7 +108,7 @@ export async function countFailure(
     where project_id = ${projectId} and id = ${id} and deleted_at is null
     for no key update
   `
-  if (!row) return
+  if (!row) return undefined
   const nowMs = row.now.getTime()
   const before: CircuitBreaker = {
     failures: row.failures,
@@ -97,9 +116,13 @@ export async function countFailure(
     pauses: row.pauses,
     pausedUntilMs: row.paused_until?.getTime() ?? null,
   }
-  const breaker = toBreakerAfterFailure(before, isProbe, nowMs)
-  const hopeless = shouldDisable(breaker, nowMs) ? FAILING_FOR_DAYS : null
-  const reason = row.is_enabled ? (outcome.kind === 'gone' ? outcome.reason : hopeless) : null
+  const failed = outcome.kind === 'limited' ? before : toBreakerAfterFailure(before, isProbe, nowMs)
+  const asksToWait =
+    outcome.kind === 'limited' || (outcome.kind === 'failed' && outcome.afterMs !== undefined)
+  const breaker = asksToWait ? toBreakerAfterLimit(failed, outcome.afterMs, nowMs) : failed
+  const hopeless = shouldDisable(failed, nowMs) ? FAILING_FOR_DAYS : null
+  const mayDisable = row.is_enabled && outcome.kind !== 'limited'
+  const reason = mayDisable ? (outcome.kind === 'gone' ? outcome.reason : hopeless) : null
   await tx`
     update webhooks set
       failures = ${breaker.failures},
@@ -110,14 +133,16 @@ export async function countFailure(
       disabled_reason = coalesce(${reason}, disabled_reason)
     where project_id = ${projectId} and id = ${id}
   `
-  if (reason === null) return
-  await writeAudit(tx, SERVER, {
-    action: 'webhook.disabled',
-    organizationId: context.organization.id,
-    projectId,
-    target: toId('whk', id),
-    details: { reason },
-  })
+  if (reason !== null) {
+    await writeAudit(tx, SERVER, {
+      action: 'webhook.disabled',
+      organizationId: context.organization.id,
+      projectId,
+      target: toId('whk', id),
+      details: { reason },
+    })
+  }
+  return Math.max(0, (breaker.pausedUntilMs ?? nowMs) - nowMs)
 }
 
 /** Inserts attempts, and returns their ids. `onlyFree` is that of `storeSuccessfulAttempts`. */
@@ -160,11 +185,11 @@ function toRow({
   eventId,
   number,
   startedAt,
-  result,
+  answer,
   outcome,
 }: CompletedAttempt): AttemptRow {
-  const isAnswer = !('error' in result)
   return {
+    ...answer,
     id,
     kind,
     eventId,
@@ -172,11 +197,7 @@ function toRow({
     eventTitle: null,
     number,
     outcome: outcome.kind === 'delivered' ? 'delivered' : 'failed',
-    status: isAnswer ? result.status : null,
-    error: isAnswer ? null : result.error,
     reason: outcome.reason,
-    response: isAnswer ? toBodyText(result.body) : null,
-    latencyMs: result.latencyMs,
     startedAt,
   }
 }

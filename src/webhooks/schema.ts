@@ -62,7 +62,7 @@ export const Webhook = Type.Object(
     disabledReason: Nullable(Type.String()),
     breaker: Type.Object(
       {
-        state: OneOf(['closed', 'paused', 'probing']),
+        state: OneOf(['closed', 'limited', 'paused', 'probing']),
         failures: Type.Integer({ description: 'Consecutive failures.' }),
         failingSince: Nullable(Timestamp),
         pausedUntil: Nullable(Timestamp),

@@ -27,6 +27,7 @@ import {
   countFailure,
   storeAttempt,
   storeSuccessfulAttempts,
+  toAnswer,
   type CompletedAttempt,
 } from './recording.ts'
 import type { Attempt } from './schema.ts'
@@ -36,6 +37,8 @@ import { lockWebhook, webhookNotFound } from './webhooks.ts'
 
 /** The timeout of one attempt, for headers and body together. */
 export const WEBHOOK_TIMEOUT_MS = 15_000
+/** How long an attempt waits for the body. The outcome is known from the status. */
+const MAX_BODY_MS = 1_000
 
 /** The most attempts that one read serves. Events can be large. */
 const MAX_READ = 32
@@ -144,10 +147,11 @@ async function sendEvent(
   )
   const { outcome } = made
   if (outcome.kind === 'unsent') return toDeliveryOutcome(outcome)
+  let limitedMs: number | undefined
   const store = () =>
     transact(pool, async tx => {
       await storeAttempt(tx, made)
-      if (outcome.kind !== 'delivered') await countFailure(tx, target, outcome)
+      if (outcome.kind !== 'delivered') limitedMs = await countFailure(tx, target, outcome)
     })
   // A success that ends failures or a pause counts at once.
   if (outcome.kind === 'delivered' && !target.hasFailures && target.pausedUntilMs === null) {
@@ -157,7 +161,7 @@ async function sendEvent(
     return { kind: 'done', recorded }
   }
   await tryToRecord(store)
-  return toDeliveryOutcome(outcome)
+  return toDeliveryOutcome(outcome, limitedMs)
 }
 
 /**
@@ -229,11 +233,12 @@ async function makeAttempt(
     body,
     headers: { 'Content-Type': CONTENT_TYPE, ...headers },
     timeoutMs: WEBHOOK_TIMEOUT_MS,
+    maxBodyMs: MAX_BODY_MS,
     signal,
   })
   const outcome = toWebhookOutcome(result, nowMs)
   const startedAt = new Date(nowMs)
-  return { ...attempt, projectId, webhookId, startedAt, preset, result, outcome }
+  return { ...attempt, projectId, webhookId, startedAt, preset, answer: toAnswer(result), outcome }
 }
 
 /** Returns true if a deleted event can still be restored. */

@@ -24,6 +24,8 @@ export interface WebhookTarget {
   hasFailures: boolean
   /** True for the one attempt that is made after a pause. */
   isProbe: boolean
+  /** True if the endpoint has asked to wait until `pausedUntilMs`. */
+  isLimited: boolean
   /** The current time, by the clock of the database. */
   nowMs: number
 }
@@ -45,6 +47,7 @@ export interface SealedWebhookTarget {
   pausedUntilMs: number | null
   hasFailures: boolean
   isProbe: boolean
+  isLimited: boolean
   project: string
   organizationId: string
   organization: string
@@ -80,6 +83,13 @@ export async function findWebhookTargets(
     )
   `
   const read = new Map(rows.map(row => [row.key, row]))
+  const limited = await findLimited(
+    sql,
+    ids.filter(one => {
+      const webhook = read.get(`${one.projectId} ${one.targetId}`)?.webhook
+      return webhook?.pausedUntilMs !== null && webhook?.hasProbe === false
+    }),
+  )
   const found = ids.map(({ projectId, targetId, eventId }) => {
     const webhook = read.get(`${projectId} ${targetId}`)?.webhook
     if (!webhook) return undefined
@@ -87,7 +97,8 @@ export async function findWebhookTargets(
     // The first attempt is the probe.
     webhook.hasProbe = false
     const text = read.get(`${projectId} ${eventId}`)?.event_text ?? undefined
-    return { row: { ...rest, isProbe: hasProbe }, text }
+    const isLimited = limited.has(targetId)
+    return { row: { ...rest, isProbe: hasProbe, isLimited }, text }
   })
   const entries = await findEntries(
     sql,
@@ -108,7 +119,25 @@ export async function findWebhookTargets(
 interface ReadRow {
   key: string
   event_text: string | null
-  webhook: (Omit<SealedWebhookTarget, 'isProbe'> & { hasProbe: boolean }) | null
+  webhook: (Omit<SealedWebhookTarget, 'isProbe' | 'isLimited'> & { hasProbe: boolean }) | null
+}
+
+/** Returns those of some paused webhooks that are paused because their endpoint asked to wait. */
+async function findLimited(
+  sql: Queryable,
+  paused: readonly WebhookTargetId[],
+): Promise<ReadonlySet<string>> {
+  if (paused.length === 0) return new Set()
+  const rows = await sql<{ id: string }[]>`
+    select w.id
+    from unnest(
+        ${toArray(paused.map(({ projectId }) => projectId))}::uuid[],
+        ${toArray(paused.map(({ targetId }) => targetId))}::uuid[]
+      ) as t (project_id, id)
+      join webhooks w on w.project_id = t.project_id and w.id = t.id
+    where w.failures < ${FAILURES_TO_PAUSE}
+  `
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** Returns the audit entries of attempts by uuid, each for a webhook of its own organization. */
@@ -158,6 +187,7 @@ export function openWebhookTarget(
     pausedUntilMs: row.pausedUntilMs,
     hasFailures: row.hasFailures,
     isProbe: row.isProbe,
+    isLimited: row.isLimited,
     nowMs: row.nowMs,
   }
 }

@@ -11,6 +11,7 @@ import {
   storeSuccessfulAttempts,
   type CompletedAttempt,
 } from '../../src/webhooks/recording.ts'
+import { until } from '../support/until.ts'
 import { createRecordingSender, createWebhooks } from '../support/webhooks.ts'
 
 let server: Booted
@@ -157,7 +158,7 @@ test('delivery: an attempt is stored only with a webhook of its own project', as
     startedAt: new Date(),
     preset: 'standard',
     request: { url: receiver.url, body: '' },
-    result: { status: 200, headers: {}, body: Buffer.from(''), latencyMs: 1 },
+    answer: { status: 200, error: null, response: '', latencyMs: 1 },
     outcome: { kind: 'delivered', reason: 'The endpoint answered 200' },
   })
   const [right, wrong] = [own, other].map(({ organization }) => made(organization.project.uuid))
@@ -250,8 +251,6 @@ test('delivery: redirects fail and are not followed; Retry-After is honoured up 
     expect(await webhook.send(event)).toEqual({ kind: 'retry', reason })
   }
   expect(canary.connections).toBe(0)
-  receiver.script('/', { status: 429, headers: { 'Retry-After': '120' } })
-  expect(await webhook.send(event)).toMatchObject({ kind: 'retry', afterMs: 120_000 })
   receiver.script('/', { status: 503, headers: { 'Retry-After': '9999999' } })
   expect(await webhook.send(event)).toMatchObject({ kind: 'retry', afterMs: 86_400_000 })
 })
@@ -263,6 +262,27 @@ test('delivery: a 2xx status line is a success, even if the body fails', async (
     receiver.script('/', reply)
     expect(await webhook.send(await webhook.newEvent())).toEqual({ kind: 'done' })
   }
+})
+
+test.each([
+  ['drip', 'done'],
+  ['drip 500', 'retry'],
+] as const)('delivery: a body that never ends holds no attempt: %s', async (reply, kind) => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(`${receiver.url}/slow`)
+  const silent = await webhooks.create(`${receiver.url}/silent`)
+  receiver.script('/slow', reply)
+  receiver.script('/silent', 'hang')
+  const stop = new AbortController()
+  const event = await silent.newEvent()
+  const hanging = silent.send(event, 1, { signal: stop.signal })
+  await receiver.until(1, '/silent')
+  const dripping = webhook.send(await webhook.newEvent())
+  expect(await Promise.race([dripping, hanging])).toMatchObject({ kind })
+  stop.abort()
+  expect(await hanging).toMatchObject({ kind: 'postponed' })
+  expect((await webhook.attempts())[0]!['response']).toMatch(/^\.+$/)
+  await until(() => receiver.open === 0)
 })
 
 test('delivery: the delivery of a deleted event waits until its undo time is over', async () => {

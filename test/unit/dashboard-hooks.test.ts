@@ -70,6 +70,11 @@ test('the state of a webhook is described in words', () => {
     'bad',
     `Paused until ${UNTIL}, after 12 failures in a row. Pending events are sent then.`,
   ])
+  expect(stateOf({ breaker: { ...FAILING, state: 'limited', pausedUntil: UNTIL } })).toEqual([
+    'Waiting',
+    'plain',
+    `Waits until ${UNTIL}, as the endpoint asked. Pending events are sent then.`,
+  ])
   expect(stateOf({ breaker: { ...FAILING, state: 'probing', pausedUntil: UNTIL } })).toEqual([
     'Retrying',
     'plain',

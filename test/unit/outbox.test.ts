@@ -41,6 +41,49 @@ test('delivery: the outcome of an attempt decides the next state of the delivery
   expect(settle({ kind: 'retry', reason }, { attempt: 3 })).toMatchObject({ state: 'dead', reason })
 })
 
+test('delivery: a target that asked to wait is due before all others, one at a time', () => {
+  const queue = createFairQueue(8)
+  const target = { targetId: 'a', dueInMs: -1, dueAt: 'then', floor: '' }
+  const requests = (nowMs: number) => queue.next(100, nowMs).map(one => [one.room, one.dueAt])
+  const claim = (nowMs: number, count: number) =>
+    queue.claimed(queue.next(100, nowMs), { counts: new Map([['a', count]]), isAll: true })
+  queue.update([target], 0)
+  expect(requests(0)).toEqual([[8, 'then']])
+  queue.rest('a', 5_000, 0)
+  queue.rest('a', 1_000, 0)
+  // Neither a scan nor a new delivery ends the rest.
+  queue.update([target], 100)
+  expect([queue.hasDue, queue.isPaused('a', 4_999), queue.resume(4_999)]).toEqual([
+    false,
+    true,
+    5_000,
+  ])
+  expect(queue.listRooms(6_000)).toEqual([{ targetId: 'a', room: 0 }])
+  expect(queue.resume(5_000)).toBe(Infinity)
+  expect(requests(5_000)).toEqual([[1, '-infinity']])
+  // A scan that misses what was returned to its place does not end the turn.
+  queue.update([], 5_100)
+  expect(requests(5_100)).toEqual([[1, '-infinity']])
+  queue.start('a')
+  claim(5_200, 1)
+  expect([requests(5_200), queue.listRooms(5_200)]).toEqual([[], [{ targetId: 'a', room: 0 }]])
+  queue.end('a')
+  expect(queue.listRooms(5_200)).toEqual([{ targetId: 'a', room: 1 }])
+  claim(5_300, 0)
+  expect(queue.hasDue).toBe(false)
+  queue.update([target], 64_999)
+  expect(requests(64_999)).toEqual([[1, '-infinity']])
+  claim(64_999, 0)
+  queue.update([target], 65_000)
+  expect(requests(65_000)).toEqual([[8, 'then']])
+})
+
+test('delivery: a long wait ends early, because the target can recover before', () => {
+  const queue = createFairQueue(8)
+  queue.rest('a', 86_400_000, 0)
+  expect(queue.resume(0)).toBe(30_000)
+})
+
 test('delivery: retries follow the schedule within 20 %, and Retry-After up to a day', () => {
   fc.assert(
     fc.property(

@@ -6,6 +6,7 @@ import {
   shouldDisable,
   toBreakerState,
   toBreakerAfterFailure,
+  toBreakerAfterLimit,
   type CircuitBreaker,
 } from '../../src/webhooks/circuit-breaker.ts'
 import { RETRY_SCHEDULE_MS } from '../../src/webhooks/kind.ts'
@@ -64,7 +65,8 @@ describe('delivery: the outcome of an attempt', () => {
     [401, 'failed'],
     [404, 'failed'],
     [410, 'gone'],
-    [429, 'failed'],
+    [429, 'limited'],
+    [503, 'failed'],
     [500, 'failed'],
     [0, 'failed'],
   ])('with status %d is %s', (status, kind) => {
@@ -127,6 +129,28 @@ describe('delivery: the breaker', () => {
     expect(shouldDisable(CLOSED_BREAKER, 10 * DAY_MS)).toBe(false)
     expect(shouldDisable(failed(1), 5 * DAY_MS - 1)).toBe(false)
     expect(shouldDisable(failed(1), 5 * DAY_MS)).toBe(true)
+  })
+
+  test('a wait that the endpoint asks for is no failure, and never becomes shorter', () => {
+    const limit = (from: CircuitBreaker, afterMs: number | undefined, nowMs = 0) =>
+      toBreakerAfterLimit(from, afterMs, nowMs)
+    expect(limit(failed(9), 60_000)).toEqual({ ...failed(9), pausedUntilMs: 60_000 })
+    expect(limit(limit(CLOSED_BREAKER, 60_000), 2_000).pausedUntilMs).toBe(60_000)
+    expect(limit(CLOSED_BREAKER, 0).pausedUntilMs).toBe(1_000)
+    expect(limit(CLOSED_BREAKER, DAY_MS)).toMatchObject({ failures: 0, failingSinceMs: null })
+    // Without Retry-After each wait is twice as long; concurrent answers count once.
+    let breaker = CLOSED_BREAKER
+    const waits: number[] = []
+    for (let n = 0; n < 9; n++) {
+      const nowMs = breaker.pausedUntilMs ?? 0
+      breaker = limit(limit(breaker, undefined, nowMs), undefined, nowMs)
+      waits.push(((breaker.pausedUntilMs ?? 0) - nowMs) / 1000)
+    }
+    expect(waits).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600])
+    // A wait is no pause for failures: the tenth failure begins one.
+    expect(toBreakerAfterFailure(limit(failed(9), 1_000), false, 9_000)).toEqual(failed(10))
+    expect(toBreakerState(limit(failed(9), 60_000), 59_999)).toBe('limited')
+    expect(toBreakerState(limit(failed(9), 60_000), 60_000)).toBe('closed')
   })
 
   test('is shown as closed, paused or probing', () => {

@@ -176,9 +176,15 @@ export async function checkQueue(sql: Sql): Promise<Finding[]> {
   const [row] = await sql<[{ pending: number; late_s: number; dead: number }]>`
     select
       count(*)::int as pending,
-      greatest(0, coalesce(extract(epoch from now() - min(available_at)), 0))::int as late_s,
+      -- Deliveries for a webhook that waits, as its endpoint asked, are due all the time.
+      greatest(0, coalesce(extract(epoch from now() - min(o.available_at) filter (
+        where not exists (
+          select from webhooks w
+          where o.kind = 'webhook' and w.id = o.target_id and w.paused_until > now()
+        )
+      )), 0))::int as late_s,
       (select count(*)::int from dead_letters where at > now() - interval '1 day') as dead
-    from outbox
+    from outbox o
   `
   const { pending, late_s: lateS, dead } = row
   const summary = `${pending} pending deliveries`

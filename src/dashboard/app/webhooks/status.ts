@@ -41,6 +41,14 @@ function toBreakerStatus({
     const sentence = { before: 'Disabled', at: disabledAt, reason: disabledReason, after }
     return { word: 'Disabled', tone: 'bad', sentence }
   }
+  if (state === 'limited') {
+    const after = ', as the endpoint asked. Pending events are sent then.'
+    return {
+      word: 'Waiting',
+      tone: 'plain',
+      sentence: { before: 'Waits until', at: pausedUntil, after },
+    }
+  }
   if (state === 'paused') {
     const after = `, after ${times}. Pending events are sent then.`
     const sentence = { before: 'Paused until', at: pausedUntil, after }

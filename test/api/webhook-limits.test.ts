@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { newId, parseId } from '../../src/ids.ts'
+import { storeAttempt } from '../../src/webhooks/recording.ts'
+import { startReceiver, type Receiver } from '../support/receiver.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newTenant } from '../support/tenant.ts'
+import { until } from '../support/until.ts'
+import { createWebhooks } from '../support/webhooks.ts'
+
+let server: Booted
+let webhooks: ReturnType<typeof createWebhooks>
+let receiver: Receiver
+beforeAll(async () => {
+  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
+  webhooks = createWebhooks(server)
+  receiver = await startReceiver()
+})
+afterAll(async () => {
+  await receiver.close()
+  await webhooks.close()
+  await server[Symbol.asyncDispose]()
+})
+
+/** Returns a webhook that limits, and an event for it. */
+async function newLimited(status: number, headers: Record<string, string> = {}) {
+  const name = `/${crypto.randomUUID()}`
+  const webhook = await webhooks.create(`${receiver.url}${name}`)
+  receiver.script(name, { status, headers })
+  const count = () => receiver.received.filter(({ path }) => path === name).length
+  return { webhook, name, count, event: await webhook.newEvent() }
+}
+
+test('delivery: 429 holds the webhook as long as it asks; it is neither a failure nor an attempt', async () => {
+  const { webhook, event, name, count } = await newLimited(429, { 'Retry-After': '120' })
+  const limited = await webhook.send(event)
+  expect(limited).toMatchObject({
+    kind: 'postponed',
+    keepsPlace: true,
+    reason: 'The endpoint answered 429: it limits requests',
+  })
+  const afterMs = limited.kind === 'postponed' ? limited.afterMs : 0
+  expect(afterMs).toBeWithin(110_000, 120_001)
+  expect(await webhook.get()).toMatchObject({
+    breaker: { state: 'limited', failures: 0, failingSince: null },
+  })
+  // All other deliveries wait, too, in whatever process they are sent.
+  const others = await Promise.all(
+    Array.from({ length: 3 }, async () => webhook.send(await webhook.newEvent())),
+  )
+  for (const other of others) {
+    expect(other).toMatchObject({ kind: 'postponed', keepsPlace: true })
+  }
+  expect(count()).toBe(1)
+  expect(await webhook.attempts()).toMatchObject([{ status: 429, outcome: 'failed', number: 1 }])
+  // A success in flight does not end the wait; the end of the wait needs no probe.
+  receiver.script(name, { status: 200 })
+  await server.sql.begin(tx =>
+    storeAttempt(tx, {
+      id: newId('att').uuid,
+      projectId: webhook.organization.project.uuid,
+      webhookId: webhook.uuid,
+      kind: 'event.created',
+      eventId: parseId('evt', event) ?? '',
+      hasUser: false,
+      number: 1,
+      startedAt: new Date(),
+      preset: 'standard',
+      request: { url: receiver.url, body: '' },
+      answer: { status: 200, error: null, response: '', latencyMs: 1 },
+      outcome: { kind: 'delivered', reason: 'The endpoint answered 200' },
+    }),
+  )
+  expect(await webhook.get()).toMatchObject({ breaker: { state: 'limited' } })
+  await server.sql`
+    update webhooks set paused_until = now() - interval '1 ms' where id = ${webhook.uuid}
+  `
+  expect(await webhook.get()).toMatchObject({ breaker: { state: 'closed' } })
+  const sent = await Promise.all([webhook.send(event), webhook.send(await webhook.newEvent())])
+  expect(sent).toEqual([{ kind: 'done' }, { kind: 'done' }])
+  expect(await webhook.get()).toMatchObject({ breaker: { state: 'closed', pausedUntil: null } })
+})
+
+test('delivery: a successful test ends the wait that an endpoint asked for', async () => {
+  const { webhook, event, name } = await newLimited(429, { 'Retry-After': '86400' })
+  await webhook.send(event)
+  receiver.script(name, { status: 200 })
+  await webhook.admin.post(`${webhook.path}/test`)
+  expect(await webhook.get()).toMatchObject({ breaker: { state: 'closed', pausedUntil: null } })
+  expect(await webhook.send(event)).toEqual({ kind: 'done' })
+})
+
+test('delivery: 429 without Retry-After holds the webhook for longer each time', async () => {
+  const { webhook, event } = await newLimited(429)
+  const waits = []
+  for (let n = 0; n < 3; n++) {
+    const outcome = await webhook.send(event)
+    waits.push(outcome.kind === 'postponed' ? Math.round(outcome.afterMs / 1_000) : 0)
+    await server.sql`update webhooks set paused_until = now() where id = ${webhook.uuid}`
+  }
+  expect(waits).toEqual([5, 10, 20])
+})
+
+test('delivery: any other failure with Retry-After counts, and holds the webhook', async () => {
+  const { webhook, event, count } = await newLimited(503, { 'Retry-After': '60' })
+  expect(await webhook.send(event)).toMatchObject({ kind: 'retry', afterMs: 60_000 })
+  expect(await webhook.get()).toMatchObject({ breaker: { state: 'limited', failures: 1 } })
+  expect(await webhook.send(await webhook.newEvent())).toMatchObject({
+    kind: 'postponed',
+    reason: 'The endpoint asked to wait',
+  })
+  expect(count()).toBe(1)
+})
+
+test('delivery: a delivery that waits is given up only after an attempt', async () => {
+  const { webhook, event } = await newLimited(429, { 'Retry-After': '60' })
+  await webhook.send(event)
+  const held = await webhook.send(event, 1, { waitedMs: 4 * 86_400_000 })
+  expect(held).toMatchObject({ kind: 'postponed', giveUpAfterMs: Infinity })
+})
+
+test('delivery: a receiver of one message a second gets each once, in order, at its pace', async () => {
+  await using slow = await startReceiver()
+  await using whole = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
+  const tenant = await newTenant(whole)
+  const accepted: string[] = []
+  let freeAtMs = 0
+  slow.script('/', ({ body, atMs }) => {
+    if (atMs < freeAtMs) return { status: 429, headers: { 'Retry-After': '1' } }
+    freeAtMs = atMs + 1_000
+    accepted.push(JSON.parse(body).data.title)
+    return { status: 200 }
+  })
+  const made = await tenant.person.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
+  expect(made.status).toBe(201)
+  const titles = Array.from({ length: 12 }, (_, n) => `Event ${n}`)
+  for (const title of titles) await tenant.send({ title })
+  await until(() => accepted.length >= titles.length, 120_000)
+  const path = `${tenant.path}/webhooks/${made.body.data.id}`
+  await until(async () => {
+    const { items } = (await tenant.person.get(`${path}/attempts`)).body.data
+    return items.filter((item: any) => item.outcome === 'delivered').length === titles.length
+  })
+  expect(accepted).toEqual(titles)
+  // Up to 8 requests at first, and then at most one in vain for each message.
+  expect(slow.received.length - accepted.length).toBeLessThanOrEqual(7 + titles.length)
+  expect((await tenant.person.get(path)).body.data.breaker).toMatchObject({ failures: 0 })
+})
