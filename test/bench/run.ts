@@ -2,6 +2,7 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import '../support/scratch.ts'
 import { benchAll } from './all.ts'
+import { benchAnswers } from './answers.ts'
 import { benchArchive } from './archive.ts'
 import { benchCitus } from './citus.ts'
 import { benchCost } from './cost.ts'
@@ -24,6 +25,7 @@ import { keepCluster } from '../support/postgres.ts'
 // `bun run bench <name>` prints ratios to named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
   all: benchAll,
+  answers: benchAnswers,
   archive: benchArchive,
   citus: benchCitus,
   cost: benchCost,
