@@ -26,6 +26,7 @@ import {
   parseEmail,
 } from './config/values.ts'
 import { toArchive, type ArchiveSettings } from './config/archive.ts'
+import { toEgressProxy, type ProxySettings } from './config/egress-proxy.ts'
 import { findEncryptionProblem, parseUrl } from './database-url.ts'
 import { isSecretName, NAMES, type SettingName } from './config/names.ts'
 import { listProviderVariables, toProviders, type ProviderSettings } from './config/openid.ts'
@@ -92,6 +93,8 @@ export interface Config {
   arePasswordsOff: boolean
   /** Private networks that outgoing requests may reach. */
   egressAllowCidrs: string[]
+  /** The proxy of outgoing requests. */
+  egressProxy: ProxySettings | undefined
   /** Hosts of additional push services, with the port unless it is 443. */
   pushHosts: string[]
   /** The contact for push services. Undefined for the e-mail address of the operator. */
@@ -195,6 +198,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
     arePasswordsOff: read('PASSWORDS', 'on or off', toSwitch) === false,
     egressAllowCidrs:
       read('EGRESS_ALLOW_CIDRS', 'networks like 10.0.0.0/8, separated by commas', toNetworks) ?? [],
+    egressProxy: toEgressProxy(env, read, problems),
     pushHosts:
       read('PUSH_HOSTS', 'hosts like push.example.com:8443, separated by commas', toHosts) ?? [],
     vapidSubject: read(

@@ -20,6 +20,8 @@ export const NAMES = [
   'AUTH_PROXY_HEADER',
   'PASSWORDS',
   'EGRESS_ALLOW_CIDRS',
+  'EGRESS_PROXY',
+  'EGRESS_PROXY_RESOLVES',
   'PUSH_HOSTS',
   'VAPID_SUBJECT',
   'SECURITY_CONTACT',
@@ -48,6 +50,8 @@ export const NAMES = [
 export type SettingName = (typeof NAMES)[number]
 
 const SECRET_NAMES = new Set<string>([
+  // It may contain a password.
+  'EGRESS_PROXY',
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',
   'DATABASE_READ_URL',

@@ -1,10 +1,12 @@
 import { isIP } from 'node:net'
+import type { ProxySettings } from '../config/egress-proxy.ts'
 import { setNewest } from '../functions.ts'
 import { createSemaphore } from '../semaphore.ts'
 import { createConnections, type Connection } from './connections.ts'
 import { toEgressError, toEgressMessage, type EgressError } from './failure.ts'
 import { parseEgressUrl, createAddressGuard, type CheckedUrl } from './guard.ts'
 import { createLookup, systemResolver, type Resolver } from './lookup.ts'
+import { createProxy } from './proxy.ts'
 import { createOwnAddresses } from './own-addresses.ts'
 import { toRequestBytes, type RequestParts } from './request.ts'
 import { createResponseParser } from './response-parser.ts'
@@ -77,6 +79,7 @@ export interface EgressOptions {
   listOwnAddresses?: (() => string[]) | undefined
   /** Certificate authorities to trust instead of those of the system. */
   ca?: string | undefined
+  proxy?: ProxySettings | undefined
   /** The most concurrent requests to one host. */
   perHost?: number
 }
@@ -100,12 +103,19 @@ export function createEgress({
   resolve = systemResolver,
   listOwnAddresses,
   ca,
+  proxy,
   perHost = PER_HOST,
 }: EgressOptions = {}): Egress {
   const isAllowed = createAddressGuard(allowCidrs, createOwnAddresses(listOwnAddresses))
   const lookup = createLookup(resolve, isAllowed)
   const slots = createSemaphore({ perKey: perHost })
-  const connections = createConnections({ lookup, ca, maxIdle: perHost, idleMs: IDLE_MS })
+  const connections = createConnections({
+    lookup,
+    ca,
+    proxy: proxy && createProxy(proxy),
+    maxIdle: perHost,
+    idleMs: IDLE_MS,
+  })
   const checked = new Map<string, ReturnType<typeof parseEgressUrl>>()
 
   /** Checks a URL before its host name is resolved. */

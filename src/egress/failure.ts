@@ -1,9 +1,10 @@
 import { LOOKUP_FAILED } from './lookup.ts'
 import { NOT_PUBLIC_MESSAGE } from './guard.ts'
+import { PROXY_FAILED, PROXY_REFUSED } from './proxy.ts'
 
 /**
- * The reason why a request got no response. `busy`: too many requests to the host. `cancelled`: the
- * caller aborted it.
+ * The reason why a request got no response. `busy`: too many requests to the host. `proxy`: the
+ * proxy of this server failed. `cancelled`: the caller aborted it.
  */
 export type EgressError =
   | 'refused'
@@ -14,6 +15,7 @@ export type EgressError =
   | 'reset'
   | 'protocol'
   | 'busy'
+  | 'proxy'
   | 'cancelled'
 
 /** Fixed texts, because the messages of a runtime contain addresses of the internal network. */
@@ -26,6 +28,7 @@ const MESSAGES: Record<EgressError, string> = {
   reset: 'The connection was closed before a response arrived',
   protocol: 'The response is not valid HTTP, or its header is too long',
   busy: 'Too many requests to this host are in progress',
+  proxy: 'The proxy of this server cannot be reached, or refuses this server (EGRESS_PROXY)',
   cancelled: 'The request was cancelled',
 }
 
@@ -58,7 +61,8 @@ export function toEgressError(error: unknown): EgressError {
   const { code = '', message = '' } = error as { code?: unknown; message?: string }
   const text = String(code)
   if (text === LOOKUP_FAILED) return 'dns'
-  if (CONNECT.has(text)) return 'connect'
+  if (text === PROXY_FAILED) return 'proxy'
+  if (text === PROXY_REFUSED || CONNECT.has(text)) return 'connect'
   if (TLS.test(text)) return 'tls'
   if (text.startsWith('HPE_')) return 'protocol'
   return TLS_TEXT.test(message) ? 'tls' : 'reset'

@@ -35,7 +35,8 @@ const TOO_MANY = 429
 export function toPushOutcome(result: EgressResult, nowMs: number): PushOutcome {
   if ('error' in result) {
     const { error, message } = result
-    if (error === 'busy' || error === 'cancelled') return { kind: 'unsent', reason: message }
+    if (error === 'busy' || error === 'cancelled' || error === 'proxy')
+      return { kind: 'unsent', reason: message }
     return {
       kind: 'busy',
       reason: `The push service could not be reached. ${message}`,

@@ -45,7 +45,11 @@ export async function startDeliveries(
 ): Promise<Deliveries> {
   const pool = pools.open('deliver', 4, { settings: WORKER_SETTINGS })
   const secrets = await pool.run(sql => openSecrets(sql, { ...config, dataDir: database.dataDir }))
-  const egress = createEgress({ allowCidrs: config.egressAllowCidrs, ...options.egress })
+  const egress = createEgress({
+    allowCidrs: config.egressAllowCidrs,
+    proxy: config.egressProxy,
+    ...options.egress,
+  })
   const { pushHosts, vapidSubject } = config
   const push = { pool, secrets, egress, pushHosts, vapidSubject }
   const pushClient = createPushClient(push)

@@ -4,9 +4,9 @@ import type { DeliveryAttempt, DeliveryOutcome, Postponed } from '../outbox/kind
 import type { WebhookTarget } from './target.ts'
 
 /**
- * The outcome of an attempt. `unsent` means that there was no room for the request, or that it was
- * cancelled. It says nothing about the endpoint. `limited` means that the endpoint works, and that
- * it asks to wait. `afterMs` is the wait that it asks for.
+ * The outcome of an attempt. `unsent` says nothing about the endpoint: there was no room for the
+ * request, the proxy of this server failed, or the request was cancelled. `limited` means that the
+ * endpoint works, and that it asks to wait. `afterMs` is the wait that it asks for.
  */
 export type WebhookOutcome =
   | { kind: 'delivered' | 'gone' | 'unsent'; reason: string }
@@ -51,7 +51,7 @@ export function findEarlyWebhookOutcome(
 export function toWebhookOutcome(result: EgressResult, nowMs: number): WebhookOutcome {
   if ('error' in result) {
     const { error, message } = result
-    return error === 'busy' || error === 'cancelled'
+    return error === 'busy' || error === 'cancelled' || error === 'proxy'
       ? { kind: 'unsent', reason: message }
       : { kind: 'failed', reason: message, afterMs: undefined }
   }

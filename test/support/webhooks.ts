@@ -120,13 +120,15 @@ export async function dispatchAfter(
 }
 
 /** Returns functions that create webhooks of a server that may reach loopback. */
-export function createWebhooks(server: Booted) {
+export function createWebhooks(
+  server: Booted,
+  egress = createEgress({ allowCidrs: ['127.0.0.0/8'] }),
+) {
   const pool = createPool(server.databaseUrl, {
     name: 'test worker',
     max: 8,
     settings: WORKER_SETTINGS,
   })
-  const egress = createEgress({ allowCidrs: ['127.0.0.0/8'] })
   const parts = { pool, egress, secrets: testSecrets() }
   const sender = createRecordingSender(parts)
 

@@ -16,6 +16,34 @@ function listProblems(env: Record<string, string>, readFile = noFile): string[] 
   }
 }
 
+test('EGRESS_PROXY allows the variables of the environment, which count for nothing without it', () => {
+  const usual = { HTTPS_PROXY: 'proxy.test:3128', NO_PROXY: '.lan' }
+  expect(parseConfig(usual, noFile).egressProxy).toBeUndefined()
+  const proxyOf = (env: Record<string, string>) =>
+    parseConfig({ EGRESS_PROXY: 'environment', ...env }, noFile).egressProxy
+  const url = 'http://proxy.test:3128/'
+  expect(proxyOf(usual)).toEqual({ url, noProxy: '.lan', resolvesNames: false })
+  expect(proxyOf({ https_proxy: url, no_proxy: 'a', EGRESS_PROXY_RESOLVES: 'on' })).toEqual({
+    url,
+    noProxy: 'a',
+    resolvesNames: true,
+  })
+  expect(proxyOf({})).toBeUndefined()
+  expect(
+    listProblems({ EGRESS_PROXY: 'environment', HTTPS_PROXY: 'socks5://secret:word@a' }),
+  ).toEqual([
+    'HTTPS_PROXY must be a URL like http://proxy.example.com:3128. EGRESS_PROXY=environment uses it.',
+  ])
+  for (const text of ['https://a.test', 'socks5://a.test', 'http://a.test/path', 'a b']) {
+    const [problem, ...others] = listProblems({ EGRESS_PROXY: text })
+    expect(problem).toStartWith(
+      'EGRESS_PROXY must be a URL like http://proxy.example.com:3128, or environment',
+    )
+    // It may contain a password.
+    expect([others, problem?.includes(text)]).toEqual([[], false])
+  }
+})
+
 test('an empty environment is a complete configuration', () => {
   const defaults: Config = {
     port: 3000,
@@ -37,6 +65,7 @@ test('an empty environment is a complete configuration', () => {
     providers: [],
     arePasswordsOff: false,
     egressAllowCidrs: [],
+    egressProxy: undefined,
     pushHosts: [],
     vapidSubject: undefined,
     securityContacts: [],
@@ -83,6 +112,12 @@ test.each([
     [Buffer.alloc(32, 0xab), Buffer.alloc(32, 0xcd)],
   ],
   ['EGRESS_ALLOW_CIDRS', '192.168.0.0/16', 'egressAllowCidrs', ['192.168.0.0/16']],
+  [
+    'EGRESS_PROXY',
+    'http://user:p%40ss@proxy.test:3128',
+    'egressProxy',
+    { url: 'http://user:p%40ss@proxy.test:3128/', noProxy: '', resolvesNames: false },
+  ],
   [
     'PUSH_HOSTS',
     'Push.example.com, 127.0.0.1:8443',
