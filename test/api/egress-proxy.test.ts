@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { parseConfig } from '../../src/config.ts'
 import { createEgress, type EgressOptions } from '../../src/egress/egress.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { startConnectProxy } from '../support/connect-proxy.ts'
+import { findFreePort } from '../support/loopback.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { boot } from '../support/server.ts'
+import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 import { createWebhooks } from '../support/webhooks.ts'
 
@@ -151,22 +154,35 @@ test('NO_PROXY names hosts, domains, addresses and networks', async () => {
   expect(await count('10.0.0.0/8, 127.0.0.2', literal)).toBe(1)
 })
 
-test('delivery: EGRESS_PROXY is used for webhooks, and its failure uses up no attempt', async () => {
+test('delivery: a server with EGRESS_PROXY sends its webhooks through the proxy', async () => {
   await using proxy = await startConnectProxy()
-  await using server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
-  const working = openEgress(proxy)
-  const broken = openEgress({ port: 1 })
-  const webhooks = createWebhooks(server, working)
-  const webhook = await webhooks.create(`${receiver.url}/through`)
-  expect(await webhook.send(await webhook.newEvent())).toEqual({ kind: 'done' })
+  const url = `http://127.0.0.1:${proxy.port}`
+  const { egressProxy } = parseConfig({ EGRESS_PROXY: url }, () => '')
+  await using server = await boot({ egressAllowCidrs: ['127.0.0.0/8'], egressProxy })
+  const tenant = await newTenant(server)
+  const path = `/${crypto.randomUUID()}`
+  const made = await tenant.person.post(`${tenant.path}/webhooks`, {
+    url: `${receiver.url}${path}`,
+  })
+  expect(made.status).toBe(201)
+  await tenant.send({ title: 'Through the proxy' })
+  await receiver.until(1, path)
   expect(proxy.destinations).toEqual([`127.0.0.1:${receiver.port}`])
-  await webhooks.close()
-  const failing = createWebhooks(server, broken)
-  const other = await failing.create(`${receiver.url}/through`)
-  expect(await other.send(await other.newEvent())).toMatchObject({
+})
+
+test('delivery: a failure of the proxy uses up no attempt, and is no failure of the webhook', async () => {
+  const port = await findFreePort()
+  const egressProxy = { url: `http://127.0.0.1:${port}`, noProxy: '', resolvesNames: false }
+  await using server = await boot({ egressAllowCidrs: ['127.0.0.0/8'], egressProxy }, { kinds: [] })
+  const webhooks = createWebhooks(server, openEgress({ port }))
+  const webhook = await webhooks.create(`${receiver.url}/never`)
+  expect(await webhook.send(await webhook.newEvent())).toMatchObject({
     kind: 'postponed',
     reason: expect.stringContaining('EGRESS_PROXY'),
   })
-  expect(await other.get()).toMatchObject({ breaker: { failures: 0 } })
-  await failing.close()
+  expect(await webhook.get()).toMatchObject({ breaker: { failures: 0 } })
+  // A test shows the reason.
+  const tested = await webhook.admin.post(`${webhook.path}/test`)
+  expect(tested.body.data).toMatchObject({ outcome: 'failed', error: 'proxy', status: null })
+  await webhooks.close()
 })
