@@ -14,6 +14,8 @@ export type WebhookOutcome =
 
 const GONE = 410
 const TOO_MANY_REQUESTS = 429
+/** The wait for an earlier delivery, which another process may have in flight. */
+const TURN_MS = 250
 /** The wait if it could not be stored. */
 const LIMITED_MS = 5_000
 const BUSY_MS = 5_000
@@ -27,7 +29,7 @@ const MAX_DISABLED_MS = 30 * 86_400_000
  * attempted.
  */
 export function findEarlyWebhookOutcome(
-  { nowMs, disabledAtMs, isProbe, pausedUntilMs, isLimited }: WebhookTarget,
+  { nowMs, disabledAtMs, isProbe, pausedUntilMs, limit }: WebhookTarget,
   { attempt, waitedMs }: Pick<DeliveryAttempt, 'attempt' | 'waitedMs'>,
 ): DeliveryOutcome | undefined {
   if (disabledAtMs !== null) {
@@ -36,10 +38,11 @@ export function findEarlyWebhookOutcome(
       : postpone(DISABLED_MS, 'The webhook is disabled', MAX_DISABLED_MS + MAX_WAIT_MS)
   }
   if (pausedUntilMs === null || isProbe) return undefined
-  if (isLimited) {
+  if (limit) {
     const leftMs = pausedUntilMs - nowMs
     // Only an attempt shows whether the endpoint still limits, so no delivery is given up before.
-    return leftMs > 0 ? limit(leftMs, 'The endpoint asked to wait', Infinity) : undefined
+    if (leftMs > 0) return hold(leftMs, 'The endpoint asked to wait', Infinity)
+    return limit.hasEarlier ? hold(TURN_MS, 'Earlier events go first', Infinity) : undefined
   }
   // A delivery is attempted at least once before it is given up, even if it waited the whole time.
   if (attempt === 1 && waitedMs > MAX_WAIT_MS) return undefined
@@ -88,7 +91,7 @@ export function toDeliveryOutcome(outcome: WebhookOutcome, limitedMs?: number): 
     case 'unsent':
       return postpone(BUSY_MS, outcome.reason)
     case 'limited':
-      return limit(limitedMs ?? outcome.afterMs ?? LIMITED_MS, outcome.reason)
+      return hold(limitedMs ?? outcome.afterMs ?? LIMITED_MS, outcome.reason)
     case 'failed': {
       const { reason, afterMs } = outcome
       return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
@@ -101,6 +104,6 @@ export function postpone(afterMs: number, reason: string, giveUpAfterMs = MAX_WA
 }
 
 /** Postpones all deliveries of an endpoint that limits. They keep their order. */
-function limit(afterMs: number, reason: string, giveUpAfterMs = MAX_WAIT_MS): Postponed {
+function hold(afterMs: number, reason: string, giveUpAfterMs = MAX_WAIT_MS): Postponed {
   return { ...postpone(afterMs, reason, giveUpAfterMs), keepsPlace: true }
 }

@@ -54,14 +54,15 @@ export function toAnswer(result: EgressResult): Answer {
 export async function storeAttempt(tx: Tx, made: CompletedAttempt): Promise<Attempt> {
   const { projectId, webhookId, outcome } = made
   if (outcome.kind === 'delivered') {
-    // An endpoint may have asked to wait after it took this message. A test is sent all the same,
-    // and shows that the wait is over.
+    // An endpoint may have asked to wait after it took this message, and the time of the wait keeps
+    // deliveries in their order for a minute. A test is sent all the same, and ends both.
     const endsWait = made.kind === 'webhook.test'
     await tx`
       update webhooks set
         failures = ${CLOSED_BREAKER.failures}, failing_since = null, pauses = ${CLOSED_BREAKER.pauses},
         paused_until = case
-          when not ${endsWait} and failures < ${FAILURES_TO_PAUSE} and paused_until > now() then paused_until
+          when not ${endsWait} and failures < ${FAILURES_TO_PAUSE}
+            and paused_until > now() - interval '1 minute' then paused_until
         end
       where project_id = ${projectId} and id = ${webhookId} and (failures > 0 or paused_until is not null)
     `

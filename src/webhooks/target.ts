@@ -24,8 +24,11 @@ export interface WebhookTarget {
   hasFailures: boolean
   /** True for the one attempt that is made after a pause. */
   isProbe: boolean
-  /** True if the endpoint has asked to wait until `pausedUntilMs`. */
-  isLimited: boolean
+  /**
+   * Undefined unless the endpoint has asked to wait until `pausedUntilMs`, which may be over.
+   * `hasEarlier`: another delivery goes first.
+   */
+  limit: { hasEarlier: boolean } | undefined
   /** The current time, by the clock of the database. */
   nowMs: number
 }
@@ -47,7 +50,7 @@ export interface SealedWebhookTarget {
   pausedUntilMs: number | null
   hasFailures: boolean
   isProbe: boolean
-  isLimited: boolean
+  limit: WebhookTarget['limit']
   project: string
   organizationId: string
   organization: string
@@ -83,7 +86,7 @@ export async function findWebhookTargets(
     )
   `
   const read = new Map(rows.map(row => [row.key, row]))
-  const limited = await findLimited(
+  const limits = await findLimits(
     sql,
     ids.filter(one => {
       const webhook = read.get(`${one.projectId} ${one.targetId}`)?.webhook
@@ -97,8 +100,8 @@ export async function findWebhookTargets(
     // The first attempt is the probe.
     webhook.hasProbe = false
     const text = read.get(`${projectId} ${eventId}`)?.event_text ?? undefined
-    const isLimited = limited.has(targetId)
-    return { row: { ...rest, isProbe: hasProbe, isLimited }, text }
+    const limit = limits.get([targetId, eventId].filter(Boolean).join(' '))
+    return { row: { ...rest, isProbe: hasProbe, limit }, text }
   })
   const entries = await findEntries(
     sql,
@@ -119,25 +122,49 @@ export async function findWebhookTargets(
 interface ReadRow {
   key: string
   event_text: string | null
-  webhook: (Omit<SealedWebhookTarget, 'isProbe' | 'isLimited'> & { hasProbe: boolean }) | null
+  webhook: (Omit<SealedWebhookTarget, 'isProbe' | 'limit'> & { hasProbe: boolean }) | null
 }
 
-/** Returns those of some paused webhooks that are paused because their endpoint asked to wait. */
-async function findLimited(
+/** Deliveries of a place are this much later than their request at most. */
+const MAX_PLACE = '2 ms'
+
+/**
+ * Returns the limits of those webhooks that wait, or have just waited, as their endpoint asked. The
+ * attempts of such a webhook are made in the order of their requests, in whatever process.
+ */
+async function findLimits(
   sql: Queryable,
-  paused: readonly WebhookTargetId[],
-): Promise<ReadonlySet<string>> {
-  if (paused.length === 0) return new Set()
-  const rows = await sql<{ id: string }[]>`
-    select w.id
+  ids: readonly (WebhookTargetId & { eventId?: string })[],
+): Promise<ReadonlyMap<string, NonNullable<WebhookTarget['limit']>>> {
+  if (ids.length === 0) return new Map()
+  const rows = await sql<{ key: string; hasEarlier: boolean }[]>`
+    select
+      concat_ws(' ', t.id, t.event_id) as key,
+      exists (
+        select
+        from outbox p
+        where p.kind = 'webhook' and p.target_id = t.id
+          and p.available_at <= least(now(), o.requested_at + ${MAX_PLACE}::interval)
+          and (p.requested_at, p.event_id) < (o.requested_at, o.event_id)
+      ) or exists (
+        select
+        from outbox p
+        where p.kind = 'webhook' and p.target_id = t.id
+          -- A delivery in flight is due when its lease ends.
+          and p.available_at between now() and now() + interval '1 minute' and p.token is not null
+          and (p.requested_at, p.event_id) < (o.requested_at, o.event_id)
+      ) as "hasEarlier"
     from unnest(
-        ${toArray(paused.map(({ projectId }) => projectId))}::uuid[],
-        ${toArray(paused.map(({ targetId }) => targetId))}::uuid[]
-      ) as t (project_id, id)
+        ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
+        ${toArray(ids.map(({ targetId }) => targetId))}::uuid[],
+        ${toArray(ids.map(({ eventId }) => eventId))}::uuid[]
+      ) as t (project_id, id, event_id)
       join webhooks w on w.project_id = t.project_id and w.id = t.id
+      left join outbox o on o.project_id = t.project_id and o.event_id = t.event_id
+        and o.kind = 'webhook' and o.target_id = t.id
     where w.failures < ${FAILURES_TO_PAUSE}
   `
-  return new Set(rows.map(({ id }) => id))
+  return new Map(rows.map(({ key, hasEarlier }) => [key, { hasEarlier }]))
 }
 
 /** Returns the audit entries of attempts by uuid, each for a webhook of its own organization. */
@@ -187,7 +214,7 @@ export function openWebhookTarget(
     pausedUntilMs: row.pausedUntilMs,
     hasFailures: row.hasFailures,
     isProbe: row.isProbe,
-    isLimited: row.isLimited,
+    limit: row.limit,
     nowMs: row.nowMs,
   }
 }

@@ -141,6 +141,7 @@ function toWebhook(row: Row, { isAdmin, secrets }: WebhookView): Webhook {
     pauses: 0,
     pausedUntilMs: row.paused_until?.getTime() ?? null,
   }
+  const state = toBreakerState(breaker, row.now.getTime())
   return {
     id: toId('whk', row.id),
     name: row.name,
@@ -153,10 +154,10 @@ function toWebhook(row: Row, { isAdmin, secrets }: WebhookView): Webhook {
     disabledAt: row.disabled_at?.toISOString() ?? null,
     disabledReason: row.disabled_reason,
     breaker: {
-      state: toBreakerState(breaker, row.now.getTime()),
+      state,
       failures: row.failures,
       failingSince: row.failing_since?.toISOString() ?? null,
-      pausedUntil: row.paused_until?.toISOString() ?? null,
+      pausedUntil: (state !== 'closed' && row.paused_until?.toISOString()) || null,
     },
     backlogFullAt: row.backlog_full_at?.toISOString() ?? null,
     previousSecretUntil: row.previous_until?.toISOString() ?? null,

@@ -118,30 +118,37 @@ test('delivery: a delivery that waits is given up only after an attempt', async 
   expect(held).toMatchObject({ kind: 'postponed', giveUpAfterMs: Infinity })
 })
 
-test('delivery: a receiver of one message a second gets each once, in order, at its pace', async () => {
-  await using slow = await startReceiver()
-  await using whole = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
-  const tenant = await newTenant(whole)
-  const accepted: string[] = []
-  let freeAtMs = 0
-  slow.script('/', ({ body, atMs }) => {
-    if (atMs < freeAtMs) return { status: 429, headers: { 'Retry-After': '1' } }
-    freeAtMs = atMs + 1_000
-    accepted.push(JSON.parse(body).data.title)
-    return { status: 200 }
-  })
-  const made = await tenant.person.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
-  expect(made.status).toBe(201)
-  const titles = Array.from({ length: 12 }, (_, n) => `Event ${n}`)
-  for (const title of titles) await tenant.send({ title })
-  await until(() => accepted.length >= titles.length, 120_000)
-  const path = `${tenant.path}/webhooks/${made.body.data.id}`
-  await until(async () => {
-    const { items } = (await tenant.person.get(`${path}/attempts`)).body.data
-    return items.filter((item: any) => item.outcome === 'delivered').length === titles.length
-  })
-  expect(accepted).toEqual(titles)
-  // Up to 8 requests at first, and then at most one in vain for each message.
-  expect(slow.received.length - accepted.length).toBeLessThanOrEqual(7 + titles.length)
-  expect((await tenant.person.get(path)).body.data.breaker).toMatchObject({ failures: 0 })
-})
+test.each([1, 2])(
+  'delivery: a receiver of one message a second gets each once, in order, at its pace, from %d servers',
+  async servers => {
+    await using slow = await startReceiver()
+    await using whole = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
+    await using stack = new AsyncDisposableStack()
+    for (let n = 1; n < servers; n++) {
+      stack.use(await boot({ egressAllowCidrs: ['127.0.0.0/8'], databaseUrl: whole.databaseUrl }))
+    }
+    const tenant = await newTenant(whole)
+    const accepted: string[] = []
+    let freeAtMs = 0
+    slow.script('/', ({ body, atMs }) => {
+      if (atMs < freeAtMs) return { status: 429, headers: { 'Retry-After': '1' } }
+      freeAtMs = atMs + 1_000
+      accepted.push(JSON.parse(body).data.title)
+      return { status: 200 }
+    })
+    const made = await tenant.person.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
+    expect(made.status).toBe(201)
+    const titles = Array.from({ length: 9 }, (_, n) => `Event ${n}`)
+    for (const title of titles) await tenant.send({ title })
+    await until(() => accepted.length >= titles.length, 120_000)
+    const path = `${tenant.path}/webhooks/${made.body.data.id}`
+    await until(async () => {
+      const { items } = (await tenant.person.get(`${path}/attempts`)).body.data
+      return items.filter((item: any) => item.outcome === 'delivered').length === titles.length
+    })
+    expect(accepted).toEqual(titles)
+    // Up to 8 requests of each server at first, and then at most one in vain for each message.
+    expect(slow.received.length - accepted.length).toBeLessThanOrEqual(8 * servers + titles.length)
+    expect((await tenant.person.get(path)).body.data.breaker).toMatchObject({ failures: 0 })
+  },
+)
