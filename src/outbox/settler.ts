@@ -189,12 +189,17 @@ async function returnToPlace(sql: Sql, settled: readonly Settled[]): Promise<str
         ) o
     ), ordered as (
       select
-        w.*, row_number() over same_time as place,
-        coalesce(lag(w.due_at) over same_time >= w.due_at, false) as is_late
+        w.*, row_number() over in_order as place,
+        coalesce(lag(w.due_at) over in_order >= w.due_at, false) as is_late
       from waiting w
-      window same_time as (partition by w.target_id, w.requested_at order by w.event_id)
+      window in_order as (partition by w.target_id order by w.requested_at, w.event_id)
     ), placed as materialized (
-      select o.*, bool_or(o.is_late) over (partition by o.target_id, o.requested_at) as is_mixed
+      select
+        o.id, o.is_held, o.reason, bool_or(o.is_late) over (partition by o.target_id) as is_mixed,
+        -- Each is a microsecond later than the one before, and none before its request.
+        o.place * interval '1 us' + max(o.requested_at - o.place * interval '1 us') over (
+          partition by o.target_id order by o.place
+        ) as due_at
       from ordered o
     ), others as materialized (
       select o.id
@@ -205,7 +210,7 @@ async function returnToPlace(sql: Sql, settled: readonly Settled[]): Promise<str
     ), returned as (
       update outbox o set
         -- After the clock was set back, the request can be in the future.
-        available_at = least(o.requested_at + p.place * interval '1 us', now()),
+        available_at = least(p.due_at, now()),
         token = null, claim_count = 0, reason = p.reason
       from placed p
       where o.id = p.id and (p.is_held or p.id in (select id from others))

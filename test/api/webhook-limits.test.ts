@@ -129,7 +129,7 @@ test.each([1, 2])(
     }
     const tenant = await newTenant(whole)
     const accepted: string[] = []
-    let freeAtMs = 0
+    let freeAtMs = Infinity
     slow.script('/', ({ body, atMs }) => {
       if (atMs < freeAtMs) return { status: 429, headers: { 'Retry-After': '1' } }
       freeAtMs = atMs + 1_000
@@ -138,17 +138,25 @@ test.each([1, 2])(
     })
     const made = await tenant.person.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
     expect(made.status).toBe(201)
-    const titles = Array.from({ length: 9 }, (_, n) => `Event ${n}`)
-    for (const title of titles) await tenant.send({ title })
-    await until(() => accepted.length >= titles.length, 120_000)
     const path = `${tenant.path}/webhooks/${made.body.data.id}`
+    const [first = '', ...others] = Array.from({ length: 9 }, (_, n) => `Event ${n}`)
+    const titles = [first, ...others]
+    // Requests that are in flight when the first wait begins arrive in any order.
+    await tenant.send({ title: first })
+    await until(async () => {
+      const { breaker } = (await tenant.person.get(path)).body.data
+      return breaker.state === 'limited'
+    })
+    for (const title of others) await tenant.send({ title })
+    freeAtMs = 0
+    await until(() => accepted.length >= titles.length, 120_000)
     await until(async () => {
       const { items } = (await tenant.person.get(`${path}/attempts`)).body.data
       return items.filter((item: any) => item.outcome === 'delivered').length === titles.length
     })
     expect(accepted).toEqual(titles)
-    // Up to 8 requests of each server at first, and then at most one in vain for each message.
-    expect(slow.received.length - accepted.length).toBeLessThanOrEqual(8 * servers + titles.length)
+    // At most one request in vain follows each message; the events took a few seconds to send.
+    expect(slow.received.length - accepted.length).toBeLessThanOrEqual(8 + titles.length)
     expect((await tenant.person.get(path)).body.data.breaker).toMatchObject({ failures: 0 })
   },
 )
