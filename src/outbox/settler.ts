@@ -175,7 +175,7 @@ async function returnToPlace(sql: Sql, settled: readonly Settled[]): Promise<str
       order by o.id
       for update of o
     ), waiting as materialized (
-      select h.id, h.target_id, h.event_id, h.requested_at, h.requested_at + interval '1 us' as due_at, true as is_held, h.reason
+      select h.id, h.target_id, h.event_id, h.requested_at, h.requested_at as due_at, true as is_held, h.reason
       from held h
       union all
       select o.id, t.target_id, o.event_id, o.requested_at, o.available_at, false, o.reason
