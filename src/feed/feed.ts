@@ -12,7 +12,6 @@ import { checkAccess, readEpoch } from './access.ts'
 import { createSocketGuard, type SocketSession } from './socket-guard.ts'
 import { createHub } from './hub.ts'
 import { startHintListener } from './hint-listener.ts'
-import { toMessage } from './messages.ts'
 import { parsePayload, type Notifier } from './notifier.ts'
 import { logFailure } from './read-events.ts'
 import { createReplay } from './replay.ts'
@@ -122,8 +121,10 @@ export async function startFeed(options: FeedOptions) {
         watch.hint()
       } else if (kind === 'access') void access.checkNow()
       else if (kind === 'unread') sockets.sendUnread(hint.accountId, hint.projectId)
-      else
-        hub.broadcast(hint.projectId, project => toMessage({ type: kind, project, seq: hint.seq }))
+      else {
+        if (kind === 'deleted') hub.removeEvent(hint.projectId, hint.seq)
+        tailer.reread(hint.projectId, hint.seq)
+      }
     }
     if (changed.size > 0) tailer.wake(changed)
     return changed

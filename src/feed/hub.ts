@@ -1,10 +1,11 @@
 import { matches, toNeeds, type CompiledFilter, type FilterNeeds } from './filter.ts'
-import { toMessage } from './messages.ts'
+import { toMessage, toRestoredMessage } from './messages.ts'
 import type { FeedEvent } from './read-events.ts'
 
 const MAX_TOPICS = 500
 const RECENT_EVENTS = 512
 const RECENT_CHARACTERS = 128 * 1024
+const MAX_DELETED = 1_000
 
 /** A client's subscription to one project. */
 export interface Subscription {
@@ -53,6 +54,8 @@ interface FollowedProject {
   ahead: Set<Subscription>
   /** Kept while a subscription is catching up. */
   recent: Recent | undefined
+  /** The latest deleted seqs. An event that was read before its deletion is not sent after it. */
+  deleted: Set<number>
 }
 
 export type Hub = ReturnType<typeof createHub>
@@ -80,6 +83,7 @@ export function createHub(publish: (topic: string, text: string) => void) {
       catchingUp: new Set(),
       ahead: new Set(),
       recent: undefined,
+      deleted: new Set(),
     }
     projects.set(projectId, fresh)
     return fresh
@@ -88,7 +92,7 @@ export function createHub(publish: (topic: string, text: string) => void) {
   function goLive(project: FollowedProject, subscription: Subscription): void {
     const { filter, socket } = subscription
     for (const event of project.recent?.after(subscription.cursor) ?? []) {
-      if (matches(filter, event.fields)) socket.send(event.text)
+      if (matches(filter, event.fields) && !project.deleted.has(event.seq)) socket.send(event.text)
     }
     const topic = project.topics.get(filter.key)
     if (!topic) return
@@ -101,6 +105,12 @@ export function createHub(publish: (topic: string, text: string) => void) {
     project.ahead.delete(subscription)
     project.catchingUp.delete(subscription)
     if (project.catchingUp.size === 0) project.recent = undefined
+  }
+
+  /** Sends `text` about an event to the live subscriptions that the event matches. */
+  function publishMatch({ topics }: FollowedProject, { fields }: FeedEvent, text: string): void {
+    for (const { name, filter, live } of topics.values())
+      if (live > 0 && matches(filter, fields)) publish(name, text)
   }
 
   function sendAll(
@@ -169,6 +179,7 @@ export function createHub(publish: (topic: string, text: string) => void) {
       return true
     },
 
+    isFollowed: (projectId: string): boolean => projects.has(projectId),
     /** The seq up to which a subscription must replay from the database. */
     toReplayEnd: ({ projectId }: Subscription): number =>
       projects.get(projectId)?.recent?.floor ?? 0,
@@ -188,18 +199,44 @@ export function createHub(publish: (topic: string, text: string) => void) {
         if (ahead.cursor < event.seq) goLive(project, ahead)
       }
       project.position = event.seq
-      for (const { name, filter, live } of project.topics.values()) {
-        if (live > 0 && matches(filter, event.fields)) publish(name, event.text)
-      }
+      if (!project.deleted.has(event.seq)) publishMatch(project, event, event.text)
       project.recent?.keep(event)
       return true
     },
 
-    /** Sends a message to all subscriptions of a project. */
-    broadcast(projectId: string, toText: (project: string) => string): void {
+    /** Tells all subscriptions of a project that an event was deleted. */
+    removeEvent(projectId: string, seq: number): void {
       const project = projects.get(projectId)
-      if (project) sendAll(project, () => toText(project.project))
+      if (!project) return
+      project.deleted.add(seq)
+      for (const oldest of project.deleted) {
+        if (project.deleted.size <= MAX_DELETED) break
+        project.deleted.delete(oldest)
+      }
+      const text = toMessage({ type: 'deleted', project: project.project, seq })
+      sendAll(project, () => text)
     },
+
+    /**
+     * Sends a restored event to the subscriptions that it matches. Those that are behind may get it
+     * a second time, as an `event`. Returns false for the same reason as `publish`.
+     */
+    restoreEvent(event: FeedEvent, needsVersion: number): boolean {
+      const project = projects.get(event.projectId)
+      if (!project) return true
+      if (needsVersion !== project.needsVersion) return false
+      project.deleted.delete(event.seq)
+      project.recent?.insert(event)
+      const text = toRestoredMessage(event.text)
+      publishMatch(project, event, text)
+      for (const { socket, filter } of project.catchingUp)
+        if (matches(filter, event.fields)) socket.send(text)
+      return true
+    },
+
+    /** Returns true if an event was deleted, perhaps after it was read. */
+    isDeleted: ({ projectId, seq }: Pick<FeedEvent, 'projectId' | 'seq'>): boolean =>
+      projects.get(projectId)?.deleted.has(seq) ?? false,
 
     /** Sends each subscription a heartbeat with the last seq that it has received. */
     sendHeartbeats(): void {
@@ -258,6 +295,14 @@ function createRecent(floor: number) {
         characters -= oldest.text.length
         floor = oldest.seq
       }
+    },
+    /** Adds an event that was missing among them when it was published. */
+    insert(event: FeedEvent): void {
+      const at = events.findLastIndex(({ seq }) => seq <= event.seq)
+      if (event.seq <= floor || event.seq > (events.at(-1)?.seq ?? 0)) return
+      if (events[at]?.seq === event.seq) return
+      events.splice(at + 1, 0, event)
+      characters += event.text.length
     },
     after: (seq: number): FeedEvent[] => events.filter(event => event.seq > seq),
   }

@@ -11,6 +11,9 @@ const MAX_EVENTS = 500
 const MAX_EVENTS_PER_LOG = 200
 const MAX_BYTES = 4 * 1024 * 1024
 const MAX_LOGS = 1_000
+/** Changed events of one round. At their largest they stay below MAX_BYTES. */
+const MAX_CHANGED = 8
+const MAX_CHANGED_WAITING = 1_000
 /** Characters to publish before the event loop may write to sockets. */
 const YIELD_CHARACTERS = 128 * 1024
 
@@ -26,9 +29,9 @@ export interface LogTailerOptions {
 }
 
 /**
- * Reads and publishes new events of the followed projects. A hint starts a round, which reads the
- * logs with one statement. A poll every second makes up for lost hints. One round runs at a time,
- * and logs with a hint come before polled ones.
+ * Reads and publishes new and restored events of the followed projects. A hint starts a round,
+ * which reads the logs with one statement. A poll every second makes up for lost hints. One round
+ * runs at a time, and logs with a hint come before polled ones.
  */
 export function startLogTailer({
   pool,
@@ -39,6 +42,8 @@ export function startLogTailer({
 }: LogTailerOptions) {
   const hinted = new Set<string>()
   const polled = new Set<string>()
+  /** The places of events that were deleted or restored. */
+  const changed = new Map<string, { projectId: string; seq: number }>()
   let isAllHinted = false
   let running: Promise<void> | undefined
   let isStopped = false
@@ -55,13 +60,46 @@ export function startLogTailer({
     // `wake` must assign `running` before this ends.
     await Promise.resolve()
     try {
-      while (!isStopped && isAllowed() && (isAllHinted || hinted.size + polled.size > 0))
+      while (
+        !isStopped &&
+        isAllowed() &&
+        (isAllHinted || hinted.size + polled.size + changed.size > 0)
+      ) {
+        if (changed.size > 0) await publishRestored()
         await round()
+      }
     } catch (error) {
       // The next poll retries.
       logFailure('Reading new events failed', error)
     } finally {
       running = undefined
+    }
+  }
+
+  /**
+   * Publishes the changed events that are not deleted. Hints of several servers come in any order,
+   * so the database decides.
+   */
+  async function publishRestored(): Promise<void> {
+    const chosen = [...changed].slice(0, MAX_CHANGED)
+    const known = new Map(
+      hub
+        .listFollowed(new Set(chosen.map(([, { projectId }]) => projectId)))
+        .map(one => [one.projectId, one]),
+    )
+    const slices = chosen.flatMap(([, { projectId, seq }]) => {
+      const needs = known.get(projectId)
+      return needs ? { ...needs, after: seq - 1, until: seq } : []
+    })
+    const bounds = { each: 1, most: MAX_CHANGED, maxBytes: MAX_BYTES }
+    const { events } = await pool.run(sql => readSlices(sql, slices, bounds))
+    const found = new Map(events.map(event => [toPlace(event), event]))
+    for (const [place, one] of chosen) {
+      // It has changed again since it was read.
+      if (changed.get(place) !== one) continue
+      const event = found.get(place)
+      const needsVersion = known.get(one.projectId)?.needsVersion ?? 0
+      if (!event || hub.restoreEvent(event, needsVersion)) changed.delete(place)
     }
   }
 
@@ -119,12 +157,24 @@ export function startLogTailer({
   return {
     /** Reads the logs of these projects, or of all followed projects. */
     wake,
+    /** Reads an event that was deleted or restored, and publishes it if it is not deleted. */
+    reread(projectId: string, seq: number): void {
+      const place = toPlace({ projectId, seq })
+      if (!hub.isFollowed(projectId) || changed.size >= MAX_CHANGED_WAITING) return
+      changed.delete(place)
+      changed.set(place, { projectId, seq })
+      running ??= run()
+    },
     async stop(): Promise<void> {
       isStopped = true
       clearInterval(timer)
       await running
     },
   }
+}
+
+function toPlace({ projectId, seq }: { projectId: string; seq: number }): string {
+  return `${projectId} ${seq}`
 }
 
 /** Removes up to `count` members from a set and returns them. */

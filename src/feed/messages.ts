@@ -44,7 +44,14 @@ export function toMessage(message: Static<typeof ServerMessage>): string {
   return JSON.stringify(message)
 }
 
+const EVENT_START = '{"type":"event",'
+
+/** Turns the text of an `event` message into that of a `restored` message. */
+export function toRestoredMessage(eventMessage: string): string {
+  return '{"type":"restored",' + eventMessage.slice(EVENT_START.length)
+}
+
 /** Serializes an `event` message around the event's JSON. `project` is the public id. */
 export function toEventMessage(project: string, seq: number, eventJson: string): string {
-  return `{"type":"event","project":"${project}","seq":${seq},"event":${eventJson}}`
+  return `${EVENT_START}"project":"${project}","seq":${seq},"event":${eventJson}}`
 }

@@ -85,7 +85,7 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
       // The rest of the page is read again later. Keeping it would cost memory for each slow
       // client.
       if (socket.bufferedBytes > FULL_BYTES) return taken
-      if (matches(filter, event.fields)) socket.send(event.text)
+      if (matches(filter, event.fields) && !hub.isDeleted(event)) socket.send(event.text)
       subscription.cursor = event.seq
       taken++
     }

@@ -73,9 +73,12 @@ export const ServerMessage = Type.Union([
     { type: Type.Literal('subscribed'), project, head: Seq, recovered: Type.Boolean() },
     closed,
   ),
-  Type.Object({ type: Type.Literal('event'), project, seq: Seq, event: Event }, closed),
-  /** An event was deleted, or its deletion was undone. */
-  Type.Object({ type: OneOf(['deleted', 'restored']), project, seq: Seq }, closed),
+  /**
+   * A new event, or one whose deletion was undone. Each goes to the subscriptions that it matches.
+   */
+  Type.Object({ type: OneOf(['event', 'restored']), project, seq: Seq, event: Event }, closed),
+  /** An event was deleted. */
+  Type.Object({ type: Type.Literal('deleted'), project, seq: Seq }, closed),
   Type.Object(
     { type: Type.Literal('gap'), project, reason: OneOf(GAP_REASONS), head: Seq },
     closed,

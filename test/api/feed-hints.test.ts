@@ -37,29 +37,70 @@ afterAll(async () => {
 const isListening = async () =>
   ((await (await fetch(`${other.url}/readyz`)).json()) as { listener: string }).listener === 'up'
 
-test('§11 a deletion is sent to every stream of the project on every server, regardless of filters', async () => {
+test('§11 a deletion is told to every stream of the project on every server, and its undo with the event to those that match', async () => {
   const watched = await newFeedProject(server)
-  await watched.postEvents(3)
-  const stranger = await newFeedProject(server)
-  const clients = [
-    await openFeed(server.url, watched.member),
-    await openFeed(other.url, watched.member),
+  const [first, second] = [
+    await watched.postEvent('one', { tags: ['some'] }),
+    await watched.postEvent('two'),
   ]
-  await clients[0]?.subscribe(watched.project, { filters: { tags: ['none'] } })
-  await clients[1]?.subscribe(watched.project)
+  const stranger = await newFeedProject(server)
+  const some = await openFeed(server.url, watched.member)
+  const all = await openFeed(other.url, watched.member)
+  const byWord = await openFeed(other.url, watched.member)
+  await some.subscribe(watched.project, { filters: { tags: ['some'] } })
+  await all.subscribe(watched.project)
+  await byWord.subscribe(watched.project, { filters: { text: 'tw' } })
   const bystander = await openFeed(other.url, stranger.member)
   await bystander.subscribe(stranger.project)
-  notifier.send([{ kind: 'deleted', projectId: watched.id, seq: 2 }])
-  notifier.send([{ kind: 'restored', projectId: watched.id, seq: 2 }])
-  for (const client of clients) {
-    const { project } = watched
-    expect(await client.next()).toEqual({ type: 'deleted', project, seq: 2 })
-    expect(await client.next()).toEqual({ type: 'restored', project, seq: 2 })
+
+  const { project } = watched
+  const admin = await newMember(server, { uuid: watched.organizationId }, 'admin')
+  for (const event of [first, second]) {
+    const path = `/api/projects/${project}/events/${event.id}`
+    expect((await admin.delete(path)).status).toBe(200)
+    for (const client of [some, all, byWord])
+      expect(await client.next()).toEqual({ type: 'deleted', project, seq: event.seq })
+    expect((await admin.post(`${path}/restore`)).status).toBe(200)
+    const restored = { type: 'restored', project, seq: event.seq, event }
+    expect(await all.next()).toEqual(restored)
+    expect(await (event === first ? some : byWord).next()).toEqual(restored)
+  }
+  // Nothing else came to those whose filters do not match.
+  await watched.postEvent('two', { tags: ['some'] })
+  for (const client of [some, byWord]) {
+    expect(await client.seqs(1)).toEqual([3])
     client.close()
   }
+  all.close()
   expect((await stranger.postEvent('mine')).seq).toBe(1)
   expect(await bystander.seqs(1)).toEqual([1])
   bystander.close()
+})
+
+test('§11 hints of several servers may come in any order: streams end with the state of the event', async () => {
+  const watched = await newFeedProject(server)
+  await watched.postEvents(2)
+  const { project } = watched
+  const client = await openFeed(other.url, watched.member)
+  await client.subscribe(project)
+  const told = (seq: number) => client.all.findLast(message => message.seq === seq)?.type
+  // The event is there: its restoration was told before its deletion.
+  notifier.send([
+    { kind: 'restored', projectId: watched.id, seq: 1 },
+    { kind: 'deleted', projectId: watched.id, seq: 1 },
+  ])
+  await until(() => told(1) === 'restored')
+  // The event is gone: its deletion was told before an earlier restoration.
+  await server.sql`update events set deleted_at = now() where project_id = ${watched.id} and seq = 2`
+  notifier.send([
+    { kind: 'deleted', projectId: watched.id, seq: 2 },
+    { kind: 'restored', projectId: watched.id, seq: 2 },
+  ])
+  await until(() => told(2) === 'deleted')
+  await watched.postEvent('after both')
+  await until(() => told(3) === 'event')
+  expect([told(1), told(2)]).toEqual(['restored', 'deleted'])
+  client.close()
 })
 
 test('read marks are sent only to the sockets of their account', async () => {

@@ -215,9 +215,66 @@ test('heartbeats carry the position for live streams, and the own cursor during 
   hub.sendHeartbeats()
   expect(live.sent).toEqual([toMessage({ type: 'heartbeat', project: 'prj_1', head: 7 })])
   expect(late.sent).toEqual([toMessage({ type: 'heartbeat', project: 'prj_1', head: 2 })])
-  hub.broadcast(PROJECT, project => `to all of ${project}`)
-  expect(live.sent.at(-1)).toBe('to all of prj_1')
-  expect(late.sent.at(-1)).toBe('to all of prj_1')
+})
+
+describe('deletions', () => {
+  const toldOf = (sent: string[]) =>
+    sent.map(text => JSON.parse(text)).map(({ type, seq }) => `${type} ${seq}`)
+
+  test('are told to all, and an undo with the event to those that it matches, also while they catch up', () => {
+    const { hub, follow } = setUp()
+    const [live, late] = [follow(7), follow(2)]
+    const [otherLive, otherLate] = [follow(7, { tags: ['a'] }), follow(2, { tags: ['a'] })]
+    for (const { subscription } of [live, otherLive, late, otherLate]) hub.add(subscription, 7)
+    for (const { subscription } of [live, otherLive]) hub.goLiveIfNear(subscription)
+    hub.removeEvent(PROJECT, 5)
+    const { needsVersion } = hub.listFollowed()[0]!
+    expect(hub.restoreEvent(toEvent(5), needsVersion)).toBe(true)
+    for (const { sent } of [live, late]) expect(toldOf(sent)).toEqual(['deleted 5', 'restored 5'])
+    for (const { sent } of [otherLive, otherLate]) expect(toldOf(sent)).toEqual(['deleted 5'])
+    expect(JSON.parse(live.sent[1] ?? '')).toEqual({
+      ...JSON.parse(toEvent(5).text),
+      type: 'restored',
+    })
+    hub.add(follow(0, { userId: 'ada' }).subscription, 7)
+    expect(hub.restoreEvent(toEvent(5), needsVersion)).toBe(false)
+  })
+
+  test('overtake an event that was read before: it is not sent after them', () => {
+    const { hub, follow } = setUp()
+    const [live, late] = [follow(0), follow(0)]
+    for (const { subscription } of [live, late]) hub.add(subscription, 0)
+    hub.goLiveIfNear(live.subscription)
+    publish(hub, toEvent(1))
+    hub.removeEvent(PROJECT, 1)
+    hub.removeEvent(PROJECT, 2)
+    publish(hub, toEvent(2), toEvent(3))
+    expect(hub.isDeleted({ projectId: PROJECT, seq: 2 })).toBe(true)
+    hub.goLiveIfNear(late.subscription)
+    expect(toldOf(live.sent)).toEqual(['event 1', 'deleted 1', 'deleted 2', 'event 3'])
+    expect(toldOf(late.sent)).toEqual(['deleted 1', 'deleted 2', 'event 3'])
+  })
+
+  test('leave no hole: a later subscription a restored event in its place', () => {
+    const { hub, follow } = setUp()
+    const slow = follow(0)
+    hub.add(slow.subscription, 0)
+    publish(hub, toEvent(1), toEvent(3), toEvent(4))
+    const restore = () => hub.restoreEvent(toEvent(2), hub.listFollowed()[0]?.needsVersion ?? 0)
+    expect([restore(), restore()]).toEqual([true, true])
+    const late = follow(1)
+    hub.add(late.subscription, 4)
+    hub.goLiveIfNear(late.subscription)
+    expect(late.seqs()).toEqual([2, 3, 4])
+  })
+
+  test('are remembered in a bounded number', () => {
+    const { hub, follow } = setUp()
+    hub.add(follow(0).subscription, 0)
+    for (let seq = 1; seq <= 1_001; seq++) hub.removeEvent(PROJECT, seq)
+    const isDeleted = (seq: number) => hub.isDeleted({ projectId: PROJECT, seq })
+    expect([1, 2, 1_001].map(isDeleted)).toEqual([false, true, true])
+  })
 })
 
 test('a project has at most 500 different filters', () => {
