@@ -583,6 +583,33 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('an undo while the feed is paused puts each event into its place', async () => {
+    await using it = await watch(10)
+    await it.sees('Event 10')
+    await it.page.keyboard.press(' ')
+    await it.says('Paused')
+    it.api.emit({ title: 'Event 11' }, { title: 'Event 12' })
+    await it.says('Paused · 2 new')
+    const path = `/api/projects/${PROJECT}/events`
+    const change = (method: string, at: string) =>
+      it.page.evaluate(
+        async ([url, how]) => (await fetch(url!, { method: how! })).ok,
+        [`${path}/${at}`, method],
+      )
+    expect(await change('DELETE', 'evt_12')).toBe(true)
+    expect(await change('DELETE', 'evt_9')).toBe(true)
+    await it.says('Paused · 1 new')
+    expect(await change('POST', 'evt_12/restore')).toBe(true)
+    expect(await change('POST', 'evt_9/restore')).toBe(true)
+    await it.says('Paused · 2 new')
+    it.api.emit({ title: 'Event 13' })
+    await it.says('Paused · 3 new')
+    await it.page.keyboard.press(' ')
+    await it.sees('Event 13')
+    const expected = Array.from({ length: 13 }, (_, at) => `Event ${13 - at}`)
+    expect(await it.titles()).toEqual(expected)
+  })
+
   test('the last events are shown while the server cannot be reached, until signing out', async () => {
     await using it = await watch(3)
     await it.sees('Event 3')

@@ -161,7 +161,9 @@ export async function fakeApi(
     const event = hidden.get(url.pathname.split('/').at(-2) ?? '')
     log.push(event)
     log.sort((one, other) => one.seq - other.seq)
-    api.send({ type: 'restored', project: PROJECT, seq: event.seq })
+    const message = { type: 'restored', project: PROJECT, seq: event.seq, event: api.change(event) }
+    for (const [socket, filters] of sockets)
+      if (filters && isSent(event, filters)) socket.send(JSON.stringify(message))
     return { data: { id: event.id, seq: event.seq } }
   })
   api.on('GET /api/projects/:id/events/:event/neighbours', (_, url) => {

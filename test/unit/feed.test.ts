@@ -21,7 +21,10 @@ function start(head: number, { size = 50 } = {}) {
   const clock = createFakeClock()
   const sockets: FakeSocket[] = []
   const reads: { cursor: string | undefined; answer(page: Result<NewestPage>): void }[] = []
-  const world = { isHidden: false, head, unseen: [] as number[], shown: [] as number[] }
+  const world = {
+    ...{ isHidden: false, head, deleted: new Set<number>() },
+    ...{ unseen: [] as number[], shown: [] as number[] },
+  }
   const feed = createFeed({
     project: PROJECT,
     filters: {},
@@ -55,7 +58,9 @@ function start(head: number, { size = 50 } = {}) {
       const { cursor, answer } = reads.shift()!
       const newest = cursor === undefined ? world.head : Number(cursor) - 1
       const oldest = Math.max(1, newest - size + 1)
-      const items = Array.from({ length: newest - oldest + 1 }, (_, at) => row(newest - at))
+      const items = Array.from({ length: newest - oldest + 1 }, (_, at) => row(newest - at)).filter(
+        ({ seq }) => !world.deleted.has(seq),
+      )
       answer({ ok: true, data: { items, nextCursor: oldest > 1 ? String(oldest) : null } })
       await settle()
     },
@@ -219,9 +224,46 @@ describe('dashboard.md §4 a feed', () => {
     it.socket.receive({ type: 'deleted', project: PROJECT, seq: 2 })
     it.clock.pass(300)
     expect(it.seqs).toEqual([3, 1])
-    it.socket.receive({ type: 'restored', project: PROJECT, seq: 2 })
+    it.socket.receive({ type: 'restored', project: PROJECT, seq: 2, event: event(2) })
     it.clock.pass(300)
     expect(it.seqs).toEqual([3, 2, 1])
+  })
+
+  test('shows a restored event that it never had', async () => {
+    const it = start(3)
+    it.socket.welcome(3)
+    it.world.deleted.add(2)
+    await it.page()
+    expect(it.seqs).toEqual([3, 1])
+    it.socket.receive({ type: 'restored', project: PROJECT, seq: 2, event: event(2) })
+    it.clock.pass(300)
+    expect(it.seqs).toEqual([3, 2, 1])
+  })
+
+  test('keeps its order, and each event, when deletions are undone while it is paused', async () => {
+    const it = start(10)
+    it.socket.welcome(10)
+    await it.page()
+    it.feed.dispatch({ type: 'pause', reason: 'manual' })
+    it.emit(2)
+    it.clock.pass(300)
+    it.socket.receive({ type: 'deleted', project: PROJECT, seq: 12 })
+    it.socket.receive({ type: 'restored', project: PROJECT, seq: 12, event: event(12) })
+    it.clock.pass(300)
+    expect([it.seqs[0], it.feed.live.value.waiting]).toEqual([10, 2])
+    it.emit(1)
+    it.feed.dispatch({ type: 'resume' })
+    it.clock.pass(300)
+    expect(it.seqs.slice(0, 4)).toEqual([13, 12, 11, 10])
+  })
+
+  test('never shows an event that was deleted while its page was on the way', async () => {
+    const it = start(3)
+    it.socket.welcome(3)
+    it.socket.receive({ type: 'deleted', project: PROJECT, seq: 2 })
+    await it.page()
+    it.clock.pass(300)
+    expect(it.seqs).toEqual([3, 1])
   })
 
   test('does not change after it was stopped', async () => {

@@ -6,8 +6,8 @@ import { createConnection, type SocketLike, type SessionStatus } from '../live/c
 import type { Filters, ServerMessage } from '../live/messages.ts'
 import { INITIAL, isUnpaused, reduce, type LiveEvent, type LiveState } from '../live/pill.ts'
 import type { Result, Failure } from '../request.ts'
-import * as logs from './log.ts'
-import type { Log, NewestPage, Row } from './log.ts'
+import { EMPTY, MAX_WAITING, reduce as reduceLog, toNewest, toRow } from './log.ts'
+import type { Log, LogAction, NewestPage, Row } from './log.ts'
 
 export type Match = 'yes' | 'no' | 'maybe'
 
@@ -63,7 +63,7 @@ const MAX_PAGES = 20
 
 /** The stored and live events of a project, without gaps or duplicates. */
 export function createFeed(dependencies: FeedDependencies): Feed {
-  let log = logs.EMPTY
+  let log = EMPTY
   const shown = signal(log)
   const live = signal(INITIAL)
   const reading = signal<Reading>({ kind: 'nothing' })
@@ -89,27 +89,28 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     onStart(head, isBroken) {
       startHead = head
       if (isBroken) {
-        log = logs.EMPTY
+        apply({ type: 'reset' })
         received = []
       } else if (reading.value.kind === 'first') return
-      const newest = log.waiting[0]?.seq ?? log.rows[0]?.seq ?? 0
-      if (isBroken || !isComplete || newest < head) void readNewest()
+      if (isBroken || !isComplete || toNewest(log) < head) void readNewest()
     },
     onMessage: receive,
   })
 
   function receive(message: ServerMessage) {
-    if (message.type === 'event') {
-      const match = dependencies.match(message.event)
+    if (message.type === 'event' || message.type === 'restored') {
+      const { event } = message
+      // An older server restores without the event.
+      const match = event ? dependencies.match(event) : 'maybe'
       if (match === 'maybe') serverMatching.trigger()
-      if (match !== 'yes') return
-      received.push(logs.toRow(message.event))
+      if (match !== 'yes' || !event) return
+      received.push(toRow(event))
       // Keeps the buffer within its limit between two renderings.
-      if (received.length > logs.MAX_WAITING) takeReceived()
+      if (received.length > MAX_WAITING) takeReceived()
       rendering.trigger()
-    } else if (message.type === 'deleted' || message.type === 'restored') {
+    } else if (message.type === 'deleted') {
       takeReceived()
-      log = logs[message.type === 'deleted' ? 'remove' : 'restore'](log, message.seq)
+      apply({ type: 'delete', seq: message.seq })
       rendering.trigger()
     } else if (message.type === 'unread') dependencies.onChannels()
     else if (message.type === 'heartbeat' && (message.head ?? 0) > head) {
@@ -121,8 +122,12 @@ export function createFeed(dependencies: FeedDependencies): Feed {
 
   function takeReceived() {
     if (received.length === 0) return
-    log = logs.arrive(log, received)
+    apply({ type: 'arrive', rows: received })
     received = []
+  }
+
+  function apply(action: LogAction) {
+    log = reduceLog(log, action)
   }
 
   /** The only place where new rows are shown. A hidden page renders nothing. */
@@ -135,7 +140,7 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     if (!isComplete) return
     const newRows = log.waiting
     const isShowing = isUnpaused(live.value)
-    if (isShowing) log = logs.show(log)
+    if (isShowing) apply({ type: 'show' })
     batch(() => {
       shown.value = log
       live.value = reduce(live.value, { type: 'waiting', count: log.waiting.length })
@@ -156,13 +161,15 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     const read = ++reads
     reading.value = { kind: 'first' }
     const result = await readPages(undefined, page => page.items.length > 0)
-    if (isStopped || read !== reads) return
+    if (isStopped) return
+    if (read !== reads) return apply({ type: 'fail' })
     if (!result.ok) {
+      apply({ type: 'fail' })
       reading.value = { kind: 'failed', page: 'first', failure: result.failure }
       return
     }
     takeReceived()
-    log = logs.catchUp(log, result.data)
+    apply({ type: 'newest', page: result.data })
     // The connection may have started meanwhile, at a head that this page does not reach.
     if (startHead > reach && (result.data.items[0]?.seq ?? 0) < startHead) return readNewest()
     isComplete = true
@@ -173,17 +180,19 @@ export function createFeed(dependencies: FeedDependencies): Feed {
   }
 
   async function readOlder(): Promise<void> {
-    const { older, rows } = log
+    const { older, floor } = log
     if (reading.value.kind !== 'nothing' || older.kind === 'end' || older.kind === 'full') return
+    const read = ++reads
     reading.value = { kind: 'older' }
-    const last = rows.at(-1)?.seq ?? 0
     const result =
       older.kind === 'more'
         ? await readPages(older.cursor, page => page.items.length > 0)
-        : await readPages(undefined, page => page.items.some(({ seq }) => seq < last))
-    if (isStopped || reading.value.kind !== 'older') return
+        : await readPages(undefined, page => page.items.some(({ seq }) => seq < floor))
+    if (isStopped) return
+    if (read !== reads) return apply({ type: 'fail' })
+    takeReceived()
     // If rows were dropped meanwhile, this page does not follow the last row.
-    if (result.ok && log.older === older) log = logs.extend(log, result.data)
+    apply(result.ok ? { type: 'older', page: result.data, after: older } : { type: 'fail' })
     batch(() => {
       reading.value = result.ok
         ? { kind: 'nothing' }
@@ -197,6 +206,7 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     cursor: string | undefined,
     isEnough: (page: NewestPage) => boolean,
   ): Promise<Result<NewestPage>> {
+    apply({ type: 'request' })
     let result = await dependencies.readPage(cursor)
     for (let count = 1; count < MAX_PAGES; count += 1) {
       if (!result.ok || isEnough(result.data) || result.data.nextCursor === null) break

@@ -21,7 +21,7 @@ export interface Row extends Pick<
 }
 
 /** How to load older rows. */
-export type Older =
+type Older =
   | { kind: 'more'; cursor: string }
   | { kind: 'end' }
   /** Rows were dropped, so no cursor continues the list. */
@@ -29,17 +29,44 @@ export type Older =
   /** The list has `MAX_ROWS`. */
   | { kind: 'full' }
 
-/** The loaded part of a project's log: newest first, each seq once. */
+/**
+ * The loaded part of a project's log. Its bounds are stored, because the rows at its ends can be
+ * deleted and restored. Rows are newest first, each seq once.
+ */
 export interface Log {
+  /** The shown rows: every match from `floor` to `head`. */
   rows: readonly Row[]
-  /** Rows newer than `rows` that are not shown yet. */
+  /** The rows after `head`, which are not shown yet. */
   waiting: readonly Row[]
-  /** True if rows are missing between `waiting` and `rows`. */
-  hasGap: boolean
+  head: number
+  /** Infinity until a page was loaded. */
+  floor: number
+  /** Rows between `head` and this seq are missing; undefined if none are. */
+  gapEnd: number | undefined
   older: Older
-  /** Recently deleted rows, the latest first, so that a deletion can be undone. */
-  removed: readonly Row[]
+  /** How many requests for a page are on their way. */
+  requests: number
+  /**
+   * The rows that arrived meanwhile, and undefined for a deleted one, by their seqs. A page may be
+   * older than these changes.
+   */
+  changed: ReadonlyMap<number, Row | undefined>
 }
+
+export type LogAction =
+  /** Forgets all rows. */
+  | { type: 'reset' }
+  /** A request for a page starts. `newest`, `older` or `fail` ends it. */
+  | { type: 'request' | 'fail' }
+  /** The newest page. */
+  | { type: 'newest'; page: NewestPage }
+  /** The page that follows `after`, the `older` of the log at the time of the request. */
+  | { type: 'older'; page: NewestPage; after: Older }
+  /** New or restored rows, in any order. */
+  | { type: 'arrive'; rows: readonly Row[] }
+  | { type: 'delete'; seq: number }
+  /** Moves `waiting` to `rows`, and drops rows beyond `LIVE_ROWS`. */
+  | { type: 'show' }
 
 export interface NewestPage {
   items: readonly Row[]
@@ -49,15 +76,17 @@ export interface NewestPage {
 export const LIVE_ROWS = 200
 export const MAX_WAITING = 1_000
 export const MAX_ROWS = 5_000
-const MAX_REMOVED = 100
 const MAX_DESCRIPTION = 280
 
 export const EMPTY: Log = {
   rows: [],
   waiting: [],
-  hasGap: false,
+  head: 0,
+  floor: Infinity,
+  gapEnd: undefined,
   older: { kind: 'end' },
-  removed: [],
+  requests: 0,
+  changed: new Map(),
 }
 
 export function toRow(event: Event): Row {
@@ -70,71 +99,128 @@ export function toRow(event: Event): Row {
   }
 }
 
-/** A log with the newest page only. */
-export function fromPage({ items, nextCursor }: NewestPage): Log {
-  return { ...EMPTY, rows: items, older: toOlder(nextCursor) }
+/** Returns the log after `action`; the same object when nothing has changed. */
+export function reduce(log: Log, action: LogAction): Log {
+  const { requests, changed } = log
+  switch (action.type) {
+    case 'reset':
+      return { ...EMPTY, requests, changed }
+    case 'request':
+      return { ...log, requests: requests + 1 }
+    case 'fail':
+      return endRequest(log)
+    case 'newest':
+      return endRequest(limit(addNewest(log, action.page)))
+    case 'older':
+      return endRequest(action.after === log.older ? addOlder(log, action.page) : log)
+    case 'arrive': {
+      const changes = action.rows.map(row => [row.seq, row] as const)
+      return limit(place(note(log, changes), action.rows))
+    }
+    case 'delete':
+      return remove(note(log, [[action.seq, undefined]]), ({ seq }) => seq === action.seq)
+    case 'show':
+      return show(log)
+  }
 }
 
-/** Adds received rows, in any order, to `waiting`. Drops the oldest beyond `MAX_WAITING`. */
-export function arrive(log: Log, arrived: readonly Row[]): Log {
-  const newest = log.rows[0]?.seq ?? 0
-  const waiting = union(
-    arrived.filter(({ seq }) => seq > newest),
-    log.waiting,
-  )
-  if (waiting.length <= MAX_WAITING) return { ...log, waiting }
-  return { ...log, waiting: waiting.slice(0, MAX_WAITING), hasGap: true }
+/** The newest seq that a log has, or had. */
+export function toNewest({ head, waiting }: Log): number {
+  return Math.max(head, waiting[0]?.seq ?? 0)
 }
 
-/** Adds the newest page. There is a gap if it does not reach the newest row. */
-export function catchUp(log: Log, page: NewestPage): Log {
-  const newest = log.rows[0]?.seq
-  if (newest === undefined) return arrive(fromPage(page), log.waiting)
-  const touches = page.nextCursor === null || page.items.some(({ seq }) => seq <= newest)
-  return { ...arrive(log, page.items), hasGap: log.hasGap || !touches }
+function endRequest(log: Log): Log {
+  const requests = log.requests - 1
+  return { ...log, requests, changed: requests === 0 ? EMPTY.changed : log.changed }
 }
 
-/** Moves `waiting` to `rows` and drops rows beyond `LIVE_ROWS`. */
-export function show(log: Log): Log {
-  const { rows, waiting, hasGap } = log
+function note(log: Log, changes: readonly (readonly [number, Row | undefined])[]): Log {
+  return log.requests === 0 ? log : { ...log, changed: new Map([...log.changed, ...changes]) }
+}
+
+/** Adds rows to the part to which they belong. Rows outside of the loaded parts are left out. */
+function place(log: Log, some: readonly Row[]): Log {
+  const { head, floor, gapEnd = 0 } = log
+  const shown = some.filter(({ seq }) => floor <= seq && seq <= head)
+  const late = some.filter(({ seq }) => seq > head && seq >= gapEnd)
+  return {
+    ...log,
+    rows: shown.length > 0 ? union(shown, log.rows) : log.rows,
+    waiting: union(late, log.waiting),
+  }
+}
+
+function remove(log: Log, isRemoved: (row: Row) => boolean): Log {
+  if (!log.rows.some(isRemoved) && !log.waiting.some(isRemoved)) return log
+  const isKept = (row: Row) => !isRemoved(row)
+  return { ...log, rows: log.rows.filter(isKept), waiting: log.waiting.filter(isKept) }
+}
+
+/** Drops the oldest waiting rows beyond `MAX_WAITING`. */
+function limit(log: Log): Log {
+  const { waiting } = log
+  if (waiting.length <= MAX_WAITING) return log
+  const kept = waiting.slice(0, MAX_WAITING)
+  return { ...log, waiting: kept, gapEnd: kept.at(-1)?.seq }
+}
+
+function addNewest(log: Log, page: NewestPage): Log {
+  const { items, nextCursor } = page
+  const [newest] = items
+  const from = toFloor(page)
+  if (log.floor === Infinity) {
+    const head = newest?.seq ?? log.head
+    const gapEnd = (log.gapEnd ?? 0) > head ? log.gapEnd : undefined
+    const first = { ...log, head, floor: from, gapEnd, older: toOlder(nextCursor), waiting: [] }
+    return merge(place(first, log.waiting), items, { from, to: Infinity })
+  }
+  // Without items, an unfinished page says nothing about the rows of the log.
+  const isReached = from <= log.head || newest === undefined
+  const gapEnd = isReached ? log.gapEnd : Math.max(log.gapEnd ?? 0, from)
+  const waiting = log.waiting.filter(({ seq }) => seq >= (gapEnd ?? 0))
+  return merge({ ...log, gapEnd, waiting }, items, { from, to: Infinity })
+}
+
+function addOlder(log: Log, page: NewestPage): Log {
+  const from = Math.min(log.floor, toFloor(page))
+  const range = { from, to: page.items[0]?.seq ?? 0 }
+  const added = merge({ ...log, floor: from }, page.items, range)
+  const isFull = added.rows.length >= MAX_ROWS
+  return { ...added, older: isFull ? { kind: 'full' } : toOlder(page.nextCursor) }
+}
+
+/** Makes the log equal to a page and the later changes, within the range of the page. */
+function merge(log: Log, items: readonly Row[], { from, to }: { from: number; to: number }): Log {
+  const { changed } = log
+  const listed = new Set(items.map(({ seq }) => seq))
+  const isGone = ({ seq }: Row) => from <= seq && seq <= to && !listed.has(seq) && !changed.has(seq)
+  const changedRows = [...changed.values()].filter(row => row !== undefined)
+  const others = items.filter(({ seq }) => !changed.has(seq))
+  return place(remove(log, isGone), [...others, ...changedRows])
+}
+
+function show(log: Log): Log {
+  const { rows, waiting, gapEnd } = log
   if (waiting.length === 0 && rows.length <= LIVE_ROWS) return log
-  const all = hasGap ? waiting : [...waiting, ...rows]
-  const isCut = hasGap || all.length > LIVE_ROWS
+  const isBroken = gapEnd !== undefined && waiting.length > 0
+  const all = isBroken ? waiting : [...waiting, ...rows]
+  const shown = all.slice(0, LIVE_ROWS)
+  const isShorter = shown.length < all.length
+  const oldest = shown.at(-1)?.seq ?? 0
   return {
     ...log,
-    rows: isCut ? all.slice(0, LIVE_ROWS) : all,
+    rows: shown,
     waiting: [],
-    hasGap: false,
-    older: isCut ? { kind: 'cut' } : log.older,
+    head: toNewest(log),
+    floor: isShorter ? oldest : isBroken ? gapEnd : Math.min(log.floor, oldest),
+    gapEnd: isBroken ? undefined : gapEnd,
+    older: isShorter || isBroken ? { kind: 'cut' } : log.older,
   }
 }
 
-/** Adds a page of older rows. */
-export function extend(log: Log, { items, nextCursor }: NewestPage): Log {
-  const oldest = log.rows.at(-1)?.seq ?? Infinity
-  const rows = [...log.rows, ...items.filter(({ seq }) => seq < oldest)]
-  return { ...log, rows, older: rows.length < MAX_ROWS ? toOlder(nextCursor) : { kind: 'full' } }
-}
-
-export function remove(log: Log, seq: number): Log {
-  const isOther = (row: Row) => row.seq !== seq
-  const removed = [...log.rows, ...log.waiting].filter(row => !isOther(row))
-  return {
-    ...log,
-    rows: log.rows.filter(isOther),
-    waiting: log.waiting.filter(isOther),
-    removed: [...removed, ...log.removed].slice(0, MAX_REMOVED),
-  }
-}
-
-/** Restores a removed row if it lies within the loaded part. */
-export function restore(log: Log, seq: number): Log {
-  const row = log.removed.find(row => row.seq === seq)
-  if (!row) return log
-  const removed = log.removed.filter(other => other !== row)
-  const oldest = log.rows.at(-1)?.seq ?? 0
-  if (seq < oldest && log.older.kind !== 'end') return { ...log, removed }
-  return { ...log, rows: union([row], log.rows), removed }
+/** The seq from which a page is complete. */
+function toFloor({ items, nextCursor }: NewestPage): number {
+  return nextCursor === null ? 0 : (items.at(-1)?.seq ?? Infinity)
 }
 
 function toOlder(nextCursor: string | null): Older {

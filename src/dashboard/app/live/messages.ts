@@ -24,7 +24,8 @@ export type ServerMessage =
   | { type: 'hello'; epoch: string }
   | { type: 'subscribed'; project: string; head: number; recovered: boolean }
   | { type: 'event'; project: string; seq: number; event: Event }
-  | { type: 'deleted' | 'restored'; project: string; seq: number }
+  | { type: 'deleted'; project: string; seq: number }
+  | { type: 'restored'; project: string; seq: number; event?: Event }
   | { type: 'gap'; project: string; reason: string; head: number }
   /** Everything up to `head` was sent. Without `project`, no project is followed. */
   | { type: 'heartbeat'; project?: string; head?: number }
