@@ -2,6 +2,7 @@ import { afterEach, expect, spyOn, test } from 'bun:test'
 import { TidingsError, ValidationError } from '../../clients/typescript/src/client.ts'
 import type { EventInput } from '../../clients/typescript/src/client.ts'
 import { EVENT, failure, keysOf, startStory, success, UUID } from '../support/client-story.ts'
+import { until } from '../support/until.ts'
 
 const CREATED = success({}, 201)
 
@@ -43,11 +44,11 @@ test('queue: events are sent in the background, each with a key, and flush waits
 })
 
 test('queue: at most 10 events are sent at a time, and flush reports those that are left', async () => {
-  const { server, client } = await startStory(['hang'])
-  for (let n = 0; n < 15; n++) client.queue(EVENT)
-  await server.until(10)
+  const { server, client } = await startStory([CREATED, 'hang'])
+  for (let n = 0; n < 16; n++) client.queue(EVENT)
+  await server.until(11)
   expect(await client.flush({ timeoutMs: 20 })).toBe(15)
-  expect(server.received).toHaveLength(10)
+  expect(server.received).toHaveLength(11)
 })
 
 test('queue: a full queue refuses an event, and onDrop gets it', async () => {
@@ -56,7 +57,23 @@ test('queue: a full queue refuses an event, and onDrop gets it', async () => {
   expect([client.queue(EVENT), client.queue(EVENT)]).toEqual([true, true])
   expect(client.queue({ ...EVENT, title: 'Third' })).toBe(false)
   expect(drops).toMatchObject([{ event: { title: 'Third' } }])
-  expect(drops[0]?.error.message).toBe('The queue is full: 2 events wait')
+  expect(drops[0]?.error.message).toBe('The queue is full: 2 events with 82 bytes wait')
+})
+
+test('queue: its events have at most so many bytes together', async () => {
+  const { drops, onDrop } = createDrops()
+  const options = { queueLimitBytes: 100, onDrop }
+  const { server, client } = await startStory([CREATED], options)
+  const long = { ...EVENT, title: '€'.repeat(17) }
+  expect([client.queue(EVENT), client.queue(long), client.queue(EVENT)]).toEqual([
+    ...[true, false, true],
+  ])
+  expect(drops).toMatchObject([{ event: long }])
+  expect(await client.flush()).toBe(0)
+  // The events that were sent make room.
+  expect(client.queue(long)).toBe(true)
+  expect(await client.flush()).toBe(0)
+  expect(server.received).toHaveLength(3)
 })
 
 test('queue: an event outlasts the retries of one call with its key, and flush tries it at once', async () => {
@@ -91,16 +108,134 @@ test('queue: an event that the server rejects is dropped, and the next ones are 
   expect(drops.map(({ error }) => error.constructor)).toContain(TypeError)
 })
 
-test('queue: an event that failed for 24 hours is dropped, because its key is forgotten', async () => {
+test('queue: after 23 hours an event is dropped without another attempt, because its key may be forgotten', async () => {
   const { drops, onDrop } = createDrops()
-  const { server, client } = await startStory([failure(503)], { retries: 0, onDrop })
-  client.queue(EVENT)
+  const { server, client } = await startStory([failure(503), CREATED], { retries: 0, onDrop })
   const { now } = Date
-  Date.now = () => now() + 24 * 60 * 60_000
-  restore.push(() => (Date.now = now))
-  expect(await client.flush()).toBe(0)
+  const { setTimeout } = globalThis
+  // The machine sleeps for a day in the pause after the failure.
+  const sleeping = (run: () => void, ms: number) => {
+    if (ms === 1_000) Date.now = () => now() + 24 * 60 * 60_000
+    return setTimeout(run, ms)
+  }
+  Object.assign(globalThis, { setTimeout: sleeping })
+  restore.push(() => Object.assign(globalThis, { setTimeout }) && (Date.now = now))
+  client.queue(EVENT)
+  await until(() => Date.now !== now)
+  while (drops.length === 0) await client.flush({ timeoutMs: 20 })
   expect(server.received).toHaveLength(1)
   expect(drops[0]?.error).toBeInstanceOf(TidingsError)
+  client.queue(EVENT)
+  expect(await client.flush()).toBe(0)
+  expect(server.received).toHaveLength(2)
+})
+
+test.each([
+  ['3 hours slow', 3 * 60 * 60_000],
+  ['6 minutes fast', -6 * 60_000],
+])('queue: where the clock is %s, events have the time of the server', async (_, aheadMs) => {
+  const { server, client } = await startStory([CREATED])
+  server.aheadMs = aheadMs
+  const before = Date.now()
+  client.queue(EVENT)
+  expect(await client.flush()).toBe(0)
+  client.queue(EVENT)
+  expect(await client.flush()).toBe(0)
+  for (const { body } of server.received) {
+    const ms = Date.parse((JSON.parse(body) as { timestamp: string }).timestamp) - aheadMs
+    // The header has whole seconds.
+    expect(ms).toBeWithin(before - 1_000, Date.now() + 1)
+  }
+})
+
+test('queue: a clock that differs by less than a minute keeps its milliseconds', async () => {
+  const { server, client } = await startStory([CREATED])
+  server.aheadMs = 50_000
+  const before = Date.now()
+  client.queue(EVENT)
+  expect(await client.flush()).toBe(0)
+  const { timestamp } = JSON.parse(server.received[0]?.body ?? '') as { timestamp: string }
+  expect(Date.parse(timestamp)).toBeWithin(before, Date.now() + 1)
+})
+
+test('queue: an event whose time is refused is sent without it, and its own time is never changed', async () => {
+  const { drops, onDrop } = createDrops()
+  const details = [{ path: ['timestamp'], message: 'Must be …', code: 'out_of_range' }]
+  const refused = failure(400, { details })
+  const { server, client } = await startStory([refused, CREATED, refused], { onDrop })
+  client.queue(EVENT)
+  expect(await client.flush()).toBe(0)
+  expect(server.received.map(({ body }) => JSON.parse(body))).toEqual([
+    { ...EVENT, timestamp: expect.any(String) },
+    EVENT,
+  ])
+  expect(new Set(keysOf(server)).size).toBe(1)
+  const mine = { ...EVENT, timestamp: '2100-01-01T00:00:00Z' }
+  client.queue(mine)
+  expect(await client.flush()).toBe(0)
+  expect(drops).toMatchObject([{ event: mine }])
+  expect(server.received).toHaveLength(3)
+})
+
+test('queue: after an outage, events are sent in their order, one until the first is accepted', async () => {
+  const titles: string[] = []
+  let isDown = true
+  let most = 0
+  let inFlight = 0
+  const { client } = await startStory([CREATED], {
+    retries: 0,
+    async fetch(url, init) {
+      if (url.endsWith('/healthz')) return Response.json({})
+      most = Math.max(most, ++inFlight)
+      await new Promise(resolve => setImmediate(resolve))
+      inFlight--
+      if (isDown) throw new Error('The server is down')
+      titles.push((JSON.parse(String(init.body)) as EventInput).title)
+      return Response.json({ success: true, data: {} }, { status: 201 })
+    },
+  })
+  for (let n = 1; n <= 30; n++) client.queue({ ...EVENT, title: `${n}` })
+  await client.flush({ timeoutMs: 20 })
+  expect(most).toBe(1)
+  isDown = false
+  expect(await client.flush()).toBe(0)
+  expect(most).toBe(10)
+  isDown = true
+  for (let n = 31; n <= 60; n++) client.queue({ ...EVENT, title: `${n}` })
+  await client.flush({ timeoutMs: 20 })
+  most = 0
+  await client.flush({ timeoutMs: 20 })
+  expect(most).toBe(1)
+  isDown = false
+  expect(await client.flush()).toBe(0)
+  expect(titles).toEqual(Array.from({ length: 60 }, (_, at) => `${at + 1}`))
+})
+
+test.each([
+  [
+    'throws',
+    () => {
+      throw new Error('A bug')
+    },
+  ],
+  [
+    'rejects',
+    async () => {
+      throw new Error('A bug')
+    },
+  ],
+])('queue: onDrop that %s costs no event', async (_, onDrop) => {
+  const warn = spyOn(console, 'warn').mockImplementation(() => {})
+  restore.push(() => warn.mockRestore())
+  const details = [{ path: ['title'], message: 'Required', code: 'required' }]
+  const { server, client } = await startStory([failure(400, { details }), CREATED], {
+    ...{ queueLimit: 2, onDrop },
+  })
+  expect([1, 2, 3].map(() => client.queue(EVENT))).toEqual([true, true, false])
+  expect(await client.flush()).toBe(0)
+  expect(server.received).toHaveLength(2)
+  await until(() => warn.mock.calls.length === 2)
+  expect(warn.mock.calls[0]).toEqual(['Tidings: onDrop failed.', expect.any(Error)])
 })
 
 test('queue: without onDrop, the console warns at most once a second', async () => {
@@ -109,7 +244,7 @@ test('queue: without onDrop, the console warns at most once a second', async () 
   const { client } = await startStory(['hang'], { queueLimit: 1 })
   for (let n = 0; n < 5; n++) client.queue(EVENT)
   expect(warn.mock.calls).toEqual([
-    ['Tidings: the event "Paid" is lost. The queue is full: 1 events wait'],
+    ['Tidings: the event "Paid" is lost. The queue is full: 1 events with 41 bytes wait'],
   ])
 })
 

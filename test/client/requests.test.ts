@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { createClient } from '../../clients/typescript/src/client.ts'
 import type { ResponseInfo, ClientOptions } from '../../clients/typescript/src/client.ts'
 import {
@@ -11,6 +11,7 @@ import {
   success,
   failure,
 } from '../support/client-story.ts'
+import { until } from '../support/until.ts'
 
 test('requests: each method sends its method, path, key and body, and resolves to data', async () => {
   const { server, client } = await startStory([success({ it: 'is data' })])
@@ -139,6 +140,25 @@ test("options: the caller's fetch is used, and the global one is looked up on ea
     globalThis.fetch = original
   }
   expect(urls).toEqual(['http://own.test/v1/me', 'http://global.test/v1/me'])
+})
+
+test('responses: onResponse that throws or rejects changes no result', async () => {
+  const warn = spyOn(console, 'warn').mockImplementation(() => {})
+  try {
+    const { client } = await startStory([success({ ok: 1 })])
+    const failures = [
+      () => {
+        throw new Error('A bug')
+      },
+      async () => Promise.reject(new Error('A bug')),
+    ]
+    for (const onResponse of failures)
+      expect<unknown>(await client.events.create(EVENT, { onResponse })).toEqual({ ok: 1 })
+    await until(() => warn.mock.calls.length === 2)
+    expect(warn.mock.calls[0]).toEqual(['Tidings: onResponse failed.', expect.any(Error)])
+  } finally {
+    warn.mockRestore()
+  }
 })
 
 test('responses: onResponse receives the requestId and whether the response is a replay', async () => {

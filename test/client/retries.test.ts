@@ -135,6 +135,25 @@ test('retries: a Retry-After that is not whole seconds is ignored', async () => 
   }
 })
 
+test('§8 idempotency: a call that slept for a day is not repeated, because its key may be forgotten', async () => {
+  const { server, client } = await startStory([failure(503), success({})])
+  const { now } = Date
+  const { setTimeout } = globalThis
+  // The machine sleeps in the wait before the retry.
+  const sleeping = (run: () => void, ms: number) => {
+    if (ms < 10_000) Date.now = () => now() + 24 * 60 * 60_000
+    return setTimeout(run, ms)
+  }
+  Object.assign(globalThis, { setTimeout: sleeping })
+  try {
+    expect(await errorOf(client.events.create(EVENT), TidingsError)).toMatchObject({ status: 503 })
+    expect(server.received).toHaveLength(1)
+  } finally {
+    Object.assign(globalThis, { setTimeout })
+    Date.now = now
+  }
+})
+
 test('retries: waits are random up to the base, doubled each time, at most 8 s', async () => {
   const waits: number[] = []
   const { setTimeout } = globalThis

@@ -22,6 +22,8 @@ export type ScriptedServer = {
   url: string
   /** Every request so far, in order of arrival. */
   received: Received[]
+  /** How far its clock, as its header `Date` tells it, is ahead of ours. */
+  aheadMs: number
   /** Resolves when `count` requests have arrived. */
   until(count: number): Promise<void>
   close(): Promise<void>
@@ -29,13 +31,16 @@ export type ScriptedServer = {
 
 /**
  * Starts a real HTTP server on loopback that gives the n-th reply to its n-th request; the last one
- * repeats.
+ * repeats. A request of `/healthz` is always answered, and not counted.
  */
 export async function startScriptedServer(...replies: Reply[]): Promise<ScriptedServer> {
   const received: Received[] = []
   const waiting: { count: number; resolve: () => void }[] = []
 
+  const script = { aheadMs: 0 }
   const server = createServer(async (request, response) => {
+    response.setHeader('Date', new Date(Date.now() + script.aheadMs).toUTCString())
+    if (request.url === '/healthz') return send(response, { status: 200, body: { status: 'ok' } })
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const { method = '', url = '', headers } = request
@@ -46,20 +51,20 @@ export async function startScriptedServer(...replies: Reply[]): Promise<Scripted
   })
   const port = await listen(server)
 
-  return {
+  return Object.assign(script, {
     url: `http://127.0.0.1:${port}`,
     received,
-    until: count =>
-      new Promise(resolve => {
+    until: (count: number) =>
+      new Promise<void>(resolve => {
         if (received.length >= count) resolve()
         else waiting.push({ count, resolve })
       }),
     close: () =>
-      new Promise(resolve => {
+      new Promise<void>(resolve => {
         server.close(() => resolve())
         server.closeAllConnections()
       }),
-  }
+  })
 }
 
 function send(response: ServerResponse, reply: Reply): void {

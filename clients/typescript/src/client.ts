@@ -85,9 +85,10 @@ export type Client = {
     all(query?: EventQuery, options?: CallOptions): AsyncGenerator<Event, void, undefined>
   }
   /**
-   * Sends an event in the background. After a transient failure, the event waits in memory and is
-   * sent again. Returns false when the queue is full. `onDrop` gets every event that is not sent.
-   * Throws a TypeError for input that no request can carry.
+   * Sends an event in the background, with the time of this call by the server's clock. After a
+   * transient failure, the event waits in memory and is sent again. Returns false when the queue is
+   * full. `onDrop` gets every event that is not sent. Throws a TypeError for input that no request
+   * can carry.
    */
   queue(event: EventInput, options?: QueueOptions): boolean
   /**
@@ -119,7 +120,7 @@ export type Client = {
 
 /** Creates a client for one server and API key. Throws a TypeError for an invalid option. */
 export function createClient(options: ClientOptions): Client {
-  const call = createCall(options)
+  const { call, clock } = createCall(options)
 
   async function listEvents(query?: EventQuery, options?: CallOptions) {
     return call<Page<Event>>('GET', '/v1/events' + toSearch(query), options)
@@ -143,7 +144,7 @@ export function createClient(options: ClientOptions): Client {
         } while (cursor !== null)
       },
     },
-    ...createQueue(call, options),
+    ...createQueue(call, clock, options),
     identify: async (input, options) =>
       call('POST', '/v1/identify', { ...options, body: JSON.stringify(input) }),
     channels: {

@@ -1,10 +1,26 @@
-import { TidingsError } from './errors.ts'
-import { after, isTransient, MAX_TIMER_MS, newUuid } from './request.ts'
-import type { Call, ClientOptions } from './request.ts'
+import { TidingsError, ValidationError } from './errors.ts'
+import { after, callSafely, isTransient, MAX_TIMER_MS, newUuid } from './request.ts'
+import type { Call, ClientOptions, ServerClock } from './request.ts'
 import type { EventInput } from './schema.ts'
+import { isForgotten, readMoment, toAgeMs } from './time.ts'
+import type { Moment } from './time.ts'
 
 /** An event that waits to be sent. */
-type Entry = { body: string; idempotencyKey: string; queuedAt: number }
+type Entry = {
+  /** Its place in the queue. */
+  nth: number
+  /** The event as JSON, without a time that the queue adds. */
+  text: string
+  bytes: number
+  idempotencyKey: string
+  queuedAt: Moment
+  /** The server's time when the event was queued, as far as it was known. */
+  at: number | undefined
+  /** True for an event that is sent as it is, without a time of the queue. */
+  isPlain: boolean
+  /** The body of every attempt, and when the first one began. */
+  sent: { body: string; since: Moment } | undefined
+}
 
 /** The options of one queued event. */
 export type QueueOptions = {
@@ -20,28 +36,37 @@ export type FlushOptions = {
 
 const MAX_IN_FLIGHT = 10
 const MAX_PAUSE_MS = 30_000
-/** The server remembers an Idempotency-Key this long. A later retry could create a second event. */
-const MAX_AGE_MS = 24 * 60 * 60_000
+const MAX_BYTES = 16 * 1024 * 1024
 const WARN_EVERY_MS = 1_000
+const encoder = new TextEncoder()
 
 /** A bounded queue in memory that sends events in the background. */
-export function createQueue(call: Call, options: ClientOptions) {
-  const { queueLimit = 1_000, onDrop = createWarning() } = options
+export function createQueue(call: Call, clock: ServerClock, options: ClientOptions) {
+  const { queueLimit = 1_000, queueLimitBytes = MAX_BYTES, onDrop = createWarning() } = options
   const waiting: Entry[] = []
   const flushing = new Set<() => void>()
+  let count = 0
+  let bytes = 0
   let inFlight = 0
   let failures = 0
+  /** True if the server works, as far as is known. Until then, one event at a time tries it out. */
+  let isWorking = false
   let resume: (() => void) | undefined
 
   function queue(event: EventInput, { idempotencyKey = newUuid() }: QueueOptions = {}): boolean {
-    // The server would otherwise take the time at which it gets the event.
-    const timestamp = event.timestamp ?? new Date().toISOString()
-    const body = JSON.stringify({ ...event, timestamp })
-    if (countUnsent() >= queueLimit) {
-      onDrop(event, new TidingsError(`The queue is full: ${queueLimit} events wait`))
+    const text = JSON.stringify(event)
+    const size = encoder.encode(text).length
+    if (countUnsent() >= queueLimit || bytes + size > queueLimitBytes) {
+      const held = `${countUnsent()} events with ${bytes} bytes wait`
+      drop(text, new TidingsError(`The queue is full: ${held}`))
       return false
     }
-    waiting.push({ body, idempotencyKey, queuedAt: Date.now() })
+    bytes += size
+    waiting.push({
+      ...{ nth: count++, text, bytes: size, idempotencyKey },
+      ...{ queuedAt: readMoment(), at: clock.now(), sent: undefined },
+      isPlain: event.timestamp != null,
+    })
     sendNext()
     return true
   }
@@ -67,7 +92,7 @@ export function createQueue(call: Call, options: ClientOptions) {
   }
 
   function sendNext(): void {
-    while (!resume && inFlight < MAX_IN_FLIGHT) {
+    while (!resume && inFlight < (isWorking ? MAX_IN_FLIGHT : 1)) {
       const entry = waiting.shift()
       if (!entry) break
       void send(entry)
@@ -77,23 +102,52 @@ export function createQueue(call: Call, options: ClientOptions) {
 
   async function send(entry: Entry): Promise<void> {
     inFlight++
-    const { body, idempotencyKey, queuedAt } = entry
-    const error = await call('POST', '/v1/events', { body, idempotencyKey }).then(
-      () => undefined,
-      (reason: Error) => reason,
-    )
+    const error = await attempt(entry).catch((reason: Error) => reason)
     inFlight--
-    const waits = isTransient(error) && Date.now() - queuedAt < MAX_AGE_MS
-    if (error === undefined) failures = 0
-    else if (waits) {
-      waiting.unshift(entry)
-      pause(error)
+    // The clock was set since. Nothing was stored, so the key can take another body.
+    const isTimeRefused = !entry.isPlain && refusesTime(error)
+    if (isTimeRefused) Object.assign(entry, { isPlain: true, sent: undefined })
+    if (isTimeRefused || isTransient(error)) {
+      // Events that were sent together fail in any order.
+      const at = waiting.findIndex(({ nth }) => nth > entry.nth)
+      waiting.splice(at < 0 ? waiting.length : at, 0, entry)
+      if (isTransient(error)) pause(error)
+    } else {
+      bytes -= entry.bytes
+      failures = 0
+      isWorking = true
+      if (error) drop(entry.text, error)
     }
     sendNext()
-    if (error !== undefined && !waits) onDrop(JSON.parse(body) as EventInput, error)
+  }
+
+  async function attempt(entry: Entry): Promise<undefined> {
+    const { text, idempotencyKey, isPlain } = entry
+    if (entry.sent && isForgotten(entry.sent.since)) {
+      throw new TidingsError('No attempt within 23 hours was successful')
+    }
+    while (!isPlain && clock.now() === undefined) await clock.ask()
+    // The first attempt fixes the time: a key must always have the same body.
+    const { body, since } = (entry.sent ??= {
+      body: isPlain ? text : addTime(entry),
+      since: readMoment(),
+    })
+    await call('POST', '/v1/events', { body, idempotencyKey, since })
+  }
+
+  /** Without it, the server would take the time at which it gets the event. */
+  function addTime({ text, at, queuedAt }: Entry): string {
+    const ms = at ?? (clock.now() ?? Date.now()) - toAgeMs(queuedAt)
+    const event = JSON.parse(text) as EventInput
+    return JSON.stringify({ ...event, timestamp: new Date(ms).toISOString() })
+  }
+
+  function drop(text: string, error: Error): void {
+    callSafely('onDrop', () => onDrop(JSON.parse(text) as EventInput, error))
   }
 
   function pause({ retryAfterMs = 0 }: TidingsError): void {
+    isWorking = false
     if (resume) return
     const pauseMs = Math.min(1_000 * 2 ** failures++, MAX_PAUSE_MS)
     const timer = setTimeout(end, Math.min(retryAfterMs + pauseMs, MAX_TIMER_MS))
@@ -109,6 +163,13 @@ export function createQueue(call: Call, options: ClientOptions) {
   return { queue, flush }
 }
 
+/** Returns true if the server rejects only the time of an event. */
+function refusesTime(error: Error | undefined): boolean {
+  return (
+    error instanceof ValidationError && error.details.every(({ path }) => path[0] === 'timestamp')
+  )
+}
+
 /** Lets the program end while the timer waits. In browsers, timers never keep a program alive. */
 function unref(timer: unknown): void {
   const { Deno } = globalThis as { Deno?: { unrefTimer(id: unknown): void } }
@@ -117,10 +178,10 @@ function unref(timer: unknown): void {
 }
 
 function createWarning() {
-  let warnedAt = -Infinity
+  let warnedMs = -Infinity
   return (event: EventInput, error: Error) => {
-    if (Date.now() - warnedAt < WARN_EVERY_MS) return
-    warnedAt = Date.now()
+    if (performance.now() - warnedMs < WARN_EVERY_MS) return
+    warnedMs = performance.now()
     console.warn(`Tidings: the event "${event.title}" is lost. ${error.message}`)
   }
 }

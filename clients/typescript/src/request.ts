@@ -2,6 +2,8 @@ import { parseResponse } from './response.ts'
 import type { ResponseInfo } from './response.ts'
 import { ConnectionError, TidingsError } from './errors.ts'
 import type { EventInput } from './schema.ts'
+import { isForgotten, readMoment } from './time.ts'
+import type { Moment } from './time.ts'
 
 /** The server, the API key, and the timeouts and retries of every call. */
 export type ClientOptions = {
@@ -19,9 +21,12 @@ export type ClientOptions = {
   retryBaseMs?: number
   /** How many events `queue` holds, those that are being sent included. Default 1,000. */
   queueLimit?: number
+  /** How many bytes of JSON these events may have together. Default 16 MiB. */
+  queueLimitBytes?: number
   /**
    * Called with each queued event that is not sent: the queue was full, the server rejected the
-   * event, or it failed for 24 hours. Default: a warning on the console, at most one a second.
+   * event, or it failed for 23 hours. Default: a warning on the console, at most one a second. Its
+   * errors become warnings.
    */
   onDrop?: (event: EventInput, error: Error) => void
   /** Replaces the global `fetch`. */
@@ -32,7 +37,7 @@ export type ClientOptions = {
 export type CallOptions = {
   /** Aborts the call with its waits and retries. The call rejects with the signal's reason. */
   signal?: AbortSignal
-  /** Called with the metadata of a successful response. */
+  /** Called with the metadata of a successful response. Its errors become warnings. */
   onResponse?: (info: ResponseInfo) => void
 }
 
@@ -46,18 +51,32 @@ export type WriteOptions = CallOptions & {
 }
 
 type Method = 'GET' | 'POST' | 'DELETE'
-/** `body` is JSON text. */
-type RequestOptions = WriteOptions & { body?: string }
+type RequestOptions = WriteOptions & {
+  /** JSON text. */
+  body?: string
+  /** When the idempotency key was first sent. Default: now. */
+  since?: Moment
+}
 
 /** Sends one request, with retries. Resolves to the `data` of the response. */
 export type Call = <T>(method: Method, path: string, options?: RequestOptions) => Promise<T>
 
+/** The server's clock, by the `Date` header of its responses. */
+export type ServerClock = {
+  /** Unix milliseconds; undefined before a response has told it. */
+  now(): number | undefined
+  /** Asks the server. Rejects with a ConnectionError when it does not respond. */
+  ask(): Promise<void>
+}
+
 const MAX_BACKOFF_MS = 8_000
 const MAX_RETRY_AFTER_MS = 60_000
 export const MAX_TIMER_MS = 2 ** 31 - 1
+/** Smaller differences of the clocks may be the time that a response took. */
+const MAX_SKEW_MS = 60_000
 
 /** Creates the function that every method calls. Throws a TypeError for an invalid option. */
-export function createCall(options: ClientOptions): Call {
+export function createCall(options: ClientOptions): { call: Call; clock: ServerClock } {
   const { apiKey, timeoutMs = 10_000, retries = 3, retryBaseMs = 250 } = options
   // The global is read at each call, so that tests can replace it later.
   const send = options.fetch ?? ((url, init) => fetch(url, init))
@@ -66,11 +85,13 @@ export function createCall(options: ClientOptions): Call {
   if (!/^[!-~]+$/.test(apiKey ?? '')) {
     throw new TypeError('apiKey is required, without spaces or line breaks')
   }
+  /** How far the server's clock is ahead; undefined before the first response. */
+  let skewMs: number | undefined
 
-  return async function call<T>(
+  async function call<T>(
     method: Method,
     path: string,
-    { body, signal, idempotencyKey, onResponse }: RequestOptions = {},
+    { body, signal, idempotencyKey, onResponse, since = readMoment() }: RequestOptions = {},
   ): Promise<T> {
     const headers = new Headers({ Accept: 'application/json', Authorization: `Bearer ${apiKey}` })
     // A followed redirect would turn POST into GET, which lists events instead of creating one.
@@ -83,22 +104,26 @@ export function createCall(options: ClientOptions): Call {
     for (let failed = 0; ; failed++) {
       const outcome = await attempt(base + path, init, signal)
       if (!(outcome instanceof TidingsError)) {
-        onResponse?.(outcome.info)
+        callSafely('onResponse', () => onResponse?.(outcome.info))
         // The server's schemas guarantee the shape.
         return outcome.data as T
       }
       if (failed >= retries || !mayRetry(outcome)) throw outcome
       const backoffMs = Math.min(retryBaseMs * 2 ** failed, MAX_BACKOFF_MS)
       await pause((outcome.retryAfterMs ?? 0) + Math.random() * backoffMs, signal)
+      // The machine may have slept.
+      if (method === 'POST' && isForgotten(since)) throw outcome
     }
   }
 
   async function attempt(url: string, init: RequestInit, signal: AbortSignal | undefined) {
     const deadline = new AbortController()
     const clear = after(timeoutMs, signal, () => deadline.abort())
+    const startedMs = Date.now()
     let response: Response, text: string
     try {
       response = await send(url, { ...init, signal: deadline.signal })
+      learn(response.headers.get('date'), startedMs)
       text = await response.text()
     } catch (cause) {
       signal?.throwIfAborted()
@@ -109,6 +134,38 @@ export function createCall(options: ClientOptions): Call {
       clear()
     }
     return parseResponse(response, text)
+  }
+
+  function learn(date: string | null, startedMs: number): void {
+    const nowMs = Date.now()
+    // Browsers hide the header of another origin.
+    if (date === null) skewMs ??= 0
+    // After a longer attempt, the machine may have slept since the server wrote the header.
+    else if (nowMs - startedMs < MAX_SKEW_MS) {
+      const aheadMs = Date.parse(date) - nowMs
+      skewMs = Math.abs(aheadMs) > MAX_SKEW_MS ? aheadMs : 0
+    }
+  }
+
+  const clock: ServerClock = {
+    now: () => (skewMs === undefined ? undefined : Date.now() + skewMs),
+    async ask() {
+      // It needs no key and costs no request of the rate limit.
+      const outcome = await attempt(`${base}/healthz`, { redirect: 'manual' }, undefined)
+      if (outcome instanceof ConnectionError) throw outcome
+    },
+  }
+  return { call, clock }
+}
+
+/** Calls a function of the program. Its errors become warnings. */
+export function callSafely(name: string, work: () => unknown): void {
+  const warn = (error: unknown) => console.warn(`Tidings: ${name} failed.`, error)
+  try {
+    // A rejected promise that nobody handles ends Node.
+    Promise.resolve(work()).catch(warn)
+  } catch (error) {
+    warn(error)
   }
 }
 
@@ -131,8 +188,13 @@ function mayRetry(error: TidingsError): boolean {
 /** Returns true for a failure after which the same request may succeed. */
 export function isTransient(error: unknown): error is TidingsError {
   if (!(error instanceof TidingsError)) return false
-  const { status = 500, code } = error
-  return status >= 500 || status === 429 || code === 'idempotency_key_in_use'
+  const { status = 0, code } = error
+  return (
+    error instanceof ConnectionError ||
+    status >= 500 ||
+    status === 429 ||
+    code === 'idempotency_key_in_use'
+  )
 }
 
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
