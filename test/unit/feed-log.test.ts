@@ -74,7 +74,7 @@ describe('the log of a reader', () => {
     const shown = after(log, SHOW)
     expect(shown.rows).toHaveLength(LIVE_ROWS)
     expect(shown.rows.at(-1)?.seq).toBe(12 + MAX_WAITING - LIVE_ROWS)
-    expect([shown.older.kind, shown.gapEnd]).toEqual(['cut', undefined])
+    expect([shown.older.kind, shown.gapEnd]).toEqual(['cut', 0])
   })
 
   test('appends older rows without duplicates', () => {

@@ -41,8 +41,8 @@ export interface Log {
   head: number
   /** Infinity until a page was loaded. */
   floor: number
-  /** Rows between `head` and this seq are missing; undefined if none are. */
-  gapEnd: number | undefined
+  /** Rows between `head` and this seq are missing; 0 if none are. */
+  gapEnd: number
   older: Older
   /** How many requests for a page are on their way. */
   requests: number
@@ -83,7 +83,7 @@ export const EMPTY: Log = {
   waiting: [],
   head: 0,
   floor: Infinity,
-  gapEnd: undefined,
+  gapEnd: 0,
   older: { kind: 'end' },
   requests: 0,
   changed: new Map(),
@@ -110,15 +110,15 @@ export function reduce(log: Log, action: LogAction): Log {
     case 'fail':
       return endRequest(log)
     case 'newest':
-      return endRequest(limit(addNewest(log, action.page)))
+      return endRequest(addNewest(log, action.page))
     case 'older':
       return endRequest(action.after === log.older ? addOlder(log, action.page) : log)
     case 'arrive': {
       const changes = action.rows.map(row => [row.seq, row] as const)
-      return limit(place(note(log, changes), action.rows))
+      return place(note(log, changes), action.rows)
     }
     case 'delete':
-      return remove(note(log, [[action.seq, undefined]]), ({ seq }) => seq === action.seq)
+      return filter(note(log, [[action.seq, undefined]]), ({ seq }) => seq !== action.seq)
     case 'show':
       return show(log)
   }
@@ -131,79 +131,75 @@ export function toNewest({ head, waiting }: Log): number {
 
 function endRequest(log: Log): Log {
   const requests = log.requests - 1
-  return { ...log, requests, changed: requests === 0 ? EMPTY.changed : log.changed }
+  return { ...log, requests, changed: requests > 0 ? log.changed : EMPTY.changed }
 }
 
 function note(log: Log, changes: readonly (readonly [number, Row | undefined])[]): Log {
-  return log.requests === 0 ? log : { ...log, changed: new Map([...log.changed, ...changes]) }
+  return log.requests > 0 ? { ...log, changed: new Map([...log.changed, ...changes]) } : log
 }
 
 /** Adds rows to the part to which they belong. Rows outside of the loaded parts are left out. */
 function place(log: Log, some: readonly Row[]): Log {
-  const { head, floor, gapEnd = 0 } = log
+  const { head, floor, gapEnd, rows } = log
   const shown = some.filter(({ seq }) => floor <= seq && seq <= head)
-  const late = some.filter(({ seq }) => seq > head && seq >= gapEnd)
+  const late = some.filter(({ seq }) => seq > head)
+  // Drops the oldest waiting rows beyond the limit.
+  const all = union(late, log.waiting)
+  const newGapEnd = Math.max(gapEnd, all[MAX_WAITING] ? all[MAX_WAITING - 1]!.seq : 0)
   return {
     ...log,
-    rows: shown.length > 0 ? union(shown, log.rows) : log.rows,
-    waiting: union(late, log.waiting),
+    rows: shown.length > 0 ? union(shown, rows) : rows,
+    waiting: all.filter(({ seq }) => seq >= newGapEnd),
+    gapEnd: newGapEnd,
   }
 }
 
-function remove(log: Log, isRemoved: (row: Row) => boolean): Log {
-  if (!log.rows.some(isRemoved) && !log.waiting.some(isRemoved)) return log
-  const isKept = (row: Row) => !isRemoved(row)
-  return { ...log, rows: log.rows.filter(isKept), waiting: log.waiting.filter(isKept) }
-}
-
-/** Drops the oldest waiting rows beyond `MAX_WAITING`. */
-function limit(log: Log): Log {
-  const { waiting } = log
-  if (waiting.length <= MAX_WAITING) return log
-  const kept = waiting.slice(0, MAX_WAITING)
-  return { ...log, waiting: kept, gapEnd: kept.at(-1)?.seq }
+function filter(log: Log, isKept: (row: Row) => boolean): Log {
+  return log.rows.every(isKept) && log.waiting.every(isKept)
+    ? log
+    : { ...log, rows: log.rows.filter(isKept), waiting: log.waiting.filter(isKept) }
 }
 
 function addNewest(log: Log, page: NewestPage): Log {
-  const { items, nextCursor } = page
-  const [newest] = items
+  const [newest] = page.items
   const from = toFloor(page)
-  if (log.floor === Infinity) {
-    const head = newest?.seq ?? log.head
-    const gapEnd = (log.gapEnd ?? 0) > head ? log.gapEnd : undefined
-    const first = { ...log, head, floor: from, gapEnd, older: toOlder(nextCursor), waiting: [] }
-    return merge(place(first, log.waiting), items, { from, to: Infinity })
+  const { head, gapEnd } = log
+  if (log.floor < Infinity) {
+    // Without items, an unfinished page says nothing about the rows of the log.
+    const isReached = from <= head || !newest
+    return merge(isReached ? log : { ...log, gapEnd: Math.max(gapEnd, from) }, page, Infinity)
   }
-  // Without items, an unfinished page says nothing about the rows of the log.
-  const isReached = from <= log.head || newest === undefined
-  const gapEnd = isReached ? log.gapEnd : Math.max(log.gapEnd ?? 0, from)
-  const waiting = log.waiting.filter(({ seq }) => seq >= (gapEnd ?? 0))
-  return merge({ ...log, gapEnd, waiting }, items, { from, to: Infinity })
+  const newHead = newest?.seq ?? head
+  const first = {
+    ...{ ...log, head: newHead, floor: from, older: toOlder(page), waiting: [] },
+    gapEnd: gapEnd > newHead ? gapEnd : 0,
+  }
+  return merge(place(first, log.waiting), page, Infinity)
 }
 
 function addOlder(log: Log, page: NewestPage): Log {
-  const from = Math.min(log.floor, toFloor(page))
-  const range = { from, to: page.items[0]?.seq ?? 0 }
-  const added = merge({ ...log, floor: from }, page.items, range)
-  const isFull = added.rows.length >= MAX_ROWS
-  return { ...added, older: isFull ? { kind: 'full' } : toOlder(page.nextCursor) }
+  const floor = Math.min(log.floor, toFloor(page))
+  const added = merge({ ...log, floor }, page, page.items[0]?.seq ?? 0)
+  return { ...added, older: added.rows.length < MAX_ROWS ? toOlder(page) : { kind: 'full' } }
 }
 
-/** Makes the log equal to a page and the later changes, within the range of the page. */
-function merge(log: Log, items: readonly Row[], { from, to }: { from: number; to: number }): Log {
+/** Makes the log equal to a page, which ends at `to`, and the later changes. */
+function merge(log: Log, page: NewestPage, to: number): Log {
   const { changed } = log
-  const listed = new Set(items.map(({ seq }) => seq))
-  const isGone = ({ seq }: Row) => from <= seq && seq <= to && !listed.has(seq) && !changed.has(seq)
-  const changedRows = [...changed.values()].filter(row => row !== undefined)
-  const others = items.filter(({ seq }) => !changed.has(seq))
-  return place(remove(log, isGone), [...others, ...changedRows])
+  const from = toFloor(page)
+  const current = new Map([...page.items.map(row => [row.seq, row] as const), ...changed])
+  const isKept = ({ seq }: Row) => seq < from || seq > to || current.has(seq)
+  return place(
+    filter(log, isKept),
+    [...current.values()].filter(row => row !== undefined),
+  )
 }
 
 function show(log: Log): Log {
-  const { rows, waiting, gapEnd } = log
+  const { rows, waiting } = log
   if (waiting.length === 0 && rows.length <= LIVE_ROWS) return log
-  const isBroken = gapEnd !== undefined && waiting.length > 0
-  const all = isBroken ? waiting : [...waiting, ...rows]
+  const gapEnd = waiting.length > 0 ? log.gapEnd : 0
+  const all = gapEnd > 0 ? waiting : [...waiting, ...rows]
   const shown = all.slice(0, LIVE_ROWS)
   const isShorter = shown.length < all.length
   const oldest = shown.at(-1)?.seq ?? 0
@@ -212,9 +208,9 @@ function show(log: Log): Log {
     rows: shown,
     waiting: [],
     head: toNewest(log),
-    floor: isShorter ? oldest : isBroken ? gapEnd : Math.min(log.floor, oldest),
-    gapEnd: isBroken ? undefined : gapEnd,
-    older: isShorter || isBroken ? { kind: 'cut' } : log.older,
+    floor: isShorter ? oldest : gapEnd || Math.min(log.floor, oldest),
+    gapEnd: log.gapEnd - gapEnd,
+    older: isShorter || gapEnd > 0 ? { kind: 'cut' } : log.older,
   }
 }
 
@@ -223,7 +219,7 @@ function toFloor({ items, nextCursor }: NewestPage): number {
   return nextCursor === null ? 0 : (items.at(-1)?.seq ?? Infinity)
 }
 
-function toOlder(nextCursor: string | null): Older {
+function toOlder({ nextCursor }: NewestPage): Older {
   return nextCursor === null ? { kind: 'end' } : { kind: 'more', cursor: nextCursor }
 }
 
