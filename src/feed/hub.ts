@@ -219,7 +219,7 @@ export function createHub(publish: (topic: string, text: string) => void) {
 
     /**
      * Sends a restored event to the subscriptions that it matches. Those that are behind may get it
-     * a second time, as an `event`. Returns false for the same reason as `publish`.
+     * again, as an `event`. Returns false for the same reason as `publish`.
      */
     restoreEvent(event: FeedEvent, needsVersion: number): boolean {
       const project = projects.get(event.projectId)

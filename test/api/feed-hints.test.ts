@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createPool, type Pool } from '../../src/db/pool.ts'
 import { createNotifier, type Notifier } from '../../src/feed/notifier.ts'
-import { openFeed } from '../support/feed.ts'
+import { openFeed, type FeedClient, type Message } from '../support/feed.ts'
 import { newMember } from '../support/signed-in-account.ts'
 import { createRequests } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -34,41 +34,52 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
+/** Resolves with the next message. A `restored` can come twice, before and after its own hint. */
+async function nextNew(client: FeedClient): Promise<Message> {
+  const message = await client.next()
+  const first = client.all.find(({ type, seq }) => type === message.type && seq === message.seq)
+  return message === first ? message : nextNew(client)
+}
+
 const isListening = async () =>
   ((await (await fetch(`${other.url}/readyz`)).json()) as { listener: string }).listener === 'up'
 
+/** A server that is patient with its LISTEN connection. A lost hint is not sent again. */
+const bootSecond = () => boot({ databaseUrl: server.databaseUrl })
+
 test('§11 a deletion is told to every stream of the project on every server, and its undo with the event to those that match', async () => {
+  await using second = await bootSecond()
   const watched = await newFeedProject(server)
-  const [first, second] = [
+  const [one, two] = [
     await watched.postEvent('one', { tags: ['some'] }),
     await watched.postEvent('two'),
   ]
   const stranger = await newFeedProject(server)
   const some = await openFeed(server.url, watched.member)
-  const all = await openFeed(other.url, watched.member)
-  const byWord = await openFeed(other.url, watched.member)
+  const all = await openFeed(second.url, watched.member)
+  const byWord = await openFeed(second.url, watched.member)
   await some.subscribe(watched.project, { filters: { tags: ['some'] } })
   await all.subscribe(watched.project)
   await byWord.subscribe(watched.project, { filters: { text: 'tw' } })
-  const bystander = await openFeed(other.url, stranger.member)
+  const bystander = await openFeed(second.url, stranger.member)
   await bystander.subscribe(stranger.project)
 
   const { project } = watched
   const admin = await newMember(server, { uuid: watched.organizationId }, 'admin')
-  for (const event of [first, second]) {
+  for (const event of [one, two]) {
     const path = `/api/projects/${project}/events/${event.id}`
     expect((await admin.delete(path)).status).toBe(200)
-    for (const client of [some, all, byWord])
-      expect(await client.next()).toEqual({ type: 'deleted', project, seq: event.seq })
+    const deleted = { type: 'deleted', project, seq: event.seq }
+    for (const client of [some, all, byWord]) expect(await nextNew(client)).toEqual(deleted)
     expect((await admin.post(`${path}/restore`)).status).toBe(200)
     const restored = { type: 'restored', project, seq: event.seq, event }
-    expect(await all.next()).toEqual(restored)
-    expect(await (event === first ? some : byWord).next()).toEqual(restored)
+    expect(await nextNew(all)).toEqual(restored)
+    expect(await nextNew(event === one ? some : byWord)).toEqual(restored)
   }
   // Nothing else came to those whose filters do not match.
   await watched.postEvent('two', { tags: ['some'] })
   for (const client of [some, byWord]) {
-    expect(await client.seqs(1)).toEqual([3])
+    expect(await nextNew(client)).toMatchObject({ type: 'event', seq: 3 })
     client.close()
   }
   all.close()
@@ -78,10 +89,11 @@ test('§11 a deletion is told to every stream of the project on every server, an
 })
 
 test('§11 hints of several servers may come in any order: streams end with the state of the event', async () => {
+  await using second = await bootSecond()
   const watched = await newFeedProject(server)
   await watched.postEvents(2)
   const { project } = watched
-  const client = await openFeed(other.url, watched.member)
+  const client = await openFeed(second.url, watched.member)
   await client.subscribe(project)
   const told = (seq: number) => client.all.findLast(message => message.seq === seq)?.type
   // The event is there: its restoration was told before its deletion.
