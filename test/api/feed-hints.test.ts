@@ -13,6 +13,8 @@ let server: Booted
 let proxy: TcpProxy
 /** A server whose LISTEN connection goes through the proxy. */
 let other: Booted
+/** A server that is patient with its LISTEN connection. A lost hint is not sent again. */
+let second: Booted
 let pool: Pool
 /** Sends hints as a server would. The changes themselves are not made. */
 let notifier: Notifier
@@ -23,6 +25,7 @@ beforeAll(async () => {
     { databaseUrl: server.databaseUrl, databaseDirectUrl: proxy.url },
     { feed: { listenerHeartbeatMs: 100, listenerTimeoutMs: 400 } },
   )
+  second = await boot({ databaseUrl: server.databaseUrl })
   pool = createPool(server.databaseUrl, { name: 'notify', max: 1 })
   notifier = createNotifier({ pool })
 })
@@ -30,6 +33,7 @@ afterAll(async () => {
   await notifier.stop()
   await pool.end()
   await other[Symbol.asyncDispose]()
+  await second[Symbol.asyncDispose]()
   await proxy.close()
   await server[Symbol.asyncDispose]()
 })
@@ -44,11 +48,7 @@ async function nextNew(client: FeedClient): Promise<Message> {
 const isListening = async () =>
   ((await (await fetch(`${other.url}/readyz`)).json()) as { listener: string }).listener === 'up'
 
-/** A server that is patient with its LISTEN connection. A lost hint is not sent again. */
-const bootSecond = () => boot({ databaseUrl: server.databaseUrl })
-
 test('§11 a deletion is told to every stream of the project on every server, and its undo with the event to those that match', async () => {
-  await using second = await bootSecond()
   const watched = await newFeedProject(server)
   const [one, two] = [
     await watched.postEvent('one', { tags: ['some'] }),
@@ -89,7 +89,6 @@ test('§11 a deletion is told to every stream of the project on every server, an
 })
 
 test('§11 hints of several servers may come in any order: streams end with the state of the event', async () => {
-  await using second = await bootSecond()
   const watched = await newFeedProject(server)
   await watched.postEvents(2)
   const { project } = watched
