@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { ServerResponse } from 'node:http'
 import { WORKER_SETTINGS } from '../../src/db/delivery-settings.ts'
 import { createPool, type Pool } from '../../src/db/pool.ts'
 import { connect } from '../../src/db/sql.ts'
@@ -27,15 +28,21 @@ import {
   type Transaction,
 } from '../support/sweep.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
-import { scaled, until } from '../support/until.ts'
-import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts'
+import { until } from '../support/until.ts'
+import { startWebhookReceiver, type Respond, type WebhookReceiver } from './webhook-receiver.ts'
 
-// Each message fails in several ways, one after the other.
-setDefaultTimeout(scaled(120_000))
+/** The connections of a server: one for each purpose, so that messages have one order. */
+interface ServerPools {
+  worker: Pool
+  deliver: Pool
+}
 
 /** A database with the receivers of its deliveries. */
 interface DeliveryLane extends Lane {
-  databaseUrl: string
+  /** Those of the server that fails. */
+  failing: ServerPools
+  /** Those of the server that brings its work to an end. */
+  other: ServerPools
   hooks: WebhookReceiver
   pushes: PushService
   egress: Egress
@@ -52,11 +59,14 @@ async function openLane(): Promise<DeliveryLane> {
   const sql = connect(databaseUrl, { name: 'test', max: 2 })
   await ensureVapidKey(sql, testSecrets())
   const egress = createEgress({ allowCidrs: ['127.0.0.0/8'], ca: pushes.ca })
+  const [failing, other] = [openPools(proxy), openPools(proxy)]
   return {
-    ...{ databaseUrl, proxy, hooks, pushes, sql, egress },
+    ...{ failing, other, proxy, hooks, pushes, sql, egress },
     async close() {
       egress.close()
       await sql.end({ timeout: 1 })
+      const pools = [failing, other].flatMap(({ worker, deliver }) => [worker, deliver])
+      await Promise.all(pools.map(pool => pool.end()))
       await Promise.all([
         proxy.close(),
         hooks[Symbol.asyncDispose](),
@@ -66,28 +76,26 @@ async function openLane(): Promise<DeliveryLane> {
   }
 }
 
-/** The dispatcher and the worker of a server. */
-interface Deliverer {
-  outbox: Outbox
-  stop(): Promise<void>
-}
-
 type ToKind = (lane: DeliveryLane, pool: Pool) => DeliveryKind
 
-/** Starts them with one connection for each purpose, so that messages have one order. */
-async function startDeliverer(lane: DeliveryLane, url: string, toKind: ToKind): Promise<Deliverer> {
+function openPools({ url }: TcpProxy): ServerPools {
   const open = (name: string) => createPool(url, { name, max: 1, settings: WORKER_SETTINGS })
-  const [worker, deliver] = [open('worker'), open('deliver')]
-  await repeat(() => deliver.run(sql => sql`select`))
-  const kinds = [toKind(lane, deliver)]
-  const outbox = await repeat(() => startOutbox({ pool: worker, kinds }))
-  return {
-    outbox,
-    async stop() {
-      await outbox.stop()
-      await Promise.all([worker.end(), deliver.end()])
-    },
-  }
+  return { worker: open('worker'), deliver: open('deliver') }
+}
+
+/** Starts them once both connections are open, and the worker has searched for deliveries. */
+async function startDeliverer(
+  { proxy }: DeliveryLane,
+  { worker, deliver }: ServerPools,
+  kind: DeliveryKind,
+): Promise<Outbox> {
+  for (const pool of [worker, deliver]) await repeat(() => pool.run(sql => sql`select`))
+  const scans = countAnswers(proxy, OF_SCAN)
+  const outbox = await repeat(() => startOutbox({ pool: worker, kinds: [kind] }))
+  // A dispatch before the scan leases no deliveries.
+  await until(() => scans.count > 0)
+  scans.end()
+  return outbox
 }
 
 /** Repeats work that fails, as on a machine so busy that a pool does not wait long enough. */
@@ -103,27 +111,36 @@ async function repeat<Result>(work: () => Promise<Result>): Promise<Result> {
   return done!.result
 }
 
-/** Resolves when a worker has searched for deliveries. The next dispatch then leases its own. */
-async function untilScanned(proxy: TcpProxy): Promise<void> {
-  const { held } = proxy.watch(
-    ({ from, type, statement }) => from === 'server' && type === 'Z' && statement.includes(OF_SCAN),
-  )
-  const { pass } = await held
-  pass()
+/** Counts the answers of Postgres to statements that contain `text`. */
+function countAnswers(proxy: TcpProxy, text: string): { readonly count: number; end(): void } {
+  let count = 0
+  const { end } = proxy.watch(({ from, type, statement }) => {
+    if (from === 'server' && type === 'Z' && statement.includes(text)) count++
+    return false
+  })
+  return {
+    get count() {
+      return count
+    },
+    end,
+  }
 }
 
 const OF_SCAN = 'with recursive targets'
+const OF_SETTLEMENT = 'store_settlements'
 /** Statements that a timer starts. */
 const OF_TIMERS = [OF_SCAN, 'with slice as materialized', 'as pending']
 
-interface Subject {
+interface Subject extends Target {
   lane: DeliveryLane
+  outbox: Outbox
+}
+
+interface Target {
   projectId: string
   targetId: string
-  deliverer: Deliverer
-  toKind: ToKind
-  /** Returns how often the event arrived. */
-  countArrived(): number
+  /** Returns the events that arrived, in order. */
+  listArrived(): string[]
 }
 
 /** The deliveries of a project. */
@@ -185,12 +202,14 @@ interface Plan {
   kind: 'webhook' | 'push'
   toKind: ToKind
   /** Creates the target of a project. */
-  addTarget(lane: DeliveryLane): Promise<Pick<Subject, 'projectId' | 'targetId' | 'countArrived'>>
+  addTarget(lane: DeliveryLane): Promise<Target>
   /** True if the server that fails ends the work by itself. */
   isAlone?: boolean
   /** Only these statements fail. */
   statements?: readonly string[]
-  /** How often the event arrives. */
+  /** The number of events. */
+  events?: number
+  /** How often each event arrives. */
   arrivals: number
   /** Returns problems of what the server that failed leaves. */
   checkBefore?(state: State): string[]
@@ -198,14 +217,16 @@ interface Plan {
 }
 
 function toTransaction(plan: Plan): Transaction<DeliveryLane, Subject> {
-  const { kind, toKind, addTarget, isAlone = false, statements = [''] } = plan
+  const { kind, toKind, addTarget, isAlone = false, statements = [''], events = 1 } = plan
   return {
     async prepare(lane) {
       const target = await addTarget(lane)
-      const scanned = untilScanned(lane.proxy)
-      const deliverer = await startDeliverer(lane, lane.proxy.url, toKind)
-      await scanned
-      return { lane, toKind, deliverer, ...target }
+      const { failing } = lane
+      return {
+        lane,
+        outbox: await startDeliverer(lane, failing, toKind(lane, failing.deliver)),
+        ...target,
+      }
     },
     belongs: passing =>
       ['tidings worker', 'tidings deliver'].includes(passing.application) &&
@@ -213,46 +234,34 @@ function toTransaction(plan: Plan): Transaction<DeliveryLane, Subject> {
       statements.some(text => passing.statement.includes(text)) &&
       isOfExecution(passing),
     async run(subject, failed) {
-      const { lane, projectId, deliverer } = subject
-      await appendEvents(lane.sql, projectId, 1)
-      deliverer.outbox.wake([projectId])
-      let hasFailed = false
-      void failed.then(async failure => {
+      const { lane, projectId, outbox } = subject
+      const settlements = countAnswers(lane.proxy, OF_SETTLEMENT)
+      let failure: Failure | undefined
+      void failed.then(one => (failure = one))
+      await appendEvents(lane.sql, projectId, events)
+      outbox.wake([projectId])
+      await until(() => settlements.count > 0 || failure !== undefined)
+      settlements.end()
+      if (failure && isAlone) {
         // The server does not know of its lease, which ends.
-        if (isAlone && hasCommitted(failure, 'dispatch_'))
-          await makeDeliveriesDue(lane.sql, projectId)
-        hasFailed = true
-      })
-      await until(async () => {
-        const state = await readState(subject, kind)
-        if (isDone(state) || state.waiting > 0) return true
-        if (hasFailed && isAlone) deliverer.outbox.wakeWorkers()
-        return hasFailed && !isAlone
-      })
-      await deliverer.stop()
+        if (hasCommitted(failure, 'dispatch_')) await makeDeliveriesDue(lane.sql, projectId)
+        await until(async () => {
+          outbox.wakeWorkers()
+          return isDone(await readState(subject, kind))
+        })
+      }
+      await outbox.stop()
     },
     async check(subject, failure) {
-      const { lane, projectId, countArrived } = subject
+      const { lane } = subject
       const before = await readState(subject, kind)
-      const problems = checkHalves(before, countArrived(), failure)
+      const problems = checkHalves(before, { events, arrived: subject.listArrived(), failure })
       problems.push(...(plan.checkBefore?.(before) ?? []))
       if (isAlone && !isDone(before)) problems.push(`left ${JSON.stringify(before)}`)
-      if (!isDone(before)) {
-        // Leases and pauses end, and another server goes on.
-        await makeDeliveriesDue(lane.sql, projectId)
-        const other = await startDeliverer(lane, lane.databaseUrl, toKind)
-        await until(async () => {
-          const state = await readState(subject, kind)
-          if (state.waiting > 0) {
-            await endPauses(subject)
-            other.outbox.wakeWorkers()
-          }
-          return isDone(state)
-        })
-        await other.stop()
-      }
-      const state = await readState(subject, kind)
-      if (countArrived() !== plan.arrivals) problems.push(`it arrived ${countArrived()} times`)
+      const state = isDone(before) ? before : await goOn(subject, plan)
+      const arrived = [...Map.groupBy(subject.listArrived(), id => id).values()]
+      if (arrived.length !== events || arrived.some(one => one.length !== plan.arrivals))
+        problems.push(`they arrived ${arrived.map(one => one.length).join(', ')} times`)
       if (state.dead > 0) problems.push('there is a dead letter')
       const received = [...lane.hooks.forgeries, ...lane.pushes.problems]
       return [...problems, ...received, ...plan.check(state, failure)]
@@ -260,19 +269,44 @@ function toTransaction(plan: Plan): Transaction<DeliveryLane, Subject> {
   }
 }
 
+/** Another server brings the work to its end, after the leases of the one that failed. */
+async function goOn(subject: Subject, { kind, toKind }: Plan): Promise<State> {
+  const { lane, projectId } = subject
+  await makeDeliveriesDue(lane.sql, projectId)
+  const settlements = countAnswers(lane.proxy, OF_SETTLEMENT)
+  const outbox = await startDeliverer(lane, lane.other, toKind(lane, lane.other.deliver))
+  let state: State
+  let seen = 0
+  do {
+    await until(() => settlements.count > seen)
+    seen = settlements.count
+    state = await readState(subject, kind)
+    if (state.waiting > 0) {
+      await endPauses(subject)
+      outbox.wakeWorkers()
+    }
+  } while (!isDone(state))
+  settlements.end()
+  await outbox.stop()
+  return state
+}
+
 /** Checks that each transaction happened as a whole or not at all. */
-function checkHalves(state: State, arrived: number, failure: Failure | undefined): string[] {
+function checkHalves(
+  state: State,
+  { events, arrived, failure }: { events: number; arrived: string[]; failure: Failure | undefined },
+): string[] {
   const problems: string[] = []
   const isDispatched = hasCommitted(failure, 'dispatch_')
   if (state.behind > 0 && (isDispatched || state.pending > 0))
     problems.push(`dispatched is ${isDispatched}, and ${JSON.stringify(state)}`)
-  if (state.behind === 0 && state.pending + state.ended.length !== 1)
-    problems.push(`the event has ${JSON.stringify(state)}`)
-  if (state.ended.length > 0 && arrived === 0) problems.push('it ended before it arrived')
+  if (state.behind === 0 && state.pending + state.ended.length !== events)
+    problems.push(`the events have ${JSON.stringify(state)}`)
+  if (state.ended.length > new Set(arrived).size) problems.push('it ended before it arrived')
   return problems
 }
 
-/** Compares the record of the delivery, and of its `count` attempts, with what happened. */
+/** Compares the records of the deliveries, and of their `count` attempts, with what happened. */
 function checkRecords(
   { ended, recorded }: State,
   { failure, reads, write, count = 1 }: Records,
@@ -281,12 +315,13 @@ function checkRecords(
   // An error that is no matter of waiting counts as an attempt, without a request.
   const isError = failure?.way === 'refused' || failure?.way === 'deadlock'
   const attempts = isError && reads.some(isIn) ? [count, count + 1] : [count]
-  const isExpected = attempts.some(one => ended.join() === `delivered ${one}`)
-  const problems = isExpected ? [] : [`it ended as ${ended}`]
+  const isExpected = (state: string) => attempts.some(one => state === `delivered ${one}`)
+  const problems = ended.every(isExpected) ? [] : [`they ended as ${ended}`]
+  const all = count * ended.length
   // A record that cannot be stored is given up, because the delivery would be repeated for it.
-  const mayLack = isLost(failure, write) ? 1 : 0
-  if (recorded > count || recorded < count - mayLack)
-    problems.push(`${recorded} of ${count} attempts are recorded`)
+  const mayLack = isLost(failure, write) ? ended.length : 0
+  if (recorded > all || recorded < all - mayLack)
+    problems.push(`${recorded} of ${all} attempts are recorded`)
   return problems
 }
 
@@ -305,9 +340,12 @@ function isLost(failure: Failure | undefined, texts: readonly string[]): boolean
   return texts.some(text => failure.message.statement.includes(text))
 }
 
+// More lanes than processors, because most of the time a lane waits for a timer of the product.
+const LANES = 4
+
 let lanes: DeliveryLane[]
 beforeAll(async () => {
-  lanes = await Promise.all(Array.from({ length: 3 }, openLane))
+  lanes = await Promise.all(Array.from({ length: LANES }, openLane))
 })
 afterAll(() => Promise.all(lanes.map(lane => lane.close())))
 
@@ -316,16 +354,23 @@ describe('a webhook', () => {
     createWebhookKind({ pool, egress, secrets: testSecrets() })
 
   /** Adds a webhook that answers with these statuses in turn; the last one repeats. */
-  const toAddTarget =
-    (statuses: number[]): Plan['addTarget'] =>
-    async lane => {
-      const { project } = await newOrganization(lane)
+  const toAddTarget = (statuses: number[]) =>
+    toAnswering(() => {
       let arrived = 0
-      const { targetId } = await lane.hooks.add(lane.sql, testSecrets(), project.uuid, response => {
+      return response => {
         const status = statuses[Math.min(arrived++, statuses.length - 1)]
         response.writeHead(status ?? 200).end()
-      })
-      return { projectId: project.uuid, targetId, countArrived: () => arrived }
+      }
+    })
+
+  const toAnswering =
+    (toRespond: () => Respond): Plan['addTarget'] =>
+    async ({ sql, hooks }) => {
+      const { project } = await newOrganization({ sql })
+      const { targetId } = await hooks.add(sql, testSecrets(), project.uuid, toRespond())
+      const listArrived = () =>
+        hooks.receipts.filter(one => one.targetId === targetId).map(({ eventId }) => eventId)
+      return { projectId: project.uuid, targetId, listArrived }
     }
 
   const reads = ['read_webhook_deliveries']
@@ -372,7 +417,7 @@ describe('a webhook', () => {
         kind: 'webhook',
         toKind: (lane, pool) => ({ ...toWebhookKind(lane, pool), leasesNew: false }),
         addTarget: toAddTarget([500, 200]),
-        statements: ['claim_deliveries', 'store_settlements', ...write],
+        statements: ['claim_deliveries', OF_SETTLEMENT, ...write],
         arrivals: 2,
         checkBefore: ({ recorded, failures, ended }) =>
           ended.length > 0 || recorded === failures
@@ -383,6 +428,34 @@ describe('a webhook', () => {
     )
     expect(problems).toEqual([])
     expect(messages).toContain('client Q')
+  })
+
+  test('delivery: the same holds for deliveries that are read, recorded and settled together', async () => {
+    const events = 3
+    /** Answers the first deliveries at once, so that one statement records them. */
+    const toRespond = (): Respond => {
+      const waiting: ServerResponse[] = []
+      let arrived = 0
+      return response => {
+        waiting.push(response)
+        if (++arrived >= events) for (const one of waiting.splice(0)) one.writeHead(200).end()
+      }
+    }
+    const write = ['insert_webhook_attempts']
+    const { messages, problems } = await sweep(
+      lanes,
+      toTransaction({
+        kind: 'webhook',
+        toKind: toWebhookKind,
+        addTarget: toAnswering(toRespond),
+        statements: [...reads, ...write, OF_SETTLEMENT],
+        events,
+        arrivals: 1,
+        check: (state, failure) => checkRecords(state, { failure, reads, write }),
+      }),
+    )
+    expect(problems).toEqual([])
+    expect(messages.filter(one => one === 'client S')).toHaveLength(3)
   })
 })
 
@@ -398,6 +471,8 @@ test('delivery: a push arrives once, whichever message of dispatch, attempt or s
     const pushClient = createPushClient(parts)
     return createPushKind({ ...parts, pushClient, site: toSite('http://localhost') })
   }
+  const reads = ['effective_notification_settings', 'vapid_keys']
+  const write = ['update push_subscriptions']
   const { messages, problems } = await sweep(
     lanes,
     toTransaction({
@@ -411,16 +486,12 @@ test('delivery: a push arrives once, whichever message of dispatch, attempt or s
         return {
           projectId: organization.project.uuid,
           targetId: parseId('psh', id) ?? '',
-          countArrived: () => lane.pushes.of(browser).length,
+          listArrived: () => lane.pushes.of(browser).map(({ notification }) => notification.tag),
         }
       },
+      statements: ['begin', 'dispatch_push', 'commit', OF_SETTLEMENT, ...reads, ...write],
       arrivals: 1,
-      check: (state, failure) =>
-        checkRecords(state, {
-          failure,
-          reads: ['effective_notification_settings', 'vapid_keys'],
-          write: ['update push_subscriptions'],
-        }),
+      check: (state, failure) => checkRecords(state, { failure, reads, write }),
     }),
   )
   expect(problems).toEqual([])

@@ -38,7 +38,7 @@ export interface WebhookReceiver extends AsyncDisposable {
 }
 
 /** `isFirst` is true for the first delivery of an event. */
-type Respond = (response: ServerResponse, isFirst: boolean) => void
+export type Respond = (response: ServerResponse, isFirst: boolean) => void
 
 export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const receipts: Receipt[] = []
