@@ -1,4 +1,5 @@
 import type { Sql } from '../../src/db/sql.ts'
+import { toArray } from '../../src/db/arrays.ts'
 import { toId } from '../../src/ids.ts'
 import { compareIndex } from '../support/search-index.ts'
 import type { Intent, Ledger } from './ledger.ts'
@@ -70,7 +71,7 @@ export async function checkLedger(
       stored.set(name, [...(stored.get(name) ?? []), row])
     }
   }
-  const bodies = await readAnswers(sql)
+  const bodies = await readAnswers(sql, projectIds)
   for (const intent of intents.values()) {
     const rows = stored.get(intent.name) ?? []
     const isRemoved = rows.some(({ id }) => leavers.has(id))
@@ -199,7 +200,9 @@ async function checkLog(
   return problems
 }
 
-async function readAnswers(sql: Sql): Promise<Map<string, string>> {
-  const rows = await sql<{ key: string; body: string }[]>`select key, body from idempotency_keys`
+async function readAnswers(sql: Sql, projectIds: readonly string[]): Promise<Map<string, string>> {
+  const rows = await sql<{ key: string; body: string }[]>`
+    select key, body from idempotency_keys where project_id = any(${toArray(projectIds)}::uuid[])
+  `
   return new Map(rows.map(({ key, body }) => [key, body]))
 }

@@ -28,7 +28,7 @@ import {
   type Transaction,
 } from '../support/sweep.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
-import { until } from '../support/until.ts'
+import { scaled, until } from '../support/until.ts'
 import { startWebhookReceiver, type Respond, type WebhookReceiver } from './webhook-receiver.ts'
 
 /** The connections of a server: one for each purpose, so that messages have one order. */
@@ -79,7 +79,10 @@ async function openLane(): Promise<DeliveryLane> {
 type ToKind = (lane: DeliveryLane, pool: Pool) => DeliveryKind
 
 function openPools({ url }: TcpProxy): ServerPools {
-  const open = (name: string) => createPool(url, { name, max: 1, settings: WORKER_SETTINGS })
+  // A deadline would fail one more message on a machine that is very busy.
+  const deadlineMs = scaled(60_000)
+  const open = (name: string) =>
+    createPool(url, { name, max: 1, deadlineMs, settings: WORKER_SETTINGS })
   return { worker: open('worker'), deliver: open('deliver') }
 }
 
