@@ -23,6 +23,23 @@ export async function withTimeout<Result, TimeoutResult>(
   }
 }
 
+/** A deadline is counted in this many parts. */
+const PARTS = 8
+
+/**
+ * Calls `onEnd` after `ms`, and returns a function that prevents it. A pause of the whole process,
+ * as of a virtual machine, counts as an eighth of `ms` at most, because replies are read after it.
+ */
+export function startDeadline(ms: number, onEnd: () => void): () => void {
+  let parts = 0
+  const timer = setInterval(() => {
+    if (++parts < PARTS) return
+    clearInterval(timer)
+    onEnd()
+  }, ms / PARTS)
+  return () => clearInterval(timer)
+}
+
 /** Waits. Resolves to false when the signal aborts the wait. */
 export function pause(ms: number, signal?: AbortSignal): Promise<boolean> {
   return sleep(ms, true, { ref: false, ...(signal && { signal }) }).catch(() => false)

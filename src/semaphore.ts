@@ -1,5 +1,5 @@
 import { Fault } from './errors.ts'
-import { setNewest } from './functions.ts'
+import { setNewest, startDeadline } from './functions.ts'
 
 /** The time in which a key's cost counts half. */
 const HALF_LIFE_MS = 2_000
@@ -144,7 +144,7 @@ export function createSemaphore({
     waiting++
     return new Promise(resolve => {
       const end = (release?: () => void) => {
-        clearTimeout(timer)
+        endDeadline?.()
         signal?.removeEventListener('abort', giveUp)
         resolve(release)
       }
@@ -155,7 +155,7 @@ export function createSemaphore({
         if (queue.size === 0) queues.delete(key)
         end()
       }
-      const timer = maxWaitMs === undefined ? undefined : setTimeout(giveUp, maxWaitMs)
+      const endDeadline = maxWaitMs === undefined ? undefined : startDeadline(maxWaitMs, giveUp)
       signal?.addEventListener('abort', giveUp)
       queue.add(start)
     })

@@ -1,4 +1,5 @@
 import { Fault } from '../errors.ts'
+import { startDeadline } from '../functions.ts'
 import { logger } from '../log.ts'
 import { createWaitObserver, registerGauge } from '../metrics.ts'
 import { createSemaphore } from '../semaphore.ts'
@@ -101,19 +102,19 @@ export function createPool(
   async function runOnce<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
     const used = sql
     const late = Promise.withResolvers<never>()
-    const timer = setTimeout(() => {
+    const endDeadline = startDeadline(deadlineMs, () => {
       onDeadline(used)
       late.reject(
         new Fault('unavailable', 'The database did not respond in time. Try again shortly.'),
       )
-    }, deadlineMs)
+    })
     try {
       return await Promise.race([work(used), late.promise])
     } catch (error) {
       if (sqlState(error) === READ_ONLY) onReadOnly(used)
       throw error
     } finally {
-      clearTimeout(timer)
+      endDeadline()
     }
   }
 
