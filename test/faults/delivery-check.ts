@@ -24,7 +24,7 @@ export interface Delivered {
   leavers?: RemovedEvents
 }
 
-interface Explanation {
+export interface Explanation {
   faults: readonly Fault[]
   /** The time-out of an attempt. */
   timeoutMs: number
@@ -110,9 +110,10 @@ export async function checkDeliveries(delivered: Delivered): Promise<RunResult> 
 /**
  * Checks that an accepted delivery is repeated only if a fault lost its outcome. The repeat comes
  * after the end of the lease, and by the end of the next lease, or of a later one after another
- * fault. It comes at once if a crash of Postgres undid the dispatch with its lease.
+ * fault. It comes at once if a crash of Postgres undid the dispatch with its lease. The attempt of
+ * that lease may arrive after Postgres has restarted, because it has read its event before.
  */
-function checkRepeats(
+export function checkRepeats(
   receipts: Receipt[],
   { faults, timeoutMs, leaseMs, slackMs }: Explanation,
 ): string[] {
@@ -128,7 +129,11 @@ function checkRepeats(
     const isExplained = isCutOff && isInTime
     const isUndone = faults.some(
       ({ isCrash, startMs, endMs }) =>
-        isCrash && startMs - SETTLING_MS <= atMs && atMs <= endMs && startMs <= later.atMs,
+        isCrash &&
+        toCreatedMs(later.eventId) <= endMs &&
+        startMs - SETTLING_MS <= atMs &&
+        atMs <= endMs + SETTLING_MS &&
+        startMs <= later.atMs,
     )
     const tookMs = Math.round(later.atMs - atMs)
     // A fault that delayed an attempt after its claim used up as much of the lease.
@@ -138,8 +143,21 @@ function checkRepeats(
     )
     if (isExplained && isUndone) return []
     if (isExplained && tookMs >= leaseMs - timeoutMs - LATE_MS - heldUpMs) return []
-    return [`${toPair(later)} was repeated after ${tookMs} ms without an explanation`]
+    const around = faults
+      .filter(fault => fault.startMs <= later.atMs && atMs - leaseMs - slackMs <= fault.endMs)
+      .map(({ kind, ...fault }) => {
+        const [startMs, endMs] = [fault.startMs, fault.endMs].map(ms => Math.round(ms - atMs))
+        return `${kind} from ${startMs} to ${endMs} ms`
+      })
+    return [
+      `${toPair(later)} was repeated after ${tookMs} ms without an explanation. Faults: ${around.join(', ') || 'none'}`,
+    ]
   })
+}
+
+/** Returns when an event was created, by performance.now(), from its id: a uuid of version 7. */
+function toCreatedMs(eventId: string): number {
+  return Number.parseInt(eventId.replaceAll('-', '').slice(0, 12), 16) - performance.timeOrigin
 }
 
 function toPair({ eventId, targetId }: Receipt): string {
