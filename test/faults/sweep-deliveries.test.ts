@@ -412,26 +412,41 @@ describe('a webhook', () => {
     expect(messages.filter(one => one === 'client S')).toHaveLength(2)
   })
 
-  test('delivery: an attempt that fails is counted once, and repeated, whichever message fails', async () => {
-    const write = ['insert_webhook_attempts', 'begin', 'from webhooks', 'update webhooks', 'commit']
-    const { messages, problems } = await sweep(
-      lanes,
-      toTransaction({
-        kind: 'webhook',
-        toKind: (lane, pool) => ({ ...toWebhookKind(lane, pool), leasesNew: false }),
-        addTarget: toAddTarget([500, 200]),
-        statements: ['claim_deliveries', OF_SETTLEMENT, ...write],
-        arrivals: 2,
-        checkBefore: ({ recorded, failures, ended }) =>
-          ended.length > 0 || recorded === failures
-            ? []
-            : [`${recorded} attempts are recorded, and ${failures} failures`],
-        check: (state, failure) => checkRecords(state, { failure, reads: [], write, count: 2 }),
-      }),
-    )
-    expect(problems).toEqual([])
-    expect(messages).toContain('client Q')
-  })
+  const writeFailure = [
+    'insert_webhook_attempts',
+    'begin',
+    'from webhooks',
+    'update webhooks',
+    'commit',
+  ]
+
+  test.each([
+    { of: 'claim or settlement', statements: ['claim_deliveries', OF_SETTLEMENT], synced: 2 },
+    { of: 'record', statements: writeFailure, synced: 4 },
+  ])(
+    'delivery: an attempt that fails is counted once, and repeated, whichever message of its $of fails',
+    async ({ statements, synced }) => {
+      const { messages, problems } = await sweep(
+        lanes,
+        toTransaction({
+          kind: 'webhook',
+          toKind: (lane, pool) => ({ ...toWebhookKind(lane, pool), leasesNew: false }),
+          addTarget: toAddTarget([500, 200]),
+          statements,
+          arrivals: 2,
+          checkBefore: ({ recorded, failures, ended }) =>
+            ended.length > 0 || recorded === failures
+              ? []
+              : [`${recorded} attempts are recorded, and ${failures} failures`],
+          check: (state, failure) =>
+            checkRecords(state, { failure, reads: [], write: writeFailure, count: 2 }),
+        }),
+      )
+      expect(problems).toEqual([])
+      // `begin` is a query without a Sync.
+      expect(messages.filter(one => one === 'client S')).toHaveLength(synced)
+    },
+  )
 
   test('delivery: the same holds for deliveries that are read, recorded and settled together', async () => {
     const events = 3
