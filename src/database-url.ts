@@ -12,6 +12,11 @@ export interface DatabaseAddress {
   hosts: Host[]
   /** The Unix socket of libpq's `?host=/folder`, which postgres.js does not know. */
   path?: string
+  /**
+   * Options of postgres.js for an IPv6 address, which it would split at its colons. Its types lack
+   * lists of hosts.
+   */
+  literal?: object
   /** `synchronous_commit`, which postgres.js would prefer to the settings of a pool. */
   commit: string | null
   /** True for `pgbouncer=true`: a pooler gives each transaction another session. */
@@ -43,7 +48,11 @@ export function parseUrl(url: string): DatabaseAddress {
     searchParams.delete(name)
   const folder = searchParams.get('host')
   const hosts = [first, ...others].map(toHost)
-  if (!folder?.startsWith('/')) return { address: first.href, hosts, commit, isPooled }
+  if (!folder?.startsWith('/')) {
+    const { host, port } = toHost(first)
+    const literal = host.includes(':') && { literal: { host: [host], port: [port] } }
+    return { address: first.href, hosts, ...literal, commit, isPooled }
+  }
   searchParams.delete('host')
   const path = `${folder}/.s.PGSQL.${hosts[0]?.port}`
   return { address: first.href, hosts, path, commit, isPooled }
@@ -77,13 +86,18 @@ export function describeHosts(url: string): string {
 }
 
 export function describeHost({ host, port }: Host): string {
-  return port === DEFAULT_PORT ? host : `${host}:${port}`
+  return port === DEFAULT_PORT ? host : `${bracket(host)}:${port}`
+}
+
+/** Returns a host as a URL has it. */
+function bracket(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
 }
 
 /** Returns the URL of one of its hosts. */
 export function withHost(url: string, { host, port }: Host): string {
   const one = new URL(splitHosts(url)[0] ?? url)
-  one.host = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  one.host = `${bracket(host)}:${port}`
   return one.href
 }
 

@@ -40,6 +40,22 @@ export function startDeadline(ms: number, onEnd: () => void): () => void {
   return () => clearInterval(timer)
 }
 
+/** Resolves with the result of `work`. Rejects as soon as the signal aborts. */
+export async function untilAborted<Result>(
+  signal: AbortSignal | undefined,
+  work: Promise<Result>,
+): Promise<Result> {
+  const aborted = Promise.withResolvers<never>()
+  const abort = () => aborted.reject(signal?.reason)
+  if (signal?.aborted) abort()
+  else signal?.addEventListener('abort', abort)
+  try {
+    return await Promise.race([aborted.promise, work])
+  } finally {
+    signal?.removeEventListener('abort', abort)
+  }
+}
+
 /** Waits. Resolves to false when the signal aborts the wait. */
 export function pause(ms: number, signal?: AbortSignal): Promise<boolean> {
   return sleep(ms, true, { ref: false, ...(signal && { signal }) }).catch(() => false)

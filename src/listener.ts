@@ -1,3 +1,5 @@
+import { createServer, type AddressInfo } from 'node:net'
+
 // The interface between the server and the runtime that serves HTTP and WebSockets.
 
 export interface Socket<Data> {
@@ -60,15 +62,28 @@ export function withRoutableUrl(request: Request): Request {
   return new Request(`http://localhost${request.url.slice(slash)}`, request)
 }
 
+type ListenPlace = Pick<ServeOptions<never>, 'host' | 'port' | 'hostSetting' | 'portSetting'>
+
+/**
+ * Returns the port, or a free one for 0. Throws when another program listens there, because with
+ * SO_REUSEPORT it would receive some of the requests.
+ */
+export function findFreePort(place: ListenPlace): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', error => reject(toListenError(error, place)))
+    server.listen({ host: place.host, port: place.port, exclusive: true }, () => {
+      // A TCP server always has an AddressInfo.
+      const found = (server.address() as AddressInfo).port
+      server.close(() => resolve(found))
+    })
+  })
+}
+
 /** Converts an error of listening to one for the operator. Returns any other error unchanged. */
 export function toListenError(
   error: unknown,
-  {
-    host,
-    port,
-    hostSetting = 'HOST',
-    portSetting = 'PORT',
-  }: Pick<ServeOptions<never>, 'host' | 'port' | 'hostSetting' | 'portSetting'>,
+  { host, port, hostSetting = 'HOST', portSetting = 'PORT' }: ListenPlace,
 ): unknown {
   const { code } = error as { code?: unknown }
   const reason = {

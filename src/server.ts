@@ -3,17 +3,15 @@ import { createCookies } from './accounts/secret.ts'
 import { startMaintenance } from './server/sweeps.ts'
 import { startScheduledArchive, type SelfCommand } from './server/scheduled-archive.ts'
 import { startScheduledBackups } from './server/scheduled-backups.ts'
-import { createCleanupStack } from './server/cleanup-stack.ts'
+import { IncompleteStop, startOrClose, type CleanupStack } from './server/cleanup-stack.ts'
+import { openCurrentDatabase } from './server/current-database.ts'
 import { createRefusals } from './audit/refusals.ts'
 import type { Config } from './config.ts'
-import { openDatabase } from './embedded/database.ts'
 import { isDistributed } from './db/distribute.ts'
-import { migrate } from './db/migrate.ts'
 import { createPools, type Pool, type PoolOptions } from './db/pool.ts'
 import { createReadPool } from './db/read-pool.ts'
 import { openReplicas } from './db/replicas.ts'
 import { primaryOf } from './db/primary.ts'
-import { waitUntilReachable } from './db/sql.ts'
 import { startDeliveries, type DeliveryOptions } from './server/deliveries.ts'
 import { createAppender } from './events/append.ts'
 import { startFailOverCheck } from './events/fail-over-check.ts'
@@ -80,6 +78,8 @@ const FIGURES_MS = 1_500
 const INDEXER_DEADLINE_MS = 20_000
 /** Shorter than the documented 25 s, which include the end of the process. */
 const STOP_MS = 24_000
+/** The part of that time which requests in flight get. Everything else is closed after them. */
+const REQUESTS_SHARE = 0.9
 
 export interface Server extends BootstrapSecrets {
   url: string
@@ -87,9 +87,10 @@ export interface Server extends BootstrapSecrets {
   metricsPort: number | undefined
   /**
    * Serves for DRAIN_SECONDS while `/readyz` is 503. Then refuses new requests, finishes those in
-   * flight, and closes everything, within 25 s.
+   * flight, and closes everything, within 25 s. Logs what was not finished by then, and resolves to
+   * false.
    */
-  stop(): Promise<void>
+  stop(): Promise<boolean>
 }
 
 export interface ServerOptions extends DeliveryOptions {
@@ -107,11 +108,13 @@ export interface ServerOptions extends DeliveryOptions {
    * The intervals of heartbeats to sockets and of the LISTEN connection, and the latter's time-out.
    */
   feed?: { heartbeatMs?: number; listenerHeartbeatMs?: number; listenerTimeoutMs?: number }
+  /** How long a stop may take. */
+  stopMs?: number
   /** How long a token with an unknown key waits until a provider's keys are fetched again. */
   keyCooldownMs?: number
   /** True for one of several processes that share the port. The parent prints the first secrets. */
   isWorker?: boolean
-  /** Aborts a start that is waiting for its database. */
+  /** Aborts the start. Everything that it has opened is closed before it rejects. */
   signal?: AbortSignal
   /** The command that runs the archive. Without it, there is no schedule. */
   selfCommand?: SelfCommand
@@ -121,251 +124,258 @@ export interface ServerOptions extends DeliveryOptions {
 const DISTRIBUTED_APPENDS = 8
 
 /** Opens the database and the port, and serves. Throws an error that says what to do on failure. */
-export async function startServer(config: Config, options: ServerOptions = {}): Promise<Server> {
+export function startServer(config: Config, options: ServerOptions = {}): Promise<Server> {
+  return startOrClose(options.signal, cleanup => open(config, options, cleanup))
+}
+
+async function open(
+  config: Config,
+  options: ServerOptions,
+  cleanup: CleanupStack,
+): Promise<Server> {
   const startedAt = new Date()
-  const database = await openDatabase(config, { allowsUpgrade: true })
-  const cleanup = createCleanupStack()
-  cleanup.push(() => database.close())
-  try {
-    await waitUntilReachable(database.url, options.signal)
-    await migrate(database.sessionUrl)
-    const port = bindPort(config, options.isWorker)
-    const { site, drain, listener } = port
-    cleanup.push(() => listener.stop())
+  const database = await openCurrentDatabase(config, cleanup, options)
+  const port = bindPort(config, options.isWorker)
+  const { site, drain, listener } = port
+  cleanup.push('the port', () => listener.stop())
 
-    let feed: Feed | undefined
-    // Separate pools, because postgres.js also sends statements to busy connections. A slow read
-    // would delay everything behind it.
-    const pools = createPools(database.url, {
-      deadlineMs: options.databaseDeadlineMs,
-      onReconnect: () => feed?.renew(),
+  let feed: Feed | undefined
+  // Separate pools, because postgres.js also sends statements to busy connections. A slow read
+  // would delay everything behind it.
+  const pools = createPools(database.url, {
+    deadlineMs: options.databaseDeadlineMs,
+    onReconnect: () => feed?.renew(),
+  })
+  const admissions = pools.open('admission', 1)
+  const writes = { settings: { lock_timeout: options.lockWaitMs ?? LOCK_WAIT_MS } }
+  const isSpread = await admissions.run(isDistributed)
+  const appends = pools.open('append', isSpread ? DISTRIBUTED_APPENDS : 1, writes)
+  const reads = pools.open('api', READS.max, READS)
+  const replicas =
+    config.databaseReadUrl === undefined
+      ? undefined
+      : openReplicas({ url: config.databaseReadUrl, primary: pools.open('position', 1) })
+  const readOn = (pool: Pool, options: PoolOptions) => createReadPool(pool, replicas, options)
+  const lists = readOn(reads, { name: 'replica api', ...READS })
+  const searches = readOn(pools.open('search', SEARCHES.max, SEARCHES), {
+    name: 'replica search',
+    ...SEARCHES,
+  })
+  const sessions = pools.open('session', SESSIONS.max, SESSIONS)
+  const background = pools.open('maintenance', 2)
+  // The third connection looks up organizations.
+  const identifies = pools.open('identify', 3, writes)
+  const userWork = pools.open('users', 2, writes)
+  cleanup.push('the connections to the database', () => pools.end())
+  if (replicas) cleanup.push('the connections to replicas', () => replicas.end())
+  const notifications = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
+  const notifier = createNotifier({ pool: notifications })
+  cleanup.push('the notifier', () => notifier.stop())
+  const failOvers = startFailOverCheck({
+    pool: pools.open('check', 1),
+    primary: primaryOf(database.url),
+    leave: pools.leave,
+  })
+  cleanup.push('the check for a fail-over', () => failOvers.stop())
+  const deliveries = await startDeliveries({ config, database, pools, site }, options)
+  const { outbox } = deliveries
+  cleanup.push('deliveries in flight', () => deliveries.stop())
+  const indexer = startIndexer({
+    pool: pools.open('index', 1, { settings: INDEXER_SETTINGS, deadlineMs: INDEXER_DEADLINE_MS }),
+  })
+  cleanup.push('the indexer', () => indexer.stop())
+  const inflight = createInFlightRequests(options.keyWaitMs)
+  const admission = createAdmission({ pool: admissions, background })
+  const appender = createAppender({
+    pool: appends,
+    inflight,
+    isDistributed: isSpread,
+    remember: failOvers.remember,
+    onAppended(projectIds) {
+      // The feed first, because it takes only milliseconds.
+      notifier.send([...projectIds].map(projectId => ({ kind: 'events', projectId })))
+      outbox.wake(projectIds)
+      indexer.wake(projectIds)
+    },
+  })
+  const userIndexer = startUserIndexer(userWork)
+  const quotas = createQuotas({ limits: config.quotas, pool: background })
+  const identityWriter = createIdentityWriter({
+    pool: identifies,
+    inflight,
+    quotas,
+    onIdentified: userIndexer.wake,
+  })
+  const eraser = createEraser({
+    pool: userWork,
+    key: await userWork.run(sql => ensureErasureKey(sql, deliveries.secrets)),
+    file: toErasedFile(database.dataDir),
+    waitMs: options.erasureWaitMs,
+  })
+  const maintenance = startMaintenance(background, { hasArchive: config.archive !== undefined })
+  const refusals = createRefusals(background)
+  const backups =
+    config.backupSchedule &&
+    startScheduledBackups({
+      url: database.sessionUrl,
+      pool: background,
+      source: { ...config, dataDir: database.dataDir },
+      schedule: config.backupSchedule,
     })
-    const admissions = pools.open('admission', 1)
-    const writes = { settings: { lock_timeout: options.lockWaitMs ?? LOCK_WAIT_MS } }
-    const isSpread = await admissions.run(isDistributed)
-    const appends = pools.open('append', isSpread ? DISTRIBUTED_APPENDS : 1, writes)
-    const reads = pools.open('api', READS.max, READS)
-    const replicas =
-      config.databaseReadUrl === undefined
-        ? undefined
-        : openReplicas({ url: config.databaseReadUrl, primary: pools.open('position', 1) })
-    const readOn = (pool: Pool, options: PoolOptions) => createReadPool(pool, replicas, options)
-    const lists = readOn(reads, { name: 'replica api', ...READS })
-    const searches = readOn(pools.open('search', SEARCHES.max, SEARCHES), {
-      name: 'replica search',
-      ...SEARCHES,
+  const archive =
+    config.archive &&
+    options.selfCommand &&
+    startScheduledArchive({
+      pool: background,
+      settings: config.archive,
+      command: options.selfCommand,
+      dataDir: config.dataDir,
     })
-    const sessions = pools.open('session', SESSIONS.max, SESSIONS)
-    const background = pools.open('maintenance', 2)
-    // The third connection looks up organizations.
-    const identifies = pools.open('identify', 3, writes)
-    const userWork = pools.open('users', 2, writes)
-    cleanup.push(() => pools.end())
-    if (replicas) cleanup.push(() => replicas.end())
-    const notifications = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
-    const notifier = createNotifier({ pool: notifications })
-    cleanup.push(() => notifier.stop())
-    const failOvers = startFailOverCheck({
-      pool: pools.open('check', 1),
-      primary: primaryOf(database.url),
-      leave: pools.leave,
-    })
-    cleanup.push(() => failOvers.stop())
-    const deliveries = await startDeliveries({ config, database, pools, site }, options)
-    const { outbox } = deliveries
-    cleanup.push(() => deliveries.stop())
-    const indexer = startIndexer({
-      pool: pools.open('index', 1, { settings: INDEXER_SETTINGS, deadlineMs: INDEXER_DEADLINE_MS }),
-    })
-    cleanup.push(() => indexer.stop())
-    const inflight = createInFlightRequests(options.keyWaitMs)
-    const admission = createAdmission({ pool: admissions, background })
-    const appender = createAppender({
-      pool: appends,
-      inflight,
-      isDistributed: isSpread,
-      remember: failOvers.remember,
-      onAppended(projectIds) {
-        // The feed first, because it takes only milliseconds.
-        notifier.send([...projectIds].map(projectId => ({ kind: 'events', projectId })))
-        outbox.wake(projectIds)
-        indexer.wake(projectIds)
-      },
-    })
-    const userIndexer = startUserIndexer(userWork)
-    const quotas = createQuotas({ limits: config.quotas, pool: background })
-    const identityWriter = createIdentityWriter({
-      pool: identifies,
-      inflight,
-      quotas,
-      onIdentified: userIndexer.wake,
-    })
-    const eraser = createEraser({
-      pool: userWork,
-      key: await userWork.run(sql => ensureErasureKey(sql, deliveries.secrets)),
-      file: toErasedFile(database.dataDir),
-      waitMs: options.erasureWaitMs,
-    })
-    const maintenance = startMaintenance(background, { hasArchive: config.archive !== undefined })
-    const refusals = createRefusals(background)
-    const backups =
-      config.backupSchedule &&
-      startScheduledBackups({
-        url: database.sessionUrl,
-        pool: background,
-        source: { ...config, dataDir: database.dataDir },
-        schedule: config.backupSchedule,
-      })
-    const archive =
-      config.archive &&
-      options.selfCommand &&
-      startScheduledArchive({
-        pool: background,
-        settings: config.archive,
-        command: options.selfCommand,
-        dataDir: config.dataDir,
-      })
-    cleanup.push(async () => {
-      await Promise.all([
-        appender.drain(),
-        identityWriter.drain(),
-        admission.stop(),
-        quotas.stop(),
-        maintenance.stop(),
-        refusals.stop(),
-        userIndexer.stop(),
-        eraser.stop(),
-        backups?.stop(),
-        archive?.stop(),
-      ])
-    })
+  cleanup.push('writes and background work', async () => {
+    await Promise.all([
+      appender.drain(),
+      identityWriter.drain(),
+      admission.stop(),
+      quotas.stop(),
+      maintenance.stop(),
+      refusals.stop(),
+      userIndexer.stop(),
+      eraser.stop(),
+      backups?.stop(),
+      archive?.stop(),
+    ])
+  })
 
-    const gate = {
-      site,
-      sessions,
-      cookies: createCookies(site.isSecure),
-      failedAuthentications: createFailedAuthentications(),
-      refusals,
-      concurrency: createSemaphore(READS_PER_CALLER),
-      tokens: tokenAdmission,
-      bodyLimits: { timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS },
-      toAddress: port.toAddress,
-    }
-    const feeds = pools.open('feed', FEEDS)
-    const startedFeed = await startFeed({
+  const gate = {
+    site,
+    sessions,
+    cookies: createCookies(site.isSecure),
+    failedAuthentications: createFailedAuthentications(),
+    refusals,
+    concurrency: createSemaphore(READS_PER_CALLER),
+    tokens: tokenAdmission,
+    bodyLimits: { timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS },
+    toAddress: port.toAddress,
+  }
+  const feeds = pools.open('feed', FEEDS)
+  const startedFeed = await startFeed({
+    ...gate,
+    tailPool: pools.open('tail', 2, {
+      settings: { statement_timeout: 4_000 },
+      deadlineMs: 5_000,
+    }),
+    pool: feeds,
+    replayPool: readOn(feeds, { name: 'replica feed', max: FEEDS }),
+    listenUrl: config.databaseDirectUrl ?? database.url,
+    notifier,
+    publish: (topic, text) => listener.publish(topic, text),
+    onNewEvents: outbox.wake,
+    onPublished: failOvers.remember,
+    ...options.feed,
+  })
+  feed = startedFeed
+  cleanup.push('the feed', () => startedFeed.stop())
+
+  await background.run(sql => storePasswordSwitch(sql, config.arePasswordsOff))
+  const openid = {
+    source: { settings: config.providers, secrets: deliveries.secrets },
+    clients: createProviderClients({
+      egress: deliveries.egress,
+      keyCooldownMs: options.keyCooldownMs,
+    }),
+    hasProxyHeader: config.authProxyHeader !== undefined,
+    findProxyEmail: port.findProxyEmail,
+  }
+
+  const findOrganization = createOrganizationLookup(identifies)
+  const app = createServerApp({
+    site,
+    securityContacts: config.securityContacts,
+    sourceUrl: config.sourceUrl ?? SOURCE_URL,
+    health: healthRoutes({
+      pool: sessions.of('readiness'),
+      appender,
+      outbox,
+      state: drain,
+      isBootstrapped: sql => isBootstrapped(sql, config),
+      getListenerDownMs: () => startedFeed.listenerDownMs,
+    }),
+    openid: listOpenidFeatures({ ...gate, ...openid, pool: reads, hints: notifier }),
+    api: listApiFeatures({
       ...gate,
-      tailPool: pools.open('tail', 2, {
-        settings: { statement_timeout: 4_000 },
-        deadlineMs: 5_000,
-      }),
-      pool: feeds,
-      replayPool: readOn(feeds, { name: 'replica feed', max: FEEDS }),
-      listenUrl: config.databaseDirectUrl ?? database.url,
-      notifier,
-      publish: (topic, text) => listener.publish(topic, text),
-      onNewEvents: outbox.wake,
-      onPublished: failOvers.remember,
-      ...options.feed,
-    })
-    feed = startedFeed
-    cleanup.push(() => startedFeed.stop())
+      ...openid,
+      ...deliveries,
+      pool: reads,
+      appender,
+      identityWriter,
+      eraser,
+      searches,
+      lists,
+      hints: notifier,
+      quotas,
+      quotaLimits: config.quotas,
+      databaseKind: database.kind,
+      dataDir: database.dataDir,
+      isUrlSet: config.baseUrl !== undefined,
+      vapidSubject: config.vapidSubject,
+      startedAt,
+      countSockets: () => startedFeed.sockets,
+    }),
+    v1: listV1Features({
+      ...gate,
+      admission,
+      appender,
+      quotas,
+      identityWriter,
+      eraser,
+      findOrganization,
+      reads: createProjectReads({ reads: lists, searches, findOrganization }),
+    }),
+  })
+  port.attach({ fetch: app.fetch, feed: startedFeed })
 
-    await background.run(sql => storePasswordSwitch(sql, config.arePasswordsOff))
-    const openid = {
-      source: { settings: config.providers, secrets: deliveries.secrets },
-      clients: createProviderClients({
-        egress: deliveries.egress,
-        keyCooldownMs: options.keyCooldownMs,
-      }),
-      hasProxyHeader: config.authProxyHeader !== undefined,
-      findProxyEmail: port.findProxyEmail,
-    }
+  registerWorkGauges({ admission, appender, identityWriter })
+  const metrics = startMetrics(config)
+  if (metrics) {
+    cleanup.push('the metrics', () => metrics.stop())
+    registerInstallationGauges(
+      pools.open('metrics', 1, { settings: { statement_timeout: FIGURES_MS } }),
+    )
+    if (database.kind === 'embedded') registerDiskGauges(database.dataDir)
+  }
 
-    const findOrganization = createOrganizationLookup(identifies)
-    const app = createServerApp({
-      site,
-      securityContacts: config.securityContacts,
-      sourceUrl: config.sourceUrl ?? SOURCE_URL,
-      health: healthRoutes({
-        pool: sessions.of('readiness'),
-        appender,
-        outbox,
-        state: drain,
-        isBootstrapped: sql => isBootstrapped(sql, config),
-        getListenerDownMs: () => startedFeed.listenerDownMs,
-      }),
-      openid: listOpenidFeatures({ ...gate, ...openid, pool: reads, hints: notifier }),
-      api: listApiFeatures({
-        ...gate,
-        ...openid,
-        ...deliveries,
-        pool: reads,
-        appender,
-        identityWriter,
-        eraser,
-        searches,
-        lists,
-        hints: notifier,
-        quotas,
-        quotaLimits: config.quotas,
-        databaseKind: database.kind,
-        dataDir: database.dataDir,
-        isUrlSet: config.baseUrl !== undefined,
-        vapidSubject: config.vapidSubject,
-        startedAt,
-        countSockets: () => startedFeed.sockets,
-      }),
-      v1: listV1Features({
-        ...gate,
-        admission,
-        appender,
-        quotas,
-        identityWriter,
-        eraser,
-        findOrganization,
-        reads: createProjectReads({ reads: lists, searches, findOrganization }),
-      }),
-    })
-    port.attach({ fetch: app.fetch, feed: startedFeed })
+  // Last, because the key is shown only once, and a failed start must not use that up.
+  const secrets = options.isWorker ? NO_BOOTSTRAP_SECRETS : await bootstrap(background.sql, config)
 
-    registerWorkGauges({ admission, appender, identityWriter })
-    const metrics = startMetrics(config)
-    if (metrics) {
-      cleanup.push(() => metrics.stop())
-      registerInstallationGauges(
-        pools.open('metrics', 1, { settings: { statement_timeout: FIGURES_MS } }),
+  log.info('Listening on {url}', {
+    url: site.url,
+    runtime: RUNTIME,
+    version: VERSION,
+    database: database.kind,
+  })
+  return {
+    url: site.url,
+    port: listener.port,
+    metricsPort: metrics?.port,
+    ...secrets,
+    stop: once(async () => {
+      log.info('Stopping')
+      drain.start()
+      // Load balancers see that this server is not ready, and send requests elsewhere.
+      await startedFeed.drain(config.drainSeconds * 1000)
+      const stopMs = options.stopMs ?? STOP_MS
+      const deadline = performance.now() + stopMs
+      // Deliveries in flight can finish while the last requests are answered.
+      outbox.stop().catch(() => {})
+      const areAnswered = await withTimeout(
+        stopMs * REQUESTS_SHARE,
+        drain.refuse().then(() => true),
+        () => false,
       )
-      if (database.kind === 'embedded') registerDiskGauges(database.dataDir)
-    }
-
-    // Last, because the key is shown only once, and a failed start must not use that up.
-    const secrets = options.isWorker
-      ? NO_BOOTSTRAP_SECRETS
-      : await bootstrap(background.sql, config)
-
-    log.info('Listening on {url}', {
-      url: site.url,
-      runtime: RUNTIME,
-      version: VERSION,
-      database: database.kind,
-    })
-    return {
-      url: site.url,
-      port: listener.port,
-      metricsPort: metrics?.port,
-      ...secrets,
-      stop: once(async () => {
-        log.info('Stopping')
-        drain.start()
-        // Load balancers see that this server is not ready, and send requests elsewhere.
-        await startedFeed.drain(config.drainSeconds * 1000)
-        // Deliveries in flight can finish while the last requests are answered.
-        outbox.stop().catch(() => {})
-        await withTimeout(STOP_MS, drain.refuse().then(cleanup.runAll), () => {})
-      }),
-    }
-  } catch (error) {
-    await cleanup.runAll()
-    throw error
+      const unclosed = await cleanup.runAll(deadline - performance.now())
+      const unfinished = [...(areAnswered ? [] : ['requests in flight']), ...unclosed]
+      if (unfinished.length > 0) log.error(new IncompleteStop(unfinished).message)
+      return unfinished.length === 0
+    }),
   }
 }

@@ -1,14 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { httpGet } from './http-get.ts'
 import type { Config } from './config.ts'
-import { openDatabase } from './embedded/database.ts'
-import { migrate } from './db/migrate.ts'
 import { sendSignal } from './embedded/processes.ts'
-import { waitUntilReachable, connect } from './db/sql.ts'
+import { connect } from './db/sql.ts'
 import { bootstrap, type BootstrapSecrets } from './server/bootstrap.ts'
-import { toListenError, toLocalUrl } from './listener.ts'
+import { IncompleteStop, startOrClose, type CleanupStack } from './server/cleanup-stack.ts'
+import { openCurrentDatabase } from './server/current-database.ts'
+import { findFreePort, toLocalUrl } from './listener.ts'
 import { logger } from './log.ts'
 import { once } from './functions.ts'
 import { toSelfCommand } from './platform.ts'
@@ -32,46 +31,57 @@ export interface Workers extends BootstrapSecrets {
 const log = logger('workers')
 /** The time for the stop of a worker after DRAIN_SECONDS. */
 const STOP_MS = 25_000
+/** The time that a killed worker takes to end. */
+const END_MS = 1_000
 const POLL_MS = 50
 const RESPONSE_TIMEOUT_MS = 1_000
 const BACKOFF_MIN_MS = 250
 const BACKOFF_MAX_MS = 15_000
+/** The interval of messages from a worker, and of looks at them. */
+const HEARTBEAT_MS = 1_000
+/**
+ * A worker is frozen after this many looks without a message. Looks are counted, because a machine
+ * that slept has stopped both processes.
+ */
+const MISSED_LOOKS = 30
 /** A worker that ran longer than this is restarted after the shortest backoff. */
 const STABLE_MS = 30_000
 
 /**
- * Starts `config.workers` server processes, and restarts those that end unexpectedly. This process
- * opens the database before they start, and closes it after they stop. Throws when a worker cannot
- * serve. The message tells the operator what to do.
+ * Starts `config.workers` server processes, and restarts those that end unexpectedly or freeze.
+ * This process opens the database before they start, and closes it after they stop. Throws when a
+ * worker cannot serve. The message tells the operator what to do. The signal aborts the start.
  */
 export async function startWorkers(config: Config, signal?: AbortSignal): Promise<Workers> {
   if (process.platform !== 'linux') {
     throw new Error('Several workers on one port require Linux. Remove WORKERS.')
   }
-  const database = await openDatabase(config, { allowsUpgrade: true })
+  return startOrClose(signal, cleanup => open(config, signal, cleanup))
+}
+
+async function open(
+  config: Config,
+  signal: AbortSignal | undefined,
+  cleanup: CleanupStack,
+): Promise<Workers> {
+  const database = await openCurrentDatabase(config, cleanup, { signal })
   const supervisor = createSupervisor(config)
-  try {
-    await waitUntilReachable(database.url, signal)
-    await migrate(database.sessionUrl)
-    const port = await findFreePort(config)
-    const url = config.baseUrl ?? `http://localhost:${port}`
-    await supervisor.start(port)
-    const sql = connect(database.url, { name: 'workers', max: 1 })
-    // This is the last step: the first key is shown only once, and a failed start would lose it.
-    const secrets = await bootstrap(sql, config).finally(() => sql.end({ timeout: 1 }))
-    log.info('{workers} workers are listening on {url}', { workers: config.workers, url })
-    const stop = once(async () => {
-      log.info('Stopping')
-      const isClean = await supervisor.stop()
-      await database.close()
-      return isClean
-    })
-    return { url, ...secrets, stop }
-  } catch (error) {
-    await supervisor.stop()
-    await database.close()
-    throw error
-  }
+  const stopMs = config.drainSeconds * 1000 + STOP_MS + END_MS
+  cleanup.push('the workers', () => supervisor.stop(), stopMs)
+  const port = await findFreePort(config)
+  const url = config.baseUrl ?? `http://localhost:${port}`
+  await supervisor.start(port)
+  const sql = connect(database.url, { name: 'workers', max: 1 })
+  // This is the last step: the first key is shown only once, and a failed start would lose it.
+  const secrets = await bootstrap(sql, config).finally(() => sql.end({ timeout: 1 }))
+  log.info('{workers} workers are listening on {url}', { workers: config.workers, url })
+  const stop = once(async () => {
+    log.info('Stopping')
+    const unfinished = await cleanup.runAll(stopMs)
+    if (unfinished.length > 0) log.error(new IncompleteStop(unfinished).message)
+    return unfinished.length === 0
+  })
+  return { url, ...secrets, stop }
 }
 
 function createSupervisor(config: Config) {
@@ -133,6 +143,7 @@ function startSupervisedWorker(config: Config, place: WorkerPlace): SupervisedWo
     log.info('Worker {number} started', { number, pid: next.pid })
     next.once('error', error => void end(error.message))
     next.once('exit', (code, name) => void end(name ?? `exit code ${code}`))
+    killWhenFrozen(next, number)
 
     async function end(how: string): Promise<void> {
       firstExit.resolve(how)
@@ -159,8 +170,16 @@ function startSupervisedWorker(config: Config, place: WorkerPlace): SupervisedWo
       if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null)
         return true
       const exited = new Promise<boolean>(resolve => {
-        // SIGTERM kills only a worker that has no handler yet. This is a clean stop, too.
-        child.once('exit', (code, name) => resolve(code === 0 || name === 'SIGTERM'))
+        child.once('exit', (code, name) => {
+          // SIGTERM kills only a worker that has no handler yet. This is a clean stop, too.
+          const isClean = code === 0 || name === 'SIGTERM'
+          if (!isClean)
+            log.error('Worker {number} did not stop in order ({how})', {
+              number,
+              how: name ?? `exit code ${code}`,
+            })
+          resolve(isClean)
+        })
       })
       // By pid, because Deno considers a child ended after any `child.kill`.
       const { pid } = child
@@ -170,6 +189,36 @@ function startSupervisedWorker(config: Config, place: WorkerPlace): SupervisedWo
       return exited.finally(() => clearTimeout(timer))
     },
   }
+}
+
+/**
+ * Kills a worker whose event loop has stood still for 30 s, so that it is restarted. Meanwhile, the
+ * kernel gives it its share of new connections, which nobody answers. It could not handle SIGTERM.
+ * Nothing is lost that another kill would not lose: whatever was acknowledged is in the database.
+ */
+function killWhenFrozen(child: ChildProcess, number: number): void {
+  let missed = 0
+  child.on('message', () => (missed = 0))
+  // A start has no limit, because it can wait for its database.
+  child.once('message', () => {
+    const timer = setInterval(look, HEARTBEAT_MS)
+    child.once('exit', () => clearInterval(timer))
+  })
+  function look(): void {
+    if (++missed !== MISSED_LOOKS) return
+    log.error('Worker {number} has not responded for {seconds} s and is killed', {
+      number,
+      seconds: (MISSED_LOOKS * HEARTBEAT_MS) / 1000,
+    })
+    if (child.pid !== undefined) sendSignal(child.pid, 'SIGKILL')
+  }
+}
+
+/** Tells the parent that the event loop of this worker runs. */
+export function sendHeartbeats(): void {
+  const beat = () => process.send?.('alive', () => {})
+  beat()
+  setInterval(beat, HEARTBEAT_MS).unref()
 }
 
 function spawnWorker(config: Config, { number, port }: WorkerPlace): ChildProcess {
@@ -187,23 +236,8 @@ function spawnWorker(config: Config, { number, port }: WorkerPlace): ChildProces
     // Ctrl-C at the terminal must reach only this process, which stops the workers.
     detached: true,
     // Standard input ends with this process, even after SIGKILL. Workers then stop.
-    stdio: ['pipe', 'inherit', 'inherit'],
-  })
-}
-
-/**
- * Returns the port, or a free one for 0. Throws when another program listens there, because with
- * SO_REUSEPORT it would receive some of the requests.
- */
-function findFreePort({ host, port }: Config): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', error => reject(toListenError(error, { host, port })))
-    server.listen({ host, port, exclusive: true }, () => {
-      // A TCP server always has an AddressInfo.
-      const found = (server.address() as AddressInfo).port
-      server.close(() => resolve(found))
-    })
+    // Heartbeats come as messages.
+    stdio: ['pipe', 'inherit', 'inherit', 'ipc'],
   })
 }
 

@@ -88,6 +88,27 @@ test('a worker that dies is restarted, and the others answer meanwhile', async (
   expect((await program.kill('SIGTERM')).code).toBe(0)
 })
 
+test(
+  'a worker that freezes is killed and restarted; one that freezes in a stop makes it incomplete',
+  async () => {
+    const databaseUrl = await createEmptyDatabase()
+    await using program = await startProgram({ env: { DATABASE_URL: databaseUrl, WORKERS: '2' } })
+    const [, frozen = 0] = listWorkers(program)
+    process.kill(frozen, 'SIGSTOP')
+    await until(() => listWorkers(program).length === 3, 60_000)
+    expect(program.logged('Worker 2 has not responded for 30 s and is killed')).toHaveLength(1)
+    expect(isRunning(frozen)).toBe(false)
+
+    const [first = 0, , restarted = 0] = listWorkers(program)
+    process.kill(first, 'SIGSTOP')
+    expect(await program.kill('SIGTERM')).toEqual({ code: 1, signal: null })
+    expect(program.output()).toContain('Worker 1 did not stop in order (SIGKILL)')
+    expect(program.output()).toContain('The stop is incomplete. Not finished: the workers.')
+    expect([first, restarted].filter(isRunning)).toEqual([])
+  },
+  scaled(180_000),
+)
+
 test('a worker that gets its signal before it can handle one has stopped in good order', async () => {
   const databaseUrl = await createEmptyDatabase()
   await using program = await startProgram({ env: { DATABASE_URL: databaseUrl, WORKERS: '2' } })

@@ -3,12 +3,13 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient, type Client } from '../../clients/typescript/src/client.ts'
-import { parseConfig } from '../config.ts'
+import { parseConfig, type Config } from '../config.ts'
 import { SAMPLE_NAME } from '../demo/sample-project.ts'
 import { HOUR_MS, listShopEvents } from '../demo/shop.ts'
 import { pause } from '../functions.ts'
 import { configureLog } from '../log.ts'
 import { startServer } from '../server.ts'
+import { IncompleteStop } from '../server/cleanup-stack.ts'
 import { command, UsageError } from './command.ts'
 import { waitForStopSignal } from './stop-signal.ts'
 
@@ -59,20 +60,37 @@ export const demo = command({
         () => '',
       )
       configureLog(config.logLevel, process.stderr)
-      const server = await startServer(config, { signal: stopping.signal })
-      try {
-        const client = await openSample(server.url, password)
-        process.stderr.write(toBanner(server.url, password))
-        await Promise.race([stopped, play(client, speed, stopping.signal)])
-      } finally {
-        await server.stop()
-      }
+      await serveUntilStopped(config, { password, speed, stopped, signal: stopping.signal })
     } finally {
       rmSync(dataDir, { recursive: true, force: true })
     }
     process.exit(0)
   },
 })
+
+interface DemoOptions {
+  password: string
+  speed: number
+  stopped: Promise<void>
+  signal: AbortSignal
+}
+
+async function serveUntilStopped(
+  config: Config,
+  { password, speed, stopped, signal }: DemoOptions,
+): Promise<void> {
+  const server = await startServer(config, { signal }).catch((error: unknown) => {
+    if (!signal.aborted || error instanceof IncompleteStop) throw error
+  })
+  if (!server) return
+  try {
+    const client = await openSample(server.url, password)
+    process.stderr.write(toBanner(server.url, password))
+    await Promise.race([stopped, play(client, speed, signal)])
+  } finally {
+    await server.stop()
+  }
+}
 
 /** Creates the project with sample data. Returns a client with a key of it. */
 async function openSample(url: string, password: string): Promise<Client> {

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import { locateDatabase, openDatabase, type Database } from '../embedded/database.ts'
+import { locateDatabase, type Database } from '../embedded/database.ts'
 import { connect } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { configureLog } from '../log.ts'
@@ -23,6 +23,7 @@ import {
   ensureInstalled,
   explainError,
   findInstallation,
+  withOpenDatabase,
   type Place,
 } from './environment.ts'
 
@@ -60,12 +61,8 @@ async function runChecks(place: Place): Promise<Finding[]> {
   ]
   try {
     ensureInstalled(settings)
-    const database = await openDatabase(config)
-    try {
-      findings.push(...(await checkInstallation(config, database)))
-    } finally {
-      await database.close()
-    }
+    const found = await withOpenDatabase(config, database => checkInstallation(config, database))
+    findings.push(...found)
   } catch (error) {
     findings.push(failed('database', toReason(explainError(error))))
   }

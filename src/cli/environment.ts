@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import { locateDatabase, openDatabase } from '../embedded/database.ts'
+import { locateDatabase, openDatabase, type Database } from '../embedded/database.ts'
 import { hasCluster } from '../embedded/cluster.ts'
 import { checkCitus, distribute } from '../db/distribute.ts'
 import { findSchemaProblem, listMigrations, migrate } from '../db/migrate.ts'
@@ -7,9 +7,12 @@ import { explainDatabaseError } from '../db/explanation.ts'
 import { connect, type Sql } from '../db/sql.ts'
 import { describeHosts, parseUrl } from '../database-url.ts'
 import { toReason } from '../errors.ts'
+import { untilAborted } from '../functions.ts'
 import { configureLog, logger } from '../log.ts'
+import { findOwner } from '../private-files.ts'
 import type { SecretSource } from '../secrets/open-secrets.ts'
 import { readSettings, type Settings } from './settings.ts'
+import { listStopSignals } from './stop-signal.ts'
 
 /** The option of all commands that work on an installation. */
 export const DATA_DIR = {
@@ -37,6 +40,8 @@ interface OpenOptions {
   allowsUpgrade?: boolean
   /** True if the command may create an installation in a place that is named. */
   mayCreate?: boolean
+  /** True if the command itself ends its work when a signal stops it. */
+  handlesSignals?: boolean
 }
 
 /** Reads the settings of a command, and says on standard error which installation it works on. */
@@ -61,6 +66,18 @@ export function ensureInstalled(settings: Settings): void {
   )
 }
 
+/** Throws if root would create an installation that the owner of its folder cannot use. */
+function refuseForeignFolder({ config }: Settings): void {
+  const { kind, dataDir } = locateDatabase(config)
+  if (kind === 'external' || hasCluster(dataDir)) return
+  const owner = findOwner(dataDir)
+  if (!owner) return
+  throw new Error(
+    `${dataDir} belongs to uid ${owner.uid}, who could not use what root creates there. ` +
+      `Nothing was changed. Run the command as that user: sudo -u '#${owner.uid}' tidings …`,
+  )
+}
+
 /**
  * Runs `work` on the configured installation. Accepts any schema and any version of Postgres.
  * Throws when there is no installation.
@@ -68,7 +85,7 @@ export function ensureInstalled(settings: Settings): void {
 export async function withInstallation<Result>(
   place: Place,
   work: (installation: Installation) => Promise<Result>,
-  { allowsUpgrade = false, mayCreate = false }: OpenOptions = {},
+  { allowsUpgrade = false, mayCreate = false, handlesSignals = false }: OpenOptions = {},
 ): Promise<Result> {
   const settings = findInstallation(place)
   const { config } = settings
@@ -76,12 +93,41 @@ export async function withInstallation<Result>(
   const level = config.logLevel === 'debug' ? 'debug' : 'warning'
   configureLog(level, process.stderr)
   if (!mayCreate || settings.source === undefined) ensureInstalled(settings)
-  const database = await openDatabase(config, { allowsUpgrade })
+  else refuseForeignFolder(settings)
+  return withOpenDatabase(
+    config,
+    async database => {
+      const source = { ...config, dataDir: database.dataDir }
+      return work({ url: database.sessionUrl, config, source }).catch((error: unknown) => {
+        throw explainError(error)
+      })
+    },
+    { allowsUpgrade, handlesSignals },
+  )
+}
+
+/**
+ * Opens the configured database, and runs `work` on it. A signal that stops the command closes the
+ * database before the process ends, because a Postgres that it started would run on.
+ */
+export async function withOpenDatabase<Result>(
+  config: Config,
+  work: (database: Database) => Promise<Result>,
+  {
+    allowsUpgrade = false,
+    handlesSignals = false,
+  }: Pick<OpenOptions, 'allowsUpgrade' | 'handlesSignals'> = {},
+): Promise<Result> {
+  const stopping = new AbortController()
+  if (!handlesSignals) {
+    for (const name of listStopSignals())
+      process.once(name, () => stopping.abort(new Error(`Stopped by ${name}.`)))
+  }
+  const { signal } = stopping
+  const database = await openDatabase(config, { allowsUpgrade, signal })
   try {
-    const source = { ...config, dataDir: database.dataDir }
-    return await work({ url: database.sessionUrl, config, source })
-  } catch (error) {
-    throw explainError(error)
+    signal.throwIfAborted()
+    return await untilAborted(signal, work(database))
   } finally {
     await database.close()
   }
@@ -99,8 +145,9 @@ export function explainError(error: unknown): unknown {
 export function withDatabase<Result>(
   place: Place,
   work: (sql: Sql, installation: Installation) => Promise<Result>,
+  options?: Pick<OpenOptions, 'handlesSignals'>,
 ): Promise<Result> {
-  return withInstallation(place, async installation => {
+  const run = async (installation: Installation) => {
     const sql = connect(installation.url, { name: 'cli', max: 2 })
     try {
       await checkSchema(sql)
@@ -108,7 +155,8 @@ export function withDatabase<Result>(
     } finally {
       await sql.end({ timeout: 5 })
     }
-  })
+  }
+  return withInstallation(place, run, options)
 }
 
 /**

@@ -2,7 +2,8 @@ import { configureLog } from '../log.ts'
 import type { BootstrapSecrets } from '../server/bootstrap.ts'
 import { toSelfCommand } from '../platform.ts'
 import { startServer } from '../server.ts'
-import { startWorkers, WORKER_VARIABLE } from '../workers.ts'
+import { IncompleteStop } from '../server/cleanup-stack.ts'
+import { sendHeartbeats, startWorkers, WORKER_VARIABLE } from '../workers.ts'
 import { VERSION } from '../version.ts'
 import { command } from './command.ts'
 import { DATA_DIR, explainError, findInstallation, migrateDatabase } from './environment.ts'
@@ -30,6 +31,7 @@ export const serve = command({
     const isWorker = process.env[WORKER_VARIABLE] !== undefined
     const { config } = findInstallation({ ...place, json: isWorker }, { WORKERS: workers })
     configureLog(config.logLevel, process.stdout)
+    if (isWorker) sendHeartbeats()
     // A signal during the start stops the server as soon as it has started.
     const stopping = waitForStopSignal()
     const starting = new AbortController()
@@ -44,12 +46,11 @@ export const serve = command({
           })
     const server = await start().catch((error: unknown) => {
       if (!starting.signal.aborted) throw explainError(error)
-      return process.exit(0)
+      return process.exit(error instanceof IncompleteStop ? 1 : 0)
     })
     if (!isWorker) process.stderr.write(toBanner(server))
     await stopping
-    const isClean = await server.stop()
-    process.exit(isClean === false ? 1 : 0)
+    process.exit((await server.stop()) ? 0 : 1)
   },
 })
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { WORKER_VARIABLE } from '../workers.ts'
 
 /** Signals within this time count as one. */
@@ -13,9 +14,24 @@ export function waitForStopSignal(): Promise<void> {
       firstMs ??= performance.now()
       resolve()
     }
-    process.on('SIGINT', stop)
-    process.on('SIGTERM', stop)
+    for (const signal of listStopSignals()) process.on(signal, stop)
     // The standard input of a worker ends when its parent ends.
     if (process.env[WORKER_VARIABLE] !== undefined) process.stdin.once('end', stop).resume()
   })
+}
+
+/**
+ * Returns the signals that stop this process in order. SIGHUP comes when its terminal is closed,
+ * and is left out if `nohup` has made the process ignore it.
+ */
+export function listStopSignals(): NodeJS.Signals[] {
+  return ['SIGINT', 'SIGTERM', ...(isHangupIgnored() ? [] : (['SIGHUP'] as const))]
+}
+
+function isHangupIgnored(): boolean {
+  // nohup redirects a terminal to a file.
+  if (process.platform !== 'linux') return !process.stdout.isTTY
+  const [, mask = '0'] =
+    /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
+  return (BigInt(`0x${mask}`) & 1n) === 1n
 }

@@ -170,8 +170,9 @@ function toNoPrimary(results: readonly PromiseSettledResult<State>[]): Error {
 }
 
 async function probe(url: string, host: Host): Promise<State> {
-  const { address, isPooled } = parseUrl(withHost(url, host))
+  const { address, literal, isPooled } = parseUrl(withHost(url, host))
   const sql = postgres(address, {
+    ...literal,
     max: 1,
     prepare: false,
     fetch_types: false,

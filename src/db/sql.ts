@@ -58,7 +58,7 @@ export function connect(
   url: string,
   { name, max, settings, listener, openSocket }: ConnectOptions,
 ): Sql {
-  const { address, path, commit, isPooled } = parseUrl(url)
+  const { address, path, literal, commit, isPooled } = parseUrl(url)
   const socket = openSocket ?? primaryOf(url)?.open
   const session = {
     ...SESSION_SETTINGS,
@@ -79,6 +79,7 @@ export function connect(
   return postgres(address, {
     max,
     ...(path !== undefined && { path }),
+    ...literal,
     ...extras,
     fetch_types: false,
     connect_timeout: 3,
@@ -168,6 +169,8 @@ export const QUERY_CANCELED = '57014'
 const log = logger('db')
 const WAIT_MS = 5 * 60_000
 const MAX_PAUSE_MS = 2_000
+/** Longer than opening a connection takes. */
+const RESPONSE_MS = 10_000
 /** The interval of log lines while waiting. */
 const REMIND_MS = 30_000
 const POOLER_REMEDY =
@@ -201,32 +204,38 @@ export async function waitUntilReachable(url: string, signal?: AbortSignal): Pro
   let pauseMs = 100
   let remindedMs = -Infinity
   const host = describeHosts(url)
-  const sql = connect(url, { name: 'start', max: 1 })
-  try {
-    for (;;) {
-      try {
-        return await checkSession(sql)
-      } catch (error) {
-        const refusal = CONNECTION_REFUSALS[sqlState(error) ?? '']
-        if (refusal !== undefined)
-          throw new Error(`Postgres at ${host} ${refusal}. Correct DATABASE_URL.`)
-        if (sqlState(error) === PROTOCOL_VIOLATION)
-          throw new Error(
-            `The server at ${host} rejects the settings of a session (${toReason(error)}). ${POOLER_REMEDY}`,
-          )
-        if (!isUnavailable(error) || performance.now() - startedMs > WAIT_MS) throw error
-        if (performance.now() - remindedMs > REMIND_MS) {
-          remindedMs = performance.now()
-          log.warning('Waiting for the database at {host}: {reason}', {
-            host,
-            reason: toReason(error),
-          })
-        }
+  for (;;) {
+    // A database that does not respond never ends the statement, so each try has its connection.
+    const sql = connect(url, { name: 'start', max: 1 })
+    try {
+      return await Promise.race([checkSession(sql), failLate(signal)])
+    } catch (error) {
+      if (signal?.aborted) throw error
+      const refusal = CONNECTION_REFUSALS[sqlState(error) ?? '']
+      if (refusal !== undefined)
+        throw new Error(`Postgres at ${host} ${refusal}. Correct DATABASE_URL.`)
+      if (sqlState(error) === PROTOCOL_VIOLATION)
+        throw new Error(
+          `The server at ${host} rejects the settings of a session (${toReason(error)}). ${POOLER_REMEDY}`,
+        )
+      if (!isUnavailable(error) || performance.now() - startedMs > WAIT_MS) throw error
+      if (performance.now() - remindedMs > REMIND_MS) {
+        remindedMs = performance.now()
+        log.warning('Waiting for the database at {host}: {reason}', {
+          host,
+          reason: toReason(error),
+        })
       }
-      await sleep(pauseMs, undefined, { signal })
-      pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)
+    } finally {
+      void sql.end({ timeout: 0 }).catch(() => {})
     }
-  } finally {
-    await sql.end({ timeout: 1 })
+    await sleep(pauseMs, undefined, { signal })
+    pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)
   }
+}
+
+/** Rejects when the database has not responded in time, or when the signal aborts. */
+async function failLate(signal: AbortSignal | undefined): Promise<never> {
+  await sleep(RESPONSE_MS, undefined, { signal, ref: false })
+  throw Object.assign(new Error('It does not respond'), { code: 'CONNECT_TIMEOUT' })
 }

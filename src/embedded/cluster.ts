@@ -15,6 +15,7 @@ import {
 } from './folders.ts'
 import type { LaunchContext } from './launch.ts'
 import { launch } from './launch.ts'
+import { syncFolder } from '../private-files.ts'
 import { readMajor } from './binaries.ts'
 import { isClusterLocked } from './cluster-lock.ts'
 import { listClusterProcesses, sendSignal } from './processes.ts'
@@ -87,6 +88,7 @@ export async function ensureCluster(home: string): Promise<Cluster> {
       )
     createPassword(home)
     renameSync(await initialize(home), data)
+    syncFolder(home)
   }
   const cluster = readCluster(home)
   if (cluster.osUser && statSync(cluster.data).uid === 0)
@@ -141,7 +143,10 @@ function toClusterName(folder: string): string {
 function createPassword(home: string): void {
   const { osUser } = toLaunchContext(home)
   const password = join(home, 'password')
-  writeFileSync(password, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 })
+  writeFileSync(password, `${randomBytes(24).toString('base64url')}\n`, {
+    mode: 0o600,
+    flush: true,
+  })
   if (osUser) give(password, osUser)
 }
 

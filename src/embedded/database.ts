@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { parseUrl } from '../database-url.ts'
-import { startEmbedded } from './embedded.ts'
+import { startEmbedded, type EmbeddedOptions } from './embedded.ts'
 import { logger } from '../log.ts'
 import { findInaccessibleFolder } from './folders.ts'
 
@@ -28,11 +28,11 @@ export function locateDatabase({
 
 /**
  * Opens the configured database. Starts the embedded one when no URL is set. With `allowsUpgrade`,
- * data of an older major version of Postgres is upgraded.
+ * data of an older major version of Postgres is upgraded. The signal aborts a start of Postgres.
  */
 export async function openDatabase(
   config: Pick<Config, 'databaseUrl' | 'databaseDirectUrl' | 'dataDir'>,
-  { allowsUpgrade = false } = {},
+  { allowsUpgrade = false, signal }: Pick<EmbeddedOptions, 'allowsUpgrade' | 'signal'> = {},
 ): Promise<Database> {
   const location = locateDatabase(config)
   const { databaseUrl, databaseDirectUrl } = config
@@ -45,7 +45,7 @@ export async function openDatabase(
       close: async () => {},
     }
   }
-  const { url, stop } = await startEmbedded({ ...location, allowsUpgrade })
+  const { url, stop } = await startEmbedded({ ...location, allowsUpgrade, signal })
   return { ...location, url, sessionUrl: url, close: stop }
 }
 

@@ -38,6 +38,8 @@ export interface EmbeddedOptions {
   dataDir: string
   /** Upgrades data of an older major version. Without it, the older Postgres serves the data. */
   allowsUpgrade?: boolean
+  /** Aborts a start, and stops a Postgres that is not ready yet. */
+  signal?: AbortSignal | undefined
 }
 
 const log = logger('db')
@@ -57,11 +59,11 @@ const RESTART_MS = 20_000
  */
 export async function startEmbedded({
   dataDir,
-  allowsUpgrade = false,
+  ...options
 }: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const home = ensureHome(dataDir)
   const lock = join(home, 'lock')
-  const { cluster, postmaster, use } = await openWhenReachable(home, lock, allowsUpgrade)
+  const { cluster, postmaster, use } = await openWhenReachable(home, lock, options)
   const watch = watchPostmaster(cluster, postmaster, lock)
 
   let stopped: Promise<void> | undefined
@@ -81,6 +83,8 @@ export async function startEmbedded({
   }
 }
 
+type OpenOptions = Omit<EmbeddedOptions, 'dataDir'>
+
 interface Opened {
   cluster: Cluster
   postmaster: Postmaster
@@ -91,13 +95,13 @@ interface Opened {
 async function openWhenReachable(
   home: string,
   lock: string,
-  allowsUpgrade: boolean,
+  options: OpenOptions,
 ): Promise<Opened> {
   const deadline = performance.now() + RESTART_MS
   for (;;) {
     const isLate = performance.now() > deadline
     try {
-      return await withLock(lock, START_LOCK_MS, () => open(home, allowsUpgrade))
+      return await withLock(lock, START_LOCK_MS, () => open(home, options), options.signal)
     } catch (error) {
       // It can also end after it has answered.
       const isTemporary = error instanceof UnreachableError || isUnavailable(error)
@@ -107,7 +111,7 @@ async function openWhenReachable(
       if (isLate || !isTemporary) throw error
     }
     // The other users need the lock.
-    await sleep(POLL_MS)
+    await sleep(POLL_MS, undefined, { signal: options.signal })
   }
 }
 
@@ -115,7 +119,7 @@ function toSilentMessage(home: string, error: unknown): string {
   return `The Postgres in ${home} runs, but does not answer (${toReason(error)}). The machine may be too busy: try again. The log of Postgres is ${join(home, 'log')}.`
 }
 
-async function open(home: string, allowsUpgrade: boolean): Promise<Opened> {
+async function open(home: string, options: OpenOptions): Promise<Opened> {
   const isShared = hasUsers(home)
   const use = tryLock(join(home, 'users'), 'shared')
   if (!use)
@@ -124,8 +128,8 @@ async function open(home: string, allowsUpgrade: boolean): Promise<Opened> {
     )
   try {
     const { cluster, postmaster } = isShared
-      ? await attach(home, allowsUpgrade)
-      : await start(home, allowsUpgrade)
+      ? await attach(home, options)
+      : await start(home, options)
     await ensureServerRole(toUrl(cluster.superuser, postmaster), cluster.serverRole.password)
     return { cluster, postmaster, use }
   } catch (error) {
@@ -143,7 +147,10 @@ function toPasswordMessage(home: string): string {
 }
 
 /** Attaches to a cluster that other processes use. It changes, starts and removes nothing. */
-async function attach(home: string, allowsUpgrade: boolean): Promise<Omit<Opened, 'use'>> {
+async function attach(
+  home: string,
+  { allowsUpgrade = false }: OpenOptions,
+): Promise<Omit<Opened, 'use'>> {
   const cluster = readCluster(home)
   const running = findPostmaster(cluster)
   if (running?.isReady && running.socketFolder === '') {
@@ -162,15 +169,18 @@ async function attach(home: string, allowsUpgrade: boolean): Promise<Omit<Opened
 }
 
 /** Opens a cluster that no other process uses: creates, upgrades and starts it as needed. */
-async function start(home: string, allowsUpgrade: boolean): Promise<Omit<Opened, 'use'>> {
+async function start(
+  home: string,
+  { allowsUpgrade = false, signal }: OpenOptions,
+): Promise<Omit<Opened, 'use'>> {
   let cluster = await ensureCluster(home)
   await stopIfMoved(cluster)
   const versions = allowsUpgrade && findUpgrade(cluster)
   if (versions) {
-    await upgradeCluster(cluster, versions)
+    await upgradeCluster(cluster, versions, signal)
     cluster = await ensureCluster(home)
   }
-  return { cluster, postmaster: await ensurePostmaster(cluster) }
+  return { cluster, postmaster: await ensurePostmaster(cluster, {}, signal) }
 }
 
 /** Returns the version of the data and the bundled one. Undefined unless the latter is newer. */

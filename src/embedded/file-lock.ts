@@ -57,15 +57,20 @@ function openFile(path: string): DatabaseSync {
   }
 }
 
-/** Runs `work` with an exclusive lock on `path`. Throws when the lock is not free in time. */
+/**
+ * Runs `work` with an exclusive lock on `path`. Throws when the lock is not free in time, or when
+ * the signal aborts the wait for it.
+ */
 export async function withLock<T>(
   path: string,
   timeoutMs: number,
   work: () => Promise<T>,
+  signal?: AbortSignal,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs
   let lock = tryLock(path, 'exclusive')
   while (!lock) {
+    signal?.throwIfAborted()
     if (performance.now() > deadline)
       throw new Error(
         `${path} is still locked after ${timeoutMs / 1000} s. Another process is starting or upgrading Postgres there. Try again when it has finished.`,

@@ -6,13 +6,11 @@ import {
   realpathSync,
   statfsSync,
   statSync,
-  closeSync,
-  fsyncSync,
-  openSync,
   renameSync,
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { logger } from '../log.ts'
+import { syncFolder } from '../private-files.ts'
 
 export type OsUser = { uid: number; gid: number }
 
@@ -75,7 +73,10 @@ export function makeFolder(path: string, mode = 0o711): void {
   const first = mkdirSync(path, { recursive: true })
   if (first === undefined) return
   // The umask restricts the mode of mkdir, so it is set again.
-  for (let made = path; made.length >= first.length; made = dirname(made)) chmodSync(made, mode)
+  for (let made = path; made.length >= first.length; made = dirname(made)) {
+    chmodSync(made, mode)
+    syncFolder(dirname(made))
+  }
 }
 
 function canEnter(folder: string, osUser: OsUser): boolean {
@@ -122,9 +123,7 @@ export function listOldClusters(home: string): string[] {
 /** Renames a folder, and flushes its parent to disk. */
 function move(home: string, from: string, to: string): void {
   renameSync(from, to)
-  const folder = openSync(home, 'r')
-  fsyncSync(folder)
-  closeSync(folder)
+  syncFolder(home)
   log.debug('Moved {from} to {to}', { from, to })
 }
 

@@ -14,7 +14,7 @@ import {
   toTakenMessage,
   writeLivenessFile,
 } from './liveness.ts'
-import { launch } from './launch.ts'
+import { launch, type LaunchedProgram } from './launch.ts'
 import { isClusterProcess, listClusterProcesses, readOwnPid, sendSignal } from './processes.ts'
 import {
   ensureSocketFolder,
@@ -95,17 +95,19 @@ export async function attachPostmaster(cluster: Cluster): Promise<Postmaster | u
 
 /**
  * Returns the ready postmaster of the cluster. Starts one when none is running. `settings` override
- * the defaults. Call it under the lock of `home`. Throws an UnreachableError while processes of
- * Postgres run that this one neither reaches nor sees.
+ * the defaults. Call it under the lock of `home`. The signal stops one that is not ready yet.
+ * Throws an UnreachableError while processes of Postgres run that this one neither reaches nor
+ * sees.
  */
 export async function ensurePostmaster(
   cluster: Cluster,
   settings: Readonly<Record<string, string>> = {},
+  signal?: AbortSignal,
 ): Promise<Postmaster> {
   const found = await attachOrLock(cluster)
   if (!('fd' in found)) return found
   try {
-    return await startPostmaster(cluster, settings, found)
+    return await startPostmaster(cluster, settings, found, signal)
   } finally {
     found.release()
   }
@@ -182,7 +184,9 @@ async function startPostmaster(
   cluster: Cluster,
   more: Readonly<Record<string, string>>,
   lock: ClusterLock,
+  signal: AbortSignal | undefined,
 ): Promise<Postmaster> {
+  signal?.throwIfAborted()
   await claimCluster(cluster)
   rmSync(join(cluster.data, 'postmaster.pid'), { force: true })
   const settings = {
@@ -214,6 +218,10 @@ async function startPostmaster(
       return postmaster
     }
     if (launched.ended()) throw new Error(`Postgres did not start: ${launched.explain()}`)
+    if (signal?.aborted) {
+      await stopLaunched(launched)
+      signal.throwIfAborted()
+    }
     // A slow Postgres keeps running, because an interrupted recovery would start over.
     if (performance.now() - startedMs > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
     if (performance.now() - writtenMs > LIVENESS_MS) {
@@ -222,6 +230,15 @@ async function startPostmaster(
     }
     await sleep(10)
   }
+}
+
+/** Stops a Postgres that is not ready yet, such as during a crash recovery. */
+async function stopLaunched({ child, ended }: LaunchedProgram): Promise<void> {
+  const hasEnded = () => ended() !== undefined
+  child.kill('SIGINT')
+  if (await waitUntil(hasEnded, FAST_STOP_MS)) return
+  child.kill('SIGQUIT')
+  await waitUntil(hasEnded, HARD_STOP_MS)
 }
 
 /** The file of a postmaster, with its data folder under the path at which it has started. */

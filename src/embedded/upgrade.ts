@@ -31,17 +31,23 @@ export interface MajorVersions {
  * one. The old cluster is kept beside it. Call this under the lock, while no other process uses the
  * cluster. The next start repeats an interrupted upgrade. When it throws, nothing was changed.
  */
-export async function upgradeCluster(old: Cluster, versions: MajorVersions): Promise<void> {
+export async function upgradeCluster(
+  old: Cluster,
+  versions: MajorVersions,
+  signal?: AbortSignal,
+): Promise<void> {
   const { home } = old
   const begun = performance.now()
   log.info('Upgrading your data from Postgres {from} to {to}', { ...versions })
-  const { fresh, rows } = await copyToNewCluster(old, versions).catch(async (error: unknown) => {
-    await removePartialClusters(home)
-    throw new Error(
-      `Nothing was changed. Your data could not be upgraded from Postgres ${versions.from} to ${versions.to}: ${toReason(error)}`,
-      { cause: error },
-    )
-  })
+  const { fresh, rows } = await copyToNewCluster(old, versions, signal).catch(
+    async (error: unknown) => {
+      await removePartialClusters(home)
+      throw new Error(
+        `Nothing was changed. Your data could not be upgraded from Postgres ${versions.from} to ${versions.to}: ${toReason(error)}`,
+        { cause: error },
+      )
+    },
+  )
   const kept = swapClusters(home, fresh.data, String(versions.from))
   removeUnusedCopies(home)
   log.info(
@@ -60,6 +66,7 @@ export async function upgradeCluster(old: Cluster, versions: MajorVersions): Pro
 async function copyToNewCluster(
   old: Cluster,
   versions: MajorVersions,
+  signal: AbortSignal | undefined,
 ): Promise<{ fresh: Cluster; rows: number }> {
   checkFreeSpace(old)
   // Starts first, because the binaries of the old version can be missing.
@@ -78,7 +85,7 @@ async function copyToNewCluster(
     const rows = await copyDatabase(
       toUrl(old.superuser, from),
       freshUrl,
-      createProgressLogger(versions),
+      createProgressLogger(versions, signal),
     )
     await stopPostmaster(fresh)
     await syncCluster(fresh)
@@ -88,9 +95,14 @@ async function copyToNewCluster(
   }
 }
 
-function createProgressLogger(versions: MajorVersions): (done: number, all: number) => void {
+/** Returns a function that logs the progress. It throws when the signal has aborted the upgrade. */
+function createProgressLogger(
+  versions: MajorVersions,
+  signal: AbortSignal | undefined,
+): (done: number, all: number) => void {
   let shownAt = performance.now()
   return (done, all) => {
+    signal?.throwIfAborted()
     if (performance.now() - shownAt < PROGRESS_MS) return
     shownAt = performance.now()
     log.info('Upgrading your data from Postgres {from} to {to}: {done} of {all} rows', {

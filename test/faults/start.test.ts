@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test'
+import { once } from 'node:events'
+import { connect as connectSocket, createServer, type AddressInfo } from 'node:net'
 import { connect, waitUntilReachable } from '../../src/db/sql.ts'
 import { startPooler } from '../support/pooler.ts'
 import { cloneDatabase, withDatabase } from '../support/postgres.ts'
@@ -82,4 +84,32 @@ test('§12 DATABASE_URL can ask for a commit that waits for standbys, and for no
     })
     await sql.end()
   }
+})
+
+test('scale §1 DATABASE_URL can have IPv6 addresses, alone and in a list', async () => {
+  const url = new URL(await cloneDatabase())
+  const socket = `${url.searchParams.get('host')}/.s.PGSQL.5432`
+  const relay = createServer(client => {
+    const server = connectSocket(socket)
+    client.on('error', () => {}).pipe(server)
+    server.on('error', () => {}).pipe(client)
+  })
+  relay.listen(0, '::1')
+  // Some containers have no IPv6. The URL is parsed there, too: see database-url.test.ts.
+  const hasAddress = await once(relay, 'listening').then(
+    () => true,
+    () => false,
+  )
+  if (!hasAddress) return
+  const { port } = relay.address() as AddressInfo
+  url.searchParams.delete('host')
+  const one = url.href.replace('localhost', `[::1]:${port}`)
+  const list = one.replace(`[::1]:${port}`, `[::1]:1,[::1]:${port}`)
+  for (const databaseUrl of [one, list]) {
+    await waitUntilReachable(databaseUrl)
+    const sql = connect(databaseUrl, { name: 'test', max: 1 })
+    expect<unknown>([...(await sql`select 1 as n`)]).toEqual([{ n: 1 }])
+    await sql.end()
+  }
+  relay.close()
 })

@@ -40,7 +40,7 @@ const SLOW = [
   /^test\/embedded-(containers|majors)/,
   /^test\/migrations-releases/,
   /^test\/commands\/(generators|monitoring|pooler)\./,
-  /^test\/faults\/(all|containers|drain|fairness|feed|load|rolling-upgrade|soak|standby)\./,
+  /^test\/faults\/(all|containers|drain|fairness|feed|load|rolling-upgrade|soak|standby|stop-phases)\./,
 ]
 
 export function getLane(file: string): Lane {

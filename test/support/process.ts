@@ -63,8 +63,8 @@ export interface ProgramOptions {
   program?: string
   /** The text of standard input. By default it is empty. */
   input?: string
-  /** The container in which it runs to its end. It cannot be killed by `kill`. */
-  container?: Container
+  /** The command that starts it, such as that of a container, where `kill` cannot kill it. */
+  container?: Pick<Container, 'enter'>
 }
 
 const running = new Set<number>()

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { connect } from '../../src/db/sql.ts'
 import { describeHosts, isDatabaseUrl, parseUrl, withHost } from '../../src/database-url.ts'
 
 const PAIR = 'postgres://u:p%40w@one.example,[::1]:5433/db?sslmode=require'
@@ -10,8 +11,20 @@ test('scale §1 a database URL can name several hosts, as with libpq', () => {
     { host: '::1', port: 5433 },
   ])
   expect(address).toBe('postgres://u:p%40w@one.example/db?sslmode=require')
-  expect(describeHosts(PAIR)).toBe('one.example, ::1:5433')
+  expect(describeHosts(PAIR)).toBe('one.example, [::1]:5433')
   expect(withHost(PAIR, hosts[1]!)).toBe('postgres://u:p%40w@[::1]:5433/db?sslmode=require')
+})
+
+test('scale §1 an IPv6 address reaches postgres.js as it is', () => {
+  for (const [url, host, port] of [
+    ['postgres://u:p@[::1]/d', '::1', 5432],
+    ['postgres://u:p@[2001:db8::2]:5433/d?sslmode=require', '2001:db8::2', 5433],
+    ['postgres://u:p@one.example:5434/d', 'one.example', 5434],
+  ] as const) {
+    const { options } = connect(url, { name: 'test', max: 1 })
+    expect<unknown>([options.host, options.port]).toEqual([[host], [port]])
+    expect(options).toMatchObject({ user: 'u', pass: 'p', database: 'd' })
+  }
 })
 
 test('scale §1 parameters of libpq that Postgres does not know are left out', () => {

@@ -1,0 +1,59 @@
+import type { Config } from '../config.ts'
+import { migrate } from '../db/migrate.ts'
+import { waitUntilReachable } from '../db/sql.ts'
+import { openDatabase, type Database } from '../embedded/database.ts'
+import { findFreePort } from '../listener.ts'
+import { logger } from '../log.ts'
+import type { CleanupStack } from './cleanup-stack.ts'
+
+const log = logger('server')
+/** The embedded Postgres stops last, and takes as long as a checkpoint. */
+const CLOSE_MS = 15_000
+/** The interval of log lines while migrations run. */
+const REMIND_MS = 30_000
+
+/**
+ * Opens the database, waits until it responds, and applies the pending migrations. Throws before
+ * that when a port is taken, so that a server that was started by mistake changes nothing.
+ */
+export async function openCurrentDatabase(
+  config: Config,
+  cleanup: CleanupStack,
+  {
+    signal,
+    isWorker = false,
+  }: { signal?: AbortSignal | undefined; isWorker?: boolean | undefined },
+): Promise<Database> {
+  // The workers share a port that their parent has checked.
+  if (!isWorker) await checkPorts(config)
+  const opening = openDatabase(config, { allowsUpgrade: true, signal })
+  const close = () =>
+    opening.then(
+      database => database.close(),
+      () => {},
+    )
+  cleanup.push('the database', close, CLOSE_MS)
+  const database = await opening
+  signal?.throwIfAborted()
+  await waitUntilReachable(database.url, signal)
+  const reminder = setInterval(
+    () => log.info('Migrations run, or wait for a transaction or for another program'),
+    REMIND_MS,
+  )
+  await migrate(database.sessionUrl).finally(() => clearInterval(reminder))
+  signal?.throwIfAborted()
+  return database
+}
+
+/** Throws when another program listens on a configured port. */
+async function checkPorts(config: Config): Promise<void> {
+  const { host, port, metricsHost, metricsPort, workers } = config
+  if (port !== 0) await findFreePort({ host, port })
+  if (!metricsPort) return
+  for (let nth = 0; nth < workers; nth++) {
+    await findFreePort({
+      ...{ host: metricsHost, port: metricsPort + nth },
+      ...({ hostSetting: 'METRICS_HOST', portSetting: 'METRICS_PORT' } as const),
+    })
+  }
+}
