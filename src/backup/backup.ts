@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, open, rename, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
@@ -12,7 +12,9 @@ import { hasSchema, refuseNewerSchema } from '../db/migrate.ts'
 import { listTables } from '../db/tables.ts'
 import { openSecrets, type SecretSource } from '../secrets/open-secrets.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
+import { findOwner, makePrivate, syncFolder } from '../private-files.ts'
 import { VERSION } from '../version.ts'
+import { findCopyName, removeAbandonedParts, toPartPath } from './copies.ts'
 import { END_OF_ROWS, FORMAT, toLine } from './format.ts'
 import { explainFileError } from './file-error.ts'
 import { createBackupKeys } from './passphrase.ts'
@@ -30,7 +32,12 @@ export interface BackupOptions {
   signal?: AbortSignal
 }
 
+/** A file, or a folder in which the backup is named by its time and its installation. */
+export type BackupPlace = { file: string } | { folder: string; at: Date }
+
 export interface BackupResult {
+  /** The path of the backup. */
+  file: string
   bytes: number
   /** The number of rows by table. */
   rows: Record<string, number>
@@ -40,12 +47,13 @@ export interface BackupResult {
 const GZIP_LEVEL = 3
 
 /**
- * Writes a snapshot of the database at `url` to `file`. Servers can keep running. Memory use does
- * not grow with the database. The file appears once it is complete and on disk, with mode 0600.
+ * Writes a snapshot of the database at `url` to a file. Servers can keep running. Memory use does
+ * not grow with the database. The file appears once it is complete and on disk, with mode 0600. If
+ * root writes it, it belongs to the owner of the file that it replaces, or of DATA_DIR.
  */
 export async function writeBackup(
   url: string,
-  file: string,
+  place: BackupPlace,
   options: BackupOptions,
 ): Promise<BackupResult> {
   const sql = connect(url, { name: 'backup', max: 1, settings: COPY_SETTINGS })
@@ -55,6 +63,8 @@ export async function writeBackup(
     if (!(await hasSchema(sql))) {
       throw new Error('There is nothing to back up: the database has no schema, it is empty.')
     }
+    const file =
+      'file' in place ? place.file : join(place.folder, await findCopyName(sql, place.at))
     // Before the snapshot, because the first call writes the canary.
     const secrets = await openSecrets(sql, options.source)
     const { check, scrypt, ...keys } = await createBackupKeys(options.passphrase)
@@ -88,7 +98,7 @@ export async function writeBackup(
       return writing
     })
     await sql.begin(tx => writeAudit(tx, COMMAND_LINE, { action: 'server.backedUp' }))
-    return { bytes, rows }
+    return { file, bytes, rows }
   } finally {
     await sql.end({ timeout: 0 })
     // Wait until a failed write has removed its temporary file.
@@ -110,13 +120,15 @@ async function* appendMac(text: AsyncIterable<Buffer>, key: Buffer): AsyncGenera
 async function writeFile(
   file: string,
   text: AsyncIterable<Buffer>,
-  { signal, isForced = false }: Pick<BackupOptions, 'signal' | 'isForced'>,
+  { source, signal, isForced = false }: BackupOptions,
 ): Promise<number> {
-  const temporary = `${file}.${process.pid}.part`
+  const temporary = toPartPath(file)
   const handle = await open(temporary, 'wx', 0o600).catch((error: unknown) => {
     throw explainFileError(error, file)
   })
   try {
+    makePrivate(handle.fd, findOwner(file, source.dataDir))
+    removeAbandonedParts(file)
     await pipeline(
       Readable.from(text),
       createGzip({ level: GZIP_LEVEL }),
@@ -129,8 +141,7 @@ async function writeFile(
     await handle.close()
     if (isForced) await rename(temporary, file)
     else await placeNew(temporary, file)
-    const folder = await open(dirname(file), 'r')
-    await folder.sync().finally(() => folder.close())
+    syncFolder(dirname(file))
     return (await stat(file)).size
   } catch (error) {
     await handle.close().catch(() => {})

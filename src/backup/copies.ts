@@ -1,34 +1,75 @@
+import { randomBytes } from 'node:crypto'
 import { readdirSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import type { Queryable } from '../db/sql.ts'
 
-/** The name of a rotated copy, such as `tidings-2026-11-22T031500Z.backup`. */
-const NAME = /^tidings-\d{4}-\d{2}-\d{2}T\d{6}Z\.backup$/
-/** A temporary file of such a copy. */
-const PART = /^tidings-\d{4}-\d{2}-\d{2}T\d{6}Z\.backup\.\d+\.part$/
+/** A rotated copy: its time, and the id of its installation. Earlier versions wrote no id. */
+const NAME = /^tidings-(\d{4}-\d{2}-\d{2}T\d{6}Z)(?:-([0-9a-f]{8}))?\.backup$/
+/** The end of the name of a temporary file. The name of its file comes before. */
+const PART_END = /\.[0-9a-f]{12}\.part$/
 const ABANDONED_MS = 24 * 3_600_000
 
-/** Returns the name of the rotated copy that is made at this time. */
-export function toCopyName(at: Date): string {
-  return `tidings-${at.toISOString().replace(/\.\d+/, '').replaceAll(':', '')}.backup`
+/** The result of a rotation. */
+export interface Rotation {
+  /** The paths of the deleted copies. */
+  deleted: string[]
+  /** The paths of copies with a later time than the newest one. Clocks were wrong. */
+  future: string[]
+  /** The number of copies of other installations, and of those that earlier versions named. */
+  foreign: number
 }
 
 /**
- * Deletes all but the newest `keep` rotated copies in a folder, and temporary files that a killed
- * backup left there a day ago. Returns the deleted copies. Other files stay.
+ * Returns the name of the rotated copy that is made at this time, such as
+ * `tidings-2026-11-22T031500Z-1f2e3d4c.backup`. A restore begins a new epoch, so copies of the
+ * restored installation do not replace those of the first one.
  */
-export function removeOldCopies(folder: string, keep: number): string[] {
-  const names = readdirSync(folder)
-  const old = names
-    .filter(name => NAME.test(name))
-    .toSorted()
-    .slice(0, -keep)
-    .map(name => join(folder, name))
-  const abandoned = names
-    .filter(name => PART.test(name))
-    .map(name => join(folder, name))
-    .filter(
-      path => Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > ABANDONED_MS,
-    )
-  for (const path of [...old, ...abandoned]) rmSync(path, { force: true })
-  return old
+export async function findCopyName(sql: Queryable, at: Date): Promise<string> {
+  const [{ id }] = await sql<[{ id: string }]>`select left(epoch::text, 8) as id from installation`
+  return `tidings-${at.toISOString().replace(/\.\d+/, '').replaceAll(':', '')}-${id}.backup`
+}
+
+/**
+ * Deletes the oldest copies of an installation beside `newest`, which was just written. It and the
+ * `keep - 1` before it stay, as does every file that this installation has not named.
+ */
+export function rotateCopies(newest: string, keep: number): Rotation {
+  const folder = dirname(newest)
+  const [name, , id] = NAME.exec(basename(newest)) ?? []
+  if (name === undefined || id === undefined) throw new Error(`${newest} is not a rotated copy`)
+  const copies = readdirSync(folder, { withFileTypes: true })
+    .filter(entry => entry.isFile() && NAME.test(entry.name))
+    .map(entry => entry.name)
+  const own = copies.filter(other => NAME.exec(other)?.[2] === id).toSorted()
+  const old = own.filter(other => other < name).slice(0, keep > 1 ? 1 - keep : undefined)
+  const deleted = old.map(other => join(folder, other))
+  for (const path of deleted) rmSync(path, { force: true })
+  return {
+    deleted,
+    future: own.filter(other => other > name).map(other => join(folder, other)),
+    foreign: copies.length - own.length,
+  }
+}
+
+/** Returns a path for the temporary file of `file`. No other process uses it. */
+export function toPartPath(file: string): string {
+  return `${file}.${randomBytes(6).toString('hex')}.part`
+}
+
+/**
+ * Deletes the temporary files that backups left a day ago when they were killed: those of `file`,
+ * and those of all copies of its installation.
+ */
+export function removeAbandonedParts(file: string): void {
+  const folder = dirname(file)
+  const id = NAME.exec(basename(file))?.[2]
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const end = entry.name.search(PART_END)
+    if (!entry.isFile() || end < 0) continue
+    const target = entry.name.slice(0, end)
+    const isOwn = target === basename(file) || (id !== undefined && NAME.exec(target)?.[2] === id)
+    const path = join(folder, entry.name)
+    const writtenMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity
+    if (isOwn && Date.now() - writtenMs > ABANDONED_MS) rmSync(path, { force: true })
+  }
 }

@@ -1,12 +1,14 @@
-import { join, resolve } from 'node:path'
-import { writeBackup } from '../backup/backup.ts'
+import { resolve } from 'node:path'
+import { writeBackup, type BackupPlace } from '../backup/backup.ts'
+import { toReason } from '../errors.ts'
 import { command, UsageError } from './command.ts'
 import { DATA_DIR, withInstallation, type Place } from './environment.ts'
 import { askHidden } from './hidden-input.ts'
 import { SEALED_TABLES } from '../server/sealed-tables.ts'
-import { removeOldCopies, toCopyName } from '../backup/copies.ts'
+import { rotateCopies, type Rotation } from '../backup/copies.ts'
 import { MIN_PASSPHRASE, toKeep } from '../config/values.ts'
 import { readSettings } from './settings.ts'
+import { listStopSignals } from './stop-signal.ts'
 import { restoreBackup } from '../backup/restore.ts'
 import { existsSync, statSync } from 'node:fs'
 import { toErasedFile } from '../identities/erased-file.ts'
@@ -35,43 +37,51 @@ export const backup = command({
     },
   },
   async run(args) {
-    const { file, folder } = toFile(args.file)
+    const target = toPlace(args.file)
     const keep = args.keep === undefined ? undefined : toKeep(args.keep)
     if (args.keep !== undefined && keep === undefined) {
       throw new UsageError('--keep must be a whole number from 1 to 1000.')
     }
-    if (keep !== undefined && folder === undefined) {
-      throw new UsageError(`--keep requires a folder. ${file} is not one.`)
-    }
-    if (existsSync(file) && !args.force) {
-      throw new Error(`${file} exists. Choose another name, or replace it with --force.`)
+    if ('file' in target) {
+      const { file } = target
+      if (keep !== undefined) throw new UsageError(`--keep requires a folder. ${file} is not one.`)
+      if (existsSync(file) && !args.force) {
+        throw new Error(`${file} exists. Choose another name, or replace it with --force.`)
+      }
     }
     const passphrase = await readPassphrase(args, { isNew: true })
     const stopping = new AbortController()
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    for (const signal of listStopSignals()) {
       process.once(signal, () =>
         stopping.abort(new Error(`Stopped by ${signal}. No backup was written.`)),
       )
     }
-    const { bytes, rows } = await withInstallation(args, ({ url, source }) =>
-      writeBackup(url, file, {
-        source,
-        sealedTables: SEALED_TABLES,
-        passphrase,
-        isForced: args.force,
-        signal: stopping.signal,
-      }),
+    const { file, bytes, rows } = await withInstallation(
+      args,
+      ({ url, source }) =>
+        writeBackup(url, target, {
+          source,
+          sealedTables: SEALED_TABLES,
+          passphrase,
+          isForced: args.force,
+          signal: stopping.signal,
+        }),
+      { handlesSignals: true },
     )
-    const deleted = folder && keep ? removeOldCopies(folder, keep) : []
+    const { deleted, future, foreign } = keep ? rotate(file, keep) : NOT_ROTATED
     const all = Object.values(rows).reduce((sum, count) => sum + count, 0)
     return {
-      json: { file, bytes, rows, deleted },
+      json: { file, bytes, rows, deleted, future, foreign },
       text: [
         `Wrote ${file}: ${rows['events'] ?? 0} events, ${all} rows in total, ${toSize(bytes)}. Store its passphrase in another place.`,
         ...(rows['events']
           ? []
           : ['The installation has no events yet. Check that it is the right one.']),
         ...deleted.map(old => `Deleted ${old}`),
+        ...future.map(later => `Kept ${later}: its time is in the future. Check the clock.`),
+        ...(foreign > 0
+          ? [`Kept ${foreign} backups of other installations or earlier versions.`]
+          : []),
       ].join('\n'),
     }
   },
@@ -138,11 +148,22 @@ function describeErased(file: string, { listed, erased, unknown }: RepeatedErasu
 
 const PASSPHRASE_VARIABLE = 'BACKUP_PASSPHRASE'
 
-/** Returns the path of the new file, and its folder if a folder was given. */
-function toFile(given: string): { file: string; folder?: string } {
+/** Returns the place of the new backup. A folder is not created. */
+function toPlace(given: string): BackupPlace {
   const path = resolve(given)
-  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return { file: path }
-  return { file: join(path, toCopyName(new Date())), folder: path }
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory()
+  return isFolder ? { folder: path, at: new Date() } : { file: path }
+}
+
+const NOT_ROTATED: Rotation = { deleted: [], future: [], foreign: 0 }
+
+function rotate(file: string, keep: number): Rotation {
+  try {
+    return rotateCopies(file, keep)
+  } catch (error) {
+    const reason = toReason(error)
+    throw new Error(`Wrote ${file}. Old backups could not be deleted: ${reason}`, { cause: error })
+  }
 }
 
 /** Reads the setting BACKUP_PASSPHRASE. Asks for it at the terminal when it is not set. */

@@ -27,6 +27,18 @@ export function toLock(sql: Queryable, name: keyof typeof LOCKS): Fragment {
   return sql`${LOCKS[name]}::int, 0`
 }
 
+/** Returns whether a session holds the lock of a class. */
+export async function isLockHeld(sql: Queryable, name: keyof typeof LOCKS): Promise<boolean> {
+  const [row] = await sql<[{ is_held: boolean }]>`
+    select exists (
+      select from pg_locks
+      where locktype = 'advisory' and granted and classid::bigint = ${LOCKS[name]} and objid = 0
+        and database = (select oid from pg_database where datname = current_database())
+    ) as is_held
+  `
+  return row.is_held
+}
+
 /** Returns the argument of the lock of a name that a caller has chosen. */
 export function toNameLock(sql: Queryable, purpose: 'push endpoint', name: string): Fragment {
   return sql`lock_digest(${purpose}, ${name})`

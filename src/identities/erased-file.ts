@@ -1,8 +1,9 @@
 import { createReadStream, existsSync } from 'node:fs'
-import { mkdir, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Queryable } from '../db/sql.ts'
+import { ensureFolder, findOwner, makePrivate, syncFolder } from '../private-files.ts'
 import { readErasedNames, type ErasedName, type ErasureKey } from './erased-users.ts'
 
 // The list of erased users outside the database, so that a restore of an older backup can apply it.
@@ -20,15 +21,21 @@ export function toErasedFile(dataDir: string): string {
   return join(dataDir, 'erased-users')
 }
 
-/** Appends names to the list, and waits until they are on disk. Creates the file with mode 0600. */
+/**
+ * Appends names to the list, and waits until they are on disk. Creates the file with mode 0600, for
+ * the owner of DATA_DIR.
+ */
 export async function appendErasedNames(file: string, names: readonly ErasedName[]): Promise<void> {
   if (names.length === 0) return
-  await mkdir(dirname(file), { recursive: true })
+  ensureFolder(dirname(file))
+  const isNew = !existsSync(file)
   const handle = await open(file, 'a', 0o600)
   try {
+    if (isNew) makePrivate(handle.fd, findOwner(dirname(file)))
     // The first line feed ends a line that a crash has cut off.
     await handle.appendFile(`\n${names.map(toLine).join('\n')}\n`)
     await handle.sync()
+    if (isNew) syncFolder(dirname(file))
   } finally {
     await handle.close()
   }

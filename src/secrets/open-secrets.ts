@@ -11,10 +11,10 @@ import {
   type AppKey,
 } from './secrets.ts'
 import {
-  chmodSync,
-  existsSync,
+  closeSync,
+  fsyncSync,
   linkSync,
-  mkdirSync,
+  openSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -23,6 +23,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseAppSecret } from '../config/values.ts'
+import { ensureFolder, findOwner, makePrivate, syncFolder } from '../private-files.ts'
 
 /** The source of an installation's APP_SECRET: the configuration, or a file in `dataDir`. */
 export interface SecretSource {
@@ -143,11 +144,20 @@ export function toSecretFile(dataDir: string): string {
 
 /**
  * Returns the secrets in the file, or undefined if it does not exist. The first one seals. Throws
- * if the file is damaged.
+ * if the file is damaged, or belongs to another user.
  */
 export function readSecretFile(file: string): Buffer[] | undefined {
-  if (!existsSync(file)) return undefined
-  const secrets = readFileSync(file, 'utf8')
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw new Error(
+      `${file} cannot be read (${toReason(error)}). Give it to the user who runs Tidings.`,
+      { cause: error },
+    )
+  }
+  const secrets = text
     .split('\n')
     .map(line => line.trim())
     .filter(line => line !== '' && !line.startsWith('#'))
@@ -161,22 +171,49 @@ export function readSecretFile(file: string): Buffer[] | undefined {
 
 /**
  * Returns a function that returns the file's keys. It reads the file again once it was replaced, so
- * that running servers seal with the newest key.
+ * that running servers seal with the newest key. The keys in memory stay in use while the file is
+ * missing, or cannot be read.
  */
 function watchSecretFile(file: string, toKeys: (secrets: readonly Buffer[]) => AppKey[]) {
   let keys: AppKey[] = []
   let seen = ''
+  let reported = ''
   return (): readonly AppKey[] => {
-    const { ino = 0, mtimeMs = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {}
-    const found = `${ino} ${mtimeMs}`
-    // If the file was deleted, the keys in memory stay in use.
-    const secrets = found === seen ? undefined : readSecretFile(file)
-    if (secrets) {
-      keys = toKeys(secrets)
-      seen = found
+    try {
+      const found = identify(file)
+      const secrets = found === seen ? undefined : readSecretFile(file)
+      if (secrets) {
+        keys = toKeys(secrets)
+        seen = found
+      }
+      reported = ''
+    } catch (error) {
+      if (keys.length === 0) throw error
+      const reason = toReason(error)
+      if (reason !== reported) {
+        log.error('The APP_SECRET was replaced, and the keys in memory stay in use: {reason}', {
+          reason,
+        })
+      }
+      reported = reason
     }
     return keys
   }
+}
+
+/** Returns a text that changes when the file is replaced. Empty if it does not exist. */
+function identify(file: string): string {
+  try {
+    const { ino, mtimeMs } = statSync(file)
+    return `${ino} ${mtimeMs}`
+  } catch (error) {
+    if (isMissing(error)) return ''
+    throw error
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
 }
 
 /** Creates the file with a random secret, unless another process has created it meanwhile. */
@@ -190,18 +227,32 @@ function ensureSecretFile(file: string): void {
   } finally {
     rmSync(draft)
   }
+  syncFolder(dirname(file))
 }
 
-/** Replaces the secrets in the file atomically. */
+/** Replaces the secrets in the file atomically. They are on disk when it returns. */
 export function replaceSecretFile(file: string, secrets: readonly Buffer[]): void {
-  renameSync(writeDraft(file, secrets), file)
+  const draft = writeDraft(file, secrets)
+  renameSync(draft, file)
+  // The database commits texts that only the new key opens.
+  syncFolder(dirname(file))
 }
 
+/** Writes a file beside `file`. It belongs to the owner of that file, or else of its folder. */
 function writeDraft(file: string, secrets: readonly Buffer[]): string {
-  mkdirSync(dirname(file), { recursive: true })
+  ensureFolder(dirname(file))
   const draft = `${file}.${randomBytes(6).toString('hex')}`
   const lines = [...HEADER, ...secrets.map(secret => secret.toString('base64')), '']
-  writeFileSync(draft, lines.join('\n'), { mode: 0o600, flag: 'wx', flush: true })
-  chmodSync(draft, 0o600)
+  const fd = openSync(draft, 'wx', 0o600)
+  try {
+    makePrivate(fd, findOwner(file, dirname(file)))
+    writeFileSync(fd, lines.join('\n'))
+    fsyncSync(fd)
+  } catch (error) {
+    rmSync(draft)
+    throw error
+  } finally {
+    closeSync(fd)
+  }
   return draft
 }

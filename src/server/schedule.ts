@@ -13,6 +13,17 @@ export interface LastTime {
 }
 
 /**
+ * How far in the future a recorded time may be, because another server's clock is fast. A later one
+ * was recorded while a clock was wrong.
+ */
+const MAX_SKEW_MS = RETRY_MS
+
+/** Returns a recorded time. Null if it lies in the future, so that nothing is known from it. */
+export function toKnownTime(at: Date | null, now: Date): Date | null {
+  return at !== null && at.getTime() - now.getTime() <= MAX_SKEW_MS ? at : null
+}
+
+/**
  * Returns whether the last time of a daily schedule was missed. The first time is due at once, and
  * a failed one an hour after it began.
  */
@@ -20,7 +31,9 @@ export function isDue(last: LastTime | undefined, { hour, minute }: Daily, now: 
   const due = new Date(now)
   due.setHours(hour, minute, 0, 0)
   if (due > now) due.setDate(due.getDate() - 1)
-  if (!last || last.attempted_at < due) return true
-  const isMade = last.succeeded_at !== null && last.succeeded_at >= due
-  return !isMade && now.getTime() - last.attempted_at.getTime() > RETRY_MS
+  const attemptedAt = toKnownTime(last?.attempted_at ?? null, now)
+  if (attemptedAt === null || attemptedAt < due) return true
+  const succeededAt = toKnownTime(last?.succeeded_at ?? null, now)
+  const isMade = succeededAt !== null && succeededAt >= due
+  return !isMade && now.getTime() - attemptedAt.getTime() > RETRY_MS
 }

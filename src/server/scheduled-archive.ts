@@ -7,7 +7,7 @@ import type { Pool } from '../db/pool.ts'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import { registerGauge } from '../metrics.ts'
-import { isDue, type LastTime } from './schedule.ts'
+import { isDue, toKnownTime, type LastTime } from './schedule.ts'
 
 const log = logger('archive')
 const EVERY_MS = 30_000
@@ -43,7 +43,15 @@ export function startScheduledArchive(options: ScheduledArchiveOptions): { stop(
   /** The last start of this process. One that fails before it records a run is retried later. */
   let started: LastTime | undefined
 
+  async function note(): Promise<void> {
+    const { succeeded_at: succeededAt = null } = (await pool.run(readLastRun)) ?? {}
+    const known = toKnownTime(succeededAt, new Date())
+    figures = { succeededAt: known, events: (await pool.run(readSize)).events }
+  }
+
   async function check(): Promise<void> {
+    // A run can take hours, and the first one can fail to end.
+    await note()
     if (await isClockUntrusted(pool)) return
     const now = new Date()
     const last = await pool.run(readLastRun)
@@ -51,8 +59,7 @@ export function startScheduledArchive(options: ScheduledArchiveOptions): { stop(
       started = { attempted_at: now, succeeded_at: null }
       await runCommand(options, stopping.signal)
     }
-    const { succeeded_at: succeededAt = null } = (await pool.run(readLastRun)) ?? {}
-    figures = { succeededAt, events: (await pool.run(readSize)).events }
+    await note()
   }
   const tick = () => {
     running ??= check()
@@ -63,10 +70,8 @@ export function startScheduledArchive(options: ScheduledArchiveOptions): { stop(
   }
   registerGauge(
     'tidings_archive_last_run_timestamp_seconds',
-    'When the last complete run of the archive ended, in Unix time.',
-    {
-      read: () => (figures?.succeededAt ? figures.succeededAt.getTime() / 1000 : undefined),
-    },
+    'When the last complete run of the archive ended, in Unix time. 0 if none did.',
+    { read: () => figures && (figures.succeededAt?.getTime() ?? 0) / 1000 },
   )
   registerGauge('tidings_archive_events', 'Events in the archive.', {
     read: () => figures?.events,

@@ -1,6 +1,5 @@
-import { join } from 'node:path'
 import { writeBackup } from '../backup/backup.ts'
-import { removeOldCopies, toCopyName } from '../backup/copies.ts'
+import { rotateCopies } from '../backup/copies.ts'
 import type { BackupSchedule } from '../config.ts'
 import { toLock } from '../db/locks.ts'
 import type { Pool } from '../db/pool.ts'
@@ -10,7 +9,7 @@ import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import { registerGauge } from '../metrics.ts'
 import type { SecretSource } from '../secrets/open-secrets.ts'
-import { isDue } from './schedule.ts'
+import { isDue, toKnownTime } from './schedule.ts'
 import { SEALED_TABLES } from './sealed-tables.ts'
 
 const log = logger('backup')
@@ -40,11 +39,20 @@ export interface ScheduledBackupOptions {
  */
 export function startScheduledBackups(options: ScheduledBackupOptions): { stop(): Promise<void> } {
   const stopping = new AbortController()
-  let succeededAt: Date | undefined
+  /** In Unix time; 0 if no backup is known to have succeeded. Undefined until the first read. */
+  let succeededS: number | undefined
   let running: Promise<void> | undefined
+  const note = (last: LastBackup | undefined) => {
+    const at = toKnownTime(last?.succeeded_at ?? null, new Date())
+    succeededS = at === null ? 0 : at.getTime() / 1000
+  }
   const check = () => {
-    running ??= makeDueBackup(options, { signal: stopping.signal })
-      .then(last => void (succeededAt = last?.succeeded_at ?? undefined))
+    running ??= options.pool
+      .run(readLastBackup)
+      // A backup can take hours, and the first one can fail to end.
+      .then(note)
+      .then(() => makeDueBackup(options, { signal: stopping.signal }))
+      .then(note)
       .catch((error: unknown) =>
         log.warning('The schedule of backups cannot be read: {reason}', {
           reason: toReason(error),
@@ -54,8 +62,8 @@ export function startScheduledBackups(options: ScheduledBackupOptions): { stop()
   }
   registerGauge(
     'tidings_backup_last_success_timestamp_seconds',
-    'When the last scheduled backup was complete, in Unix time.',
-    { read: () => succeededAt && succeededAt.getTime() / 1000 },
+    'When the last scheduled backup was complete, in Unix time. 0 if none was.',
+    { read: () => succeededS },
   )
   check()
   const timer = setInterval(check, EVERY_MS)
@@ -77,14 +85,24 @@ export async function makeDueBackup(
   const { pool, url, schedule } = options
   const last = await pool.run(readLastBackup)
   if (!isDue(last, schedule, now)) return last
-  const holder = connect(url, { name: 'backup lock', max: 1 })
+  const lost = new AbortController()
+  const holder = connect(url, {
+    name: 'backup lock',
+    max: 1,
+    // Backups can take longer than connections live. A lost connection releases the lock.
+    listener: {
+      onNotify() {},
+      onClose: () => lost.abort(new Error('The connection that held the lock was lost.')),
+    },
+  })
   try {
     const [row] = await holder<[{ is_alone: boolean }]>`
       select pg_try_advisory_lock(${toLock(holder, 'backups')}) as is_alone
     `
     // Another server may have made it in the meantime.
     const isMine = row.is_alone && isDue(await readLastBackup(holder), schedule, now)
-    if (isMine) await makeBackup(options, now, signal)
+    const stop = AbortSignal.any([lost.signal, ...(signal ? [signal] : [])])
+    if (isMine) await makeBackup(options, now, stop)
     return await readLastBackup(holder)
   } finally {
     await holder.end({ timeout: 1 })
@@ -102,7 +120,7 @@ export async function readLastBackup(sql: Queryable): Promise<LastBackup | undef
 async function makeBackup(
   { pool, url, source, schedule }: ScheduledBackupOptions,
   now: Date,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<void> {
   const { folder, keep, passphrase } = schedule
   await pool.run(
@@ -113,17 +131,16 @@ async function makeBackup(
       attempted_at = excluded.attempted_at, problem = excluded.problem
   `,
   )
-  const file = join(folder, toCopyName(now))
   try {
-    const options = { source, sealedTables: SEALED_TABLES, passphrase, ...(signal && { signal }) }
-    const { bytes } = await writeBackup(url, file, options)
+    const options = { source, sealedTables: SEALED_TABLES, passphrase, signal }
+    const { file, bytes } = await writeBackup(url, { folder, at: now }, options)
     await pool.run(
       sql => sql`
       update scheduled_backups set succeeded_at = ${now}, file = ${file}, problem = null
     `,
     )
-    const deleted = removeOldCopies(folder, keep)
-    log.info('Wrote the backup {file}', { file, bytes, deleted: deleted.length })
+    log.info('Wrote the backup {file}', { file, bytes })
+    rotate(file, keep)
   } catch (error) {
     const problem = explainDatabaseError(error) ?? toReason(error)
     log.error('The scheduled backup failed and will be tried again in an hour: {problem}', {
@@ -131,5 +148,17 @@ async function makeBackup(
       reason: toReason(error),
     })
     await pool.run(sql => sql`update scheduled_backups set problem = ${problem}`)
+  }
+}
+
+/** Deletes old copies. A copy that cannot be deleted does not make the backup a failed one. */
+function rotate(file: string, keep: number): void {
+  try {
+    const { deleted, future, foreign } = rotateCopies(file, keep)
+    log.debug('Deleted old backups', { deleted, foreign })
+    if (future.length > 0)
+      log.warning('Backups with times in the future are not deleted: {future}', { future })
+  } catch (error) {
+    log.error('Old backups could not be deleted: {reason}', { reason: toReason(error) })
   }
 }

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { toLock } from '../../src/db/locks.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
@@ -9,6 +9,7 @@ import { rotateSecrets } from '../../src/secrets/rotation.ts'
 import { SEALED_WEBHOOKS } from '../../src/webhooks/sealing.ts'
 import { newOrganization } from '../support/signed-in-account.ts'
 import { cloneDatabase } from '../support/postgres.ts'
+import { captureLog } from '../support/log.ts'
 import { spawnProgram, startProgram } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { makeFolder } from '../support/scratch.ts'
@@ -146,6 +147,54 @@ test('reliability §11 a secret in DATA_DIR is rotated repeatedly while servers 
   expect(lines.filter(line => line !== '' && !line.startsWith('#'))).toHaveLength(2)
   expect(statSync(join(dataDir, 'app-secret')).mode & 0o777).toBe(0o600)
   await openSecrets(sql, inFile(dataDir))
+})
+
+test('reliability §11 a rotation by root leaves the file to the user of the server', async () => {
+  const dataDir = newFolder()
+  const file = join(dataDir, 'app-secret')
+  // Only root can give files to others.
+  const isRoot = process.getuid?.() === 0
+  const readOwner = () => {
+    const { uid, gid, mode } = statSync(file)
+    return [uid, gid, (mode & 0o777).toString(8)]
+  }
+  if (isRoot) chownSync(dataDir, 4242, 4243)
+  await openSecrets(sql, inFile(dataDir))
+  const { uid, gid } = statSync(dataDir)
+  expect(readOwner()).toEqual([uid, gid, '600'])
+  if (isRoot) chownSync(file, 4244, 4245)
+  await rotateSecrets(sql, inFile(dataDir), TABLES)
+  expect(readOwner()).toEqual([...(isRoot ? [4244, 4245] : [uid, gid]), '600'])
+  // A former version gave it to root.
+  if (isRoot) chownSync(file, 0, 0)
+  await rotateSecrets(sql, inFile(dataDir), TABLES)
+  expect(readOwner()).toEqual([uid, gid, '600'])
+})
+
+test('reliability §11 a server whose replaced file cannot be read keeps its keys, and says so once', async () => {
+  const dataDir = newFolder()
+  const file = join(dataDir, 'app-secret')
+  const running = await openSecrets(sql, inFile(dataDir))
+  const sealed = running.seal('text', PLACE)
+  const text = readFileSync(file)
+  using log = captureLog()
+  for (const replace of [() => mkdirSync(file), () => writeFileSync(file, 'nonsense')]) {
+    rmSync(file, { recursive: true })
+    replace()
+    log.lines.length = 0
+    for (let nth = 0; nth < 3; nth++) {
+      expect(running.open(running.seal('text', PLACE), PLACE)).toBe('text')
+      expect(running.open(sealed, PLACE)).toBe('text')
+    }
+    expect(log.lines).toEqual([expect.stringContaining('the keys in memory stay in use')])
+  }
+  // It reads the file again once it can.
+  rmSync(file)
+  writeFileSync(file, text)
+  log.lines.length = 0
+  expect(running.open(sealed, PLACE)).toBe('text')
+  expect(log.lines).toEqual([])
+  await expect(openSecrets(sql, inFile(join(dataDir, 'other')))).rejects.toThrow('is not set')
 })
 
 test('reliability §11 a rotation runs beside a backup, and not beside another rotation', async () => {

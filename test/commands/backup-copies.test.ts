@@ -1,12 +1,23 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, join } from 'node:path'
+import { findCopyName, rotateCopies, toPartPath } from '../../src/backup/copies.ts'
 import { checkBackups } from '../../src/cli/doctor/database.ts'
 import type { BackupSchedule } from '../../src/config.ts'
+import { toLock } from '../../src/db/locks.ts'
 import { createPool, type Pool } from '../../src/db/pool.ts'
+import { connect } from '../../src/db/sql.ts'
 import { registry } from '../../src/metrics.ts'
 import { makeDueBackup } from '../../src/server/scheduled-backups.ts'
-import { makeBackupFolder, PASSPHRASE, restore } from '../support/backup.ts'
+import { backUp, makeBackupFolder, PASSPHRASE, restore } from '../support/backup.ts'
 import { createEmptyDatabase } from '../support/postgres.ts'
 import { runProgram } from '../support/process.ts'
 import { newProject } from '../support/project.ts'
@@ -15,7 +26,7 @@ import { APP_SECRET } from '../support/secret.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-const COPY = /^tidings-\d{4}-\d\d-\d\dT\d{6}Z\.backup$/
+const COPY = /^tidings-\d{4}-\d\d-\d\dT\d{6}Z-[0-9a-f]{8}\.backup$/
 
 let server: Booted
 let pool: Pool
@@ -50,7 +61,7 @@ const readMetric = async () => {
 
 test('a server makes the first scheduled backup at its start, and then one a day', async () => {
   const { post } = await newProject(server)
-  await until(async () => (await readMetric()) !== undefined)
+  await until(async () => ((await readMetric()) ?? 0) > 0)
   expect(await readMetric()).toBe((await read()).succeeded_at.getTime() / 1000)
   expect(readdirSync(folder)).toEqual(listCopies())
   expect(listCopies()).toHaveLength(1)
@@ -60,20 +71,27 @@ test('a server makes the first scheduled backup at its start, and then one a day
   expect(listCopies()).toHaveLength(1)
 
   // Of two servers at the next time, one makes it. Files of others stay.
-  const foreign = ['notes.txt', 'tidings-2020-01-01.backup', 'tidings-2020-01-01T000000Z.backup.gz']
-  const abandoned = join(folder, 'tidings-2020-01-01T000000Z.backup.7.part')
-  for (const name of foreign) writeFileSync(join(folder, name), '')
-  writeFileSync(join(folder, 'tidings-2020-01-01T000000Z.backup'), '')
+  const foreign = [
+    ...['notes.txt', 'tidings-2020-01-01.backup', 'tidings-2020-01-01T000000Z.backup.gz'],
+    // Of an earlier version, and of another installation.
+    ...['tidings-2020-01-01T000000Z.backup', 'tidings-2020-01-01T000000Z-0badc0de.backup'],
+    'tidings-2020-01-01T000000Z-0badc0de.backup.0123456789ab.part',
+  ]
+  const old = await findCopyName(server.sql, new Date('2020-01-01'))
+  const abandoned = toPartPath(join(folder, old))
+  for (const name of [...foreign, old]) writeFileSync(join(folder, name), '')
   writeFileSync(abandoned, '')
+  utimesSync(join(folder, foreign.at(-1)!), 0, 0)
   utimesSync(abandoned, 0, 0)
   const tomorrow = new Date(Date.now() + 86_400_000)
   await Promise.all([1, 2].map(() => makeDueBackup(options(toSchedule()), { now: tomorrow })))
-  expect(listCopies()).toHaveLength(2)
-  expect(listCopies()).not.toContain('tidings-2020-01-01T000000Z.backup')
-  expect(readdirSync(folder).toSorted()).toEqual([...foreign, ...listCopies()].toSorted())
+  const own = listCopies().filter(name => !foreign.includes(name))
+  expect(own).toHaveLength(2)
+  expect(own).not.toContain(old)
+  expect(readdirSync(folder).toSorted()).toEqual([...foreign, ...own].toSorted())
   const { rows } = await restore(await createEmptyDatabase(), (await read()).file)
   expect(rows['events']).toBe(1)
-  expect(await checkBackups(server.sql, { backupSchedule: toSchedule() })).toMatchObject([
+  expect(await checkBackups(server.sql, { backupSchedule: toSchedule() }, tomorrow)).toMatchObject([
     { state: 'ok', message: expect.stringContaining(`The last one is ${folder}/tidings-`) },
   ])
 })
@@ -109,11 +127,170 @@ test('backup replaces no file without --force, and keeps rotated copies of its o
   expect(readFileSync(place.file)[0]).toBe(0x1f)
   expect((await run(place.file, '--keep', '3')).output).toContain('--keep requires a folder.')
 
-  const old = ['tidings-2020-01-01T000000Z.backup', 'tidings-2020-01-02T000000Z.backup']
-  for (const name of old) writeFileSync(join(place.folder, name), '')
+  const name = (at: string) => findCopyName(server.sql, new Date(at))
+  const old = [await name('2020-01-01'), await name('2020-01-02')]
+  const later = await name('2100-01-01')
+  const foreign = 'tidings-2020-01-01T000000Z.backup'
+  for (const one of [...old, later, foreign]) writeFileSync(join(place.folder, one), '')
   const made = await run(place.folder, '--keep', '2', '--json')
-  const { file, deleted } = JSON.parse(made.output) as { file: string; deleted: string[] }
-  expect(deleted).toEqual([join(place.folder, old[0]!)])
-  const names = ['tidings.backup', old[1]!, file.slice(place.folder.length + 1)]
+  const { file, ...rotation } = JSON.parse(made.output) as { file: string; deleted: string[] }
+  expect(rotation).toMatchObject({
+    deleted: [join(place.folder, old[0]!)],
+    future: [join(place.folder, later)],
+    foreign: 1,
+  })
+  const names = ['tidings.backup', old[1]!, later, foreign, basename(file)]
   expect(readdirSync(place.folder).toSorted()).toEqual(names.toSorted())
+  const told = await run(place.folder, '--keep', '1')
+  expect(told.output).toContain(`Kept ${join(place.folder, later)}: its time is in the future.`)
+  expect(told.output).toContain('Kept 1 backups of other installations or earlier versions.')
+  expect(readdirSync(place.folder)).toHaveLength(4)
+})
+
+test('the metric is 0 until a backup has succeeded, so that an alert can fire', async () => {
+  const schedule = toSchedule({ folder: join(folder, 'absent') })
+  await using other = await boot({ backupSchedule: schedule })
+  await until(async () => {
+    const [row] = await other.sql`select problem from scheduled_backups`
+    return row?.['problem']?.includes('does not exist') ?? false
+  })
+  expect(await readMetric()).toBe(0)
+})
+
+test('a rotation never deletes the backup just made, files of others, or folders', () => {
+  const folder = makeFolder()
+  const toPath = (day: string, id = '0123abcd') =>
+    join(folder, `tidings-20${day}T000000Z${id && `-${id}`}.backup`)
+  const days = ['20-01-01', '20-01-02', '20-01-03']
+  const foreign = [toPath('20-01-01', '00000000'), toPath('20-01-01', '')]
+  const future = [toPath('90-01-01'), toPath('90-01-02')]
+  for (const path of [...days.map(day => toPath(day)), ...foreign, ...future])
+    writeFileSync(path, '')
+  mkdirSync(toPath('19-01-01'))
+  const newest = toPath('20-01-03')
+  expect(rotateCopies(newest, 3)).toEqual({ deleted: [], future, foreign: 2 })
+  expect(rotateCopies(newest, 2)).toEqual({ deleted: [toPath('20-01-01')], future, foreign: 2 })
+  expect(rotateCopies(newest, 1)).toEqual({ deleted: [toPath('20-01-02')], future, foreign: 2 })
+  expect(readdirSync(folder)).toHaveLength(6)
+})
+
+test('a file that a killed backup has left does not block the next one, and is removed a day later', async () => {
+  using place = makeBackupFolder()
+  const { file } = place
+  // In a container, every run has the same pid.
+  const left = [`${file}.${process.pid}.part`, toPartPath(file)]
+  for (const path of left) writeFileSync(path, '')
+  await backUp(server.databaseUrl, file)
+  expect(readdirSync(place.folder)).toHaveLength(3)
+  for (const path of left) utimesSync(path, 0, 0)
+  await backUp(server.databaseUrl, `${file}.more`)
+  expect(readdirSync(place.folder)).toHaveLength(4)
+  await backUp(server.databaseUrl, file, { isForced: true })
+  expect(readdirSync(place.folder).toSorted()).toEqual(
+    [file, `${file}.more`, left[0]!].map(path => basename(path)).toSorted(),
+  )
+})
+
+test('a backup has mode 0600, and belongs to the owner of DATA_DIR or of the file that it replaces', async () => {
+  using place = makeBackupFolder()
+  const dataDir = makeFolder(0o700)
+  const { file } = place
+  const read = () => {
+    const { uid, mode } = statSync(file)
+    return [uid, (mode & 0o777).toString(8)]
+  }
+  // Only root can give files to others.
+  const isRoot = process.getuid?.() === 0
+  const toUid = (uid: number) => (isRoot ? uid : statSync(dataDir).uid)
+  if (isRoot) chownSync(dataDir, 4242, 4242)
+  await backUp(server.databaseUrl, file, { dataDir })
+  expect(read()).toEqual([toUid(4242), '600'])
+  if (isRoot) chownSync(file, 4343, 4343)
+  await backUp(server.databaseUrl, file, { dataDir, isForced: true })
+  expect(read()).toEqual([toUid(4343), '600'])
+})
+
+test('a schedule whose last time lies in the future makes a backup, and doctor says what is wrong', async () => {
+  const future = new Date(Date.now() + 3 * 365 * 86_400_000)
+  await makeDueBackup(options(toSchedule()), { now: future })
+  const check = async () => (await checkBackups(server.sql, { backupSchedule: toSchedule() }))[0]
+  expect(await check()).toMatchObject({
+    state: 'failed',
+    message: expect.stringContaining('lies in the future: a clock was wrong'),
+  })
+  const now = new Date()
+  const last = await makeDueBackup(options(toSchedule()), { now })
+  expect(last).toMatchObject({ attempted_at: now, succeeded_at: now, problem: null })
+  expect(listCopies()).toContain(basename(last?.file ?? ''))
+  expect(await check()).toMatchObject({ state: 'ok' })
+
+  // A failed attempt that was made after the clock was corrected is tried again as any other.
+  await server.sql`
+    update scheduled_backups set succeeded_at = ${future}, problem = 'the disk was full'
+  `
+  const later = new Date(now.getTime() + 61 * 60_000)
+  expect(await makeDueBackup(options(toSchedule()), { now: later })).toMatchObject({
+    attempted_at: later,
+    problem: null,
+  })
+  // Another server's clock may be a little fast.
+  const slower = new Date(later.getTime() - 5 * 60_000)
+  expect(await makeDueBackup(options(toSchedule()), { now: slower })).toMatchObject({
+    attempted_at: later,
+  })
+})
+
+test('doctor says that a backup runs, and that the last one is missing', async () => {
+  const check = async () => (await checkBackups(server.sql, { backupSchedule: toSchedule() }))[0]
+  const [last] = await server.sql`
+    update scheduled_backups set succeeded_at = now(), problem = 'It has not ended yet.'
+    returning file
+  `
+  await server.sql.begin(async tx => {
+    await tx`select pg_advisory_xact_lock(${toLock(tx, 'backups')})`
+    expect(await check()).toMatchObject({
+      state: 'ok',
+      message: expect.stringContaining('One has been running since'),
+    })
+  })
+  expect(await check()).toMatchObject({ state: 'failed' })
+  await server.sql`update scheduled_backups set problem = null, file = ${`${last!['file']}.gone`}`
+  expect(await check()).toMatchObject({
+    state: 'failed',
+    message: expect.stringContaining('which is missing'),
+  })
+})
+
+test('the lock of a scheduled backup outlives the connections of the pool', async () => {
+  const { sql } = server
+  const due = new Date(Date.now() + 30 * 86_400_000)
+  const url = `${server.databaseUrl}&max_lifetime=1`
+  const countSessions = async (name: string) => {
+    const rows = await sql`
+      select from pg_stat_activity
+      where datname = current_database() and application_name = ${`tidings ${name}`}
+    `
+    return rows.count
+  }
+  const isHeld = async () => {
+    const rows = await sql`
+      select from pg_locks where locktype = 'advisory' and classid::bigint = 71342003
+        and database = (select oid from pg_database where datname = current_database())
+    `
+    return rows.count > 0
+  }
+  const backup = await sql.begin(async tx => {
+    // The backup waits for this table.
+    await tx`lock table events in access exclusive mode`
+    const running = makeDueBackup({ ...options(toSchedule()), url }, { now: due })
+    await until(isHeld)
+    // A connection that is opened later has reached the end of its life.
+    const control = connect(url, { name: 'control', max: 1 })
+    await control`select`
+    await until(async () => (await countSessions('control')) === 0)
+    expect(await isHeld()).toBe(true)
+    await control.end()
+    return { running }
+  })
+  expect(await backup.running).toMatchObject({ succeeded_at: due, problem: null })
 })

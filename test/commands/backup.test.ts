@@ -333,7 +333,9 @@ test('a cancelled backup, or one without disk space, leaves no file, and the pre
   await backUp(server.databaseUrl, place.file)
   const before = readFileSync(place.file)
   const reason = new Error('Stopped')
-  await expect(backUp(server.databaseUrl, place.file, AbortSignal.abort(reason))).rejects.toThrow()
+  await expect(
+    backUp(server.databaseUrl, place.file, { signal: AbortSignal.abort(reason) }),
+  ).rejects.toThrow()
   expect(readdirSync(place.folder)).toEqual(['tidings.backup'])
   expect(readFileSync(place.file).equals(before)).toBe(true)
   // Postgres disappears in the middle of the backup.

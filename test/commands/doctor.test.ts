@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request, type IncomingHttpHeaders } from 'node:http'
 import { connect as connectTcp } from 'node:net'
 import { join } from 'node:path'
@@ -237,6 +237,14 @@ test('doctor finds secrets that other users can read, and a disk that fills up',
   expect(checkFiles({ dataDir, kind: 'external' })[0]).toMatchObject({
     state: 'failed',
     message: expect.stringContaining(`chmod 600 ${secret}`),
+  })
+  chmodSync(secret, 0o600)
+  // Root reads everything, so the owner tells whether the server can.
+  if (process.getuid?.() === 0) chownSync(dataDir, 4242, 4242)
+  else chmodSync(secret, 0)
+  expect(checkFiles({ dataDir, kind: 'external' })[0]).toMatchObject({
+    state: 'failed',
+    message: expect.stringMatching(/The server cannot read .*app-secret\. Run: chown \d+:\d+ /),
   })
   rmSync(dataDir, { recursive: true })
   expect(checkFiles({ dataDir, kind: 'external' })).toEqual([])

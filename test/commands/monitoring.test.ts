@@ -84,6 +84,13 @@ test('each alert has a severity, a text, and a section of the documentation', ()
   }
 })
 
+test('the tests in which no alert fires have a value for every metric of the rules', () => {
+  // Without a series, a rule is silent whatever it says.
+  const [silent = ''] = readText('docs/monitoring/alerts.test.yml').split('- name: every alert')
+  const names = new Set(rules.flatMap(({ expr }) => expr.match(/\b(tidings|nodejs)_\w+/g) ?? []))
+  expect([...names].filter(name => !silent.includes(`'${name}{`))).toEqual([])
+})
+
 // Debian's package `prometheus` has both programs.
 const withPrometheus = test.skipIf(!hasTool('prometheus') || !hasTool('promtool'))
 

@@ -23,13 +23,24 @@ export function makeBackupFolder() {
   }
 }
 
-export function backUp(url: string, file: string, signal?: AbortSignal) {
-  return writeBackup(url, file, {
-    source: { appSecret: APP_SECRET, oldAppSecrets: [], dataDir: '/nonexistent' },
-    sealedTables: SEALED_TABLES,
-    passphrase: PASSPHRASE,
-    ...(signal && { signal }),
-  })
+export function backUp(
+  url: string,
+  file: string,
+  {
+    dataDir = '/nonexistent',
+    ...more
+  }: { dataDir?: string; isForced?: boolean; signal?: AbortSignal } = {},
+) {
+  return writeBackup(
+    url,
+    { file },
+    {
+      source: { appSecret: APP_SECRET, oldAppSecrets: [], dataDir },
+      sealedTables: SEALED_TABLES,
+      passphrase: PASSPHRASE,
+      ...more,
+    },
+  )
 }
 
 export function restore(

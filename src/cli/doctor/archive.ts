@@ -1,7 +1,9 @@
 import { readSize } from '../../archive/files.ts'
 import { readLastRun } from '../../archive/runs.ts'
 import type { Config } from '../../config.ts'
+import { isLockHeld } from '../../db/locks.ts'
 import type { Sql } from '../../db/sql.ts'
+import { toKnownTime } from '../../server/schedule.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
 /** Runs are daily. One that is this old was missed. */
@@ -20,11 +22,18 @@ export async function checkArchive(
     last.succeeded_at === null
       ? 'No run was complete yet'
       : `The last complete run ended at ${last.succeeded_at.toISOString()}. ${events} events are in ${files} files`
+  const now = new Date()
+  const known = toKnownTime(last.succeeded_at, now)
+  const isOld = known === null || now.getTime() - known.getTime() > OLD_ARCHIVE_MS
+  if (await isLockHeld(sql, 'archive')) {
+    const text = `A run has been in progress since ${last.attempted_at.toISOString()}. ${made}.`
+    return [(isOld ? warning : ok)(check, text)]
+  }
   if (last.problem !== null) {
     const at = last.attempted_at.toISOString()
     return [failed(check, `The run of ${at} failed: ${last.problem} ${made}.`)]
   }
-  if (Date.now() - (last.succeeded_at?.getTime() ?? 0) > OLD_ARCHIVE_MS) {
+  if (isOld) {
     return [failed(check, `${made}. Check that a server is running, and read its log.`)]
   }
   return missing === 0

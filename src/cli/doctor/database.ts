@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { hasOwner } from '../../accounts/owners.ts'
 import {
   FUNCTIONS_NAME,
@@ -12,6 +14,8 @@ import { connect, type Sql } from '../../db/sql.ts'
 import { findWriteProblem } from '../../db/write-check.ts'
 import { VERSION } from '../../version.ts'
 import { toReason } from '../../errors.ts'
+import { isLockHeld } from '../../db/locks.ts'
+import { toKnownTime } from '../../server/schedule.ts'
 import { readLastBackup } from '../../server/scheduled-backups.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 import { findSecretsProblem, type SecretSource } from '../../secrets/open-secrets.ts'
@@ -222,22 +226,46 @@ const OLD_BACKUP_MS = 26 * 3_600_000
 export async function checkBackups(
   sql: Sql,
   { backupSchedule }: Pick<Config, 'backupSchedule'>,
+  now = new Date(),
 ): Promise<Finding[]> {
   const check = 'backups'
   if (!backupSchedule) return []
   const last = await readLastBackup(sql)
   if (!last) return [warning(check, 'None yet. A running server makes the first one at once.')]
+  const { attempted_at: attemptedAt, succeeded_at: succeededAt, file } = last
+  const known = toKnownTime(succeededAt, now)
+  const isOld = known === null || now.getTime() - known.getTime() > OLD_BACKUP_MS
   const made =
-    last.succeeded_at === null
+    succeededAt === null
       ? 'None was made yet'
-      : `The last one is ${last.file} of ${last.succeeded_at.toISOString()}`
+      : `The last one is ${file} of ${succeededAt.toISOString()}`
+  if (await isLockHeld(sql, 'backups')) {
+    const text = `One has been running since ${attemptedAt.toISOString()}. ${made}.`
+    return [(isOld ? warning : ok)(check, text)]
+  }
   if (last.problem !== null) {
-    const at = last.attempted_at.toISOString()
+    const at = attemptedAt.toISOString()
     return [failed(check, `The attempt at ${at} failed: ${last.problem} ${made}.`)]
   }
-  return Date.now() - (last.succeeded_at?.getTime() ?? 0) > OLD_BACKUP_MS
-    ? [failed(check, `${made}. Check that a server is running, and read its log.`)]
-    : [ok(check, made)]
+  if (succeededAt !== null && known === null) {
+    return [
+      failed(
+        check,
+        `${made}, which lies in the future: a clock was wrong. Correct the clock. A running server then makes the next one.`,
+      ),
+    ]
+  }
+  if (isOld) return [failed(check, `${made}. Check that a server is running, and read its log.`)]
+  // The server can run on another machine.
+  const isMissing = file !== null && existsSync(dirname(file)) && !existsSync(file)
+  return [
+    isMissing
+      ? failed(
+          check,
+          `${made}, which is missing. Find out who deleted it, and run \`tidings backup\`.`,
+        )
+      : ok(check, made),
+  ]
 }
 
 /** Checks the VAPID key, the contact that push services require, and that none refuses pushes. */

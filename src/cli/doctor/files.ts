@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database } from '../../embedded/database.ts'
 import { measureFolder, readFreeBytes, readMode, listOldClusters } from '../../embedded/folders.ts'
+import { toErasedFile } from '../../identities/erased-file.ts'
 import { toSecretFile } from '../../secrets/open-secrets.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
@@ -23,18 +24,42 @@ export function checkFiles({ dataDir, kind }: Place): Finding[] {
 
 function checkFolder(dataDir: string): Finding {
   const check = 'DATA_DIR'
-  const readable = [toSecretFile(dataDir), join(dataDir, 'postgres', 'password')].filter(
-    file => existsSync(file) && (statSync(file).mode & 0o077) !== 0,
-  )
+  try {
+    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch {
+    return failed(check, `${dataDir} is not writable. Make the user who runs Tidings its owner.`)
+  }
+  const files = [
+    toSecretFile(dataDir),
+    toErasedFile(dataDir),
+    join(dataDir, 'postgres', 'password'),
+  ].filter(file => existsSync(file))
+  const readable = files.filter(file => (statSync(file).mode & 0o077) !== 0)
   if (readable.length > 0) {
     const modes = readable.map(file => `${file} (mode ${readMode(file)})`).join(' and ')
     return failed(check, `Other users can read ${modes}. Run: chmod 600 ${readable.join(' ')}`)
   }
+  const unreadable = files.filter(file => !canServerRead(file, dataDir))
+  if (unreadable.length > 0) {
+    const { uid, gid } = statSync(dataDir)
+    const names = unreadable.join(' ')
+    return failed(check, `The server cannot read ${names}. Run: chown ${uid}:${gid} ${names}`)
+  }
+  return ok(check, `${dataDir}, and its secrets are private`)
+}
+
+/**
+ * Returns whether the server can read one of its files. Its user owns the folder, unless it is
+ * root. The password of Postgres can also belong to the user of Postgres.
+ */
+function canServerRead(file: string, dataDir: string): boolean {
+  const server = statSync(dataDir).uid
+  if (process.getuid?.() === 0) return server === 0 || statSync(file).uid === server
   try {
-    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
-    return ok(check, `${dataDir}, and its secrets are private`)
+    accessSync(file, constants.R_OK)
+    return true
   } catch {
-    return failed(check, `${dataDir} is not writable. Make the user who runs Tidings its owner.`)
+    return false
   }
 }
 
