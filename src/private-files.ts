@@ -35,8 +35,15 @@ export function findOwner(...paths: readonly string[]): Owner | undefined {
 /** Gives an open file the mode 0600, whatever the umask is, and the owner if there is one. */
 export function makePrivate(fd: number, owner: Owner | undefined): void {
   fchmodSync(fd, 0o600)
-  if (owner) fchownSync(fd, owner.uid, owner.gid)
+  try {
+    if (owner) fchownSync(fd, owner.uid, owner.gid)
+  } catch (error) {
+    // The root of a container may lack the right, and is then the user of the server itself.
+    if (!NO_OWNER.has(toCode(error))) throw error
+  }
 }
+
+const NO_OWNER = new Set(['EPERM', 'EINVAL'])
 
 /** Waits until the names in a folder are on disk. */
 export function syncFolder(folder: string): void {
@@ -45,13 +52,17 @@ export function syncFolder(folder: string): void {
     fsyncSync(fd)
   } catch (error) {
     // Some file systems, such as those of network disks, write names at once.
-    if (!NO_SYNC.has((error as NodeJS.ErrnoException).code ?? '')) throw error
+    if (!NO_SYNC.has(toCode(error))) throw error
   } finally {
     closeSync(fd)
   }
 }
 
 const NO_SYNC = new Set(['EINVAL', 'ENOTSUP', 'EOPNOTSUPP'])
+
+function toCode(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? ''
+}
 
 /** Creates a folder with its missing parents, and waits until their names are on disk. */
 export function ensureFolder(path: string): void {

@@ -46,6 +46,7 @@ export const demo = command({
     const dataDir = mkdtempSync(join(tmpdir(), 'tidings-demo-'))
     // When root starts the demo, Postgres runs as another user, who must be able to enter.
     chmodSync(dataDir, 0o711)
+    let isClean = false
     try {
       // Not the environment's settings, which can name a real installation.
       const config = parseConfig(
@@ -60,11 +61,12 @@ export const demo = command({
         () => '',
       )
       configureLog(config.logLevel, process.stderr)
-      await serveUntilStopped(config, { password, speed, stopped, signal: stopping.signal })
+      const { signal } = stopping
+      isClean = await serveUntilStopped(config, { password, speed, stopped, signal })
     } finally {
       rmSync(dataDir, { recursive: true, force: true })
     }
-    process.exit(0)
+    process.exit(isClean ? 0 : 1)
   },
 })
 
@@ -75,21 +77,24 @@ interface DemoOptions {
   signal: AbortSignal
 }
 
+/** Plays the day until a signal stops it. Resolves to false if the stop is incomplete. */
 async function serveUntilStopped(
   config: Config,
   { password, speed, stopped, signal }: DemoOptions,
-): Promise<void> {
+): Promise<boolean> {
   const server = await startServer(config, { signal }).catch((error: unknown) => {
     if (!signal.aborted || error instanceof IncompleteStop) throw error
   })
-  if (!server) return
+  if (!server) return true
   try {
     const client = await openSample(server.url, password)
     process.stderr.write(toBanner(server.url, password))
     await Promise.race([stopped, play(client, speed, signal)])
-  } finally {
+  } catch (error) {
     await server.stop()
+    throw error
   }
+  return server.stop()
 }
 
 /** Creates the project with sample data. Returns a client with a key of it. */

@@ -14,7 +14,8 @@ import { syncFolder } from '../private-files.ts'
 
 export type OsUser = { uid: number; gid: number }
 
-const NOBODY: OsUser = { uid: 65534, gid: 65534 }
+/** The user of Postgres when root starts it. */
+export const NOBODY: OsUser = { uid: 65534, gid: 65534 }
 
 /**
  * Returns the OS user of Postgres in DATA_DIR: the owner of the cluster, or else nobody. Postgres

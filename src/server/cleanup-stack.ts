@@ -69,9 +69,9 @@ export async function startOrClose<Started>(
   } catch (error) {
     if (signal?.aborted) log.info('Stopping during the start')
     const unfinished = await cleanup.runAll(CLOSE_MS)
-    if (!signal?.aborted || unfinished.length === 0) throw error
+    if (unfinished.length === 0) throw error
     const incomplete = new IncompleteStop(unfinished)
     log.error(incomplete.message)
-    throw incomplete
+    throw signal?.aborted ? incomplete : error
   }
 }

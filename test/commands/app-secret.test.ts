@@ -10,7 +10,7 @@ import { SEALED_WEBHOOKS } from '../../src/webhooks/sealing.ts'
 import { newOrganization } from '../support/signed-in-account.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { captureLog } from '../support/log.ts'
-import { spawnProgram, startProgram } from '../support/process.ts'
+import { runProgram, spawnProgram, startProgram } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { makeFolder } from '../support/scratch.ts'
 
@@ -165,6 +165,16 @@ test('reliability §11 a rotation by root leaves the file to the user of the ser
   if (isRoot) chownSync(file, 4244, 4245)
   await rotateSecrets(sql, inFile(dataDir), TABLES)
   expect(readOwner()).toEqual([...(isRoot ? [4244, 4245] : [uid, gid]), '600'])
+  if (isRoot) {
+    // A restore would create a database that the server cannot use.
+    const env = { BACKUP_PASSPHRASE: 'violet tractor seventeen' }
+    const args = ['restore', '/nonexistent', '--data-dir', dataDir]
+    const refused = await runProgram({ args, env })
+    expect(refused).toMatchObject({
+      code: 1,
+      output: expect.stringContaining(`${dataDir} belongs to uid 4242`),
+    })
+  }
   // A former version gave it to root.
   if (isRoot) chownSync(file, 0, 0)
   await rotateSecrets(sql, inFile(dataDir), TABLES)

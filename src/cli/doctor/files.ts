@@ -1,7 +1,14 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database } from '../../embedded/database.ts'
-import { measureFolder, readFreeBytes, readMode, listOldClusters } from '../../embedded/folders.ts'
+import {
+  listOldClusters,
+  measureFolder,
+  NOBODY,
+  readFreeBytes,
+  readMode,
+  type OsUser,
+} from '../../embedded/folders.ts'
 import { toErasedFile } from '../../identities/erased-file.ts'
 import { toSecretFile } from '../../secrets/open-secrets.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
@@ -41,19 +48,16 @@ function checkFolder(dataDir: string): Finding {
   }
   const unreadable = files.filter(file => !canServerRead(file, dataDir))
   if (unreadable.length > 0) {
-    const { uid, gid } = statSync(dataDir)
+    const { uid, gid } = findServerUser(dataDir)
     const names = unreadable.join(' ')
     return failed(check, `The server cannot read ${names}. Run: chown ${uid}:${gid} ${names}`)
   }
   return ok(check, `${dataDir}, and its secrets are private`)
 }
 
-/**
- * Returns whether the server can read one of its files. Its user owns the folder, unless it is
- * root. The password of Postgres can also belong to the user of Postgres.
- */
+/** Returns whether the server can read one of its files. This process can be root in its place. */
 function canServerRead(file: string, dataDir: string): boolean {
-  const server = statSync(dataDir).uid
+  const server = findServerUser(dataDir).uid
   if (process.getuid?.() === 0) return server === 0 || statSync(file).uid === server
   try {
     accessSync(file, constants.R_OK)
@@ -61,6 +65,15 @@ function canServerRead(file: string, dataDir: string): boolean {
   } catch {
     return false
   }
+}
+
+/** Returns the user of the server: the owner of the embedded Postgres, or else of DATA_DIR. */
+function findServerUser(dataDir: string): OsUser {
+  const cluster = statSync(join(dataDir, 'postgres', 'data'), { throwIfNoEntry: false })
+  // Postgres of a server that runs as root.
+  if (cluster?.uid === NOBODY.uid) return { uid: 0, gid: 0 }
+  const { uid, gid } = cluster ?? statSync(dataDir)
+  return { uid, gid }
 }
 
 /** Reports the old data that an upgrade of Postgres has kept. */
