@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { toArray } from '../db/arrays.ts'
-import { toLock } from '../db/locks.ts'
-import type { Sql, Tx } from '../db/sql.ts'
+import { LOCKS, toLock } from '../db/locks.ts'
+import type { Queryable, Sql, Tx } from '../db/sql.ts'
 import { NIL_UUID } from '../ids.ts'
 import {
   openSecrets,
@@ -38,13 +38,16 @@ export async function rotateSecrets(
   source: SecretSource,
   tables: readonly SealedTable[],
 ): Promise<RotationResult> {
-  return withSecretsLock(sql, () => rotate(sql, source, tables))
+  return withSecretsLock(sql, ensureHeld => rotate(sql, { source, tables, ensureHeld }))
 }
 
-/** Runs `work` under an advisory lock. Throws if another rotation or reset is running. */
+/**
+ * Runs `work` under an advisory lock. Throws if another rotation or reset is running. `ensureHeld`
+ * throws if the lock was lost with its connection.
+ */
 export async function withSecretsLock<Result>(
   sql: Sql,
-  work: () => Promise<Result>,
+  work: (ensureHeld: () => Promise<void>) => Promise<Result>,
 ): Promise<Result> {
   // Concurrent rotations could drop a secret from the file while texts are still sealed with it.
   const holder = await sql.reserve()
@@ -53,18 +56,28 @@ export async function withSecretsLock<Result>(
       select pg_try_advisory_lock(${toLock(holder, 'secrets')}) as "isAlone"
     `
     if (!isAlone) throw new Error('Another rotation or reset is running. Wait until it has ended.')
-    return await work()
+    return await work(() => ensureHeld(holder))
   } finally {
-    await holder`select pg_advisory_unlock_all()`
+    await holder`select pg_advisory_unlock_all()`.catch(() => {})
     holder.release()
   }
 }
 
-async function rotate(
-  sql: Sql,
-  source: SecretSource,
-  tables: readonly SealedTable[],
-): Promise<RotationResult> {
+async function ensureHeld(holder: Queryable): Promise<void> {
+  const rows = await holder`
+    select from pg_locks
+    where pid = pg_backend_pid() and locktype = 'advisory' and classid::bigint = ${LOCKS.secrets}
+  `
+  if (rows.count === 0) throw new Error('The lock of the rotation was lost. Rotate again.')
+}
+
+interface Rotation {
+  source: SecretSource
+  tables: readonly SealedTable[]
+  ensureHeld(): Promise<void>
+}
+
+async function rotate(sql: Sql, { source, tables, ensureHeld }: Rotation): Promise<RotationResult> {
   const secrets = await openSecrets(sql, source)
   const file = source.appSecret ? undefined : toSecretFile(source.dataDir)
   const [former, ...older] = (file && readSecretFile(file)) || []
@@ -75,6 +88,8 @@ async function rotate(
     for (const column of columns) resealed += await resealColumn(sql, secrets, table, column)
   }
   await replaceCanary(sql, secrets)
+  // Another rotation has a newer secret in the file otherwise.
+  await ensureHeld()
   // Kept for one more rotation, because a server may have sealed with the former secret until now.
   if (file && former) replaceSecretFile(file, [fresh, former])
   return { isNew: file !== undefined, resealed }

@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { randomBytes } from 'node:crypto'
 import { chownSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { toLock } from '../../src/db/locks.ts'
+import { LOCKS, toLock } from '../../src/db/locks.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
-import { openSecrets, type SecretSource } from '../../src/secrets/open-secrets.ts'
+import { openSecrets, readSecretFile, type SecretSource } from '../../src/secrets/open-secrets.ts'
 import { rotateSecrets } from '../../src/secrets/rotation.ts'
 import { SEALED_WEBHOOKS } from '../../src/webhooks/sealing.ts'
 import { newOrganization } from '../support/signed-in-account.ts'
@@ -233,6 +233,30 @@ test('reliability §11 of concurrent rotations, one succeeds', async () => {
     return { rotation }
   })
   expect((await first.rotation).resealed).toBe(3)
+  expect(await readWebhook(id, running.open)).toHaveLength(3)
+})
+
+test('reliability §11 a rotation that has lost its lock removes no secret of another one', async () => {
+  const dataDir = newFolder()
+  const running = await openSecrets(sql, inFile(dataDir))
+  const id = await insertWebhook(({ text, place }) => running.seal(text, place))
+  await rotateSecrets(sql, inFile(dataDir), TABLES)
+  const interrupted = await sql.begin(async tx => {
+    await tx`select from webhooks where id = ${id} for update`
+    const rotation = rotateSecrets(sql, inFile(dataDir), TABLES)
+    rotation.catch(() => {})
+    await until(async () => (await countBlocked()) > 0)
+    await sql`
+      select pg_terminate_backend(pid) from pg_locks
+      where locktype = 'advisory' and classid::bigint = ${LOCKS.secrets}
+        and database = (select oid from pg_database where datname = current_database())
+    `
+    return { rotation }
+  })
+  await expect(interrupted.rotation).rejects.toThrow()
+  // A complete rotation leaves two.
+  expect(readSecretFile(join(dataDir, 'app-secret'))).toHaveLength(3)
+  expect((await rotateSecrets(sql, inFile(dataDir), TABLES)).isNew).toBe(true)
   expect(await readWebhook(id, running.open)).toHaveLength(3)
 })
 

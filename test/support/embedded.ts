@@ -79,6 +79,7 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
     'db',
     'embedded',
     'log.ts',
+    'private-files.ts',
     'errors.ts',
     'functions.ts',
     'platform.ts',
