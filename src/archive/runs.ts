@@ -77,10 +77,13 @@ export async function readLastRun(sql: Queryable): Promise<LastRun | undefined> 
   return row
 }
 
+/** The problem of a run until its end is recorded. */
+export const RUN_NOT_ENDED = 'It has not ended yet, or it was interrupted.'
+
 async function record(sql: Sql, archive: Archive): Promise<ArchiveResult> {
   await sql`
     insert into archive_runs (attempted_at, problem)
-    values (now(), 'It has not ended yet, or it was interrupted.')
+    values (now(), ${RUN_NOT_ENDED})
     on conflict (singleton) do update set
       attempted_at = excluded.attempted_at, problem = excluded.problem
   `

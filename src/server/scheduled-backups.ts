@@ -14,6 +14,8 @@ import { SEALED_TABLES } from './sealed-tables.ts'
 
 const log = logger('backup')
 const EVERY_MS = 30_000
+/** The problem of an attempt until its end is recorded. */
+export const BACKUP_NOT_ENDED = 'It has not ended yet, or the server ended during it.'
 
 /** The last scheduled backup of an installation. */
 export interface LastBackup {
@@ -126,7 +128,7 @@ async function makeBackup(
   await pool.run(
     sql => sql`
     insert into scheduled_backups (attempted_at, problem)
-    values (${now}, 'It has not ended yet, or the server ended during it.')
+    values (${now}, ${BACKUP_NOT_ENDED})
     on conflict (singleton) do update set
       attempted_at = excluded.attempted_at, problem = excluded.problem
   `,

@@ -16,7 +16,7 @@ import { toLock } from '../../src/db/locks.ts'
 import { createPool, type Pool } from '../../src/db/pool.ts'
 import { connect } from '../../src/db/sql.ts'
 import { registry } from '../../src/metrics.ts'
-import { makeDueBackup } from '../../src/server/scheduled-backups.ts'
+import { BACKUP_NOT_ENDED, makeDueBackup } from '../../src/server/scheduled-backups.ts'
 import { backUp, makeBackupFolder, PASSPHRASE, restore } from '../support/backup.ts'
 import { createEmptyDatabase } from '../support/postgres.ts'
 import { runProgram } from '../support/process.ts'
@@ -243,7 +243,7 @@ test('a schedule whose last time lies in the future makes a backup, and doctor s
 test('doctor says that a backup runs, and that the last one is missing', async () => {
   const check = async () => (await checkBackups(server.sql, { backupSchedule: toSchedule() }))[0]
   const [last] = await server.sql`
-    update scheduled_backups set succeeded_at = now(), problem = 'It has not ended yet.'
+    update scheduled_backups set succeeded_at = now(), problem = ${BACKUP_NOT_ENDED}
     returning file
   `
   await server.sql.begin(async tx => {
@@ -280,6 +280,7 @@ test('the lock of a scheduled backup outlives the connections of the pool', asyn
     return rows.count > 0
   }
   const backup = await sql.begin(async tx => {
+    await tx`set local idle_in_transaction_session_timeout = 0`
     // The backup waits for this table.
     await tx`lock table events in access exclusive mode`
     const running = makeDueBackup({ ...options(toSchedule()), url }, { now: due })

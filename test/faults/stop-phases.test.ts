@@ -23,7 +23,9 @@ let databaseUrl: string
 let sql: Sql
 beforeAll(async () => {
   databaseUrl = await cloneDatabase()
-  sql = connect(databaseUrl, { name: 'test', max: 2 })
+  // A transaction holds a lock while several servers start and stop.
+  const settings = { idle_in_transaction_session_timeout: 0 }
+  sql = connect(databaseUrl, { name: 'test', max: 2, settings })
 })
 afterAll(() => sql.end({ timeout: 1 }))
 

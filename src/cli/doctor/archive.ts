@@ -1,5 +1,5 @@
 import { readSize } from '../../archive/files.ts'
-import { readLastRun } from '../../archive/runs.ts'
+import { readLastRun, RUN_NOT_ENDED } from '../../archive/runs.ts'
 import type { Config } from '../../config.ts'
 import { isLockHeld } from '../../db/locks.ts'
 import type { Sql } from '../../db/sql.ts'
@@ -25,7 +25,7 @@ export async function checkArchive(
   const now = new Date()
   const known = toKnownTime(last.succeeded_at, now)
   const isOld = known === null || now.getTime() - known.getTime() > OLD_ARCHIVE_MS
-  if (await isLockHeld(sql, 'archive')) {
+  if (last.problem === RUN_NOT_ENDED && (await isLockHeld(sql, 'archive'))) {
     const text = `A run has been in progress since ${last.attempted_at.toISOString()}. ${made}.`
     return [(isOld ? warning : ok)(check, text)]
   }

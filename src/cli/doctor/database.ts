@@ -16,7 +16,7 @@ import { VERSION } from '../../version.ts'
 import { toReason } from '../../errors.ts'
 import { isLockHeld } from '../../db/locks.ts'
 import { toKnownTime } from '../../server/schedule.ts'
-import { readLastBackup } from '../../server/scheduled-backups.ts'
+import { BACKUP_NOT_ENDED, readLastBackup } from '../../server/scheduled-backups.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 import { findSecretsProblem, type SecretSource } from '../../secrets/open-secrets.ts'
 import type { Config } from '../../config.ts'
@@ -239,7 +239,7 @@ export async function checkBackups(
     succeededAt === null
       ? 'None was made yet'
       : `The last one is ${file} of ${succeededAt.toISOString()}`
-  if (await isLockHeld(sql, 'backups')) {
+  if (last.problem === BACKUP_NOT_ENDED && (await isLockHeld(sql, 'backups'))) {
     const text = `One has been running since ${attemptedAt.toISOString()}. ${made}.`
     return [(isOld ? warning : ok)(check, text)]
   }
