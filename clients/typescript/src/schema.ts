@@ -88,7 +88,7 @@ export interface EventInput {
    */
   channelName: string
   /**
-   * What happened. White space around it is removed, and does not count. It must not be blank.
+   * What happened. White space around it is removed, and does not count. It must have a visible character.
    */
   title: string
   /**
@@ -96,7 +96,7 @@ export interface EventInput {
    */
   description?: string
   /**
-   * A single emoji.
+   * A single emoji, or GitHub's shortcode of one, like `:rocket:`. Blank text counts as absent.
    */
   icon?: string
   /**
@@ -116,7 +116,7 @@ export interface EventInput {
   notify?: boolean
   source?: string
   /**
-   * When it happened, at most 5 minutes in the future. Default: the time of creation. Text is ISO 8601. A number is Unix seconds, or Unix milliseconds from 100,000,000,000 on. Years 0100 to 9999.
+   * When it happened, at most 5 minutes in the future. Default: the time of creation. Text is ISO 8601 with an offset, in the extended or basic form. A number, also as text, is Unix seconds, or Unix milliseconds from 100,000,000,000 on. Years 0100 to 9999.
    */
   timestamp?: string | number
 }
