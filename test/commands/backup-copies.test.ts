@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import {
+  existsSync,
   chownSync,
   mkdirSync,
   readdirSync,
@@ -141,6 +142,10 @@ test('backup replaces no file without --force, and keeps rotated copies of its o
   })
   const names = ['tidings.backup', old[1]!, later, foreign, basename(file)]
   expect(readdirSync(place.folder).toSorted()).toEqual(names.toSorted())
+  // The name of a copy has the second in which it was made.
+  await until(
+    async () => !existsSync(join(place.folder, await findCopyName(server.sql, new Date()))),
+  )
   const told = await run(place.folder, '--keep', '1')
   expect(told.output).toContain(`Kept ${join(place.folder, later)}: its time is in the future.`)
   expect(told.output).toContain('Kept 1 backups of other installations or earlier versions.')

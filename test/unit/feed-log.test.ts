@@ -83,6 +83,14 @@ describe('the log of a reader', () => {
     expect(extend(log, page(2, 1, null)).older).toEqual({ kind: 'end' })
   })
 
+  test('shows the first rows that come after empty pages', () => {
+    const searched = load(EMPTY, { items: [], nextCursor: 'on' })
+    const found = extend(searched, page(9, 8))
+    expect([seqs(found.rows), seqs(found.waiting), toNewest(found)]).toEqual([[9, 8], [], 9])
+    const live = extend(after(searched, arrive(row(12))), page(9, 8, null))
+    expect([seqs(live.rows), seqs(live.waiting)]).toEqual([[9, 8], [12]])
+  })
+
   test('drops an older page if rows were dropped since it was requested', () => {
     const log = load(EMPTY, page(300, 251))
     const cut = after(log, REQUEST, arrive(...rows(500, 301)), SHOW)

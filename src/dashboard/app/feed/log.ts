@@ -178,8 +178,10 @@ function addNewest(log: Log, page: NewestPage): Log {
 }
 
 function addOlder(log: Log, page: NewestPage): Log {
+  const newest = page.items[0]?.seq ?? 0
   const floor = Math.min(log.floor, toFloor(page))
-  const added = merge({ ...log, floor }, page, page.items[0]?.seq ?? 0)
+  // Only empty pages came before, if its rows are after the head.
+  const added = merge({ ...log, floor, head: Math.max(log.head, newest) }, page, newest)
   return { ...added, older: added.rows.length < MAX_ROWS ? toOlder(page) : { kind: 'full' } }
 }
 
