@@ -149,7 +149,7 @@ test('scale §2 a replica answers reads, and nobody sees that it lags, hangs or 
         request('/v1/events?limit=1'),
         request(`/v1/events?after=${seq - 1}`),
         member.get(`${path}/events?limit=1`),
-        member.get(`${path}/events?search=payment&limit=1`),
+        member.get(`${path}/events?q=payment&limit=1`),
       ])
       for (const { status, body } of pages) {
         expect(status).toBe(200)
