@@ -1,6 +1,9 @@
 import { unknownName, type Issue } from './rules.ts'
 import type { ObjectSchema } from './validation.ts'
 
+/** An error lists no more issues, and a comparison of each name takes time. */
+const MAX_UNKNOWN = 20
+
 /**
  * Returns the path of a request's URL as sent. Does not parse the URL, which can be invalid: its
  * host is the Host header.
@@ -45,6 +48,7 @@ export function readQuery(
   const known = Object.keys(properties)
   const issues: Issue[] = [...query.keys()]
     .filter(name => name !== '' && !known.includes(name))
+    .slice(0, MAX_UNKNOWN)
     .map(name => ({ path: [name], ...unknownName(name, known) }))
   for (const [name, { type }] of Object.entries(properties)) {
     const [given, ...others] = query.get(name) ?? []

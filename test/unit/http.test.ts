@@ -74,6 +74,11 @@ describe('contract §9 the query of a URL:', () => {
   ])('%p', (query, expected) => {
     expect(attempt(readQuery(schema.properties, `http://a/b${query}`), schema)).toEqual(expected)
   })
+
+  test('of many unknown names, only those that an error lists are compared', () => {
+    const names = Array.from({ length: 5_000 }, (_, n) => `n${n}=`)
+    expect(readQuery(schema.properties, `http://a/b?${names.join('&')}`).issues).toHaveLength(20)
+  })
 })
 
 describe('the parameters of a path:', () => {
