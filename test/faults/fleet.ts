@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { startEmbedded } from '../../src/embedded/embedded.ts'
 import { listClusterProcesses } from '../../src/embedded/processes.ts'
@@ -144,5 +144,18 @@ export function listPostgres(dataDir: string): number[] {
   const folder = join(dataDir, 'postgres', 'data')
   if (!existsSync(folder)) return []
   const data = realpathSync(folder)
-  return listClusterProcesses({ data, clusterName: data }).sort((a, b) => a - b)
+  // Pids begin anew at a limit, so the lowest one can be that of a backend.
+  const first = readPid(join(data, 'postmaster.pid'))
+  return listClusterProcesses({ data, clusterName: data }).sort(
+    (a, b) => Number(b === first) - Number(a === first) || a - b,
+  )
+}
+
+/** Returns the pid in the first line of a file; undefined without it, as while Postgres stops. */
+function readPid(file: string): number | undefined {
+  try {
+    return Number.parseInt(readFileSync(file, 'utf8'), 10)
+  } catch {
+    return undefined
+  }
 }
