@@ -1,5 +1,6 @@
 import { Kind, Type, TypeRegistry, type TSchema } from '@sinclair/typebox'
 import { findClosest } from '../closest.ts'
+import { isInvisible } from '../disruptive-text.ts'
 import { isRawNumber } from './exact-json.ts'
 
 /** All values of `details[].code`. */
@@ -111,12 +112,9 @@ const TRIMMED = defineRule('TrimmedText', (value, schema) => {
   return length.length > 0 ? length : [...checkCharacters(value), ...checkVisible(value)]
 })
 
-// White space, what Unicode draws nothing for, and the blank pattern of Braille.
-const INVISIBLE = /^[\s\p{Cc}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]*$/u
-
 /** Returns an issue if a reader sees nothing of `text`. */
 export function checkVisible(text: string): readonly Issue[] {
-  return INVISIBLE.test(text) ? issue('too_short', 'Must have a visible character') : NO_ISSUES
+  return isInvisible(text) ? issue('too_short', 'Must have a visible character') : NO_ISSUES
 }
 
 /** Returns an issue if Postgres cannot store `text`. */

@@ -1,3 +1,5 @@
+import { isInvisible } from '../disruptive-text.ts'
+
 /** The formats of a body: Standard Webhooks, or what a service accepts. */
 export const PRESETS = ['standard', 'slack', 'discord', 'telegram', 'ntfy'] as const
 export type Preset = (typeof PRESETS)[number]
@@ -19,8 +21,6 @@ export interface WebhookRequest {
   body: string
 }
 
-/** Text of which nothing can be seen. Services refuse it, or show an empty message. */
-const BLANK = /^[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\s\u2800]*$/u
 /** The longest JSON that ntfy reads is twice its longest message, 4,096 bytes. */
 const MAX_NTFY_JSON = 8_000
 const MAX_NTFY_MESSAGE = 4_000
@@ -69,7 +69,7 @@ const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
     const others = {
       topic: decodeURIComponent(topic),
       title: cut(toHeadline(event), 250),
-      tags: event.tags.filter(tag => !BLANK.test(tag)).slice(0, 5),
+      tags: event.tags.filter(tag => !isInvisible(tag)).slice(0, 5),
     }
     const text = event.description ?? toFooter(event)
     return {
@@ -86,11 +86,12 @@ export function formatForPreset(
   event: PresetEvent,
 ): WebhookRequest {
   const { title, description, icon, channelName } = event
+  // Services refuse text of which nothing is seen, or show an empty message.
   const request = FORMATS[preset](new URL(url), {
     ...event,
-    title: BLANK.test(title) ? channelName : title,
-    description: BLANK.test(description ?? '') ? null : description,
-    icon: BLANK.test(icon ?? '') ? null : icon,
+    title: isInvisible(title) ? channelName : title,
+    description: isInvisible(description ?? '') ? null : description,
+    icon: isInvisible(icon ?? '') ? null : icon,
   })
   return { url: request.url ?? url, body: JSON.stringify(request.body) }
 }
