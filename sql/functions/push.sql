@@ -1,3 +1,21 @@
+-- Keeps the settings of a subscription with its browser, however the subscription ends.
+create or replace function keep_push_settings() returns trigger
+language plpgsql as $$
+begin
+  update known_devices set
+    push_settings = jsonb_build_object(
+      'label', old.label,
+      'isOn', old.is_on,
+      'quiet', jsonb_build_array(old.quiet_from, old.quiet_to, old.quiet_zone)
+    )
+  where account_id = old.account_id and id = old.browser_id;
+  return null;
+end
+$$;
+
+create or replace trigger push_subscriptions_keep_settings after delete on push_subscriptions
+for each row when (old.browser_id is not null) execute function keep_push_settings();
+
 -- Returns the settings that apply to an account in a channel now. Each is that of the channel; if
 -- there is none, that of the project. It returns a table, so that Postgres can inline it into the
 -- statement.

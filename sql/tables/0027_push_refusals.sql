@@ -9,6 +9,3 @@ alter table push_subscriptions
   add column service_ahead_s int;
 
 update push_subscriptions set accepted_at = last_push_at where is_proven and refusals = 0;
-
--- The settings of the browser's last subscription, which is gone. The next one takes them over.
-alter table sessions add column device_settings jsonb;

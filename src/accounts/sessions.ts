@@ -152,6 +152,8 @@ export interface NewSession {
   isMultiFactor: boolean
   /** The uuid of the passkey that signed in. */
   passkeyId?: string | undefined
+  /** The id of the browser, of `rememberBrowser`. */
+  browserId?: string | undefined
   address: string
   userAgent: string
 }
@@ -162,18 +164,28 @@ export interface NewSession {
  */
 export async function createSession(
   sql: Queryable,
-  { accountId, method, isInstalled, isMultiFactor, passkeyId, address, userAgent }: NewSession,
+  {
+    accountId,
+    method,
+    isInstalled,
+    isMultiFactor,
+    passkeyId,
+    browserId,
+    address,
+    userAgent,
+  }: NewSession,
 ): Promise<{ id: string; token: string }> {
   const { uuid } = newId('ses')
   const token = newSecret(256)
   await sql`
     insert into sessions (
-      id, hash, account_id, method, is_installed, is_multi_factor, passkey_id, address,
-      user_agent
+      id, hash, account_id, method, is_installed, is_multi_factor, passkey_id, browser_id,
+      address, user_agent
     )
     values (
       ${uuid}, decode(${hashSecret(token)}, 'hex'), ${accountId}, ${method}, ${isInstalled},
-      ${isMultiFactor}, ${passkeyId ?? null}, ${address}, ${userAgent.slice(0, 500)}
+      ${isMultiFactor}, ${passkeyId ?? null}, ${browserId ?? null}, ${address},
+      ${userAgent.slice(0, 500)}
     )
   `
   await sql`

@@ -53,16 +53,17 @@ export async function signIn(
   const { passkeyId, cookies } = rest
   await lockAccount(tx, accountId)
   if (before) await endOwnSession(tx, before, { address, userAgent })
+  const device = await rememberDevice(tx, accountId, cookies.read(requestHeaders, 'device'))
   const session = await createSession(tx, {
     accountId,
     method,
     isInstalled,
     isMultiFactor,
     passkeyId,
+    browserId: device.id,
     address,
     userAgent,
   })
-  const device = await rememberDevice(tx, accountId, cookies.read(requestHeaders, 'device'))
   await writeAudit(
     tx,
     { kind: 'account', accountId, sessionId: session.id, address, userAgent },
@@ -79,7 +80,7 @@ export async function signIn(
     sessionId: session.id,
     cookies: [
       cookies.keep('session', session.token, toCookieSeconds(admitted.session)),
-      cookies.keep('device', device, MAX_COOKIE_AGE_S),
+      cookies.keep('device', device.secret, MAX_COOKIE_AGE_S),
     ],
   }
 }
@@ -99,15 +100,15 @@ export async function endOwnSession(
 }
 
 /**
- * Marks a browser as known to an account, which the caller has locked. Returns the browser's new
- * secret. It replaces `device`, the old one, for all accounts. An account has at most 20 known
- * browsers: the least recently used ones are forgotten.
+ * Marks a browser as known to an account, which the caller has locked. Returns its id for the
+ * account, and its new secret. The secret replaces `device`, the old one, for all accounts. An
+ * account has at most 20 known browsers: the least recently used ones are forgotten.
  */
 export async function rememberDevice(
   tx: Tx,
   accountId: string,
   device: string | undefined,
-): Promise<string> {
+): Promise<{ id: string; secret: string }> {
   const fresh = newSecret(256)
   const hash = hashSecret(fresh)
   if (device !== undefined) {
@@ -116,10 +117,11 @@ export async function rememberDevice(
       where hash = decode(${hashSecret(device)}, 'hex')
     `
   }
-  await tx`
+  const [known] = await tx<[{ id: string }]>`
     insert into known_devices (hash, account_id)
     values (decode(${hash}, 'hex'), ${accountId})
     on conflict (hash, account_id) do update set last_used_at = now()
+    returning id
   `
   await tx`
     delete from known_devices
@@ -131,7 +133,7 @@ export async function rememberDevice(
       offset ${MAX_DEVICES}
     )
   `
-  return fresh
+  return { id: known.id, secret: fresh }
 }
 
 /** Forgets all known browsers of an account. */

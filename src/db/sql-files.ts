@@ -27,6 +27,7 @@ import deliveriesTables from '../../sql/tables/0026_deliveries.sql' with { type:
 import pushRefusalsTables from '../../sql/tables/0027_push_refusals.sql' with { type: 'text' }
 import serverTables from '../../sql/tables/0028_server.sql' with { type: 'text' }
 import statisticsTables from '../../sql/tables/0029_statistics.sql' with { type: 'text' }
+import knownBrowsersTables from '../../sql/tables/0030_known_browsers.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import archiveFunctions from '../../sql/functions/archive.sql' with { type: 'text' }
@@ -101,6 +102,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0027_push_refusals', text: pushRefusalsTables },
   { name: '0028_server', text: serverTables },
   { name: '0029_statistics', text: statisticsTables },
+  { name: '0030_known_browsers', text: knownBrowsersTables },
 ]
 
 /** All files of sql/functions. */

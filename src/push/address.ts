@@ -3,7 +3,6 @@ import { MAX_URL_LENGTH } from '../egress/guard.ts'
 import type { SecretLoss } from '../secrets/reset.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
 import type { SealedCell, Secrets } from '../secrets/secrets.ts'
-import { deleteSubscriptions } from './removal.ts'
 
 /**
  * The endpoint of a subscription, and the keys that encrypt pushes for it. All three are secret.
@@ -29,7 +28,7 @@ export const SUBSCRIPTION_LOSS: SecretLoss = {
   describe: count =>
     `Push subscriptions deleted: ${count}. Each browser subscribes again when its page is next open`,
   async drop(tx, ids) {
-    await deleteSubscriptions(tx, tx`d.id = any(${toArray(ids)}::uuid[])`)
+    await tx`delete from push_subscriptions where id = any(${toArray(ids)}::uuid[])`
   },
 }
 

@@ -4,7 +4,6 @@ import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { toId } from '../ids.ts'
 import { commitWithoutFsync } from '../db/delivery-settings.ts'
 import type { PushOutcome } from './outcome.ts'
-import { deleteSubscriptions } from './removal.ts'
 import type { PushTarget } from './target.ts'
 
 /** After this many refusals of a device alone, each event is pushed to it once, without retries. */
@@ -114,11 +113,11 @@ async function remove(
   { id, endpointHash }: AttemptedDevice,
   reason: string,
 ): Promise<boolean> {
-  const removed = await deleteSubscriptions(
-    tx,
-    tx`d.id = ${id} and d.endpoint_hash = decode(${endpointHash}, 'hex')`,
-  )
-  if (removed === 0) return false
+  const removed = await tx`
+    delete from push_subscriptions
+    where id = ${id} and endpoint_hash = decode(${endpointHash}, 'hex')
+  `
+  if (removed.count === 0) return false
   const target = toId('psh', id)
   await writeAudit(tx, SERVER, { action: 'push.removed', target, details: { reason } })
   return true

@@ -12,7 +12,6 @@ import type { Secrets } from '../secrets/secrets.ts'
 import { toBrowserName } from '../user-agent.ts'
 import { openAddress, sealAddress, type PushAddress } from './address.ts'
 import { parseTimeOfDay, formatTimeOfDay } from './quiet-hours.ts'
-import type { DeviceSettings } from './removal.ts'
 import type { NewSubscription, PhoneLink, Subscription, SubscriptionEdit } from './schema.ts'
 
 /** An account and the session of its browser. Ids are uuids. */
@@ -22,11 +21,18 @@ export interface Subscriber {
   actor: Actor
 }
 
+/** The settings of a device, as `known_devices.push_settings` stores them. */
+interface DeviceSettings {
+  label: string
+  isOn: boolean
+  /** Three nulls if there are no quiet hours. */
+  quiet: [from: number | null, to: number | null, timeZone: string | null]
+}
+
 interface Row extends Omit<Subscription, 'createdAt' | 'lastPushAt' | 'quietHours'> {
   createdAt: Date
   lastPushAt: Date | null
-  /** Three nulls if there are no quiet hours. */
-  quiet: [from: number | null, to: number | null, timeZone: string | null]
+  quiet: DeviceSettings['quiet']
 }
 
 const NO_QUIET_HOURS: DeviceSettings['quiet'] = [null, null, null]
@@ -70,8 +76,8 @@ export async function getSubscription(
 
 /**
  * Stores the subscription of a browser, and returns its id. Replaces the previous subscription of
- * the session, and keeps its settings, also if a push service has ended it. Changes only the label
- * if the same subscription is stored already.
+ * the session, and keeps its settings. So it does with those of a subscription of the browser that
+ * has ended. Changes only the label if the same subscription is stored already.
  * A browser keeps its endpoint when another account signs in. The subscription then moves to that
  * account if the keys prove that it is the same browser. Throws `conflict` if they do not.
  */
@@ -88,7 +94,7 @@ export async function saveSubscription(
     auth: keys.auth.replace(/=+$/, ''),
   }
   const hash = createHash('sha256').update(address.endpoint).digest('hex')
-  const { known, former } = await lockStoredSubscriptions(tx, sessionId, hash)
+  const { known, browserId } = await lockStoredSubscriptions(tx, sessionId, hash)
   const own = known.find(row => row.session_id === sessionId)
   const same = known.find(row => row.hash === hash)
   if (same && !isSame(openAddress(secrets, same.id, same.address), address)) {
@@ -107,23 +113,25 @@ export async function saveSubscription(
   for (const { id } of known.filter(row => row !== kept)) {
     await tx`delete from push_subscriptions where id = ${id}`
   }
+  const former = await takeFormerSettings(tx, accountId, browserId)
   const uuid = kept?.id ?? newId('psh').uuid
   const name = label?.trim() ?? null
   const { label: formerName, isOn = true, quiet: [from, to, zone] = NO_QUIET_HOURS } = former ?? {}
   await tx`
     insert into push_subscriptions as d (
-      id, account_id, session_id, endpoint_hash, address, host, label, is_on, quiet_from, quiet_to, quiet_zone
+      id, account_id, session_id, browser_id, endpoint_hash, address, host, label, is_on, quiet_from,
+      quiet_to, quiet_zone
     )
     values (
-      ${uuid}, ${accountId}, ${sessionId}, decode(${hash}, 'hex'), ${sealAddress(secrets, uuid, address)},
-      ${endpoint.host}, ${name ?? formerName ?? toBrowserName(actor.userAgent ?? '')}, ${isOn}, ${from}, ${to}, ${zone}
+      ${uuid}, ${accountId}, ${sessionId}, ${browserId}, decode(${hash}, 'hex'),
+      ${sealAddress(secrets, uuid, address)}, ${endpoint.host},
+      ${name ?? formerName ?? toBrowserName(actor.userAgent ?? '')}, ${isOn}, ${from}, ${to}, ${zone}
     )
     on conflict (id) do update set
-      session_id = excluded.session_id, endpoint_hash = excluded.endpoint_hash,
+      session_id = excluded.session_id, browser_id = excluded.browser_id, endpoint_hash = excluded.endpoint_hash,
       address = excluded.address, host = excluded.host, label = coalesce(${name}, d.label),
       accepted_at = null, refused_at = null, service_ahead_s = null, refusals = 0, flagged = null
   `
-  await tx`update sessions set device_settings = null where id = ${sessionId} and device_settings is not null`
   const id = toId('psh', uuid)
   const action = kept ? 'push.renewed' : 'push.subscribed'
   await writeAudit(tx, actor, { action, target: id, details: { host: endpoint.host } })
@@ -153,16 +161,21 @@ export async function editSubscription(
   await writeAudit(tx, actor, { action: 'push.edited', target: id, details: { fields } })
 }
 
-/** Removes a device. Nothing is pushed to it after the commit. Throws `not_found`. */
+/**
+ * Removes a device with its settings. Nothing is pushed to it after the commit. Throws `not_found`.
+ */
 export async function removeSubscription(
   tx: Tx,
   { accountId, actor }: Subscriber,
   id: string,
 ): Promise<void> {
-  const removed = await tx`
-    delete from push_subscriptions where id = ${toSubscriptionUuid(id)} and account_id = ${accountId}
+  const [removed] = await tx<{ browser_id: string | null }[]>`
+    delete from push_subscriptions
+    where id = ${toSubscriptionUuid(id)} and account_id = ${accountId}
+    returning browser_id
   `
-  if (removed.count === 0) throw subscriptionNotFound()
+  if (!removed) throw subscriptionNotFound()
+  await takeFormerSettings(tx, accountId, removed.browser_id)
   await writeAudit(tx, actor, { action: 'push.unsubscribed', target: id })
 }
 
@@ -184,17 +197,17 @@ export function subscriptionNotFound(): Fault {
 }
 
 /**
- * Returns the subscriptions of this session and of this endpoint, locked, and the settings of a
- * former one. Concurrent requests for either of them wait. Throws `signed_out` if the session has
- * ended.
+ * Returns the subscriptions of this session and of this endpoint, locked, and the id of the
+ * browser; null if the session began before browsers had one. Concurrent requests for either of
+ * them wait. Throws `signed_out` if the session has ended.
  */
 async function lockStoredSubscriptions(
   tx: Tx,
   sessionId: string,
   hash: string,
-): Promise<{ known: StoredSubscription[]; former: DeviceSettings | null }> {
-  const [session] = await tx<{ former: DeviceSettings | null }[]>`
-    select device_settings as former from sessions where id = ${sessionId} for no key update
+): Promise<{ known: StoredSubscription[]; browserId: string | null }> {
+  const [session] = await tx<{ browser_id: string | null }[]>`
+    select browser_id from sessions where id = ${sessionId} for no key update
   `
   if (!session) throw new Fault('signed_out', 'Sign in first')
   await tx`select pg_advisory_xact_lock(${toNameLock(tx, 'push endpoint', hash)})`
@@ -205,7 +218,27 @@ async function lockStoredSubscriptions(
     order by d.id
     for update
   `
-  return { known, former: session.former }
+  return { known, browserId: session.browser_id }
+}
+
+/** Returns the settings of the last subscription of a browser that has ended, and forgets them. */
+async function takeFormerSettings(
+  tx: Tx,
+  accountId: string,
+  browserId: string | null,
+): Promise<DeviceSettings | null> {
+  const [former] = await tx<{ settings: DeviceSettings | null }[]>`
+    select push_settings as settings
+    from known_devices
+    where account_id = ${accountId} and id = ${browserId} and push_settings is not null
+    for no key update
+  `
+  if (!former) return null
+  await tx`
+    update known_devices set push_settings = null
+    where account_id = ${accountId} and id = ${browserId}
+  `
+  return former.settings
 }
 
 function isSame(one: PushAddress, other: PushAddress): boolean {

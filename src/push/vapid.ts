@@ -8,7 +8,6 @@ import type { SecretLoss } from '../secrets/reset.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { parseVapidSubject } from '../config/values.ts'
-import { deleteSubscriptions } from './removal.ts'
 
 /** The sealed columns, for the rotation of APP_SECRET. */
 export const SEALED_VAPID_KEYS = {
@@ -25,7 +24,7 @@ export const VAPID_LOSS: SecretLoss = {
   describe: count =>
     `VAPID keys replaced: ${count}. Every browser subscribes again when its page is next open`,
   async drop(tx, ids) {
-    await deleteSubscriptions(tx, tx`true`)
+    await tx`delete from push_subscriptions`
     await tx`delete from vapid_keys where id = any(${toArray(ids)}::uuid[])`
     for (const id of ids) {
       await writeAudit(tx, SERVER, { action: 'push.keyLost', target: toId('vap', id) })

@@ -36,6 +36,15 @@ async function newDevice(
   ...answers: ScriptedAnswer[]
 ) {
   const person = await newMember(server, tenant.organization, 'member')
+  // Every sign-in makes its browser a known one.
+  await server.sql`
+    with known as (
+      insert into known_devices (hash, account_id)
+      values (sha256(${person.sessionId}::bytea), ${person.uuid})
+      returning id
+    )
+    update sessions set browser_id = known.id from known where sessions.id = ${person.sessionId}
+  `
   const browser = await subscribe(person)
   if (answers.length > 0) service.script(browser, ...answers)
   const uuid = parseId('psh', browser.id) ?? ''

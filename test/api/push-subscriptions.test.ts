@@ -7,6 +7,7 @@ import {
   type SignedInAccount,
 } from '../support/signed-in-account.ts'
 import { newSubscription } from '../support/push.ts'
+import { createBrowser, newAccount } from '../support/browser.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 const ALL = '/api/push/subscriptions'
@@ -94,6 +95,32 @@ test('dashboard: a browser that subscribes again replaces its subscription and k
   const renewed = await person.post(ALL, newSubscription())
   expect(renewed.body.data).toMatchObject({ id, label: 'Laptop', quietHours, flagged: null })
   expect((await person.get(ALL)).body.data.items).toHaveLength(1)
+})
+
+test('dashboard: a browser that signs out, or whose session ends, keeps its settings', async () => {
+  const account = await newAccount(server)
+  const [browser, other] = [createBrowser(server.url), createBrowser(server.url)]
+  for (const one of [browser, other]) await one.signIn(account.email)
+  const settings = {
+    label: 'Kitchen',
+    isOn: false,
+    quietHours: { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' },
+  }
+  const { id } = (await browser.post(ALL, newSubscription())).body.data
+  await browser.request(`${ALL}/${id}`, { method: 'PATCH', json: settings })
+  const endings = [
+    () => browser.delete('/api/session'),
+    () => server.sql`delete from sessions where account_id = ${account.uuid}`,
+    // The next sign-in ends the session of the browser.
+    () => undefined,
+  ]
+  for (const end of endings) {
+    await end()
+    await browser.signIn(account.email)
+    expect((await browser.post(ALL, newSubscription())).body.data).toMatchObject(settings)
+  }
+  await other.signIn(account.email)
+  expect((await other.post(ALL, newSubscription())).body.data).toMatchObject({ isOn: true })
 })
 
 test('dashboard: members list their own devices alone, newest first, page by page', async () => {
