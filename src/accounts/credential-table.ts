@@ -71,6 +71,7 @@ export const CREDENTIAL_ACTIONS = {
   'providers.create': WITH_OWN_FACTOR,
   'providers.edit': WITH_OWN_FACTOR,
   'providers.delete': WITH_OWN_FACTOR,
+  'signInRules.edit': WITH_OWN_FACTOR,
 } as const satisfies Record<string, Row>
 export type CredentialAction = keyof typeof CREDENTIAL_ACTIONS
 

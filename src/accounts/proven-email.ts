@@ -1,7 +1,7 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Tx } from '../db/sql.ts'
 import { toId } from '../ids.ts'
-import { withdrawResetLinks } from './reset-links.ts'
+import { withdrawAllLinks } from './reset-links.ts'
 import { endSessions } from './sessions.ts'
 import { forgetDevices } from './sign-in.ts'
 import { removeOtherWaysIn } from './ways-in.ts'
@@ -9,7 +9,8 @@ import { removeOtherWaysIn } from './ways-in.ts'
 /**
  * Gives an account to the person who has its e-mail address, as a trusted provider or the proxy
  * says. Somebody else may have entered the address before. So the first time removes everything
- * that signs the account in, and ends its sessions. The caller has locked the account.
+ * that signs the account in, and ends its sessions, its invites and its reset links. The caller has
+ * locked the account.
  */
 export async function proveEmail(tx: Tx, actor: Actor, accountId: string): Promise<void> {
   const proven = await tx`
@@ -19,7 +20,7 @@ export async function proveEmail(tx: Tx, actor: Actor, accountId: string): Promi
   if (proven.count === 0) return
   await removeOtherWaysIn(tx, actor, accountId)
   await forgetDevices(tx, accountId)
-  await withdrawResetLinks(tx, actor, accountId)
+  await withdrawAllLinks(tx, actor, accountId)
   const sessionsEnded = await endSessions(tx, accountId)
   await writeAudit(tx, actor, {
     action: 'account.proven',

@@ -109,8 +109,9 @@ export async function findResetAccount(
 
 /**
  * Sets the password of an account, removes its passkeys and codes, and deletes the link. Ends all
- * sessions of the account. Forgets its known browsers except the requesting one, whose secret is
- * `device`. Returns undefined if the link has ended, or if its creator may no longer create it.
+ * sessions of the account, and the invites and reset links that it made. Forgets its known browsers
+ * except the requesting one, whose secret is `device`. Returns undefined if the link has ended, or
+ * if its creator may no longer create it.
  */
 export async function resetPassword(
   tx: Tx,
@@ -134,16 +135,16 @@ export async function resetPassword(
     where id = ${accountId}
     returning email
   `
-  // Somebody else may have added them, or the account may have lost them.
+  // Somebody else may have made them, or the account may have lost them.
   await removeOtherWaysIn(tx, actor, accountId)
   const sessionsEnded = await endSessions(tx, accountId)
-  await withdrawResetLinks(tx, actor, accountId)
+  await withdrawAllLinks(tx, actor, accountId)
   // The requesting browser becomes a known one, so that failures elsewhere do not delay it.
   await clearAccountFailures(tx, email)
   await forgetDevices(tx, accountId)
   const device = await rememberDevice(tx, accountId, reset.device)
   await audit(tx, actor, 'used', { link, details: { sessionsEnded } })
-  return { email, device }
+  return { email, device: device.secret }
 }
 
 /**
@@ -207,6 +208,11 @@ export async function withdrawResetLink(
 /** Writes the audit entries of expired links that were deleted. */
 export async function auditExpiredLinks(tx: Tx, links: readonly Link[]): Promise<void> {
   for (const link of links) await audit(tx, SERVER, 'expired', { link })
+}
+
+/** Withdraws the links of an account, and those that it made. */
+export async function withdrawAllLinks(tx: Tx, actor: Actor, accountId: string): Promise<void> {
+  await withdraw(tx, actor, tx`r.account_id = ${accountId} or r.created_by = ${accountId}`)
 }
 
 /** Withdraws all links of an account. */

@@ -1,7 +1,7 @@
 import type { Actor } from '../audit/audit.ts'
 import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
-import { withdrawInvitesOfEndedTokens } from './token-invites.ts'
+import { withdrawInvitesOf } from './invites-of-account.ts'
 
 /**
  * Throws `conflict` if an account can no longer sign in. Call it after a removal, in the same
@@ -34,13 +34,13 @@ export async function removeSecondFactor(tx: Tx, accountId: string): Promise<voi
 }
 
 /**
- * Removes everything but the password that gives access to an account, and its tokens with the
- * invites that they made.
+ * Removes everything but the password that gives access to an account, its tokens, and the invites
+ * that it made.
  */
 export async function removeOtherWaysIn(tx: Tx, actor: Actor, accountId: string): Promise<void> {
   await removeSecondFactor(tx, accountId)
   await tx`delete from passkeys where account_id = ${accountId}`
   await tx`delete from openid_connections where account_id = ${accountId}`
   await tx`delete from management_tokens where account_id = ${accountId}`
-  await withdrawInvitesOfEndedTokens(tx, actor, accountId)
+  await withdrawInvitesOf(tx, actor, accountId)
 }

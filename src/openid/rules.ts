@@ -1,3 +1,4 @@
+import { lockOwnAccount } from '../accounts/account.ts'
 import { writeAudit } from '../audit/audit.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
@@ -35,6 +36,7 @@ export async function replaceRules(
   rules: readonly SignInRule[],
 ): Promise<SignInRule[]> {
   await lockOrganization(tx, call, 'signInRules.edit')
+  await lockOwnAccount(tx, call.admitted, 'signInRules.edit')
   const { organizationId, actor } = call
   await tx`delete from sign_in_rules where organization_id = ${organizationId}`
   const column = (name: keyof SignInRule) => toArray(rules.map(rule => rule[name]))

@@ -102,6 +102,9 @@ export function visitRoutes(parts: OpenidParts) {
           throw new Fault('not_found', 'No connection waits in this browser. Sign in again.')
         }
         const provider = await call.pool.run(sql => getProvider(sql, source, flow.provider))
+        if (provider.issuer !== flow.issuer) {
+          throw new Fault('conflict', 'The provider has changed. Sign in there again.')
+        }
         try {
           await transact(call.pool, async tx => {
             const { email } = await lockOwnAccount(tx, admitted, 'connections.create')

@@ -1,7 +1,7 @@
 import type { AdmittedToken } from '../accounts/admitted.ts'
 import { toEffectiveRole } from '../accounts/admitted.ts'
 import { isAtLeast, ROLES, type Role } from '../accounts/permissions.ts'
-import { withdrawInvitesOfEndedTokens } from '../accounts/token-invites.ts'
+import { withdrawInvitesOfEndedTokens } from '../accounts/invites-of-account.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'

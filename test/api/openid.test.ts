@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { createResetLink } from '../../src/accounts/reset-links.ts'
 import { COMMAND_LINE } from '../../src/audit/audit.ts'
 import type { ProviderSettings } from '../../src/config/openid.ts'
+import { expectFailure } from '../support/answers.ts'
 import { createBrowser, newAccount, PASSWORD, type TestBrowser } from '../support/browser.ts'
 import { lockAccountRow } from '../support/database-lock.ts'
 import { openFeed } from '../support/feed.ts'
@@ -166,6 +167,22 @@ describe('contract §12 an existing account', () => {
     const done = await whileMoving(account.uuid, `again-${moved}`, connect)
     expect(done.problem).toBe('address')
     expect((await browser.get('/api/me/connections')).body.data.items).toEqual([])
+  })
+
+  test('is not connected once its provider has another issuer', async () => {
+    const account = await newAccount(server)
+    const person = newPerson({ email: account.email })
+    const browser = createBrowser(url)
+    await visit(browser, person.login)
+    await browser.signIn(account.email)
+    await using moved = await boot(
+      { databaseUrl: server.databaseUrl, providers: [toSettings('company', other.issuer)] },
+      { kinds: [] },
+    )
+    const there = createBrowser(moved.url)
+    for (const [name, value] of browser.cookies) there.cookies.set(name, value)
+    expectFailure(await there.post('/api/openid/confirmation'), 409, 'conflict')
+    expect((await there.get('/api/me/connections')).body.data.items).toEqual([])
   })
 
   test('proves no address that it has just left', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createResetLink } from '../../src/accounts/reset-links.ts'
 import { COMMAND_LINE } from '../../src/audit/audit.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
+import { listAuditActions } from '../support/audit.ts'
 import {
   createBrowser,
   listAccountAudit,
@@ -11,6 +12,7 @@ import {
   WRONG_PASSWORD,
   type TestAccount,
 } from '../support/browser.ts'
+import { newMember, newOrganization } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 
 let server: Booted
@@ -21,7 +23,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const password = 'gravel monsoon nineteen'
 
-const newLink = async ({ uuid }: TestAccount) =>
+const newLink = async ({ uuid }: Pick<TestAccount, 'uuid'>) =>
   (await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, uuid))).token
 
 test('dashboard §2 a reset link sets a new password once, and ends every session', async () => {
@@ -41,6 +43,30 @@ test('dashboard §2 a reset link sets a new password once, and ends every sessio
     'command line: reset.created',
     'account: password.reset',
   ])
+})
+
+test('a reset link ends the invites and the reset links that the account made', async () => {
+  const organization = await newOrganization(server)
+  const [owner, member] = [
+    await newMember(server, organization, 'owner'),
+    await newMember(server, organization, 'viewer'),
+  ]
+  const path = `/api/organizations/${organization.id}`
+  const made = [
+    await owner.post(`${path}/invites`, { role: 'owner' }),
+    await owner.post(`${path}/members/${member.id}/reset-link`),
+  ]
+  expect(made.map(({ status }) => status)).toEqual([201, 201])
+  const browser = createBrowser(server.url)
+  const [invite, link] = made.map(({ body }) => ({ token: body.data.url.split('#')[1] }))
+  expect((await browser.post('/api/invites/look', invite)).status).toBe(200)
+  const reset = { token: await newLink(owner), password }
+  expect((await browser.post('/api/reset', reset)).status).toBe(200)
+  expect((await browser.post('/api/invites/look', invite)).status).toBe(404)
+  expectFailure(await browser.post('/api/reset', { ...link, password }), 404, 'not_found')
+  expect(await listAuditActions(server.sql, organization.uuid)).toEqual(
+    expect.arrayContaining(['invite.withdrawn', 'member.resetLinkWithdrawn']),
+  )
 })
 
 test('dashboard §2 a link is dead after an hour, and when a newer one is made; forged ones never work', async () => {

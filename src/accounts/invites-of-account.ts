@@ -1,5 +1,5 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import type { Tx } from '../db/sql.ts'
+import type { Fragment, Tx } from '../db/sql.ts'
 import { toId } from '../ids.ts'
 
 /** Withdraws the invites that management tokens of an account made which no longer exist. */
@@ -8,11 +8,23 @@ export async function withdrawInvitesOfEndedTokens(
   actor: Actor,
   accountId: string,
 ): Promise<void> {
-  const withdrawn = await tx<{ id: string; organization_id: string; is_open: boolean }[]>`
-    delete from invites i
-    where i.invited_by = ${accountId} and i.token_id is not null and not exists (
+  const isOfEndedToken = tx`
+    i.token_id is not null and not exists (
       select from management_tokens t where t.id = i.token_id
     )
+  `
+  await withdraw(tx, actor, tx`i.invited_by = ${accountId} and ${isOfEndedToken}`)
+}
+
+/** Withdraws all invites that an account made. */
+export async function withdrawInvitesOf(tx: Tx, actor: Actor, accountId: string): Promise<void> {
+  await withdraw(tx, actor, tx`i.invited_by = ${accountId}`)
+}
+
+async function withdraw(tx: Tx, actor: Actor, where: Fragment): Promise<void> {
+  const withdrawn = await tx<{ id: string; organization_id: string; is_open: boolean }[]>`
+    delete from invites i
+    where ${where}
     returning i.id, i.organization_id, i.expires_at > now() as is_open
   `
   for (const { id, organization_id: organizationId, is_open } of withdrawn) {
