@@ -19,6 +19,8 @@ export type Measured = {
   perSecond: number
   p50Ms: number
   p99Ms: number
+  /** The longest time that a request waited. */
+  longestMs: number
   failed: number
   /** Requests that were answered with success. */
   acknowledged: number
@@ -51,8 +53,8 @@ request = function()
 end
 done = function(summary, latency)
   local e = summary.errors
-  print(string.format('RESULT {"requests":%d,"micros":%d,"p50":%f,"p99":%f,"failed":%d,"refused":%d}', summary.requests,
-    summary.duration, latency:percentile(50), latency:percentile(99),
+  print(string.format('RESULT {"requests":%d,"micros":%d,"p50":%f,"p99":%f,"longest":%f,"failed":%d,"refused":%d}', summary.requests,
+    summary.duration, latency:percentile(50), latency:percentile(99), latency.max,
     e.status + e.connect + e.read + e.write + e.timeout, e.status))
 end
 `
@@ -80,13 +82,14 @@ export async function load(job: Load): Promise<Measured> {
   const line = /RESULT (.*)/.exec(output)?.[1]
   if (!line) throw new Error(`wrk said:\n${output}`)
   const result = JSON.parse(line) as Record<
-    'requests' | 'micros' | 'p50' | 'p99' | 'failed' | 'refused',
+    'requests' | 'micros' | 'p50' | 'p99' | 'longest' | 'failed' | 'refused',
     number
   >
   return {
     perSecond: (result.requests / result.micros) * 1e6,
     p50Ms: result.p50 / 1000,
     p99Ms: result.p99 / 1000,
+    longestMs: result.longest / 1000,
     failed: result.failed,
     acknowledged: result.requests - result.refused,
   }
