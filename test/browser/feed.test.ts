@@ -225,6 +225,23 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     }
   })
 
+  test('columns have one edge in all rows, however long their times are', async () => {
+    await using it = await watch(1)
+    const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
+    const event = { title: 'Paid', channelName: 'payments', userId: 'ada', tags: ['vip'] }
+    const late = [1, 20, 400].map(days => ({ ...event, timestamp: daysAgo(days) }))
+    it.api.emit(event, ...late.map(one => ({ ...one, createdAt: daysAgo(0) })))
+    await until(async () => (await it.titles()).length === 5)
+    for (const width of [1440, 1000]) {
+      await it.page.setViewportSize({ width, height: 900 })
+      for (const name of width === 1440 ? ['.tags', '.channel', '.user'] : ['.channel', '.user']) {
+        const cells = await it.page.locator(`article ${name}`).all()
+        const edges = await Promise.all(cells.map(async cell => (await cell.boundingBox())?.x))
+        expect([name, cells.length > 3, new Set(edges).size]).toEqual([name, true, 1])
+      }
+    }
+  })
+
   test('j and k move over the rows, which stay in place meanwhile', async () => {
     await using it = await watch(3)
     const focused = () => it.page.evaluate(() => document.activeElement?.textContent ?? '')

@@ -74,11 +74,13 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
           </button>
         </li>
       ))}
-      <li>
-        <button type="button" class="quiet-button" onClick={() => go(EMPTY_SEARCH)}>
-          Clear all
-        </button>
-      </li>
+      {chips.length > 1 && (
+        <li>
+          <button type="button" class="quiet-button" onClick={() => go(EMPTY_SEARCH)}>
+            Clear all
+          </button>
+        </li>
+      )}
       {isEditor && (
         <li>
           <a class="quiet-button" href={toNewCardPath(project, search, channels)}>
