@@ -5,7 +5,9 @@ import { Fault } from '../errors.ts'
 import type { Appender } from '../events/append.ts'
 import { toNewEvent } from '../events/new-event.ts'
 import type { IdentityWriter } from '../identities/identify.ts'
-import { HOUR_MS, listShopEvents, SHOP_USERS } from './shop.ts'
+import { addCard } from '../insights/cards.ts'
+import { addView } from '../views/views.ts'
+import { HOUR_MS, listShopEvents, SHOP_CARDS, SHOP_USERS, SHOP_VIEW } from './shop.ts'
 
 export const SAMPLE_NAME = 'Sample shop'
 const DAYS = 28
@@ -18,7 +20,10 @@ export interface SampleWriters {
   identityWriter: IdentityWriter
 }
 
-/** Creates the project for sample data. Returns its uuid. Throws `conflict` if there is one. */
+/**
+ * Creates the project for sample data, with its insights and a view. Returns its uuid. Throws
+ * `conflict` if there is one.
+ */
 export async function addSampleProject(tx: Tx, call: OrganizationCall): Promise<string> {
   const projectId = await addProject(tx, call, SAMPLE_NAME)
   try {
@@ -27,6 +32,10 @@ export async function addSampleProject(tx: Tx, call: OrganizationCall): Promise<
     if (sqlState(error) !== UNIQUE_VIOLATION) throw error
     throw new Fault('conflict', 'This organization has a project with sample data already.')
   }
+  const { actor, organizationId, admitted } = call
+  for (const card of SHOP_CARDS) await addCard(tx, { actor, organizationId, projectId }, card)
+  const member = { accountId: admitted.account.id, role: 'admin' } as const
+  await addView(tx, { actor, organizationId, projectId, ...member }, SHOP_VIEW)
   return projectId
 }
 

@@ -1,6 +1,8 @@
 import type { EventInput } from '../events/schema.ts'
 import type { IdentifyInput } from '../identities/schema.ts'
+import type { NewCard } from '../insights/schema.ts'
 import { createRandom, type Random } from '../random.ts'
+import type { NewView } from '../views/schema.ts'
 
 export const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -82,6 +84,22 @@ export const SHOP_USERS: readonly IdentifyInput[] = NAMES.map((name, index) => {
     aliases: [email],
   }
 })
+
+/** The insights of the shop. */
+export const SHOP_CARDS: readonly NewCard[] = [
+  { kind: 'series', q: 'channel:payments -tag:failed', title: 'Payments' },
+  { kind: 'number', q: 'channel:sign-ups', title: 'Sign-ups' },
+  { kind: 'number', q: 'tag:failed', title: 'Failed payments' },
+  {
+    ...{ kind: 'top', groupBy: 'metadata', metadataPath: 'plan' },
+    ...{ q: 'channel:payments -tag:failed', hours: 30 * 24, title: 'Payments by plan' },
+  },
+  { kind: 'top', groupBy: 'user', q: 'channel:orders', hours: 30 * 24, title: 'Most orders' },
+  { kind: 'table', groupBy: 'channel', title: 'Events by channel' },
+]
+
+/** The view that all members of the shop share. */
+export const SHOP_VIEW: NewView = { name: 'Declined', q: 'tag:failed', isShared: true }
 
 const byDay = (hourOfDay: number) =>
   Math.max(0.06, Math.sin((Math.PI * (((hourOfDay + 24 - 6) % 24) - 1)) / 17))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createValidator } from '../../src/http/validation.ts'
 import { EventInput } from '../../src/events/schema.ts'
-import { HOUR_MS, listShopEvents } from '../../src/demo/shop.ts'
+import { HOUR_MS, listShopEvents, SHOP_CARDS, SHOP_VIEW } from '../../src/demo/shop.ts'
 import { newId, parseId } from '../../src/ids.ts'
 import { expectFailure } from '../support/answers.ts'
 import { listAuditActions } from '../support/audit.ts'
@@ -51,6 +51,17 @@ test('a project with sample data has four weeks of events and users, and is remo
   expect(items.some(({ userId }: { userId: string | null }) => userId !== null)).toBe(true)
   const users = (await admin.get(`/api/projects/${id}/users?limit=100`)).body.data.items
   expect(users).toHaveLength(24)
+  const { cards } = (await admin.get(`/api/projects/${id}/insights`)).body.data
+  expect(cards.map(({ kind }: { kind: string }) => kind)).toEqual(
+    SHOP_CARDS.map(({ kind }) => kind),
+  )
+  for (const { id: cardId, title } of cards) {
+    const { body } = await admin.get(`/api/projects/${id}/insights/${cardId}/result`)
+    const { total } = body.data.histogram ?? body.data
+    expect([title, total > 0]).toEqual([title, true])
+  }
+  const views = (await admin.get(`/api/projects/${id}/views`)).body.data
+  expect(views).toMatchObject({ items: [SHOP_VIEW] })
   const [row] = await server.sql<[{ days: number }]>`
     select count(distinct date_trunc('day', hour))::int as days
     from event_counts c join projects p on p.id = c.project_id
