@@ -5,16 +5,24 @@ import {
   DEADLOCK,
   FOREIGN_KEY_VIOLATION,
   LOCK_TIMEOUT,
+  QUERY_CANCELED,
   UNIQUE_VIOLATION,
   isUnavailable,
   sqlState,
 } from './sql.ts'
 
 const PAUSE_MS = 1_000
+/** Groups that were locked are forgotten this long after their pause. */
+const FORGET_MS = 60_000
+/** After so many statement time-outs in a row, the database is slow, and not one group. */
+const MAX_SLOW_PARTS = 2
 
 export interface BatcherOptions<Job, Row, Result> extends BatchQueueOptions {
-  /** Runs all jobs in one round trip. Resolves to one row per job, in the order of the jobs. */
-  run(jobs: Job[]): Promise<Row[]>
+  /**
+   * Runs all jobs in one round trip. Resolves to one row per job, in the order of the jobs. With
+   * `isBrief`, locks and statements get only a short time, because others wait behind this batch.
+   */
+  run(jobs: Job[], isBrief: boolean): Promise<Row[]>
   /** Turns a job's row into the caller's result. */
   toResult(row: Row, job: Job): Result
   /** The group that a job locks. A group that is locked must not delay the others in a batch. */
@@ -42,9 +50,14 @@ interface Waiting<Job, Result> extends QueuedJob {
 }
 
 /** A batch in flight. `outcome` never rejects. */
-interface Running<Job, Row, Result> {
-  batch: Waiting<Job, Result>[]
+interface Running<Job, Row, Result> extends Part<Job, Result> {
   outcome: Promise<{ rows: Row[] } | { error: unknown }>
+}
+
+/** A batch, or a part of one that is retried. */
+interface Part<Job, Result> {
+  batch: Waiting<Job, Result>[]
+  isBrief: boolean
 }
 
 /**
@@ -59,22 +72,30 @@ export function createBatcher<Job, Row, Result>(
   const { collectMs } = options
   let flushing: Promise<void> | undefined
   // Groups that were locked. Their jobs are rejected until this time, in ms of `performance.now`.
-  const paused = new Map<string, number>()
+  // After it, their batches are brief until one of them succeeds.
+  const locked = new Map<string, number>()
 
-  function start(batch: Waiting<Job, Result>[]): Running<Job, Row, Result> {
-    const run = async () => options.run(batch.map(({ job }) => job))
+  function start({ batch, isBrief }: Part<Job, Result>): Running<Job, Row, Result> {
+    const run = async () =>
+      options.run(
+        batch.map(({ job }) => job),
+        isBrief,
+      )
     const outcome = run().then(
       rows => ({ rows }),
       (error: unknown) => ({ error }),
     )
-    return { batch, outcome }
+    return { batch, isBrief, outcome }
   }
 
   function startNext(): Running<Job, Row, Result> | undefined {
     if (queue.waiting === 0) return undefined
     const batch = queue.take()
     options.observe?.(batch.length)
-    return start(batch)
+    return start({
+      batch,
+      isBrief: locked.size > 0 && batch.some(({ group }) => locked.has(group)),
+    })
   }
 
   /** Jobs that arrive in the same turn of the event loop share the first batch. */
@@ -88,7 +109,7 @@ export function createBatcher<Job, Row, Result>(
     for (let running = startNext(); running;) {
       const outcome = await running.outcome
       if ('error' in outcome) {
-        await recover(running.batch, outcome.error)
+        await recover(running, outcome.error)
         running = startNext()
       } else {
         // Start before writing the responses, so that the database works meanwhile.
@@ -103,6 +124,7 @@ export function createBatcher<Job, Row, Result>(
   }
 
   function deliver(batch: Waiting<Job, Result>[], rows: Row[]): void {
+    if (locked.size > 0) for (const { group } of batch) locked.delete(group)
     batch.forEach(({ job, resolve, reject }, index) => {
       try {
         // `run` returns one row per job.
@@ -114,54 +136,72 @@ export function createBatcher<Job, Row, Result>(
   }
 
   /** Retries the parts of a failed batch that can be retried, and rejects the others. */
-  async function recover(
-    batch: Waiting<Job, Result>[],
-    error: unknown,
-    retries = 1,
-  ): Promise<void> {
-    const parts = splitForRetry(batch, error, retries)
-    if (parts.length === 0) refuse(batch, error)
+  async function recover(failed: Part<Job, Result>, error: unknown, retries = 1): Promise<void> {
+    const parts = splitForRetry(failed, error, retries)
+    if (parts.length === 0) refuse(failed.batch, error)
+    let slow = 0
     for (const part of parts) {
+      if (slow === MAX_SLOW_PARTS) {
+        refuse(part.batch, error)
+        continue
+      }
       const again = await start(part).outcome
-      if ('rows' in again) deliver(part, again.rows)
-      else await recover(part, again.error, part === batch ? retries - 1 : retries)
+      slow = 'error' in again && sqlState(again.error) === QUERY_CANCELED ? slow + 1 : 0
+      if ('rows' in again) deliver(part.batch, again.rows)
+      else await recover(part, again.error, part.batch === failed.batch ? retries - 1 : retries)
     }
   }
 
   /**
-   * Splits a failed batch for the retry. A conflict retries the whole batch, a locked group retries
-   * by group, and any other error retries by job. Returns no parts when a retry is not possible.
+   * Splits a failed batch for the retry. A conflict retries the whole batch, a time-out retries by
+   * group, and any other error retries by job. Returns no parts when a retry is not possible.
    */
   function splitForRetry(
-    batch: Waiting<Job, Result>[],
+    { batch, isBrief }: Part<Job, Result>,
     error: unknown,
     retries: number,
-  ): Waiting<Job, Result>[][] {
+  ): Part<Job, Result>[] {
     const state = sqlState(error)
-    if (state === LOCK_TIMEOUT) {
-      const groups = [...Map.groupBy(batch, ({ group }) => group).values()]
-      return groups.length > 1 ? groups : []
-    }
+    if (state === LOCK_TIMEOUT || state === QUERY_CANCELED) return splitByGroup(batch, isBrief)
     // Without a reply from Postgres the outcome is unknown. Only the caller can retry, with its
     // key.
     if (state === undefined || isUnavailable(error)) return []
-    if (retries > 0 && isConflict(state)) return [batch]
-    return batch.length > 1 ? batch.map(one => [one]) : []
+    if (retries > 0 && isConflict(state)) return [{ batch, isBrief }]
+    return batch.length > 1 ? batch.map(one => ({ batch: [one], isBrief })) : []
+  }
+
+  /**
+   * Returns a brief part for each group, because all have waited. In a batch that was brief for
+   * groups that were locked before, the others have not: they go first, together. Returns no parts
+   * for one group.
+   */
+  function splitByGroup(batch: Waiting<Job, Result>[], isBrief: boolean): Part<Job, Result>[] {
+    const groups = Map.groupBy(batch, ({ group }) => group)
+    if (groups.size === 1) return []
+    const others = isBrief ? batch.filter(({ group }) => !locked.has(group)) : []
+    const parts = [...groups.values()]
+      .filter(([one]) => !others.includes(one as Waiting<Job, Result>))
+      .map(part => ({ batch: part, isBrief: true }))
+    return others.length > 0 ? [{ batch: others, isBrief: false }, ...parts] : parts
   }
 
   /** Rejects a batch. After a lock timeout the batch has one group, which is paused. */
   function refuse(batch: Waiting<Job, Result>[], error: unknown): void {
     const group = batch[0]?.group
     const isLocked = !!group && sqlState(error) === LOCK_TIMEOUT
-    if (isLocked) paused.set(group, performance.now() + PAUSE_MS)
+    if (isLocked) remember(group)
     for (const { reject } of batch) reject(isLocked ? busy() : error)
   }
 
-  function isPaused(group: string): boolean {
-    if (paused.size === 0) return false
+  function remember(group: string): void {
     const nowMs = performance.now()
-    for (const [group, untilMs] of paused) if (untilMs <= nowMs) paused.delete(group)
-    return paused.has(group)
+    for (const [group, untilMs] of locked) if (untilMs + FORGET_MS < nowMs) locked.delete(group)
+    locked.set(group, nowMs + PAUSE_MS)
+  }
+
+  function isPaused(group: string): boolean {
+    const untilMs = locked.get(group)
+    return untilMs !== undefined && untilMs > performance.now()
   }
 
   return {

@@ -4,7 +4,15 @@ import { logger } from '../log.ts'
 import { createWaitObserver, registerGauge } from '../metrics.ts'
 import { createSemaphore } from '../semaphore.ts'
 import { primaryOf } from './primary.ts'
-import { connect, READ_ONLY, sqlState, type ConnectOptions, type Sql, type Tx } from './sql.ts'
+import {
+  connect,
+  READ_ONLY,
+  sqlState,
+  type ConnectOptions,
+  type Queryable,
+  type Sql,
+  type Tx,
+} from './sql.ts'
 
 const log = logger('db')
 const DEADLINE_MS = 8_000
@@ -218,4 +226,23 @@ export function transact<Result>(
 ): Promise<Awaited<Result>> {
   // postgres.js also accepts arrays of promises from `work`, which callers here never return.
   return pool.run(sql => sql.begin(work)) as Promise<Awaited<Result>>
+}
+
+/** The waits of `runBriefly`. They suffice for a write that waits for nothing long. */
+const BRIEF_LOCK_MS = 50
+const BRIEF_STATEMENT_MS = 1_000
+
+/** Runs `work` in a transaction that soon gives up waiting for a lock, or for a slow statement. */
+export function runBriefly<Result>(
+  pool: Pool,
+  work: (sql: Queryable) => Promise<Result>,
+): Promise<Awaited<Result>> {
+  return transact(pool, async tx => {
+    await tx`
+      select
+        set_config('lock_timeout', ${String(BRIEF_LOCK_MS)}, true),
+        set_config('statement_timeout', ${String(BRIEF_STATEMENT_MS)}, true)
+    `
+    return work(tx)
+  })
 }

@@ -1,6 +1,5 @@
 import { toArray, toBytea } from '../db/arrays.ts'
-import type { Pool } from '../db/pool.ts'
-import type { Fragment } from '../db/sql.ts'
+import type { Fragment, Queryable } from '../db/sql.ts'
 import { newId } from '../ids.ts'
 import type { DeferredAdmission } from '../keys/deferred-admission.ts'
 import type { IdempotencyClaim } from '../limits/idempotency.ts'
@@ -72,7 +71,7 @@ export interface Batch {
 
 /** Runs the statement that counts the requests of a batch and appends its events. */
 export async function appendRows(
-  sql: Pool['sql'],
+  sql: Queryable,
   { jobs, channels, projects, keys }: Batch,
 ): Promise<AppendedRows> {
   const [job] = jobs
@@ -99,7 +98,7 @@ export async function appendRows(
  * were counted before. Returns one row for each batch.
  */
 export async function appendOnNode(
-  sql: Pool['sql'],
+  sql: Queryable,
   batches: readonly Batch[],
 ): Promise<AppendedRows[]> {
   const projectIds = batches.flatMap(({ projects }) => projects.values)
@@ -121,7 +120,7 @@ export async function appendOnNode(
 
 /** Returns the columns of the events, in the order of the parameters of append_events. */
 function toColumns(
-  sql: Pool['sql'],
+  sql: Queryable,
   jobs: readonly AppendJob[],
   cached: readonly (EventChannel | undefined)[],
 ): Fragment {
@@ -164,7 +163,7 @@ function toColumns(
 
 /** Appends one event, as append_events would. */
 async function appendRow(
-  sql: Pool['sql'],
+  sql: Queryable,
   event: NewEvent,
   {
     channel,

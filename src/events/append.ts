@@ -1,5 +1,6 @@
 import { createBatcher, overloaded } from '../db/batch.ts'
-import type { Pool } from '../db/pool.ts'
+import { runBriefly, type Pool } from '../db/pool.ts'
+import type { Queryable } from '../db/sql.ts'
 import { invalidKey } from '../errors.ts'
 import {
   StillRunning,
@@ -94,13 +95,14 @@ export function createAppender({
   }
 
   /** Appends to the logs of each shard on its own, in the order in which all servers do. */
-  async function runOnNode(jobs: AppendJob[]): Promise<Appended[]> {
+  async function runOnNode(jobs: AppendJob[], isBrief: boolean): Promise<Appended[]> {
     const shards = new Map<string, number>()
     for (const { projectId } of jobs)
       if (!shards.has(projectId)) shards.set(projectId, (await places.find(projectId)).shard)
     const groups = [...Map.groupBy(jobs, ({ projectId }) => shards.get(projectId) ?? 0)]
     const batches = groups.sort(([a], [b]) => a - b).map(([, own]) => toBatch(own))
-    const rows = await pool.run(sql => appendOnNode(sql, batches))
+    const append = (sql: Queryable) => appendOnNode(sql, batches)
+    const rows = await (isBrief ? runBriefly(pool, append) : pool.run(append))
     const appended = new Map<AppendJob, Appended>()
     batches.forEach((batch, nth) => {
       // append_on_node returns one row per batch.
@@ -110,14 +112,15 @@ export function createAppender({
     return jobs.map(job => appended.get(job) as Appended)
   }
 
-  async function run(jobs: AppendJob[]): Promise<Appended[]> {
+  async function run(jobs: AppendJob[], isBrief: boolean): Promise<Appended[]> {
     let results: Appended[]
     try {
       if (isDistributed) {
-        results = await runOnNode(jobs)
+        results = await runOnNode(jobs, isBrief)
       } else {
         const batch = toBatch(jobs)
-        results = toAppended(batch, await pool.run(sql => appendRows(sql, batch)))
+        const append = (sql: Queryable) => appendRows(sql, batch)
+        results = toAppended(batch, await (isBrief ? runBriefly(pool, append) : pool.run(append)))
       }
     } catch (error) {
       // A cached channel may have been deleted, and a project moved, so the retry must look it up.

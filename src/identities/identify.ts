@@ -1,6 +1,7 @@
 import { toArray, alignRows } from '../db/arrays.ts'
 import { createBatcher, type Batcher } from '../db/batch.ts'
-import type { Pool } from '../db/pool.ts'
+import { runBriefly, type Pool } from '../db/pool.ts'
+import type { Queryable } from '../db/sql.ts'
 import { Fault, invalidKey } from '../errors.ts'
 import { setNewest } from '../functions.ts'
 import { newId } from '../ids.ts'
@@ -100,8 +101,9 @@ export function createIdentityWriter({
 
   function createOrganizationBatcher() {
     return createBatcher({
-      async run(jobs: PreparedJob[]) {
-        const rows = await pool.run(sql => identifyRows(sql, jobs))
+      async run(jobs: PreparedJob[], isBrief) {
+        const identify = (sql: Queryable) => identifyRows(sql, jobs)
+        const rows = await (isBrief ? runBriefly(pool, identify) : pool.run(identify))
         return alignRows(rows, jobs.length)
       },
       toResult(row, { projectId, organizationId }) {
@@ -212,7 +214,7 @@ function toCost(waiting: Waiting | undefined): number {
   return (propertiesJson?.length ?? 0) + ALIAS_COST * (input.aliases?.length ?? 0)
 }
 
-function identifyRows(sql: Pool['sql'], jobs: PreparedJob[]): Promise<Row[]> {
+function identifyRows(sql: Queryable, jobs: PreparedJob[]): Promise<Row[]> {
   const ids = jobs.map(() => newId('idn'))
   const column = (value: (job: PreparedJob) => string | null) => toArray(jobs.map(value))
   return sql<Row[]>`

@@ -37,3 +37,29 @@ test('a project whose log is locked answers 503, and other projects are served',
   await until(async () => (await held.post('/v1/events', event)).status === 201)
   expect((await held.get('/v1/events')).body.data.items[0].seq).toBe(1)
 })
+
+test('a statement time-out of a batch refuses the project that waits, and serves the others', async () => {
+  await using patient = await boot({}, { lockWaitMs: 60_000 })
+  const [held, neighbour] = [await newProject(patient), await newProject(patient)]
+  await using hold = await lockLog(patient.sql, held.id)
+  const stuck = held.post('/v1/events', event)
+  await hold.untilBlocked()
+  const [alsoStuck, served] = [held.post('/v1/events', event), neighbour.post('/v1/events', event)]
+  // The next batch has both.
+  await hold.cancelBlocked()
+  expect((await stuck).status).toBe(503)
+  await hold.untilBlocked()
+  await hold.cancelBlocked()
+  expect([(await alsoStuck).status, (await served).status]).toEqual([503, 201])
+})
+
+test('three locked projects make a fourth wait for one time-out together', async () => {
+  const held = [await newProject(server), await newProject(server), await newProject(server)]
+  const free = await newProject(server)
+  const hold = await lockLog(server.sql, ...held.map(({ id }) => id))
+  const answers = await Promise.all([...held, free].map(({ post }) => post('/v1/events', event)))
+  expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 201])
+  await hold.release()
+  for (const { post } of held)
+    await until(async () => (await post('/v1/events', event)).status === 201)
+})

@@ -10,9 +10,12 @@ export interface DatabaseLock extends AsyncDisposable {
   release(): Promise<void>
 }
 
-/** Locks the project's log, like a writer that stopped within its transaction. */
-export function lockLog(sql: Sql, projectId: string): Promise<DatabaseLock> {
-  return hold(sql, tx => tx`select from event_logs where project_id = ${projectId} for update`)
+/** Locks the logs of projects, like a writer that stopped within its transaction. */
+export function lockLog(sql: Sql, ...projectIds: string[]): Promise<DatabaseLock> {
+  return hold(
+    sql,
+    tx => tx`select from event_logs where project_id in ${tx(projectIds)} for update`,
+  )
 }
 
 /** Locks the events: every reader and writer waits. */

@@ -1,6 +1,9 @@
 import { expect, test } from 'bun:test'
+import postgres from 'postgres'
 import { createBatcher } from '../../src/db/batch.ts'
+import { LOCK_TIMEOUT, QUERY_CANCELED } from '../../src/db/sql.ts'
 import type { Fault } from '../../src/errors.ts'
+import { until } from '../support/until.ts'
 
 interface Job {
   group: string
@@ -137,3 +140,96 @@ test.each([undefined, 1])(
     }
   },
 )
+
+/** Returns a batcher whose batches fail while they have a group of `broken`, and its batches. */
+function createBreaking(
+  broken: Pick<Map<string, string>, 'get'>,
+  onRun?: (groups: string) => void,
+) {
+  const runs: { groups: string; isBrief: boolean }[] = []
+  const batcher = createBatcher<Job, Job, Job>({
+    async run(jobs, isBrief) {
+      const groups = jobs.map(({ group }) => group)
+      runs.push({ groups: groups.join(''), isBrief })
+      onRun?.(groups.join(''))
+      const code = groups.map(group => broken.get(group)).find(found => found !== undefined)
+      if (code === undefined) return jobs
+      throw Object.assign(new postgres.PostgresError('It took too long'), { code })
+    },
+    toResult: row => row,
+    toGroup: ({ group }) => group,
+    maxJobs: 100,
+    maxWaiting: 1_000,
+  })
+  const add = (groups: string) =>
+    Promise.all(
+      [...groups].map(group =>
+        batcher.add(small(group)).then(
+          () => 'done',
+          () => 'refused',
+        ),
+      ),
+    )
+  return { runs, add }
+}
+
+test('§3 several locked groups make the others of a batch wait for one time-out', async () => {
+  const broken = new Map(['a', 'b', 'c'].map(group => [group, LOCK_TIMEOUT]))
+  const { runs, add } = createBreaking(broken)
+  expect(await add('abcd')).toEqual(['refused', 'refused', 'refused', 'done'])
+  expect(runs[0]).toEqual({ groups: 'abcd', isBrief: false })
+  expect(runs.slice(1)).toEqual(['a', 'b', 'c', 'd'].map(groups => ({ groups, isBrief: true })))
+
+  // Their pauses end, and they are still locked.
+  runs.length = 0
+  await until(async () => {
+    await add('abc')
+    return runs.length > 0
+  })
+  runs.length = 0
+  await until(async () => {
+    expect((await add('abcde')).slice(3)).toEqual(['done', 'done'])
+    return runs.some(({ groups }) => groups.startsWith('abc'))
+  })
+  const waits = runs.filter(({ groups, isBrief }) => !isBrief && /[abc]/.test(groups))
+  expect(waits).toEqual([])
+
+  // After a success a group waits as usual.
+  broken.clear()
+  await until(async () => !(await add('abc')).includes('refused'))
+  runs.length = 0
+  await add('abc')
+  expect(runs).toEqual([{ groups: 'abc', isBrief: false }])
+})
+
+test('a group that is locked for the first time beside one that was locked before waits', async () => {
+  const broken = new Map([['a', LOCK_TIMEOUT]])
+  // From the first batch that has both, when the pause of `a` is over.
+  const { runs, add } = createBreaking(broken, groups => {
+    if (groups === 'ab') broken.set('b', LOCK_TIMEOUT)
+  })
+  await add('ac')
+  await until(async () => {
+    runs.length = 0
+    await add('ab')
+    return runs.some(({ groups }) => groups === 'ab')
+  })
+  expect(runs).toEqual([
+    { groups: 'ab', isBrief: true },
+    { groups: 'b', isBrief: false },
+    { groups: 'a', isBrief: true },
+  ])
+})
+
+test('§3 a group whose statement is too slow is refused, and the others of its batch are not', async () => {
+  const { runs, add } = createBreaking(new Map([['b', QUERY_CANCELED]]))
+  expect(await add('abcd')).toEqual(['done', 'refused', 'done', 'done'])
+  expect(runs.map(({ isBrief }) => isBrief)).toEqual([false, true, true, true, true])
+})
+
+test('a slow database is asked twice more, however many groups a batch has', async () => {
+  const all = [...'abcdefghij']
+  const { runs, add } = createBreaking(new Map(all.map(group => [group, QUERY_CANCELED])))
+  expect(await add(all.join(''))).toEqual(all.map(() => 'refused'))
+  expect(runs).toHaveLength(3)
+})
