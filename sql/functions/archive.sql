@@ -49,8 +49,8 @@ end
 $$;
 
 -- Begins the erasure of a user who can be in the archive alone, unless it has begun. Returns false
--- if no file is younger than the last erasure of this name, at last_erased_at; null for none. Also
--- returns false for an alias, which is not a user.
+-- if no file is younger than the last erasure of this name, at last_erased_at; null for none, and a
+-- time in the future is unknown. Also returns false for an alias, which is not a user.
 create or replace function begin_archive_erasure(
   project uuid, name text, author json, last_erased_at timestamptz
 ) returns boolean
@@ -74,7 +74,7 @@ begin
   if not exists (
     select from archive_files f
     where f.project_id = project and f.state = 'current'
-      and (last_erased_at is null or f.written_at >= last_erased_at)
+      and (last_erased_at is null or last_erased_at > now() or f.written_at >= last_erased_at)
   ) then
     return false;
   end if;

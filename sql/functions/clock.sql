@@ -15,62 +15,298 @@ language sql immutable parallel safe as $$
   select to_timestamp(0) + (at - to_timestamp(0)) + interval '1 ms'
 $$;
 
--- Extends the deadlines of pending deliveries and failing webhooks by the length of a jump forward.
+-- Returns every column with a time, and what becomes of it when the clock jumps:
+--   * written_by: whose clock wrote it
+--   * is_extended: a jump forward moves it by the length of the jump
+--   * when_back: a jump back sets a time after now + latest to that ('bounded'), or moves it by the
+--     length of the jump ('moved'). It is null if the time stays. Of the 'other' ones, a statement
+--     of clamp_future_times takes care.
+create or replace function stored_times()
+returns table (place text, written_by text, is_extended boolean, when_back text, latest interval, reason text)
+language sql stable as $$
+  select p.place, r.written_by, r.is_extended, r.when_back, r.latest, r.reason
+  from (
+    values
+      -- Deliveries
+      (
+        array['outbox.available_at'],
+        'database', false, 'moved', interval '1 minute',
+        'A retry would wait for the clock. A lease ends within a minute.'
+      ),
+      (
+        array['outbox.requested_at', 'webhooks.failing_since', 'webhooks.disabled_at'],
+        'database', true, 'bounded', '0',
+        'Days of the wait of a delivery, or of the failure of a webhook, are days with a running server.'
+      ),
+      (
+        array['webhooks.paused_until'],
+        'database', false, 'moved', '0',
+        'The pause would wait for the clock.'
+      ),
+      (
+        array['webhooks.created_at', 'push_subscriptions.created_at'],
+        'database', false, 'bounded', '-5 minutes',
+        'A target gets newer events. Five minutes include all that are not dispatched yet.'
+      ),
+      (
+        array['webhooks.tested_at', 'push_subscriptions.tested_at'],
+        'database', false, 'bounded', '0',
+        'The next test would wait for the clock.'
+      ),
+      (
+        array['webhooks.previous_until'],
+        'database', false, 'bounded', '168 hours',
+        'A former secret signs for a week at most.'
+      ),
+      (
+        array['webhooks.deleted_at'],
+        'database', false, 'bounded', '0',
+        'The row would wait for the clock.'
+      ),
+      (
+        array['dead_letters.at'],
+        'database', false, 'bounded', '0',
+        'The doctor and the overview count those of the last days.'
+      ),
+      (
+        array['push_bursts.burst_at', 'push_bursts.collapsed_at', 'push_bursts.summary_at', 'push_bursts.touched_at'],
+        'database', false, 'bounded', '0',
+        'The burst would not end.'
+      ),
+      (
+        array['push_bursts.recent'],
+        'database', false, 'other', null,
+        'It is emptied, so that the next pushes are not collapsed.'
+      ),
+      (
+        array['push_subscriptions.accepted_at', 'push_subscriptions.refused_at'],
+        'database', false, null, null,
+        'While it is in the future, nothing is known from it.'
+      ),
+      (
+        array[
+          'deliveries.at', 'withheld_deliveries.at', 'webhook_attempts.started_at', 'view_pushes.created_at',
+          'key_usage.hour', 'audit_log.at', 'openid_used.expires_at', 'used_challenges.expires_at'
+        ],
+        'database', false, null, null,
+        'The row is only kept for longer.'
+      ),
+
+      -- Events
+      (
+        array['events.created_at'],
+        'database', false, null, null,
+        'A response contains it. Retention goes by the events that follow.'
+      ),
+      (
+        array['events.occurred_at', 'event_counts.hour', 'event_segments.first_at', 'event_segments.last_at'],
+        'sender', false, null, null,
+        'The sender can choose it. Counts and segments follow from it.'
+      ),
+      (
+        array['events.deleted_at'],
+        'database', false, 'bounded', '0',
+        'The event could be restored until then, and would not be purged.'
+      ),
+      (
+        array['stale_segments.first_at', 'stale_segments.last_at'],
+        'database', false, 'bounded', '0',
+        'Words of deleted events would stay in the index.'
+      ),
+      (
+        array['idempotency_keys.expires_at'],
+        'database', false, 'bounded', '24 hours',
+        'A key is free again after 24 hours.'
+      ),
+
+      -- Users, and their erasure
+      (
+        array['erasures.touched_at'],
+        'database', false, 'bounded', '0',
+        'No process would continue what another one has left.'
+      ),
+      (
+        array['erased_users.erased_at'],
+        'database', false, null, null,
+        'A response contains it, and created_at of archived events is compared with it.'
+      ),
+      (
+        array['identities.updated_at', 'unindexed_users.changed_at'],
+        'database', false, null, null,
+        'It increases with each change, and is only compared with itself.'
+      ),
+      (
+        array['archive_files.checked_at'],
+        'database', false, 'bounded', '-10 minutes',
+        'Later erasures are done in the file, too. Ten minutes are the margin of the check.'
+      ),
+      (
+        array['archive_files.written_at'],
+        'database', false, 'bounded', '0',
+        'A user who was erased later would seem to be in the file.'
+      ),
+      (
+        array['archive_files.month'],
+        'database', false, null, null,
+        'It is the month of created_at.'
+      ),
+
+      -- Accounts and keys
+      (
+        array['sessions.created_at', 'sessions.last_seen_at', 'sessions.verified_at'],
+        'database', false, 'bounded', '0',
+        'The session, and its verification, would last for longer.'
+      ),
+      (
+        array['sign_in_failures.last_at'],
+        'database', false, 'bounded', '0',
+        'The delay would wait for the clock.'
+      ),
+      (
+        array['known_devices.last_used_at'],
+        'database', false, 'bounded', '0',
+        'The browser would be known for longer.'
+      ),
+      (
+        array['reset_links.expires_at'],
+        'database', false, 'bounded', '1 hour',
+        'The link is valid for an hour.'
+      ),
+      (
+        array['setup_links.expires_at'],
+        'database', false, 'bounded', '30 minutes',
+        'The link is valid for 30 minutes.'
+      ),
+      (
+        array['invites.expires_at'],
+        'database', false, 'bounded', '7 days',
+        'The invite is valid for 7 days.'
+      ),
+      (
+        array['sign_in_steps.expires_at'],
+        'database', false, 'bounded', '5 minutes',
+        'Servers of 0.2.0 wait for a code for 5 minutes.'
+      ),
+      (
+        array['management_tokens.expires_at'],
+        'database', false, 'other', null,
+        'It is moved if the token was created in the future.'
+      ),
+      (
+        array['management_tokens.created_at'],
+        'database', false, 'bounded', '0',
+        'The next jump would move expires_at again.'
+      ),
+      (
+        array['management_tokens.last_used_at', 'api_keys.last_used_at'],
+        'database', false, 'bounded', '0',
+        'The next use would not be recorded.'
+      ),
+      (
+        array['memberships.created_at'],
+        'database', false, 'bounded', '0',
+        'New events would not count as unread.'
+      ),
+      (
+        array['api_keys.expires_at', 'notification_settings.mute_until'],
+        'member', false, null, null,
+        'A member chooses the moment.'
+      ),
+
+      -- The server
+      (
+        array['scheduled_backups.attempted_at', 'scheduled_backups.succeeded_at'],
+        'server', false, null, null,
+        'While it is in the future, nothing is known from it, and the next one is due.'
+      ),
+      (
+        array['archive_runs.attempted_at', 'archive_runs.succeeded_at'],
+        'database', false, null, null,
+        'While it is in the future, nothing is known from it, and the next one is due.'
+      ),
+      (
+        array['rate_windows.started_at', 'organization_usage.minute', 'organization_usage.day'],
+        'database', false, null, null,
+        'In the future, it counts as over.'
+      ),
+      (
+        array['delivery_kinds.since'],
+        'database', false, null, null,
+        'It only explains why an old event has no push.'
+      ),
+      (
+        array['clock.checked_at', 'clock.untrusted_until'],
+        'database', false, null, null,
+        'Only check_clock uses it.'
+      ),
+      (
+        array[
+          'organizations.deleted_at', 'projects.deleted_at', 'webhooks.backlog_full_at', 'api_keys.revoked_at',
+          'passkeys.disabled_at', 'recovery_codes.used_at', 'totp_secrets.confirmed_at'
+        ],
+        'database', false, null, null,
+        'It only matters whether it is null.'
+      ),
+      (
+        array[
+          'accounts.created_at', 'alias_changes.at', 'aliases.created_at', 'api_keys.created_at', 'channels.created_at',
+          'identities.created_at', 'insight_cards.created_at', 'invites.created_at', 'migrations.applied_at',
+          'openid_connections.created_at', 'openid_connections.last_used_at', 'openid_providers.created_at',
+          'organizations.created_at', 'passkeys.created_at', 'passkeys.last_used_at', 'projects.created_at',
+          'push_subscriptions.last_push_at', 'reset_links.created_at', 'totp_secrets.created_at',
+          'vapid_keys.created_at', 'views.created_at', 'webhooks.updated_at'
+        ],
+        'database', false, null, null,
+        'It is only shown.'
+      )
+    ) as r (places, written_by, is_extended, when_back, latest, reason)
+    cross join lateral unnest(r.places) as p (place)
+$$;
+
+-- Extends deadlines by the length of a jump forward.
 create or replace function extend_deadlines(jump interval) returns void
 language plpgsql as $$
+declare
+  t record;
 begin
-  update outbox o set requested_at = o.requested_at + jump
-    from (select w.id from outbox w order by w.id for update) w
-    where o.id = w.id;
-  update webhooks w set failing_since = w.failing_since + jump where w.failing_since is not null;
+  -- The settler locks the rows in this order, too.
+  perform from outbox o order by o.id for update;
+  for t in select split_part(s.place, '.', 1) as name, split_part(s.place, '.', 2) as col from stored_times() s where s.is_extended
+  loop
+    execute format('update %1$I set %2$I = %2$I + $1 where %2$I is not null', t.name, t.col) using jump;
+  end loop;
 end
 $$;
 
--- Sets future times to now, after the clock was set back. Retries and pauses end earlier by the
--- length of the jump.
+-- Corrects future times after the clock was set back, as stored_times says.
 create or replace function clamp_future_times(jump_back interval) returns void
-language plpgsql as $$
+language plpgsql
+-- A plan that was made on small tables would scan large ones.
+set enable_seqscan = off
+as $$
+declare
+  t record;
 begin
-  update outbox o set
-      available_at = case
-        when o.available_at > now() + interval '1 minute' then greatest(o.available_at - jump_back, now())
-        else o.available_at
-      end,
-      requested_at = least(o.requested_at, now())
-    from (
-      select w.id from outbox w
-      where w.available_at > now() + interval '1 minute' or w.requested_at > now()
-      order by w.id
-      for update
-    ) w
-    where o.id = w.id;
-  update webhooks w set
-      paused_until = case
-        when w.paused_until > now() then greatest(w.paused_until - jump_back, now()) else w.paused_until
-      end,
-      failing_since = least(w.failing_since, now()), tested_at = least(w.tested_at, now()),
-      -- A webhook receives only newer events. Five minutes ago includes all undispatched ones.
-      created_at = case when w.created_at > now() then now() - interval '5 minutes' else w.created_at end
-    where w.paused_until > now() or w.failing_since > now() or w.tested_at > now() or w.created_at > now();
-  update push_subscriptions d set
-      tested_at = least(d.tested_at, now()),
-      created_at = case when d.created_at > now() then now() - interval '5 minutes' else d.created_at end
-    where d.tested_at > now() or d.created_at > now();
-  update push_bursts b set
-      recent = '{}', collapsed_at = least(b.collapsed_at, now()), summary_at = least(b.summary_at, now()),
-      burst_at = least(b.burst_at, now()), touched_at = now()
-    where b.touched_at > now();
-  update sign_in_failures f set last_at = now()
-    where f.last_at > now();
-  update sessions s set
-      created_at = least(s.created_at, now()), last_seen_at = least(s.last_seen_at, now()),
-      verified_at = least(s.verified_at, now())
-    where s.last_seen_at > now() or s.verified_at > now() or s.created_at > now();
-  update reset_links l set expires_at = now() + interval '1 hour' where l.expires_at > now() + interval '1 hour';
-  update setup_links l set expires_at = now() + interval '30 minutes' where l.expires_at > now() + interval '30 minutes';
-  update management_tokens t set expires_at = t.expires_at - jump_back
-    where t.created_at > now();
-  update invites i set expires_at = now() + interval '7 days' where i.expires_at > now() + interval '7 days';
+  -- The settler locks the rows in this order, too.
+  perform from outbox o
+    where o.available_at > now() + interval '1 minute' or o.requested_at > now()
+    order by o.id
+    for update;
+  update push_bursts b set recent = '{}' where b.touched_at > now();
+  update management_tokens m set expires_at = m.expires_at - jump_back where m.created_at > now();
+  for t in
+    select split_part(s.place, '.', 1) as name, split_part(s.place, '.', 2) as col, s.when_back, s.latest
+    from stored_times() s
+    where s.when_back in ('bounded', 'moved')
+  loop
+    execute format(
+        case t.when_back
+          when 'moved' then 'update %1$I set %2$I = greatest(%2$I - $1, now()) where %2$I > now() + $2'
+          else 'update %1$I set %2$I = now() + $2 where %2$I > now() + greatest($2, interval ''0'')'
+        end,
+        t.name, t.col
+      ) using jump_back, t.latest;
+  end loop;
 end
 $$;
 
@@ -78,7 +314,7 @@ $$;
 -- seconds (0 for none, negative for back), and until when the clock is untrusted. After a jump
 -- forward of more than an hour, the clock is untrusted for the length of the jump, up to three
 -- days. Deadlines of deliveries are extended, because the server may not have been running. After a
--- jump back, future times are set to now, so that nothing waits for the clock to catch up.
+-- jump back, future times are corrected, so that nothing waits for the clock to catch up.
 create or replace function check_clock() returns table (jump_s float8, untrusted_until timestamptz)
 language plpgsql as $$
 declare
@@ -93,7 +329,10 @@ begin
     perform extend_deadlines(jump);
   -- Another process can record a time slightly later than the start of this transaction.
   elsif jump < interval '-20 seconds' then
-    noted.untrusted_until := least(noted.untrusted_until, now() + interval '3 days');
+    -- A step back alone deletes nothing too early. least would ignore the null of a trusted clock.
+    if noted.untrusted_until > now() + interval '3 days' then
+      noted.untrusted_until := now() + interval '3 days';
+    end if;
     perform clamp_future_times(-jump);
   else
     jump := interval '0';

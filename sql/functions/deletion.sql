@@ -186,8 +186,9 @@ language sql stable as $$
   order by k.project_id, k.id
 $$;
 
--- Returns the created_at of a channel's oldest event; null without events. The settings are
--- explained at count_unread.
+-- Returns the created_at of a channel's oldest event; null without events. An event with a time in
+-- the future was created while the clock was ahead, so the events after it tell how old it is. The
+-- settings are explained at count_unread.
 create or replace function oldest_event_at(project uuid, channel uuid) returns timestamptz
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
@@ -202,15 +203,17 @@ begin
     where e.project_id = project
       and (e.channel_id, e.seq) > (channel, 0)
       and (e.channel_id, e.seq) <= (channel, 9223372036854775807)
+      and e.created_at <= now()
     order by e.channel_id, e.seq
     limit 1
   );
 end
 $$;
 
--- Removes up to `max_rows` expired events of a channel, from the oldest after after_seq on. Returns
--- their number, and the last seq that it examined. Returns no row when nothing has expired, or when
--- another transaction cleans up this project.
+-- Removes up to `max_rows` expired events of a channel, from the oldest after after_seq on. Events
+-- with a time in the future are removed with the next expired one. Returns their number, and the
+-- last seq that it removed. Returns no row when nothing has expired, or when another transaction
+-- cleans up this project.
 create or replace function expire_events(project uuid, channel uuid, after_seq bigint, max_rows int)
 returns table (deleted int, last_seq bigint)
 language plpgsql
@@ -221,24 +224,36 @@ set enable_sort = off
 as $$
 declare
   seqs bigint[];
+  last_expired bigint;
   cutoff constant timestamptz := retention_cutoff(project, channel);
 begin
   if not try_lock_cleanup(project) then
     return;
   end if;
   -- Reads before the lock, so that no writer waits while old pages are read from disk.
-  select array_agg(o.seq order by o.seq) into seqs
+  select max(o.seq) into last_expired
     from (
       select e.seq, e.created_at
       from events e
       where e.project_id = project
         and (e.channel_id, e.seq) > (channel, after_seq)
         and (e.channel_id, e.seq) <= (channel, 9223372036854775807)
+        and e.created_at <= now()
       order by e.channel_id, e.seq
       limit max_rows
     ) o
     where o.created_at < cutoff;
-  if seqs is null then
+  seqs := array(
+    select e.seq
+    from events e
+    where e.project_id = project
+      and (e.channel_id, e.seq) > (channel, after_seq)
+      and (e.channel_id, e.seq) <= (channel, last_expired)
+      and (e.created_at < cutoff or e.created_at > now())
+    order by e.channel_id, e.seq
+    limit max_rows
+  );
+  if seqs = '{}' then
     return;
   end if;
   deleted := delete_unlocked_events(project, seqs, null);

@@ -319,12 +319,13 @@ language sql stable as $$
   select e.* from events e where e.project_id = project and e.id = any(event_ids)
 $$;
 
--- Returns when the oldest visible event of a project was accepted; no row without events.
+-- Returns when the oldest visible event of a project was accepted; no row without events. Like
+-- oldest_event_at, it leaves out times in the future.
 create or replace function oldest_visible_event(project uuid) returns table (created_at timestamptz)
 language sql stable as $$
   select e.created_at
   from events e
-  where e.project_id = project and e.deleted_at is null
+  where e.project_id = project and e.deleted_at is null and e.created_at <= now()
   order by e.seq
   limit 1
 $$;

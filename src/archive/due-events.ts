@@ -101,7 +101,8 @@ async function readPage(
           order by e.seq rows between unbounded preceding and 1 preceding
         ) as bytes_before
       from events e
-      where e.project_id = ${projectId} and e.seq > ${after}
+      -- An event with a time in the future stays until then.
+      where e.project_id = ${projectId} and e.seq > ${after} and e.created_at <= now()
         ${channel === undefined ? sql`` : sql`and e.channel_id = ${channel}`}
       order by e.seq
       limit ${PAGE_SIZE}

@@ -84,6 +84,7 @@ begin
         from events e
         where e.project_id = c.project_id
           and (e.channel_id, e.seq) > (c.id, 0) and (e.channel_id, e.seq) <= (c.id, 9223372036854775807)
+          and e.created_at <= now()
         order by e.channel_id, e.seq
         limit 1
       )), 0)::float8

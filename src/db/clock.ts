@@ -34,7 +34,7 @@ export async function isClockUntrusted(pool: Pool): Promise<boolean> {
     )
   } else if (noted.jump_s < 0) {
     log.warning(
-      "The database's clock went back by {seconds} s. Stored times in the future were set to now.",
+      "The database's clock went back by {seconds} s. Stored times in the future were corrected.",
       {
         seconds,
       },

@@ -118,6 +118,27 @@ test('contract §11 a month is whole: nothing is due before its last day is old 
   expect(await listSeqs(tenant)).toEqual([1])
 })
 
+test('contract §11 events with a time in the future stay, and those after them are archived', async () => {
+  const tenant = await newTenant(server)
+  const { send, projectId } = tenant
+  for (const channelName of ['long', 'short', 'long', 'short']) await send({ channelName })
+  await age(tenant, 4, '100 days')
+  await age(tenant, 2, '-500 days')
+  await run()
+  expect(await listSeqs(tenant)).toEqual([1, 2])
+  expect(await listArchivedSeqs(tenant)).toEqual([3, 4])
+
+  const { channelId } = await send({ channelName: 'short' })
+  await tenant.person.patch(`${tenant.path}/channels/${channelId}`, { keepDays: 1 })
+  await server.sql`
+    update events set created_at = date_trunc('month', now()) - interval '1 day'
+    where project_id = ${projectId} and seq = 5
+  `
+  await run()
+  expect(await listSeqs(tenant)).toEqual([1, 2])
+  expect(await listArchivedSeqs(tenant)).toEqual([3, 4, 5])
+})
+
 test('contract §11 events that a channel does not keep are archived first, and then deleted', async () => {
   const tenant = await newTenant(server)
   const { send, person, path, projectId } = tenant

@@ -80,6 +80,25 @@ test('contract §11 one pass deletes more than a batch, hidden events included',
   await expectExactCounts(server.sql, projectId)
 })
 
+test('contract §11 events with a time in the future neither stop retention nor outlive the next expired event', async () => {
+  const tenant = await newTenant(server)
+  const { send, projectId } = tenant
+  await send()
+  await fill(projectId, 2, 1_200)
+  for (let n = 0; n < 3; n++) await send()
+  // The clock was ahead for more than a batch, and for one event later. Then it was set back.
+  await setCreated(projectId, [1, 1_200], '400 days')
+  await setCreated(projectId, [1_201, 1_201], '-2 days')
+  await setCreated(projectId, [1_202, 1_202], '400 days')
+  await keepProject(tenant, 1)
+  await expire()
+  const rows = await server.sql<{ seq: string }[]>`
+    select seq from events where project_id = ${projectId} order by seq
+  `
+  expect(rows.map(({ seq }) => Number(seq))).toEqual([1_202, 1_203])
+  await expectExactCounts(server.sql, projectId)
+})
+
 test('contract §11 retention stays within its project', async () => {
   const [own, other] = [await newTenant(server), await newTenant(server)]
   for (const { send, projectId } of [own, other]) {
@@ -239,6 +258,18 @@ async function expire(): Promise<void> {
 
 async function keepProject({ projectId }: TestTenant, days: number): Promise<void> {
   await server.sql`update projects set keep_days = ${days} where id = ${projectId}`
+}
+
+/** Sets when events were accepted: `interval` from now. */
+async function setCreated(
+  projectId: string,
+  [first, last]: [first: number, last: number],
+  interval: string,
+): Promise<void> {
+  await server.sql`
+    update events set created_at = now() + ${interval}::interval
+    where project_id = ${projectId} and seq between ${first} and ${last}
+  `
 }
 
 /** Inserts events of two days ago in all channels, with the seqs from `first` to `last`. */

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../src/ids.ts'
@@ -11,7 +11,7 @@ import {
   WRONG_PASSWORD,
 } from '../support/browser.ts'
 import { openFeed } from '../support/feed.ts'
-import { createClockedDatabase, type ClockedDatabase } from '../support/clocked-database.ts'
+import { prepareClockedDatabases, type ClockedDatabase } from '../support/clocked-database.ts'
 import { runProgram, startProgram, type Program } from '../support/process.ts'
 import { newProject } from '../support/project.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -26,6 +26,11 @@ import { makeFolder } from '../support/scratch.ts'
 const DAY_S = 86_400
 const SHIFTED_CLOCK = join(import.meta.dirname, '../support/shifted-clock.ts')
 const ONCE = { 'idempotency-key': 'an order' }
+
+let createDatabase: () => Promise<ClockedDatabase>
+beforeAll(async () => {
+  createDatabase = await prepareClockedDatabases()
+})
 
 async function start({ url }: ClockedDatabase, env: Record<string, string> = {}): Promise<Program> {
   return startProgram({
@@ -68,7 +73,7 @@ async function untilCleared({ sql }: ClockedDatabase): Promise<void> {
 }
 
 test('clock: a leap of a year over a restart deletes nothing, with any retention', async () => {
-  await using database = await createClockedDatabase()
+  await using database = await createDatabase()
   const { sql } = database
   const first = await start(database)
   const before = await newTenant({ sql, url: first.url })
@@ -94,7 +99,7 @@ test('clock: a leap of a year over a restart deletes nothing, with any retention
 })
 
 test('clock: a running server keeps working when the clock goes back by an hour', async () => {
-  await using database = await createClockedDatabase()
+  await using database = await createDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
   await using program = await start(database)
@@ -136,7 +141,7 @@ test('clock: a running server keeps working when the clock goes back by an hour'
 })
 
 test('clock: it goes ahead by an hour, a day and ten minutes: windows restart, sessions stay valid', async () => {
-  await using database = await createClockedDatabase()
+  await using database = await createDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
   await using program = await start(database)
@@ -164,7 +169,7 @@ test('clock: it goes ahead by an hour, a day and ten minutes: windows restart, s
 })
 
 test("clock: the server's own clock is irrelevant: it may be off by minutes or years, and jump", async () => {
-  await using database = await createClockedDatabase()
+  await using database = await createDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
   const folder = makeFolder()

@@ -1,9 +1,9 @@
+import { migrate } from '../../src/db/migrate.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
-import { createEmptyDatabase } from './postgres.ts'
+import { copyDatabase, createEmptyDatabase } from './postgres.ts'
 
 /**
- * An empty database whose clock the test sets: for every statement, function and default, on every
- * server.
+ * A database whose clock the test sets: for every statement, function and default, on every server.
  */
 export interface ClockedDatabase extends AsyncDisposable {
   url: string
@@ -13,13 +13,13 @@ export interface ClockedDatabase extends AsyncDisposable {
 }
 
 /**
- * Replaces Postgres' time functions by ones that add a stored interval. Timeouts and sleeps use
- * Postgres' own clock, as they do when a machine's clock is set.
+ * Creates a database whose time functions add a stored interval to those of Postgres. Timeouts and
+ * sleeps use Postgres' own clock, as they do when a machine's clock is set. Returns a function that
+ * copies the database, for a test file.
  */
-export async function createClockedDatabase(): Promise<ClockedDatabase> {
+export async function prepareClockedDatabases(): Promise<() => Promise<ClockedDatabase>> {
   const url = await createEmptyDatabase()
   const admin = connect(url, { name: 'test', max: 1 })
-  const name = new URL(url).pathname.slice(1)
   await admin.unsafe(`
     create schema test_clock;
     create table test_clock.ahead (by interval not null);
@@ -28,8 +28,21 @@ export async function createClockedDatabase(): Promise<ClockedDatabase> {
       as $$ select pg_catalog.now() + by from test_clock.ahead $$;
     create function test_clock.clock_timestamp() returns timestamptz language sql volatile
       as $$ select pg_catalog.clock_timestamp() + by from test_clock.ahead $$;
-    alter database ${name} set search_path = public, test_clock, pg_catalog;
   `)
+  await admin.unsafe(toSearchPath(url))
+  await admin.end()
+  // Defaults and some functions keep the time functions that the migration finds.
+  await migrate(url)
+  return async () => open(await copyDatabase(url))
+}
+
+function toSearchPath(url: string): string {
+  return `alter database ${new URL(url).pathname.slice(1)} set search_path = public, test_clock, pg_catalog`
+}
+
+async function open(url: string): Promise<ClockedDatabase> {
+  const admin = connect(url, { name: 'test', max: 1 })
+  await admin.unsafe(toSearchPath(url))
   await admin.end()
   const sql = connect(url, { name: 'test', max: 4 })
   return {

@@ -187,7 +187,9 @@ export async function checkQueue(sql: Sql): Promise<Finding[]> {
           where o.kind = 'webhook' and w.id = o.target_id and w.paused_until > now()
         )
       )), 0))::int as late_s,
-      (select count(*)::int from dead_letters where at > now() - interval '1 day') as dead
+      (
+        select count(*)::int from dead_letters where at between now() - interval '1 day' and now()
+      ) as dead
     from outbox o
   `
   const { pending, late_s: lateS, dead } = row
