@@ -21,7 +21,8 @@ import { until } from '../support/until.ts'
 import { insertReceivingWebhook } from './webhook-receiver.ts'
 import { makeFolder } from '../support/scratch.ts'
 
-// Real servers; the clock of the database or of the server is moved.
+// Real servers; the clock of the database or of the server is moved. The tests run together, because
+// each waits for the checks of its own server.
 
 const DAY_S = 86_400
 const SHIFTED_CLOCK = join(import.meta.dirname, '../support/shifted-clock.ts')
@@ -72,7 +73,7 @@ async function untilCleared({ sql }: ClockedDatabase): Promise<void> {
   }
 }
 
-test('clock: a leap of a year over a restart deletes nothing, with any retention', async () => {
+test.concurrent('clock: a leap of a year over a restart deletes nothing, with any retention', async () => {
   await using database = await createDatabase()
   const { sql } = database
   const first = await start(database)
@@ -85,12 +86,11 @@ test('clock: a leap of a year over a restart deletes nothing, with any retention
   await database.moveClock('1 year')
   await using second = await start(database)
   await until(() => second.logged('jumped forward by').length > 0)
-  await untilCleared(database)
+  const [doctor] = await Promise.all([
+    runProgram({ env: { DATABASE_URL: database.url }, args: ['doctor', '--json'] }),
+    untilCleared(database),
+  ])
   expect(await readSeqs(database, before)).toEqual([1, 2, 3])
-  const doctor = await runProgram({
-    env: { DATABASE_URL: database.url },
-    args: ['doctor', '--json'],
-  })
   expect(doctor.output).toContain('jumped forward')
 
   // After three days without another leap the clock is trusted.
@@ -98,7 +98,7 @@ test('clock: a leap of a year over a restart deletes nothing, with any retention
   await until(async () => (await readSeqs(database, before)).length === 0)
 })
 
-test('clock: a running server keeps working when the clock goes back by an hour', async () => {
+test.concurrent('clock: a running server keeps working when the clock goes back by an hour', async () => {
   await using database = await createDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
@@ -140,7 +140,7 @@ test('clock: a running server keeps working when the clock goes back by an hour'
   expect(feed.seqs).toEqual([1, 2])
 })
 
-test('clock: it goes ahead by an hour, a day and ten minutes: windows restart, sessions stay valid', async () => {
+test.concurrent('clock: it goes ahead by an hour, a day and ten minutes: windows restart, sessions stay valid', async () => {
   await using database = await createDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
@@ -168,7 +168,7 @@ test('clock: it goes ahead by an hour, a day and ten minutes: windows restart, s
   expect(new Set(ids).size).toBe(5)
 })
 
-test("clock: the server's own clock is irrelevant: it may be off by minutes or years, and jump", async () => {
+test.concurrent("clock: the server's own clock is irrelevant: it may be off by minutes or years, and jump", async () => {
   await using database = await createDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
