@@ -61,6 +61,7 @@ const PURE = new Set([
   'events/search-query.ts',
   'events/search-text.ts',
   'events/timestamp.ts',
+  'http/exact-json.ts',
   'passwords/length.ts',
 ])
 /** Small folders that belong to one leaf, the file of their name, or to several. */

@@ -1,9 +1,8 @@
 import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
+import { isNumberText } from '../http/exact-json.ts'
 import type { ResolvedGroup, ResolvedTerms } from './resolved-filters.ts'
 import { splitMetadata, type HasField } from './search-filters.ts'
-
-const NUMBER = /^-?\d{1,100}(\.\d{1,100})?(e[+-]?\d{1,4})?$/i
 
 /**
  * The SQL source of events `e` for `toConditions`. If several conditions need the words of an
@@ -114,7 +113,7 @@ export function toTimeConditions(
 function toEquals(sql: Queryable, text: string): Fragment {
   const { path, value } = splitMetadata(text) ?? { path: [], value: '' }
   const found = sql`e.metadata #>> ${toArray(path)}::text[]`
-  if (!NUMBER.test(value)) return sql`${found} = ${value}`
+  if (!isNumberText(value)) return sql`${found} = ${value}`
   // Very long numbers are out of range for `numeric`.
   return sql`
     (${found} = ${value} or case

@@ -1,3 +1,5 @@
+import { isRawNumber, parseExact } from '../http/exact-json.ts'
+
 const MAX_DEPTH = 5
 const MAX_NAMES = 1_000
 const MAX_VALUE = 100
@@ -25,24 +27,25 @@ export function collectMetadata(texts: readonly string[], wanted: string): Metad
     for (const [name, one] of Object.entries(value)) {
       if (name === '' || /[.=]/.test(name)) continue
       const full = `${prefix}${name}`
-      if (typeof one === 'object' && one !== null) {
+      if (typeof one === 'object' && one !== null && !isRawNumber(one)) {
         if (depth < MAX_DEPTH) visit(one, `${full}.`, depth + 1)
       } else if (path === undefined) add(`${full}=`)
-      else if (full === path && isExpressible(one)) add(`${full}=${one}`)
+      else if (full === path && isExpressible(one)) add(`${full}=${toText(one)}`)
     }
   }
   for (const text of texts) {
     // The column holds objects alone.
-    visit(JSON.parse(text) as object, '', 1)
+    visit(parseExact(text).value as object, '', 1)
   }
   return [...counts].map(([value, count]) => ({ value, count }))
 }
 
-/** Returns whether a value can be searched for. Large numbers have lost digits. */
-function isExpressible(value: unknown): value is string | number | boolean {
-  if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER
-  return (
-    typeof value === 'boolean' ||
-    (typeof value === 'string' && value.length <= MAX_VALUE && value.trim() !== '')
-  )
+/** Returns whether a value can be searched for. */
+function isExpressible(value: unknown): boolean {
+  return value !== null && toText(value).length <= MAX_VALUE && toText(value).trim() !== ''
+}
+
+/** Returns a value as a search writes it. Numbers have the digits that were sent. */
+function toText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }

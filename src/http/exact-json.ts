@@ -1,8 +1,12 @@
-// Bun and Deno implement these; TypeScript does not declare them yet.
-const { rawJSON, isRawJSON } = JSON as unknown as {
+// Bun, Deno and browsers implement these; TypeScript does not declare them yet. Each call reads them
+// anew, because the dashboard adds them to older browsers.
+const json = JSON as unknown as {
   rawJSON(text: string): object
   isRawJSON(value: unknown): boolean
 }
+
+/** Matches text that Postgres reads as a number. */
+const NUMBER = /^-?\d{1,100}(\.\d{1,100})?(e[+-]?\d{1,4})?$/i
 
 /**
  * Matches numbers that JavaScript may spell differently than the JSON text: those with 16 digits or
@@ -30,17 +34,36 @@ function keepSpelling(
 ): unknown {
   const { source } = context ?? {}
   if (typeof value !== 'number' || source === undefined || String(value) === source) return value
-  return rawJSON(source)
+  return json.rawJSON(source)
 }
 
 /** Returns whether a parsed value is an object that `parseExact` made of a number. */
 export function isRawNumber(value: unknown): value is object {
-  return isRawJSON(value)
+  return json.isRawJSON(value)
 }
 
 /** Returns the text of a raw number. */
 export function toNumberText(raw: object): string {
   return JSON.stringify(raw)
+}
+
+/** Returns whether text is a number that can be compared by its value. */
+export function isNumberText(text: string): boolean {
+  return NUMBER.test(text)
+}
+
+/** Returns the significant digits of a JSON number with a power of ten: `-15e-1` for `-1.50`. */
+export function toCanonicalNumber(text: string): string {
+  const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e')
+  const sign = mantissa.startsWith('-') ? '-' : ''
+  const [whole = '', fraction = ''] = mantissa.slice(sign.length).split('.')
+  const digits = whole + fraction
+  let first = 0
+  let end = digits.length
+  while (digits[first] === '0') first++
+  while (end > first && digits[end - 1] === '0') end--
+  if (first === end) return `${sign}0`
+  return `${sign}${digits.slice(first, end)}e${Number(exponent) - fraction.length + digits.length - end}`
 }
 
 /**

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../errors.ts'
-import { isRawNumber, toNumberText } from '../http/exact-json.ts'
+import { isRawNumber, toCanonicalNumber, toNumberText } from '../http/exact-json.ts'
 import { invalidField } from '../http/validation.ts'
 import { withTimeout } from '../functions.ts'
 
@@ -58,20 +58,6 @@ function toCanonical(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${toCanonical(item)}`).join()}}`
-}
-
-/** Returns the significant digits of a JSON number with a power of ten: `-15e-1` for `-1.50`. */
-function toCanonicalNumber(text: string): string {
-  const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e')
-  const sign = mantissa.startsWith('-') ? '-' : ''
-  const [whole = '', fraction = ''] = mantissa.slice(sign.length).split('.')
-  const digits = whole + fraction
-  let first = 0
-  let end = digits.length
-  while (digits[first] === '0') first++
-  while (end > first && digits[end - 1] === '0') end--
-  if (first === end) return `${sign}0`
-  return `${sign}${digits.slice(first, end)}e${Number(exponent) - fraction.length + digits.length - end}`
 }
 
 /** Thrown if another process is executing a request with the same key. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { parseExact } from '../../src/http/exact-json.ts'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -14,6 +15,16 @@ const PAYMENT = {
   metadata: { amount: 42, card: { brand: 'visa', checks: { cvc: { passed: true } } }, note: null },
 }
 
+/** Makes a page that of a browser without JSON.rawJSON, whose revivers know no source. */
+function dropRawJson() {
+  const { parse } = JSON
+  Object.assign(JSON, {
+    parse: (text: string, revive?: (key: string, value: unknown) => unknown) =>
+      parse(text, revive && ((key, value) => revive(key, value))),
+  })
+  for (const name of ['rawJSON', 'isRawJSON']) Reflect.deleteProperty(JSON, name)
+}
+
 describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
   let server: Booted
   let browser: TestBrowser
@@ -26,7 +37,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await server[Symbol.asyncDispose]()
   })
 
-  async function visit(path: string, { isPhone = false, prepare = (_: FakeApi) => {} } = {}) {
+  async function visit(
+    path: string,
+    { isPhone = false, isOld = false, prepare = (_: FakeApi) => {} } = {},
+  ) {
     let api: FakeApi | undefined
     const opened: TestPage = await browser.open({
       isPhone,
@@ -35,6 +49,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
         api = await fakeApi(context)
         api.emit({ title: 'First' }, PAYMENT, { title: 'Third' })
         prepare(api)
+        if (isOld) await context.addInitScript(dropRawJson)
       },
     })
     const { page } = opened
@@ -42,7 +57,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     const panel = page.locator('.panel')
     const shows = (title: string) => panel.getByRole('heading', { name: title }).waitFor()
     const titles = async () => (await page.locator('article h2').allTextContents()).join()
-    const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
+    const focused = () =>
+      page.evaluate(() => document.activeElement?.closest('article')?.textContent ?? '')
     const toPath = () => page.url().slice(server.url.length)
     return { ...opened, api: api!, panel, shows, titles, focused, toPath }
   }
@@ -110,6 +126,51 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await until(async () =>
       (await it.page.evaluate(() => navigator.clipboard.readText())).includes('"evt_4"'),
     )
+  })
+
+  test.each([
+    ['as browsers do', false],
+    ['in browsers without JSON.rawJSON, too', true],
+  ])('keeps the digits of numbers, shown, filtered and copied %s', async (_, isOld) => {
+    const json = '{"id":1152921506151679042,"price":1.10,"more":[-0,1e2,"1.10"]}'
+    const metadata = parseExact(json).value
+    const title = 'Exact'
+    const link = `/p/${PROJECT}?q=meta%3Aid%3D1152921506151679042`
+    const other = { title: 'Other', metadata: { id: 1152921506151679000 } }
+    await using it = await visit(link, {
+      isOld,
+      prepare: api => api.emit(other, { title, metadata }),
+    })
+    await it.page.getByText(title).waitFor()
+    await it.page.getByRole('button', { name: 'Live' }).waitFor()
+    it.api.emit(other, { title: 'Next', metadata })
+    await it.page.getByRole('link', { name: 'Next' }).waitFor()
+    expect(await it.titles()).toBe(`Next,${title}`)
+    await it.page.getByRole('link', { name: title }).click()
+    await it.shows(title)
+    const numbers = await it.panel.locator('.leaf-number').allTextContents()
+    expect(numbers).toEqual(['1152921506151679042', '1.10', '-0', '1e2'])
+    await it.panel.getByText('1152921506151679042').click()
+    const filter = it.panel.locator('.item-actions').getByRole('link', { name: 'Filter' })
+    expect(await filter.getAttribute('href')).toBe(link)
+    const copy = async (press: () => Promise<void>) => {
+      await it.page.evaluate(() => navigator.clipboard.writeText(''))
+      await press()
+      let text = ''
+      await until(async () => {
+        text = await it.page.evaluate(() => navigator.clipboard.readText())
+        return text !== ''
+      })
+      return text
+    }
+    const button = (name: string) => it.panel.getByRole('button', { name, exact: true }).first()
+    const actions = it.panel.locator('.item-actions')
+    expect(await copy(() => actions.getByRole('button').click())).toBe('1152921506151679042')
+    expect((await copy(() => button('Copy').click())).replace(/\s/g, '')).toBe(json)
+    expect((await copy(() => button('Copy as JSON').click())).replace(/\s/g, '')).toContain(json)
+    const command = await copy(() => button('Copy as curl').click())
+    expect(command).toContain(`"metadata":${json}`)
+    expect(it.problems).toEqual([])
   })
 
   test('is deleted, and can be restored for five seconds', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { parseExact } from '../../src/http/exact-json.ts'
 import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
 import { fakeUsers } from '../support/fake-users.ts'
@@ -60,6 +61,20 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     await it.page.getByText('No users found').waitFor()
     await it.page.getByRole('link', { name: 'Show all users' }).click()
     await it.page.getByText('plan: pro').waitFor()
+    expect(it.problems).toEqual([])
+  })
+
+  test('have the digits of their numbers, in the list and on their page', async () => {
+    await using it = await visit('/users', api => {
+      const properties = parseExact('{"id":1152921506151679042,"balance":1.10}').value as object
+      fakeUsers(api, [{ userId: 'user_7', aliases: [], properties }])
+    })
+    await it.page.getByText('id: 1152921506151679042').waitFor()
+    await it.page.getByText('balance: 1.10').waitFor()
+    await it.page.getByRole('link', { name: 'user_7' }).click()
+    await it.page.locator('.leaf').first().waitFor()
+    const numbers = await it.page.locator('.leaf-number').allTextContents()
+    expect(numbers).toEqual(['1152921506151679042', '1.10'])
     expect(it.problems).toEqual([])
   })
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Event } from '../../src/events/schema.ts'
 import { parseSearch } from '../../src/events/search-query.ts'
 import { toShellJson } from '../../src/dashboard/app/event/curl.ts'
+import { parseExact } from '../../src/http/exact-json.ts'
 import { createMatcher, needsServer, toLiveFilters } from '../../src/dashboard/app/feed/match.ts'
 import { applySuggestion, findFragment } from '../../src/dashboard/app/search/fragment.ts'
 import {
@@ -95,6 +96,37 @@ describe('dashboard.md §3 the filter of the socket', () => {
   ] as const)('with %p the event is %s', (text, expected) => {
     expect(judge(text)).toBe(expected)
     if (expected === 'maybe') expect(needsServer(filtersOf(text))).toBe(true)
+  })
+})
+
+describe('dashboard.md §3 the filter of a number', () => {
+  const metadata = '{"id":1152921506151679042,"price":1.10,"zero":-0,"text":"1.10"}'
+  const event = { ...EVENT, metadata: parseExact(metadata).value as Event['metadata'] }
+  const has = (one: string) => createMatcher(filtersOf(`meta:${one}`))(event) === 'yes'
+
+  test.each([
+    ['id=1152921506151679042', true],
+    ['id=1152921506151679000', false],
+    ['id=1152921506151679041', false],
+    ['id=1152921506151679042.0', true],
+    ['price=1.10', true],
+    ['price=1.1', true],
+    ['price=110e-2', true],
+    ['price=0x1', false],
+    ['price=', false],
+    ['price.rawJSON=1.10', false],
+    ['zero=0', true],
+    ['zero=-0.0', true],
+    ['text=1.10', true],
+    ['text=1.1', false],
+  ])('%p: %p', (one, expected) => {
+    expect(has(one)).toBe(expected)
+  })
+
+  test('its link finds the event', () => {
+    for (const one of ['id=1152921506151679042', 'price=1.10']) {
+      expect(toTermText('metadata', one)).toBe(`meta:${one}`)
+    }
   })
 })
 

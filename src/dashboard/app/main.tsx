@@ -12,6 +12,7 @@ import './feed/use-feed.ts'
 import './feed/use-pause.ts'
 import { syncSubscription } from './push/browser.ts'
 import { session } from './session.ts'
+import './raw-json.ts'
 import './worker/install.ts'
 import { registerWorker } from './worker/register.ts'
 

@@ -1,4 +1,5 @@
 import type { Detail } from '../../http/envelope.ts'
+import { parseExact } from '../../http/exact-json.ts'
 import { takeEarly } from './early-requests.ts'
 
 /** Why a request failed. */
@@ -111,7 +112,7 @@ function toSentence(text: string): string {
 
 function parse(text: string): Body | undefined {
   try {
-    const body: unknown = JSON.parse(text)
+    const body = parseExact(text).value
     return typeof body === 'object' && body !== null ? body : undefined
   } catch {
     return undefined

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { CopyButton } from '../components/copy-button.tsx'
 import { hasAddress, LinkedText } from '../components/linked-text.tsx'
-import { toMetadataText } from '../feed/metadata.ts'
+import { isNumber, isObject, toMetadataText } from '../feed/metadata.ts'
 
 /** The number of entries per level that are shown at first. */
 const FIRST = 100
@@ -45,23 +45,23 @@ interface BranchOptions extends Pick<TreeOptions, 'toFilterPath'> {
 }
 
 function Branch({ name, value, path, toFilterPath }: BranchOptions) {
-  const isObject = typeof value === 'object' && value !== null && Object.keys(value).length > 0
+  const isBranch = isObject(value) && Object.keys(value).length > 0
   // Closed levels are not rendered, because an object may be deep and wide.
-  const [isOpen, setOpen] = useState(isObject && path.length <= OPEN_LEVELS)
+  const [isOpen, setOpen] = useState(isBranch && path.length <= OPEN_LEVELS)
   // A link cannot be in the summary, which is a control itself.
   const isLinked = hasAddress(value)
-  const leaf = isObject ? <Count value={value} /> : <Leaf value={value} />
+  const leaf = isBranch ? <Count value={value} /> : <Leaf value={value} />
   const details = (
     <details
-      class={isObject ? undefined : 'tree-leaf'}
+      class={isBranch ? undefined : 'tree-leaf'}
       open={isOpen}
       onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
     >
       <summary>
         <bdi class="tree-name">{name}</bdi> {!isLinked && leaf}
       </summary>
-      {isOpen && isObject && <JsonTree value={value} path={path} toFilterPath={toFilterPath} />}
-      {isOpen && !isObject && (
+      {isOpen && isBranch && <JsonTree value={value} path={path} toFilterPath={toFilterPath} />}
+      {isOpen && !isBranch && (
         <Actions value={value} filterPath={toOwnFilterPath(path, value, toFilterPath)} />
       )}
     </details>
@@ -104,7 +104,7 @@ function Count({ value }: { value: object }) {
 }
 
 function Leaf({ value }: { value: unknown }) {
-  const kind = value === null ? 'null' : typeof value
+  const kind = value === null ? 'null' : isNumber(value) ? 'number' : typeof value
   return (
     <span class={`leaf leaf-${kind}`}>
       <LinkedText text={toMetadataText(value)} />

@@ -1,23 +1,39 @@
 import type { Event } from '../../../events/schema.ts'
 import { splitMetadata } from '../../../events/search-filters.ts'
+import { isNumberText, isRawNumber, toCanonicalNumber } from '../../../http/exact-json.ts'
 
 /** Returns whether metadata matches a `meta:` term. Compares as text; null never matches. */
 export function matchesMetadata(event: Event, text: string): boolean {
   const { path, value } = splitMetadata(text) ?? { path: [], value: '' }
   const found = path.reduce<unknown>(
-    (one, name) =>
-      typeof one === 'object' && one !== null && Object.keys(one).includes(name)
-        ? (one as Record<string, unknown>)[name]
-        : undefined,
+    (one, name) => (isObject(one) && Object.keys(one).includes(name) ? one[name] : undefined),
     event.metadata,
   )
   if (found === undefined || found === null) return false
-  // Numbers compare by value: 1.0 equals 1.
-  const isSameNumber = typeof found === 'number' && value.trim() !== '' && Number(value) === found
-  return isSameNumber || toMetadataText(found) === value
+  return toMetadataText(found) === value || (isNumber(found) && isSameNumber(found, value))
 }
 
-/** A value as written in a `meta:` term. */
+/** A value as written in a `meta:` term. Numbers have the digits that were sent. */
 export function toMetadataText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** Returns whether a value is a number, which can be an object that keeps its digits. */
+export function isNumber(value: unknown): boolean {
+  return typeof value === 'number' || isRawNumber(value)
+}
+
+/** Returns whether a value has others inside: an object or an array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !isRawNumber(value)
+}
+
+/** Numbers compare by value: 1.0 equals 1. */
+function isSameNumber(found: unknown, value: string): boolean {
+  const [one, other] = [toMetadataText(found), value].map(toCanonicalNumber)
+  return isNumberText(value) && (one === other || (isZero(one) && isZero(other)))
+}
+
+function isZero(canonical: string | undefined): boolean {
+  return canonical === '0' || canonical === '-0'
 }

@@ -1,4 +1,5 @@
 import type { Event } from '../../../events/schema.ts'
+import { parseExact } from '../../../http/exact-json.ts'
 
 /** The filters of a subscription. An absent field matches everything. */
 export interface Filters {
@@ -49,7 +50,7 @@ const FIELDS: Record<ServerMessage['type'], Record<string, 'string' | 'number' |
 export function parseMessage(text: string): ServerMessage | undefined {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseExact(text).value
   } catch {
     return undefined
   }

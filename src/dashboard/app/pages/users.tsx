@@ -4,6 +4,7 @@ import { Timestamp } from '../components/timestamp.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { SearchForm } from '../components/search-form.tsx'
+import { isObject, toMetadataText } from '../feed/metadata.ts'
 import { toUserPath, toUsersPath } from '../paths.ts'
 import { readUsers, type ListedUser } from '../users/api.ts'
 import { usePages } from '../components/use-pages.ts'
@@ -60,7 +61,8 @@ function UserItem({ project, user }: { project: string; user: ListedUser }) {
   const path = toUserPath(project, userId)
   const ids = [userId, ...aliases].filter(id => id !== name)
   const shown = Object.entries(properties ?? {}).filter(
-    ([, value]) => typeof value !== 'object' && ![name, ...ids].includes(String(value)),
+    ([, value]) =>
+      value !== null && !isObject(value) && ![name, ...ids].includes(toMetadataText(value)),
   )
   return (
     <li>
@@ -85,7 +87,7 @@ function UserItem({ project, user }: { project: string; user: ListedUser }) {
       <p class="row-meta">
         {shown.slice(0, MAX_SHOWN).map(([name, value]) => (
           <bdi key={name} class="tag">
-            {name}: {String(value)}
+            {name}: {toMetadataText(value)}
           </bdi>
         ))}
       </p>
