@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createClient, type Client } from '../../clients/typescript/src/client.ts'
+import { toRawNumber } from '../http/exact-json.ts'
 import { command, UsageError } from './command.ts'
 import { askHidden } from './hidden-input.ts'
 
@@ -62,7 +63,8 @@ export function createApiClient(): Client {
   if (!URL.canParse(baseUrl)) {
     throw new UsageError(`TIDINGS_URL must be a URL like ${DEFAULT_URL}. It is ${baseUrl}.`)
   }
-  return createClient({ baseUrl, apiKey })
+  // The command prints numbers as they were sent.
+  return createClient({ baseUrl, apiKey, parseNumber: toRawNumber })
 }
 
 async function readKey(): Promise<string> {

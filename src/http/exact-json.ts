@@ -1,5 +1,5 @@
-// Bun, Deno and browsers implement these; TypeScript does not declare them yet. Each call reads them
-// anew, because the dashboard adds them to older browsers.
+// Bun, Deno and browsers implement these; TypeScript does not declare them yet. Each call reads
+// them anew, because the dashboard adds them to older browsers.
 const json = JSON as unknown as {
   rawJSON(text: string): object
   isRawJSON(value: unknown): boolean
@@ -34,7 +34,12 @@ function keepSpelling(
 ): unknown {
   const { source } = context ?? {}
   if (typeof value !== 'number' || source === undefined || String(value) === source) return value
-  return json.rawJSON(source)
+  return toRawNumber(source)
+}
+
+/** Returns an object that `JSON.stringify` writes as `text`, a number. */
+export function toRawNumber(text: string): object {
+  return json.rawJSON(text)
 }
 
 /** Returns whether a parsed value is an object that `parseExact` made of a number. */

@@ -11,6 +11,7 @@ import {
   success,
   failure,
 } from '../support/client-story.ts'
+import { parseExact } from '../../src/http/exact-json.ts'
 import { until } from '../support/until.ts'
 
 test('requests: each method sends its method, path, key and body, and resolves to data', async () => {
@@ -201,4 +202,78 @@ test('lists: all starts at a given cursor, and a loop that ends early fetches no
   ])
   for await (const { seq } of client.events.all({ cursor: 'here' })) if (seq === 2) break
   expect(server.received.map(({ url }) => url)).toEqual(['/v1/events?cursor=here'])
+})
+
+const NUMBERS =
+  '{"id":1152921506151679042,"price":1.10,"ratio":0.12345678901234567890,"huge":1e400,' +
+  '"zero":-0,"list":[1e21,-12345678901234567890,42],"text":"1.10"}'
+const EXACT = {
+  ...{ id: 1152921506151679042n, price: 1.1, ratio: '0.12345678901234567890', huge: '1e400' },
+  ...{ zero: -0, list: [1e21, -12345678901234567890n, 42], text: '1.10' },
+}
+
+test('numbers: what a number cannot hold is a bigint or text, and a bigint is sent as a number', async () => {
+  const metadata = parseExact(NUMBERS).value
+  const { server, client } = await startStory([success({ metadata })])
+  expect((await client.events.get('evt_1')).metadata).toEqual(EXACT)
+  const { id, list } = EXACT
+  await client.events.create({ ...EVENT, metadata: { id, list } })
+  await client.identify({ user_id: 'u', properties: { id } })
+  expect(server.received[1]!.body).toContain(
+    '"metadata":{"id":1152921506151679042,"list":[1e+21,-12345678901234567890,42]}',
+  )
+  expect(server.received[2]!.body).toContain('"properties":{"id":1152921506151679042}')
+})
+
+test('numbers: a program can make its own values of their texts', async () => {
+  const metadata = parseExact(NUMBERS).value
+  const { client } = await startStory([success({ metadata, seq: 100 })], {
+    parseNumber: text => `<${text}>`,
+  })
+  const event = await client.events.get('evt_1')
+  expect(event).toMatchObject({
+    seq: 100,
+    metadata: {
+      id: '<1152921506151679042>',
+      price: '<1.10>',
+      list: ['<1e21>', '<-12345678901234567890>', 42],
+    },
+  })
+})
+
+test('numbers: the queue sends and drops them with all digits', async () => {
+  const dropped: unknown[] = []
+  const { server, client } = await startStory([success({}, 201), failure(403)], {
+    onDrop: event => dropped.push(event),
+  })
+  const metadata = { id: EXACT.id, price: parseExact('[1.10]').value }
+  client.queue({ ...EVENT, metadata })
+  expect(await client.flush()).toBe(0)
+  expect(server.received[0]!.body).toContain('"metadata":{"id":1152921506151679042,"price":[1.10]}')
+  expect(JSON.parse(server.received[0]!.body)).toHaveProperty('timestamp')
+  client.queue({ ...EVENT, metadata: { id: EXACT.id } })
+  expect(await client.flush()).toBe(0)
+  expect(dropped).toEqual([{ ...EVENT, metadata: { id: EXACT.id } }])
+})
+
+test('numbers: Node 20, without JSON.rawJSON, reads and writes the same', async () => {
+  const { parse } = JSON
+  const { rawJSON } = JSON as unknown as { rawJSON: unknown }
+  const path = '../../clients/typescript/src/json.ts?without-raw-json'
+  let old: typeof import('../../clients/typescript/src/json.ts')
+  try {
+    Object.assign(JSON, {
+      rawJSON: undefined,
+      parse: (text: string, revive?: (key: string, value: unknown) => unknown) =>
+        parse(text, revive && ((key, value) => revive(key, value))),
+    })
+    old = await import(path)
+  } finally {
+    Object.assign(JSON, { rawJSON, parse })
+  }
+  expect(old.parseJson(NUMBERS)).toEqual(EXACT)
+  expect(old.toJson({ id: EXACT.id, text: '5n "6n"' })).toBe(
+    '{"id":1152921506151679042,"text":"5n \\"6n\\""}',
+  )
+  expect(() => old.parseJson('{"a":')).toThrow(SyntaxError)
 })

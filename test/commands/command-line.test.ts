@@ -210,7 +210,7 @@ test("send and identify use HTTP, and print the server's refusals", async () => 
       '--tags',
       'a, b',
       '--metadata',
-      '{"n": 1}',
+      '{"n": 1, "id": 1152921506151679042, "price": 1.10}',
       '--no-notify',
       '--json',
     ],
@@ -221,10 +221,10 @@ test("send and identify use HTTP, and print the server's refusals", async () => 
     channelName: 'ops',
     icon: '💾',
     tags: ['a', 'b'],
-    metadata: { n: 1 },
     notify: false,
     source: 'cli',
   })
+  expect(sent.output).toContain('"metadata":{"n":1,"id":1152921506151679042,"price":1.10}')
   const identified = await run(['identify', 'ada', '--aliases', 'ada@example.com,ada'], env)
   expect(identified.code).toBe(0)
   expect(identified.output).toContain('+ ada@example.com')

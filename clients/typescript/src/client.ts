@@ -1,3 +1,4 @@
+import { toJson } from './json.ts'
 import { createQueue } from './queue.ts'
 import type { FlushOptions, QueueOptions } from './queue.ts'
 import { createCall } from './request.ts'
@@ -129,7 +130,7 @@ export function createClient(options: ClientOptions): Client {
   return {
     events: {
       create: async (event, options) =>
-        call('POST', '/v1/events', { ...options, body: JSON.stringify(event) }),
+        call('POST', '/v1/events', { ...options, body: toJson(event) }),
       get: async (id, options) => call('GET', '/v1/events/' + toSegment(id), options),
       list: listEvents,
       async *all(query, options) {
@@ -146,7 +147,7 @@ export function createClient(options: ClientOptions): Client {
     },
     ...createQueue(call, clock, options),
     identify: async (input, options) =>
-      call('POST', '/v1/identify', { ...options, body: JSON.stringify(input) }),
+      call('POST', '/v1/identify', { ...options, body: toJson(input) }),
     channels: {
       list: async (query, options) => call('GET', '/v1/channels' + toSearch(query), options),
     },

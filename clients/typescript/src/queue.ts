@@ -1,4 +1,5 @@
 import { TidingsError, ValidationError } from './errors.ts'
+import { parseJson, toJson } from './json.ts'
 import { after, callSafely, isTransient, MAX_TIMER_MS, newUuid } from './request.ts'
 import type { Call, ClientOptions, ServerClock } from './request.ts'
 import type { EventInput } from './schema.ts'
@@ -43,6 +44,7 @@ const encoder = new TextEncoder()
 /** A bounded queue in memory that sends events in the background. */
 export function createQueue(call: Call, clock: ServerClock, options: ClientOptions) {
   const { queueLimit = 1_000, queueLimitBytes = MAX_BYTES, onDrop = createWarning() } = options
+  const { parseNumber } = options
   const waiting: Entry[] = []
   const flushing = new Set<() => void>()
   let count = 0
@@ -54,7 +56,7 @@ export function createQueue(call: Call, clock: ServerClock, options: ClientOptio
   let resume: (() => void) | undefined
 
   function queue(event: EventInput, { idempotencyKey = newUuid() }: QueueOptions = {}): boolean {
-    const text = JSON.stringify(event)
+    const text = toJson(event)
     const size = encoder.encode(text).length
     if (countUnsent() >= queueLimit || bytes + size > queueLimitBytes) {
       const held = `${countUnsent()} events with ${bytes} bytes wait`
@@ -138,12 +140,13 @@ export function createQueue(call: Call, clock: ServerClock, options: ClientOptio
   /** Without it, the server would take the time at which it gets the event. */
   function addTime({ text, at, queuedAt }: Entry): string {
     const ms = at ?? (clock.now() ?? Date.now()) - toAgeMs(queuedAt)
-    const event = JSON.parse(text) as EventInput
-    return JSON.stringify({ ...event, timestamp: new Date(ms).toISOString() })
+    const rest = text === '{}' ? '' : ','
+    // Parsing it would lose the spelling of numbers.
+    return `${text.slice(0, -1)}${rest}"timestamp":"${new Date(ms).toISOString()}"}`
   }
 
   function drop(text: string, error: Error): void {
-    callSafely('onDrop', () => onDrop(JSON.parse(text) as EventInput, error))
+    callSafely('onDrop', () => onDrop(parseJson(text, parseNumber) as EventInput, error))
   }
 
   function pause({ retryAfterMs = 0 }: TidingsError): void {

@@ -29,6 +29,12 @@ export type ClientOptions = {
    * errors become warnings.
    */
   onDrop?: (event: EventInput, error: Error) => void
+  /**
+   * Makes a value of a number in `metadata` or `properties`, from its JSON text. Called for numbers
+   * that JavaScript would write differently, such as `1.10` or 20 digits. Default: a number if that
+   * has the same value, else a bigint for an integer, and text for any other.
+   */
+  parseNumber?: (text: string) => unknown
   /** Replaces the global `fetch`. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>
 }
@@ -77,7 +83,7 @@ const MAX_SKEW_MS = 60_000
 
 /** Creates the function that every method calls. Throws a TypeError for an invalid option. */
 export function createCall(options: ClientOptions): { call: Call; clock: ServerClock } {
-  const { apiKey, timeoutMs = 10_000, retries = 3, retryBaseMs = 250 } = options
+  const { apiKey, timeoutMs = 10_000, retries = 3, retryBaseMs = 250, parseNumber } = options
   // The global is read at each call, so that tests can replace it later.
   const send = options.fetch ?? ((url, init) => fetch(url, init))
   const base = toBase(options.baseUrl)
@@ -133,7 +139,7 @@ export function createCall(options: ClientOptions): { call: Call; clock: ServerC
     } finally {
       clear()
     }
-    return parseResponse(response, text)
+    return parseResponse(response, text, parseNumber)
   }
 
   function learn(date: string | null, startedMs: number): void {

@@ -1,4 +1,6 @@
 import type { Detail } from './schema.ts'
+import { parseJson } from './json.ts'
+import type { ParseNumber } from './json.ts'
 import { RateLimitError, TidingsError, UnauthorizedError, ValidationError } from './errors.ts'
 
 /** The metadata of a successful response. */
@@ -15,9 +17,10 @@ export type ResponseInfo = {
 export function parseResponse(
   response: Response,
   text: string,
+  parseNumber?: ParseNumber,
 ): { data: unknown; info: ResponseInfo } | TidingsError {
   const { status, headers } = response
-  const envelope = toEnvelope(text)
+  const envelope = toEnvelope(text, parseNumber)
   const requestId = headers.get('x-request-id') ?? toText(envelope.requestId)
   if (response.ok && envelope.success === true) {
     const replayed = headers.get('x-idempotent-replay') === 'true'
@@ -35,9 +38,9 @@ export function parseResponse(
   return new TidingsError(message, failure)
 }
 
-function toEnvelope(text: string): Record<string, unknown> {
+function toEnvelope(text: string, parseNumber?: ParseNumber): Record<string, unknown> {
   try {
-    return Object(JSON.parse(text))
+    return Object(parseJson(text, parseNumber))
   } catch {
     return {}
   }
