@@ -55,6 +55,8 @@ const BROWSER_PACKAGES = new Set([
 /** Server modules that also run in the browser: they import nothing that cannot. */
 const PURE = new Set([
   'closest.ts',
+  'cut-text.ts',
+  'disruptive-text.ts',
   'events/search-explanation.ts',
   'events/search-filters.ts',
   'events/search-lexer.ts',

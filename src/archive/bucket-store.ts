@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { AwsClient } from 'aws4fetch'
 import type { BucketSettings } from '../config/archive.ts'
+import { takeStart } from '../cut-text.ts'
 import { toReason } from '../errors.ts'
 import { pause } from '../functions.ts'
 import type { ArchiveObject, ArchiveStore, ArchiveUpload } from './store.ts'
@@ -56,7 +57,7 @@ export function createBucketStore({
         async response => {
           const { ok, status } = response
           if (ok || status === 404) return { response, problem: '', isFinal: true }
-          const problem = `${status} ${(await response.text()).slice(0, MAX_REASON)}`
+          const problem = `${status} ${takeStart(await response.text(), MAX_REASON)}`
           return { response: undefined, problem, isFinal: status < 500 && status !== 429 }
         },
         (error: unknown) => ({ response: undefined, problem: toReason(error), isFinal: false }),
@@ -130,7 +131,7 @@ function createUpload(send: Send, name: string): ArchiveUpload {
       const query = `uploadId=${uploadId}`
       const text = await toText(await send(name, { method: 'POST', query, body }))
       // An error can follow after the status 200.
-      if (text.includes('<Error>')) throw new Error(text.slice(0, MAX_REASON))
+      if (text.includes('<Error>')) throw new Error(takeStart(text, MAX_REASON))
     },
     async abort() {
       if (uploadId === undefined) return
@@ -161,7 +162,7 @@ async function openToRead(send: Send, name: string): Promise<ArchiveObject | und
 async function toText(response: Response): Promise<string> {
   const text = await response.text()
   if (response.ok) return text
-  throw new Error(`The bucket does not exist, or lost an upload: ${text.slice(0, MAX_REASON)}`)
+  throw new Error(`The bucket does not exist, or lost an upload: ${takeStart(text, MAX_REASON)}`)
 }
 
 /** Reads the rest of a response, so that its connection can be used again. */

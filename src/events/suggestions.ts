@@ -1,4 +1,5 @@
 import { QUERY_CANCELED, sqlState, type Queryable } from '../db/sql.ts'
+import { takeStart } from '../cut-text.ts'
 import { listUsersJson } from '../identities/users.ts'
 import { findClosest } from '../closest.ts'
 import { collectMetadata } from './metadata-names.ts'
@@ -109,7 +110,7 @@ async function findUsers(sql: Queryable, projectId: string, search: string): Pro
     const name = [properties?.['name'], properties?.['email']].find(
       one => typeof one === 'string' && one !== '',
     )
-    return { value: userId, label: name ? String(name).slice(0, MAX_LABEL) : null, count: 0 }
+    return { value: userId, label: name ? takeStart(String(name), MAX_LABEL) : null, count: 0 }
   })
 }
 

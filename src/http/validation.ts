@@ -1,6 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler'
 import { ValueErrorType } from '@sinclair/typebox/errors'
+import { takeStart } from '../cut-text.ts'
 import type { Detail } from './envelope.ts'
 import { findIssues, invalidType, issue, NO_ISSUES, unknownName, type Issue } from './rules.ts'
 
@@ -130,5 +131,5 @@ function toPath(pointer: string): string[] {
 
 /** Shortens and cleans a segment. An invalid key can have any length and contain invalid text. */
 function toSegment(text: string): string {
-  return text.slice(0, MAX_SEGMENT).toWellFormed().replaceAll('\u0000', '\ufffd')
+  return takeStart(text, MAX_SEGMENT).toWellFormed().replaceAll('\u0000', '\ufffd')
 }

@@ -1,4 +1,5 @@
 import { parseEmail } from '../config/values.ts'
+import { takeStart } from '../cut-text.ts'
 import { replaceDisruptive } from '../disruptive-text.ts'
 
 /** The claims of a provider about a person, verified and normalized. */
@@ -74,9 +75,7 @@ function toText(value: unknown): string | undefined {
 }
 
 function toName(value: unknown): string | undefined {
-  const name = replaceDisruptive(toText(value) ?? '', '')
-    .trim()
-    .slice(0, MAX_NAME)
+  const name = takeStart(replaceDisruptive(toText(value) ?? '', '').trim(), MAX_NAME)
   return name.isWellFormed() && /[^\p{Default_Ignorable_Code_Point}\s]/u.test(name)
     ? name
     : undefined

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { takeStart } from '../cut-text.ts'
 import { toId } from '../ids.ts'
 
 /** A push before encryption. */
@@ -130,7 +131,7 @@ function toTag(kind: string, text: string): string {
   return createHash('sha256').update(`${kind} ${text}`).digest('hex').slice(0, 32)
 }
 
-/** Cuts `text` between code points to `maxBytes` of JSON, including the ellipsis. */
+/** Cuts `text` between characters to `maxBytes` of JSON, including the ellipsis. */
 export function truncateToBytes(text: string, maxBytes: number): string {
   if (measure(text) <= maxBytes) return text
   let [bytes, kept] = [measure('…'), '']
@@ -139,7 +140,7 @@ export function truncateToBytes(text: string, maxBytes: number): string {
     if (bytes > maxBytes) break
     kept += point
   }
-  return `${kept}…`
+  return `${takeStart(text, kept.length)}…`
 }
 
 /** Returns the size of `text` inside a JSON string, in bytes. */

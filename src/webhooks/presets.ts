@@ -1,3 +1,4 @@
+import { takeStart } from '../cut-text.ts'
 import { isInvisible } from '../disruptive-text.ts'
 
 /** The formats of a body: Standard Webhooks, or what a service accepts. */
@@ -153,15 +154,11 @@ function cutMarkdown(text: string, units: number): string {
 
 /** Cuts text to a number of UTF-16 units, which services count, without splitting a character. */
 function cut(text: string, units: number): string {
-  if (text.length <= units) return text
-  const start = new Intl.Segmenter().segment(text).containing(units - 1)?.index
-  // A character of many marks can be longer than all of the text that is left.
-  const end = start === undefined || start < units / 2 ? units - 1 : start
-  return `${text.slice(0, end).replace(/[\ud800-\udbff]$/, '')}…`
+  return text.length <= units ? text : `${takeStart(text, units - 1)}…`
 }
 
 function cutBytes(text: string, bytes: number): string {
   if (Buffer.byteLength(text) <= bytes) return text
-  const start = Buffer.from(text).subarray(0, bytes - 3)
-  return `${new TextDecoder().decode(start).replace(/\ufffd+$/, '')}…`
+  const start = new TextDecoder().decode(Buffer.from(text).subarray(0, bytes - 3))
+  return `${takeStart(text, start.replace(/\ufffd+$/, '').length)}…`
 }

@@ -173,6 +173,36 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('has no chip for a tag of white space, in the list or alone', async () => {
+    await using it = await visit(`/p/${PROJECT}`, {
+      prepare: api => api.emit({ title: 'Blank', tags: [' ', 'vip', '\u200b'] }),
+    })
+    const row = it.page.locator('article', { hasText: 'Blank' })
+    expect(await row.locator('.tag').allTextContents()).toEqual(['vip'])
+    await row.getByRole('link', { name: 'Blank' }).click()
+    await it.shows('Blank')
+    expect(await it.panel.locator('.tag').allTextContents()).toEqual(['vip'])
+  })
+
+  test('is printed without the pages around it, and a list without the navigation', async () => {
+    await using it = await visit(`/p/${PROJECT}`)
+    await it.page.getByText('Third').waitFor()
+    const around = it.page.locator('.top-bar, .sidebar, .bottom-bar, form[role="search"], .strip')
+    expect(await around.filter({ visible: true }).count()).toBeGreaterThan(3)
+    await it.page.emulateMedia({ media: 'print' })
+    expect(await around.filter({ visible: true }).count()).toBe(0)
+    expect(await it.page.getByText('Third').isVisible()).toBe(true)
+    await it.page.emulateMedia({ media: 'screen' })
+    await it.page.getByText('New payment').click()
+    await it.shows('New payment')
+    await it.page.emulateMedia({ media: 'print' })
+    await it.page.getByText('Third').waitFor({ state: 'hidden' })
+    expect(await it.panel.getByText('By card').isVisible()).toBe(true)
+    expect(await it.panel.getByRole('button').filter({ visible: true }).count()).toBe(0)
+    const { overflowY, position } = await it.panel.evaluate(panel => getComputedStyle(panel))
+    expect([overflowY, position]).toEqual(['visible', 'static'])
+  })
+
   test('is deleted, and can be restored for five seconds', async () => {
     await using it = await visit(`/p/${PROJECT}/e/evt_2`)
     await it.page.getByRole('button', { name: 'Paused' }).waitFor()

@@ -161,6 +161,20 @@ describe('the log of a reader', () => {
     expect(seqs(extend(log, page(7, 6)).rows)).toEqual([10, 9, 8, 7, 6])
   })
 
+  test('a row has the start of a description, without a half character', () => {
+    const times = { timestamp: '2026-11-20T10:00:00Z', createdAt: '2026-11-20T10:00:00Z' }
+    const preview = (description: string) =>
+      toRow({ ...row(1), ...times, tags: ['a', ' '], metadata: {}, notify: true, description })
+    const start = 'x'.repeat(278)
+    for (const whole of ['😀', '👩‍👩‍👧‍👦', '🇩🇪', 'e\u0301\u0323', '\u1100\u1161\u11a8'])
+      expect(preview(`${start}a${whole}b`).description).toBe(`${start}a…`)
+    expect(preview(`${start}😀`).description).toBe(`${start}😀`)
+    expect(preview('').description).toBe('')
+    const zalgo = preview(`a${'\u0301'.repeat(5_000)}`).description
+    expect(zalgo).toBe(`a${'\u0301'.repeat(279)}…`)
+    expect(preview('').tags).toEqual(['a'])
+  })
+
   test('a row keeps the shown parts of an event, whatever its size', () => {
     const made = toRow({
       ...row(1),

@@ -70,13 +70,13 @@ const LONG: [string, Partial<typeof event>][] = [
 ]
 
 test.each(LONG)(
-  'delivery: a payload has at most 2,600 bytes of %s, cut between code points',
+  'delivery: a payload has at most 2,600 bytes of %s, cut between characters',
   (_, long) => {
     const message = toEventMessage(SITE, { ...event, ...long })
     const bytes = Buffer.byteLength(message.payload)
     expect(bytes).toBeLessThanOrEqual(MAX_PAYLOAD_BYTES)
-    // One more code point would exceed the limit.
-    expect(bytes).toBeGreaterThan(MAX_PAYLOAD_BYTES - 12)
+    // One more character would exceed the limit. A family has 25 bytes.
+    expect(bytes).toBeGreaterThan(MAX_PAYLOAD_BYTES - 28)
     const { notification } = read(message)
     for (const text of [notification.title, notification.body]) {
       expect(text.isWellFormed()).toBe(true)
@@ -96,6 +96,7 @@ test('delivery: a payload that fits is not cut', () => {
   expect(truncateToBytes('abcd', 3)).toBe('…')
   expect(truncateToBytes('abcd', 4)).toBe('abcd')
   expect(truncateToBytes('💰💰', 7)).toBe('💰…')
+  expect(truncateToBytes('abcdefgh👩‍👩‍👧', 20)).toBe('abcdefgh…')
   const description = 'y'.repeat(2_000)
   expect(read(toEventMessage(SITE, { ...event, description })).notification.body).toBe(
     `${description}\npayments · Shop`,

@@ -2,6 +2,7 @@ import { ACTIONS, isAtLeast, type ActionOn, type Role } from '../../accounts/per
 import { toEmoji } from '../../channels/icon.ts'
 import { toDisplayName, toSlug } from '../../channels/name.ts'
 import { parseEmail } from '../../config/values.ts'
+import { takeStart } from '../../cut-text.ts'
 import { replaceDisruptive } from '../../disruptive-text.ts'
 import type { ChannelEntry, MemberEntry, ProjectEntry, StateFile, WebhookEntry } from './file.ts'
 import { findOnly, type ChannelState, type ProjectState, type State } from './state.ts'
@@ -311,6 +312,6 @@ function toShown(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? 'no channel' : value.join(' + ')
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   const text = replaceDisruptive(String(value), ' ')
-  const short = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
+  const short = text.length > MAX_SHOWN ? `${takeStart(text, MAX_SHOWN)}…` : text
   return /\s/.test(short) ? `"${short}"` : short
 }

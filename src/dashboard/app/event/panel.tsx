@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
+import { isInvisible } from '../../../disruptive-text.ts'
 import type { Event } from '../../../events/schema.ts'
 import { INTERACTIVE } from '../feed/use-pause.ts'
 import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/search.ts'
@@ -155,7 +156,9 @@ export function EventPanel({
 }
 
 function Body({ project, event, search }: { project: string; event: Event; search: Search }) {
-  const { title, description, icon, userId, channelId, channelName, tags, source, metadata } = event
+  const { title, description, icon, userId, channelId, channelName, source, metadata } = event
+  // A tag of white space would be an empty chip.
+  const tags = event.tags.filter(tag => !isInvisible(tag))
   const atMs = Date.parse(event.timestamp)
   const userPath = userId === null ? undefined : toUserPath(project, userId)
   /** The path of all events with the same value. */

@@ -1,3 +1,5 @@
+import { takeStart } from '../../../cut-text.ts'
+import { isInvisible } from '../../../disruptive-text.ts'
 import type { Event } from '../../../events/schema.ts'
 
 /** The fields of an event that a row shows. Metadata may be large and is left out. */
@@ -90,13 +92,20 @@ export const EMPTY: Log = {
 }
 
 export function toRow(event: Event): Row {
-  const { id, seq, channelId, channelName, title, icon, userId, source, tags } = event
+  const { id, seq, channelId, channelName, title, description, icon, userId, source } = event
   return {
-    ...{ id, seq, channelId, channelName, title, icon, userId, source, tags },
-    description: event.description?.slice(0, MAX_DESCRIPTION) ?? null,
+    ...{ id, seq, channelId, channelName, title, icon, userId, source },
+    // A tag of white space would be an empty chip.
+    tags: event.tags.filter(tag => !isInvisible(tag)),
+    description: description && toPreview(description),
     atMs: Date.parse(event.timestamp),
     receivedMs: Date.parse(event.createdAt),
   }
+}
+
+function toPreview(description: string): string {
+  const start = takeStart(description, MAX_DESCRIPTION)
+  return start === description ? start : `${start}…`
 }
 
 /** Returns the log after `action`; the same object when nothing has changed. */
