@@ -1,10 +1,10 @@
 #!/usr/bin/env bun
 import { stripVTControlCharacters } from 'node:util'
-import { defineCommand, renderUsage, runCommand, type CommandDef } from 'citty'
+import { defineCommand, renderUsage, runCommand, type ArgsDef, type CommandDef } from 'citty'
 import { apply } from './cli/apply.ts'
 import { archive } from './cli/archive.ts'
 import { backup, restore } from './cli/backup.ts'
-import { toExamples, UsageError, withExamples } from './cli/command.ts'
+import { protectText, toExamples, UsageError, withExamples } from './cli/command.ts'
 import { demo } from './cli/demo.ts'
 import { doctor } from './cli/doctor.ts'
 import { health } from './cli/health.ts'
@@ -66,12 +66,14 @@ process.exit(await main(process.argv.slice(2)))
  */
 async function main(argv: string[]): Promise<number> {
   const path = findCommand(argv)
-  if (argv.length === 0 || argv.includes('--help') || argv.includes('-h')) {
+  const end = argv.indexOf('--')
+  const options = argv.slice(0, end < 0 ? argv.length : end)
+  if (argv.length === 0 || options.includes('--help') || options.includes('-h')) {
     console.log(await toHelp(path, argv))
     return argv.length === 0 ? USAGE : OK
   }
   try {
-    await runCommand(root, { rawArgs: argv[0] === '--version' ? ['version'] : argv })
+    await runCommand(root, { rawArgs: toParsable(path, argv) })
     return Number(process.exitCode ?? OK)
   } catch (error) {
     const isUsage =
@@ -83,6 +85,15 @@ async function main(argv: string[]): Promise<number> {
     else console.error(`${message}\n\n${toHint(path, argv)}`)
     return isUsage ? USAGE : FAILED
   }
+}
+
+/** Returns the words that citty parses, with the text of a command apart from its options. */
+function toParsable(path: readonly CommandDef[], argv: readonly string[]): string[] {
+  if (argv[0] === '--version') return ['version']
+  const words = path.length - 1
+  const { args, subCommands } = path[words] ?? root
+  if (!args || subCommands) return [...argv]
+  return [...argv.slice(0, words), ...protectText(argv.slice(words), args as ArgsDef)]
 }
 
 /** Returns the commands in `argv`, from the root to the innermost. */

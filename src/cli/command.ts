@@ -66,18 +66,55 @@ export function toExamples(def: CommandDef): string {
     : `EXAMPLES\n\n${examples.map(line => `  ${line}`).join('\n')}\n`
 }
 
-function refuseUnknown(given: Record<string, unknown>, known: ArgsDef): void {
-  const names = new Set(
-    Object.entries(known).flatMap(([name, definition]) => [
-      name,
-      toKebab(name),
-      toCamel(name),
-      ...('alias' in definition ? [definition.alias ?? []].flat() : []),
-    ]),
+/** Matches an option: one or two dashes, a letter, and maybe a value after `=`. */
+const OPTION = /^--?[a-z][\w-]*(=|$)/i
+
+/**
+ * Rewrites the words after a command, so that text which begins with a dash, like `-5 % today`, is
+ * not taken for an option: values follow their option after `=`, and arguments follow `--`.
+ */
+export function protectText(words: readonly string[], known: ArgsDef): string[] {
+  const end = words.indexOf('--')
+  const options: string[] = []
+  const texts: string[] = end < 0 ? [] : words.slice(end + 1)
+  const before = words.slice(0, end < 0 ? words.length : end)
+  const plain: string[] = []
+  for (let at = 0; at < before.length; at++) {
+    const [word = '', next] = [before[at], before[at + 1]]
+    if (!OPTION.test(word)) plain.push(word)
+    else if (next === undefined || OPTION.test(next) || !takesValue(word, known)) options.push(word)
+    else {
+      // The parser reads a short option only with a space.
+      options.push(...(word.startsWith('--') ? [`${word}=${next}`] : [word, next]))
+      at++
+    }
+  }
+  return [...options, '--', ...plain, ...texts]
+}
+
+function takesValue(word: string, known: ArgsDef): boolean {
+  const name = word.replace(/^--?/, '')
+  return Object.entries(known).some(
+    ([own, { type = 'positional' }]) =>
+      type !== 'positional' && type !== 'boolean' && listNames(own, known).includes(name),
   )
-  const unknown = Object.keys(given).find(name => name !== '_' && !names.has(name))
-  if (unknown !== undefined) throw new UsageError(`Unknown option --${unknown}.`)
+}
+
+/** Lists the spellings of an option. */
+function listNames(name: string, known: ArgsDef): string[] {
+  const definition = known[name] ?? {}
+  const aliases = 'alias' in definition ? [definition.alias ?? []].flat() : []
+  return [name, toKebab(name), toCamel(name), ...aliases]
+}
+
+function refuseUnknown(given: Record<string, unknown>, known: ArgsDef): void {
+  const names = new Set(Object.keys(known).flatMap(name => listNames(name, known)))
   const positionals = Object.values(known).filter(({ type }) => type === 'positional').length
+  const unknown = Object.keys(given).find(name => name !== '_' && !names.has(name))
+  if (unknown !== undefined) {
+    const hint = positionals > 0 ? ' Text that begins with a dash goes after --.' : ''
+    throw new UsageError(`Unknown option --${unknown}.${hint}`)
+  }
   const extra = (given['_'] as string[])[positionals]
   if (extra !== undefined)
     throw new UsageError(`Unexpected argument ${JSON.stringify(extra)}. Put text in quotes.`)

@@ -1,8 +1,19 @@
+import { stripVTControlCharacters } from 'node:util'
+import { takeStart } from '../cut-text.ts'
+import { fromPlainText } from '../events/new-event.ts'
 import type { EventInput } from '../events/schema.ts'
 import { toParts } from '../config/values.ts'
 import { command, UsageError } from './command.ts'
 import { isRawNumber, parseExact } from '../http/exact-json.ts'
 import { createApiClient } from './login.ts'
+
+const NO_TITLE = 'Give a title, or text on standard input.'
+const MAX_TITLE = 500
+const MAX_DESCRIPTION = 5_000
+/** Stands for standard input. */
+const INPUT = '-'
+/** More of standard input is not read. */
+const MAX_INPUT_BYTES = 1024 * 1024
 
 export const send = command({
   name: 'send',
@@ -10,17 +21,26 @@ export const send = command({
     'Send an event. Requires TIDINGS_API_KEY or `tidings login`. TIDINGS_URL is http://localhost:3000 by default.',
   examples: [
     "tidings send 'New payment' --channel payments --icon 💰",
-    'tidings send \'Backup failed\' --channel ops --description "$(tail -5 backup.log)" --tags backup,disk',
+    "tail -n 20 backup.log | tidings send 'Backup failed' --channel ops --description - --tags backup,disk",
+    'git log -1 --format=%B | tidings send --channel deploys',
     'tidings send \'Signed up\' --channel users --user user_123 --metadata \'{"plan": "pro"}\' --no-notify',
   ],
   args: {
-    title: { type: 'positional', required: true, description: 'Title of the event' },
+    title: {
+      type: 'positional',
+      required: false,
+      description:
+        'Title of the event. Without it, or with -, standard input is read: the first line is the title, the rest the description',
+    },
     channel: {
       type: 'string',
       required: true,
       description: 'Name of the channel; created if it does not exist',
     },
-    description: { type: 'string', description: 'Description of the event' },
+    description: {
+      type: 'string',
+      description: 'Description of the event; - reads it from standard input',
+    },
     icon: { type: 'string', description: 'An emoji' },
     tags: { type: 'string', description: 'Tags, separated by commas' },
     metadata: { type: 'string', description: 'A JSON object' },
@@ -38,12 +58,20 @@ export const send = command({
     },
   },
   async run(args) {
+    const { title, description, ...text } = await readText(args)
+    const warn = (note: string) => {
+      // With --json, standard error has at most one JSON value.
+      if (!args.json) console.error(note)
+    }
     const event: EventInput = {
+      ...text,
       channelName: args.channel,
-      title: args.title,
+      title: shorten('title', title.trim(), MAX_TITLE, warn),
       notify: args.notify,
       source: args.source,
-      ...(args.description !== undefined && { description: args.description }),
+      ...(description !== undefined && {
+        description: shorten('description', description, MAX_DESCRIPTION, warn),
+      }),
       ...(args.icon !== undefined && { icon: args.icon }),
       ...(args.tags !== undefined && { tags: toParts(args.tags) }),
       ...(args.metadata !== undefined && { metadata: parseObject('metadata', args.metadata) }),
@@ -54,6 +82,57 @@ export const send = command({
     return { json: sent, text: `Sent ${sent.id} to ${sent.channelName} (seq ${sent.seq})` }
   },
 })
+
+/** Returns the text of an event, from the arguments and from standard input. */
+async function readText({
+  title,
+  description,
+}: {
+  title?: string | undefined
+  description?: string | undefined
+}): Promise<Pick<EventInput, 'title'> & Partial<EventInput>> {
+  if (title === undefined && process.stdin.isTTY) throw new UsageError(NO_TITLE)
+  if (title !== undefined && title !== INPUT) {
+    return {
+      title,
+      ...(description !== undefined && {
+        description: description === INPUT ? await readInput() : description,
+      }),
+    }
+  }
+  if (description === INPUT) {
+    throw new UsageError('Standard input can be the title or the description, not both.')
+  }
+  const text = fromPlainText(await readInput())
+  if (text.title === '') throw new UsageError(NO_TITLE)
+  const parts = [description, text.description].filter(part => part !== undefined)
+  return { ...text, ...(parts.length > 0 && { description: parts.join('\n\n') }) }
+}
+
+/** Reads text from standard input, without its colours. */
+async function readInput(): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    bytes += chunk.length
+    if (bytes >= MAX_INPUT_BYTES) break
+  }
+  const text = stripVTControlCharacters(Buffer.concat(chunks).toString())
+  // The server refuses this character.
+  return text.replaceAll('\u0000', '\ufffd').trimEnd()
+}
+
+/** Cuts a text to a number of code points, because the server refuses a longer one. */
+function shorten(name: string, text: string, max: number, warn: (note: string) => void): string {
+  const points = [...text]
+  if (points.length <= max) return text
+  const count = (number: number) => number.toLocaleString('en')
+  warn(`The ${name} was cut: it has ${count(points.length)} characters, and ${count(max)} fit.`)
+  const mark = name === 'title' ? '…' : `…\n(cut: it had ${count(points.length)} characters)`
+  const start = points.slice(0, max - mark.length).join('')
+  return takeStart(text, start.length) + mark
+}
 
 export const identify = command({
   name: 'identify',

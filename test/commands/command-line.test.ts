@@ -236,6 +236,52 @@ test("send and identify use HTTP, and print the server's refusals", async () => 
   expect(refused.output).not.toContain(key)
 })
 
+test('send takes text that begins with a dash, standard input, and the start of long text', async () => {
+  const { key } = (await run(['keys', 'create', '--json'])).json() as { key: string }
+  const env = { TIDINGS_URL: server.url, TIDINGS_API_KEY: key }
+  const send = async (args: string[], input?: string) => {
+    const { code, output } = await runProgram({
+      args: ['send', '--channel', 'text', ...args],
+      env,
+      ...(input !== undefined && { input }),
+    })
+    const json = output.split('\n').find(line => line.startsWith('{'))
+    return { code, output, event: JSON.parse(json ?? '{}') as Record<string, unknown> }
+  }
+  for (const title of ['-5 % conversion', '--- FAIL: x', '-5']) {
+    const { event } = await send([title, '--description', '- one\n- two', '--json'])
+    expect(event).toMatchObject({ title, description: '- one\n- two' })
+  }
+  expect((await send(['--json', '--', '--fail'])).event).toMatchObject({ title: '--fail' })
+  const refused = await send(['--fail'])
+  expect([refused.code, refused.output]).toEqual([2, expect.stringContaining('after --')])
+
+  const text = '🚀 Deployed\r\n\u001b[31mred\u001b[0m and \u0000\n\n- done\n'
+  const expected = { title: 'Deployed', icon: '🚀', description: 'red and \ufffd\n\n- done' }
+  expect((await send(['-', '--json'], text)).event).toMatchObject(expected)
+  expect((await send(['--json'], text)).event).toMatchObject(expected)
+  expect(
+    (await send(['--json', '--icon', '💰', '--description', 'By hand'], 'A\nb')).event,
+  ).toMatchObject({
+    ...{ title: 'A', icon: '💰', description: 'By hand\n\nb' },
+  })
+  expect((await send(['Failed', '--description', '-', '--json'], ' a\nb\n')).event).toMatchObject({
+    ...{ title: 'Failed', description: ' a\nb' },
+  })
+  for (const args of [[], ['-'], ['-', '--description', '-']])
+    expect((await send(args, ' ')).code).toBe(2)
+
+  const long = await send(['Log', '--description', '-'], '😀'.repeat(6_000))
+  expect(long.output).toContain('The description was cut: it has 6,000 characters, and 5,000 fit.')
+  const [{ title, description } = {}] = await server.sql<{ title: string; description: string }[]>`
+    select title, description from events where title = 'Log'
+  `
+  expect(title).toBe('Log')
+  expect(description).toMatch(/^(😀){4900,4999}…\n\(cut: it had 6,000 characters\)$/u)
+  const wide = await send(['x'.repeat(501), '--json'])
+  expect(wide.event['title']).toBe(`${'x'.repeat(499)}…`)
+})
+
 test('login stores an address and a key for its owner alone, and send uses both', async () => {
   const { key } = (await run(['keys', 'create', '--json'])).json() as { key: string }
   const home = makeFolder()
