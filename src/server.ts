@@ -267,6 +267,7 @@ async function open(
     pool: feeds,
     replayPool: readOn(feeds, { name: 'replica feed', max: FEEDS }),
     listenUrl: config.databaseDirectUrl ?? database.url,
+    port: listener.port,
     notifier,
     publish: (topic, text) => listener.publish(topic, text),
     onNewEvents: outbox.wake,

@@ -52,7 +52,7 @@ async function runChecks(place: Place): Promise<Finding[]> {
   const findings = [
     ok(
       'configuration',
-      `Valid${file === undefined ? '' : `, with ${file}`}. The server listens on ${config.host}:${config.port}.`,
+      `Valid${file === undefined ? '' : `, with ${file}`}. HOST is ${config.host}, PORT is ${config.port}.`,
     ),
     ...warnings.map(text => warning('settings file', text)),
     ...(await checkAddress(config)),
@@ -72,7 +72,10 @@ async function runChecks(place: Place): Promise<Finding[]> {
 async function checkInstallation(config: Config, database: Database): Promise<Finding[]> {
   const sql = connect(database.sessionUrl, { name: 'doctor', max: 2 })
   try {
-    const { findings, isCurrent } = await checkDatabase(sql, database.kind)
+    const { findings, isCurrent } = await checkDatabase(sql, {
+      kind: database.kind,
+      port: config.port,
+    })
     if (database.kind === 'external') {
       findings.push(...(await checkHosts(database.sessionUrl)))
       findings.push(...(await checkStandbys(sql, database.sessionUrl)))

@@ -37,6 +37,8 @@ export interface FeedOptions {
   sessions: Pool
   /** The URL of the database itself: LISTEN does not work through a pooler. */
   listenUrl: string
+  /** The port of the server. */
+  port: number
   notifier: Notifier
   /** Called with each published event. */
   onPublished(event: KnownEvent): void
@@ -133,6 +135,7 @@ export async function startFeed(options: FeedOptions) {
   notifier.follow(handle)
   const listener = startHintListener({
     url: options.listenUrl,
+    port: options.port,
     heartbeatMs: options.listenerHeartbeatMs,
     timeoutMs: options.listenerTimeoutMs,
     onPayload(payload) {

@@ -13,6 +13,8 @@ const MAX_PAUSE_MS = 2_000
 export interface HintListenerOptions {
   /** The URL of the database itself: LISTEN does not work through a pooler. */
   url: string
+  /** The port of the server. */
+  port: number
   onPayload(payload: string): void
   /** Called whenever LISTEN starts. Payloads sent before that are lost. */
   onListening(): void
@@ -41,8 +43,8 @@ export function startHintListener(options: HintListenerOptions) {
     dropConnection = lost.resolve
     let heardMs = performance.now()
     const sql = connect(options.url, {
-      // Doctor reads the versions of running servers from this name.
-      name: `listen ${VERSION}`,
+      // Doctor reads the versions and ports of running servers from this name.
+      name: `listen ${VERSION} ${options.port}`,
       max: 1,
       settings: { synchronous_commit: 'off' },
       listener: {

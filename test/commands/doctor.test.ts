@@ -149,15 +149,23 @@ test('doctor receives its own NOTIFY, and fails if LISTEN goes elsewhere', async
 test('doctor says which versions of the server run', async () => {
   const url = await cloneDatabase()
   const sql = connect(url, { name: 'test', max: 1 })
-  expect(await checkServers(sql)).toMatchObject({ state: 'warning', check: 'server' })
-  expect(await checkServers(server.sql)).toEqual({
+  expect(await checkServers(sql, 0)).toMatchObject({ state: 'warning', check: 'server' })
+  const port = Number(new URL(server.url).port)
+  expect(await checkServers(server.sql, port)).toEqual({
     check: 'server',
     state: 'ok',
-    message: `Running: Tidings ${VERSION} (1 process)`,
+    message: `Running: Tidings ${VERSION} on port ${port} (1 process)`,
+  })
+  expect((await checkServers(server.sql, 0)).state).toBe('ok')
+  expect(await checkServers(server.sql, port - 1)).toMatchObject({
+    state: 'warning',
+    message: expect.stringContaining(
+      `on port ${port} (1 process). PORT is ${port - 1} for this command.`,
+    ),
   })
   const other = connect(url, { name: 'listen 9.9.9', max: 1 })
   await other`select 1`
-  const differs = await checkServers(sql)
+  const differs = await checkServers(sql, 3000)
   expect(differs.state).toBe('warning')
   expect(differs.message).toContain(
     `Tidings 9.9.9 (1 process). This command is Tidings ${VERSION}.`,

@@ -27,10 +27,10 @@ const MAX_SKEW_S = 5
 const WRITE_TIMEOUT_MS = 3_000
 const NOTIFY_TIMEOUT_MS = 3_000
 
-/** Checks the schema and the clock of the database, and that an owner exists. */
+/** Checks the schema, the clock and the servers of the database, and that an owner exists. */
 export async function checkDatabase(
   sql: Sql,
-  kind: string,
+  { kind, port }: { kind: string; port: number },
 ): Promise<{ findings: Finding[]; isCurrent: boolean }> {
   const [row] = await sql<[{ version: string; number: number }]>`
     select
@@ -54,7 +54,7 @@ export async function checkDatabase(
       await checkClock(sql),
       ...(isCurrent
         ? [
-            await checkServers(sql),
+            await checkServers(sql, port),
             await checkWrites(sql),
             ...(await checkClockJump(sql)),
             await checkOwner(sql),
@@ -85,29 +85,34 @@ async function checkWrites(sql: Sql): Promise<Finding> {
     : failed('writes', `${problem}. Events are refused until this ends.`)
 }
 
-/** Checks that a server runs on the database, in the version of this program. */
-export async function checkServers(sql: Sql): Promise<Finding> {
-  const rows = await sql<{ version: string; processes: number }[]>`
-    select split_part(application_name, ' ', 3) as version, count(*)::int as processes
+/** Checks that a server runs on the database, in the version and with the port of this program. */
+export async function checkServers(sql: Sql, ownPort: number): Promise<Finding> {
+  const rows = await sql<{ version: string; port: string; processes: number }[]>`
+    select
+      split_part(application_name, ' ', 3) as version, split_part(application_name, ' ', 4) as port,
+      count(*)::int as processes
     from pg_stat_activity
     where datname = current_database() and application_name like 'tidings listen %'
-    group by version
-    order by version
+    group by version, port
+    order by version, port
   `
   const running = rows.map(
-    ({ version, processes }) =>
-      `Tidings ${version} (${processes === 1 ? '1 process' : `${processes} processes`})`,
+    ({ version, port, processes }) =>
+      `Tidings ${version}${port && ` on port ${port}`} ` +
+      `(${processes === 1 ? '1 process' : `${processes} processes`})`,
   )
   if (running.length === 0) {
     return warning('server', 'No server runs on this installation. Start it with `tidings serve`.')
   }
   const text = `Running: ${running.join(', ')}`
-  return rows.every(({ version }) => version === VERSION)
-    ? ok('server', text)
-    : warning(
-        'server',
-        `${text}. This command is Tidings ${VERSION}. Restart the servers with the same version.`,
-      )
+  if (!rows.every(({ version }) => version === VERSION)) {
+    const remedy = 'Restart the servers with the same version.'
+    return warning('server', `${text}. This command is Tidings ${VERSION}. ${remedy}`)
+  }
+  // Port 0 stands for any.
+  if (ownPort === 0 || rows.some(({ port }) => port === String(ownPort))) return ok('server', text)
+  const remedy = 'Run it with the settings of the server, because it checks its own.'
+  return warning('server', `${text}. PORT is ${ownPort} for this command. ${remedy}`)
 }
 
 /** Reports a recent jump of the database's clock. */
