@@ -127,9 +127,9 @@ async function readInput(): Promise<string> {
 function shorten(name: string, text: string, max: number, warn: (note: string) => void): string {
   const points = [...text]
   if (points.length <= max) return text
-  const count = (number: number) => number.toLocaleString('en')
-  warn(`The ${name} was cut: it has ${count(points.length)} characters, and ${count(max)} fit.`)
-  const mark = name === 'title' ? '…' : `…\n(cut: it had ${count(points.length)} characters)`
+  const note = `cut to ${max.toLocaleString('en')} characters`
+  warn(`The ${name} was ${note}.`)
+  const mark = name === 'title' ? '…' : `…\n(${note})`
   const start = points.slice(0, max - mark.length).join('')
   return takeStart(text, start.length) + mark
 }

@@ -272,12 +272,12 @@ test('send takes text that begins with a dash, standard input, and the start of 
     expect((await send(args, ' ')).code).toBe(2)
 
   const long = await send(['Log', '--description', '-'], '😀'.repeat(6_000))
-  expect(long.output).toContain('The description was cut: it has 6,000 characters, and 5,000 fit.')
+  expect(long.output).toContain('The description was cut to 5,000 characters.')
   const [{ title, description } = {}] = await server.sql<{ title: string; description: string }[]>`
     select title, description from events where title = 'Log'
   `
   expect(title).toBe('Log')
-  expect(description).toMatch(/^(😀){4900,4999}…\n\(cut: it had 6,000 characters\)$/u)
+  expect(description).toMatch(/^(😀){4900,4999}…\n\(cut to 5,000 characters\)$/u)
   const wide = await send(['x'.repeat(501), '--json'])
   expect(wide.event['title']).toBe(`${'x'.repeat(499)}…`)
 })
