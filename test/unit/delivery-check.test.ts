@@ -28,6 +28,8 @@ test('a repeat after the lease of a server that was killed is explained', () => 
 test('a repeat at once is explained by a crash that undid the dispatch, before or after its attempt', () => {
   expect(check(100, 1_500, crash(150, 1_000))).toEqual([])
   expect(check(1_200, 1_500, crash(150, 1_000))).toEqual([])
+  // The attempt took nearly as long as it may.
+  expect(check(5_500, 5_800, crash(150, 1_000))).toEqual([])
 })
 
 test('a crash explains no repeat at once of an event that was created after it, or long before', () => {
@@ -37,8 +39,8 @@ test('a crash explains no repeat at once of an event that was created after it, 
   expect(check(100, 500, crash(-1_000, -500))).toEqual(
     found('all of Postgres from -1100 to -600 ms'),
   )
-  expect(check(5_000, 5_400, crash(50, 1_000))).toEqual(
-    found('all of Postgres from -4950 to -4000 ms'),
+  expect(check(8_000, 8_400, crash(50, 1_000))).toEqual(
+    found('all of Postgres from -7950 to -7000 ms'),
   )
   expect(check(100, 500, kill(150, 160))).toEqual(found('kill worker from 50 to 60 ms'))
   expect(check(100, 500, () => [])).toEqual(found('none'))
