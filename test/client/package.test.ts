@@ -4,15 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import type { Static } from '@sinclair/typebox'
 import { packClient } from '../../clients/pack.ts'
-import { renderSchemaTypes } from '../../clients/typescript/schema-types.ts'
-import type * as types from '../../clients/typescript/src/schema.ts'
-import * as channels from '../../src/channels/schema.ts'
-import * as events from '../../src/events/schema.ts'
-import * as envelope from '../../src/http/envelope.ts'
-import * as identities from '../../src/identities/schema.ts'
-import * as keys from '../../src/keys/schema.ts'
 import { VERSION } from '../../src/version.ts'
 import { listCodeBlocks, listMarkdown, ROOT, type CodeBlock } from '../support/docs.ts'
 import { findFreePort } from '../support/loopback.ts'
@@ -24,34 +16,12 @@ import { hasTool } from '../support/tools.ts'
 import { scaled } from '../support/until.ts'
 
 const run = promisify(execFile)
-const PACKAGE = join(ROOT, 'clients/typescript')
 const README = 'clients/typescript/README.md'
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 
 const samples = [README, ...listMarkdown()]
   .flatMap(listCodeBlocks)
   .filter(({ text }) => text.includes("from '@tidings/client'"))
-
-test('the types of the client are those of the schemas', async () => {
-  const file = readFileSync(join(PACKAGE, 'src/schema.ts'), 'utf8')
-  expect(file, 'Run `bun run build:client`').toBe(await renderSchemaTypes())
-  // The compiler checks these, in both directions.
-  const same: [
-    Same<types.Channel, Static<typeof channels.Channel>>,
-    Same<types.Detail, Static<typeof envelope.Detail>>,
-    Same<types.Erased, Static<typeof identities.Erased>>,
-    Same<types.Event, Static<typeof events.Event>>,
-    Same<types.EventFilters, Static<typeof events.EventQuery>>,
-    Same<types.EventInput, Static<typeof events.EventInput>>,
-    Same<types.Identified, Static<typeof identities.Identified>>,
-    Same<types.IdentifyInput, Static<typeof identities.IdentifyInput>>,
-    Same<types.Me, Static<typeof keys.Me>>,
-    Same<types.User, Static<typeof identities.User>>,
-  ] = [true, true, true, true, true, true, true, true, true, true]
-  expect(same).toHaveLength(10)
-})
-
-type Same<A, B> = [A, B] extends [B, A] ? true : false
 
 describe.skipIf(!hasTool('npm'))('the package from npm pack', () => {
   let folder: string

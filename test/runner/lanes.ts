@@ -39,8 +39,10 @@ const SLOW = [
   /^test\/runtimes/,
   /^test\/embedded-(containers|majors)/,
   /^test\/migrations-releases/,
+  /^test\/client\/package\./,
   /^test\/commands\/(generators|monitoring|pooler)\./,
-  /^test\/faults\/(all|containers|drain|fairness|feed|load|rolling-upgrade|soak|standby|stop-phases)\./,
+  /^test\/faults\/(all|clock|containers|drain|fairness|feed|load|network)\./,
+  /^test\/faults\/(rolling-upgrade|soak|standby|stop-phases)\./,
 ]
 
 export function getLane(file: string): Lane {
