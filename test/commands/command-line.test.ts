@@ -27,42 +27,6 @@ async function run(args: string[], env: Record<string, string> = {}) {
   return { code, output, json: () => JSON.parse(output) as Record<string, unknown> }
 }
 
-const COMMANDS = [
-  [],
-  ['keys'],
-  ['serve'],
-  ['send'],
-  ['identify'],
-  ['login'],
-  ['apply'],
-  ['keys', 'create'],
-  ['keys', 'list'],
-  ['keys', 'rotate'],
-  ['keys', 'revoke'],
-  ['owner'],
-  ['owner', 'create'],
-  ['owner', 'reset'],
-  ['secrets'],
-  ['secrets', 'rotate'],
-  ['webhook'],
-  ['webhook', 'verify'],
-  ['backup'],
-  ['restore'],
-  ['migrate'],
-  ['reindex'],
-  ['doctor'],
-  ['health'],
-  ['upgrade'],
-  ['version'],
-]
-
-test.each(COMMANDS.map(words => [words]))('%p --help shows an example', async words => {
-  const { code, output } = await run([...words, '--help'])
-  expect(code).toBe(0)
-  expect(output).toContain('EXAMPLES')
-  expect(output).toContain(`tidings ${words.join(' ')}`.trimEnd())
-})
-
 test('upgrade --check lists newer versions of the release index, and says whether servers stay ready', async () => {
   const date = '2026-11-22'
   let body: unknown = {

@@ -4,18 +4,30 @@ import { runProgram } from '../support/process.ts'
 
 const PAGE = 'docs/command-line.md'
 
-/** The help of every command, by its words. */
+/** The help of every command and group of commands, by its words. */
+const shown = new Map<string, { code: number | null; output: string }>()
+/** The help of every command. */
 const help = new Map<string, string>()
 beforeAll(async () => {
   await read([])
 })
 
 async function read(words: string[]): Promise<void> {
-  const { output } = await runProgram({ args: [...words, '--help'], env: {} })
+  const { code, output } = await runProgram({ args: [...words, '--help'], env: {} })
+  shown.set(words.join(' '), { code, output })
   const commands = listNames(output, 'COMMANDS')
   if (commands.length === 0) help.set(words.join(' '), output)
   await Promise.all(commands.map(command => read([...words, command])))
 }
+
+test('--help of every command and group shows an example', () => {
+  expect([...shown.keys()]).toEqual(expect.arrayContaining(['', 'keys', 'keys create', 'serve']))
+  for (const [words, { code, output }] of shown) {
+    expect([words, code]).toEqual([words, 0])
+    expect(output).toContain('EXAMPLES')
+    expect(output).toContain(`tidings ${words}`.trimEnd())
+  }
+})
 
 describe(PAGE, () => {
   test('has a section for every command, and for no other', () => {
