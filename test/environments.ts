@@ -37,7 +37,7 @@ const ENVIRONMENTS: Environment[] = [
   { name: 'disk', tmpdir: '/var/tmp' },
   { name: 'memory', tmpdir: '/dev/shm' },
   { name: 'kathmandu', env: { TZ: 'Asia/Kathmandu', LANG: 'C' } },
-  { name: 'end-of-month', clock: '2028-02-28T23:55:00Z', env: { TZ: 'UTC' } },
+  { name: 'end-of-month', clock: '2028-02-29T23:55:00Z', env: { TZ: 'UTC' } },
   { name: 'summer-time', clock: '2027-03-28T00:55:00Z', env: { TZ: 'Europe/Berlin' } },
 ]
 
@@ -80,8 +80,9 @@ async function tryOut(environment: Environment): Promise<(typeof results)[number
   const npmrc = join(homedir(), '.npmrc')
   if (existsSync(npmrc)) cpSync(npmrc, join(home, '.npmrc'))
   run('git', 'clone', '--quiet', ROOT, clone)
+  const isNewUser = isUser === true && spawnSync('id', [USER]).status !== 0
+  if (isNewUser) run('useradd', '--no-create-home', USER)
   if (isUser) {
-    if (spawnSync('id', [USER]).status !== 0) run('useradd', '--no-create-home', USER)
     run('chown', '-R', USER, place)
   }
   const temporary = parent && mkdtempSync(join(parent, 'tidings-environment-'))
@@ -116,6 +117,7 @@ async function tryOut(environment: Environment): Promise<(typeof results)[number
   busy?.kill()
   if (temporary) await clearFolder(temporary)
   await clearFolder(place)
+  if (isNewUser) run('userdel', USER)
   const last = output.trim().split('\n').at(-1) ?? ''
   return { name, code, seconds: (performance.now() - startedMs) / 1_000, last }
 }
