@@ -34,7 +34,7 @@ describe.skipIf(!HAS_BROWSER)('reliability §9 hostile text stays text, and fits
     const shown = await pages.show(screen, toHostile)
     const { page } = shown
     await page.locator('h1').first().waitFor()
-    await page.waitForLoadState('networkidle')
+    await shown.settle()
     for (const device of ['phone', 'wide'] as const) {
       await shown.become(device)
       const seen = await page.evaluate(() => {

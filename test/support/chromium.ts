@@ -6,6 +6,7 @@ import {
   type BrowserContext,
   type CDPSession,
   type Page,
+  type Request,
 } from 'playwright-core'
 import { scaled } from './until.ts'
 
@@ -67,6 +68,8 @@ export interface TestPage extends AsyncDisposable {
   readonly problems: string[]
   /** Returns axe findings as `rule: where`; a second call for a page checks colours alone. */
   findBarriers(): Promise<string[]>
+  /** Resolves when no request is under way, and the page has drawn what came of them. */
+  settle(): Promise<void>
   /** With PICTURES set, saves a screenshot of the page to a folder that git ignores. */
   picture(name: string): Promise<void>
   /** Sets the colour scheme of the system. */
@@ -79,19 +82,68 @@ type Device = 'phone' | 'wide'
 
 const SIZES = { phone: { width: 390, height: 844 }, wide: { width: 1280, height: 860 } }
 
-/** Starts a browser. With `canNotify`, its pages can show notifications and subscribe to push. */
+/**
+ * Returns a browser for one file. The files of a process share it, because its start costs as much
+ * as ten pages. With `canNotify`, its pages can show notifications and subscribe to push.
+ */
 export async function launch(options: { canNotify?: boolean } = {}): Promise<TestBrowser> {
   const executablePath = findChromium(options)
   if (executablePath === undefined) throw new Error(NO_CHROMIUM)
-  const browser = await chromium.launch({
-    executablePath,
-    // Root has no sandbox, and a container little shared memory.
-    args: ['--no-sandbox', '--disable-dev-shm-usage'],
-  })
+  const used = takeBrowser(executablePath)
+  const browser = await used.started
+  const contexts = new Set<BrowserContext>()
   return {
-    open: options => open(browser, options),
-    [Symbol.asyncDispose]: () => browser.close(),
+    async open(options) {
+      const opened = await open(browser, options)
+      contexts.add(opened.context)
+      opened.context.on('close', context => void contexts.delete(context))
+      return opened
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...contexts].map(context => context.close()))
+      releaseBrowser(used)
+    },
   }
+}
+
+interface SharedBrowser {
+  executablePath: string
+  started: Promise<Browser>
+  users: number
+}
+
+/** The browsers of this process, by executable. */
+const browsers = new Map<string, SharedBrowser>()
+/** The time for the next file to take over a browser. It ends with its process at the latest. */
+const KEEP_MS = 2_000
+
+function takeBrowser(executablePath: string): SharedBrowser {
+  let browser = browsers.get(executablePath)
+  if (!browser) {
+    const started = chromium.launch({
+      executablePath,
+      // Root has no sandbox, and a container little shared memory.
+      args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    })
+    const made: SharedBrowser = { executablePath, started, users: 0 }
+    const forget = () =>
+      void (browsers.get(executablePath) === made && browsers.delete(executablePath))
+    started.then(one => one.once('disconnected', forget), forget)
+    browsers.set(executablePath, made)
+    browser = made
+  }
+  browser.users++
+  return browser
+}
+
+function releaseBrowser(browser: SharedBrowser): void {
+  browser.users--
+  setTimeout(async () => {
+    const { executablePath, started, users } = browser
+    if (users > 0 || browsers.get(executablePath) !== browser) return
+    browsers.delete(executablePath)
+    await (await started).close()
+  }, KEEP_MS)
 }
 
 async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPage> {
@@ -119,6 +171,14 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
   await prepare?.(context)
   const page = await context.newPage()
   page.on('pageerror', ({ message }) => void problems.push(`thrown: ${message}`))
+  const pending = new Set<Request>()
+  let begun = 0
+  page.on('request', request => {
+    begun++
+    pending.add(request)
+  })
+  page.on('requestfinished', request => void pending.delete(request))
+  page.on('requestfailed', request => void pending.delete(request))
   let session: CDPSession | undefined
   return {
     page,
@@ -135,6 +195,13 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
       return violations.flatMap(({ id, nodes }) =>
         nodes.map(({ target, failureSummary }) => `${id}: ${target} (${failureSummary})`),
       )
+    },
+    async settle() {
+      let seen: number
+      do {
+        seen = begun
+        await page.evaluate(untilDrawn)
+      } while (pending.size > 0 || seen !== begun)
     },
     async picture(name) {
       if (process.env['PICTURES'] === undefined) return
@@ -169,6 +236,13 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
       )
     },
     [Symbol.asyncDispose]: () => context.close(),
+  }
+}
+
+/** Runs in the page. Effects run after a frame, and may start requests. */
+async function untilDrawn(): Promise<void> {
+  for (let frames = 0; frames < 4; frames++) {
+    await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))
   }
 }
 

@@ -2,7 +2,8 @@ const MARKUP =
   '<img src=x onerror="document.title=1"><script>hacked()</script>"onmouseover=\'hacked()\''
 const BIDI = '\u202eenola txeT\u2066 desolc reven \u200f\u200b'
 const ZALGO = 'Z̸̢̛̜͓̘̱͗̈́̓͜͠ą̴̛̫̣̱̈́͋̕͝l̷̨̧̛̪̲̻̀̍̕g̶̡̛̝͓͔̈́̓̕ͅo̵̧̢̤̭̘̒̀̕͝'
-const LONG_WORD = 'W'.repeat(5_000)
+/** Wider than every screen; a longer one costs as much time as all other texts. */
+const LONG_WORD = 'W'.repeat(1_000)
 
 /** Texts of applications and accounts that try to be more than text. */
 const HOSTILE = [
