@@ -31,8 +31,12 @@ export const CAPACITY = 6
 /** The kinds of the light lane in their order: plain mistakes come to light first. */
 const ORDER: Kind[] = ['unit', 'api', 'processes', 'browser']
 
-/** A process starts in about 0.5 s, so several short files share one. */
-const BATCH_MS = 10_000
+/**
+ * Files share a process, which loads the program and starts a browser once. The first batches are
+ * long, and the last ones short, so that all of them end at about the same time.
+ */
+const MAX_BATCH_MS = 45_000
+const MIN_BATCH_MS = 10_000
 const UNKNOWN_MS = 5_000
 
 const SLOW = [
@@ -62,20 +66,33 @@ export function getKind(file: string): Kind {
  * longest. `durations` maps files to milliseconds.
  */
 export function planBatches(files: string[], durations: Readonly<Record<string, number>>): Batch[] {
-  const batches: Batch[] = []
   const getMs = (file: string) => durations[file] ?? UNKNOWN_MS
-  for (const file of files.toSorted((a, b) => getMs(b) - getMs(a) || a.localeCompare(b))) {
-    const kind = getKind(file)
-    const room = batches.find(
-      batch => batch.kind === kind && batch.expectedMs + getMs(file) <= BATCH_MS,
-    )
-    if (room) {
-      room.files.push(file)
-      room.expectedMs += getMs(file)
-    } else {
-      batches.push({ kind, files: [file], expectedMs: getMs(file) })
+  const sorted = files.toSorted((a, b) => getMs(b) - getMs(a) || a.localeCompare(b))
+  return ORDER.flatMap(kind =>
+    planKind(
+      kind,
+      sorted.filter(file => getKind(file) === kind),
+      getMs,
+    ),
+  )
+}
+
+/** Fills each batch with the longest files that fit into it. */
+function planKind(kind: Kind, files: string[], getMs: (file: string) => number): Batch[] {
+  const batches: Batch[] = []
+  const slots = CAPACITY / KINDS[kind].weight
+  let waiting = files
+  while (waiting.length > 0) {
+    const allMs = waiting.reduce((sum, file) => sum + getMs(file), 0)
+    const roomMs = Math.min(Math.max(allMs / (2 * slots), MIN_BATCH_MS), MAX_BATCH_MS)
+    const batch: Batch = { kind, files: [], expectedMs: 0 }
+    for (const file of waiting) {
+      if (batch.files.length > 0 && batch.expectedMs + getMs(file) > roomMs) continue
+      batch.files.push(file)
+      batch.expectedMs += getMs(file)
     }
+    waiting = waiting.filter(file => !batch.files.includes(file))
+    batches.push(batch)
   }
-  const rank = ({ kind }: Batch) => ORDER.indexOf(kind)
-  return batches.toSorted((a, b) => rank(a) - rank(b) || b.expectedMs - a.expectedMs)
+  return batches.toSorted((a, b) => b.expectedMs - a.expectedMs)
 }

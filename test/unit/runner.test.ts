@@ -239,6 +239,17 @@ describe('the plan', () => {
     ])
   })
 
+  test('begins with long batches and ends with short ones, so that they end together', () => {
+    const names = Array.from({ length: 24 }, (_, nth) => `test/api/${nth}.test.ts`)
+    const plan = planBatches(names, Object.fromEntries(names.map(name => [name, 5_000])))
+    expect(plan.map(({ files }) => files.length)).toEqual([4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 1])
+    const long = planBatches(
+      names,
+      Object.fromEntries(names.map((name, nth) => [name, 20_000 + nth])),
+    )
+    expect(long[0]?.files).toEqual(['test/api/23.test.ts', 'test/api/22.test.ts'])
+  })
+
   test.each([
     ['test/runtimes-story.test.ts', 'slow', 'processes'],
     ['test/embedded-majors.test.ts', 'slow', 'processes'],
