@@ -17,7 +17,7 @@ import {
   openContainer,
   type Namespace,
 } from './support/containers.ts'
-import { isNamed, makeFolder, query } from './support/embedded.ts'
+import { isNamed, makeFolder, query, clearEmbedded } from './support/embedded.ts'
 import { isRunning } from './support/leftovers.ts'
 import { runProgram, startProgram, toEmbeddedUrl } from './support/process.ts'
 import { newProject } from './support/project.ts'
@@ -30,6 +30,8 @@ import {
   type Writer,
   type WriterOptions,
 } from './support/writer.ts'
+
+afterEach(clearEmbedded)
 
 // Programs that share a data folder and neither processes nor paths: containers, other machines.
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -17,6 +17,7 @@ import {
   start,
   startServer,
   stopServer,
+  clearEmbedded,
 } from './support/embedded.ts'
 import { newFullTenant, type FullTenant } from './support/full-tenant.ts'
 import { runProgram, spawnProgram, startProgram, toEmbeddedUrl } from './support/process.ts'
@@ -25,6 +26,8 @@ import { APP_SECRET, testSecrets } from './support/secret.ts'
 import { boot } from './support/server.ts'
 import { makeFolder as makeScratchFolder } from './support/scratch.ts'
 import { scaled } from './support/until.ts'
+
+afterEach(clearEmbedded)
 
 // Data made by the package of Postgres 17, while ours has 18.
 const OLD = 'postgres-17'

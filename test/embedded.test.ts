@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import { once } from 'node:events'
 import { spawnSync } from 'node:child_process'
 import { chownSync, existsSync, lstatSync, readdirSync, readFileSync, renameSync } from 'node:fs'
@@ -23,9 +23,12 @@ import {
   untilReady,
   findPid,
   getPid,
+  clearEmbedded,
 } from './support/embedded.ts'
 import { isRunning } from './support/leftovers.ts'
 import { until } from './support/until.ts'
+
+afterEach(clearEmbedded)
 
 const toSocketFolder = ({ url }: { url: string }) => new URL(url).searchParams.get('host') ?? ''
 

@@ -1,13 +1,15 @@
-import { beforeAll, describe, expect, test } from 'bun:test'
+import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { chownSync, lstatSync, mkdirSync, readdirSync, truncateSync } from 'node:fs'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runBlackBox } from './support/black-box.ts'
 import { hasContainers, NAMESPACES, openContainer } from './support/containers.ts'
-import { findPid, isNamed, isRoot, makeFolder } from './support/embedded.ts'
+import { findPid, isNamed, isRoot, makeFolder, clearEmbedded } from './support/embedded.ts'
 import { createRequests } from './support/project.ts'
 import { compileBinary, runProgram, startProgram, type Runtime } from './support/process.ts'
 import { scaled, until } from './support/until.ts'
+
+afterEach(clearEmbedded)
 
 const STORY_MS = 120_000
 

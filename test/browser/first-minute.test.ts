@@ -1,11 +1,13 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import { cpSync, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { HAS_BROWSER, launch } from '../support/chromium.ts'
-import { makeFolder } from '../support/embedded.ts'
+import { makeFolder, clearEmbedded } from '../support/embedded.ts'
 import { measureFirstMinute } from '../support/first-minute.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { scaled } from '../support/until.ts'
+
+afterEach(clearEmbedded)
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const MINUTE_MS = 60_000

@@ -1,6 +1,16 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import { ConnectionError, TidingsError } from '../../clients/typescript/src/client.ts'
-import { EVENT, startStory, errorOf, success, failure, keysOf } from '../support/client-story.ts'
+import {
+  EVENT,
+  startStory,
+  errorOf,
+  success,
+  failure,
+  keysOf,
+  closeServers,
+} from '../support/client-story.ts'
+
+afterEach(closeServers)
 
 test('timeouts: an answer that never arrives, or stops within its body, is a ConnectionError', async () => {
   await Promise.all(

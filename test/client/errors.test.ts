@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import { inspect } from 'node:util'
 import {
   ConnectionError,
@@ -15,8 +15,11 @@ import {
   errorOf,
   success,
   failure,
+  closeServers,
 } from '../support/client-story.ts'
 import type { Reply } from '../support/scripted-server.ts'
+
+afterEach(closeServers)
 
 test('§7 errors: 400 is a ValidationError whose details are also in its message', async () => {
   const details = [

@@ -1,12 +1,14 @@
-import { beforeAll, describe, expect, test } from 'bun:test'
+import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { API_KEY, failure, startStory, success } from '../support/client-story.ts'
+import { API_KEY, failure, startStory, success, closeServers } from '../support/client-story.ts'
 import { findDeno } from '../support/process.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { hasTool } from '../support/tools.ts'
+
+afterEach(closeServers)
 
 const ENTRY = join(import.meta.dirname, '../../clients/typescript/src/client.ts')
 /** The queue of the README. `then` is what the program does afterwards. */

@@ -1,8 +1,18 @@
 import { afterEach, expect, spyOn, test } from 'bun:test'
 import { TidingsError, ValidationError } from '../../clients/typescript/src/client.ts'
 import type { EventInput } from '../../clients/typescript/src/client.ts'
-import { EVENT, failure, keysOf, startStory, success, UUID } from '../support/client-story.ts'
+import {
+  EVENT,
+  failure,
+  keysOf,
+  startStory,
+  success,
+  UUID,
+  closeServers,
+} from '../support/client-story.ts'
 import { until } from '../support/until.ts'
+
+afterEach(closeServers)
 
 const CREATED = success({}, 201)
 

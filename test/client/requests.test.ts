@@ -1,4 +1,4 @@
-import { expect, spyOn, test } from 'bun:test'
+import { afterEach, expect, spyOn, test } from 'bun:test'
 import { createClient } from '../../clients/typescript/src/client.ts'
 import type { ResponseInfo, ClientOptions } from '../../clients/typescript/src/client.ts'
 import {
@@ -10,9 +10,12 @@ import {
   errorOf,
   success,
   failure,
+  closeServers,
 } from '../support/client-story.ts'
 import { parseExact } from '../../src/http/exact-json.ts'
 import { until } from '../support/until.ts'
+
+afterEach(closeServers)
 
 test('requests: each method sends its method, path, key and body, and resolves to data', async () => {
   const { server, client } = await startStory([success({ it: 'is data' })])

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import { TidingsError } from '../../clients/typescript/src/client.ts'
 import {
   UUID,
@@ -8,8 +8,11 @@ import {
   success,
   failure,
   keysOf,
+  closeServers,
 } from '../support/client-story.ts'
 import type { Reply } from '../support/scripted-server.ts'
+
+afterEach(closeServers)
 
 test('§8 idempotency: a call keeps one key over network errors, 5xx and 409 of a running request', async () => {
   const { server, client } = await startStory([

@@ -1,4 +1,4 @@
-import { afterEach, expect } from 'bun:test'
+import { expect } from 'bun:test'
 import { createClient } from '../../clients/typescript/src/client.ts'
 import type { Client, ClientOptions } from '../../clients/typescript/src/client.ts'
 import { startScriptedServer } from './scripted-server.ts'
@@ -10,7 +10,11 @@ export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-
 export const EVENT = { channelName: 'payments', title: 'Paid' }
 
 const servers: ScriptedServer[] = []
-afterEach(() => Promise.all(servers.splice(0).map(server => server.close())))
+
+/** Closes the servers of a test. Each file calls it after each test. */
+export async function closeServers(): Promise<void> {
+  await Promise.all(servers.splice(0).map(server => server.close()))
+}
 
 export async function startStory(
   replies: Reply[],

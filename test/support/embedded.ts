@@ -1,4 +1,4 @@
-import { afterEach, test } from 'bun:test'
+import { test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -34,7 +34,8 @@ const folders: string[] = []
 const started: EmbeddedPostgres[] = []
 const children: ChildProcess[] = []
 
-afterEach(async () => {
+/** Ends what a test has started, and removes its folders. Each file calls it after each test. */
+export async function clearEmbedded(): Promise<void> {
   for (const child of children.splice(0)) {
     child.kill('SIGKILL')
     // Its lock keeps Postgres running.
@@ -51,7 +52,7 @@ afterEach(async () => {
     }
     rmSync(folder, { recursive: true, force: true })
   }
-})
+}
 
 export type Checkout = { root: string; native: string }
 export type Server = { child: ChildProcess; how: string; url: string }

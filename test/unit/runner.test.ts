@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BatchResult } from '../runner/batch.ts'
 import { getKind, getLane, planBatches } from '../runner/lanes.ts'
@@ -268,4 +268,12 @@ describe('the plan', () => {
     expect(getLane(file)).toBe(lane)
     expect(getKind(file)).toBe(kind)
   })
+})
+
+test('no module of test/support registers hooks, which only the first file of a process would have', () => {
+  const folder = join(import.meta.dirname, '../support')
+  const found = readdirSync(folder).filter(name =>
+    /^(before|after)(Each|All)\(/m.test(readFileSync(join(folder, name), 'utf8')),
+  )
+  expect(found).toEqual([])
 })
