@@ -6,7 +6,7 @@ import { invalidKey } from '../errors.ts'
 import { succeedJson } from '../http/call.ts'
 import { Failure, SuccessOf } from '../http/envelope.ts'
 import { createValidator, invalidField } from '../http/validation.ts'
-import { canReadUsers, respondToWrite, type KeyCall, type KeyGuard } from '../keys/guard.ts'
+import { respondToWrite, type KeyCall, type KeyGuard } from '../keys/guard.ts'
 import type { Quotas } from '../limits/quotas.ts'
 import type { Appender } from './append.ts'
 import { toUserAsSent } from './event-json.ts'
@@ -45,8 +45,7 @@ export function eventRoutes({ guard, appender, quotas, findOrganization, reads }
     await quotas.check(counted)
     const written = await appender.append({ projectId, event, requestId, claim, admission })
     if (written.outcome === 'done') quotas.count(counted)
-    if (canReadUsers(key)) return respondToWrite(call, 201, written)
-    return respondToWrite(call, 201, { ...written, body: toUserAsSent(written.body, event) })
+    return respondToWrite(call, 201, written, body => toUserAsSent(body, event))
   }
 
   return new Elysia({ name: 'events' })

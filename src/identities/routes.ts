@@ -5,13 +5,7 @@ import { invalidKey } from '../errors.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { Failure, SuccessOf } from '../http/envelope.ts'
 import { Text } from '../http/rules.ts'
-import {
-  canReadUsers,
-  respondToWrite,
-  toKeyActor,
-  type KeyCall,
-  type KeyGuard,
-} from '../keys/guard.ts'
+import { respondToWrite, toKeyActor, type KeyCall, type KeyGuard } from '../keys/guard.ts'
 import { toErased, type Eraser } from './erasure.ts'
 import { hideStored } from './hide-stored.ts'
 import type { IdentityWriter } from './identify.ts'
@@ -80,8 +74,7 @@ export function identityRoutes(parts: Parts) {
         const organizationId = await toOrganization(projectId)
         const job = { organizationId, projectId, input, requestId, claim }
         const written = await identityWriter.identify(job)
-        if (canReadUsers(key)) return respondToWrite(call, 200, written)
-        return respondToWrite(call, 200, { ...written, body: hideStored(written.body, input) })
+        return respondToWrite(call, 200, written, body => hideStored(body, input))
       },
       {
         scope: 'identities:write',

@@ -85,6 +85,19 @@ test('case 12: a key used for another route is refused with 422', async () => {
   expect(await countEvents(project)).toBe(1)
 })
 
+test('case 12: a reused key is refused with 422, also for an API key that may not read users', async () => {
+  const project = await newProject(server, { scopes: ['events:write', 'identities:write'] })
+  await project.post('/v1/events', event, KEYED)
+  await project.post('/v1/identify', { user_id: 'ada' }, { 'idempotency-key': 'identify' })
+  const others = [
+    await project.post('/v1/identify', { user_id: 'ada' }, KEYED),
+    await project.post('/v1/events', event, { 'idempotency-key': 'identify' }),
+  ]
+  expect(others.map(({ status, body }) => [status, body.code])).toEqual(
+    Array(2).fill([422, 'idempotency_key_reused']),
+  )
+})
+
 test('contract §5 for text, each byte and the channel in the path count, the content type does not', async () => {
   const project = await newProject(server)
   const first = await sendText(project, '/v1/channels/ops', 'Backup done\nin 3 s')
