@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createOrganization } from '../src/accounts/organizations.ts'
+import { createProject } from '../src/accounts/projects.ts'
 import { listEventsJson, type PageQuery } from '../src/events/read.ts'
 import { indexNextEvents } from '../src/events/search-index.ts'
 import { parseSearch } from '../src/events/search-query.ts'
@@ -334,4 +336,65 @@ test('each installation has a secret of its own for the locks of names', async (
   )
   expect(secrets[0]).toMatch(/^[0-9a-f]{64}$/)
   expect(secrets[1]).not.toBe(secrets[0])
+})
+
+test('the changes of aliases that erasures left are deleted, and an erasure in progress keeps its names', async () => {
+  const url = await createEmptyDatabase()
+  const before = MIGRATIONS.slice(
+    0,
+    NAMES.findIndex(name => name.endsWith('_erasure') && name > '0024'),
+  )
+  expect(before.length).toBeGreaterThan(25)
+  await migrate(url, before)
+  const sql = connect(url, { name: 'test', max: 1 })
+  const project = await sql.begin(async tx =>
+    createProject(tx, {
+      organizationId: await createOrganization(tx, 'Test organization'),
+      name: 'Test project',
+    }),
+  )
+  await sql`
+    insert into identities (project_id, user_id, id, public_id, properties, created_at, updated_at)
+    select ${project}, u.name, gen_random_uuid(), u.name, '{}', u.at::timestamptz, now()
+    from (values ('carl', '2026-01-01'), ('back', '2026-06-01')) as u (name, at)
+  `
+  await sql`
+    insert into aliases (project_id, alias, user_id, created_at) values (${project}, 'present', 'carl', now())
+  `
+  await sql`truncate alias_changes`
+  await sql`
+    insert into erased_users (id, project_id, erased_at) values (gen_random_uuid(), ${project}, '2026-05-01')
+  `
+  const change = (at: string, user: string, alias: string, kind: string, other?: string) => sql`
+    insert into alias_changes (project_id, user_id, at, alias, change, other)
+    values (${project}, ${user}, ${at}, ${alias}, ${kind}, ${other ?? null})
+  `
+  // Of an erased user, of one who came back, and of an alias whose last owner was erased.
+  await change('2026-02-01', 'gone', 'present', 'moved from')
+  await change('2026-02-01', 'back', 'of gone', 'added')
+  await change('2026-02-01', 'carl', 'of gone', 'moved to')
+  await change('2026-02-01', 'carl', 'present', 'moved to', 'gone')
+  await change('2026-02-01', 'carl', 'present', 'moved from', 'back')
+  await change('2026-02-01', 'carl', 'removed', 'added')
+  await change('2026-02-02', 'carl', 'removed', 'removed')
+  await change('2026-06-02', 'back', 'back', 'removed')
+  await sql`insert into erasures (project_id, user_id) values (${project}, 'running')`
+  await sql`insert into erasure_names (project_id, user_id, name) values (${project}, 'running', 'alias')`
+
+  await migrate(url)
+  const kept = await sql`
+    select user_id, alias, change, other from alias_changes order by id
+  `
+  expect([...kept] as unknown[]).toEqual([
+    { user_id: 'carl', alias: 'present', change: 'moved to', other: null },
+    { user_id: 'carl', alias: 'present', change: 'moved from', other: null },
+    { user_id: 'carl', alias: 'removed', change: 'added', other: null },
+    { user_id: 'carl', alias: 'removed', change: 'removed', other: null },
+    { user_id: 'back', alias: 'back', change: 'removed', other: null },
+  ])
+  const names = await sql`
+    select n.name from erasures e join erasure_names n on n.erasure_id = e.id where e.user_id = 'running'
+  `
+  expect([...names] as unknown[]).toEqual([{ name: 'alias' }])
+  await sql.end({ timeout: 1 })
 })

@@ -58,8 +58,6 @@ language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
-declare
-  erasure_id uuid;
 begin
   perform from event_logs l where l.project_id = project for update;
   if not found then
@@ -78,13 +76,7 @@ begin
   ) then
     return false;
   end if;
-  insert into erasures as e (project_id, user_id, author)
-    values (project, name, author)
-    returning e.id into erasure_id;
-  insert into erased_users (id, project_id, erased_at, key_id)
-    values (erasure_id, project, date_trunc('milliseconds', clock_timestamp()), (author ->> 'keyId')::uuid);
-  insert into erasure_names (project_id, user_id, name) values (project, name, name);
-  perform erase_identity(project, name);
+  perform insert_erasure(project, name, null, author);
   return true;
 end
 $$;

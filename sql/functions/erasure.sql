@@ -1,10 +1,13 @@
--- Takes aliases from a user. With the last ones it deletes the identity: a user with up to
--- max_aliases disappears in this transaction. An alias that equals another user's user_id is not a
--- name of this user. The caller must have locked the project's log.
+-- Takes aliases from a user, and lists them as names of the user's newest erasure. Former aliases
+-- are names of the user as well. With the last ones it deletes the identity: a user with up to
+-- max_aliases, and as many former ones, disappears in this transaction. A name that is another
+-- user's user_id or alias is not a name of this user. The caller must have locked the project's
+-- log.
 create or replace function erase_identity(project uuid, name text) returns void
 language plpgsql as $$
 declare
   taken text[];
+  former text[];
   next_change bigint;
 begin
   perform set_config('tidings.is_erasing', 'on', true);
@@ -16,14 +19,28 @@ begin
       returning a.alias
   )
   select coalesce(array_agg(g.alias), '{}') into taken from gone g;
-  insert into erasure_names (project_id, user_id, name)
-    select e.project_id, e.user_id, t.alias
+  former := array(
+    select distinct h.alias
+    from alias_changes h
+    where h.project_id = project and h.user_id = name
+      and not exists (select from aliases a where a.project_id = project and a.alias = h.alias)
+      and not exists (select from identities i where i.project_id = project and i.user_id = h.alias)
+      and not exists (
+        select from erasures e
+          join erasure_names n on n.project_id = e.project_id and n.erasure_id = e.id
+        where e.project_id = project and e.user_id = erase_identity.name and e.stage = 'aliases' and n.name = h.alias
+      )
+      and h.alias <> all(taken)
+    limit max_aliases() + 1
+  );
+  insert into erasure_names (project_id, erasure_id, user_id, name)
+    select e.project_id, e.id, e.user_id, t.alias
     from erasures e
-      cross join unnest(taken) as t (alias)
-    where e.project_id = project and e.user_id = erase_identity.name
+      cross join unnest(taken || former) as t (alias)
+    where e.project_id = project and e.user_id = erase_identity.name and e.stage = 'aliases'
       and not exists (select from identities i where i.project_id = project and i.user_id = t.alias)
     on conflict do nothing;
-  if cardinality(taken) > max_aliases() then
+  if cardinality(taken) > max_aliases() or cardinality(former) > max_aliases() then
     return;
   end if;
   delete from identities i where i.project_id = project and i.user_id = erase_identity.name;
@@ -33,11 +50,28 @@ begin
       stage = 'responses',
       last_seq = (select l.last_seq from event_logs l where l.project_id = project),
       last_change = next_change
-    where e.project_id = project and e.user_id = name;
+    where e.project_id = project and e.user_id = name and e.stage = 'aliases';
 end
 $$;
 
--- Begins the erasure of a user, unless it has begun. Returns false if there is nothing to erase: an
+-- Adds an erasure of a user, and does its first step. The caller must have locked the project's
+-- log.
+create or replace function insert_erasure(project uuid, name text, identity_id text, author json) returns void
+language plpgsql as $$
+declare
+  erasure uuid := gen_random_uuid();
+begin
+  insert into erasures (id, project_id, user_id, identity_id, author)
+    values (erasure, project, name, identity_id, author);
+  insert into erased_users (id, project_id, erased_at, key_id)
+    values (erasure, project, date_trunc('milliseconds', clock_timestamp()), (author ->> 'keyId')::uuid);
+  insert into erasure_names (project_id, erasure_id, user_id, name) values (project, erasure, name, name);
+  perform erase_identity(project, name);
+end
+$$;
+
+-- Begins the erasure of a user, unless one has begun that leaves nothing. A user who has come back
+-- since then gets another erasure, which follows. Returns false if there is nothing to erase: an
 -- alias of another user is not a user, and neither is a name without an identity, an event and a
 -- stored response.
 create or replace function begin_erasure(project uuid, name text, author json) returns boolean
@@ -47,42 +81,49 @@ set enable_seqscan = off
 as $$
 declare
   identity_id text;
-  erasure_id uuid;
+  is_identified boolean;
+  newest erasures;
 begin
   perform from event_logs l where l.project_id = project for update;
   if not found then
     return false;
   end if;
-  if exists (select from erasures e where e.project_id = project and e.user_id = name) then
+  select * into newest
+    from erasures e
+    where e.project_id = project and e.user_id = name
+    order by e.last_change desc nulls first
+    limit 1;
+  if newest.stage = 'aliases' then
     return true;
   end if;
   select i.public_id into identity_id from identities i where i.project_id = project and i.user_id = name;
-  if not found and (
+  is_identified := found;
+  if not is_identified and (
     exists (select from aliases a where a.project_id = project and a.alias = name)
     or not exists (
-      select from events e where e.project_id = project and e.user_ref = name and e.user_ref is not null
+      select from events e
+      where e.project_id = project and e.user_ref = name and e.user_ref is not null
+        and e.seq > coalesce(newest.last_seq, 0)
     )
     and not exists (
       select from idempotency_keys k
       where k.project_id = project and k.user_id = name and k.user_id is not null
+        and (newest.id is null or k.seq > newest.last_seq)
     )
   ) then
-    return false;
+    return newest.id is not null;
   end if;
-  insert into erasures as e (project_id, user_id, identity_id, author)
-    values (project, name, identity_id, author)
-    returning e.id into erasure_id;
-  insert into erased_users (id, project_id, erased_at, key_id)
-    values (erasure_id, project, date_trunc('milliseconds', clock_timestamp()), (author ->> 'keyId')::uuid);
-  insert into erasure_names (project_id, user_id, name) values (project, name, name);
-  perform erase_identity(project, name);
+  perform insert_erasure(project, name, identity_id, author);
   return true;
 end
 $$;
 
--- Removes the user with these names from up to `max_rows` stored responses about them. Returns
--- false when there are none.
-create or replace function erase_responses(project uuid, names text[], max_rows int) returns boolean
+-- Removes the user with these names from up to `max_rows` stored responses about them. Responses to
+-- events after last_seq stay, and so do those to identifies of a present user. Returns their
+-- number, and whether there were any, also locked ones.
+create or replace function erase_responses(
+  project uuid, names text[], last_seq bigint, max_rows int, out was_found boolean, out erased int
+)
 language plpgsql as $$
 declare
   -- Rows that another transaction has locked are left for the next step.
@@ -90,6 +131,12 @@ declare
     select k.key
     from idempotency_keys k
     where k.project_id = project and k.user_id = any(names) and k.user_id is not null
+      and (k.seq is null or k.seq <= erase_responses.last_seq)
+      and not (k.seq is null and exists (
+        select from identities i
+        where i.project_id = k.project_id and i.user_id = k.user_id
+          and starts_with(k.body, '{"success":true,"data":{"id":"' || i.public_id || '"')
+      ))
     limit max_rows
   );
 begin
@@ -97,6 +144,7 @@ begin
     select k.key
     from idempotency_keys k
     where k.project_id = project and k.key = any(keys) and k.user_id = any(names)
+      and (k.seq is null or k.seq <= erase_responses.last_seq)
     for update skip locked
   )
   update idempotency_keys k set
@@ -105,7 +153,8 @@ begin
     body = remove_user_from_stored(k.status, k.user_id, k.body)
     from found
     where k.project_id = project and k.key = found.key;
-  return keys <> '{}';
+  get diagnostics erased = row_count;
+  was_found := keys <> '{}';
 end
 $$;
 
@@ -128,37 +177,68 @@ begin
 end
 $$;
 
--- Removes the names of a user from the stored responses of other users, among the next `max_rows`
--- responses to identify with aliases after `after_key`. Returns the last key, or null at the end.
-create or replace function erase_other_responses(project uuid, name text, after_key text, max_rows int) returns text
+-- Removes the names of an erasure from the stored responses of other users, among the next
+-- `max_rows` responses to identify with aliases after `done_to`. Advances done_to to the last key,
+-- or to null at the end. It stops at a response that another transaction has locked, and reports
+-- it. A name that has become an alias of the response's user stays. So does the response to the
+-- user with the user_id `name`: it is of a later user.
+create or replace function erase_other_responses(
+  project uuid, erasure uuid, name text, max_rows int, inout done_to text, out is_blocked boolean
+)
 language plpgsql as $$
 declare
+  next_keys text[] := array(
+    select k.key
+    from idempotency_keys k
+    where k.project_id = project and k.other_names is not null and k.key > done_to
+    order by k.key
+    limit max_rows
+  );
+  next_key text;
   stored record;
   erased text[];
   others text[];
-  last_key text;
 begin
-  for stored in
-    select k.key, k.other_names
-    from idempotency_keys k
-    where k.project_id = project and k.other_names is not null and k.key > after_key
-    order by k.key
-    limit max_rows
-  loop
-    last_key := stored.key;
-    erased := array(
-      select n.name
-      from erasure_names n
-      where n.project_id = project and n.user_id = erase_other_responses.name and n.name = any(stored.other_names)
-    );
-    continue when erased = '{}';
-    others := array(select o.name from unnest(stored.other_names) as o (name) where o.name <> all(erased));
-    update idempotency_keys k set
-        other_names = nullif(others, '{}'),
-        body = remove_aliases_from_stored(k.body, erased)
-      where k.project_id = project and k.key = stored.key and k.status = 200 and k.other_names is not null;
+  is_blocked := false;
+  if next_keys = '{}' then
+    done_to := null;
+    return;
+  end if;
+  foreach next_key in array next_keys loop
+    select k.user_id, k.other_names into stored
+      from idempotency_keys k
+      where k.project_id = project and k.key = next_key and k.other_names is not null;
+    if found and stored.user_id is distinct from name then
+      erased := array(
+        select n.name
+        from erasure_names n
+        where n.project_id = project and n.erasure_id = erasure and n.name = any(stored.other_names)
+          and not exists (
+            select from aliases a
+            where a.project_id = n.project_id and a.alias = n.name and a.user_id = stored.user_id
+          )
+      );
+      if erased <> '{}' then
+        -- Without waiting, so that two erasures never wait for each other.
+        select k.user_id, k.other_names into stored
+          from idempotency_keys k
+          where k.project_id = project and k.key = next_key
+          for update skip locked;
+        if not found and exists (
+          select from idempotency_keys k where k.project_id = project and k.key = next_key
+        ) then
+          is_blocked := true;
+          return;
+        end if;
+        others := array(select o.name from unnest(stored.other_names) as o (name) where o.name <> all(erased));
+        update idempotency_keys k set
+            other_names = nullif(others, '{}'),
+            body = remove_aliases_from_stored(k.body, erased)
+          where k.project_id = project and k.key = next_key and k.status = 200 and k.other_names is not null;
+      end if;
+    end if;
+    done_to := next_key;
   end loop;
-  return last_key;
 end
 $$;
 
@@ -233,46 +313,71 @@ begin
 end
 $$;
 
--- Deletes up to `max_rows` alias changes up to last_change that are of the user, or of another user
--- and one of these names. Removes the user from up to `max_rows` others. Returns false when there
--- are none.
-create or replace function erase_history(project uuid, name text, names text[], last_change bigint, max_rows int) returns boolean
+-- Deletes alias changes before last_change that are of the user, or of another user and one of
+-- these names. Removes the user from others. It works on up to `max_rows` of each kind. Returns
+-- their number, and whether there were any, also locked ones.
+--
+-- Rows are locked by their primary key. Another erasure can update the row of a pair of users, and
+-- an update by ctid would miss its new version.
+create or replace function erase_history(
+  project uuid, names text[], name text, last_change bigint, max_rows int, out was_found boolean, out erased int
+)
 language plpgsql as $$
 declare
-  deleted int;
-  changed int;
+  user_ids text[];
+  ats timestamptz[];
+  ids bigint[];
 begin
-  delete from alias_changes h
-    where h.project_id = project and h.ctid = any(array(
+  select array_agg(f.user_id), array_agg(f.at), array_agg(f.id) into user_ids, ats, ids
+    from (
       (
-        select c.ctid
+        select c.user_id, c.at, c.id
         from alias_changes c
         where c.project_id = project and c.user_id = erase_history.name and c.id < last_change
         limit max_rows
       )
-      union all
+      union
       (
-        select c.ctid
+        select c.user_id, c.at, c.id
         from alias_changes c
         where c.project_id = project and c.alias = any(names) and c.id < last_change
         limit max_rows
       )
-    ));
-  get diagnostics deleted = row_count;
-  update alias_changes h set other = null
-    where h.project_id = project and h.ctid = any(array(
-      select c.ctid
-      from alias_changes c
-      where c.project_id = project and c.other = erase_history.name and c.other is not null and c.id < last_change
-      limit max_rows
-    ));
-  get diagnostics changed = row_count;
-  return deleted + changed > 0;
+      union
+      (
+        select c.user_id, c.at, c.id
+        from alias_changes c
+        where c.project_id = project and c.other = erase_history.name and c.other is not null and c.id < last_change
+        limit max_rows
+      )
+    ) f;
+  was_found := ids is not null;
+  -- Rows that another transaction has locked are left for the next step.
+  with free as materialized (
+    select h.user_id, h.at, h.id, h.user_id = erase_history.name or h.alias = any(names) as is_deleted
+    from unnest(user_ids, ats, ids) as f (user_id, at, id)
+      join alias_changes h
+        on h.project_id = project and h.user_id = f.user_id and h.at = f.at and h.id = f.id
+    for update of h skip locked
+  ), deleted as (
+    delete from alias_changes h
+      using free f
+      where h.project_id = project and h.user_id = f.user_id and h.at = f.at and h.id = f.id and f.is_deleted
+      returning h.id
+  ), changed as (
+    update alias_changes h set other = null
+      from free f
+      where h.project_id = project and h.user_id = f.user_id and h.at = f.at and h.id = f.id and not f.is_deleted
+      returning h.id
+  )
+  select (select count(*) from deleted) + (select count(*) from changed) into erased;
 end
 $$;
 
--- Continues an erasure, until time_limit_ms have passed. Returns no row when it has ended before.
--- is_done is true in the transaction that ends it. It works in batches of some milliseconds.
+-- Continues the oldest erasure of a user, until time_limit_ms have passed, or until it meets only
+-- rows that another transaction has locked. Returns no row when all erasures of the user have ended
+-- before. is_done is true in the transaction that ends this one. It works in batches of some
+-- milliseconds.
 --
 -- Custom plans, because a plan made on small tables would scan them after they have grown.
 create or replace function continue_erasure(project uuid, name text, time_limit_ms float8)
@@ -286,7 +391,6 @@ declare
   ends_at timestamptz := clock_timestamp() + time_limit_ms * interval '1 ms';
   erasure erasures;
   names text[];
-  key text;
   changed record;
   is_more boolean;
   stages text[] := array['responses', 'other responses', 'history', 'events', 'names'];
@@ -306,19 +410,28 @@ begin
     end if;
   end if;
 
-  select * into erasure
-    from erasures e
-    where e.project_id = project and e.user_id = continue_erasure.name
-    for update;
-  if not found then
-    return;
-  end if;
+  loop
+    select * into erasure
+      from erasures e
+      where e.project_id = project and e.user_id = continue_erasure.name
+      order by e.last_change nulls last, e.id
+      limit 1
+      for update;
+    exit when found;
+    -- Another process may have ended it while this one waited. The next one remains.
+    if not exists (
+      select from erasures e where e.project_id = project and e.user_id = continue_erasure.name
+    ) then
+      return;
+    end if;
+  end loop;
 
   while erasure.stage <> 'aliases' and clock_timestamp() < ends_at loop
     if erasure.stage = 'other responses' then
-      key := erase_other_responses(project, erasure.user_id, erasure.done_to, 50);
-      if key is not null then
-        erasure.done_to := key;
+      select * into changed from erase_other_responses(project, erasure.id, erasure.user_id, 50, erasure.done_to);
+      if changed.done_to is not null then
+        erasure.done_to := changed.done_to;
+        exit when changed.is_blocked;
         continue;
       end if;
       names := '{}';
@@ -326,7 +439,7 @@ begin
       names := array(
         select n.name
         from erasure_names n
-        where n.project_id = project and n.user_id = erasure.user_id and n.name > erasure.done_to
+        where n.project_id = project and n.erasure_id = erasure.id and n.name > erasure.done_to
         order by n.name
         limit 100
       );
@@ -335,7 +448,7 @@ begin
     -- The names are needed until they are listed.
     exit when erasure.stage = 'names' and exists (
       select from erasure_names n
-      where n.project_id = project and n.user_id = erasure.user_id and not n.is_listed
+      where n.project_id = project and n.erasure_id = erasure.id and not n.is_listed
     );
     if names = '{}' then
       exit when erasure.stage = 'names';
@@ -344,18 +457,21 @@ begin
       continue;
     end if;
 
-    if erasure.stage = 'responses' then
-      is_more := erase_responses(project, names, 20);
-    elsif erasure.stage = 'history' then
-      is_more := erase_history(project, erasure.user_id, names, erasure.last_change, 200);
-    elsif erasure.stage = 'events' then
-      select * into changed from erase_events(project, names, erasure.last_seq, 200);
-      erasure.events := erasure.events + changed.erased;
-      is_more := changed.was_found;
-    else
+    is_more := false;
+    if erasure.stage = 'names' then
       delete from erasure_names n
-        where n.project_id = project and n.user_id = erasure.user_id and n.name = any(names);
-      is_more := false;
+        where n.project_id = project and n.erasure_id = erasure.id and n.name = any(names);
+    else
+      if erasure.stage = 'responses' then
+        select * into changed from erase_responses(project, names, erasure.last_seq, 20);
+      elsif erasure.stage = 'history' then
+        select * into changed from erase_history(project, names, erasure.user_id, erasure.last_change, 200);
+      else
+        select * into changed from erase_events(project, names, erasure.last_seq, 200);
+        erasure.events := erasure.events + changed.erased;
+      end if;
+      is_more := changed.was_found;
+      exit when is_more and changed.erased = 0;
     end if;
     if not is_more then
       erasure.done_to := names[cardinality(names)];
@@ -363,16 +479,16 @@ begin
   end loop;
 
   is_done := erasure.stage = 'names' and not exists (
-    select from erasure_names n where n.project_id = project and n.user_id = erasure.user_id
+    select from erasure_names n where n.project_id = project and n.erasure_id = erasure.id
   );
   update erased_users u set events = erasure.events
     where u.project_id = project and u.id = erasure.id and u.events <> erasure.events;
   if is_done then
-    delete from erasures e where e.project_id = project and e.user_id = erasure.user_id;
+    delete from erasures e where e.project_id = project and e.id = erasure.id;
   else
     update erasures e set
         stage = erasure.stage, done_to = erasure.done_to, events = erasure.events, touched_at = now()
-      where e.project_id = project and e.user_id = erasure.user_id;
+      where e.project_id = project and e.id = erasure.id;
   end if;
   events := erasure.events;
   identity_id := erasure.identity_id;
@@ -388,9 +504,9 @@ language plpgsql as $$
 begin
   perform set_config('tidings.is_erasing', 'on', true);
   insert into erasures as e (id, project_id, user_id) values (erasure_id, project, name)
-    on conflict (project_id, user_id) do update set stage = 'aliases', done_to = '';
-  insert into erasure_names (project_id, user_id, name, is_listed)
-    select project, repeat_erasure.name, n.name, true from unnest(names) as n (name)
+    on conflict (project_id, id) do update set stage = 'aliases', done_to = '';
+  insert into erasure_names (project_id, erasure_id, user_id, name, is_listed)
+    select project, erasure_id, repeat_erasure.name, n.name, true from unnest(names) as n (name)
     on conflict do nothing;
   delete from aliases a where a.project_id = project and a.alias = any(names);
 end

@@ -96,55 +96,62 @@ function toSealedCell(rowId: string) {
 
 const MAX_NAMES = 1_000
 
+/** A name of an erasure in progress, also in clear. */
+export interface ClearName extends ErasedName {
+  name: string
+}
+
 /**
- * Hashes up to 1,000 names of an erasure in progress into the list. Returns those that are not
- * marked as listed, by name.
+ * Hashes up to 1,000 names of the erasures of a user that are in progress into the list. Returns
+ * those that are not marked as listed.
  */
 export async function listNextNames(
   sql: Queryable,
   key: ErasureKey,
   { projectId, userId }: ErasedUserId,
-): Promise<Map<string, ErasedName>> {
+): Promise<ClearName[]> {
   const rows = await sql<{ id: string; erased_at: Date; key_id: string | null; name: string }[]>`
     select u.id, u.erased_at, u.key_id, n.name
-    from erasure_names n
-      join erasures e on e.project_id = n.project_id and e.user_id = n.user_id
+    from erasures e
+      join erasure_names n on n.project_id = e.project_id and n.erasure_id = e.id
       join erased_users u on u.project_id = e.project_id and u.id = e.id
-    where n.project_id = ${projectId} and n.user_id = ${userId} and not n.is_listed
+    where e.project_id = ${projectId} and e.user_id = ${userId} and not n.is_listed
     limit ${MAX_NAMES}
   `
-  const names = new Map(
-    rows.map(({ id, erased_at, key_id, name }) => [
-      name,
-      {
-        erasureKeyId: key.id,
-        erasedUserId: id,
-        projectId,
-        isUserId: name === userId,
-        hash: key.hash(projectId, name).toString('hex'),
-        erasedAt: erased_at,
-        keyId: key_id,
-      },
-    ]),
-  )
-  if (names.size > 0) await insertErasedNames(sql, [...names.values()])
+  const names = rows.map(({ id, erased_at, key_id, name }) => ({
+    name,
+    erasureKeyId: key.id,
+    erasedUserId: id,
+    projectId,
+    isUserId: name === userId,
+    hash: key.hash(projectId, name).toString('hex'),
+    erasedAt: erased_at,
+    keyId: key_id,
+  }))
+  if (names.length > 0) await insertErasedNames(sql, names)
   return names
 }
 
-/** Marks names as listed. The erasure can then forget them. */
+/** Marks names of a project as listed. Their erasures can then forget them. */
 export async function markListed(
   sql: Queryable,
-  { projectId, userId }: ErasedUserId,
-  names: Iterable<string>,
+  projectId: string,
+  names: readonly ClearName[],
 ): Promise<void> {
   await sql`
-    update erasure_names set is_listed = true
-    where project_id = ${projectId} and user_id = ${userId}
-      and name = any(${toArray([...names])}::text[])
+    update erasure_names n set is_listed = true
+    from unnest(
+        ${toArray(names.map(({ erasedUserId }) => erasedUserId))}::uuid[],
+        ${toArray(names.map(({ name }) => name))}::text[]
+      ) as l (erasure_id, name)
+    where n.project_id = ${projectId} and n.erasure_id = l.erasure_id and n.name = l.name
   `
 }
 
-/** Adds names to the list, unless it has them. Their erasures are in erased_users. */
+/**
+ * Adds names to the list, unless it has them. Their erasures are in erased_users. The order keeps
+ * two processes that list the same names from a deadlock.
+ */
 export async function insertErasedNames(
   sql: Queryable,
   names: readonly ErasedName[],
@@ -158,6 +165,7 @@ export async function insertErasedNames(
         ${toArray(names.map(({ erasedUserId }) => erasedUserId))}::uuid[],
         ${toArray(names.map(({ isUserId }) => isUserId))}::boolean[]
       ) as n (project_id, hash, erased_user_id, is_user_id)
+    order by n.project_id, n.hash, n.erased_user_id
     on conflict do nothing
   `
 }

@@ -34,14 +34,7 @@ interface ErasureTarget {
   userId: string
 }
 
-/** The progress of an erasure in this process. */
-interface ErasureProgress {
-  isDone: boolean
-  /** The number of events so far from which the user was removed. */
-  events: number
-}
-
-/** The state of an erasure. */
+/** The state of an erasure. `events` are those so far from which the user was removed. */
 export interface ErasureState extends ErasedUser {
   isDone: boolean
 }
@@ -49,20 +42,21 @@ export interface ErasureState extends ErasedUser {
 export interface Eraser {
   /**
    * Erases a user. Resolves after 5 s at the latest; unless `isDone`, the rest follows in the
-   * background. The end is written to the audit log. For a user who was erased before, it returns
-   * that erasure. Throws `not_found`. Throws `unavailable` when too many erasures of the
-   * organization wait.
+   * background. The end is written to the audit log. A user who came back during an erasure is
+   * erased again. For a user who was erased before, it returns that erasure. Throws `not_found`.
+   * Throws `unavailable` when too many erasures of the organization wait.
    */
   erase(target: ErasureTarget, author: Actor): Promise<ErasureState>
   /** Resolves after the current step. Another start continues what is left. */
   stop(): Promise<void>
 }
 
+/** The erasures of a user that this process works on, one after the other. */
 interface Erasure {
-  organizationId: string
-  progress: ErasureProgress
-  /** Settles when the identity is deleted. */
-  begun: Promise<void>
+  target: ErasureTarget
+  /** Another one can have begun since the start of the last step. */
+  hasMore: boolean
+  isDone: boolean
   ended: Promise<void>
 }
 
@@ -93,57 +87,78 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
   const { signal } = stopped
   // The erasures of this process, by project and user.
   const running = new Map<string, Erasure>()
+  // The users whose erasure begins.
+  const beginning = new Set<ErasureTarget>()
 
-  /** Begins an erasure, unless `hasBegun`, and works on it until it ends or this process stops. */
-  function start(target: ErasureTarget, author?: Actor, hasBegun = false): Erasure {
-    const name = toName(target)
-    const progress = { isDone: false, events: 0 }
-    const begun = hasBegun
-      ? Promise.resolve()
-      : steps.run(target.organizationId, async () => {
-          await begin(pool, key, target, author)
-          await list(target)
-        })
-    const ended = begun
-      .then(() => turns.run(target.organizationId, () => proceed(target, progress)))
-      .finally(() => running.delete(name))
+  /** Works on the erasures of a user until they end or this process stops. */
+  function start(target: ErasureTarget): Erasure {
+    const erasure: Erasure = { target, hasMore: false, isDone: false, ended: Promise.resolve() }
+    running.set(toName(target), erasure)
+    erasure.ended = turns
+      .run(target.organizationId, () => proceed(erasure))
+      .finally(() => remove(erasure))
     // Without a waiting request, the sweep continues after an error.
-    ended.catch(() => {})
-    const started = { organizationId: target.organizationId, progress, begun, ended }
-    running.set(name, started)
-    return started
+    erasure.ended.catch(() => {})
+    return erasure
+  }
+
+  function remove(erasure: Erasure): void {
+    const name = toName(erasure.target)
+    if (running.get(name) === erasure) running.delete(name)
+  }
+
+  /** Begins an erasure, and starts it in this process. Throws `not_found`. */
+  async function ask(target: ErasureTarget, author: Actor): Promise<Erasure> {
+    beginning.add(target)
+    try {
+      await steps.run(target.organizationId, async () => {
+        await begin(pool, key, target, author)
+        await list(target)
+      })
+    } finally {
+      beginning.delete(target)
+    }
+    const erasure = running.get(toName(target)) ?? start(target)
+    erasure.hasMore = true
+    return erasure
   }
 
   function isFull(organizationId: string): boolean {
-    const own = running.values().filter(erasure => erasure.organizationId === organizationId)
-    return own.toArray().length >= MAX_PER_ORGANIZATION
+    const targets = [...beginning, ...running.values().map(({ target }) => target)]
+    return (
+      targets.filter(target => target.organizationId === organizationId).length >=
+      MAX_PER_ORGANIZATION
+    )
   }
 
   /** Adds the names of an erasure to the list, in the database and in the file. */
   async function list(target: ErasureTarget): Promise<void> {
     for (;;) {
       const names = await pool.run(sql => listNextNames(sql, key, target))
-      if (names.size === 0) return
+      if (names.length === 0) return
       // Before they are marked: after a failure, the next try appends them again.
-      await appendErasedNames(file, [...names.values()]).catch(warnOfFile)
-      await pool.run(sql => markListed(sql, target, names.keys()))
+      await appendErasedNames(file, names).catch(warnOfFile)
+      await pool.run(sql => markListed(sql, target.projectId, names))
     }
   }
 
-  async function proceed(target: ErasureTarget, progress: ErasureProgress): Promise<void> {
+  async function proceed(erasure: Erasure): Promise<void> {
+    const { target } = erasure
     while (!signal.aborted) {
       const startedMs = performance.now()
-      const row = await steps.run(target.organizationId, async () => {
+      const hasEnded = await steps.run(target.organizationId, async () => {
+        erasure.hasMore = false
         await list(target)
         return runStep(pool, target)
       })
-      // Without a row, another process has ended it.
-      if (row) progress.events = Number(row.events)
-      if (!row || row.is_done) {
-        progress.isDone = true
+      if (hasEnded && !erasure.hasMore) {
+        erasure.isDone = true
+        // At once: an erasure that begins from now on needs a start.
+        remove(erasure)
         return
       }
-      await pause(performance.now() - startedMs, signal)
+      // A step is shorter when it meets rows that another transaction has locked.
+      await pause(Math.max(performance.now() - startedMs, STEP_MS), signal)
     }
   }
 
@@ -172,7 +187,7 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
         userId: row.user_id,
       }
       if (signal.aborted || running.has(toName(target)) || isFull(target.organizationId)) continue
-      start(target, undefined, true)
+      start(target)
     }
   }
 
@@ -199,23 +214,19 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
   return {
     async erase(target, author) {
       const untilMs = performance.now() + waitMs
-      const known = running.get(toName(target))
-      if (!known && isFull(target.organizationId)) {
+      if (!running.has(toName(target)) && isFull(target.organizationId)) {
         throw new Fault('unavailable', 'Too many users are being erased. Try again shortly.')
       }
-      const { progress, begun, ended } = known ?? start(target, author)
-      const isFound = await begun
-        .then(() => withTimeout(Math.max(untilMs - performance.now(), 0), ended, () => {}))
-        .then(
-          () => true,
-          (error: unknown) => {
-            if (!(error instanceof Fault) || error.code !== 'not_found') throw error
-            return false
-          },
-        )
+      const erasure = await ask(target, author).catch((error: unknown) => {
+        if (error instanceof Fault && error.code === 'not_found') return undefined
+        throw error
+      })
+      if (erasure)
+        await withTimeout(Math.max(untilMs - performance.now(), 0), erasure.ended, () => {})
+      const isDone = erasure?.isDone ?? true
       const erased = await pool.run(sql => findErasedUser(sql, key, target))
       if (!erased) throw userNotFound()
-      return isFound ? { ...erased, ...progress } : { ...erased, isDone: true }
+      return { ...erased, isDone }
     },
     async stop() {
       stopped.abort()
@@ -263,17 +274,23 @@ async function begin(
   if (!archived.has_begun) throw userNotFound()
 }
 
-/** Runs one step. The last one writes the audit log. Undefined if the erasure has ended before. */
+/**
+ * Runs one step. The last one of an erasure writes the audit log. Returns whether no erasure of the
+ * user is left.
+ */
 function runStep(
   pool: Pool,
   { organizationId, projectId, userId }: ErasureTarget,
-): Promise<StepRow | undefined> {
+): Promise<boolean> {
   return transact(pool, async tx => {
     const [row] = await tx<StepRow[]>`
       select is_done, events, identity_id, author
       from continue_erasure(${projectId}, ${userId}, ${STEP_MS})
     `
-    if (row?.is_done && row.author) {
+    // Another process has ended it.
+    if (!row) return true
+    if (!row.is_done) return false
+    if (row.author) {
       // Without the user_id, because the audit log outlives the erasure.
       await writeAudit(tx, row.author, {
         action: 'user.erased',
@@ -283,7 +300,10 @@ function runStep(
         details: { events: Number(row.events) },
       })
     }
-    return row
+    const left = await tx`
+      select from erasures where project_id = ${projectId} and user_id = ${userId} limit 1
+    `
+    return left.count === 0
   })
 }
 

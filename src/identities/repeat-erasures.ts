@@ -138,11 +138,12 @@ async function repeat(
   await tx`
     select repeat_erasure(${projectId}, ${id}, ${userId}, ${toArray(names.all)}::text[])
   `
-  for (let isDone = false; !isDone;) {
-    const [row] = await tx<{ is_done: boolean }[]>`
-      select is_done from continue_erasure(${projectId}, ${userId}, ${STEP_MS})
+  // The backup can have an erasure in progress, which comes first.
+  for (let hasEnded = false; !hasEnded;) {
+    const rows = await tx`
+      select from continue_erasure(${projectId}, ${userId}, ${STEP_MS})
     `
-    isDone = row?.is_done ?? true
+    hasEnded = rows.count === 0
     await listNames(tx, key, { projectId, userId })
   }
 }
@@ -155,7 +156,7 @@ async function listNames(
 ): Promise<void> {
   for (;;) {
     const names = await listNextNames(tx, key, target)
-    if (names.size === 0) return
-    await markListed(tx, target, names.keys())
+    if (names.length === 0) return
+    await markListed(tx, target.projectId, names)
   }
 }

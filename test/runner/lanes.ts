@@ -45,7 +45,7 @@ const SLOW = [
   /^test\/migrations-releases/,
   /^test\/client\/package\./,
   /^test\/commands\/(generators|monitoring|pooler)\./,
-  /^test\/faults\/(all|clock|containers|drain|fairness|feed|load|network)\./,
+  /^test\/faults\/(all|clock|containers|drain|erasure|fairness|feed|load|network)\./,
   /^test\/faults\/(rolling-upgrade|soak|standby|stop-phases)\./,
 ]
 

@@ -37,7 +37,8 @@ export function lockAccountRow(
   return hold(sql, tx => tx`select from accounts where id = ${accountId} for no key update`, change)
 }
 
-async function hold(
+/** Keeps the locks of a transaction until the release. */
+export async function hold(
   sql: Sql,
   lock: (tx: Tx) => PromiseLike<unknown>,
   change?: (tx: Tx) => PromiseLike<unknown>,

@@ -1,6 +1,6 @@
 import type { Sql } from '../../src/db/sql.ts'
 
-/** Returns the tables of the database in which `text` occurs. */
+/** Returns the tables of the database in which `text` occurs. It also reads binary columns. */
 export async function listTraces(sql: Sql, text: string): Promise<string[]> {
   const tables = await sql<{ name: string }[]>`
     select table_name as name
@@ -10,8 +10,11 @@ export async function listTraces(sql: Sql, text: string): Promise<string[]> {
   // One statement for all tables, because each round trip takes longer than most of the scans.
   const scans = tables.map(
     ({ name }) =>
-      `select '${name}' as name where exists (select from "${name}" t where strpos(t::text, $1) > 0)`,
+      `select '${name}' as name where exists (
+        select from "${name}" t where strpos(t::text, $1) > 0 or strpos(t::text, $2) > 0
+      )`,
   )
-  const found = await sql.unsafe<{ name: string }[]>(scans.join(' union all '), [text])
+  const hex = Buffer.from(text).toString('hex')
+  const found = await sql.unsafe<{ name: string }[]>(scans.join(' union all '), [text, hex])
   return found.map(({ name }) => name)
 }

@@ -106,7 +106,7 @@ test('a user with 5,000 aliases is read, and erased in steps', async () => {
 
   await until(async () => {
     const { status } = await erase(project, 'ada')
-    expect([200, 202, 404]).toContain(status)
+    expect([200, 202]).toContain(status)
     return status !== 202
   })
   expect(await count()).toBe(0)
@@ -158,7 +158,7 @@ test('two processes that erase the same user share the work', async () => {
   await project.post('/v1/events', { ...EVENT, userId: '@ada' })
   await addEvents(project, 1_000)
   const answers = await Promise.all([project, there, there].map(one => erase(one, 'ada')))
-  for (const { status } of answers) expect([200, 202, 404]).toContain(status)
+  for (const { status } of answers) expect([200, 202]).toContain(status)
   await until(async () => (await countErasures(project)) === 0)
   expect((await project.get('/v1/events?userId=@ada')).body.data.items).toEqual([])
   expect((await project.get('/v1/events?limit=1')).body.data.items[0].userId).toBeNull()
@@ -173,7 +173,8 @@ test('an erasure leaves a user who is identified meanwhile, with later events', 
   const again = await identify()
   expect(again.body.data.aliases).toEqual({ created: ['@ada'] })
   for (const userId of ['ada', '@ada']) await project.post('/v1/events', { ...EVENT, userId })
-  expect((await erase(project, 'ada')).body.data).toMatchObject({ userId: 'ada', events: 2 })
+  await server.sql`update erasures set touched_at = now() - interval '11 s'`
+  await until(async () => (await countErasures(project)) === 0)
   const { items } = (await project.get('/v1/events')).body.data
   expect(items.map(({ userId }: { userId: string | null }) => userId)).toEqual([
     'ada',

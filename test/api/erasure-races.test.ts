@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readErasedFile, toErasedFile } from '../../src/identities/erased-file.ts'
+import { SCOPES } from '../../src/keys/schema.ts'
+import { hold } from '../support/database-lock.ts'
+import { expectFailure } from '../support/answers.ts'
+import { createKey } from '../support/keys.ts'
+import { createRequests } from '../support/project.ts'
+import { SCRATCH } from '../support/scratch.ts'
+import { boot, type Booted } from '../support/server.ts'
+import { newTenant, type TestTenant } from '../support/tenant.ts'
+import { listTraces } from '../support/traces.ts'
+import { until } from '../support/until.ts'
+
+// Erasures beside each other, and beside a user who comes back.
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({}, { erasureWaitMs: 200 })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Identifies two users, and moves an alias of each to the other. */
+async function identifyPair(mark: string): Promise<TestTenant> {
+  const tenant = await newTenant(server)
+  const { person, path, identify } = tenant
+  const [ada, bob] = [`${mark}-ada`, `${mark}-bob`]
+  await identify(ada, [`${ada}@`])
+  await identify(bob, [`${bob}@`])
+  await person.post(`${path}/users/${bob}/aliases`, { alias: `${ada}@`, from: ada })
+  await person.post(`${path}/users/${ada}/aliases`, { alias: `${bob}@`, from: bob })
+  return tenant
+}
+
+function erase({ person, path }: TestTenant, userId: string) {
+  return person.delete(`${path}/users/${userId}`)
+}
+
+async function eraseToEnd(tenant: TestTenant, userId: string): Promise<void> {
+  await until(async () => (await erase(tenant, userId)).status === 200)
+}
+
+/** Runs a step of an erasure, and commits it on release. */
+function holdStep({ projectId }: TestTenant, userId: string) {
+  return hold(server.sql, tx => tx`select from continue_erasure(${projectId}, ${userId}, 60000)`)
+}
+
+test('contract §9 an erasure waits for the rows that another one has changed, and then deletes them', async () => {
+  const tenant = await identifyPair('zqa')
+  await server.sql`select begin_erasure(${tenant.projectId}, 'zqa-ada', null)`
+  await server.sql`update erasure_names set is_listed = true`
+  {
+    await using other = await holdStep(tenant, 'zqa-ada')
+    expect((await erase(tenant, 'zqa-bob')).status).toBe(202)
+    await other.release()
+  }
+  await eraseToEnd(tenant, 'zqa-bob')
+  expect(await listTraces(server.sql, 'zqa')).toEqual([])
+})
+
+test('no step of an erasure waits for another erasure', async () => {
+  const tenant = await identifyPair('zqb')
+  const { v1, projectId } = tenant
+  for (const [n, userId] of ['zqb-ada', 'zqb-bob', 'other'].entries()) {
+    const body = { user_id: userId, aliases: ['zqb-ada', 'zqb-bob', 'zqb-ada@', 'zqb-bob@'] }
+    await v1.post('/v1/identify', body, { 'idempotency-key': `${n}` })
+  }
+  for (const userId of ['zqb-ada', 'zqb-bob'])
+    await server.sql`select begin_erasure(${projectId}, ${userId}, null)`
+  await server.sql`update erasure_names set is_listed = true`
+  {
+    await using other = await holdStep(tenant, 'zqb-ada')
+    await server.sql.begin(async tx => {
+      await tx`set local lock_timeout = 1`
+      const [row] = await tx`select is_done from continue_erasure(${projectId}, 'zqb-bob', 60000)`
+      expect(row).toEqual({ is_done: false })
+    })
+    await other.release()
+  }
+  for (const userId of ['zqb-ada', 'zqb-bob'])
+    await until(async () => {
+      const rows = await server.sql`select from continue_erasure(${projectId}, ${userId}, 60000)`
+      return rows.count === 0
+    })
+  expect(await listTraces(server.sql, 'zqb')).toEqual([])
+})
+
+test('contract §9 a user who comes back during an erasure is erased again, and nothing is left', async () => {
+  const tenant = await newTenant(server)
+  const { identify, send, v1, projectId } = tenant
+  const first = await identify('zqc-user', ['zqc-first@'])
+  const event = await send({ userId: 'zqc-first@' })
+  let second
+  await server.sql.begin(async tx => {
+    await tx`select from events where project_id = ${projectId} and seq = ${event.seq} for update`
+    expect((await erase(tenant, 'zqc-user')).status).toBe(202)
+    second = await identify('zqc-user', ['zqc-second@'])
+    await send({ userId: 'zqc-second@' }, { 'idempotency-key': 'second' })
+    expect((await erase(tenant, 'zqc-user')).status).toBe(202)
+    expectFailure(await v1.get('/v1/users/zqc-user'), 404, 'not_found')
+    // A repeated request waits, and begins no other erasure.
+    expect((await erase(tenant, 'zqc-user')).status).toBe(202)
+  })
+  await eraseToEnd(tenant, 'zqc-user')
+  expect(await listTraces(server.sql, 'zqc')).toEqual([])
+  const entries = await server.sql<{ target: string; events: number }[]>`
+    select target, (details ->> 'events')::int as events
+    from audit_log
+    where project_id = ${projectId} and action = 'user.erased'
+    order by at
+  `
+  expect([...entries]).toEqual([
+    { target: first.id, events: 1 },
+    { target: second!.id, events: 1 },
+  ])
+  const erased = await server.sql`select from erased_users where project_id = ${projectId}`
+  expect(erased.count).toBe(2)
+  const listed = new Map<string, number>()
+  for await (const name of readErasedFile(toErasedFile(SCRATCH)))
+    if (name.projectId === projectId)
+      listed.set(name.erasedUserId, (listed.get(name.erasedUserId) ?? 0) + 1)
+  expect([...listed.values()]).toEqual([2, 2])
+})
+
+test('contract §9 events that arrive during an erasure can be erased, too', async () => {
+  const tenant = await newTenant(server)
+  const { identify, send, projectId } = tenant
+  await identify('zqd-user')
+  const event = await send({ userId: 'zqd-user' })
+  await server.sql.begin(async tx => {
+    await tx`select from events where project_id = ${projectId} and seq = ${event.seq} for update`
+    expect((await erase(tenant, 'zqd-user')).status).toBe(202)
+    await send({ userId: 'zqd-user' }, { 'idempotency-key': 'late' })
+    expect((await erase(tenant, 'zqd-user')).status).toBe(202)
+  })
+  await eraseToEnd(tenant, 'zqd-user')
+  expect(await listTraces(server.sql, 'zqd')).toEqual([])
+})
+
+test('contract §9 an erasure that a process has taken over is found before its turn', async () => {
+  await using own = await boot()
+  const tenant = await newTenant(own)
+  const { identify, send, projectId } = tenant
+  for (const userId of ['ada', 'bob']) await identify(userId)
+  const event = await send({ userId: 'ada' })
+  for (const userId of ['ada', 'bob'])
+    await own.sql`select begin_erasure(${projectId}, ${userId}, null)`
+  await own.sql`update erasures set touched_at = now() - interval '1 hour' where user_id = 'ada'`
+  await own.sql`update erasures set touched_at = now() - interval '1 minute' where user_id = 'bob'`
+  await using locked = await hold(
+    own.sql,
+    tx => tx`select from events where project_id = ${projectId} and seq = ${event.seq} for update`,
+  )
+  await using other = await boot({ databaseUrl: own.databaseUrl }, { erasureWaitMs: 200 })
+  // It works on one erasure of an organization at a time, so that of bob waits.
+  await until(async () => {
+    const rows = await own.sql`
+      select from erasures where user_id = 'ada' and touched_at > now() - interval '1 minute'
+    `
+    return rows.count === 1
+  })
+  const { token } = await createKey(own.sql, { projectId, name: 'eraser', scopes: SCOPES })
+  const { request } = createRequests(other.url, token)
+  const eraseBob = async () => (await request('/v1/users/bob', { method: 'DELETE' })).status
+  expect(await eraseBob()).toBe(202)
+  await locked.release()
+  await until(async () => (await eraseBob()) === 200)
+})
+
+test('contract §9 an erasure leaves the stored responses of a user who came back', async () => {
+  const tenant = await newTenant(server)
+  const { v1, identify, send, projectId } = tenant
+  const keyed = (key: string) => ({ 'idempotency-key': key })
+  await identify('ada', ['@ada'])
+  await send({ userId: '@ada' }, keyed('before'))
+  await server.sql`select begin_erasure(${projectId}, 'ada', null)`
+  const requests = [
+    ['/v1/identify', { user_id: 'ada', aliases: ['@ada'], properties: { city: 'London' } }],
+    ['/v1/events', { channelName: 'c', title: 't', userId: '@ada' }],
+  ] as const
+  const responses: string[] = []
+  for (const [path, body] of requests) responses.push((await v1.post(path, body, keyed(path))).text)
+  await server.sql`update erasures set touched_at = now() - interval '1 hour'`
+  await until(async () => (await server.sql`select from erasures`).count === 0)
+  const replays: string[] = []
+  for (const [path, body] of requests) replays.push((await v1.post(path, body, keyed(path))).text)
+  expect(replays).toEqual(responses)
+  const [row] = await server.sql`
+    select user_id from idempotency_keys where project_id = ${projectId} and key = 'before'
+  `
+  expect(row).toEqual({ user_id: null })
+})
+
+test('contract §9 an erasure takes the former aliases that nobody else has', async () => {
+  const tenant = await newTenant(server)
+  const { person, path, identify, send, v1 } = tenant
+  await identify('zqe-ada', ['zqe-removed@', 'zqe-moved@'])
+  await identify('zqe-bob')
+  const removed = await send({ userId: 'zqe-removed@' }, { 'idempotency-key': 'removed' })
+  const moved = await send({ userId: 'zqe-moved@' })
+  await person.delete(`${path}/users/zqe-ada/aliases/zqe-removed@`)
+  await person.post(`${path}/users/zqe-bob/aliases`, { alias: 'zqe-moved@', from: 'zqe-ada' })
+  expect((await erase(tenant, 'zqe-ada')).body.data.events).toBe(1)
+  expect((await v1.get(`/v1/events/${removed.id}`)).body.data.userId).toBeNull()
+  expect((await v1.get(`/v1/events/${moved.id}`)).body.data.userId).toBe('zqe-bob')
+  expect(await listTraces(server.sql, 'zqe-removed')).toEqual([])
+  expect(await listTraces(server.sql, 'zqe-ada')).toEqual([])
+})
