@@ -7,7 +7,13 @@ import { withTimeout } from '../functions.ts'
 import { extendLeases } from './claims.ts'
 import type { FairQueue } from './fair-queue.ts'
 import type { ClaimedDelivery, DeliveryKind, DeliveryOutcome } from './kind.ts'
-import { DATABASE_UNAVAILABLE, findEarlyOutcome, RELEASED, toSettlement } from './settlement.ts'
+import {
+  DATABASE_UNAVAILABLE,
+  findEarlyOutcome,
+  RELEASED,
+  RESTORE_MS,
+  toSettlement,
+} from './settlement.ts'
 import { createSettler } from './settler.ts'
 
 const TICK_MS = 250
@@ -16,8 +22,6 @@ const HANG_MS = 2_000
 const MAX_HANGING = 1_024
 /** How long an attempt may continue after its signal was aborted. */
 const ABORT_MS = 2_000
-/** A little longer than a deleted event can be restored. */
-const RESTORE_MS = 15_000
 const DRAIN_MS = 3_000
 
 const log = logger('outbox')
@@ -119,22 +123,20 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
   function finish(entry: Entry, outcome: DeliveryOutcome): void {
     if (entry.hasEnded) return
     end(entry)
-    const { targetId, attempts, ageMs, waitedMs } = entry.delivery
+    const { targetId, attempts, ageMs } = entry.delivery
     const nowMs = performance.now()
-    const tookMs = nowMs - entry.startedMs
-    const latencyMs = ageMs + tookMs
+    const latencyMs = ageMs + nowMs - entry.startedMs
     deliveryAttempts.inc({ kind: kind.name, outcome: outcome.kind })
     if (outcome.kind === 'done') deliverySeconds.observe({ kind: kind.name }, latencyMs / 1000)
     if (outcome.kind === 'postponed') {
       if (outcome.keepsPlace) queue.rest(targetId, outcome.afterMs, nowMs)
-      else queue.pause(targetId, outcome.afterMs, nowMs)
+      else if (!outcome.isAlone) queue.pause(targetId, outcome.afterMs, nowMs)
     }
     const settlement = toSettlement({
       outcome,
       attempt: attempts + 1,
       schedule: kind.schedule,
       latencyMs,
-      waitedMs: waitedMs + tookMs,
       random: Math.random(),
     })
     const recorded = outcome.kind === 'done' ? outcome.recorded : undefined

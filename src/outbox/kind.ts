@@ -168,14 +168,15 @@ export type DeliveryOutcome =
   | Postponed
 
 /**
- * Postpones a delivery by `afterMs` without using up an attempt, and skips the target meanwhile. A
- * delivery that has waited longer than `giveUpAfterMs` becomes a dead letter.
+ * Postpones a delivery by `afterMs` without using up an attempt, and skips the target meanwhile.
+ * However old a delivery is, it is not given up for that: only attempts end it.
  */
 export interface Postponed {
   readonly kind: 'postponed'
   readonly afterMs: number
-  readonly giveUpAfterMs: number
   readonly reason: string
+  /** True if the reason is about this delivery, so that the target gets others meanwhile. */
+  readonly isAlone?: boolean
   /**
    * True if the target has asked to wait. The delivery keeps its place before later ones, and for a
    * minute after the wait the target gets one attempt at a time.

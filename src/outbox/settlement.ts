@@ -25,14 +25,11 @@ export interface AttemptResult {
   schedule: readonly number[]
   /** The time since the event was created. */
   latencyMs: number
-  /** The time since the delivery was first due. */
-  waitedMs: number
   /** A random number from 0 to 1, for the jitter of the schedule. */
   random: number
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
+const DAY_MS = 86_400_000
 const MAX_REASON = 500
 const MIN_POSTPONED_MS = 250
 const MAX_POSTPONED_MS = 7 * DAY_MS
@@ -57,8 +54,21 @@ export const RELEASED: Settlement = { ...NONE, delayMs: 0 }
 export const DATABASE_UNAVAILABLE: Postponed = {
   kind: 'postponed',
   afterMs: 1_000,
-  giveUpAfterMs: 3 * DAY_MS,
   reason: 'The database of this server did not answer',
+}
+
+/** A little longer than a deleted event can be restored. */
+export const RESTORE_MS = 15_000
+
+/**
+ * The outcome if the event was deleted after the claim. Unless it is restored, the next claim ends
+ * the delivery.
+ */
+export const HIDDEN: Postponed = {
+  kind: 'postponed',
+  afterMs: RESTORE_MS,
+  reason: 'The event was deleted and can still be restored',
+  isAlone: true,
 }
 
 /** Returns the outcome of a delivery that needs no attempt; undefined if it needs one. */
@@ -74,7 +84,7 @@ export function findEarlyOutcome({
 
 /** Decides what becomes of a delivery after an attempt. */
 export function toSettlement(result: AttemptResult): Settlement {
-  const { outcome, attempt, schedule, waitedMs } = result
+  const { outcome, attempt, schedule } = result
   if (outcome.kind === 'done') {
     const latencyMs = Math.max(0, Math.round(result.latencyMs))
     return { ...NONE, state: 'delivered', attempts: 1, latencyMs }
@@ -89,14 +99,6 @@ export function toSettlement(result: AttemptResult): Settlement {
     case 'withheld':
       return { ...NONE, state: outcome.kind, reason }
     case 'postponed': {
-      if (waitedMs > outcome.giveUpAfterMs) {
-        const hours = Math.round(waitedMs / HOUR_MS)
-        return {
-          ...NONE,
-          state: 'dead',
-          reason: toText(`${reason}. It waited for ${hours} hours`),
-        }
-      }
       const delayMs = Math.max(MIN_POSTPONED_MS, Math.min(MAX_POSTPONED_MS, outcome.afterMs || 0))
       const keepsPlace = outcome.keepsPlace === true
       return { ...NONE, delayMs: Math.round(delayMs), reason, keepsPlace }

@@ -2,9 +2,9 @@ import { toArray } from '../db/arrays.ts'
 import { createBatcher, type Batcher } from '../db/batch.ts'
 import type { Queryable } from '../db/sql.ts'
 import { transact } from '../db/pool.ts'
-import { UNDO_GRACE_S } from '../events/deletion.ts'
 import type { Site } from '../http/site.ts'
 import { rememberOpened } from '../secrets/secrets.ts'
+import { HIDDEN } from '../outbox/settlement.ts'
 import {
   tryToRecord,
   type DeliveryAttempt,
@@ -12,7 +12,7 @@ import {
   type DeliveryOutcome,
 } from '../outbox/kind.ts'
 import { dispatchPushes, explainNoPush, WITHHELD_REASONS } from './dispatch.ts'
-import { DAY_S, postpone, toDeliveryOutcome } from './outcome.ts'
+import { DAY_S, toDeliveryOutcome } from './outcome.ts'
 import { toSummaryMessage, toEventMessage, type PushMessage } from './payload.ts'
 import { PUSH_TIMEOUT_MS, type PushClient, type PushParts } from './push-client.ts'
 import { createRefusalLog, type RefusalLog } from './refusing-services.ts'
@@ -102,9 +102,7 @@ async function sendPush(
   const { event, withheld, nowMs, address } = target
   if (!event) return { kind: 'cancelled', reason: 'The account is no longer a member' }
   if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
-  // The event was deleted after the claim. Unless it is restored, the next claim ends the delivery.
-  if (target.isHidden)
-    return postpone(UNDO_GRACE_S * SECOND, 'The event was deleted and can still be restored')
+  if (target.isHidden) return HIDDEN
   const leftS = DAY_S - Math.floor(attempt.waitedMs / SECOND)
   if (leftS <= 0) return { kind: 'failed', reason: 'The push was not accepted within a day' }
 

@@ -87,6 +87,6 @@ function retry({ reason, afterMs }: { reason: string; afterMs: number | undefine
   return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) } as const
 }
 
-export function postpone(afterMs: number, reason: string): Postponed {
-  return { kind: 'postponed', afterMs, giveUpAfterMs: DAY_S * 1000, reason }
+function postpone(afterMs: number, reason: string): Postponed {
+  return { kind: 'postponed', afterMs, reason }
 }

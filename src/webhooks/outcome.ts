@@ -1,6 +1,6 @@
 import type { EgressResult } from '../egress/egress.ts'
 import { parseRetryAfter } from '../egress/failure.ts'
-import type { DeliveryAttempt, DeliveryOutcome, Postponed } from '../outbox/kind.ts'
+import type { DeliveryOutcome, Postponed } from '../outbox/kind.ts'
 import type { WebhookTarget } from './target.ts'
 
 /**
@@ -19,8 +19,8 @@ const TURN_MS = 250
 /** The wait if it could not be stored. */
 const LIMITED_MS = 5_000
 const BUSY_MS = 5_000
-/** A delivery that has waited this long is given up. */
-const MAX_WAIT_MS = 3 * 86_400_000
+/** For this long, a 429 costs a delivery no attempt. It is longer than the schedule can take. */
+const MAX_LIMITED_MS = 4 * 86_400_000
 const DISABLED_MS = 3_600_000
 const MAX_DISABLED_MS = 30 * 86_400_000
 
@@ -28,24 +28,24 @@ const MAX_DISABLED_MS = 30 * 86_400_000
  * Returns the outcome of a delivery whose webhook is disabled or paused; undefined if it should be
  * attempted.
  */
-export function findEarlyWebhookOutcome(
-  { nowMs, disabledAtMs, isProbe, pausedUntilMs, limit }: WebhookTarget,
-  { attempt, waitedMs }: Pick<DeliveryAttempt, 'attempt' | 'waitedMs'>,
-): DeliveryOutcome | undefined {
+export function findEarlyWebhookOutcome({
+  nowMs,
+  disabledAtMs,
+  isProbe,
+  pausedUntilMs,
+  limit,
+}: WebhookTarget): DeliveryOutcome | undefined {
   if (disabledAtMs !== null) {
     return nowMs - disabledAtMs > MAX_DISABLED_MS
       ? { kind: 'cancelled', reason: 'The webhook was disabled for 30 days' }
-      : postpone(DISABLED_MS, 'The webhook is disabled', MAX_DISABLED_MS + MAX_WAIT_MS)
+      : postpone(DISABLED_MS, 'The webhook is disabled')
   }
   if (pausedUntilMs === null || isProbe) return undefined
   if (limit) {
     const leftMs = pausedUntilMs - nowMs
-    // Only an attempt shows whether the endpoint still limits, so no delivery is given up before.
-    if (leftMs > 0) return hold(leftMs, 'The endpoint asked to wait', Infinity)
-    return limit.hasEarlier ? hold(TURN_MS, 'Earlier events go first', Infinity) : undefined
+    if (leftMs > 0) return hold(leftMs, 'The endpoint asked to wait')
+    return limit.hasEarlier ? hold(TURN_MS, 'Earlier events go first') : undefined
   }
-  // A delivery is attempted at least once before it is given up, even if it waited the whole time.
-  if (attempt === 1 && waitedMs > MAX_WAIT_MS) return undefined
   // After a pause one delivery is the probe. The others wait for its outcome.
   return postpone(Math.max(pausedUntilMs - nowMs, BUSY_MS), 'The webhook is paused')
 }
@@ -80,9 +80,12 @@ export function toWebhookOutcome(result: EgressResult, nowMs: number): WebhookOu
 
 /**
  * Converts the outcome of an attempt for the outbox. `limitedMs` is the time until an endpoint that
- * limits gets the next attempt.
+ * limits gets the next attempt. `waitedMs` is the time since the delivery was first due.
  */
-export function toDeliveryOutcome(outcome: WebhookOutcome, limitedMs?: number): DeliveryOutcome {
+export function toDeliveryOutcome(
+  outcome: WebhookOutcome,
+  { limitedMs, waitedMs }: { limitedMs: number | undefined; waitedMs: number },
+): DeliveryOutcome {
   switch (outcome.kind) {
     case 'delivered':
       return { kind: 'done' }
@@ -90,8 +93,12 @@ export function toDeliveryOutcome(outcome: WebhookOutcome, limitedMs?: number): 
       return { kind: 'gone', reason: outcome.reason }
     case 'unsent':
       return postpone(BUSY_MS, outcome.reason)
-    case 'limited':
-      return hold(limitedMs ?? outcome.afterMs ?? LIMITED_MS, outcome.reason)
+    case 'limited': {
+      const afterMs = limitedMs ?? outcome.afterMs ?? LIMITED_MS
+      const { reason } = outcome
+      // Otherwise an endpoint that always answers 429 would keep its deliveries forever.
+      return waitedMs > MAX_LIMITED_MS ? { kind: 'retry', afterMs, reason } : hold(afterMs, reason)
+    }
     case 'failed': {
       const { reason, afterMs } = outcome
       return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
@@ -99,11 +106,11 @@ export function toDeliveryOutcome(outcome: WebhookOutcome, limitedMs?: number): 
   }
 }
 
-export function postpone(afterMs: number, reason: string, giveUpAfterMs = MAX_WAIT_MS): Postponed {
-  return { kind: 'postponed', afterMs, giveUpAfterMs, reason }
+function postpone(afterMs: number, reason: string): Postponed {
+  return { kind: 'postponed', afterMs, reason }
 }
 
 /** Postpones all deliveries of an endpoint that limits. They keep their order. */
-function hold(afterMs: number, reason: string, giveUpAfterMs = MAX_WAIT_MS): Postponed {
-  return { ...postpone(afterMs, reason, giveUpAfterMs), keepsPlace: true }
+function hold(afterMs: number, reason: string): Postponed {
+  return { ...postpone(afterMs, reason), keepsPlace: true }
 }

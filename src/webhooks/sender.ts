@@ -1,12 +1,12 @@
 import type { AuditEntry } from '../audit/entries.ts'
 import { createBatcher, type Batcher } from '../db/batch.ts'
 import { type Pool, transact } from '../db/pool.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Tx } from '../db/sql.ts'
 import type { Egress } from '../egress/egress.ts'
 import { Fault } from '../errors.ts'
-import { UNDO_GRACE_S } from '../events/deletion.ts'
 import { newId } from '../ids.ts'
 import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/kind.ts'
+import { HIDDEN } from '../outbox/settlement.ts'
 import { rememberOpened, type Secrets } from '../secrets/secrets.ts'
 import { auditWebhook, type Editor } from './editing.ts'
 import {
@@ -17,12 +17,7 @@ import {
   toTestMessageId,
   toTestRequest,
 } from './message.ts'
-import {
-  findEarlyWebhookOutcome,
-  postpone,
-  toWebhookOutcome,
-  toDeliveryOutcome,
-} from './outcome.ts'
+import { findEarlyWebhookOutcome, toWebhookOutcome, toDeliveryOutcome } from './outcome.ts'
 import {
   countFailure,
   storeAttempt,
@@ -121,14 +116,9 @@ async function sendEvent(
 ): Promise<DeliveryOutcome> {
   const { target, eventJson, entry } = await reads.add(attempt)
   if (!target) return { kind: 'cancelled', reason: 'The webhook was deleted' }
-  const earlyOutcome = findEarlyWebhookOutcome(target, attempt)
+  const earlyOutcome = findEarlyWebhookOutcome(target)
   if (earlyOutcome) return earlyOutcome
-  if (eventJson === undefined && entry === undefined) {
-    const canBeRestored = await pool.run(sql => isRestorable(sql, attempt))
-    return canBeRestored
-      ? postpone(UNDO_GRACE_S * 1000, 'The event was deleted and can still be restored')
-      : { kind: 'cancelled', reason: 'The event was deleted' }
-  }
+  if (eventJson === undefined && entry === undefined) return HIDDEN
   const made = await makeAttempt(
     egress,
     target,
@@ -146,8 +136,9 @@ async function sendEvent(
     signal,
   )
   const { outcome } = made
-  if (outcome.kind === 'unsent') return toDeliveryOutcome(outcome)
+  const { waitedMs } = attempt
   let limitedMs: number | undefined
+  if (outcome.kind === 'unsent') return toDeliveryOutcome(outcome, { limitedMs, waitedMs })
   const store = () =>
     transact(pool, async tx => {
       await storeAttempt(tx, made)
@@ -161,7 +152,7 @@ async function sendEvent(
     return { kind: 'done', recorded }
   }
   await tryToRecord(store)
-  return toDeliveryOutcome(outcome, limitedMs)
+  return toDeliveryOutcome(outcome, { limitedMs, waitedMs })
 }
 
 /**
@@ -239,19 +230,4 @@ async function makeAttempt(
   const outcome = toWebhookOutcome(result, nowMs)
   const startedAt = new Date(nowMs)
   return { ...attempt, projectId, webhookId, startedAt, preset, answer: toAnswer(result), outcome }
-}
-
-/** Returns true if a deleted event can still be restored. */
-async function isRestorable(
-  sql: Queryable,
-  { projectId, eventId }: WebhookAttempt,
-): Promise<boolean> {
-  const rows = await sql`
-    select id
-    from events
-    where project_id = ${projectId} and id = ${eventId}
-      -- deleted_at is null if the event was restored just now.
-      and deleted_at > now() - make_interval(secs => ${UNDO_GRACE_S}) is not false
-  `
-  return rows.count > 0
 }

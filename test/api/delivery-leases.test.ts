@@ -26,7 +26,6 @@ const DONE = toSettlement({
   outcome: { kind: 'done' },
   attempt: 1,
   schedule: [0],
-  waitedMs: 0,
   latencyMs: 1,
   random: 0,
 })
@@ -116,13 +115,11 @@ test('delivery: deliveries that keep their place are due in the order of their e
     outcome: {
       kind: 'postponed',
       afterMs: 1_000,
-      giveUpAfterMs: 1e9,
       reason: '',
       keepsPlace: true,
     },
     attempt: 1,
     schedule: [0],
-    waitedMs: 0,
     latencyMs: 1,
     random: 0,
   })

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Fault } from '../../src/errors.ts'
 import { toId } from '../../src/ids.ts'
+import type { DeliveryOutcome } from '../../src/outbox/kind.ts'
+import { HIDDEN, toSettlement } from '../../src/outbox/settlement.ts'
 import { BACKLOG_FULL, MAX_BACKLOG, markFullBacklogs } from '../../src/webhooks/dispatch.ts'
-import { createWebhookKind } from '../../src/webhooks/kind.ts'
+import { createWebhookKind, RETRY_SCHEDULE_MS } from '../../src/webhooks/kind.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
@@ -29,39 +31,33 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-test('delivery: a delivery that is postponed repeatedly ends as a dead letter after its maximum age', async () => {
+test('delivery: no obstacle of this server ends a delivery, however old it is', async () => {
+  const outcomes: (() => DeliveryOutcome)[] = [
+    () => ({ kind: 'postponed', afterMs: 250, reason: 'It is paused' }),
+    () => {
+      throw new Fault('unavailable', 'The database did not answer in time')
+    },
+    () => ({ kind: 'done' }),
+  ]
   let calls = 0
   const outbox = await deliveries.start(
     createTestKind({
-      async send() {
-        calls++
-        return {
-          kind: 'postponed',
-          afterMs: 250,
-          giveUpAfterMs: 3 * DAY_MS,
-          reason: 'It is paused',
-        }
+      async send({ attempt, waitedMs }) {
+        expect(attempt).toBe(3)
+        expect(waitedMs).toBeGreaterThan(40 * DAY_MS)
+        return outcomes[calls++]?.() ?? { kind: 'failed', reason: 'One call too many' }
       },
     }),
   )
-  const { projectId } = await deliveries.newTarget()
-  await deliveries.append(projectId)
-  outbox.wake([projectId])
-  await until(() => calls > 0)
-  // The age of the delivery counts, not the age of the event.
+  const { projectId, targetId } = await deliveries.newTarget()
+  const [eventId = null] = await deliveries.append(projectId)
   await deliveries.sql`
-    update events set created_at = created_at - interval '30 days' where project_id = ${projectId}
+    insert into outbox (project_id, event_id, kind, target_id, requested_at, attempts)
+    values (${projectId}, ${eventId}, 'webhook', ${targetId}, now() - interval '41 days', 2)
   `
-  const before = calls
-  await until(() => calls > before + 1)
-  expect(await deliveries.ended(projectId)).toEqual([])
-  await deliveries.sql`
-    update outbox set requested_at = now() - interval '3 days' where project_id = ${projectId}
-  `
+  outbox.wakeWorkers()
   await until(async () => (await deliveries.ended(projectId)).length === 1)
-  expect(await deliveries.ended(projectId)).toMatchObject([
-    { state: 'dead', attempts: 0, reason: 'It is paused. It waited for 72 hours' },
-  ])
+  expect(await deliveries.ended(projectId)).toMatchObject([{ state: 'delivered', attempts: 3 }])
 })
 
 test('delivery: an unreachable database costs a delivery no attempt', async () => {
@@ -83,23 +79,41 @@ test('delivery: an unreachable database costs a delivery no attempt', async () =
   expect(calls).toBe(2)
 })
 
-test('delivery: a delivery that waited behind a pause is attempted once before it is given up', async () => {
+test('delivery: an event that is deleted after its claim holds up no other event of the target', async () => {
+  const sent: string[] = []
+  const outbox = await deliveries.start(
+    createTestKind({
+      perTarget: 1,
+      async send({ eventId }) {
+        sent.push(eventId)
+        return sent.length === 1 ? HIDDEN : { kind: 'done' }
+      },
+    }),
+  )
+  const { projectId } = await deliveries.newTarget()
+  const events = await deliveries.append(projectId, 3)
+  outbox.wake([projectId])
+  await until(async () => (await deliveries.ended(projectId)).length === 2)
+  expect(sent).toEqual(events)
+})
+
+test('delivery: a pause ends no delivery and sends none early, however old they are', async () => {
   const name = `/${crypto.randomUUID()}`
   const webhook = await webhooks.create(`${receiver.url}${name}`)
   const event = await webhook.newEvent()
   for (let n = 0; n < 10; n++) await webhook.send(event)
   const count = () => receiver.received.filter(({ path }) => path === name).length
-  const postponed = {
-    kind: 'postponed',
-    reason: 'The webhook is paused',
-    giveUpAfterMs: 3 * DAY_MS,
+  for (const attempt of [1, 2, 10]) {
+    const outcome = await webhook.send(event, attempt, { waitedMs: 20 * DAY_MS })
+    expect(outcome).toMatchObject({ kind: 'postponed', reason: 'The webhook is paused' })
+    expect(
+      toSettlement({ outcome, attempt, schedule: RETRY_SCHEDULE_MS, latencyMs: 0, random: 1 }),
+    ).toMatchObject({
+      state: null,
+      attempts: 0,
+    })
   }
-  expect(await webhook.send(event, 1)).toMatchObject(postponed)
   expect(count()).toBe(10)
-  const late = { waitedMs: 3 * DAY_MS + 1 }
-  expect(await webhook.send(event, 1, late)).toMatchObject({ kind: 'retry' })
-  expect(await webhook.send(event, 2, late)).toMatchObject(postponed)
-  expect(count()).toBe(11)
 })
 
 test('delivery: a sent message counts as sent, even if its outcome could not be recorded', async () => {

@@ -111,11 +111,23 @@ test('delivery: any other failure with Retry-After counts, and holds the webhook
   expect(count()).toBe(1)
 })
 
-test('delivery: a delivery that waits is given up only after an attempt', async () => {
-  const { webhook, event } = await newLimited(429, { 'Retry-After': '60' })
-  await webhook.send(event)
-  const held = await webhook.send(event, 1, { waitedMs: 4 * 86_400_000 })
-  expect(held).toMatchObject({ kind: 'postponed', giveUpAfterMs: Infinity })
+test('delivery: 429 uses up attempts of a delivery that is older than four days, and gives none up before', async () => {
+  const { webhook, event, count } = await newLimited(429, { 'Retry-After': '60' })
+  const late = { waitedMs: 4 * 86_400_000 + 1 }
+  expect(await webhook.send(event, 10, { waitedMs: late.waitedMs - 1 })).toMatchObject({
+    kind: 'postponed',
+    keepsPlace: true,
+  })
+  expect(await webhook.send(event, 1, late)).toMatchObject({ kind: 'postponed', keepsPlace: true })
+  expect(count()).toBe(1)
+  await server.sql`update webhooks set paused_until = now() where id = ${webhook.uuid}`
+  const limited = await webhook.send(event, 1, late)
+  expect(limited).toMatchObject({
+    kind: 'retry',
+    reason: 'The endpoint answered 429: it limits requests',
+  })
+  expect(limited.kind === 'retry' ? limited.afterMs : 0).toBeWithin(50_000, 60_001)
+  expect(await webhook.get()).toMatchObject({ breaker: { state: 'limited', failures: 0 } })
 })
 
 test.each([1, 2])(

@@ -137,7 +137,7 @@ function toOutcome(status: number, headers: Record<string, unknown>): DeliveryOu
   if (status === 404) return { kind: 'failed', reason }
   if (status === 409) return { kind: 'cancelled', reason }
   if (status === 423) {
-    return { kind: 'postponed', afterMs, giveUpAfterMs: 86_400_000, reason }
+    return { kind: 'postponed', afterMs, reason }
   }
   return { kind: 'retry', afterMs, reason }
 }

@@ -8,16 +8,12 @@ import { createWakeUpSignal } from '../../src/wake-up.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 
 const SCHEDULE = [0, 5_000, 300_000]
-const settle = (
-  outcome: DeliveryOutcome,
-  more: { attempt?: number; random?: number; waitedMs?: number } = {},
-) =>
+const settle = (outcome: DeliveryOutcome, more: { attempt?: number; random?: number } = {}) =>
   toSettlement({
     outcome,
     attempt: more.attempt ?? 1,
     schedule: SCHEDULE,
     latencyMs: 12.4,
-    waitedMs: more.waitedMs ?? 0,
     random: more.random ?? 0.5,
   })
 
@@ -28,14 +24,11 @@ test('delivery: the outcome of an attempt decides the next state of the delivery
   expect(settle({ kind: 'failed', reason })).toMatchObject({ state: 'failed', attempts: 1 })
   expect(settle({ kind: 'withheld', reason })).toMatchObject({ state: 'withheld', attempts: 0 })
   expect(settle({ kind: 'cancelled', reason })).toMatchObject({ state: 'cancelled', attempts: 0 })
-  expect(settle({ kind: 'postponed', afterMs: 999, giveUpAfterMs: 5_000, reason })).toMatchObject({
+  expect(settle({ kind: 'postponed', afterMs: 999, reason })).toMatchObject({
     state: null,
     attempts: 0,
     delayMs: 999,
   })
-  expect(
-    settle({ kind: 'postponed', afterMs: 999, giveUpAfterMs: 5_000, reason }, { waitedMs: 5_001 }),
-  ).toMatchObject({ state: 'dead', attempts: 0, delayMs: null })
   expect(settle({ kind: 'retry', reason })).toMatchObject({ state: null, delayMs: 5_000 })
   expect(settle({ kind: 'retry', reason }, { attempt: 2 })).toMatchObject({ delayMs: 300_000 })
   expect(settle({ kind: 'retry', reason }, { attempt: 3 })).toMatchObject({ state: 'dead', reason })
