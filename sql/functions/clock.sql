@@ -39,6 +39,11 @@ language sql stable as $$
         'Days of the wait of a delivery, or of the failure of a webhook, are days with a running server.'
       ),
       (
+        array['resumed_targets.next_at'],
+        'database', false, 'moved', interval '1 minute',
+        'It is a time of outbox.available_at.'
+      ),
+      (
         array['webhooks.paused_until'],
         'database', false, 'moved', '0',
         'The pause would wait for the clock.'

@@ -37,6 +37,13 @@ where not exists (
   where d.project_id = w.project_id and d.event_id = w.event_id and d.kind = w.kind and d.target_id = t.id
 );
 
+-- Returns the current time, but at most an hour after the last check of the clock. Deadlines are
+-- compared with it, so none passes in a jump forward before check_clock has extended it.
+create or replace function checked_now() returns timestamptz
+language sql stable as $$
+  select least(now(), (select c.checked_at + interval '1 hour' from clock c where c.singleton))
+$$;
+
 -- Leases at most max_deliveries due deliveries: first the oldest of each requested target, then the
 -- second oldest of each, and so on. It skips locked rows, and locks up to `room` of each target, of
 -- deliveries that are due at its due_at or later. The result says what an attempt needs to know:
@@ -88,7 +95,7 @@ begin
       t.id, t.project_id, t.event_id, t.target_id, t.claim_count, t.attempts,
       coalesce(e.id, s.id) is null or p.id is null or p.deleted_at is not null,
       coalesce(extract(epoch from clock_timestamp() - coalesce(e.created_at, s.at)) * 1000, 0)::float8,
-      (extract(epoch from clock_timestamp() - t.requested_at) * 1000)::float8,
+      (extract(epoch from (select checked_now()) - t.requested_at) * 1000)::float8,
       (extract(epoch from clock_timestamp() - e.deleted_at) * 1000)::float8
     from taken t
       left join projects p on p.id = t.project_id
@@ -157,14 +164,92 @@ begin
         id = excluded.id, attempts = excluded.attempts, reason = excluded.reason, at = excluded.at
     ), waiting as (
       update outbox o set
-        available_at = now() + g.delay_ms * interval '1 ms',
-        token = null, claim_count = 0, attempts = o.attempts + g.attempts, reason = coalesce(g.reason, o.reason)
+        available_at = case when o.is_resumed then now() else now() + g.delay_ms * interval '1 ms' end,
+        token = null, is_resumed = false, claim_count = 0, attempts = o.attempts + g.attempts,
+        reason = coalesce(g.reason, o.reason)
       from given g
       where o.id = g.id and o.token = g.token and g.state is null
       returning o.id
     )
     select id from given
     where id not in (select id from ended union all select id from waiting);
+end
+$$;
+
+-- Makes up to max_rows waiting deliveries of one resumed target due, in the order of their times.
+-- Its deliveries in flight become due when they are settled. Returns the target, and whether it is
+-- done; no row if no target is to be resumed. Like the settler, it locks rows in the order of their
+-- ids.
+--
+-- It runs after the commit of the resumption. So an attempt that has read the target as it was
+-- before is in flight, or is settled and waits.
+create or replace function resume_deliveries(max_rows int) returns table (kind text, target_id uuid, is_done boolean)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+declare
+  taken resumed_targets;
+  found_rows int;
+  last_at timestamptz;
+begin
+  select r.* into taken
+    from resumed_targets r
+    order by r.kind, r.target_id
+    limit 1
+    for update skip locked;
+  if taken.target_id is null then
+    return;
+  end if;
+
+  if taken.next_at = '-infinity' then
+    with held as materialized (
+      select o.id
+      from outbox o
+      where o.kind = taken.kind and o.target_id = taken.target_id
+        -- A delivery in flight is due when its lease ends.
+        and o.available_at between now() and now() + interval '1 minute' and o.token is not null
+      order by o.id
+      for update
+    )
+    update outbox o set is_resumed = true
+      from held h
+      where o.id = h.id;
+  end if;
+
+  with found as materialized (
+    select o.id, o.available_at
+    from outbox o
+    where o.kind = taken.kind and o.target_id = taken.target_id
+      and o.available_at > now() and o.available_at >= taken.next_at and o.token is null
+    order by o.available_at
+    limit max_rows
+  ), waiting as materialized (
+    select o.id
+    from found f
+      join outbox o on o.id = f.id and o.token is null
+    order by o.id
+    for update of o
+  ), resumed as (
+    update outbox o set available_at = now()
+      from waiting w
+      where o.id = w.id
+  )
+  select count(*), max(f.available_at) into found_rows, last_at
+    from found f;
+
+  if found_rows = max_rows then
+    update resumed_targets r set next_at = last_at
+      where r.kind = taken.kind and r.target_id = taken.target_id;
+  else
+    delete from resumed_targets r
+      where r.kind = taken.kind and r.target_id = taken.target_id;
+  end if;
+  return query select taken.kind, taken.target_id, found_rows < max_rows;
 end
 $$;
 

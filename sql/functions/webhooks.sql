@@ -76,8 +76,8 @@ $$;
 
 -- Returns what attempts of deliveries need: one row for each webhook, and one with the event_text
 -- of each event. A deleted webhook or event has no row. With may_probe, one delivery of a webhook
--- that has failed failures_to_pause times, and whose pause is over, becomes its probe. The others
--- wait probe_s seconds for its outcome. Times are in ms since 1970.
+-- that has failed failures_to_pause times, and whose pause is over, becomes its probe. Its event
+-- exists. The others wait probe_s seconds for its outcome. Times are in ms since 1970.
 create or replace function read_webhook_deliveries(
   project_ids uuid[], webhook_ids uuid[], event_ids uuid[], may_probe boolean, failures_to_pause int, probe_s float8
 ) returns table (project_id uuid, id uuid, event_text text, webhook json)
@@ -103,6 +103,13 @@ begin
           where w.project_id = t.project_id and w.id = t.id
             and w.failures >= failures_to_pause and w.paused_until <= now() and w.disabled_at is null
             and may_probe
+            and exists (
+              select
+              from unnest(project_ids, webhook_ids, event_ids) as x (project_id, id, event_id)
+                left join lateral event_by_id(x.project_id, x.event_id) e on e.deleted_at is null
+              where x.project_id = t.project_id and x.id = t.id
+                and (e.id is not null or exists (select from audit_log s where s.id = x.event_id))
+            )
           -- A locked webhook must not delay the others.
           for no key update skip locked
         ) w
@@ -117,12 +124,14 @@ begin
       json_build_object(
         'type', w.type, 'url', w.url, 'preset', w.preset, 'secret', w.secret,
         'previousSecret', case when w.previous_until > now() then w.previous_secret end,
+        'generation', w.generation,
         'disabledAtMs', extract(epoch from w.disabled_at) * 1000,
         'pausedUntilMs', extract(epoch from w.paused_until) * 1000,
         'hasFailures', w.failures > 0,
         'hasProbe', exists (select from probes f where f.id = t.id),
         'project', p.name, 'organizationId', o.id, 'organization', o.name,
-        'nowMs', extract(epoch from clock_timestamp()) * 1000
+        'nowMs', extract(epoch from clock_timestamp()) * 1000,
+        'checkedNowMs', extract(epoch from (select checked_now())) * 1000
       )
     from targets t
       join webhooks w on w.project_id = t.project_id and w.id = t.id and w.deleted_at is null

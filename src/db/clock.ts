@@ -1,7 +1,22 @@
+import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import type { Pool } from './pool.ts'
 
 const log = logger('clock')
+
+/**
+ * Checks the database's clock at the start. If that fails, the deadlines of deliveries stand still
+ * until a later check succeeds.
+ */
+export async function tryToCheckClock(pool: Pool): Promise<void> {
+  try {
+    await isClockUntrusted(pool)
+  } catch (error) {
+    log.warning('The clock could not be checked, and is checked again in a minute: {reason}', {
+      reason: toReason(error),
+    })
+  }
+}
 
 /**
  * Checks the database's clock, which every deadline uses. After a jump, it adjusts stored times

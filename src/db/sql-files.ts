@@ -29,6 +29,7 @@ import serverTables from '../../sql/tables/0028_server.sql' with { type: 'text' 
 import statisticsTables from '../../sql/tables/0029_statistics.sql' with { type: 'text' }
 import knownBrowsersTables from '../../sql/tables/0030_known_browsers.sql' with { type: 'text' }
 import repeatedErasureTables from '../../sql/tables/0031_erasure.sql' with { type: 'text' }
+import resumptionTables from '../../sql/tables/0032_resumption.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import archiveFunctions from '../../sql/functions/archive.sql' with { type: 'text' }
@@ -105,6 +106,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0029_statistics', text: statisticsTables },
   { name: '0030_known_browsers', text: knownBrowsersTables },
   { name: '0031_erasure', text: repeatedErasureTables },
+  { name: '0032_resumption', text: resumptionTables },
 ]
 
 /** All files of sql/functions. */

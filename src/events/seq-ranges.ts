@@ -76,6 +76,31 @@ export async function listSeqRanges(
   }))
 }
 
+/**
+ * Returns the seq from which on all events of a log were accepted at `date` or later. Without such
+ * events it is after the end of the log. Costs a query for each bit of the length of the log.
+ */
+export async function findFirstSeqSince(
+  sql: Queryable,
+  projectId: string,
+  date: Date,
+): Promise<bigint> {
+  const [log] = await sql<{ last: string }[]>`
+    select last_seq as last from log_of(${projectId})
+  `
+  // Events before `low` were accepted before `date`, and those from `high` on were not.
+  let [low, high] = [1n, BigInt(log?.last ?? 0) + 1n]
+  while (low < high) {
+    const middle = (low + high) / 2n
+    const [found] = await sql<{ is_before: boolean }[]>`
+      select created_at < ${date} as is_before from first_event_from(${projectId}, ${String(middle)})
+    `
+    if (found?.is_before) low = middle + 1n
+    else high = middle
+  }
+  return low
+}
+
 /** Returns the segment that contains a seq, and the segment's first seq. */
 export function toSegment(seq: bigint): { segment: bigint; first: bigint } {
   const segment = seq >> SEGMENT_BITS

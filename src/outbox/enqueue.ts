@@ -59,28 +59,17 @@ export async function enqueueDeliveries(
 }
 
 /**
- * Makes up to 1,000 pending deliveries of a target due now, for example after it was enabled.
- * Returns their number.
+ * Makes all pending deliveries of a target due, for example after it was enabled. The outbox begins
+ * within a second of the commit, and moves a thousand in each transaction.
  */
 export async function resumeTarget(
   tx: Tx,
-  { kind, projectId, targetId }: DeliveryTarget,
-): Promise<number> {
-  const resumed = await tx`
-    with found as materialized (
-      select o.id
-      from outbox o
-      where o.kind = ${kind} and o.target_id = ${targetId} and o.project_id = ${projectId}
-        and o.token is null and o.available_at > now()
-      order by o.available_at, o.id
-      limit ${MAX_ROWS}
-      for update skip locked
-    )
-    update outbox o set available_at = now()
-    from found f
-    where o.id = f.id
+  { kind, targetId }: Pick<DeliveryTarget, 'kind' | 'targetId'>,
+): Promise<void> {
+  await tx`
+    insert into resumed_targets (kind, target_id) values (${kind}, ${targetId})
+    on conflict (kind, target_id) do update set next_at = excluded.next_at
   `
-  return resumed.count
 }
 
 /**

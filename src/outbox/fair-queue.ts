@@ -120,6 +120,11 @@ export function createFairQueue(perTarget: number) {
       const untilMs = nowMs + Math.max(0, Math.min(MAX_PAUSE_MS, afterMs))
       setNewest(paused, targetId, untilMs, MAX_PAUSED)
     },
+    /** Ends the pause of a target that was resumed. */
+    unpause(targetId: string): void {
+      paused.delete(targetId)
+      if (resting.delete(targetId)) due.set(targetId, EARLIEST)
+    },
     /** Skips a target that has asked to wait. Its deliveries are due before all others then. */
     rest(targetId: string, afterMs: number, nowMs: number): void {
       const askedMs = nowMs + Math.max(0, Math.min(MAX_PAUSE_MS, afterMs))

@@ -6,6 +6,7 @@ import { once } from '../functions.ts'
 import { registerKind } from './cursors.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { checkKinds, type DeliveryKind, type KindName } from './kind.ts'
+import { startResumption } from './resumption.ts'
 import { startDeliveryWorker } from './worker.ts'
 
 const GRACE_MS = 10_000
@@ -62,6 +63,10 @@ export async function startOutbox({
   const onDispatched = (kind: KindName) => workers.get(kind)?.wake()
   const reserve = (kind: KindName) => workers.get(kind)?.reserve()
   const dispatcher = startDispatcher({ pool, kinds, onDispatched, reserve })
+  const resumption = startResumption({
+    pool,
+    onResumed: (kind, targetId) => workers.get(kind)?.resume(targetId),
+  })
   const depth = startCounting(pool, kinds)
 
   const ofEach = (read: (worker: (typeof all)[number]) => number) =>
@@ -100,7 +105,11 @@ export async function startOutbox({
     },
     stop: once(async () => {
       depth.stop()
-      await Promise.all([dispatcher.stop(), ...all.map(worker => worker.stop(graceMs))])
+      await Promise.all([
+        dispatcher.stop(),
+        resumption.stop(),
+        ...all.map(worker => worker.stop(graceMs)),
+      ])
     }),
   }
 }

@@ -211,7 +211,7 @@ async function returnToPlace(sql: Sql, settled: readonly Settled[]): Promise<str
       update outbox o set
         -- After the clock was set back, the request can be in the future.
         available_at = least(p.due_at, now()),
-        token = null, claim_count = 0, reason = p.reason
+        token = null, is_resumed = false, claim_count = 0, reason = p.reason
       from placed p
       where o.id = p.id and (p.is_held or p.id in (select id from others))
       returning o.id

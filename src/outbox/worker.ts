@@ -176,6 +176,12 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
       scanDueMs = 0
       wakeUp.send()
     },
+    /** Announces that a target was resumed, so that its pause ends. */
+    resume(targetId: string): void {
+      queue.unpause(targetId)
+      scanDueMs = 0
+      wakeUp.send()
+    },
     /**
      * How long the oldest due delivery has been overdue, in ms. Deliveries of paused targets are
      * left out.

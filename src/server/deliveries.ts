@@ -5,6 +5,7 @@ import { createEgress, type Egress, type EgressOptions } from '../egress/egress.
 import type { DeliveryKind } from '../outbox/kind.ts'
 import type { Site } from '../http/site.ts'
 import { startOutbox, type Outbox } from '../outbox/outbox.ts'
+import { tryToCheckClock } from '../db/clock.ts'
 import { WORKER_SETTINGS } from '../db/delivery-settings.ts'
 import { createPushKind } from '../push/kind.ts'
 import { createPushClient, type PushClient } from '../push/push-client.ts'
@@ -38,7 +39,7 @@ export interface DeliverySource {
   site: Site
 }
 
-/** Opens the secrets and starts the outbox. */
+/** Opens the secrets, checks the clock, and starts the outbox. */
 export async function startDeliveries(
   { config, database, pools, site }: DeliverySource,
   options: DeliveryOptions,
@@ -57,6 +58,8 @@ export async function startDeliveries(
     createPushKind({ ...push, pushClient, site }),
     createWebhookKind({ pool, secrets, egress }),
   ]
+  // After a time without a server, deadlines are extended before a delivery can pass them.
+  await tryToCheckClock(pool)
   const outbox = await startOutbox({
     pool: pools.open('worker', 4, { settings: WORKER_SETTINGS }),
     kinds: kinds.map(kind => options.adjust?.(kind) ?? kind),

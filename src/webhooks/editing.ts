@@ -1,7 +1,7 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { AuditAction } from '../audit/actions.ts'
 import { toArray } from '../db/arrays.ts'
-import type { Tx } from '../db/sql.ts'
+import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import type { Egress } from '../egress/egress.ts'
 import { Fault } from '../errors.ts'
 import { InvalidRequest, invalidField } from '../http/validation.ts'
@@ -69,7 +69,10 @@ export async function createWebhook(
   return { id, secret }
 }
 
-/** Changes the given fields of a webhook. Throws `not_found`. */
+/**
+ * Changes the given fields of a webhook. With another URL or preset its failures are forgotten, and
+ * its pending deliveries become due. Throws `not_found`.
+ */
 export async function editWebhook(
   tx: Tx,
   editor: Editor,
@@ -81,7 +84,9 @@ export async function editWebhook(
   if (locked.type === 'audit.entry' && (changes.channels ?? null) !== null) throw noChannels()
   const place = toSealedCell('url', locked.id)
   const preset = changes.preset ?? locked.preset
-  const address = toAddress(changes.url ?? secrets.open(locked.url, place), preset)
+  const oldUrl = secrets.open(locked.url, place)
+  const address = toAddress(changes.url ?? oldUrl, preset)
+  const isMoved = address.href !== oldUrl || preset !== locked.preset
   // A name that was never set is the host, and changes with it.
   const oldName = locked.name === locked.host ? address.host : locked.name
   const name = changes.name === undefined ? oldName : toName(changes.name)
@@ -89,9 +94,11 @@ export async function editWebhook(
     update webhooks set
       name = ${name}, url = ${secrets.seal(address.href, place)}, host = ${address.host}, preset = ${preset},
       ${changes.channels === undefined ? tx`` : tx`has_all_channels = ${changes.channels === null},`}
+      ${isMoved ? tx`${forgiven(tx)},` : tx``}
       updated_at = now()
     where project_id = ${projectId} and id = ${locked.id}
   `
+  if (isMoved) await resumeTarget(tx, { kind: 'webhook', targetId: locked.id })
   if (changes.channels !== undefined) {
     await setChannels(tx, projectId, locked.id, changes.channels)
   }
@@ -134,7 +141,7 @@ export async function rotateWebhook(
       secret = ${secrets.seal(secret, toSealedCell('secret', uuid))},
       previous_secret = ${previous},
       previous_until = case when ${hasGrace} then now() + make_interval(hours => ${graceHours}) end,
-      updated_at = now()
+      generation = generation + 1, updated_at = now()
     where project_id = ${editor.projectId} and id = ${uuid}
     returning previous_until
   `
@@ -151,12 +158,11 @@ export async function enableWebhook(tx: Tx, editor: Editor, id: string): Promise
   const targetId = toWebhookUuid(id)
   const enabled = await tx`
     update webhooks set
-      disabled_at = null, disabled_reason = null,
-      failures = 0, failing_since = null, pauses = 0, paused_until = null, updated_at = now()
+      disabled_at = null, disabled_reason = null, ${forgiven(tx)}, updated_at = now()
     where project_id = ${projectId} and id = ${targetId} and deleted_at is null
   `
   if (enabled.count === 0) throw webhookNotFound()
-  await resumeTarget(tx, { kind: 'webhook', projectId, targetId })
+  await resumeTarget(tx, { kind: 'webhook', targetId })
   await auditWebhook(tx, editor, 'webhook.enabled', targetId)
 }
 
@@ -169,10 +175,18 @@ export async function disableWebhook(
   const { id: uuid, isEnabled } = await lockWebhook(tx, editor.projectId, id)
   if (!isEnabled) return
   await tx`
-    update webhooks set disabled_at = now(), disabled_reason = ${reason}, updated_at = now()
+    update webhooks set
+      disabled_at = now(), disabled_reason = ${reason}, generation = generation + 1, updated_at = now()
     where project_id = ${editor.projectId} and id = ${uuid}
   `
   await auditWebhook(tx, editor, 'webhook.disabled', uuid, { reason })
+}
+
+/** The columns that begin a new generation without failures. */
+function forgiven(sql: Queryable): Fragment {
+  return sql`
+    generation = generation + 1, failures = 0, failing_since = null, pauses = 0, paused_until = null
+  `
 }
 
 /** Writes an audit record. `details` must contain no part of a URL except its host. */

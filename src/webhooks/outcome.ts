@@ -30,13 +30,14 @@ const MAX_DISABLED_MS = 30 * 86_400_000
  */
 export function findEarlyWebhookOutcome({
   nowMs,
+  checkedNowMs,
   disabledAtMs,
   isProbe,
   pausedUntilMs,
   limit,
 }: WebhookTarget): DeliveryOutcome | undefined {
   if (disabledAtMs !== null) {
-    return nowMs - disabledAtMs > MAX_DISABLED_MS
+    return checkedNowMs - disabledAtMs > MAX_DISABLED_MS
       ? { kind: 'cancelled', reason: 'The webhook was disabled for 30 days' }
       : postpone(DISABLED_MS, 'The webhook is disabled')
   }
@@ -108,6 +109,15 @@ export function toDeliveryOutcome(
 
 function postpone(afterMs: number, reason: string): Postponed {
   return { kind: 'postponed', afterMs, reason }
+}
+
+/**
+ * The outcome if the webhook was changed during an attempt that it did not accept. The response of
+ * the former endpoint says nothing about the new one.
+ */
+export const CHANGED: Postponed = {
+  ...postpone(0, 'The webhook was changed during the attempt'),
+  isAlone: true,
 }
 
 /** Postpones all deliveries of an endpoint that limits. They keep their order. */

@@ -32,6 +32,8 @@ export interface CompletedAttempt {
   number: number
   startedAt: Date
   preset: Preset
+  /** The generation of the webhook that was called. */
+  generation: number
   request: WebhookRequest
   answer: Answer
   outcome: WebhookOutcome
@@ -48,11 +50,11 @@ export function toAnswer(result: EgressResult): Answer {
 }
 
 /**
- * Stores an attempt. A success resets the failure counters. Returns the attempt as the API shows
- * it.
+ * Stores an attempt. A success resets the failure counters, unless the webhook was changed since it
+ * was called. Returns the attempt as the API shows it.
  */
 export async function storeAttempt(tx: Tx, made: CompletedAttempt): Promise<Attempt> {
-  const { projectId, webhookId, outcome } = made
+  const { projectId, webhookId, generation, outcome } = made
   if (outcome.kind === 'delivered') {
     // An endpoint may have asked to wait after it took this message, and the time of the wait keeps
     // deliveries in their order for a minute. A test is sent all the same, and ends both.
@@ -64,7 +66,8 @@ export async function storeAttempt(tx: Tx, made: CompletedAttempt): Promise<Atte
           when not ${endsWait} and failures < ${FAILURES_TO_PAUSE}
             and paused_until > now() - interval '1 minute' then paused_until
         end
-      where project_id = ${projectId} and id = ${webhookId} and (failures > 0 or paused_until is not null)
+      where project_id = ${projectId} and id = ${webhookId} and generation = ${generation}
+        and (failures > 0 or paused_until is not null)
     `
   }
   await insertAttempts(tx, [made], { onlyFree: false })
@@ -86,11 +89,11 @@ export function storeSuccessfulAttempts(
 /**
  * Counts a failure of a webhook, or makes it wait as its endpoint asked. Ten failures in a row
  * pause it. It is disabled if its endpoint is gone, or has only failed for five days. Returns the
- * time until the next attempt; undefined if the webhook was deleted.
+ * time until the next attempt; undefined if the webhook was changed or deleted since it was called.
  */
 export async function countFailure(
   tx: Tx,
-  { projectId, id, isProbe, context }: WebhookTarget,
+  { projectId, id, generation, isProbe, context }: WebhookTarget,
   outcome: WebhookOutcome,
 ): Promise<number | undefined> {
   const [row] = await tx<
@@ -101,12 +104,13 @@ export async function countFailure(
       paused_until: Date | null
       is_enabled: boolean
       now: Date
+      checked_now: Date
     }[]
   >`
     select failures, failing_since, pauses, paused_until, disabled_at is null as is_enabled,
-      clock_timestamp() as now
+      clock_timestamp() as now, checked_now()
     from webhooks
-    where project_id = ${projectId} and id = ${id} and deleted_at is null
+    where project_id = ${projectId} and id = ${id} and generation = ${generation} and deleted_at is null
     for no key update
   `
   if (!row) return undefined
@@ -121,7 +125,7 @@ export async function countFailure(
   const asksToWait =
     outcome.kind === 'limited' || (outcome.kind === 'failed' && outcome.afterMs !== undefined)
   const breaker = asksToWait ? toBreakerAfterLimit(failed, outcome.afterMs, nowMs) : failed
-  const hopeless = shouldDisable(failed, nowMs) ? FAILING_FOR_DAYS : null
+  const hopeless = shouldDisable(failed, row.checked_now.getTime()) ? FAILING_FOR_DAYS : null
   const mayDisable = row.is_enabled && outcome.kind !== 'limited'
   const reason = mayDisable ? (outcome.kind === 'gone' ? outcome.reason : hopeless) : null
   await tx`

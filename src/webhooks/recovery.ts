@@ -1,5 +1,6 @@
 import type { Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
+import { findFirstSeqSince } from '../events/seq-ranges.ts'
 import { parseIsoTimestamp } from '../events/timestamp.ts'
 import { parseCursor, toCursor, UUID_PATTERN } from '../http/paging.ts'
 import { invalidField } from '../http/validation.ts'
@@ -47,8 +48,8 @@ export async function resendAttempt(
 }
 
 /**
- * Enqueues the events, or audit entries, of a time range that match the webhook and were not
- * delivered to it. These are failed ones, and those from before it was created or while it was
+ * Enqueues the events, or audit entries, that arrived in a time range, match the webhook and were
+ * not delivered to it. These are failed ones, and those from before it was created or while it was
  * disabled. One call reads 5,000 of them; pass its `nextCursor` to continue. Throws `not_found`, or
  * `conflict` if the webhook is disabled.
  */
@@ -90,21 +91,21 @@ async function findMissedEvents(
   { projectId }: Editor,
   { targetId, since, until, cursor }: RecoveryRange,
 ): Promise<Missed> {
-  const [fromMs, fromSeq = '0'] = parseCursor(cursor, [/^\d{1,14}$/, /^\d{1,18}$/]) ?? []
-  const from = fromMs === undefined ? toDate(since) : new Date(Number(fromMs))
-  const rows = await tx<{ id: string; seq: string; occurred_at: Date; is_missing: boolean }[]>`
+  const [after] = parseCursor(cursor, [/^\d{1,18}$/]) ?? []
+  const findSeq = (text: string) => findFirstSeqSince(tx, projectId, toDate(text))
+  const fromSeq = after === undefined ? await findSeq(since) : BigInt(after) + 1n
+  const endSeq = until === undefined ? undefined : await findSeq(until)
+  const rows = await tx<{ id: string; seq: string; is_missing: boolean }[]>`
     with page as materialized (
-      select e.project_id, e.id, e.seq, e.occurred_at, e.channel_id
+      select e.project_id, e.id, e.seq, e.channel_id
       from events e
       where e.project_id = ${projectId} and e.deleted_at is null
-        and e.occurred_at >= ${from}
-        and e.occurred_at < ${until === undefined ? tx`now()` : toDate(until)}
-        and (e.occurred_at > ${from} or e.seq > ${fromSeq})
-      order by e.occurred_at, e.seq
+        and e.seq >= ${String(fromSeq)} ${endSeq === undefined ? tx`` : tx`and e.seq < ${String(endSeq)}`}
+      order by e.seq
       limit ${MAX_EVENTS}
     )
     select
-      e.id, e.seq, e.occurred_at,
+      e.id, e.seq,
       ${matchesChannel(tx)} and not exists (
         select from webhook_attempts a
         where a.project_id = e.project_id and a.event_id = e.id and a.outcome = 'delivered'
@@ -113,12 +114,12 @@ async function findMissedEvents(
       ) as is_missing
     from page e
       join webhooks w on w.project_id = e.project_id and w.id = ${targetId}
-    order by e.occurred_at, e.seq
+    order by e.seq
   `
   const last = rows.length === MAX_EVENTS ? rows.at(-1) : undefined
   return {
     ids: rows.filter(row => row.is_missing).map(row => row.id),
-    nextCursor: last ? toCursor([last.occurred_at.getTime(), last.seq]) : null,
+    nextCursor: last ? toCursor([last.seq]) : null,
   }
 }
 

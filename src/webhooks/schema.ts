@@ -162,9 +162,11 @@ export type AttemptDetail = Static<typeof AttemptDetail>
 
 export const RecoverInput = Type.Object(
   {
-    since: IsoTimestamp('Recovers events with this timestamp or a later one, at most 30 days ago.'),
+    since: IsoTimestamp(
+      'Recovers events that were accepted at this time or later, at most 30 days ago.',
+    ),
     until: Type.Optional(
-      IsoTimestamp('Recovers events with an earlier timestamp; now by default.'),
+      IsoTimestamp('Recovers events that were accepted before this time; now by default.'),
     ),
     cursor: Type.Optional(
       Text({

@@ -17,7 +17,7 @@ import {
   toTestMessageId,
   toTestRequest,
 } from './message.ts'
-import { findEarlyWebhookOutcome, toWebhookOutcome, toDeliveryOutcome } from './outcome.ts'
+import { CHANGED, findEarlyWebhookOutcome, toWebhookOutcome, toDeliveryOutcome } from './outcome.ts'
 import {
   countFailure,
   storeAttempt,
@@ -116,9 +116,9 @@ async function sendEvent(
 ): Promise<DeliveryOutcome> {
   const { target, eventJson, entry } = await reads.add(attempt)
   if (!target) return { kind: 'cancelled', reason: 'The webhook was deleted' }
+  if (eventJson === undefined && entry === undefined) return HIDDEN
   const earlyOutcome = findEarlyWebhookOutcome(target)
   if (earlyOutcome) return earlyOutcome
-  if (eventJson === undefined && entry === undefined) return HIDDEN
   const made = await makeAttempt(
     egress,
     target,
@@ -138,11 +138,14 @@ async function sendEvent(
   const { outcome } = made
   const { waitedMs } = attempt
   let limitedMs: number | undefined
+  let isChanged = false
   if (outcome.kind === 'unsent') return toDeliveryOutcome(outcome, { limitedMs, waitedMs })
   const store = () =>
     transact(pool, async tx => {
       await storeAttempt(tx, made)
-      if (outcome.kind !== 'delivered') limitedMs = await countFailure(tx, target, outcome)
+      if (outcome.kind === 'delivered') return
+      limitedMs = await countFailure(tx, target, outcome)
+      isChanged = limitedMs === undefined
     })
   // A success that ends failures or a pause counts at once.
   if (outcome.kind === 'delivered' && !target.hasFailures && target.pausedUntilMs === null) {
@@ -152,6 +155,7 @@ async function sendEvent(
     return { kind: 'done', recorded }
   }
   await tryToRecord(store)
+  if (isChanged) return CHANGED
   return toDeliveryOutcome(outcome, { limitedMs, waitedMs })
 }
 
@@ -216,7 +220,7 @@ async function makeAttempt(
   },
   signal?: AbortSignal,
 ): Promise<CompletedAttempt> {
-  const { projectId, id: webhookId, nowMs, preset, signingSecrets } = target
+  const { projectId, id: webhookId, nowMs, preset, generation, signingSecrets } = target
   const { url, body } = attempt.request
   const headers = signMessage({ id: messageId, timestampMs: nowMs, body }, signingSecrets)
   const result = await egress.send({
@@ -229,5 +233,6 @@ async function makeAttempt(
   })
   const outcome = toWebhookOutcome(result, nowMs)
   const startedAt = new Date(nowMs)
-  return { ...attempt, projectId, webhookId, startedAt, preset, answer: toAnswer(result), outcome }
+  const answer = toAnswer(result)
+  return { ...attempt, projectId, webhookId, startedAt, preset, generation, answer, outcome }
 }

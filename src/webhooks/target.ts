@@ -15,6 +15,8 @@ export interface WebhookTarget {
   id: string
   url: string
   preset: Preset
+  /** A response counts only if the webhook still has this generation. */
+  generation: number
   /** The secrets that sign now. During a rotation there are two. */
   signingSecrets: string[]
   context: ProjectContext
@@ -29,8 +31,12 @@ export interface WebhookTarget {
    * `hasEarlier`: another delivery goes first.
    */
   limit: { hasEarlier: boolean } | undefined
-  /** The current time, by the clock of the database. */
+  /**
+   * The current time, by the clock of the database. `checkedNowMs` leaves out a jump forward until
+   * deadlines are extended.
+   */
   nowMs: number
+  checkedNowMs: number
 }
 
 /** The uuids of a webhook. */
@@ -46,6 +52,7 @@ export interface SealedWebhookTarget {
   preset: Preset
   secret: string
   previousSecret: string | null
+  generation: number
   disabledAtMs: number | null
   pausedUntilMs: number | null
   hasFailures: boolean
@@ -55,6 +62,7 @@ export interface SealedWebhookTarget {
   organizationId: string
   organization: string
   nowMs: number
+  checkedNowMs: number
 }
 
 /** How long other deliveries wait for the outcome of a probe. */
@@ -96,26 +104,26 @@ export async function findWebhookTargets(
   const found = ids.map(({ projectId, targetId, eventId }) => {
     const webhook = read.get(`${projectId} ${targetId}`)?.webhook
     if (!webhook) return undefined
-    const { hasProbe, ...rest } = webhook
-    // The first attempt is the probe.
-    webhook.hasProbe = false
     const text = read.get(`${projectId} ${eventId}`)?.event_text ?? undefined
     const limit = limits.get([targetId, eventId].filter(Boolean).join(' '))
-    return { row: { ...rest, isProbe: hasProbe, limit }, text }
+    return { webhook, limit, text }
   })
   const entries = await findEntries(
     sql,
-    found.map(one => one?.row),
+    found.map(one => one?.webhook),
     ids,
   )
-  return found.map(
-    (one, nth) =>
-      one && {
-        row: one.row,
-        eventJson: one.text === undefined ? undefined : toEventJson(one.text),
-        entry: entries.get(ids[nth]?.eventId ?? ''),
-      },
-  )
+  return found.map((one, nth) => {
+    if (!one) return undefined
+    const { webhook, limit, text } = one
+    const entry = entries.get(ids[nth]?.eventId ?? '')
+    const { hasProbe, ...rest } = webhook
+    // The first attempt that has something to send is the probe.
+    const isProbe = hasProbe && (text !== undefined || entry !== undefined)
+    if (isProbe) webhook.hasProbe = false
+    const eventJson = text === undefined ? undefined : toEventJson(text)
+    return { row: { ...rest, isProbe, limit }, eventJson, entry }
+  })
 }
 
 /** A row of `read_webhook_deliveries`: a webhook, or the text of an event. */
@@ -170,7 +178,7 @@ async function findLimits(
 /** Returns the audit entries of attempts by uuid, each for a webhook of its own organization. */
 async function findEntries(
   sql: Queryable,
-  rows: readonly (SealedWebhookTarget | undefined)[],
+  rows: readonly (Pick<SealedWebhookTarget, 'type' | 'organizationId'> | undefined)[],
   ids: readonly { eventId?: string }[],
 ): Promise<ReadonlyMap<string, AuditEntry>> {
   const wanted = new Map<string, string[]>()
@@ -205,6 +213,7 @@ export function openWebhookTarget(
     id: targetId,
     url: secrets.open(row.url, toSealedCell('url', targetId)),
     preset: row.preset,
+    generation: row.generation,
     signingSecrets,
     context: {
       project: { id: projectId, name: row.project },
@@ -216,5 +225,6 @@ export function openWebhookTarget(
     isProbe: row.isProbe,
     limit: row.limit,
     nowMs: row.nowMs,
+    checkedNowMs: row.checkedNowMs,
   }
 }

@@ -156,6 +156,7 @@ test('delivery: an attempt is stored only with a webhook of its own project', as
     hasUser: false,
     number: 1,
     startedAt: new Date(),
+    generation: 0,
     preset: 'standard',
     request: { url: receiver.url, body: '' },
     answer: { status: 200, error: null, response: '', latencyMs: 1 },
@@ -285,7 +286,7 @@ test.each([
   await until(() => receiver.open === 0)
 })
 
-test('delivery: the delivery of a deleted event waits until its undo time is over', async () => {
+test('delivery: the delivery of a deleted event waits, and is made if the event is restored', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
   const project = webhook.organization.project
@@ -296,8 +297,9 @@ test('delivery: the delivery of a deleted event waits until its undo time is ove
   }
   await webhook.admin.post(`/api/projects/${project.id}/events/${back}/restore`)
   expect(await webhook.send(back)).toEqual({ kind: 'done' })
+  // The next claim ends the delivery.
   await ageDeletion(server.sql, project.uuid, '10 seconds')
-  expect(await webhook.send(gone)).toMatchObject({ kind: 'cancelled' })
+  expect(await webhook.send(gone)).toMatchObject({ kind: 'postponed', isAlone: true })
   expect(receiver.received).toHaveLength(1)
 })
 
@@ -305,10 +307,7 @@ test('delivery: nothing is sent for deleted webhooks or unknown events', async (
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
   const event = await webhook.newEvent()
-  expect(await webhook.send('evt_01kadz5p6vf2w8y3m4n5q6r7s8')).toEqual({
-    kind: 'cancelled',
-    reason: 'The event was deleted',
-  })
+  expect(await webhook.send('evt_01kadz5p6vf2w8y3m4n5q6r7s8')).toMatchObject({ kind: 'postponed' })
   await webhook.admin.delete(webhook.path)
   expect(await webhook.send(event)).toMatchObject({ kind: 'cancelled' })
   expect(receiver.connections).toBe(0)

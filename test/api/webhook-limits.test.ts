@@ -64,6 +64,7 @@ test('delivery: 429 holds the webhook as long as it asks; it is neither a failur
       hasUser: false,
       number: 1,
       startedAt: new Date(),
+      generation: 0,
       preset: 'standard',
       request: { url: receiver.url, body: '' },
       answer: { status: 200, error: null, response: '', latencyMs: 1 },

@@ -55,7 +55,7 @@ interface Answer {
 }
 
 /** The reaction to a request. */
-type Reply = Answer | Fault | ((received: Received) => Answer | Fault)
+type Reply = Answer | Fault | ((received: Received) => Answer | Fault | Promise<Answer>)
 
 export interface Receiver extends AsyncDisposable {
   /** By address, without a trailing slash. */
@@ -104,7 +104,9 @@ export async function startReceiver({
     const [path = ''] = request.path.split('?')
     const replies = scripts.get(path) ?? [reply]
     const next = (replies.length > 1 ? replies.shift() : replies[0]) ?? reply
-    perform(socket, typeof next === 'function' ? next(request) : next)
+    const made = typeof next === 'function' ? next(request) : next
+    if (made instanceof Promise) void made.then(answer => perform(socket, answer))
+    else perform(socket, made)
   }
 
   const server: Server = certificate

@@ -84,7 +84,8 @@ function Recover({ place, onDone }: { place: WebhookRef; onDone(events: number):
       onDone={({ events }) => onDone(events)}
     >
       <p class="hint">
-        Delivers the matching events of this period that the webhook has not received, oldest first.
+        Delivers the matching events that arrived in this period and that the webhook has not
+        received, oldest first.
       </p>
       <Field
         name="since"

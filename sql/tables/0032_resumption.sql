@@ -1,0 +1,16 @@
+-- Changes when the URL, the preset or the secret of a webhook change, and when an admin enables or
+-- disables it. A response counts for the generation that was called.
+alter table webhooks add column generation int not null default 0;
+
+-- True if its target was resumed during the attempt. Unless the attempt ends the delivery, it is
+-- due at once.
+alter table outbox add column is_resumed boolean not null default false;
+
+-- One row is a target whose waiting deliveries become due, in batches. Those that were due before
+-- next_at have been resumed.
+create table resumed_targets (
+  kind text not null check (kind in ('webhook', 'push')),
+  target_id uuid not null,
+  next_at timestamptz not null default '-infinity',
+  primary key (kind, target_id)
+);

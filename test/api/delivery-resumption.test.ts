@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { resumeTarget } from '../../src/outbox/enqueue.ts'
+import type { DeliveryOutcome } from '../../src/outbox/kind.ts'
+import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
+import { createTestKind } from '../support/delivery-kind.ts'
+import { until } from '../support/until.ts'
+
+let deliveries: Deliveries
+beforeAll(async () => {
+  deliveries = await openDeliveries()
+})
+afterAll(() => deliveries[Symbol.asyncDispose]())
+
+const resume = (targetId: string) =>
+  deliveries.sql.begin(tx => resumeTarget(tx, { kind: 'webhook', targetId }))
+
+/** Resumes one batch, like the outbox; returns whether its target is done. */
+async function resumeBatch(maxRows: number): Promise<boolean | undefined> {
+  const [row] = await deliveries.sql<{ is_done: boolean }[]>`
+    select is_done from resume_deliveries(${maxRows})
+  `
+  return row?.is_done
+}
+
+async function fill(projectId: string, targetId: string, count: number): Promise<void> {
+  await deliveries.sql`
+    insert into outbox (project_id, event_id, kind, target_id, attempts, available_at)
+    select ${projectId}, gen_random_uuid(), 'webhook', ${targetId}, 3, now() + interval '1 hour' + n * interval '1 s'
+    from generate_series(1, ${count}::int) as n
+  `
+}
+
+async function countDue(targetId: string): Promise<number> {
+  const [row] = await deliveries.sql<[{ n: number }]>`
+    select count(*)::int as n from outbox where target_id = ${targetId} and available_at <= now()
+  `
+  return row.n
+}
+
+test('delivery: all waiting deliveries are resumed, a batch in each transaction, also over a restart', async () => {
+  const { projectId, targetId } = await deliveries.newTarget()
+  const other = await deliveries.newTarget()
+  await fill(projectId, targetId, 4_500)
+  await fill(other.projectId, other.targetId, 1)
+  await resume(targetId)
+  expect(await countDue(targetId)).toBe(0)
+  for (const batches of [1, 2]) {
+    expect(await resumeBatch(1_000)).toBe(false)
+    expect(await countDue(targetId)).toBe(batches * 1_000)
+  }
+  // Another process continues.
+  const outbox = await deliveries.start(
+    createTestKind({
+      async send() {
+        return { kind: 'postponed', afterMs: 60_000, reason: 'It waits', isAlone: true }
+      },
+    }),
+  )
+  await until(async () => (await deliveries.sql`select from resumed_targets`).length === 0)
+  await outbox.stop()
+  const waiting = await deliveries.sql`
+    select from outbox where target_id = ${targetId} and available_at > now() + interval '30 minutes'
+  `
+  expect(waiting).toHaveLength(0)
+  expect(await countDue(other.targetId)).toBe(0)
+  await deliveries.sql`delete from outbox`
+})
+
+test('delivery: a delivery in flight while its target is resumed is due when it is settled', async () => {
+  const { projectId, targetId } = await deliveries.newTarget()
+  const answer = Promise.withResolvers<DeliveryOutcome>()
+  let calls = 0
+  const outbox = await deliveries.start(
+    createTestKind({
+      send: () => (calls++ === 0 ? answer.promise : Promise.resolve({ kind: 'done' })),
+    }),
+  )
+  await deliveries.append(projectId)
+  outbox.wake([projectId])
+  await until(() => calls === 1)
+  await resume(targetId)
+  await until(async () => (await deliveries.sql`select from resumed_targets`).length === 0)
+  // It was read before the target was enabled.
+  answer.resolve({
+    kind: 'postponed',
+    afterMs: 3_600_000,
+    reason: 'The webhook is disabled',
+    isAlone: true,
+  })
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect(await deliveries.ended(projectId)).toMatchObject([{ state: 'delivered', attempts: 1 }])
+  await outbox.stop()
+})
+
+test('delivery: a resumed delivery that fails again waits as its schedule says', async () => {
+  const { projectId, targetId } = await deliveries.newTarget()
+  const outbox = await deliveries.start(
+    createTestKind({ send: () => Promise.resolve({ kind: 'retry', reason: 'It is down' }) }),
+  )
+  await fill(projectId, targetId, 1)
+  await deliveries.append(projectId)
+  await deliveries.sql`update outbox set event_id = (select id from events where project_id = ${projectId}), attempts = 1 where target_id = ${targetId}`
+  await resume(targetId)
+  outbox.wakeWorkers()
+  await until(async () => (await deliveries.pending(projectId))[0]?.attempts === 2)
+  await until(async () => (await deliveries.sql`select from resumed_targets`).length === 0)
+  expect((await deliveries.pending(projectId))[0]).toMatchObject({ attempts: 2, is_taken: false })
+  expect((await deliveries.pending(projectId))[0]?.due_in_s).toBeGreaterThan(200)
+  await outbox.stop()
+})
+
+test('delivery: the pause of a target that is resumed ends', async () => {
+  const { projectId, targetId } = await deliveries.newTarget()
+  let calls = 0
+  const outbox = await deliveries.start(
+    createTestKind({
+      async send() {
+        return calls++ === 0
+          ? { kind: 'postponed', afterMs: 86_400_000, reason: 'It is paused' }
+          : { kind: 'done' }
+      },
+    }),
+  )
+  await deliveries.append(projectId)
+  outbox.wake([projectId])
+  await until(async () => (await deliveries.pending(projectId))[0]?.reason === 'It is paused')
+  await resume(targetId)
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect(await deliveries.ended(projectId)).toMatchObject([{ state: 'delivered', attempts: 1 }])
+})
