@@ -16,6 +16,7 @@ import {
   toPassphrase,
   toTimeOfDay,
   MIN_PASSPHRASE,
+  IS_TARGET,
   toSwitch,
   toSecrets,
   toWebUrl,
@@ -25,6 +26,7 @@ import {
   parseVapidSubject,
   parseEmail,
 } from './config/values.ts'
+import { toTimeZone } from './config/time-zone.ts'
 import { toArchive, type ArchiveSettings } from './config/archive.ts'
 import { toEgressProxy, type ProxySettings } from './config/egress-proxy.ts'
 import { findEncryptionProblem, parseUrl } from './database-url.ts'
@@ -111,6 +113,8 @@ export interface Config {
   backupPassphrase: string | undefined
   /** The schedule of backups. Undefined without BACKUP_DIR. */
   backupSchedule: BackupSchedule | undefined
+  /** The zone of the times of day. Undefined for that of the machine. */
+  timeZone: string | undefined
   /** The archive of old events. Undefined without ARCHIVE_DIR and ARCHIVE_S3_URL. */
   archive: ArchiveSettings | undefined
   /** The first owner. Undefined when the setup page creates the owner. */
@@ -147,7 +151,9 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
     const text = values.get(name)
     if (text === undefined) return undefined
     const value = parse(text)
-    if (value === undefined) problems.push(`${name} must be ${what}${toShown(name, text)}`)
+    if (value === undefined) {
+      problems.push(`${name} must be ${what}${toShown(name, text)}${findOrigin(name, text)}`)
+    }
     return value
   }
 
@@ -231,8 +237,15 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       toPassphrase,
     ),
     backupSchedule: undefined,
+    timeZone: env['TZ'] ? toTimeZone(env['TZ']) : undefined,
     archive: toArchive(values, read, problems),
     owner: readOwner(values, problems),
+  }
+  const path = new URL(config.baseUrl ?? 'http://localhost').pathname
+  if (path !== '/') {
+    problems.push(
+      `BASE_URL has the path ${path}, and Tidings serves only the root of a host. Give it a host name of its own, like https://tidings.example.com.`,
+    )
   }
   if (config.databaseUrl && parseUrl(config.databaseUrl).isPooled && !config.databaseDirectUrl) {
     problems.push(
@@ -259,6 +272,11 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       problems.push('BACKUP_PASSPHRASE is missing. BACKUP_DIR needs it. Set both, or neither.')
     }
     config.backupSchedule = { folder: resolve(folder), ...at, keep, passphrase }
+  }
+  if ((config.backupSchedule || config.archive) && env['TZ'] && config.timeZone === undefined) {
+    problems.push(
+      `TZ must be the name of a time zone like Europe/Berlin, because BACKUP_AT and ARCHIVE_AT are times in it${toShown('TZ', env['TZ'])}`,
+    )
   }
   if (config.authProxyHeader !== undefined && config.trustedProxies.length === 0) {
     problems.push(
@@ -299,6 +317,15 @@ function readValues(
     }
   }
   return values
+}
+
+/** Returns a sentence about a program that sets a variable of this name for another purpose. */
+function findOrigin(name: string, text: string): string {
+  if (name.endsWith('PORT') && text.startsWith('tcp://'))
+    return ' Kubernetes sets it for a Service of that name. Set enableServiceLinks: false in the pod.'
+  if (name === 'HOST' && IS_TARGET.test(text))
+    return ' Compilers of conda set it. Set HOST=127.0.0.1 for Tidings.'
+  return ''
 }
 
 /** Returns the end of a problem: the given text, unless it can contain a password. */

@@ -31,6 +31,7 @@ export const serve = command({
     const isWorker = process.env[WORKER_VARIABLE] !== undefined
     const { config } = findInstallation({ ...place, json: isWorker }, { WORKERS: workers })
     configureLog(config.logLevel, process.stdout)
+    if (config.timeZone !== undefined) process.env['TZ'] = config.timeZone
     if (isWorker) sendHeartbeats()
     // A signal during the start stops the server as soon as it has started.
     const stopping = waitForStopSignal()

@@ -55,8 +55,11 @@ export function toPassphrase(text: string): string | undefined {
   return [...text].length >= MIN_PASSPHRASE ? text : undefined
 }
 
+/** Matches what a compiler builds for, such as x86_64-conda-linux-gnu. It is no host. */
+export const IS_TARGET = /-(linux-(gnu|musl)\w*|apple-darwin[\d.]*)$/
+
 export function toHost(text: string): string | undefined {
-  return /^[0-9A-Za-z.:_-]+$/.test(text) ? text : undefined
+  return /^[0-9A-Za-z.:_-]+$/.test(text) && !IS_TARGET.test(text) ? text : undefined
 }
 
 /** Accepts 16 to 512 visible ASCII characters. */

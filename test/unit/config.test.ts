@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ConfigError, parseConfig, type Config } from '../../src/config.ts'
+import { toTimeZone } from '../../src/config/time-zone.ts'
 
 const noFile = (path: string): string => {
   throw new Error(`ENOENT ${path}`)
@@ -80,6 +81,7 @@ test('an empty environment is a complete configuration', () => {
     logLevel: 'info',
     backupPassphrase: undefined,
     backupSchedule: undefined,
+    timeZone: undefined,
     archive: undefined,
     owner: undefined,
   }
@@ -97,7 +99,7 @@ test.each([
   ['HOST', '::', 'host', '::'],
   ['BASE_URL', 'https://a.example', 'baseUrl', 'https://a.example'],
   ['BASE_URL', 'HTTPS://A.example:443//', 'baseUrl', 'https://a.example'],
-  ['BASE_URL', 'http://a.example:8080/tidings/', 'baseUrl', 'http://a.example:8080/tidings'],
+  ['BASE_URL', 'http://a.example:8080/', 'baseUrl', 'http://a.example:8080'],
   ['DATABASE_URL', 'postgres://u:p@h/d', 'databaseUrl', 'postgres://u:p@h/d'],
   ['DATABASE_URL', 'postgresql://h/d?x=y', 'databaseUrl', 'postgresql://h/d?x=y'],
   ['DATABASE_DIRECT_URL', 'postgres://u:p@h/d', 'databaseDirectUrl', 'postgres://u:p@h/d'],
@@ -187,6 +189,50 @@ test.each([
   expect(others).toEqual([])
   expect(problem).toStartWith(`${name} must be `)
   expect(problem).toEndWith(`. It is ${JSON.stringify(text)}.`)
+})
+
+test.each([
+  [{ BASE_URL: 'https://a.example/tidings/' }, 'has the path /tidings', 'a host name of its own'],
+  [{ METRICS_PORT: 'tcp://10.0.0.1:80' }, 'Kubernetes sets it', 'enableServiceLinks: false'],
+  [{ PORT: 'tcp://10.0.0.1:80' }, 'Kubernetes sets it', 'enableServiceLinks: false'],
+  [{ HOST: 'x86_64-conda-linux-gnu' }, 'Compilers of conda set it', 'Set HOST=127.0.0.1'],
+  [{ HOST: 'arm64-apple-darwin20.0.0' }, 'Compilers of conda set it', 'Set HOST=127.0.0.1'],
+])('%p is refused with its cause and a remedy', (env, cause, remedy) => {
+  const [problem, ...others] = listProblems(env)
+  expect([problem?.includes(cause), problem?.includes(remedy), others]).toEqual([true, true, []])
+  expect(problem).toStartWith(Object.keys(env)[0]!)
+})
+
+const BACKUPS = { BACKUP_DIR: '/b', BACKUP_PASSPHRASE: 'violet-anchor-77' }
+
+test.each([
+  ['Europe/Berlin', 'Europe/Berlin'],
+  [':Europe/Berlin', 'Europe/Berlin'],
+  ['/usr/share/zoneinfo/Europe/Berlin', 'Europe/Berlin'],
+  [':/usr/share/zoneinfo/posix/Europe/Berlin', 'Europe/Berlin'],
+  [':/etc/localtime', 'Asia/Kathmandu'],
+  ['UTC0', 'UTC'],
+  ['CET-1CEST', undefined],
+  ['+01:00', undefined],
+  ['Nowhere/Town', undefined],
+  ['/nowhere/zoneinfo/Europe/Berlin', undefined],
+])('TZ=%s is %s', (text, zone) => {
+  const found = toTimeZone(text, path => {
+    if (path.startsWith('/nowhere')) throw new Error('ENOENT')
+    return path.replace('/etc/localtime', '/usr/share/zoneinfo/Asia/Kathmandu')
+  })
+  expect(found).toBe(zone)
+})
+
+test('an unknown time zone is a problem only for a time of day', () => {
+  const env = { TZ: 'CET-1CEST' }
+  expect(listProblems(env)).toEqual([])
+  for (const more of [BACKUPS, { ARCHIVE_DIR: '/a' }]) {
+    expect(listProblems({ ...env, ...more })).toEqual([
+      'TZ must be the name of a time zone like Europe/Berlin, because BACKUP_AT and ARCHIVE_AT are times in it. It is "CET-1CEST".',
+    ])
+  }
+  expect(parseConfig({ ...BACKUPS, TZ: ':Europe/Berlin' }, noFile).timeZone).toBe('Europe/Berlin')
 })
 
 const COMPANY = {

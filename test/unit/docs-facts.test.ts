@@ -227,7 +227,8 @@ function listSettings(): string[] {
     { get: (_, name) => void names.add(String(name)) },
   )
   parseConfig(env, () => '')
-  return [...names].filter(name => !name.endsWith('_FILE'))
+  // The variable of the C library is no setting.
+  return [...names].filter(name => !name.endsWith('_FILE') && name !== 'TZ')
 }
 
 function listSources(): string[] {

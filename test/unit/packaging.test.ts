@@ -99,6 +99,8 @@ test('the example of Kustomize runs one server with probes, limits and no rights
   expect(container.livenessProbe.httpGet.path).toBe('/healthz')
   expect(container.readinessProbe.httpGet.path).toBe('/readyz')
   expect(template.spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 10001 })
+  // Variables of other Services would be settings.
+  expect(template.spec.enableServiceLinks).toBe(false)
   expect(readText('Dockerfile')).toContain('--uid 10001')
   expect(container.securityContext).toEqual({
     allowPrivilegeEscalation: false,

@@ -1,0 +1,34 @@
+import { realpathSync } from 'node:fs'
+
+/**
+ * Returns the name of the zone in a value of TZ, as a runtime knows it. The C library also takes
+ * files, such as `:/etc/localtime`, which a runtime reads as UTC. Returns undefined for a value
+ * that it would read as UTC, too.
+ */
+export function toTimeZone(
+  text: string,
+  resolve: (path: string) => string = realpathSync,
+): string | undefined {
+  const name = text.replace(/^:/, '')
+  const zone = name.startsWith('/') ? toZoneOfFile(name, resolve) : name
+  if (zone === undefined || /^(UTC|GMT)-?0$/.test(zone)) return zone && 'UTC'
+  // An offset is a zone of `Intl`, but none of TZ.
+  return /^[A-Za-z]/.test(zone) && isKnown(zone) ? zone : undefined
+}
+
+function toZoneOfFile(file: string, resolve: (path: string) => string): string | undefined {
+  try {
+    return /\/zoneinfo\/(?:posix\/)?(.+)$/.exec(resolve(file))?.[1]
+  } catch {
+    return undefined
+  }
+}
+
+function isKnown(timeZone: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone })
+    return true
+  } catch {
+    return false
+  }
+}
