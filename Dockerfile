@@ -17,7 +17,11 @@ COPY docs docs
 RUN bun run compile
 
 FROM ${BASE_IMAGE}
-# Postgres wants its user listed, and a volume belongs to whom its folder in the image does.
+# initdb needs a name for its user. The library gives one to any other uid, as with `--user 568`.
+RUN apt-get update \
+  && apt-get install --yes --no-install-recommends libnss-wrapper \
+  && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/*
+# A volume belongs to the owner of its folder in the image.
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin tidings \
   && install --directory --owner=tidings --group=tidings /data
 COPY --from=build /tidings/dist/tidings /usr/local/bin/tidings

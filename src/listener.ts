@@ -1,4 +1,5 @@
 import { createServer, type AddressInfo } from 'node:net'
+import { explainSystemError, isOutOfFiles } from './system-error.ts'
 
 // The interface between the server and the runtime that serves HTTP and WebSockets.
 
@@ -80,16 +81,32 @@ export function findFreePort(place: ListenPlace): Promise<number> {
   })
 }
 
-/** Converts an error of listening to one for the operator. Returns any other error unchanged. */
+/** Codes of an address that this machine lacks, or of a host name without addresses. */
+const NO_ADDRESS = new Set([
+  'EADDRNOTAVAIL',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EINVAL',
+  // Bun gives it for a name without addresses.
+  'ENOTSUP',
+  'EAFNOSUPPORT',
+])
+
+/** Converts an error of listening to one that says what to do. */
 export function toListenError(
   error: unknown,
   { host, port, hostSetting = 'HOST', portSetting = 'PORT' }: ListenPlace,
 ): unknown {
-  const { code } = error as { code?: unknown }
-  const reason = {
-    EADDRINUSE: `is in use. Stop the other program, or set ${portSetting} to another port`,
-    EACCES: `requires root. Set ${portSetting} to 1024 or higher`,
-    EADDRNOTAVAIL: `is not available, because this machine does not have that address. Set ${hostSetting} to one of its addresses`,
-  }[String(code)]
-  return reason === undefined ? error : new Error(`Port ${port} on ${host} ${reason}.`)
+  const { code = '', message } = error as NodeJS.ErrnoException
+  if (isOutOfFiles(error)) return new Error(explainSystemError(error), { cause: error })
+  const setHost = `Set ${hostSetting} to one of its addresses, such as 127.0.0.1 or 0.0.0.0`
+  const reason =
+    {
+      EADDRINUSE: `is in use. Stop the other program, or set ${portSetting} to another port`,
+      EACCES: `requires root. Set ${portSetting} to 1024 or higher`,
+    }[code] ??
+    (NO_ADDRESS.has(code) || message.startsWith('Failed to listen')
+      ? `is not available, because this machine does not have that address. ${setHost}`
+      : `cannot be opened on this machine (${code || message}). ${setHost}`)
+  return new Error(`Port ${port} on ${host} ${reason}.`, { cause: error })
 }

@@ -21,6 +21,7 @@ import { version } from './cli/version.ts'
 import { webhook } from './cli/webhook.ts'
 import { ConfigError } from './config.ts'
 import { toReason } from './errors.ts'
+import { explainSystemError } from './system-error.ts'
 
 const OK = 0
 const FAILED = 1
@@ -79,7 +80,9 @@ async function main(argv: string[]): Promise<number> {
     const isUsage =
       error instanceof UsageError || error instanceof ConfigError || isParseError(error)
     // Error messages of citty contain escape codes for colours.
-    const message = isParseError(error) ? stripVTControlCharacters(error.message) : toReason(error)
+    const message = isParseError(error)
+      ? stripVTControlCharacters(error.message)
+      : (explainSystemError(error) ?? toReason(error))
     if (argv.includes('--json')) console.error(JSON.stringify({ error: message }))
     else if (!isUsage || error instanceof ConfigError) console.error(message)
     else console.error(`${message}\n\n${toHint(path, argv)}`)

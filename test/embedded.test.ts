@@ -1,13 +1,24 @@
 import { afterEach, expect, test } from 'bun:test'
 import { once } from 'node:events'
 import { spawnSync } from 'node:child_process'
-import { chownSync, existsSync, lstatSync, readdirSync, readFileSync, renameSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+} from 'node:fs'
 import { rmSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readCluster } from '../src/embedded/cluster.ts'
 import { startEmbedded } from '../src/embedded/embedded.ts'
 import { ensurePostmaster } from '../src/embedded/postmaster.ts'
 import { SOCKET_FILE } from '../src/embedded/socket-folder.ts'
+import { findWrapper } from '../src/embedded/initdb.ts'
+import { tryLock } from '../src/embedded/file-lock.ts'
+import { readLivenessFile } from '../src/embedded/liveness.ts'
 import { findInaccessibleFolder } from '../src/embedded/folders.ts'
 import {
   isRoot,
@@ -26,6 +37,7 @@ import {
   clearEmbedded,
 } from './support/embedded.ts'
 import { isRunning } from './support/leftovers.ts'
+import { captureLog } from './support/log.ts'
 import { until } from './support/until.ts'
 
 afterEach(clearEmbedded)
@@ -196,12 +208,16 @@ dbTest('Postgres is started again on its socket when its postmaster is killed', 
   const dataDir = makeFolder()
   const embedded = await start(dataDir)
   await query(embedded, 'create table note as select 1 as id')
-  for (let times = 0; times < 2; times++) {
+  using log = captureLog()
+  for (let times = 0; times < 4; times++) {
     const pid = getPid(dataDir)
     process.kill(pid, 'SIGKILL')
     await untilReady(embedded, pid, dataDir)
     expect(await query(embedded, 'select id from note')).toEqual([{ id: 1 }])
   }
+  await until(() => log.lines.length >= 4)
+  // Its own processes, which are ending, are not another program.
+  expect(log.lines.filter(line => !line.includes('and was restarted'))).toEqual([])
 })
 
 dbTest('Postgres is started again when all of its processes are killed', async () => {
@@ -364,9 +380,67 @@ dbTest(
   },
 )
 
+linuxTest(
+  'a uid without a name gets one from libnss_wrapper, or is told to install it',
+  async () => {
+    const dataDir = makeFolder()
+    const enter = ['unshare', '--user', '--map-user=4242', '--']
+    if (!hasNamespace(enter)) return
+    const starting = startServer(dataDir, { container: { enter } })
+    if (findWrapper() === undefined) {
+      await expect(starting).rejects.toThrow('apt install libnss-wrapper')
+      return
+    }
+    const server = await starting
+    expect(await query(server, 'select 1 as one')).toEqual([{ one: 1 }])
+    expect(await stopServer(server)).toEqual([0, null])
+    // Only initdb needs the name.
+    expect(readdirSync(join(dataDir, 'postgres'))).not.toContain('passwd')
+  },
+)
+
+dbTest('a disk that runs no programs is named', async () => {
+  const checkout = makeCheckout(makeFolder())
+  const dataDir = makeFolder()
+  await stopServer(await startServer(dataDir, { root: checkout.root }))
+  const [copy = ''] = readdirSync(join(dataDir, 'postgres')).filter(name => /^\d/.test(name))
+  // Without the bit, the system refuses to run it as on a disk with noexec.
+  chmodSync(join(dataDir, 'postgres', copy, 'bin', 'postgres'), 0o644)
+  const starting = startServer(dataDir, { root: checkout.root })
+  await expect(starting).rejects.toThrow('Mount the disk without noexec, or choose another')
+})
+
+test('a lock that is a link or no file is refused, and its target is left alone', () => {
+  const folder = makeFolder()
+  const target = join(folder, 'target')
+  writeFileSync(target, '')
+  chmodSync(target, 0o644)
+  symlinkSync(target, join(folder, 'link'))
+  symlinkSync(join(folder, 'created'), join(folder, 'dangling'))
+  for (const name of ['link', 'dangling', '.']) {
+    expect(() => tryLock(join(folder, name), 'exclusive')).toThrow('is a link or no file')
+  }
+  expect(statSync(target).mode & 0o777).toBe(0o644)
+  expect(existsSync(join(folder, 'created'))).toBe(false)
+})
+
+test('a damaged liveness file names another machine', () => {
+  const data = makeFolder()
+  for (const text of ['[]', '{}', '{"boot":1}', 'null', '"x"', '', '{']) {
+    writeFileSync(join(data, 'liveness'), text)
+    expect(readLivenessFile(data)).toEqual({ boot: '', host: 'another machine' })
+  }
+})
+
 test('without binaries the error says what to do', async () => {
   const checkout = makeCheckout(makeFolder())
   rmSync(checkout.native, { recursive: true })
   const dataDir = makeFolder()
   await expect(startServer(dataDir, { root: checkout.root })).rejects.toThrow('Set DATABASE_URL')
 })
+
+function hasNamespace([command = '', ...words]: string[]): boolean {
+  if (spawnSync(command, [...words, 'true']).status === 0) return true
+  console.warn('Left out: a test that needs user namespaces')
+  return false
+}

@@ -10,6 +10,7 @@ import { toReason } from '../errors.ts'
 import { untilAborted } from '../functions.ts'
 import { configureLog, logger } from '../log.ts'
 import { findOwner } from '../private-files.ts'
+import { explainSystemError } from '../system-error.ts'
 import type { SecretSource } from '../secrets/open-secrets.ts'
 import { readSettings, type Settings } from './settings.ts'
 import { listStopSignals } from './stop-signal.ts'
@@ -133,11 +134,11 @@ export async function withOpenDatabase<Result>(
   }
 }
 
-/** Replaces an error of the database by one that says what to do. Returns others as they are. */
+/** Replaces an error of the database or the system by one that says what to do. Keeps others. */
 export function explainError(error: unknown): unknown {
-  const text = explainDatabaseError(error)
+  const text = explainDatabaseError(error) ?? explainSystemError(error)
   if (text === undefined) return error
-  logger('cli').debug('The database failed: {reason}', { reason: toReason(error) })
+  logger('cli').debug('Failed: {reason}', { reason: toReason(error) })
   return new Error(text, { cause: error })
 }
 

@@ -14,7 +14,7 @@ import {
   listOldClusters,
 } from './folders.ts'
 import type { LaunchContext } from './launch.ts'
-import { launch } from './launch.ts'
+import { runInitdb } from './initdb.ts'
 import { syncFolder } from '../private-files.ts'
 import { readMajor } from './binaries.ts'
 import { isClusterLocked } from './cluster-lock.ts'
@@ -171,12 +171,6 @@ export async function syncCluster({ home, data }: Cluster): Promise<void> {
   await runInitdb(toLaunchContext(home), ['--sync-only', '-D', data])
 }
 
-async function runInitdb(place: LaunchContext, args: string[]): Promise<void> {
-  const initdb = await launch(place, 'initdb', args)
-  while (!initdb.ended()) await sleep(10)
-  if (initdb.ended() !== 'exit 0') throw new Error(toInitdbMessage(initdb.explain()))
-}
-
 /** Removes incomplete clusters that a kill has left. Kills the processes that still use them. */
 export async function removePartialClusters(home: string): Promise<void> {
   for (const name of readdirSync(home)) {
@@ -239,12 +233,6 @@ function toMissingMessage(home: string, file: string): string {
 
 function toRootMessage(data: string, { uid, gid }: OsUser): string {
   return `${data} belongs to root, as which Postgres refuses to run. Give it to the user of Postgres: chown -R ${uid}:${gid} ${data}`
-}
-
-function toInitdbMessage(cause: string): string {
-  const message = `The database could not be created. ${cause}`
-  if (!cause.includes('user does not exist')) return message
-  return `${message}\nPostgres needs an entry for its user in /etc/passwd. Add one, or set DATABASE_URL.`
 }
 
 function toClosedMessage(dataDir: string, closed: string, osUser: OsUser): string {

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUnavailable, sqlState } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
+import { explainSystemError, isOutOfFiles } from '../system-error.ts'
 import { logger } from '../log.ts'
 import type { Cluster } from './cluster.ts'
 import { findBundledMajor } from './binaries.ts'
@@ -218,6 +219,12 @@ function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { e
     } catch (error) {
       const waitMs = Math.min(WATCH_MS * 2 ** failures++, BACKOFF_MAX_MS)
       resumeAt = performance.now() + waitMs
+      if (isOutOfFiles(error)) {
+        log.error('Whether Postgres runs is unknown. {reason}', {
+          reason: explainSystemError(error),
+        })
+        return
+      }
       log.error('Postgres has ended and could not be restarted', {
         reason: toReason(error),
         waitMs,

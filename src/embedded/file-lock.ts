@@ -1,4 +1,4 @@
-import { accessSync, chmodSync, constants, existsSync, statSync } from 'node:fs'
+import { accessSync, chmodSync, constants, lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -41,7 +41,10 @@ function openFile(path: string): DatabaseSync {
   const folder = dirname(path)
   try {
     accessSync(folder, constants.W_OK)
-    if (existsSync(path)) accessSync(path, constants.W_OK)
+    const found = lstatSync(path, { throwIfNoEntry: false })
+    // SQLite would follow a link, and create or lock its target.
+    if (found && !found.isFile()) throw new Error(toIrregularMessage(path))
+    if (found) accessSync(path, constants.W_OK)
     return new DatabaseSync(path)
   } catch (error) {
     const { code = '' } = error as { code?: string }
@@ -87,6 +90,10 @@ export async function withLock<T>(
 
 /** Sets mode 0600, because any user who can read the file could lock it and block every start. */
 function makePrivate(path: string): void {
-  const { mode, uid } = statSync(path)
+  const { mode, uid } = lstatSync(path)
   if ((mode & 0o077) !== 0 && uid === process.getuid?.()) chmodSync(path, 0o600)
+}
+
+function toIrregularMessage(path: string): string {
+  return `${path} is a link or no file. Tidings locks only a file of its own. Remove it, and try again.`
 }

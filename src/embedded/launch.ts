@@ -5,6 +5,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ensureBinaries } from './binaries.ts'
 import type { OsUser } from './folders.ts'
+import { explainOutput, explainSystemError } from '../system-error.ts'
 
 /** The folders and the OS user for a program of Postgres. Its binaries are in `home`. */
 export type LaunchContext = {
@@ -28,14 +29,14 @@ const LOG_MAX_BYTES = 10 * 1024 * 1024
 
 /**
  * Starts a program of Postgres in its own session, so that Ctrl-C at the terminal does not reach
- * it. It inherits the file `stdin`, and nothing of the environment. It logs to a file, because a
+ * it. It inherits the file `stdin`, and of the environment only `env`. It logs to a file, because a
  * pipe would break when this process is killed.
  */
 export async function launch(
   { home, log, osUser, cwd, major }: LaunchContext,
   program: 'initdb' | 'postgres',
   args: string[],
-  stdin?: number,
+  { stdin, env }: { stdin?: number; env?: Record<string, string> | undefined } = {},
 ): Promise<LaunchedProgram> {
   const bin = join(await ensureBinaries(home, major), 'bin', program)
   rotateLog(log)
@@ -43,24 +44,45 @@ export async function launch(
   if (osUser) fchownSync(fd, osUser.uid, osUser.gid)
   const start = fstatSync(fd).size
   let ended: string | undefined
+  let failure: string | undefined
   try {
     const child = spawn(bin, args, {
       ...osUser,
       cwd,
-      env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/nonexistent' },
+      env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/nonexistent', ...env },
       detached: true,
       stdio: [stdin ?? 'ignore', fd, fd],
     })
-    child.once('error', error => (ended = error.message))
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      failure = explainSpawn(error, home)
+      ended = error.message
+    })
     child.once('exit', (code, name) => (ended ??= name ? `signal ${name}` : `exit ${code}`))
     child.unref()
     return {
       child,
       ended: () => ended,
-      explain: () => `${program}: ${ended}; ${toCause(readFrom(log, start))} (log: ${log})`,
+      explain() {
+        if (failure !== undefined) return failure
+        const output = readFrom(log, start)
+        const remedy = explainOutput(output, home)
+        return `${program}: ${ended}; ${toCause(output)} (log: ${log})${remedy ? `\n${remedy}` : ''}`
+      },
     }
   } finally {
     closeSync(fd)
+  }
+}
+
+/** Explains why one of our own copies, which every user may run, does not start. */
+function explainSpawn(error: NodeJS.ErrnoException, home: string): string | undefined {
+  switch (error.code) {
+    case 'EACCES':
+      return `The disk of ${home} runs no programs, and Postgres is kept there. Mount the disk without noexec, or choose another DATA_DIR.`
+    case 'ENOENT':
+      return 'The embedded Postgres needs glibc, which this system does not have. Use an image of Debian, or set DATABASE_URL.'
+    default:
+      return explainSystemError(error)
   }
 }
 

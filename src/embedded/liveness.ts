@@ -40,12 +40,12 @@ export function readLivenessFile(data: string): LastUse | undefined {
   const text = readText(data)
   if (text === undefined) return undefined
   try {
-    const { boot, host } = JSON.parse(text) as LastUse
-    return { boot, host }
+    const { boot, host } = JSON.parse(text) as Partial<LastUse>
+    if (typeof boot === 'string' && typeof host === 'string') return { boot, host }
   } catch {
     // A power failure can truncate the file.
-    return { boot: '', host: 'another machine' }
   }
+  return { boot: '', host: 'another machine' }
 }
 
 /** Returns true unless another machine, or an earlier boot of this one, has used the cluster. */

@@ -14,6 +14,7 @@ import {
   toTakenMessage,
   writeLivenessFile,
 } from './liveness.ts'
+import { isOutOfFiles } from '../system-error.ts'
 import { launch, type LaunchedProgram } from './launch.ts'
 import { isClusterProcess, listClusterProcesses, readOwnPid, sendSignal } from './processes.ts'
 import {
@@ -157,8 +158,9 @@ async function attachOrLock(cluster: Cluster): Promise<Postmaster | ClusterLock>
   for (;;) {
     const running = await attachPostmaster(cluster)
     if (running) return running
-    const lock = tryLockCluster(cluster.data)
+    // In this order, because a process that ends between the two has given up the lock.
     const pids = listClusterProcesses(cluster)
+    const lock = tryLockCluster(cluster.data)
     if (lock && pids.length === 0) return lock
     // A Postgres that Tidings 0.2.0 or older has started holds no lock.
     lock?.release()
@@ -206,7 +208,7 @@ async function startPostmaster(
       ...['-D', cluster.data],
       ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     ],
-    lock.fd,
+    { stdin: lock.fd },
   )
   // From here on, the lock ends with Postgres alone.
   lock.release()
@@ -264,7 +266,8 @@ function readPidFile({ data }: Cluster): PidFile {
 function readLines(file: string): string[] {
   try {
     return readFileSync(file, 'utf8').split('\n')
-  } catch {
+  } catch (error) {
+    if (isOutOfFiles(error)) throw error
     return []
   }
 }

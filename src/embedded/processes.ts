@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { isOutOfFiles } from '../system-error.ts'
 
 // This process sees only the processes of its PID namespace, and those of namespaces inside it. A
 // cluster without visible processes can be running all the same.
@@ -79,7 +80,9 @@ function isDenied(error: unknown): boolean {
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8')
-  } catch {
+  } catch (error) {
+    // Nothing is known then, and a process must not count as ended.
+    if (isOutOfFiles(error)) throw error
     return ''
   }
 }

@@ -84,6 +84,7 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
     'errors.ts',
     'functions.ts',
     'platform.ts',
+    'system-error.ts',
     'listener.ts',
     'database-url.ts',
   ]) {
@@ -110,7 +111,7 @@ export async function startServer(
     root = ROOT,
     detached = false,
     container,
-  }: { root?: string; detached?: boolean; container?: Container } = {},
+  }: { root?: string; detached?: boolean; container?: Pick<Container, 'enter'> } = {},
 ): Promise<Server> {
   const code = `
     const { startEmbedded } = await import(${JSON.stringify(join(root, 'src/embedded/embedded.ts'))})

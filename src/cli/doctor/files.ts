@@ -23,6 +23,10 @@ type Place = Pick<Database, 'dataDir' | 'kind'>
 /** Checks that the secrets in DATA_DIR are private, and that the disk has free space. */
 export function checkFiles({ dataDir, kind }: Place): Finding[] {
   if (!existsSync(dataDir)) return []
+  const closed = [dataDir, join(dataDir, 'postgres')]
+    .filter(folder => existsSync(folder))
+    .find(folder => !canUse(folder))
+  if (closed !== undefined) return [failed('DATA_DIR', toClosedMessage(closed))]
   const findings = [checkFolder(dataDir)]
   if (kind === 'external') return findings
   const old = listOldClusters(join(dataDir, 'postgres')).map(checkOldCluster)
@@ -31,11 +35,6 @@ export function checkFiles({ dataDir, kind }: Place): Finding[] {
 
 function checkFolder(dataDir: string): Finding {
   const check = 'DATA_DIR'
-  try {
-    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
-  } catch {
-    return failed(check, `${dataDir} is not writable. Make the user who runs Tidings its owner.`)
-  }
   const files = [
     toSecretFile(dataDir),
     toErasedFile(dataDir),
@@ -53,6 +52,19 @@ function checkFolder(dataDir: string): Finding {
     return failed(check, `The server cannot read ${names}. Run: chown ${uid}:${gid} ${names}`)
   }
   return ok(check, `${dataDir}, and its secrets are private`)
+}
+
+function toClosedMessage(folder: string): string {
+  return `This user may not use ${folder}. Run the command as the user of the server, or make the user who runs Tidings its owner.`
+}
+
+function canUse(folder: string): boolean {
+  try {
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Returns whether the server can read one of its files. This process can be root in its place. */

@@ -1,0 +1,52 @@
+import { afterAll, expect, test } from 'bun:test'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder } from '../support/scratch.ts'
+import { cloneDatabase } from '../support/postgres.ts'
+import { runProgram } from '../support/process.ts'
+
+const folder = makeFolder()
+const file = join(folder, 'file')
+writeFileSync(file, '')
+symlinkSync('loop', join(folder, 'loop'))
+mkdirSync(join(folder, 'closed'))
+chmodSync(join(folder, 'closed'), 0o500)
+afterAll(() => chmodSync(join(folder, 'closed'), 0o700))
+const DATABASE_URL = await cloneDatabase()
+const isRoot = process.getuid?.() === 0
+
+/** The places of a start that ends, and the remedies that its only line names. */
+const places: [DATA_DIR: string, remedy: string][] = [
+  [file, 'Choose another path.'],
+  [join(file, 'below'), 'Choose another path.'],
+  ['/dev/null', 'Choose another path.'],
+  [join(folder, 'loop'), 'Correct them.'],
+  [join(folder, 'x'.repeat(300)), 'Choose a shorter one.'],
+  [join(folder, 'a$b'), 'because the path contains $. Choose another DATA_DIR.'],
+  [join(folder, 'a"b'), 'because the path contains ". Choose another DATA_DIR.'],
+  [join(folder, 'a`b'), 'because the path contains `. Choose another DATA_DIR.'],
+  [join(folder, 'a\\b'), 'because the path contains \\. Choose another DATA_DIR.'],
+]
+// Root may write everywhere.
+if (!isRoot) places.push([join(folder, 'closed', 'data'), 'make this user its owner.'])
+if (process.platform === 'linux') places.push(['/proc/data', 'correct the path.'])
+
+test.each(places)('a start in %s says what to do', async (DATA_DIR, remedy) => {
+  const { code, output } = await runProgram({ env: { DATA_DIR } })
+  expect(code).toBe(1)
+  expect(output).toContain(remedy)
+  expect(output).not.toMatch(/\bE[A-Z]{3,}\b/)
+})
+
+test('a start with few file descriptors names the limit, and where to raise it', async () => {
+  const enter = ['sh', '-c', 'ulimit -n 40; exec "$@"', 'sh']
+  const { code, output } = await runProgram({ env: {}, container: { enter } })
+  expect(code).toBe(1)
+  expect(output).toContain('Too many files are open. Raise the limit: `ulimit -n')
+})
+
+test.each(['192.0.2.1', 'no-such-host.invalid'])('HOST=%s says what to set', async HOST => {
+  const { code, output } = await runProgram({ env: { HOST, DATABASE_URL } })
+  expect(code).toBe(1)
+  expect(output).toContain('Set HOST to one of its addresses')
+})
