@@ -34,6 +34,7 @@ import {
   bootstrap,
   isBootstrapped,
   NO_BOOTSTRAP_SECRETS,
+  type BootstrapOptions,
   type BootstrapSecrets,
 } from './server/bootstrap.ts'
 import { registerDiskGauges, registerWorkGauges } from './server/gauges.ts'
@@ -93,7 +94,7 @@ export interface Server extends BootstrapSecrets {
   stop(): Promise<boolean>
 }
 
-export interface ServerOptions extends DeliveryOptions {
+export interface ServerOptions extends DeliveryOptions, BootstrapOptions {
   /** The time-out for reading a request body. */
   bodyTimeoutMs?: number
   /** How long a request waits for the end of an erasure. */
@@ -346,7 +347,9 @@ async function open(
   }
 
   // Last, because the key is shown only once, and a failed start must not use that up.
-  const secrets = options.isWorker ? NO_BOOTSTRAP_SECRETS : await bootstrap(background.sql, config)
+  const secrets = options.isWorker
+    ? NO_BOOTSTRAP_SECRETS
+    : await bootstrap(background.sql, config, options)
 
   log.info('Listening on {url}', {
     url: site.url,

@@ -4,7 +4,7 @@ import { httpGet } from './http-get.ts'
 import type { Config } from './config.ts'
 import { sendSignal } from './embedded/processes.ts'
 import { connect } from './db/sql.ts'
-import { bootstrap, type BootstrapSecrets } from './server/bootstrap.ts'
+import { bootstrap, type BootstrapOptions, type BootstrapSecrets } from './server/bootstrap.ts'
 import { IncompleteStop, startOrClose, type CleanupStack } from './server/cleanup-stack.ts'
 import { openCurrentDatabase } from './server/current-database.ts'
 import { findFreePort, toLocalUrl } from './listener.ts'
@@ -47,21 +47,25 @@ const MISSED_LOOKS = 30
 /** A worker that ran longer than this is restarted after the shortest backoff. */
 const STABLE_MS = 30_000
 
+interface WorkersOptions extends BootstrapOptions {
+  signal?: AbortSignal | undefined
+}
+
 /**
  * Starts `config.workers` server processes, and restarts those that end unexpectedly or freeze.
  * This process opens the database before they start, and closes it after they stop. Throws when a
  * worker cannot serve. The message tells the operator what to do. The signal aborts the start.
  */
-export async function startWorkers(config: Config, signal?: AbortSignal): Promise<Workers> {
+export async function startWorkers(config: Config, options: WorkersOptions = {}): Promise<Workers> {
   if (process.platform !== 'linux') {
     throw new Error('Several workers on one port require Linux. Remove WORKERS.')
   }
-  return startOrClose(signal, cleanup => open(config, signal, cleanup))
+  return startOrClose(options.signal, cleanup => open(config, options, cleanup))
 }
 
 async function open(
   config: Config,
-  signal: AbortSignal | undefined,
+  { signal, isTerminal }: WorkersOptions,
   cleanup: CleanupStack,
 ): Promise<Workers> {
   const database = await openCurrentDatabase(config, cleanup, { signal })
@@ -73,7 +77,9 @@ async function open(
   await supervisor.start(port)
   const sql = connect(database.url, { name: 'workers', max: 1 })
   // This is the last step: the first key is shown only once, and a failed start would lose it.
-  const secrets = await bootstrap(sql, config).finally(() => sql.end({ timeout: 1 }))
+  const secrets = await bootstrap(sql, config, { isTerminal }).finally(() =>
+    sql.end({ timeout: 1 }),
+  )
   log.info('{workers} workers are listening on {url}', { workers: config.workers, url })
   const stop = once(async () => {
     log.info('Stopping')

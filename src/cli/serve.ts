@@ -37,12 +37,14 @@ export const serve = command({
     const stopping = waitForStopSignal()
     const starting = new AbortController()
     void stopping.then(() => starting.abort())
+    const isTerminal = process.stderr.isTTY
     const start = () =>
       config.workers > 1 && !isWorker
-        ? startWorkers(config, starting.signal)
+        ? startWorkers(config, { signal: starting.signal, isTerminal })
         : startServer(config, {
             isWorker,
             signal: starting.signal,
+            isTerminal,
             selfCommand: toSelfCommand(),
           })
     const server = await start().catch((error: unknown) => {
@@ -94,8 +96,8 @@ function toBanner({ url, firstKey, setupToken }: BootstrapSecrets & { url: strin
     -d '{"channelName": "payments", "title": "New payment", "icon": "💰"}'
 `,
     setupToken !== undefined &&
-      `This installation has no owner yet. Create the owner within 30 minutes (a restart prints a new link):
-
+      `This installation has no owner yet. Create your account within 30 minutes (a restart prints a new link).
+${firstKey === undefined ? 'The next page gives you an API key and the command that sends your first event.\n' : ''}
   ${url}/setup#${setupToken}
 `,
   ]

@@ -16,12 +16,23 @@ export interface BootstrapSecrets {
 
 export const NO_BOOTSTRAP_SECRETS: BootstrapSecrets = { firstKey: undefined, setupToken: undefined }
 
-/** Creates the first API key, and the configured owner or a setup link. */
+/** How a start prints its secrets. */
+export interface BootstrapOptions {
+  /** True at a terminal. The page behind the setup link then gives the first API key. */
+  isTerminal?: boolean | undefined
+}
+
+/** Creates the first project with an API key, and the configured owner or a setup link. */
 export async function bootstrap(
   sql: Sql,
   { owner }: Pick<Config, 'owner'>,
+  { isTerminal = false }: BootstrapOptions,
 ): Promise<BootstrapSecrets> {
-  return { firstKey: await ensureFirstKey(sql), setupToken: await ensureSetup(sql, owner) }
+  const hasPage = isTerminal && owner === undefined && !(await hasOwner(sql))
+  const firstKey = hasPage
+    ? await sql.begin(async tx => void (await ensureFirstProject(tx)))
+    : await ensureFirstKey(sql)
+  return { firstKey, setupToken: await ensureSetup(sql, owner) }
 }
 
 /** Returns true when the first key exists, and the owner if one is configured. */
@@ -29,7 +40,7 @@ export async function isBootstrapped(
   sql: Queryable,
   { owner }: Pick<Config, 'owner'>,
 ): Promise<boolean> {
-  // The first key is created together with the first organization.
+  // The first project and its key are created together with the first organization.
   return (await hasOrganization(sql)) && (owner === undefined || (await hasOwner(sql)))
 }
 

@@ -49,7 +49,7 @@ export function healthRoutes({ pool, isBootstrapped, ...options }: HealthOptions
       writtenMs = performance.now()
     }
     wasBootstrapped ||= await isBootstrapped(sql)
-    return wasBootstrapped ? undefined : 'The first API key or the first owner does not exist yet'
+    return wasBootstrapped ? undefined : 'The first project or the first owner does not exist yet'
   }
   const probe = () =>
     (running ??= pool.run(findProblem).finally(() => {

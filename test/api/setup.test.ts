@@ -162,7 +162,7 @@ test('design §5 no setup link is made when an account exists', async () => {
 
 test.each([
   // The start waits for a table that another transaction has locked, before and after the key.
-  ['the first key', 'organizations'],
+  ['the first project', 'organizations'],
   ['the owner of OWNER_EMAIL', 'accounts'],
 ])('reliability §6 a server is not ready before %s exists', async (_, table) => {
   const databaseUrl = await cloneDatabase()
@@ -184,7 +184,7 @@ test.each([
     const answer = await fetch(readyz)
     expect(answer.status).toBe(503)
     expect(((await answer.json()) as { reasons: string[] }).reasons).toEqual([
-      'The first API key or the first owner does not exist yet',
+      'The first project or the first owner does not exist yet',
     ])
     expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200)
   })

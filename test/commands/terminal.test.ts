@@ -1,0 +1,47 @@
+import { expect, test } from 'bun:test'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import { connect } from '../../src/db/sql.ts'
+import { cloneDatabase } from '../support/postgres.ts'
+import { APP_SECRET } from '../support/secret.ts'
+import { hasTool } from '../support/tools.ts'
+import { until } from '../support/until.ts'
+
+const MAIN = resolve(import.meta.dirname, '../../src/main.ts')
+
+test.skipIf(!hasTool('script'))(
+  'a first start at a terminal is short text that ends with the link, and no key is printed',
+  async () => {
+    const databaseUrl = await cloneDatabase()
+    const child = spawn('script', ['-qec', 'exec "$BUN" "$MAIN" serve', '/dev/null'], {
+      env: {
+        ...{ PATH: process.env['PATH'], BUN: process.execPath, MAIN, TIDINGS_CONFIG: '/dev/null' },
+        ...{ PORT: '0', DATABASE_URL: databaseUrl, APP_SECRET: APP_SECRET.toString('base64') },
+      },
+      stdio: 'pipe',
+    })
+    let output = ''
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    const exited = once(child, 'exit')
+    await until(() => /\/setup#[\w-]+\s*\n/.test(output) || child.exitCode !== null)
+    const lines = stripVTControlCharacters(output)
+      .split('\n')
+      .map(line => line.trim())
+      .filter(line => line !== '')
+    expect(lines.at(-1)).toMatch(/^http:\/\/localhost:\d+\/setup#[\w-]+$/)
+    expect(lines.length).toBeLessThan(12)
+    expect(lines.filter(line => line.startsWith('{') || line.includes('tdg_'))).toEqual([])
+    // Ctrl+C at the terminal.
+    child.stdin.write('\u0003')
+    expect(await exited).toEqual([0, null])
+
+    const sql = connect(databaseUrl, { name: 'test', max: 1 })
+    const [found] = await sql`
+      select (select count(*)::int from projects) as projects, (select count(*)::int from api_keys) as keys
+    `
+    expect<unknown>(found).toEqual({ projects: 1, keys: 0 })
+    await sql.end()
+  },
+)
