@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { hasContainers } from '../support/containers.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { runProgram } from '../support/process.ts'
@@ -13,7 +14,6 @@ mkdirSync(join(folder, 'closed'))
 chmodSync(join(folder, 'closed'), 0o500)
 afterAll(() => chmodSync(join(folder, 'closed'), 0o700))
 const DATABASE_URL = await cloneDatabase()
-const isRoot = process.getuid?.() === 0
 
 /** The places of a start that ends, and the remedies that its only line names. */
 const places: [DATA_DIR: string, remedy: string][] = [
@@ -27,8 +27,6 @@ const places: [DATA_DIR: string, remedy: string][] = [
   [join(folder, 'a`b'), 'because the path contains `. Choose another DATA_DIR.'],
   [join(folder, 'a\\b'), 'because the path contains \\. Choose another DATA_DIR.'],
 ]
-// Root may write everywhere.
-if (!isRoot) places.push([join(folder, 'closed', 'data'), 'make this user its owner.'])
 if (process.platform === 'linux') places.push(['/proc/data', 'correct the path.'])
 
 test.each(places)('a start in %s says what to do', async (DATA_DIR, remedy) => {
@@ -37,6 +35,21 @@ test.each(places)('a start in %s says what to do', async (DATA_DIR, remedy) => {
   expect(output).toContain(remedy)
   expect(output).not.toMatch(/\bE[A-Z]{3,}\b/)
 })
+
+// Root loses its rights there, so that it is refused like everybody else.
+const AS_ANOTHER = ['unshare', '--user', '--map-user=4242', '--']
+
+test.skipIf(!hasContainers).each([['serve'], ['doctor'], ['keys', 'list']])(
+  'as a user that may not use the folder, %s names the folder and a remedy',
+  async (...args) => {
+    const DATA_DIR = join(folder, 'closed')
+    const container = { enter: AS_ANOTHER }
+    const { code, output } = await runProgram({ args, env: { DATA_DIR }, container })
+    expect(code).toBe(1)
+    expect(output).toMatch(/This user may not use .*closed|There is no installation in .*closed/)
+    expect(output).not.toMatch(/\bEACCES\b/)
+  },
+)
 
 test('a start with few file descriptors names the limit, and where to raise it', async () => {
   const enter = ['sh', '-c', 'ulimit -n 40; exec "$@"', 'sh']
