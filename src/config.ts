@@ -4,7 +4,6 @@ import {
   toBearerToken,
   toContacts,
   toDatabaseUrl,
-  toReplicaUrl,
   toHost,
   toHosts,
   toLogLevel,
@@ -29,7 +28,7 @@ import {
 import { toTimeZone } from './config/time-zone.ts'
 import { toArchive, type ArchiveSettings } from './config/archive.ts'
 import { toEgressProxy, type ProxySettings } from './config/egress-proxy.ts'
-import { findEncryptionProblem, parseUrl } from './database-url.ts'
+import { findUrlProblem, parseUrl } from './database-url.ts'
 import { isSecretName, NAMES, type SettingName } from './config/names.ts'
 import { listProviderVariables, toProviders, type ProviderSettings } from './config/openid.ts'
 import { LOG_LEVELS } from './log.ts'
@@ -174,7 +173,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
     databaseReadUrl: read(
       'DATABASE_READ_URL',
       'a URL like postgres://user:password@replica/database',
-      toReplicaUrl,
+      toDatabaseUrl,
     ),
     dataDir: values.get('DATA_DIR'),
     appSecret: read('APP_SECRET', '32 bytes in base64 or hex', parseAppSecret),
@@ -247,18 +246,23 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       `BASE_URL has the path ${path}, and Tidings serves only the root of a host. Give it a host name of its own, like https://tidings.example.com.`,
     )
   }
-  if (config.databaseUrl && parseUrl(config.databaseUrl).isPooled && !config.databaseDirectUrl) {
-    problems.push(
-      'DATABASE_DIRECT_URL is missing. DATABASE_URL with pgbouncer=true needs it. Set it to Postgres itself.',
-    )
-  }
-  for (const [name, url] of [
+  const tryToRead = (path: string) => readOrNothing(path, readFile)
+  const urlProblems = [
     ['DATABASE_URL', config.databaseUrl],
     ['DATABASE_DIRECT_URL', config.databaseDirectUrl],
     ['DATABASE_READ_URL', config.databaseReadUrl],
-  ] as const) {
-    const problem = url && findEncryptionProblem(url)
-    if (problem) problems.push(`${name} ${problem}`)
+  ].flatMap(([name, url]) => {
+    const isReplica = name === 'DATABASE_READ_URL'
+    const problem = url && findUrlProblem(url, { isReplica, readFile: tryToRead })
+    return problem ? [`${name} ${problem}`] : []
+  })
+  problems.push(...urlProblems)
+  const isPooled =
+    urlProblems.length === 0 && config.databaseUrl && parseUrl(config.databaseUrl).isPooled
+  if (isPooled && !config.databaseDirectUrl) {
+    problems.push(
+      'DATABASE_DIRECT_URL is missing. DATABASE_URL with pgbouncer=true needs it. Set it to Postgres itself.',
+    )
   }
   if (config.databaseReadUrl && !config.databaseUrl) {
     problems.push('DATABASE_READ_URL needs DATABASE_URL. Set both, or neither.')
@@ -285,6 +289,14 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return config
+}
+
+function readOrNothing(path: string, readFile: (path: string) => string): string | undefined {
+  try {
+    return readFile(path)
+  } catch {
+    return undefined
+  }
 }
 
 function readValues(

@@ -1,82 +1,89 @@
+import {
+  findParameterProblem,
+  readParameters,
+  type Parameters,
+  type UrlOptions,
+} from './database-parameters.ts'
+
 /** A host of a database URL. */
 export interface Host {
   host: string
   port: number
 }
 
-/** A database URL in parts that postgres.js understands. */
-export interface DatabaseAddress {
-  /** The URL with the first host, and without the parameters below. */
-  address: string
+/** A database URL in parts. */
+export interface DatabaseAddress extends Parameters {
   /** All hosts in order. One of them is the primary. */
   hosts: Host[]
-  /** The Unix socket of libpq's `?host=/folder`, which postgres.js does not know. */
+  /** The Unix socket, in place of a host. */
   path?: string
-  /**
-   * Options of postgres.js for an IPv6 address, which it would split at its colons. Its types lack
-   * lists of hosts.
-   */
-  literal?: object
-  /** `synchronous_commit`, which postgres.js would prefer to the settings of a pool. */
-  commit: string | null
-  /** True for `pgbouncer=true`: a pooler gives each transaction another session. */
-  isPooled: boolean
+  user: string | undefined
+  password: string | undefined
+  /** Undefined for the name of the user. */
+  database: string | undefined
 }
 
-const POOLED = 'pgbouncer'
-const BINDING = 'channel_binding'
-const ROOTS = 'sslrootcert'
-const PARTS = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s
-/** Values of `target_session_attrs` that a server can work with. It always uses the primary. */
-const TARGETS = new Set([null, 'any', 'read-write', 'primary'])
+interface Parts {
+  user: string | undefined
+  password: string | undefined
+  hosts: string
+  database: string | undefined
+  parameters: ReadonlyMap<string, string>
+}
+
+const DEFAULT_PORT = 5432
+const LOCALHOST = 'localhost'
+const SCHEME = /^postgres(ql)?:\/\//
+/** As libpq reads it: the user ends at the first @ before a slash, whatever comes before. */
+const PARTS = /^(\w+:\/\/)(?:([^/@]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s
+/** Parameters that name hosts other than a Unix socket. */
+const OTHER_HOSTS = /^(hostaddr|port|host)=(?!\/|%2F)/i
+/** An address in `host=` has no brackets. */
+const BARE_IPV6 = /(^|,)([\da-f.]*:[\da-f.:%]*:[\da-f.:%]*)(?=,|$)/gi
+const HOST = /^(?:\[([\da-f:.%]+)\]|([^:[\]@\s]*))(?::(\d{0,5}))?$/i
 
 /**
- * Parses the URL of a database. As with libpq, it can name several hosts: `a:5432,b:5433`. Throws a
- * TypeError if it is not a URL.
+ * Parses the URL of a database as libpq does. It can name several hosts: `a:5432,b:5433`. Throws a
+ * TypeError if it is not one.
  */
 export function parseUrl(url: string): DatabaseAddress {
-  const [first, ...others] = splitHosts(url).map(one => new URL(one))
-  if (!first) throw new TypeError('The URL has no host')
-  const { searchParams } = first
-  const commit = searchParams.get('synchronous_commit')
-  const isPooled = searchParams.get(POOLED) === 'true'
-  if (searchParams.get(ROOTS) === 'system') searchParams.set('sslmode', 'verify-full')
-  // postgres.js would not connect to a server without TLS.
-  if (searchParams.get('sslmode') === 'allow') searchParams.set('sslmode', 'prefer')
-  // Postgres would reject parameters of libpq as unknown settings.
-  for (const name of ['synchronous_commit', 'target_session_attrs', POOLED, BINDING, ROOTS])
-    searchParams.delete(name)
-  const folder = searchParams.get('host')
-  const hosts = [first, ...others].map(toHost)
-  if (!folder?.startsWith('/')) {
-    const { host, port } = toHost(first)
-    const literal = host.includes(':') && { literal: { host: [host], port: [port] } }
-    return { address: first.href, hosts, ...literal, commit, isPooled }
+  const { user, password, hosts: hostText, database, parameters } = split(url)
+  const named = parameters.get('host') || parameters.get('hostaddr')
+  const before = toHosts(decode(hostText), parameters.get('port'))
+  const ports = parameters.get('port') ?? before.map(({ port }) => port).join(',')
+  const hosts = named ? toHosts(named.replaceAll(BARE_IPV6, '$1[$2]'), ports) : before
+  const [first = { host: LOCALHOST, port: DEFAULT_PORT }] = hosts
+  const path = first.host.startsWith('/') ? `${first.host}/.s.PGSQL.${first.port}` : undefined
+  return {
+    hosts: path === undefined ? hosts : [{ ...first, host: LOCALHOST }],
+    ...(path !== undefined && { path }),
+    user: parameters.get('user') ?? user,
+    password: parameters.get('password') ?? password,
+    database: parameters.get('dbname') ?? database,
+    ...readParameters(parameters, path !== undefined || isLoopback(first.host)),
   }
-  searchParams.delete('host')
-  const path = `${folder}/.s.PGSQL.${hosts[0]?.port}`
-  return { address: first.href, hosts, path, commit, isPooled }
 }
 
-/** Returns whether the text is the URL of a Postgres with a primary. */
+/** Returns whether the text looks like the URL of a Postgres. `findUrlProblem` reads the rest. */
 export function isDatabaseUrl(text: string): boolean {
-  return splitHosts(text).every(one => {
-    if (!URL.canParse(one)) return false
-    const { protocol, searchParams } = new URL(one)
-    return (
-      /^postgres(ql)?:$/.test(protocol) && TARGETS.has(searchParams.get('target_session_attrs'))
-    )
-  })
+  return SCHEME.test(text)
 }
 
-/** Returns why the encryption that a URL asks for is not possible, and what is. */
-export function findEncryptionProblem(url: string): string | undefined {
-  const { searchParams } = new URL(splitHosts(url)[0] ?? url)
-  if (searchParams.get(BINDING) === 'require')
-    return 'has channel_binding=require, which is not supported. Use sslmode=verify-full in its place: it checks the certificate of the server.'
-  if (![null, 'system'].includes(searchParams.get(ROOTS)))
-    return 'has sslrootcert, which is not supported. Name the file in NODE_EXTRA_CA_CERTS, and use sslmode=verify-full.'
-  return undefined
+/** Returns why a database URL cannot be used, and what to write. It shows no value of it. */
+export function findUrlProblem(url: string, options: UrlOptions): string | undefined {
+  const [, , , hosts = '', database = ''] = PARTS.exec(url) ?? []
+  if (/%(?![\da-f]{2})/i.test(url))
+    return 'has a % that is not followed by two hexadecimal digits. Write the % of a password as %25.'
+  if (`${hosts}/${database}`.includes('@'))
+    return 'has a special character in its user or password. Write @ as %40, / as %2F and : as %3A.'
+  try {
+    parseUrl(url)
+  } catch {
+    return /^[^,[]*:[^,]*:/.test(hosts)
+      ? 'has a host that is not valid. Write an IPv6 address in brackets: [::1]:5432.'
+      : 'must be a URL like postgres://user:password@host/database. Its host or port is not valid.'
+  }
+  return findParameterProblem(split(url).parameters, options)
 }
 
 /** Returns the hosts of a URL for messages, without its password. */
@@ -96,21 +103,73 @@ function bracket(host: string): string {
 
 /** Returns the URL of one of its hosts. */
 export function withHost(url: string, { host, port }: Host): string {
-  const one = new URL(splitHosts(url)[0] ?? url)
-  one.host = `${bracket(host)}:${port}`
-  return one.href
+  const [, scheme = '', user, , database, query = ''] = PARTS.exec(url) ?? []
+  const others = query.split('&').filter(one => one !== '' && !OTHER_HOSTS.test(one))
+  return [
+    scheme,
+    user === undefined ? '' : `${user}@`,
+    `${bracket(host)}:${port}`,
+    database === undefined ? '' : `/${database}`,
+    others.length > 0 ? `?${others.join('&')}` : '',
+  ].join('')
 }
 
-const DEFAULT_PORT = 5432
-
-/** Returns a URL for each host. `URL` rejects a list of them. */
-function splitHosts(url: string): string[] {
-  const [, before = '', hosts = '', after = ''] = PARTS.exec(url) ?? []
-  if (!hosts.includes(',')) return [url]
-  return hosts.split(',').map(host => `${before}${host}${after}`)
+function split(url: string): Parts {
+  const match = SCHEME.test(url) ? PARTS.exec(url) : null
+  if (!match) throw new TypeError('The text is not the URL of a Postgres')
+  const [, , userinfo, hosts = '', database, query = ''] = match
+  const colon = userinfo?.indexOf(':') ?? -1
+  const user = colon < 0 ? userinfo : userinfo?.slice(0, colon)
+  const pairs = query.split('&').filter(one => one !== '')
+  return {
+    user: user ? decode(user) : undefined,
+    password: colon < 0 ? undefined : decode(userinfo?.slice(colon + 1) ?? ''),
+    hosts,
+    database: database ? decode(database) : undefined,
+    parameters: new Map(
+      pairs.map(pair => {
+        const equals = pair.indexOf('=')
+        if (equals < 0) return [decode(pair), '']
+        const [name, value] = [pair.slice(0, equals), pair.slice(equals + 1)]
+        // Many programs write a space as a plus.
+        return [decode(name), decode(name === 'options' ? value.replaceAll('+', '%20') : value)]
+      }),
+    ),
+  }
 }
 
-function toHost({ hostname, port }: URL): Host {
-  const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
-  return { host, port: Number(port || DEFAULT_PORT) }
+function toHosts(text: string, portText: string | undefined): Host[] {
+  const ports = portText?.split(',') ?? []
+  return text.split(',').map((one, nth, all) => {
+    const port = ports[nth] ?? ports[0]
+    if (one.startsWith('/')) {
+      const [, folder = one, own] = /^(.*?)(?::(\d+))?$/.exec(one) ?? []
+      return { host: folder, port: toPort(port ?? own) }
+    }
+    const [, address, name, own] = HOST.exec(one) ?? []
+    const host = address ?? name
+    if (host === undefined || (host === '' && all.length > 1))
+      throw new TypeError('The URL has a host that is not valid')
+    return { host: host || LOCALHOST, port: toPort(own || port) }
+  })
+}
+
+function toPort(text: string | undefined): number {
+  const port = text ? Number(text) : DEFAULT_PORT
+  if (!Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new TypeError('The URL has a port that is not valid')
+  return port
+}
+
+function isLoopback(host: string): boolean {
+  return host === LOCALHOST || host === '::1' || host.startsWith('127.')
+}
+
+/** Throws a TypeError, as this module does for other mistakes. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new TypeError('The URL has a % that is not followed by two hexadecimal digits')
+  }
 }

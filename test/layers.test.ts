@@ -73,7 +73,7 @@ const CONNECTING = [
   'archive/bucket-store.ts',
   'cli/apply/api.ts',
   'cli/demo.ts',
-  'db/primary.ts',
+  'db/socket.ts',
   'embedded/liveness.ts',
   'embedded/socket-folder.ts',
   'http-get.ts',

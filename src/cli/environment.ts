@@ -195,7 +195,6 @@ function describeInstallation({ config, source = 'the default' }: Settings): str
   const { kind, dataDir } = locateDatabase(config)
   if (kind === 'embedded' || !config.databaseUrl)
     return `the installation in ${dataDir} (${source})`
-  const { pathname } = new URL(parseUrl(config.databaseUrl).address)
-  const name = decodeURIComponent(pathname.slice(1))
-  return `the database ${name} at ${describeHosts(config.databaseUrl)} (${source})`
+  const { database, user = '' } = parseUrl(config.databaseUrl)
+  return `the database ${database ?? user} at ${describeHosts(config.databaseUrl)} (${source})`
 }

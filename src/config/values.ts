@@ -102,14 +102,7 @@ export function toWebUrl(text: string): string | undefined {
 }
 
 export function toDatabaseUrl(text: string): string | undefined {
-  // With a Unix socket, libpq accepts an empty host after the password. `URL` does not.
-  const url = text.replace(/^(\w+:\/\/[^/@]*@)\//, '$1localhost/')
-  return isDatabaseUrl(url) ? url : undefined
-}
-
-/** Returns the URL of standbys. */
-export function toReplicaUrl(text: string): string | undefined {
-  return toDatabaseUrl(text.replace(/([?&])target_session_attrs=[\w-]*&?/, '$1'))
+  return isDatabaseUrl(text) ? text : undefined
 }
 
 export function toNetworks(text: string): string[] | undefined {

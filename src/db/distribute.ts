@@ -174,14 +174,14 @@ export async function adaptFunctions(tx: Tx): Promise<void> {
       coalesce(nullif(p.prosrc, ''), pg_get_function_sqlbody(p.oid)) as body
     from pg_proc p
       join pg_language l on l.oid = p.prolang and l.lanname = 'sql'
-    where p.pronamespace = current_schema()::regnamespace
+    where p.pronamespace = quote_ident(current_schema())::regnamespace
       and coalesce(nullif(p.prosrc, ''), pg_get_function_sqlbody(p.oid)) ~* ${pattern}
   `
   for (const one of found) await tx.unsafe(toPlpgsql(one))
   const settings = await tx<{ signature: string }[]>`
     select p.oid::regprocedure::text as signature
     from pg_proc p
-    where p.pronamespace = current_schema()::regnamespace
+    where p.pronamespace = quote_ident(current_schema())::regnamespace
       and array_to_string(p.proconfig, ' ') like '%plan_cache_mode=force_generic_plan%'
   `
   for (const { signature } of settings)
@@ -190,7 +190,7 @@ export async function adaptFunctions(tx: Tx): Promise<void> {
   const nested = await tx<{ signature: string }[]>`
     select p.oid::regprocedure::text as signature
     from pg_proc p
-    where p.pronamespace = current_schema()::regnamespace and p.proname = any(${toArray(DELEGATED)}::text[])
+    where p.pronamespace = quote_ident(current_schema())::regnamespace and p.proname = any(${toArray(DELEGATED)}::text[])
   `
   for (const { signature } of nested)
     await tx.unsafe(`alter function ${signature} set citus.allow_nested_distributed_execution = on`)
@@ -209,7 +209,7 @@ export async function shareFunctions(sql: Sql): Promise<void> {
       p.oid::regprocedure::text as signature,
       case when p.proname = any(${toArray(DELEGATED)}::text[]) then p.proargnames[1] end as argument
     from pg_proc p
-    where p.pronamespace = current_schema()::regnamespace and p.prokind = 'f'
+    where p.pronamespace = quote_ident(current_schema())::regnamespace and p.prokind = 'f'
       and p.prorettype <> 'trigger'::regtype
       and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
   `

@@ -9,7 +9,7 @@ export const CONNECTION_REFUSALS: Record<string, string> = {
 
 const CORRECT = 'Correct DATABASE_URL.'
 const POOLER =
-  'The server rejects the settings of a session. Tidings requires PostgreSQL 15 or newer. For a connection pooler, append pgbouncer=true to the parameters of DATABASE_URL.'
+  'A connection pooler rejects the settings of a session. Append pgbouncer=true to the parameters of DATABASE_URL, and set DATABASE_DIRECT_URL to Postgres itself.'
 const SCHEMA =
   'The schema of the database is not that of this program. Run `tidings migrate`, or the version of the server.'
 const GRANT = 'Make the user of DATABASE_URL the owner of the database and of its tables.'
@@ -23,7 +23,10 @@ const BY_STATE: Record<string, string> = {
     ]),
   ),
   '08P01': POOLER,
-  '42704': POOLER,
+  '3F000':
+    'The schema that DATABASE_URL names does not exist, or its user may not use it. Create it, or correct the URL.',
+  '25P04':
+    'The database ended a transaction for its length. Reset transaction_timeout for the role and the database.',
   '42P01': SCHEMA,
   '42703': SCHEMA,
   '42883': SCHEMA,
@@ -43,6 +46,8 @@ interface DriverError extends Error {
   address?: string | string[]
   port?: number | number[]
   hostname?: string
+  syscall?: string
+  path?: string
 }
 
 /**
@@ -51,9 +56,14 @@ interface DriverError extends Error {
  */
 export function explainDatabaseError(error: unknown): string | undefined {
   if (error instanceof postgres.PostgresError) {
-    const { code, message } = error
+    const { code, message, severity } = error
+    // An unknown or invalid setting, or one that only superusers may change, ends the start.
+    if (severity === 'FATAL' && ['42704', '22023', '42601', '42501'].includes(code))
+      return explainSetting(message)
     if (code === '28000' && /encryption|SSL off/.test(message))
       return 'The database requires TLS. Append ?sslmode=require to DATABASE_URL.'
+    if (code === '28000' && /client certificate/.test(message))
+      return 'The database requires a certificate of its client. Set sslcert and sslkey in DATABASE_URL.'
     if (code === '42501' && message.startsWith('must be owner'))
       return `Another user owns the tables of Tidings. ${GRANT}`
     return (
@@ -62,6 +72,13 @@ export function explainDatabaseError(error: unknown): string | undefined {
     )
   }
   return error instanceof Error ? explainConnection(error) : undefined
+}
+
+/** Explains that Postgres rejects a setting of the session. The message quotes its name first. */
+function explainSetting(message: string): string {
+  const [, name] = /"([\w.]+)"/.exec(message) ?? []
+  const what = name === undefined ? 'the settings' : `the setting ${name}`
+  return `Postgres rejects ${what} of the session. Correct options in DATABASE_URL. Tidings requires PostgreSQL 15 or newer.`
 }
 
 function explainConnection({ code = '', message, ...error }: DriverError): string | undefined {
@@ -91,10 +108,39 @@ function explainConnection({ code = '', message, ...error }: DriverError): strin
     case 'EPIPE':
       return `The database${at} closed the connection. Check that it runs, and try again.`
     default:
-      if (code === 'ENOENT' && (error as { syscall?: string }).syscall === 'connect')
+      if (code === 'ENOENT' && error.syscall === 'connect')
         return `There is no socket of Postgres${at}. Start Postgres, or correct DATABASE_URL.`
-      return /CERT|_TLS_|SSL/.test(code)
-        ? 'The certificate of the database is not trusted. Use one of a known authority. sslmode=require accepts any certificate.'
+      return explainTls(code, message, error)
+  }
+}
+
+const BINDING =
+  'Use sslmode=verify-full in place of channel_binding=require: it checks the certificate of the server.'
+
+/** Explains why an encrypted connection failed. Returns undefined for errors of other kinds. */
+function explainTls(
+  code: string,
+  message: string,
+  { syscall, path }: Pick<DriverError, 'syscall' | 'path'>,
+): string | undefined {
+  if (syscall === 'open' && path !== undefined)
+    return `A file of DATABASE_URL cannot be read (${code}): ${path}. Correct sslrootcert, sslcert or sslkey.`
+  switch (code) {
+    case 'ERR_TLS_NOT_SUPPORTED':
+      return `${message}. Set it up there, or use sslmode=prefer, which also works without encryption.`
+    case 'CHANNEL_BINDING_MISSING':
+      return `The server offers no channel binding. ${BINDING}`
+    case 'CHANNEL_BINDING_UNKNOWN':
+      return `The certificate of the server has a signature without a hash to bind to. ${BINDING}`
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return 'The certificate of the database is for another host. Correct the host in DATABASE_URL. sslmode=verify-ca accepts every host of the authority.'
+    case 'CERT_HAS_EXPIRED':
+      return 'The certificate of the database has expired. Renew it.'
+    default:
+      if (code.includes('ALERT'))
+        return `The server rejects the encryption of this client (${code}). It may require a certificate. Set sslcert and sslkey in DATABASE_URL.`
+      return /CERT|_TLS_|_SSL_|SSL|SELF_SIGNED|UNABLE_TO/.test(code)
+        ? 'The certificate of the database is not trusted. Name the file of its authority: sslrootcert=/path/ca.pem. sslmode=require accepts any certificate.'
         : undefined
   }
 }

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { parseUrl } from '../database-url.ts'
 import { logger } from '../log.ts'
 import { compareVersions, VERSION } from '../version.ts'
 import { isDistributed, shareFunctions } from './distribute.ts'
 import { toLock } from './locks.ts'
+import { findDatabaseProblem } from './requirements.ts'
 import { connect, sqlState, type Queryable, type Sql, type Tx } from './sql.ts'
 import { FUNCTIONS, MIGRATIONS, type FunctionSet, type Migration } from './sql-files.ts'
 import { isOlder, isReplaced, readFunctions, replaceFunctions } from './stored-functions.ts'
@@ -15,7 +17,6 @@ export const MIGRATIONS_TABLE = 'migrations'
 export const FUNCTIONS_NAME = 'functions'
 /** The lock of migrations that servers of 0.2.0 take. */
 const LOCK_OF_0_2_0 = 7_134_203_961
-export const OLDEST_POSTGRES = 150_000
 /**
  * How long a migration waits for a lock on a table. Statements of running servers queue behind it,
  * and give up after a second.
@@ -53,8 +54,10 @@ export async function migrate(
     settings: { statement_timeout: 0, lock_timeout: 0 },
   })
   try {
-    await checkPostgres(sql)
+    const problem = await findDatabaseProblem(sql)
+    if (problem !== undefined) throw new Error(problem)
     const isFirst = !(await hasSchema(sql))
+    if (isFirst && parseUrl(url).searchPath === undefined) await refuseOtherSchema(sql)
     const applied: string[] = []
     // A new database has nothing whose changes somebody would want to follow.
     const level = isFirst ? 'debug' : 'info'
@@ -132,6 +135,21 @@ export async function findSchemaProblem(sql: Sql): Promise<string | undefined> {
 export async function refuseNewerSchema(sql: Queryable, migrations = MIGRATIONS): Promise<void> {
   const newer = listUnknown(await readStored(sql), migrations)
   if (newer.length > 0) throw toNewerError(newer)
+}
+
+/** Throws when the tables are in a schema that a setting of the role named before. */
+async function refuseOtherSchema(sql: Sql): Promise<void> {
+  const [other] = await sql<{ name: string }[]>`
+    select n.nspname as name
+    from pg_namespace n
+    join pg_class m on m.relnamespace = n.oid and m.relname = ${MIGRATIONS_TABLE}
+    join pg_class o on o.relnamespace = n.oid and o.relname = 'outbox'
+    where has_schema_privilege(n.oid, 'usage')
+  `
+  if (!other) return
+  throw new Error(
+    `The database has an installation of Tidings in the schema ${other.name}. Append schema=${encodeURIComponent(other.name)} to the parameters of DATABASE_URL to use it, or schema=public for a new one.`,
+  )
 }
 
 interface Schema {
@@ -236,22 +254,6 @@ function toNewerError(newer: readonly { name: string }[]): Error {
     `The database has migrations of a newer Tidings: ${newer.map(({ name }) => name).join(', ')}. ` +
       'Run that newer version, or restore a backup from before the upgrade.',
   )
-}
-
-async function checkPostgres(sql: Sql): Promise<void> {
-  const [row] = await sql<[{ version: number; fsync: string }]>`
-    select current_setting('server_version_num')::int as version, current_setting('fsync') as fsync
-  `
-  if (row.version < OLDEST_POSTGRES) {
-    throw new Error(
-      `Tidings requires PostgreSQL 15 or newer. This server runs ${(row.version / 10_000) | 0}.`,
-    )
-  }
-  if (row.fsync === 'off') {
-    throw new Error(
-      'This PostgreSQL runs with fsync = off, which loses events in a crash. Set fsync = on.',
-    )
-  }
 }
 
 /** Returns the SHA-256 of the text in hex. */

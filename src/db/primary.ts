@@ -1,8 +1,10 @@
-import { connect as connectSocket, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import postgres from 'postgres'
 import { toReason } from '../errors.ts'
 import { logger } from '../log.ts'
 import { CONNECTION_REFUSALS } from './explanation.ts'
+import { toDriverOptions } from './session.ts'
+import { openOrFail, openSocket } from './socket.ts'
 import { describeHost, parseUrl, withHost, type Host } from '../database-url.ts'
 
 /** Finds the primary among the hosts of a database URL. */
@@ -25,7 +27,6 @@ const FRESH_MS = 1_000
 const PROBE_S = 2
 /** After the first primary, a search waits so long for another one with a later timeline. */
 const GRACE_MS = 250
-const CONNECT_MS = 3_000
 
 const primaries = new Map<string, Primary>()
 
@@ -38,7 +39,7 @@ export function primaryOf(url: string): Primary | undefined {
 }
 
 function createPrimary(url: string): Primary {
-  const { hosts } = parseUrl(url)
+  const { hosts, tls } = parseUrl(url)
   let found: Host | undefined
   let foundMs = -Infinity
   let latestTimeline = 0
@@ -71,16 +72,17 @@ function createPrimary(url: string): Primary {
       followers.add(leave)
       return () => void followers.delete(leave)
     },
-    async open() {
-      try {
-        const isFresh = performance.now() - foundMs < FRESH_MS
-        const opened = found && isFresh && (await openSocket(found).catch(() => undefined))
-        return opened || (await openSocket(await find()))
-      } catch (error) {
-        forget()
-        return toFailedSocket(error instanceof Error ? error : new Error(toReason(error)))
-      }
-    },
+    open: () =>
+      openOrFail(async () => {
+        try {
+          const isFresh = performance.now() - foundMs < FRESH_MS
+          const opened = found && isFresh && (await openSocket(found, tls).catch(() => undefined))
+          return opened || (await openSocket(await find(), tls))
+        } catch (error) {
+          forget()
+          throw error
+        }
+      }),
   }
 }
 
@@ -170,19 +172,16 @@ function toNoPrimary(results: readonly PromiseSettledResult<State>[]): Error {
 }
 
 async function probe(url: string, host: Host): Promise<State> {
-  const { address, literal, isPooled } = parseUrl(withHost(url, host))
-  const sql = postgres(address, {
-    ...literal,
+  const address = parseUrl(withHost(url, host))
+  const { tls, path } = address
+  const sql = postgres({
+    ...toDriverOptions(address, 'probe', { statement_timeout: PROBE_S * 1_000 }),
     max: 1,
     prepare: false,
-    fetch_types: false,
     connect_timeout: PROBE_S,
-    onnotice: () => {},
-    connection: {
-      application_name: 'tidings probe',
-      // A pooler rejects settings of a session.
-      ...(!isPooled && { statement_timeout: PROBE_S * 1_000 }),
-    },
+    ...(path === undefined && {
+      socket: () => openOrFail(() => openSocket(host, tls, PROBE_S * 1_000)),
+    }),
   })
   try {
     // A frozen host accepts the connection, and never replies.
@@ -214,32 +213,4 @@ function late(host: Host): Promise<never> {
   )
   timer.unref()
   return promise
-}
-
-/** Resolves when the socket is connected. */
-function openSocket({ host, port }: Host): Promise<Socket> {
-  const { promise, resolve, reject } = Promise.withResolvers<Socket>()
-  const socket = connectSocket({ host, port })
-  const timer = setTimeout(() => socket.destroy(toTimeout(host, port)), CONNECT_MS)
-  socket.once('error', reject)
-  socket.once('connect', () => {
-    clearTimeout(timer)
-    socket.removeListener('error', reject)
-    // postgres.js reads the name for TLS from the socket.
-    resolve(Object.assign(socket, { host, port }))
-  })
-  socket.once('close', () => clearTimeout(timer))
-  return promise
-}
-
-function toTimeout(host: string, port: number): Error {
-  const message = `${describeHost({ host, port })} does not respond`
-  return Object.assign(new Error(message), { code: 'CONNECT_TIMEOUT' })
-}
-
-/** Returns a socket that fails as soon as postgres.js listens to it. A rejection would be lost. */
-function toFailedSocket(error: Error): Socket {
-  const socket = new Socket()
-  setImmediate(() => socket.destroy(error))
-  return socket
 }

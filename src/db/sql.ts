@@ -5,7 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { logger } from '../log.ts'
 import { CONNECTION_REFUSALS } from './explanation.ts'
 import { primaryOf } from './primary.ts'
-import { describeHosts, parseUrl } from '../database-url.ts'
+import { describeHosts, parseUrl, type DatabaseAddress } from '../database-url.ts'
+import { toDriverOptions, toSession, type SessionSettings } from './session.ts'
+import { openOrFail, openSocket } from './socket.ts'
 
 /** A pool of connections. Each statement runs in its own transaction. */
 export type Sql = postgres.Sql
@@ -21,8 +23,8 @@ export interface ConnectOptions {
   /** Becomes the application_name `tidings <name>`. */
   name: string
   max: number
-  /** Postgres settings of each connection. They override the defaults below. */
-  settings?: Record<string, string | number>
+  /** Postgres settings of each connection. They override those of `toSession`. */
+  settings?: SessionSettings
   /** A LISTEN connection, exempt from `max_lifetime`. */
   listener?: {
     onNotify(channel: string, payload: string): void
@@ -35,21 +37,6 @@ export interface ConnectOptions {
   openSocket?: () => Promise<Socket>
 }
 
-/** Settings of each session. The server checks at its start that Postgres has them. */
-const SESSION_SETTINGS = {
-  // Dates are sent as text. JavaScript cannot parse offsets with seconds, as used before 1900.
-  TimeZone: 'UTC',
-  statement_timeout: 5_000,
-  lock_timeout: 2_000,
-  idle_in_transaction_session_timeout: 10_000,
-  // For small statements, starting parallel workers or the JIT costs more than it saves.
-  max_parallel_workers_per_gather: 0,
-  jit: 'off',
-  // A 201 response and append_events rely on these two settings.
-  synchronous_commit: 'on',
-  default_transaction_isolation: 'read committed',
-} as const
-
 /**
  * Creates a pool. It connects at the first statement. With several hosts in the URL, it connects to
  * the primary.
@@ -58,63 +45,28 @@ export function connect(
   url: string,
   { name, max, settings, listener, openSocket }: ConnectOptions,
 ): Sql {
-  const { address, path, literal, commit, isPooled } = parseUrl(url)
-  const socket = openSocket ?? primaryOf(url)?.open
-  const session = {
-    ...SESSION_SETTINGS,
-    ...(commit !== null && { synchronous_commit: commit }),
-    // A client that loses power or network sends no FIN. Between a statement and its commit no
-    // time-out above applies. Without keepalives it would hold its locks for hours.
-    tcp_keepalives_idle: 10,
-    tcp_keepalives_interval: 5,
-    tcp_keepalives_count: 3,
-    tcp_user_timeout: 25_000,
-    ...settings,
-  }
-  // The types of postgres.js lack these options.
-  const extras: object = {
-    ...(socket && { socket }),
-    ...(isPooled && { prelude: toPrelude(session), prepare: false }),
-  }
-  return postgres(address, {
+  const address = parseUrl(url)
+  const socket = openSocket ?? primaryOf(url)?.open ?? toOpener(address)
+  // The types of postgres.js lack some of these options.
+  return postgres({
+    ...toDriverOptions(address, name, settings),
     max,
-    ...(path !== undefined && { path }),
-    ...literal,
-    ...extras,
-    fetch_types: false,
-    connect_timeout: 3,
-    backoff: attempt => Math.min(0.05 * 2 ** attempt, 1),
-    onnotice: () => {},
+    ...(socket && { socket }),
+    connect_timeout: address.connectS ?? CONNECT_S,
+    backoff: (attempt: number) => Math.min(0.05 * 2 ** attempt, 1),
     ...(listener && {
       idle_timeout: 0,
       max_lifetime: null,
       onnotify: listener.onNotify,
       onclose: listener.onClose,
     }),
-    // As text, because postgres.js drops falsy values, and a 0 removes a limit of the database.
-    connection: {
-      application_name: `tidings ${name}`,
-      ...(!isPooled && mapToText(session)),
-    },
   })
 }
 
-/**
- * Returns a statement that applies settings to one transaction. A pooler in transaction mode passes
- * on no settings of a session. postgres.js sends this with each statement, without a round trip.
- */
-function toPrelude(settings: Readonly<Record<string, string | number>>): string {
-  const calls = Object.entries(mapToText(settings))
-    // The pooler is their TCP client.
-    .filter(([name]) => !name.startsWith('tcp_'))
-    .map(([name, value]) => `set_config('${name}', '${value.replaceAll("'", "''")}', true)`)
-  return `select ${calls.join(', ')}`
-}
-
-function mapToText(settings: Readonly<Record<string, string | number>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(settings).map(([setting, value]) => [setting, String(value)]),
-  )
+/** Returns what opens an encrypted connection. Undefined where postgres.js opens a plain one. */
+function toOpener({ hosts: [host], tls, connectS }: DatabaseAddress) {
+  if (!host || tls.mode === 'disable') return undefined
+  return () => openOrFail(() => openSocket(host, tls, (connectS ?? CONNECT_S) * 1_000))
 }
 
 /** The SQLSTATE of an error from Postgres, which committed nothing. Undefined for other errors. */
@@ -167,6 +119,10 @@ export const LOCK_TIMEOUT = '55P03'
 export const QUERY_CANCELED = '57014'
 
 const log = logger('db')
+const CONNECT_S = 3
+const COMMIT = 'synchronous_commit'
+/** The second one is stronger, and DATABASE_URL may ask for it. */
+const COMMITS = ['on', 'remote_apply']
 const WAIT_MS = 5 * 60_000
 const MAX_PAUSE_MS = 2_000
 /** Longer than opening a connection takes. */
@@ -175,24 +131,25 @@ const RESPONSE_MS = 10_000
 const REMIND_MS = 30_000
 const POOLER_REMEDY =
   'A connection pooler probably stands before Postgres. Append pgbouncer=true to the parameters of DATABASE_URL, and set DATABASE_DIRECT_URL to Postgres itself.'
-/** Throws unless the session has the settings that durability and time-outs rest on. */
-async function checkSession(sql: Sql): Promise<void> {
+/** Throws unless the session has the settings that durability and the values of rows rest on. */
+async function checkSession(sql: Sql, url: string): Promise<void> {
+  const expected = toSession(parseUrl(url))
   const [row] = await sql<[{ settings: Record<string, string> }]>`
     select json_object_agg(name, setting) as settings
     from pg_settings
-    where name in ${sql(Object.keys(SESSION_SETTINGS))}
+    where name in ${sql(Object.keys(expected))}
   `
-  // This one is stronger, and DATABASE_URL may ask for it.
-  const isStronger = row.settings['synchronous_commit'] === 'remote_apply'
-  const wrong = Object.entries(SESSION_SETTINGS).find(
-    ([name, value]) =>
-      row.settings[name] !== String(value) && !(name === 'synchronous_commit' && isStronger),
-  )
-  if (!wrong) return
-  const [name, value] = wrong
-  throw new Error(
-    `Sessions of the database have ${name} = ${row.settings[name]} and not ${value}. ${POOLER_REMEDY}`,
-  )
+  for (const [name, value] of Object.entries(expected)) {
+    const setting = row.settings[name]
+    // Postgres does not list the setting of an extension before its first use.
+    if (setting === undefined) continue
+    const isStrong = name !== COMMIT || COMMITS.includes(setting)
+    if (setting === String(value) && isStrong) continue
+    const right = isStrong ? value : COMMITS[0]
+    throw new Error(
+      `Sessions of the database have ${name} = ${setting} and not ${right}. ${isStrong ? POOLER_REMEDY : ''}`.trim(),
+    )
+  }
 }
 
 /**
@@ -208,7 +165,7 @@ export async function waitUntilReachable(url: string, signal?: AbortSignal): Pro
     // A database that does not respond never ends the statement, so each try has its connection.
     const sql = connect(url, { name: 'start', max: 1 })
     try {
-      return await Promise.race([checkSession(sql), failLate(signal)])
+      return await Promise.race([checkSession(sql, url), failLate(signal)])
     } catch (error) {
       if (signal?.aborted) throw error
       const refusal = CONNECTION_REFUSALS[sqlState(error) ?? '']

@@ -70,7 +70,7 @@ async function replaceTriggers(
   const rows = await tx<{ definition: string }[]>`
     select pg_get_triggerdef(t.oid, true) as definition
     from pg_trigger t
-      join pg_class c on c.oid = t.tgrelid and c.relnamespace = current_schema()::regnamespace
+      join pg_class c on c.oid = t.tgrelid and c.relnamespace = quote_ident(current_schema())::regnamespace
     where not t.tgisinternal
   `
   const existing = new Set(rows.map(({ definition }) => definition.toLowerCase()))

@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
 import { once } from 'node:events'
 import { connect as connectSocket, createServer, type AddressInfo } from 'node:net'
+import { parseUrl } from '../../src/database-url.ts'
+import { toSession } from '../../src/db/session.ts'
 import { connect, waitUntilReachable } from '../../src/db/sql.ts'
 import { startPooler } from '../support/pooler.ts'
 import { cloneDatabase, withDatabase } from '../support/postgres.ts'
@@ -11,7 +13,8 @@ import { until } from '../support/until.ts'
 
 const WAITING = 'Waiting for the database at'
 const POOLER_IGNORES =
-  'statement_timeout, lock_timeout, idle_in_transaction_session_timeout, max_parallel_workers_per_gather, jit, synchronous_commit, default_transaction_isolation, tcp_keepalives_idle, tcp_keepalives_interval, tcp_keepalives_count, tcp_user_timeout'
+  'tcp_keepalives_idle, tcp_keepalives_interval, tcp_keepalives_count, tcp_user_timeout, ' +
+  Object.keys(toSession(parseUrl('postgres://a/b'))).join(', ')
 
 test.each(['1', '2'])(
   '§12 %s workers that start without Postgres wait, say so, and then serve',

@@ -11,7 +11,10 @@ export interface Authority {
   /** The authority that a client must trust. */
   ca: string
   /** A certificate for these names and addresses; `*.many.test` stands for all names below it. */
-  issue(names: readonly string[], options?: { isExpired?: boolean }): Certificate
+  issue(
+    names: readonly string[],
+    options?: { isExpired?: boolean; isClient?: boolean },
+  ): Certificate
 }
 
 const DAY_MS = 86_400_000
@@ -35,7 +38,7 @@ export function createAuthority(): Authority {
   })
   return {
     ca,
-    issue(names, { isExpired = false } = {}) {
+    issue(names, { isExpired = false, isClient = false } = {}) {
       const own = generateKeyPairSync('ec', { namedCurve: 'P-256' })
       const cert = toCertificate({
         issuer: name,
@@ -44,7 +47,10 @@ export function createAuthority(): Authority {
         signer: privateKey,
         extensions: [
           extension('2.5.29.17', sequence(...names.map(toAlternative))),
-          extension('2.5.29.37', sequence(oid('1.3.6.1.5.5.7.3.1'))),
+          extension(
+            '2.5.29.37',
+            sequence(oid(isClient ? '1.3.6.1.5.5.7.3.2' : '1.3.6.1.5.5.7.3.1')),
+          ),
         ],
         fromMs: Date.now() - 10 * DAY_MS,
         toMs: Date.now() + (isExpired ? -DAY_MS : 10 * DAY_MS),

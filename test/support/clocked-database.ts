@@ -29,21 +29,17 @@ export async function prepareClockedDatabases(): Promise<() => Promise<ClockedDa
     create function test_clock.clock_timestamp() returns timestamptz language sql volatile
       as $$ select pg_catalog.clock_timestamp() + by from test_clock.ahead $$;
   `)
-  await admin.unsafe(toSearchPath(url))
   await admin.end()
   // Defaults and some functions keep the time functions that the migration finds.
-  await migrate(url)
-  return async () => open(await copyDatabase(url))
+  await migrate(withClock(url))
+  return async () => open(withClock(await copyDatabase(url)))
 }
 
-function toSearchPath(url: string): string {
-  return `alter database ${new URL(url).pathname.slice(1)} set search_path = public, test_clock, pg_catalog`
+function withClock(url: string): string {
+  return `${url}&options=-c%20search_path=public,test_clock,pg_catalog`
 }
 
-async function open(url: string): Promise<ClockedDatabase> {
-  const admin = connect(url, { name: 'test', max: 1 })
-  await admin.unsafe(toSearchPath(url))
-  await admin.end()
+function open(url: string): ClockedDatabase {
   const sql = connect(url, { name: 'test', max: 4 })
   return {
     url,

@@ -101,7 +101,7 @@ test.each([
   ['BASE_URL', 'HTTPS://A.example:443//', 'baseUrl', 'https://a.example'],
   ['BASE_URL', 'http://a.example:8080/', 'baseUrl', 'http://a.example:8080'],
   ['DATABASE_URL', 'postgres://u:p@h/d', 'databaseUrl', 'postgres://u:p@h/d'],
-  ['DATABASE_URL', 'postgresql://h/d?x=y', 'databaseUrl', 'postgresql://h/d?x=y'],
+  ['DATABASE_URL', 'postgresql://h/d?ssl=true', 'databaseUrl', 'postgresql://h/d?ssl=true'],
   ['DATABASE_DIRECT_URL', 'postgres://u:p@h/d', 'databaseDirectUrl', 'postgres://u:p@h/d'],
   ['DATA_DIR', '/var/lib/tidings', 'dataDir', '/var/lib/tidings'],
   ['APP_SECRET', 'ab'.repeat(32), 'appSecret', Buffer.alloc(32, 0xab)],
@@ -322,11 +322,12 @@ test('scale §1 a URL asks for an encryption that is possible', () => {
     listProblems({ DATABASE_URL: `postgres://u:p@h/d?sslmode=${more}` })
   expect(list('require&channel_binding=prefer')).toEqual([])
   expect(list('verify-full&sslrootcert=system')).toEqual([])
-  expect(list('require&channel_binding=require')).toEqual([
-    'DATABASE_URL has channel_binding=require, which is not supported. Use sslmode=verify-full in its place: it checks the certificate of the server.',
+  expect(list('require&channel_binding=require')).toEqual([])
+  expect(list('disable&channel_binding=require')).toEqual([
+    'DATABASE_URL has channel_binding=require, which needs TLS. Use sslmode=require.',
   ])
   expect(list('verify-full&sslrootcert=/etc/ca.pem')).toEqual([
-    'DATABASE_URL has sslrootcert, which is not supported. Name the file in NODE_EXTRA_CA_CERTS, and use sslmode=verify-full.',
+    'DATABASE_URL has sslrootcert with the path of a file that cannot be read: /etc/ca.pem. Correct the path, or the rights of the file.',
   ])
 })
 
@@ -336,6 +337,10 @@ describe('no problem shows a secret:', () => {
     ['a direct database of another kind', { DATABASE_DIRECT_URL: 'mysql://u:hunter2@h/d' }],
     ['replicas of another kind', { DATABASE_READ_URL: 'mysql://u:hunter2@h/d' }],
     ['a database that is no URL', { DATABASE_URL: 'hunter2' }],
+    ['a password with a %', { DATABASE_URL: 'postgres://u:hunter2%@h/d' }],
+    ['a password with a slash', { DATABASE_URL: 'postgres://u:p/hunter2@h/d' }],
+    ['a password with an @', { DATABASE_URL: 'postgres://u:p@hunter2@h/d' }],
+    ['a password with a question mark', { DATABASE_URL: 'postgres://u:1/?hunter2@h/d' }],
     ['a URL in place of a file', { DATABASE_URL_FILE: 'postgres://u:hunter2@h/d' }],
     ['a file with nonsense', { DATABASE_URL_FILE: '/hunter2' }],
     ['a secret that is too short', { APP_SECRET: 'hunter2' }],

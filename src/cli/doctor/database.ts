@@ -7,10 +7,10 @@ import {
   findSchemaProblem,
   hasOtherFunctions,
   listMigrations,
-  OLDEST_POSTGRES,
 } from '../../db/migrate.ts'
 import { countUnindexed } from '../../events/search-index.ts'
 import { connect, type Sql } from '../../db/sql.ts'
+import { findDatabaseProblem } from '../../db/requirements.ts'
 import { findWriteProblem } from '../../db/write-check.ts'
 import { VERSION } from '../../version.ts'
 import { toReason } from '../../errors.ts'
@@ -32,11 +32,10 @@ export async function checkDatabase(
   sql: Sql,
   { kind, port }: { kind: string; port: number },
 ): Promise<{ findings: Finding[]; isCurrent: boolean }> {
-  const [row] = await sql<[{ version: string; number: number }]>`
-    select
-      current_setting('server_version') as version,
-      current_setting('server_version_num')::int as number
+  const [row] = await sql<[{ version: string }]>`
+    select current_setting('server_version') as version
   `
+  const problem = await findDatabaseProblem(sql)
   const pending = (await listMigrations(sql))
     .filter(({ isApplied }) => !isApplied)
     .map(({ name }) => name)
@@ -45,9 +44,9 @@ export async function checkDatabase(
   return {
     isCurrent,
     findings: [
-      row.number >= OLDEST_POSTGRES
+      problem === undefined
         ? ok('database', `${kind} PostgreSQL ${row.version}`)
-        : failed('database', `PostgreSQL ${row.version} is too old. Tidings requires 15 or newer.`),
+        : failed('database', problem),
       pending.length === 0
         ? ok('migrations', 'Up to date')
         : warning('migrations', `${pending.join(', ')} will be applied at the next start.`),

@@ -1,0 +1,56 @@
+import { quoteIdentifier } from './copy.ts'
+import type { Sql } from './sql.ts'
+
+const OLDEST_POSTGRES = 150_000
+const ENCODING = 'UTF8'
+/** A shorter limit would end transactions of normal work. Backups and migrations take longer. */
+const SHORTEST_TRANSACTION_MS = 60_000
+
+interface Facts {
+  number: number
+  version: string
+  fsync: string
+  encoding: string
+  database: string
+  user: string
+  role: string
+  isolation: string
+  transaction_ms: number | null
+}
+
+/** Returns why Tidings cannot work with a database, and what to do. Undefined if it can. */
+export async function findDatabaseProblem(sql: Sql): Promise<string | undefined> {
+  const [row] = await sql<[Facts]>`
+    select
+      current_setting('server_version_num')::int as number,
+      current_setting('server_version') as version,
+      current_setting('fsync') as fsync,
+      getdatabaseencoding() as encoding,
+      current_database() as database,
+      current_user as user,
+      current_setting('session_replication_role') as role,
+      current_setting('transaction_isolation') as isolation,
+      (select setting::float8 from pg_settings where name = 'transaction_timeout') as transaction_ms
+  `
+  if (row.number < OLDEST_POSTGRES)
+    return `Tidings requires PostgreSQL 15 or newer. This server runs ${row.version}.`
+  if (row.fsync === 'off')
+    return 'This PostgreSQL runs with fsync = off, which loses events in a crash. Set fsync = on.'
+  const database = quoteIdentifier(row.database)
+  const user = quoteIdentifier(row.user)
+  if (row.encoding !== ENCODING) {
+    const other = quoteIdentifier(`${row.database}_utf8`)
+    return `The database ${database} has the encoding ${row.encoding}. Tidings requires ${ENCODING}. Run as a superuser: create database ${other} owner ${user} encoding '${ENCODING}' locale 'C' template template0; Then write this name into DATABASE_URL.`
+  }
+  const toReset = (name: string) =>
+    `Run as a superuser: alter role ${user} reset ${name}; alter database ${database} reset ${name};`
+  if (row.role !== 'origin')
+    return `Sessions of ${user} have session_replication_role = ${row.role}, which turns constraints off. ${toReset('session_replication_role')}`
+  // Sessions begin with the right one. Behind a pooler, it is that of the role.
+  if (row.isolation !== 'read committed')
+    return `Transactions of ${user} are ${row.isolation}, and not read committed. ${toReset('default_transaction_isolation')}`
+  const { transaction_ms: limitMs } = row
+  if (limitMs !== null && limitMs > 0 && limitMs < SHORTEST_TRANSACTION_MS)
+    return `Transactions of ${user} end after ${limitMs} ms (transaction_timeout). ${toReset('transaction_timeout')}`
+  return undefined
+}
