@@ -5,3 +5,4 @@ drop function if exists search_tokens(uuid, text, text[], text, text);
 drop function if exists erase_responses(uuid, text[], int);
 drop function if exists erase_other_responses(uuid, text, text, int);
 drop function if exists erase_history(uuid, text, text[], bigint, int);
+drop function if exists long_search_words(text, text);

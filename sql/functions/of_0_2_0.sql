@@ -1,6 +1,22 @@
 -- Functions that servers of 0.2.0 call, and later ones do not. They keep their meaning while such
 -- servers run beside newer ones. The version after 0.3.0 drops them.
 
+-- Returns the words of an event that search matches.
+--
+-- Postgres' text parser takes quadratic time on a long run of characters without white space. At
+-- each punctuation mark it tries again to read an address or a path. 60,000 characters take most of
+-- a minute. So texts over 1,000 bytes get a space after each punctuation mark that follows 99
+-- characters without white space. For the same reason, a space breaks up the start of each HTML
+-- comment.
+create or replace function words_of_event(title text, description text) returns tsvector
+language sql immutable parallel safe as $$
+  select to_tsvector('simple', case
+    when octet_length(title) + coalesce(octet_length(description), 0) > 1000 then
+      regexp_replace(replace(title || ' ' || coalesce(description, ''), '<!', '< !'), '\S{99}[^[:alnum:]\s]', '\& ', 'g')
+    else title || ' ' || coalesce(description, '')
+  end)
+$$;
+
 -- Returns the seqs of up to `max_rows` candidates, in order, from first_seq to last_seq. An event
 -- must be in one of the channels, come from one of the sources, have all `tags`, and have a word
 -- with each prefix in `words`. An empty list does not filter. Each event of the tail is a
@@ -28,9 +44,11 @@ begin
         union all
         select 'tag', t.tag, '#' || t.tag, '#' || t.tag from unnest(tags) as t (tag)
         union all
-        select 'word', w.word, left(w.word, 200), left(w.word, 200) || chr(1114111) from unnest(words) as w (word)
-        union all
-        select 'word', w.word, '*', '*' from unnest(words) as w (word)
+        -- The words of 0.2.0 can have several words of today.
+        select 'word', u.token, r.low, r.high
+        from unnest(words) as w (word)
+          cross join lateral unnest(tokens_of_words(words_of_text(fold_text(w.word)))) as u (token)
+          cross join lateral (values (u.token, u.token || chr(1114111)), ('*', '*')) as r (low, high)
       ) t (kind, name, low, high)
     ) r;
   return query

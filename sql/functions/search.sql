@@ -1,33 +1,3 @@
--- Returns the words of an event that search matches.
---
--- Postgres' text parser takes quadratic time on a long run of characters without white space. At
--- each punctuation mark it tries again to read an address or a path. 60,000 characters take most of
--- a minute. So texts over 1,000 bytes get a space after each punctuation mark that follows 99
--- characters without white space. For the same reason, a space breaks up the start of each HTML
--- comment.
-create or replace function words_of_event(title text, description text) returns tsvector
-language sql immutable parallel safe as $$
-  select to_tsvector('simple', case
-    when octet_length(title) + coalesce(octet_length(description), 0) > 1000 then
-      regexp_replace(replace(title || ' ' || coalesce(description, ''), '<!', '< !'), '\S{99}[^[:alnum:]\s]', '\& ', 'g')
-    else title || ' ' || coalesce(description, '')
-  end)
-$$;
-
--- Returns the words of a long text for the search index. Long words are cut off. A text with more
--- than 500 words has the token '*' in their place, which stands for every word.
-create or replace function long_search_words(title text, description text) returns text[]
-language plpgsql immutable parallel safe as $$
-declare
-  words text[] := tsvector_to_array(words_of_event(title, description));
-begin
-  if cardinality(words) > 500 then
-    return '{*}';
-  end if;
-  return array(select distinct left(w.word, 200) from unnest(words) as w (word));
-end
-$$;
-
 -- Returns offsets in a part as bits.
 create or replace function offsets_to_bits(offsets smallint[]) returns bit(4096)
 language plpgsql immutable parallel safe as $$
@@ -48,9 +18,8 @@ create or replace aggregate concat_offsets(smallint[]) (sfunc = array_cat, stype
 -- Adds a part with the events from first_seq to last_seq to the search index. The caller has locked
 -- the project's search cursor.
 --
--- The tokens of an event are its words, tags, source and channel. Long words are cut off. A token
--- only yields candidates, which the caller must check: a word can look like a tag. A function that
--- returns the tokens of one event would take as long as the rest.
+-- The tokens of an event are those of its words, its tags, source and channel. A token only yields
+-- candidates, which the caller must check.
 create or replace function add_search_part(project uuid, first_seq bigint, last_seq bigint) returns void
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -66,11 +35,7 @@ begin
     from events e
     where e.project_id = project and e.seq >= add_search_part.first_seq and e.seq <= add_search_part.last_seq
   ), placed as (
-    select p.n, unnest(case
-        when octet_length(p.title) + coalesce(octet_length(p.description), 0) > 1000
-          then long_search_words(p.title, p.description)
-        else tsvector_to_array(words_of_event(p.title, p.description))
-      end) as token
+    select p.n, unnest(tokens_of_words(words_to_find(fold_text(p.title || ' ' || coalesce(p.description, ''))))) as token
     from part p
     union all
     select p.n, '#' || unnest(p.tags) from part p
@@ -99,8 +64,8 @@ begin
   select project, add_search_part.first_seq, n.token, null, null, null, offsets_to_bits(n.offsets)
   from numbered n
   where n.n > 256;
-  insert into search_parts (project_id, first_seq, last_seq)
-    values (project, add_search_part.first_seq, add_search_part.last_seq);
+  insert into search_parts (project_id, first_seq, last_seq, rules)
+    values (project, add_search_part.first_seq, add_search_part.last_seq, search_rules());
 end
 $$;
 
@@ -336,7 +301,9 @@ $$;
 
 -- Returns the seqs of up to `max_rows` candidates, in order, from first_seq to last_seq. An event
 -- must have a token of each group. A group is a number, from 1 on without holes, and each range of
--- tokens has the number of its group in `groups`. Each event of the tail is a candidate.
+-- tokens has the number of its group in `groups`. Each event of the tail is a candidate. A part of
+-- former rules has other words, but the same tags, sources and channels, which have a mark as their
+-- first character. There, groups with words do not count.
 --
 -- It stops after time_limit_ms. When it stops before max_rows, the last seq is the last one that it
 -- examined, which may not match.
@@ -358,19 +325,35 @@ declare
   ends_at timestamptz := clock_timestamp() + time_limit_ms * interval '1 ms';
   at timestamptz;
   cursor_seq bigint := coalesce((select c.seq from search_cursors c where c.project_id = project), 0);
-  group_count int := (select max(g.number) from unnest(groups) as g (number));
+  group_count int := coalesce((select max(g.number) from unnest(groups) as g (number)), 0);
+  -- The groups without words, and their ranges.
+  mark_groups int[];
+  mark_lows text[];
+  mark_highs text[];
+  mark_count int;
   -- The range that is not examined yet, and the end of the range that is examined next.
   low bigint := first_seq;
   high bigint := last_seq;
   reached bigint;
   max_parts int := 4;
   parts bigint[];
+  former_parts bigint[];
   part record;
   offsets smallint[];
   bits bit(4096);
   found_seqs bigint[];
   missing int := max_rows;
 begin
+  select array_agg(m.number), array_agg(m.low), array_agg(m.high), coalesce(max(m.number), 0)
+    into mark_groups, mark_lows, mark_highs, mark_count
+    from (
+      select dense_rank() over (order by g.number)::int as number, g.low, g.high
+      from (
+        select r.number, r.low, r.high, bool_and(left(r.low, 1) in ('#', '@', '=')) over (partition by r.number) as has_marks
+        from unnest(groups, lows, highs) as r (number, low, high)
+      ) g
+      where g.has_marks
+    ) m;
   loop
     at := clock_timestamp();
     found_seqs := '{}';
@@ -394,9 +377,13 @@ begin
       );
     else
       if is_newest_first then
-        select array_agg(p.first_seq), min(p.first_seq) into parts, reached
+        select
+            array_agg(p.first_seq) filter (where p.rules = search_rules()),
+            array_agg(p.first_seq) filter (where p.rules <> search_rules()),
+            min(p.first_seq)
+          into parts, former_parts, reached
           from (
-            select p.first_seq
+            select p.first_seq, p.rules
             from search_parts p
             where p.project_id = project and p.first_seq <= high
             order by p.first_seq desc
@@ -404,9 +391,13 @@ begin
           ) p;
         reached := greatest(low, reached);
       else
-        select array_agg(p.first_seq), max(p.last_seq) into parts, reached
+        select
+            array_agg(p.first_seq) filter (where p.rules = search_rules()),
+            array_agg(p.first_seq) filter (where p.rules <> search_rules()),
+            max(p.last_seq)
+          into parts, former_parts, reached
           from (
-            select p.first_seq, p.last_seq
+            select p.first_seq, p.last_seq, p.rules
             from search_parts p
             where p.project_id = project
               and p.first_seq >= coalesce((
@@ -421,7 +412,12 @@ begin
           ) p;
         reached := least(high, coalesce(greatest(low, reached), high));
       end if;
-      for part in select * from find_tokens(project, parts, groups, lows, highs) loop
+      for part in
+        select t.*, group_count as groups_wanted from find_tokens(project, parts, groups, lows, highs) t
+        union all
+        select t.*, mark_count from find_tokens(project, former_parts, mark_groups, mark_lows, mark_highs) t
+        order by 1, 2
+      loop
         if part.group_number = 1 then
           offsets := part.offsets;
           bits := part.bits;
@@ -429,7 +425,7 @@ begin
           offsets := intersect_offsets(offsets, bits, part.offsets, part.bits);
           bits := bits & part.bits;
         end if;
-        if part.group_number = group_count then
+        if part.group_number = part.groups_wanted then
           if bits <> 0::bit(4096) then
             offsets := offsets || array(
               select b.n::smallint from generate_series(0, 4095) as b (n) where get_bit(bits, b.n) = 1
@@ -440,6 +436,15 @@ begin
           );
         end if;
       end loop;
+      if group_count = 0 or mark_count = 0 then
+        found_seqs := found_seqs || array(
+          select n.seq
+          from search_parts p
+            cross join lateral generate_series(greatest(p.first_seq, low), least(p.last_seq, high)) as n (seq)
+          where p.project_id = project
+            and p.first_seq = any(case when group_count = 0 then parts || former_parts else former_parts end)
+        );
+      end if;
       found_seqs := array(
         select distinct s.seq
         from unnest(found_seqs) as s (seq)

@@ -30,6 +30,7 @@ import statisticsTables from '../../sql/tables/0029_statistics.sql' with { type:
 import knownBrowsersTables from '../../sql/tables/0030_known_browsers.sql' with { type: 'text' }
 import repeatedErasureTables from '../../sql/tables/0031_erasure.sql' with { type: 'text' }
 import resumptionTables from '../../sql/tables/0032_resumption.sql' with { type: 'text' }
+import searchRulesTables from '../../sql/tables/0033_search_rules.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import archiveFunctions from '../../sql/functions/archive.sql' with { type: 'text' }
@@ -49,9 +50,11 @@ import outboxFunctions from '../../sql/functions/outbox.sql' with { type: 'text'
 import projectsFunctions from '../../sql/functions/projects.sql' with { type: 'text' }
 import pushFunctions from '../../sql/functions/push.sql' with { type: 'text' }
 import searchFunctions from '../../sql/functions/search.sql' with { type: 'text' }
+import unicodeFunctions from '../../sql/functions/unicode.sql' with { type: 'text' }
 import unreadFunctions from '../../sql/functions/unread.sql' with { type: 'text' }
 import usersFunctions from '../../sql/functions/users.sql' with { type: 'text' }
 import webhooksFunctions from '../../sql/functions/webhooks.sql' with { type: 'text' }
+import wordsFunctions from '../../sql/functions/words.sql' with { type: 'text' }
 import droppedFunctions from '../../sql/functions/dropped.sql' with { type: 'text' }
 import { VERSION } from '../version.ts'
 
@@ -107,6 +110,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0030_known_browsers', text: knownBrowsersTables },
   { name: '0031_erasure', text: repeatedErasureTables },
   { name: '0032_resumption', text: resumptionTables },
+  { name: '0033_search_rules', text: searchRulesTables },
 ]
 
 /** All files of sql/functions. */
@@ -132,9 +136,11 @@ export const FUNCTIONS: FunctionSet = {
     { name: 'projects', text: projectsFunctions },
     { name: 'push', text: pushFunctions },
     { name: 'search', text: searchFunctions },
+    { name: 'unicode', text: unicodeFunctions },
     { name: 'unread', text: unreadFunctions },
     { name: 'users', text: usersFunctions },
     { name: 'webhooks', text: webhooksFunctions },
+    { name: 'words', text: wordsFunctions },
   ],
   dropped: droppedFunctions,
 }

@@ -5,18 +5,6 @@ import type { ResolvedGroup, ResolvedTerms } from './resolved-filters.ts'
 import { splitMetadata, type HasField } from './search-filters.ts'
 
 /**
- * The SQL source of events `e` for `toConditions`. If several conditions need the words of an
- * event, it computes them once as `w.words`.
- */
-export function toEvents(sql: Queryable, resolved: ResolvedTerms): Fragment {
-  if (countTextQueries(resolved) <= 1) return sql`events e`
-  return sql`
-    events e
-      cross join lateral (select words_of_event(e.title, e.description) as words offset 0) w
-  `
-}
-
-/**
  * The SQL that reads `columns` of the event of a candidate, if the event matches all filters. It
  * goes behind `from candidates cross join lateral`. Only the primary key has the order of `seq`. An
  * equality would let the planner take another index when its statistics miss the project. Each
@@ -30,7 +18,7 @@ export function toMatch(
 ): Fragment {
   return sql`
     select ${columns}
-    from ${toEvents(sql, resolved)}
+    from events e
     where e.project_id = ${projectId} and e.seq between candidates.seq and candidates.seq
       and ${toConditions(sql, resolved)}
     order by e.seq
@@ -38,22 +26,15 @@ export function toMatch(
   `
 }
 
-/** The SQL condition that an event of `toEvents` matches all filters, and is not deleted. */
+/** The SQL condition that an event `e` matches all filters, and is not deleted. */
 export function toConditions(sql: Queryable, resolved: ResolvedTerms): Fragment {
-  const words =
-    countTextQueries(resolved) <= 1 ? sql`words_of_event(e.title, e.description)` : sql`w.words`
-  return sql`e.deleted_at is null ${toTerms(sql, resolved, words)}`
-}
-
-function countTextQueries({ textQuery, groups }: ResolvedTerms): number {
-  const nested = groups.flatMap(group => group.terms.map(countTextQueries))
-  return nested.reduce((sum, count) => sum + count, textQuery === '' ? 0 : 1)
+  return sql`e.deleted_at is null ${toTerms(sql, resolved)}`
 }
 
 /** The conditions of terms and their groups, each after `and`. */
-function toTerms(sql: Queryable, resolved: ResolvedTerms, words: Fragment): Fragment {
+function toTerms(sql: Queryable, resolved: ResolvedTerms): Fragment {
   const { channelIds, withoutChannelIds, references, withoutReferences } = resolved
-  const { sources, tags, metadata, has, textQuery, groups } = resolved
+  const { sources, tags, metadata, has, groups } = resolved
   const each = <Value>(values: Value[], toFragment: (value: Value) => Fragment) =>
     values.reduce((all, value) => sql`${all} and ${toFragment(value)}`, sql``)
   const some = (values: string[], toFragment: (list: string) => Fragment) =>
@@ -74,21 +55,25 @@ function toTerms(sql: Queryable, resolved: ResolvedTerms, words: Fragment): Frag
     ${each(metadata.not, one => sql`${toEquals(sql, one)} is not true`)}
     ${each(has.is, one => toHas(sql, one))}
     ${each(has.not, one => sql`not ${toHas(sql, one)}`)}
-    ${textQuery === '' ? sql`` : sql`and ${words} @@ (select to_tsquery('simple', ${textQuery}))`}
     ${toTimeConditions(sql, resolved)}
-    ${each(groups, group => toAlternatives(sql, group, words))}
+    ${toTextConditions(sql, resolved)}
+    ${each(groups, group => toAlternatives(sql, group))}
   `
 }
 
-function toAlternatives(
-  sql: Queryable,
-  { isExcluded, terms }: ResolvedGroup,
-  words: Fragment,
-): Fragment {
-  const any = terms.reduce(
-    (all, one) => sql`${all} or (true ${toTerms(sql, one, words)})`,
-    sql`false`,
-  )
+function toTextConditions(sql: Queryable, { texts, withoutTexts }: ResolvedTerms): Fragment {
+  if (texts.length + withoutTexts.length === 0) return sql``
+  return sql`and matches_texts(
+    e.title, e.description,
+    ${toArray(texts.map(({ needle }) => needle))}::text[],
+    ${toArray(texts.map(({ pattern }) => pattern))}::text[],
+    ${toArray(withoutTexts.map(({ pattern }) => pattern))}::text[],
+    ${[...texts, ...withoutTexts].some(({ hasSymbols }) => hasSymbols)}
+  )`
+}
+
+function toAlternatives(sql: Queryable, { isExcluded, terms }: ResolvedGroup): Fragment {
+  const any = terms.reduce((all, one) => sql`${all} or (true ${toTerms(sql, one)})`, sql`false`)
   return isExcluded ? sql`(${any}) is not true` : sql`(${any})`
 }
 

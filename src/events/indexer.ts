@@ -9,6 +9,7 @@ import {
   listStaleSegments,
   listUnindexed,
   MAX_PART_BYTES,
+  MAX_STALE,
   MIN_EVENTS,
   refreshSegment,
   SEGMENT_EVENTS,
@@ -54,6 +55,7 @@ export function startIndexer({ pool }: { pool: Pool }): Indexer {
   const completedMs = new Map<string, number>()
   const failing = new Map<string, Failure>()
   let stale: StaleSegment[] = []
+  let hasMoreStale = false
   let pollDueMs = 0
   let staleDueMs = performance.now() + STALE_MS
   let after = NIL_UUID
@@ -97,11 +99,14 @@ export function startIndexer({ pool }: { pool: Pool }): Indexer {
 
   async function findStale(): Promise<void> {
     staleDueMs = performance.now() + STALE_MS
-    if (stale.length === 0) stale = await pool.run(listStaleSegments)
+    if (stale.length > 0) return
+    stale = await pool.run(listStaleSegments)
+    hasMoreStale = stale.length === MAX_STALE
   }
 
   async function refresh(segment: StaleSegment): Promise<void> {
-    await pool.run(sql => refreshSegment(sql, segment))
+    const isDone = await pool.run(sql => refreshSegment(sql, segment))
+    if (isDone && hasMoreStale && stale.length === 0) staleDueMs = 0
   }
 
   /** Gives a turn to the due projects that have enough events. */

@@ -5,7 +5,7 @@ import { parseId } from '../ids.ts'
 import { listReferences } from '../identities/users.ts'
 import { listSeqRanges, type SeqRange } from './seq-ranges.ts'
 import type { HasField, SearchFilters, ValueFilter } from './search-filters.ts'
-import { toTextQuery } from './text-query.ts'
+import { readTextPatterns, type TextPattern } from './text-patterns.ts'
 
 /** The terms of a search, or of an alternative of it, as database values. */
 export interface ResolvedTerms {
@@ -19,9 +19,9 @@ export interface ResolvedTerms {
   tags: ValueFilter
   metadata: ValueFilter
   has: ValueFilter<HasField>
-  textQuery: string
-  /** Each is a prefix of at least one word in every match. */
-  lexemes: string[]
+  /** The texts that an event must have, and must not have. */
+  texts: TextPattern[]
+  withoutTexts: TextPattern[]
   afterMs: number | null
   beforeMs: number | null
   groups: ResolvedGroup[]
@@ -65,10 +65,9 @@ async function resolveTerms(
 ): Promise<ResolvedTerms | undefined> {
   const { channels, users, words, phrases, sources, tags, metadata, has, after, before } = filters
   const channelIds = await listChannelIds(sql, projectId, channels.is)
-  const textQuery = toTextQuery(words, phrases)
-  const text = await parseText(sql, textQuery, [...words.is, ...phrases.is])
+  const texts = await readTextPatterns(sql, words.is, phrases.is)
   const hasText = words.is.length + phrases.is.length > 0
-  if (channelIds?.length === 0 || (hasText && text.isEmpty)) return undefined
+  if (channelIds?.length === 0 || (hasText && texts.length === 0)) return undefined
   const groups: ResolvedGroup[] = []
   for (const group of filters.groups) {
     const found: ResolvedTerms[] = []
@@ -84,8 +83,8 @@ async function resolveTerms(
     withoutChannelIds: (await listChannelIds(sql, projectId, channels.not)) ?? [],
     references: await listAllReferences(sql, projectId, users.is),
     withoutReferences: (await listAllReferences(sql, projectId, users.not)) ?? [],
-    textQuery: text.isEmpty ? '' : textQuery,
-    lexemes: text.lexemes,
+    texts,
+    withoutTexts: await readTextPatterns(sql, words.not, phrases.not),
     afterMs: after,
     beforeMs: before,
   }
@@ -104,12 +103,12 @@ export function isCoveredByIndex({
   has,
   ...rest
 }: ResolvedFilters): boolean {
-  const lists = [rest.withoutChannelIds, rest.withoutReferences, rest.lexemes, rest.groups]
+  const { texts, withoutTexts, withoutChannelIds, withoutReferences, groups } = rest
+  const lists = [texts, withoutTexts, withoutChannelIds, withoutReferences, groups]
   const choices = [tags, sources, metadata, has].flatMap(choice => [choice.is, choice.not])
   return (
     !(channelIds && references) &&
     [...lists, ...choices].every(list => list.length === 0) &&
-    rest.textQuery === '' &&
     rest.afterMs === null &&
     rest.beforeMs === null
   )
@@ -156,25 +155,4 @@ async function listAllReferences(
     for (const reference of await listReferences(sql, projectId, user)) all.add(reference)
   }
   return [...all]
-}
-
-/**
- * Parses a text query and its words in Postgres. `isEmpty`: the query contains no searchable word.
- */
-async function parseText(
-  sql: Queryable,
-  textQuery: string,
-  words: string[],
-): Promise<{ isEmpty: boolean; lexemes: string[] }> {
-  if (textQuery === '') return { isEmpty: true, lexemes: [] }
-  const [row] = await sql<[{ is_empty: boolean; lexemes: string }]>`
-    select
-      numnode(to_tsquery('simple', ${textQuery})) = 0 as is_empty,
-      (
-        select coalesce(json_agg(distinct l.lexeme), '[]')::text
-        from unnest(${toArray(words)}::text[]) as w (word),
-          unnest(tsvector_to_array(to_tsvector('simple', w.word))) as l (lexeme)
-      ) as lexemes
-  `
-  return { isEmpty: row.is_empty, lexemes: JSON.parse(row.lexemes) as string[] }
 }

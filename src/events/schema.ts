@@ -199,7 +199,9 @@ export const EventQuery = Type.Object({
     Text({
       minLength: 1,
       maxLength: 200,
-      description: 'Prefixes of words in the title or description. All must match.',
+      description:
+        'Up to 20 words of the title or description, or their beginnings. All must match. ' +
+        '`a.b` matches words next to each other, and symbols as in `C++` match as written.',
     }),
   ),
   from: Type.Optional(IsoTimestamp('Only events at this time or later.')),

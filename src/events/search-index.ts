@@ -21,7 +21,8 @@ const MAX_FOUND = 1_000
  */
 const STALE_QUIET_S = 600
 const MAX_STALE_S = 86_400
-const MAX_STALE = 200
+/** The number of stale segments that one look returns. */
+export const MAX_STALE = 200
 /** The pause while another process indexes the project. */
 const BUSY_PAUSE_MS = 50
 
@@ -31,7 +32,7 @@ export interface UnindexedProject {
   organizationId: string
 }
 
-/** A segment of a project's log that may name deleted events in the search index. */
+/** A segment of a project's log whose index names deleted events, or has words by former rules. */
 export interface StaleSegment {
   projectId: string
   segment: string
@@ -146,7 +147,7 @@ export async function indexNextEvents(
   )
 }
 
-/** Lists segments from which events were deleted some time ago. */
+/** Lists segments to index anew. Those with deletions wait for further ones. */
 export async function listStaleSegments(sql: Queryable): Promise<StaleSegment[]> {
   return await sql<StaleSegment[]>`
     select project_id as "projectId", segment, last_at::text as "lastAt"

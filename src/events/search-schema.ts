@@ -9,7 +9,7 @@ import { Event, IsoTimestamp, type EventQuery } from './schema.ts'
 import { explainIssue } from './search-explanation.ts'
 import { noFilters, type SearchFilters } from './search-filters.ts'
 import { parseSearch } from './search-query.ts'
-import { splitWords } from './text-query.ts'
+import { MAX_WORDS, splitWords } from './text-patterns.ts'
 
 /** A search in the language of the search box. `toSearchFilters` parses it. */
 export const SearchText = Text({
@@ -123,7 +123,9 @@ export function toSearchFilters({
   }
 }
 
-/** Converts the query of `GET /v1/events` to filters. */
+/**
+ * Converts the query of `GET /v1/events` to filters. Throws `InvalidRequest` for too many words.
+ */
 export function toListFilters(query: EventQuery): SearchFilters {
   const { channel, tag, userId, source, text, from, to } = query
   const only = <Value>(value: Value | undefined) => ({
@@ -131,13 +133,18 @@ export function toListFilters(query: EventQuery): SearchFilters {
     not: [],
   })
   const last = parseBound(to)
+  const words = text === undefined ? [] : splitWords(text)
+  if (words.length > MAX_WORDS) {
+    const message = `Must have at most ${MAX_WORDS} words`
+    throw new InvalidRequest([{ code: 'too_many', path: ['text'], message }])
+  }
   return {
     ...noFilters(),
     channels: only(channel),
     tags: only(tag),
     users: only(userId),
     sources: only(source),
-    words: { is: text === undefined ? [] : splitWords(text), not: [] },
+    words: { is: words, not: [] },
     after: parseBound(from),
     // `to` is inclusive here, and timestamps have whole milliseconds.
     before: last === null ? null : last + 1,

@@ -1,9 +1,8 @@
 import type { ResolvedGroup, ResolvedTerms } from './resolved-filters.ts'
+import type { TextPattern } from './text-patterns.ts'
 
 /** The largest code point, which ends a range of all tokens with a prefix. */
 const LAST = '\u{10ffff}'
-/** The search index cuts off longer words. */
-const MAX_WORD = 200
 
 /** A range of tokens in the search index; both ends belong to it. */
 interface TokenRange {
@@ -22,9 +21,9 @@ interface Clause {
  * Returns true if the search index finds fewer candidates than the other indexes. Channels have a
  * better index of their own.
  */
-export function canUseTokens({ sources, tags, lexemes, groups }: ResolvedTerms): boolean {
+export function canUseTokens({ sources, tags, texts, groups }: ResolvedTerms): boolean {
   return (
-    [sources.is, tags.is, lexemes].some(list => list.length > 0) ||
+    [sources.is, tags.is, listTokens(texts)].some(list => list.length > 0) ||
     groups.some(group => toGroupClause(group) !== undefined)
   )
 }
@@ -45,22 +44,28 @@ export function toTokenGroups(terms: ResolvedTerms): {
   }
 }
 
-function toClauses({ channelIds, sources, tags, lexemes, groups }: ResolvedTerms): Clause[] {
+function toClauses({ channelIds, sources, tags, texts, groups }: ResolvedTerms): Clause[] {
   const exactly = (token: string) => ({ low: token, high: token })
   const toWord = (word: string) => {
-    const low = [...word].slice(0, MAX_WORD).join('')
     // Events with very many words have the token `*`, which stands for every word.
-    return { ranges: [{ low, high: low + LAST }, exactly('*')], rank: 3 + word.length / 1_000 }
+    return {
+      ranges: [{ low: word, high: word + LAST }, exactly('*')],
+      rank: 3 + word.length / 1_000,
+    }
   }
   const channels = (channelIds ?? []).map(id => exactly(`=${id}`))
   const clauses = [
     { ranges: channels, rank: 0 },
     { ranges: sources.is.map(source => exactly(`@${source}`)), rank: 1 },
     ...tags.is.map(tag => ({ ranges: [exactly(`#${tag}`)], rank: 2 })),
-    ...lexemes.map(toWord),
+    ...listTokens(texts).map(toWord),
     ...groups.flatMap(group => toGroupClause(group) ?? []),
   ]
   return clauses.filter(({ ranges }) => ranges.length > 0)
+}
+
+function listTokens(texts: readonly TextPattern[]): string[] {
+  return [...new Set(texts.flatMap(({ tokens }) => tokens))]
 }
 
 /**

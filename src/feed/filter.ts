@@ -9,10 +9,8 @@ export interface FilterFields {
   source: string
   /** The user_ids and aliases from filters that name the event's user. */
   userNames: readonly string[]
-  /**
-   * The sorted lexemes of title and description. Empty when no filter of the project has a text.
-   */
-  lexemes: readonly string[]
+  /** The text that has the patterns. Empty when no filter of the project has a text. */
+  searchText: string
 }
 
 /** A client's filters, prepared for `matches`. Undefined matches every event. */
@@ -23,24 +21,24 @@ export interface CompiledFilter {
   tags: readonly string[] | undefined
   userId: string | undefined
   source: string | undefined
-  lexemes: readonly string[] | undefined
+  patterns: readonly string[] | undefined
   any: readonly CompiledFilter[] | undefined
 }
 
 /** Lists the texts in a client's filters. */
-export function listTexts({ text, any = [] }: FeedFilters): string[] {
+export function listTexts({ text, any = [] }: FeedFilters = {}): string[] {
   return [...(text === undefined ? [] : [text]), ...any.flatMap(listTexts)]
 }
 
-/** Compiles a client's filters. `lexemes` are those of each of their texts. */
+/** Compiles a client's filters. `patterns` are those of each of their texts. */
 export function compileFilter(
   { channels, tags, userId, source, text, any }: FeedFilters,
-  lexemes: ReadonlyMap<string, readonly string[]>,
+  patterns: ReadonlyMap<string, readonly string[]>,
 ): CompiledFilter {
   const names = channels && distinct(channels.flatMap(name => [name, toSlug(name)]))
   const allTags = tags && distinct(tags)
-  const words = text === undefined ? undefined : (lexemes.get(text) ?? [])
-  const alternatives = any?.map(one => compileFilter(one, lexemes))
+  const words = text === undefined ? undefined : (patterns.get(text) ?? [])
+  const alternatives = any?.map(one => compileFilter(one, patterns))
   const parts = [names, allTags, userId, source, words, alternatives?.map(({ key }) => key)]
   return {
     key: parts.every(part => part === undefined) ? '' : JSON.stringify(parts),
@@ -48,7 +46,7 @@ export function compileFilter(
     tags: allTags,
     userId,
     source,
-    lexemes: words,
+    patterns: words,
     any: alternatives,
   }
 }
@@ -57,7 +55,7 @@ export function compileFilter(
 export interface FilterNeeds {
   /** The user_ids and aliases in filters. */
   userNames: string[]
-  wantsLexemes: boolean
+  wantsText: boolean
 }
 
 /** Returns the needs of several filters and their alternatives. */
@@ -65,33 +63,23 @@ export function toNeeds(filters: readonly CompiledFilter[]): FilterNeeds {
   const all = filters.flatMap(filter => [filter, ...(filter.any ?? [])])
   return {
     userNames: [...new Set(all.flatMap(({ userId }) => userId ?? []))],
-    wantsLexemes: all.some(({ lexemes }) => lexemes !== undefined),
+    wantsText: all.some(({ patterns }) => patterns !== undefined),
   }
 }
 
 /** Returns true if an event matches every part of a filter. */
 export function matches(filter: CompiledFilter, fields: FilterFields): boolean {
-  const { channels, tags, userId, source, lexemes, any } = filter
+  const { channels, tags, userId, source, patterns, any } = filter
   if (filter.key === '') return true
   if (channels && !channels.has(fields.channelId) && !channels.has(fields.channelSlug)) return false
   if (source !== undefined && fields.source !== source) return false
   if (tags && !tags.every(tag => fields.tags.includes(tag))) return false
   if (userId !== undefined && !fields.userNames.includes(userId)) return false
   if (any && !any.some(one => matches(one, fields))) return false
-  // A text without a searchable word matches nothing, as in lists.
-  return !lexemes || (lexemes.length > 0 && lexemes.every(word => hasPrefix(fields.lexemes, word)))
-}
-
-/** Returns true if a lexeme starts with `prefix`. `lexemes` are sorted. */
-function hasPrefix(lexemes: readonly string[], prefix: string): boolean {
-  let low = 0
-  let high = lexemes.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((lexemes[middle] ?? '') < prefix) low = middle + 1
-    else high = middle
-  }
-  return lexemes[low]?.startsWith(prefix) ?? false
+  // A text without anything to find matches nothing, as in lists.
+  return (
+    !patterns || (patterns.length > 0 && patterns.every(one => fields.searchText.includes(one)))
+  )
 }
 
 function distinct(values: readonly string[]): string[] {

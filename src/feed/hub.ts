@@ -266,10 +266,8 @@ export function createHub(publish: (topic: string, text: string) => void) {
 /** Returns true if a filter needs data of events that no other filter of the project needs. */
 function needsMore({ topics }: FollowedProject, filter: CompiledFilter): boolean {
   const known = toTopicNeeds(topics)
-  const { userNames, wantsLexemes } = toNeeds([filter])
-  return (
-    userNames.some(name => !known.userNames.includes(name)) || (wantsLexemes && !known.wantsLexemes)
-  )
+  const { userNames, wantsText } = toNeeds([filter])
+  return userNames.some(name => !known.userNames.includes(name)) || (wantsText && !known.wantsText)
 }
 
 function toTopicNeeds(topics: ReadonlyMap<string, Topic>): FilterNeeds {

@@ -116,12 +116,12 @@ export function startLogTailer({
     // Rotates the order, so that a busy project cannot fill every round.
     const first = rounds++ % followed.length
     const slices = [...followed.slice(first), ...followed.slice(0, first)].map(
-      ({ projectId, position, userNames, wantsLexemes }) => ({
+      ({ projectId, position, userNames, wantsText }) => ({
         projectId,
         after: position,
         until: Number.MAX_SAFE_INTEGER,
         userNames,
-        wantsLexemes,
+        wantsText,
       }),
     )
     const bounds = { each: MAX_EVENTS_PER_LOG, most: MAX_EVENTS, maxBytes: MAX_BYTES }

@@ -1,6 +1,8 @@
 import type { Static } from '@sinclair/typebox'
+import { MAX_WORDS, splitWords } from '../events/text-patterns.ts'
 import { createValidator, InvalidRequest } from '../http/validation.ts'
 import { parseId } from '../ids.ts'
+import { listTexts } from './filter.ts'
 import { type ServerMessage, Subscribe, Unsubscribe, Watch } from './schema.ts'
 
 const validators = {
@@ -31,6 +33,10 @@ export function parseMessage(
   }
   try {
     const message = validators[type].parse(value)
+    const texts = listTexts('filters' in message ? message.filters : undefined)
+    if (texts.some(text => splitWords(text).length > MAX_WORDS)) {
+      return { problem: `filters.text: Must have at most ${MAX_WORDS} words` }
+    }
     return { message, projectId: parseId('prj', message.project) }
   } catch (error) {
     if (!(error instanceof InvalidRequest)) throw error

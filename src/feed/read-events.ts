@@ -40,7 +40,7 @@ interface Row {
   channel_public_id: string
   channel_slug: string
   user_names: string | null
-  lexemes: string | null
+  search_text: string | null
 }
 
 /** How many events to read. */
@@ -73,13 +73,13 @@ export async function readSlices(
           ${toArray(names.map(({ name }) => name))}::text[]
         ) as n (project_id, name)
     ), bounded as materialized (
-      select ${storedColumns(sql)}, s.wants_lexemes
+      select ${storedColumns(sql)}, s.wants_text
       from unnest(
           ${toArray(slices.map(({ projectId }) => projectId))}::uuid[],
           ${toArray(slices.map(({ after }) => after))}::bigint[],
           ${toArray(slices.map(({ until }) => until))}::bigint[],
-          ${toArray(slices.map(({ wantsLexemes }) => wantsLexemes))}::boolean[]
-        ) as s (project_id, after, until, wants_lexemes)
+          ${toArray(slices.map(({ wantsText }) => wantsText))}::boolean[]
+        ) as s (project_id, after, until, wants_text)
         -- Most polled logs have no new events. This ends their part after one read of the log's head.
         cross join lateral (
           select from log_of(s.project_id) l where l.last_seq > s.after limit 1
@@ -108,9 +108,9 @@ export async function readSlices(
         from named n
         where n.project_id = e.project_id and n.user_id = t.user_id
       ) as user_names,
-      case when e.wants_lexemes then
-        array_to_json(tsvector_to_array(words_of_event(e.title, e.description)))::text
-      end as lexemes
+      case when e.wants_text then
+        search_text(e.title, e.description)
+      end as search_text
     from fresh e
       ${eventTextJoins(sql)}
     where coalesce(e.bytes_before, 0) < ${maxBytes}
@@ -121,24 +121,8 @@ export async function readSlices(
   return { events, isCut: events.length >= most || bytes >= maxBytes }
 }
 
-/** Returns the lexemes of each text of a filter, as search splits it. */
-export async function readLexemes(
-  sql: Queryable,
-  texts: readonly string[],
-): Promise<Map<string, string[]>> {
-  if (texts.length === 0) return new Map()
-  const rows = await sql<{ text: string; lexemes: string }[]>`
-    select
-      t.text,
-      array_to_json(tsvector_to_array(to_tsvector('simple', t.text)))::text as lexemes
-    from unnest(${toArray(texts)}::text[]) as t (text)
-  `
-  return new Map(rows.map(({ text, lexemes }) => [text, JSON.parse(lexemes) as string[]]))
-}
-
 function toFeedEvent(row: Row): FeedEvent {
   const seq = Number(row.seq)
-  const lexemes = row.lexemes === null ? [] : (JSON.parse(row.lexemes) as string[])
   return {
     projectId: row.project_id,
     id: row.id,
@@ -150,7 +134,7 @@ function toFeedEvent(row: Row): FeedEvent {
       tags: JSON.parse(row.tags) as string[],
       source: row.source,
       userNames: row.user_names === null ? [] : (JSON.parse(row.user_names) as string[]),
-      lexemes: lexemes.sort(),
+      searchText: row.search_text ?? '',
     },
     createdAtMs: row.created_at.getTime(),
   }

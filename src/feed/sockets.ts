@@ -1,4 +1,5 @@
 import type { Pool } from '../db/pool.ts'
+import { readPatternsOfTexts } from '../events/text-patterns.ts'
 import { toId } from '../ids.ts'
 import { feedCloses } from '../metrics.ts'
 import type { Socket } from '../listener.ts'
@@ -7,7 +8,7 @@ import { compileFilter, listTexts } from './filter.ts'
 import type { SocketSession } from './socket-guard.ts'
 import type { Hub, Subscription } from './hub.ts'
 import { parseMessage, toMessage } from './messages.ts'
-import { logFailure, readLexemes } from './read-events.ts'
+import { logFailure } from './read-events.ts'
 import type { Replay } from './replay.ts'
 import type { Watch } from './watch.ts'
 import { CLOSE_REASONS, type GapReason, type Subscribe } from './schema.ts'
@@ -126,10 +127,10 @@ export function createSockets(options: SocketsOptions) {
     const found = await findStart(connection, { message, projectId, isWanted })
     if (!found || !isWanted()) return
 
-    const { state, lexemes } = found
+    const { state, patterns } = found
     if (!state || !READER_ROLES.includes(state.role)) return refuse(toNotFound(message.project))
     const project = toId('prj', projectId)
-    const filter = compileFilter(message.filters ?? {}, lexemes)
+    const filter = compileFilter(message.filters ?? {}, patterns)
     const subscription: Subscription = { socket, projectId, project, filter, cursor: 0 }
     if (!hub.add(subscription, state.head))
       return tooMany('The project has too many subscriptions with different filters')
@@ -155,13 +156,13 @@ export function createSockets(options: SocketsOptions) {
       projectId,
       isWanted,
     }: { message: Subscribe; projectId: string; isWanted(): boolean },
-  ): Promise<{ state: LogState | undefined; lexemes: Map<string, string[]> } | undefined> {
+  ): Promise<{ state: LogState | undefined; patterns: Map<string, string[]> } | undefined> {
     const { sessionId } = socket.data
-    const texts = listTexts(message.filters ?? {})
+    const texts = listTexts(message.filters)
     while (isWanted()) {
       try {
         return await pool.run(async sql => ({
-          lexemes: await readLexemes(sql, texts),
+          patterns: await readPatternsOfTexts(sql, texts),
           state: await findLogState(sql, { sessionId, projectId }),
         }))
       } catch (error) {

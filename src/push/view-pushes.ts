@@ -1,6 +1,6 @@
 import { toArray } from '../db/arrays.ts'
 import { QUERY_CANCELED, sqlState, type Queryable, type Tx } from '../db/sql.ts'
-import { toConditions, toEvents } from '../events/event-conditions.ts'
+import { toConditions } from '../events/event-conditions.ts'
 import { resolveFilters } from '../events/resolved-filters.ts'
 import { parseSearch } from '../events/search-query.ts'
 import { logger } from '../log.ts'
@@ -113,7 +113,7 @@ async function findMatches(
   await sql`select set_config('statement_timeout', ${String(Math.ceil(limitMs))}, true)`
   const rows = await sql<{ id: string }[]>`
     select e.id
-    from ${toEvents(sql, resolved)}
+    from events e
     where e.project_id = ${projectId} and e.seq > ${fromSeq} and e.seq <= ${toSeq}
       and ${toConditions(sql, resolved)}
   `

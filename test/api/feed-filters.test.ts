@@ -60,7 +60,7 @@ test.each([
   expect(seqs).toEqual([...expected, ...expected.map(seq => seq + 3)])
 })
 
-test('contract §9 an unknown filter is refused, and names the one that it may mean', async () => {
+test('contract §9 an unknown filter, or one with too many words, is refused with what is wrong', async () => {
   const watched = await newFeedProject(server)
   const client = await openFeed(server.url, watched.member)
   for (const [fields, problem] of [
@@ -72,6 +72,7 @@ test('contract §9 an unknown filter is refused, and names the one that it may m
       { filters: { any: [{ tag: 'a' }] } },
       'filters.any.0.tag: Is not known here; did you mean tags?',
     ],
+    [{ filters: { any: [{ text: 'a '.repeat(21) }] } }, 'filters.text: Must have at most 20 words'],
     [{ filter: {} }, 'filter: Is not known here; did you mean filters?'],
   ] as const) {
     client.send({ type: 'subscribe', project: watched.project, ...fields })

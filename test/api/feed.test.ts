@@ -107,7 +107,7 @@ test('design §6 a replay reads large events a few at a time, and sends all of t
   for (let n = 1; n <= 9; n++) await watched.postEvent(`Large ${n}`, { metadata })
   const projectId = parseId('prj', watched.project) ?? ''
   const read = (after: number, maxBytes: number) => {
-    const slice = { projectId, after, until: 9, userNames: [], wantsLexemes: false }
+    const slice = { projectId, after, until: 9, userNames: [], wantsText: false }
     return readSlices(server.sql, [slice], { each: 200, most: 200, maxBytes })
   }
   const few = await read(0, 256 * 1024)

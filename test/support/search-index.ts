@@ -34,11 +34,7 @@ export async function compareIndex(sql: Sql, projectId: string): Promise<IndexDi
       from events e
         join search_cursors c on c.project_id = e.project_id and e.seq <= c.seq
         cross join lateral (
-          select unnest(case
-              when octet_length(e.title) + coalesce(octet_length(e.description), 0) > 1000
-                then long_search_words(e.title, e.description)
-              else tsvector_to_array(words_of_event(e.title, e.description))
-            end)
+          select unnest(tokens_of_words(words_to_find(fold_text(e.title || ' ' || coalesce(e.description, '')))))
           union all
           select '#' || unnest(e.tags)
           union all

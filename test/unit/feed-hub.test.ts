@@ -43,7 +43,7 @@ function toEvent(seq: number, fields: Partial<FeedEvent['fields']> = {}, length 
       tags: [],
       source: 'api',
       userNames: [],
-      lexemes: [],
+      searchText: '',
       ...fields,
     },
     createdAtMs: 0,
@@ -167,8 +167,8 @@ describe('fields that filters need', () => {
     expect(hub.publish(toEvent(1), before.needsVersion)).toBe(false)
     expect(hub.toPosition(PROJECT)).toBe(0)
     const after = hub.listFollowed()[0]!
-    expect(after).toMatchObject({ wantsLexemes: true, position: 0 })
-    expect(hub.publish(toEvent(1, { lexemes: ['paid'] }), after.needsVersion)).toBe(true)
+    expect(after).toMatchObject({ wantsText: true, position: 0 })
+    expect(hub.publish(toEvent(1, { searchText: ' paid ' }), after.needsVersion)).toBe(true)
     expect(searching.seqs()).toEqual([1])
     expect(open.seqs()).toEqual([1])
   })
@@ -190,7 +190,7 @@ describe('fields that filters need', () => {
     const either = follow(0, { any: [{ userId: 'ada' }, { text: 'paid' }] }, ['paid'])
     hub.add(either.subscription, 0)
     hub.goLiveIfNear(either.subscription)
-    expect(hub.listFollowed()[0]).toMatchObject({ userNames: ['ada'], wantsLexemes: true })
+    expect(hub.listFollowed()[0]).toMatchObject({ userNames: ['ada'], wantsText: true })
     publish(hub, toEvent(1), toEvent(2, { userNames: ['ada'] }))
     expect(either.seqs()).toEqual([2])
   })

@@ -10,7 +10,7 @@ const resolved = {
   sources: none,
   tags: none,
   metadata: none,
-  lexemes: [],
+  texts: [],
   groups: [],
   ranges: [{ first: 1n, last: 10_000n }],
 } as unknown as ResolvedFilters

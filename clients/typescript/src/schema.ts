@@ -139,7 +139,7 @@ export interface EventFilters {
    */
   source?: string
   /**
-   * Prefixes of words in the title or description. All must match.
+   * Up to 20 words of the title or description, or their beginnings. All must match. `a.b` matches words next to each other, and symbols as in `C++` match as written.
    */
   text?: string
   /**

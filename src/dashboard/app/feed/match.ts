@@ -149,9 +149,17 @@ const HAS_CHECKS: Record<HasField, (event: Event) => boolean> = {
   icon: ({ icon }) => icon !== null,
 }
 
-/** The socket matches word prefixes. Phrases contain their words, so both are sent. */
+/**
+ * The socket matches words by their beginnings. Of phrases it gets the words in ASCII. The server
+ * ignores symbols beside words, so without the words of a phrase they are not sent.
+ */
 function toText(words: ValueFilter, phrases: ValueFilter): string {
-  return [...words.is, ...phrases.is].join(' ')
+  const parts = phrases.is.flatMap(phrase => phrase.split(/[\0-/:-@[-`{-\x7f]+/))
+  const inAscii = parts.filter(part => /^[a-z0-9]+$/i.test(part))
+  const hasPhrases = phrases.is.length > 0
+  return [...words.is.filter(word => !hasPhrases || /[\p{L}\p{N}]/u.test(word)), ...inAscii].join(
+    ' ',
+  )
 }
 
 /** Returns whether the socket accepts these values. */

@@ -1,0 +1,289 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { toArray } from '../../src/db/arrays.ts'
+import { FUNCTIONS } from '../../src/db/sql-files.ts'
+import { connect, type Sql } from '../../src/db/sql.ts'
+import { listEventsJson } from '../../src/events/read.ts'
+import { noFilters } from '../../src/events/search-filters.ts'
+import {
+  indexNextEvents,
+  listStaleSegments,
+  refreshSegment,
+  reindexProject,
+} from '../../src/events/search-index.ts'
+import { parseSearch } from '../../src/events/search-query.ts'
+import { toListFilters } from '../../src/events/search-schema.ts'
+import { readPatternsOfTexts } from '../../src/events/text-patterns.ts'
+import { compileFilter, matches } from '../../src/feed/filter.ts'
+import { readSlices } from '../../src/feed/read-events.ts'
+import { matchesText } from '../support/naive-words.ts'
+import { cloneDatabase } from '../support/postgres.ts'
+import { newProject } from '../support/project.ts'
+import { appendTitles, compareIndex } from '../support/search-index.ts'
+import { foldText, isLetter, isUnspaced, UNICODE_FILE, writeUnicodeSql } from '../unicode-tables.ts'
+
+/** Long runs set TIDINGS_FUZZ. */
+const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 20)
+const EXACT = { missing: [], excess: [], badParts: [] }
+
+let sql: Sql
+beforeAll(async () => {
+  const settings = { statement_timeout: 60_000 }
+  sql = connect(await cloneDatabase(), { name: 'test', max: 2, settings })
+})
+afterAll(() => sql.end())
+
+/** A project with an event of each title. Returns its uuid. */
+async function newLog(titles: readonly string[]): Promise<string> {
+  const { id } = await newProject({ sql, url: '' })
+  await appendTitles(sql, id, { first: 1, last: titles.length, title: `'x'` })
+  await sql`
+    update events e
+    set title = t.title
+    from unnest(${toArray(titles)}::text[]) with ordinality as t (title, seq)
+    where e.project_id = ${id} and e.seq = t.seq
+  `
+  return id
+}
+
+/** Returns the seqs that a search of the list finds, from the log or from the search index. */
+async function list(id: string, filters = noFilters(), candidatesBeforeIndex = Infinity) {
+  const query = { limit: 100, after: 0 }
+  const page = await listEventsJson(sql, id, filters, query, { candidatesBeforeIndex })
+  return (JSON.parse(page) as { items: { seq: number }[] }).items.map(({ seq }) => seq)
+}
+
+/** Returns the seqs that pass the filter `text` of the feed. */
+async function listLive(id: string, text: string): Promise<number[]> {
+  const filter = compileFilter({ text }, await readPatternsOfTexts(sql, [text]))
+  const slice = { projectId: id, after: 0, until: 1_000, userNames: [], wantsText: true }
+  const { events } = await readSlices(sql, [slice], { each: 1_000, most: 1_000, maxBytes: 1e7 })
+  return events.filter(({ fields }) => matches(filter, fields)).map(({ seq }) => seq)
+}
+
+/** Searches the tail, the search index and the feed, which must agree. */
+async function findEverywhere(id: string, text: string): Promise<number[]> {
+  const filters = toListFilters({ text })
+  const found = await list(id, filters)
+  expect([text, await listLive(id, text)]).toEqual([text, found])
+  await indexNextEvents(sql, id, { minEvents: 1 })
+  expect([text, await list(id, filters, 0)]).toEqual([text, found])
+  return found
+}
+
+const NFD = 'Ze\u0301ro de\u0301faut'
+const FOUND: [title: string, texts: string[]][] = [
+  ['payment.failed for acme', ['failed', 'payment.failed', 'Payment.f', 'acme', 'failed.for']],
+  ['user.signup', ['signup', 'user.sign']],
+  [
+    'Invoice INV-2024-0042 paid, CVE-2026-2332 order-4711 GH-88',
+    ['0042', '2332', '2024', '4711', '88', 'inv-2024', 'CVE-2026-2332', 'inv', 'INV-'],
+  ],
+  ['deploy/prod finished src/app/main.ts:42', ['prod', 'main.ts', 'app', 'deploy/', '42']],
+  ['acme/shop deployed', ['shop', 'acme/shop']],
+  [
+    'api.example.com is down, ada@example.com https://shop.example.com/orders/42 error.log',
+    ['example.com', 'orders', '42', 'log', 'ada@ex', 'ada@example.c', 'ada@', 'https://shop'],
+  ],
+  [
+    'db-01.eu.internal v2.3.1 at <module> a<b and c>d key=value',
+    [
+      'db-01',
+      'internal',
+      '2.3',
+      'module',
+      'v2',
+      'V2.3.1',
+      'v2.3.1 at',
+      '<module>',
+      'b',
+      'and',
+      'value',
+      'key=value',
+      'key=',
+    ],
+  ],
+  ['🚀Deployed', ['deployed', '🚀', '🚀Dep']],
+  ['Backup failed—disk full', ['disk', 'failed', 'failed—disk']],
+  ['“Payment” refused', ['payment', '“Payment”', '"payment', 'refused.']],
+  ['我家在，上海，东边', ['上海', '我家', '家在', '东边', '上海，东']],
+  ['支払いが失敗しました', ['失敗', '支払い', 'しました', '払いが失敗', 'ました']],
+  ['ระบบล้มเหลวอีกครั้ง', ['ล้มเหลว', 'ระบบ', 'ครั้ง']],
+  ['«отклонён» Ещё', ['отклонён', 'отклонен', 'ОТКЛОН', 'еще']],
+  ['¿qué? l’été', ['qué', 'que', 'été', 'ete', '¿Qué?']],
+  [NFD, ['zéro', 'zero', NFD, NFD.normalize('NFC'), 'DÉFAUT']],
+  ['Straße ΟΔΟΣ İstanbul ﬁle', ['strasse', 'STRASSE', 'straß', 'οδος', 'istanbul', 'file']],
+  ['한국어 서버', ['한국', '한국어'.normalize('NFD'), '하']],
+  ['C++ build on C# and .NET at 100%', ['C++', 'c#', '.net', '100%', 'C++ build', 'on .NET']],
+  ['Temperature -5 °C #ops', ['-5', '5', '#ops', 'ops', '°C', '°']],
+  ['a --- b & c', ['---', '&', 'a & b', 'b &']],
+]
+
+test.each(FOUND)(
+  'contract §9 the event %p is found by each word that a reader sees',
+  async (title, texts) => {
+    const id = await newLog([title, 'other'])
+    for (const text of texts) {
+      expect([text, await findEverywhere(id, text)]).toEqual([text, [1]])
+    }
+  },
+)
+
+test.each([
+  ['C build, cat, c.', ['C++', 'C#', '.c', '%']],
+  ['internet net', ['.NET', 'ternet', '100%']],
+  ['failed payment, a b', ['payment.failed', 'b.a', 'a.b.c', 'a&c']],
+  ['失 敗', ['失敗', '敗し']],
+  ['失败abc', ['bc', '败a b']],
+  ['vC++ 2100%', ['C++', '100%']],
+  ['v2 v3, nav4 v5', ['v2.3', '2.v', '4', 'v3.nav4.5']],
+  ['word', ['', ' ', '\u0301', '...', '--', '\u0001', '\u0002']],
+])('contract §9 the event %p is not found by other words', async (title, texts) => {
+  const id = await newLog([title])
+  for (const text of texts) expect([text, await findEverywhere(id, text)]).toEqual([text, []])
+})
+
+test('contract §9 phrases match whole words, and excluded words exclude in the same way', async () => {
+  const id = await newLog(['acme/shop deployed', 'payment.failed', 'C++ and C', 'café 上海'])
+  const searches: [string, number[]][] = [
+    ['"shop deployed"', [1]],
+    ['"shop deploy"', []],
+    ['"Payment failed"', [2]],
+    ['"payment"', [2]],
+    ['-shop', [2, 3, 4]],
+    ['-"shop deployed"', [2, 3, 4]],
+    ['-CAFE -payment.failed', [1, 3]],
+    ['"C++"', [3]],
+    ['-C++', [1, 2, 4]],
+    ['"海"', [4]],
+    ['"Café 上"', [4]],
+    ['-"海"', [1, 2, 3]],
+    ['shop OR failed', [1, 2]],
+    ['-(shop OR failed)', [3, 4]],
+  ]
+  for (const [q, seqs] of searches) {
+    expect([q, await list(id, parseSearch(q).filters)]).toEqual([q, seqs])
+  }
+  await indexNextEvents(sql, id, { minEvents: 1 })
+  for (const [q, seqs] of searches) {
+    expect([q, await list(id, parseSearch(q).filters, 0)]).toEqual([q, seqs])
+  }
+})
+
+test('a part of the index with words by former rules is read in full, until it is indexed anew', async () => {
+  const titles = Array.from({ length: 40 }, (_, n) => `payment.failed ${n}`)
+  const id = await newLog(titles)
+  await sql`
+    create or replace function tokens_of_words(words text) returns text[]
+    language sql immutable as $$ select '{former}'::text[] $$
+  `
+  await indexNextEvents(sql, id, { minEvents: 1 })
+  await sql`update search_parts set rules = 1 where project_id = ${id}`
+  await sql.unsafe(FUNCTIONS.files.find(({ name }) => name === 'words')!.text)
+  await appendTitles(sql, id, { first: 41, last: 600, title: `'failed ' || n` })
+  await indexNextEvents(sql, id, { minEvents: 1 })
+  const search = async (q: string) => await list(id, parseSearch(q).filters, 0)
+  const expectFound = async () => {
+    const from400 = Array.from({ length: 10 }, (_, n) => 400 + n)
+    expect(await search('failed 40')).toEqual(from400)
+    expect(await search('payment')).toEqual(titles.map((_, n) => n + 1))
+    expect(await search('failed tag:"tag 7" source:test 17')).toEqual([177])
+    expect(await search('tag:"tag 7" payment')).toEqual([7, 17, 27, 37])
+    expect(await search('former')).toEqual([])
+  }
+  await expectFound()
+  await sql`
+    insert into stale_segments (project_id, segment, first_at, last_at)
+    values (${id}, 0, now() - interval '1 day', now() - interval '1 day')
+  `
+  const stale = (await listStaleSegments(sql)).find(({ projectId }) => projectId === id)
+  expect(await refreshSegment(sql, stale!)).toBe(true)
+  const rules = async () => {
+    const rows = await sql`select distinct rules from search_parts where project_id = ${id}`
+    return rows.map(({ rules }) => rules)
+  }
+  expect(await rules()).toEqual([2])
+  expect(await compareIndex(sql, id)).toEqual(EXACT)
+  await expectFound()
+  await sql`update search_parts set rules = 1 where project_id = ${id}`
+  await reindexProject(sql, id, () => {})
+  expect(await rules()).toEqual([2])
+})
+
+describe('on random texts of all planes,', () => {
+  const character = fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom(...'abvABßéÉñİıſςΣΔдЁ0129') },
+    { weight: 2, arbitrary: fc.constantFrom(...'失敗海カターがガしกำลังខ្មែຂ々한ᄒ') },
+    { weight: 3, arbitrary: fc.constantFrom(...' .-/_@#+%&<>(),:"\'“”。，—…\\\n\t') },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom('\u0301', '\u0308', '\u0327', '\u0345', '\u200d', '\ufe0f'),
+    },
+    { weight: 2, arbitrary: fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }) },
+  )
+  const text = fc
+    .tuple(
+      fc.string({ unit: character, minLength: 1, maxLength: 30 }),
+      fc.constantFrom('NFC', 'NFD', ''),
+    )
+    .map(([text, form]) => (form === '' ? text : text.normalize(form)).replaceAll('\0', ''))
+  /** A part of a text, in another spelling. */
+  const change = fc.record({
+    from: fc.nat(30),
+    length: fc.integer({ min: 1, max: 8 }),
+    form: fc.constantFrom('NFC', 'NFD'),
+    isUpper: fc.boolean(),
+  })
+
+  test('contract §9 the list, the search index, the feed and the simplest code agree', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(text, { minLength: 6, maxLength: 6 }),
+        fc.array(change, { minLength: 12, maxLength: 12 }),
+        async (titles, changes) => {
+          const id = await newLog(titles)
+          for (const [n, { from, length, form, isUpper }] of changes.entries()) {
+            const part = [...(titles[n % titles.length] ?? '')].slice(from, from + length).join('')
+            const query = (isUpper ? part.toUpperCase() : part).normalize(form)
+            const expected = titles.flatMap((title, n) =>
+              matchesText(`${title} `, query) ? [n + 1] : [],
+            )
+            expect([query, await findEverywhere(id, query)]).toEqual([query, expected])
+          }
+          expect(await compareIndex(sql, id)).toEqual(EXACT)
+        },
+      ),
+      { numRuns: CASES },
+    )
+  })
+})
+
+test('the tables of Unicode are those of this Bun', async () => {
+  expect(await Bun.file(UNICODE_FILE).text()).toBe(writeUnicodeSql())
+})
+
+test('every character is folded, and belongs to a word, as Unicode says', async () => {
+  const texts: string[] = []
+  for (let first = 1; first < 0x11_0000; first += 4_096) {
+    const codes = Array.from({ length: 4_096 }, (_, n) => first + n)
+    // A line for each, so that marks do not change the one before.
+    const isText = (code: number) => code < 0x11_0000 && (code < 0xd800 || code > 0xdfff)
+    texts.push(
+      codes
+        .filter(isText)
+        .map(code => String.fromCodePoint(code))
+        .join('\n'),
+    )
+  }
+  for (const text of texts.filter(one => one !== '')) {
+    const [row] = await sql<[{ folded: string; words: string }]>`
+      select f.folded, words_of_text(f.folded) as words from (select fold_text(${text}) as folded) f
+    `
+    const folded = foldText(text)
+    expect(row.folded === folded).toBe(true)
+    const words = [...folded].map(one =>
+      !isLetter(one) ? ' ' : isUnspaced(one) ? ` \u0002${one} ` : one,
+    )
+    expect(row.words === ` ${words.join('')} `.replace(/ +/g, ' ')).toBe(true)
+  }
+})

@@ -1,0 +1,148 @@
+import { join } from 'node:path'
+
+// The letters, marks and foldings of Unicode, as sql/functions/unicode.sql has them. Run this file
+// to write it anew, after an update of Bun to a later version of Unicode.
+
+export const UNICODE_FILE = join(import.meta.dirname, '../sql/functions/unicode.sql')
+
+const UNSPACED =
+  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}]/u
+/** Capital letters of Greek and Cyrillic, which are frequent. */
+const isFrequent = (code: number) => code >= 0x391 && code <= 0x42f
+
+/** Folds a text by full case folding, and leaves out its accents. */
+export function foldText(text: string): string {
+  const folded = [...text.normalize('NFC')].map(one =>
+    // Two steps make the folding full: ß is SS, and then ss. It keeps the dotless i.
+    one === 'ı' ? one : one.toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ'),
+  )
+  return folded.join('').normalize('NFD').replace(/\p{M}/gu, '')
+}
+
+export function isLetter(character: string): boolean {
+  return /[\p{L}\p{N}]/u.test(character)
+}
+
+/** Returns true for letters of scripts that are written without spaces. */
+export function isUnspaced(character: string): boolean {
+  return isLetter(character) && UNSPACED.test(character)
+}
+
+function isMark(character: string): boolean {
+  return /\p{M}/u.test(character)
+}
+
+/** Returns whether a character of a text in NFD is folded to other ones. */
+function isFolded(character: string): boolean {
+  return (
+    !isMark(character) &&
+    character.normalize('NFD') === character &&
+    foldText(character) !== character
+  )
+}
+
+/** Returns the text of sql/functions/unicode.sql. */
+export function writeUnicodeSql(): string {
+  const characters: string[] = []
+  for (let code = 0x80; code < 0x11_0000; code++) {
+    if (code < 0xd800 || code > 0xdfff) characters.push(String.fromCodePoint(code))
+  }
+  const folded = characters.filter(isFolded)
+  const isOne = (one: string) => [...foldText(one)].length === 1
+  const frequent = folded.filter(one => isOne(one) && isFrequent(one.codePointAt(0) ?? 0))
+  const rare = folded.filter(one => isOne(one) && !frequent.includes(one))
+  const latin = rare.filter(one => one < '\u0250')
+  const groups = [frequent, latin, rare.filter(one => !latin.includes(one))]
+  const long = folded.filter(one => !isOne(one))
+  const changed = characters.filter(one => isMark(one) || folded.includes(one))
+  return `-- Written by test/unicode-tables.ts, from Unicode ${process.versions['unicode']}.
+
+-- Returns the letters and digits beyond ASCII, for a bracket expression.
+${toFunction('other_letters', characters.filter(isLetter))}
+-- Returns the letters of scripts that are written without spaces, for a bracket expression.
+${toFunction('unspaced_letters', characters.filter(isUnspaced))}
+-- Folds the letters beyond ASCII of a text in NFD, and leaves out its marks.
+create or replace function fold_other_letters(content text) returns text
+language plpgsql immutable parallel safe as $$
+declare
+  folded text collate "C" := content;
+begin
+  if folded !~ ${toClass(changed)} then
+    return folded;
+  end if;
+  -- The folding of this mark is a letter.
+  folded := regexp_replace(replace(folded, E'\\u0345', E'\\u03b9'), ${toClass(characters.filter(isMark))}, '', 'g');
+${groups
+  .map(
+    group => `  if folded ~ ${toClass(group)} then
+    folded := translate(
+      folded,
+      ${toText(group)},
+      ${toText(group.map(foldText))}
+    );
+  end if;
+`,
+  )
+  .join('')}${long
+    .map(
+      one => `  if strpos(folded, ${toText([one])}) > 0 then
+    folded := replace(folded, ${toText([one])}, ${toText([foldText(one)])});
+  end if;
+`,
+    )
+    .join('')}  return folded;
+end
+$$;
+`
+}
+
+function toFunction(name: string, characters: string[]): string {
+  return `create or replace function ${name}() returns text
+language sql immutable parallel safe
+return ${toLiteral(toRanges(characters))};
+`
+}
+
+function toClass(characters: string[]): string {
+  return toLiteral(['[', ...toRanges(characters), ']+'])
+}
+
+function toText(characters: string[]): string {
+  return toLiteral(characters.map(toEscapes))
+}
+
+function toRanges(characters: string[]): string[] {
+  const ranges: { first: number; last: number }[] = []
+  for (const one of characters) {
+    const code = one.codePointAt(0) ?? 0
+    const range = ranges.at(-1)
+    if (range && range.last === code - 1) range.last = code
+    else ranges.push({ first: code, last: code })
+  }
+  return ranges.map(({ first, last }) =>
+    first === last ? toEscape(first) : `${toEscape(first)}-${toEscape(last)}`,
+  )
+}
+
+function toEscapes(text: string): string {
+  return [...text].map(one => toEscape(one.codePointAt(0) ?? 0)).join('')
+}
+
+function toEscape(code: number): string {
+  if (code < 0x80) return String.fromCodePoint(code)
+  return code > 0xffff
+    ? `\\U${code.toString(16).padStart(8, '0')}`
+    : `\\u${code.toString(16).padStart(4, '0')}`
+}
+
+/** Returns a literal of SQL in lines of limited length. */
+function toLiteral(parts: string[]): string {
+  const lines = ['']
+  for (const part of parts) {
+    if ((lines.at(-1) ?? '').length + part.length > 110) lines.push('')
+    lines.push(`${lines.pop()}${part}`)
+  }
+  return `E${lines.map(line => `'${line}'`).join('\n    ')}`
+}
+
+if (import.meta.main) await Bun.write(UNICODE_FILE, writeUnicodeSql())
