@@ -164,7 +164,7 @@ begin
         id = excluded.id, attempts = excluded.attempts, reason = excluded.reason, at = excluded.at
     ), waiting as (
       update outbox o set
-        available_at = case when o.is_resumed then now() else now() + g.delay_ms * interval '1 ms' end,
+        available_at = case when o.is_resumed and g.attempts = 0 then now() else now() + g.delay_ms * interval '1 ms' end,
         token = null, is_resumed = false, claim_count = 0, attempts = o.attempts + g.attempts,
         reason = coalesce(g.reason, o.reason)
       from given g

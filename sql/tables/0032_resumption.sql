@@ -2,8 +2,8 @@
 -- disables it. A response counts for the generation that was called.
 alter table webhooks add column generation int not null default 0;
 
--- True if its target was resumed during the attempt. Unless the attempt ends the delivery, it is
--- due at once.
+-- True if its target was resumed since the claim. If the delivery was only postponed, it is due at
+-- once.
 alter table outbox add column is_resumed boolean not null default false;
 
 -- One row is a target whose waiting deliveries become due, in batches. Those that were due before

@@ -21,8 +21,8 @@ import { until } from '../support/until.ts'
 import { insertReceivingWebhook } from './webhook-receiver.ts'
 import { makeFolder } from '../support/scratch.ts'
 
-// Real servers; the clock of the database or of the server is moved. The tests run together, because
-// each waits for the checks of its own server.
+// Real servers; the clock of the database or of the server is moved. The tests run together,
+// because each waits for the checks of its own server.
 
 const DAY_S = 86_400
 const SHIFTED_CLOCK = join(import.meta.dirname, '../support/shifted-clock.ts')
@@ -96,6 +96,43 @@ test.concurrent('clock: a leap of a year over a restart deletes nothing, with an
   // After three days without another leap the clock is trusted.
   await sql`update clock set untrusted_until = now()`
   await until(async () => (await readSeqs(database, before)).length === 0)
+})
+
+test.concurrent('clock: after 40 days without a server, a start extends deadlines before it sends', async () => {
+  await using database = await createDatabase()
+  await using receiver = await startReceiver({ reply: { status: 500 } })
+  const { sql } = database
+  const first = await start(database)
+  const tenant = await newTenant({ sql, url: first.url })
+  for (const name of ['failing', 'disabled']) {
+    const made = await tenant.person.post(`${tenant.path}/webhooks`, {
+      name,
+      url: `${receiver.url}/${name}`,
+    })
+    expect(made.status).toBe(201)
+  }
+  await tenant.send()
+  const read = () => sql<{ name: string; attempts: number; is_enabled: boolean }[]>`
+    select w.name, o.attempts, w.disabled_at is null as is_enabled
+    from webhooks w
+      join outbox o on o.target_id = w.id
+    where o.token is null
+    order by w.name
+  `
+  await until(async () => (await read()).filter(({ attempts }) => attempts === 1).length === 2)
+  await sql`update webhooks set disabled_at = now(), disabled_reason = 'A test' where name = 'disabled'`
+  await until(async () => (await sql`select from clock`).length > 0)
+  expect((await first.kill('SIGTERM')).code).toBe(0)
+
+  await database.moveClock('40 days')
+  await using second = await start(database)
+  expect(second.logged('jumped forward by')).toHaveLength(1)
+  // Neither 40 days of failures nor 40 days without a webhook have passed.
+  await until(async () => (await read())[1]?.attempts === 2)
+  expect(await read()).toMatchObject([
+    { name: 'disabled', attempts: 1, is_enabled: false },
+    { name: 'failing', attempts: 2, is_enabled: true },
+  ])
 })
 
 test.concurrent('clock: a running server keeps working when the clock goes back by an hour', async () => {
