@@ -124,6 +124,7 @@ begin
       json_build_object(
         'type', w.type, 'url', w.url, 'preset', w.preset, 'secret', w.secret,
         'previousSecret', case when w.previous_until > now() then w.previous_secret end,
+        'previousUntilMs', extract(epoch from w.previous_until) * 1000,
         'generation', w.generation,
         'disabledAtMs', extract(epoch from w.disabled_at) * 1000,
         'pausedUntilMs', extract(epoch from w.paused_until) * 1000,

@@ -13,10 +13,13 @@ import { resumeTarget } from '../outbox/enqueue.ts'
 import { findPresetProblem, type Preset } from './presets.ts'
 import type { NewWebhook, WebhookChanges } from './schema.ts'
 import { toSealedCell } from './sealing.ts'
-import { newSigningSecret } from './signing.ts'
+import { formatPreviousSecrets, newSigningSecret, parsePreviousSecrets } from './signing.ts'
 import { lockWebhook, webhookNotFound, toWebhookUuid } from './webhooks.ts'
 
 const MAX_WEBHOOKS = 50
+/** The most former secrets that sign. With more rotations in a grace period, the oldest end. */
+const MAX_PREVIOUS = 5
+const HOUR_MS = 3_600_000
 
 /** The account that changes a webhook, and the webhook's project. */
 export interface Editor {
@@ -123,7 +126,8 @@ export async function deleteWebhook(tx: Tx, editor: Editor, id: string): Promise
 
 /**
  * Creates a new secret and returns it. For `graceHours`, messages are also signed with the previous
- * secret. Throws `not_found`.
+ * secret, and with those before it until their own time. Without hours, all of them end now. Throws
+ * `not_found`.
  */
 export async function rotateWebhook(
   tx: Tx,
@@ -131,22 +135,28 @@ export async function rotateWebhook(
   { id, graceHours }: { id: string; graceHours: number },
   secrets: Secrets,
 ): Promise<{ secret: string; previousUntil: Date | null }> {
-  const { id: uuid, secret: sealed } = await lockWebhook(tx, editor.projectId, id)
+  const locked = await lockWebhook(tx, editor.projectId, id)
+  const uuid = locked.id
+  const place = toSealedCell('previous_secret', uuid)
   const secret = newSigningSecret()
+  const nowMs = locked.now.getTime()
+  const untilMs = nowMs + graceHours * HOUR_MS
+  const old = { secret: secrets.open(locked.secret, toSealedCell('secret', uuid)), untilMs }
+  const older = locked.previousSecret === null ? '' : secrets.open(locked.previousSecret, place)
+  const lastUntilMs = locked.previousUntil?.getTime() ?? nowMs
+  const still = parsePreviousSecrets(older, { lastUntilMs, nowMs })
+  const previous = [old, ...still].slice(0, MAX_PREVIOUS)
   const hasGrace = graceHours > 0
-  const old = secrets.open(sealed, toSealedCell('secret', uuid))
-  const previous = hasGrace ? secrets.seal(old, toSealedCell('previous_secret', uuid)) : null
-  const [row] = await tx<{ previous_until: Date | null }[]>`
+  const previousUntil = hasGrace ? new Date(Math.max(...previous.map(one => one.untilMs))) : null
+  await tx`
     update webhooks set
       secret = ${secrets.seal(secret, toSealedCell('secret', uuid))},
-      previous_secret = ${previous},
-      previous_until = case when ${hasGrace} then now() + make_interval(hours => ${graceHours}) end,
-      generation = generation + 1, updated_at = now()
+      previous_secret = ${hasGrace ? secrets.seal(formatPreviousSecrets(previous), place) : null},
+      previous_until = ${previousUntil}, generation = generation + 1, updated_at = now()
     where project_id = ${editor.projectId} and id = ${uuid}
-    returning previous_until
   `
   await auditWebhook(tx, editor, 'webhook.secretRotated', uuid, { graceHours })
-  return { secret, previousUntil: row?.previous_until ?? null }
+  return { secret, previousUntil }
 }
 
 /**

@@ -11,6 +11,36 @@ export function newSigningSecret(): string {
   return `${SECRET_PREFIX}${randomBytes(32).toString('base64')}`
 }
 
+/** A former secret, which also signs until a time in ms since 1970. */
+export interface PreviousSecret {
+  secret: string
+  untilMs: number
+}
+
+/**
+ * Returns the text of former secrets, newest first, as `webhooks.previous_secret` has it. A single
+ * one is stored as it is, because `previous_until` has its end.
+ */
+export function formatPreviousSecrets(previous: readonly PreviousSecret[]): string {
+  const [first, ...others] = previous
+  if (first && others.length === 0) return first.secret
+  return previous.map(({ secret, untilMs }) => `${secret}@${untilMs}`).join(' ')
+}
+
+/** Returns the former secrets of a text that still sign. The last one ends at `lastUntilMs`. */
+export function parsePreviousSecrets(
+  text: string,
+  { lastUntilMs, nowMs }: { lastUntilMs: number; nowMs: number },
+): PreviousSecret[] {
+  return text
+    .split(' ')
+    .map(entry => {
+      const [secret = '', untilMs] = entry.split('@')
+      return { secret, untilMs: untilMs === undefined ? lastUntilMs : Number(untilMs) }
+    })
+    .filter(({ untilMs }) => untilMs > nowMs)
+}
+
 export interface WebhookMessage {
   /** The same in every attempt, and when the event is sent again. */
   id: string

@@ -8,6 +8,7 @@ import type { ProjectContext } from './message.ts'
 import type { Preset } from './presets.ts'
 import type { WebhookType } from './schema.ts'
 import { toSealedCell } from './sealing.ts'
+import { parsePreviousSecrets } from './signing.ts'
 
 /** A webhook as the sender needs it. Ids are uuids. */
 export interface WebhookTarget {
@@ -17,7 +18,7 @@ export interface WebhookTarget {
   preset: Preset
   /** A response counts only if the webhook still has this generation. */
   generation: number
-  /** The secrets that sign now. During a rotation there are two. */
+  /** The secrets that sign now. During a rotation there are several. */
   signingSecrets: string[]
   context: ProjectContext
   disabledAtMs: number | null
@@ -52,6 +53,7 @@ export interface SealedWebhookTarget {
   preset: Preset
   secret: string
   previousSecret: string | null
+  previousUntilMs: number | null
   generation: number
   disabledAtMs: number | null
   pausedUntilMs: number | null
@@ -206,7 +208,9 @@ export function openWebhookTarget(
 ): WebhookTarget {
   const signingSecrets = [secrets.open(row.secret, toSealedCell('secret', targetId))]
   if (row.previousSecret !== null) {
-    signingSecrets.push(secrets.open(row.previousSecret, toSealedCell('previous_secret', targetId)))
+    const text = secrets.open(row.previousSecret, toSealedCell('previous_secret', targetId))
+    const times = { lastUntilMs: row.previousUntilMs ?? Infinity, nowMs: row.nowMs }
+    signingSecrets.push(...parsePreviousSecrets(text, times).map(({ secret }) => secret))
   }
   return {
     projectId,

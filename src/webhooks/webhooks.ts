@@ -84,6 +84,8 @@ export interface LockedWebhook {
   type: WebhookType
   preset: Preset
   secret: string
+  previousSecret: string | null
+  previousUntil: Date | null
   isEnabled: boolean
   testedAt: Date | null
   now: Date
@@ -93,7 +95,8 @@ export interface LockedWebhook {
 export async function lockWebhook(tx: Tx, projectId: string, id: string): Promise<LockedWebhook> {
   const [row] = await tx<LockedWebhook[]>`
     select
-      id, name, host, url, type, preset, secret, disabled_at is null as "isEnabled", tested_at as "testedAt",
+      id, name, host, url, type, preset, secret, previous_secret as "previousSecret",
+      previous_until as "previousUntil", disabled_at is null as "isEnabled", tested_at as "testedAt",
       now() as now
     from webhooks
     where project_id = ${projectId} and id = ${toWebhookUuid(id)} and deleted_at is null

@@ -1,4 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import {
+  findSignatureProblem,
+  formatPreviousSecrets,
+  parsePreviousSecrets,
+} from '../../src/webhooks/signing.ts'
 import { ageWebhook } from '../support/ageing.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -115,4 +120,50 @@ test('delivery: a deleted event does not use up the probe of a pause', async () 
   const both = await Promise.all([webhook.send(deleted), webhook.send(event)])
   expect(both).toMatchObject([hidden, { kind: 'retry' }])
   expect(count()).toBe(11)
+})
+
+test('delivery: a second rotation does not end the grace period of the first secret', async () => {
+  const { webhook, event, name } = await newWebhook()
+  const rotate = async (graceHours: number) =>
+    (await webhook.admin.post(`${webhook.path}/rotate`, { graceHours })).body.data
+  /** Sends an event, and returns how many signatures there are, and which secrets match. */
+  const verify = async (secrets: string[]) => {
+    await webhook.send(event)
+    const { headers, body } = receiver.received.findLast(({ path }) => path === name)!
+    const message = {
+      body,
+      id: headers['webhook-id']!,
+      timestamp: headers['webhook-timestamp']!,
+      signature: headers['webhook-signature']!,
+    }
+    const matches = secrets.map(one => !findSignatureProblem(message, one, Date.now()))
+    return [message.signature.split(' ').length, ...matches]
+  }
+  const first = webhook.secret
+  const second = await rotate(48)
+  expect(await verify([first, second.secret])).toEqual([2, true, true])
+  const third = await rotate(1)
+  expect(await verify([first, second.secret, third.secret])).toEqual([3, true, true, true])
+  expect(third.previousSecretUntil).toBe(second.previousSecretUntil)
+  for (let n = 0; n < 6; n++) await rotate(2)
+  expect((await verify([first, second.secret, third.secret]))[0]).toBe(6)
+  // A leaked secret must end at once.
+  const last = await rotate(0)
+  expect(last.previousSecretUntil).toBeNull()
+  expect(await verify([first, second.secret, last.secret])).toEqual([1, false, false, true])
+})
+
+test('delivery: each former secret signs until its own time', () => {
+  const text = formatPreviousSecrets([
+    { secret: 'whsec_b', untilMs: 20 },
+    { secret: 'whsec_a', untilMs: 30 },
+  ])
+  const parse = (nowMs: number) =>
+    parsePreviousSecrets(text, { lastUntilMs: 30, nowMs }).map(({ secret }) => secret)
+  expect([parse(10), parse(20), parse(30)]).toEqual([['whsec_b', 'whsec_a'], ['whsec_a'], []])
+  const single = formatPreviousSecrets([{ secret: 'whsec_a', untilMs: 30 }])
+  expect(single).toBe('whsec_a')
+  expect(parsePreviousSecrets(single, { lastUntilMs: 30, nowMs: 10 })).toEqual([
+    { secret: 'whsec_a', untilMs: 30 },
+  ])
 })
