@@ -121,7 +121,7 @@ $$;
 -- Removes the user with these names from up to `max_rows` stored responses about them. Responses to
 -- events after last_seq stay, and so do those to identifies of a present user. Returns their
 -- number, and whether there were any, also locked ones.
-create or replace function erase_responses(
+create or replace function erase_user_responses(
   project uuid, names text[], last_seq bigint, max_rows int, out was_found boolean, out erased int
 )
 language plpgsql as $$
@@ -131,7 +131,7 @@ declare
     select k.key
     from idempotency_keys k
     where k.project_id = project and k.user_id = any(names) and k.user_id is not null
-      and (k.seq is null or k.seq <= erase_responses.last_seq)
+      and (k.seq is null or k.seq <= erase_user_responses.last_seq)
       and not (k.seq is null and exists (
         select from identities i
         where i.project_id = k.project_id and i.user_id = k.user_id
@@ -144,7 +144,7 @@ begin
     select k.key
     from idempotency_keys k
     where k.project_id = project and k.key = any(keys) and k.user_id = any(names)
-      and (k.seq is null or k.seq <= erase_responses.last_seq)
+      and (k.seq is null or k.seq <= erase_user_responses.last_seq)
     for update skip locked
   )
   update idempotency_keys k set
@@ -182,7 +182,7 @@ $$;
 -- or to null at the end. It stops at a response that another transaction has locked, and reports
 -- it. A name that has become an alias of the response's user stays. So does the response to the
 -- user with the user_id `name`: it is of a later user.
-create or replace function erase_other_responses(
+create or replace function erase_responses_of_others(
   project uuid, erasure uuid, name text, max_rows int, inout done_to text, out is_blocked boolean
 )
 language plpgsql as $$
@@ -319,7 +319,7 @@ $$;
 --
 -- Rows are locked by their primary key. Another erasure can update the row of a pair of users, and
 -- an update by ctid would miss its new version.
-create or replace function erase_history(
+create or replace function erase_user_history(
   project uuid, names text[], name text, last_change bigint, max_rows int, out was_found boolean, out erased int
 )
 language plpgsql as $$
@@ -333,7 +333,7 @@ begin
       (
         select c.user_id, c.at, c.id
         from alias_changes c
-        where c.project_id = project and c.user_id = erase_history.name and c.id < last_change
+        where c.project_id = project and c.user_id = erase_user_history.name and c.id < last_change
         limit max_rows
       )
       union
@@ -347,14 +347,14 @@ begin
       (
         select c.user_id, c.at, c.id
         from alias_changes c
-        where c.project_id = project and c.other = erase_history.name and c.other is not null and c.id < last_change
+        where c.project_id = project and c.other = erase_user_history.name and c.other is not null and c.id < last_change
         limit max_rows
       )
     ) f;
   was_found := ids is not null;
   -- Rows that another transaction has locked are left for the next step.
   with free as materialized (
-    select h.user_id, h.at, h.id, h.user_id = erase_history.name or h.alias = any(names) as is_deleted
+    select h.user_id, h.at, h.id, h.user_id = erase_user_history.name or h.alias = any(names) as is_deleted
     from unnest(user_ids, ats, ids) as f (user_id, at, id)
       join alias_changes h
         on h.project_id = project and h.user_id = f.user_id and h.at = f.at and h.id = f.id
@@ -428,7 +428,7 @@ begin
 
   while erasure.stage <> 'aliases' and clock_timestamp() < ends_at loop
     if erasure.stage = 'other responses' then
-      select * into changed from erase_other_responses(project, erasure.id, erasure.user_id, 50, erasure.done_to);
+      select * into changed from erase_responses_of_others(project, erasure.id, erasure.user_id, 50, erasure.done_to);
       if changed.done_to is not null then
         erasure.done_to := changed.done_to;
         exit when changed.is_blocked;
@@ -463,9 +463,9 @@ begin
         where n.project_id = project and n.erasure_id = erasure.id and n.name = any(names);
     else
       if erasure.stage = 'responses' then
-        select * into changed from erase_responses(project, names, erasure.last_seq, 20);
+        select * into changed from erase_user_responses(project, names, erasure.last_seq, 20);
       elsif erasure.stage = 'history' then
-        select * into changed from erase_history(project, names, erasure.user_id, erasure.last_change, 200);
+        select * into changed from erase_user_history(project, names, erasure.user_id, erasure.last_change, 200);
       else
         select * into changed from erase_events(project, names, erasure.last_seq, 200);
         erasure.events := erasure.events + changed.erased;

@@ -241,8 +241,8 @@ end
 $$;
 
 -- Returns the earliest and the latest occurred_at of a user's events. A backfilled event can be
--- anywhere in the log. So it first reads the user's first and last event in the log, and then each
--- segment that can contain an earlier or a later time.
+-- anywhere in the log. So it first reads the first and the last event of each name in the log, and
+-- then each segment that can contain an earlier or a later time, for the names with events there.
 create or replace function user_seen_times(project uuid, names text[], out first_at timestamptz, out last_at timestamptz)
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
@@ -252,32 +252,44 @@ as $$
 declare
   first_seq bigint;
   last_seq bigint;
+  -- The names with events, and the first and last seq of each.
+  present text[];
+  first_seqs bigint[];
+  last_seqs bigint[];
   part record;
 begin
-  select min(e.seq), max(e.seq), min(e.occurred_at), max(e.occurred_at)
-    into first_seq, last_seq, first_at, last_at
-    from unnest(names) as n (name)
-      cross join lateral (
-        (
-          select e.seq, e.occurred_at
-          from events e
-          where e.project_id = project and e.user_ref is not null and e.deleted_at is null
-            and (e.user_ref, e.seq) > (n.name, 0)
-            and (e.user_ref, e.seq) <= (n.name, 9223372036854775807)
-          order by e.user_ref, e.seq
-          limit 1
-        )
-        union all
-        (
-          select e.seq, e.occurred_at
-          from events e
-          where e.project_id = project and e.user_ref is not null and e.deleted_at is null
-            and (e.user_ref, e.seq) > (n.name, 0)
-            and (e.user_ref, e.seq) <= (n.name, 9223372036854775807)
-          order by e.user_ref desc, e.seq desc
-          limit 1
-        )
-      ) e;
+  select
+      min(f.first_seq), max(f.last_seq), min(f.first_at), max(f.last_at),
+      array_agg(f.name), array_agg(f.first_seq), array_agg(f.last_seq)
+    into first_seq, last_seq, first_at, last_at, present, first_seqs, last_seqs
+    from (
+      select
+        n.name, min(e.seq) as first_seq, max(e.seq) as last_seq,
+        min(e.occurred_at) as first_at, max(e.occurred_at) as last_at
+      from unnest(names) as n (name)
+        cross join lateral (
+          (
+            select e.seq, e.occurred_at
+            from events e
+            where e.project_id = project and e.user_ref is not null and e.deleted_at is null
+              and (e.user_ref, e.seq) > (n.name, 0)
+              and (e.user_ref, e.seq) <= (n.name, 9223372036854775807)
+            order by e.user_ref, e.seq
+            limit 1
+          )
+          union all
+          (
+            select e.seq, e.occurred_at
+            from events e
+            where e.project_id = project and e.user_ref is not null and e.deleted_at is null
+              and (e.user_ref, e.seq) > (n.name, 0)
+              and (e.user_ref, e.seq) <= (n.name, 9223372036854775807)
+            order by e.user_ref desc, e.seq desc
+            limit 1
+          )
+        ) e
+      group by n.name
+    ) f;
 
   for part in
     select s.segment, s.first_at as starts_at
@@ -289,10 +301,11 @@ begin
     exit when part.starts_at >= first_at;
     first_at := least(first_at, (
       select min(e.occurred_at)
-      from unnest(names) as n (name)
+      from unnest(present, first_seqs, last_seqs) as n (name, first_seq, last_seq)
         join events e on e.project_id = project and e.user_ref = n.name and e.user_ref is not null
           and e.seq between part.segment << 12 and ((part.segment + 1) << 12) - 1
       where e.deleted_at is null
+        and n.first_seq >> 12 <= part.segment and n.last_seq >> 12 >= part.segment
     ));
   end loop;
 
@@ -306,10 +319,11 @@ begin
     exit when part.ends_at <= last_at;
     last_at := greatest(last_at, (
       select max(e.occurred_at)
-      from unnest(names) as n (name)
+      from unnest(present, first_seqs, last_seqs) as n (name, first_seq, last_seq)
         join events e on e.project_id = project and e.user_ref = n.name and e.user_ref is not null
           and e.seq between part.segment << 12 and ((part.segment + 1) << 12) - 1
       where e.deleted_at is null
+        and n.first_seq >> 12 <= part.segment and n.last_seq >> 12 >= part.segment
     ));
   end loop;
 end
