@@ -35,8 +35,14 @@ function erase({ person, path }: TestTenant, userId: string) {
   return person.delete(`${path}/users/${userId}`)
 }
 
-async function eraseToEnd(tenant: TestTenant, userId: string): Promise<void> {
-  await until(async () => (await erase(tenant, userId)).status === 200)
+/** Returns the number of events. */
+async function eraseToEnd(tenant: TestTenant, userId: string): Promise<number> {
+  let last = await erase(tenant, userId)
+  await until(async () => {
+    if (last.status !== 200) last = await erase(tenant, userId)
+    return last.status === 200
+  })
+  return last.body.data.events
 }
 
 /** Runs a step of an erasure, and commits it on release. */
@@ -199,7 +205,7 @@ test('contract §9 an erasure takes the former aliases that nobody else has', as
   const moved = await send({ userId: 'zqe-moved@' })
   await person.delete(`${path}/users/zqe-ada/aliases/zqe-removed@`)
   await person.post(`${path}/users/zqe-bob/aliases`, { alias: 'zqe-moved@', from: 'zqe-ada' })
-  expect((await erase(tenant, 'zqe-ada')).body.data.events).toBe(1)
+  expect(await eraseToEnd(tenant, 'zqe-ada')).toBe(1)
   expect((await v1.get(`/v1/events/${removed.id}`)).body.data.userId).toBeNull()
   expect((await v1.get(`/v1/events/${moved.id}`)).body.data.userId).toBe('zqe-bob')
   expect(await listTraces(server.sql, 'zqe-removed')).toEqual([])

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { toArray } from '../../src/db/arrays.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { newMember } from '../support/signed-in-account.ts'
 import { newProject } from '../support/project.ts'
@@ -202,6 +203,48 @@ test('dashboard §6 first and last seen are the earliest and latest timestamp, a
   await send({ userId: 'bob', timestamp: at(1) })
   await send({ userId: 'bob', timestamp: at(23) })
   expect(await seen()).toEqual([at(9, 30), at(15, 20)])
+})
+
+test('dashboard §6 first and last seen are exact for names in different parts of the log', async () => {
+  const { projectId, send } = await newTenant(server)
+  await send()
+  const names = ['ada', '@ada', 'early', 'late', 'never']
+  for (let round = 0; round < 20; round++) {
+    await server.sql`delete from events where project_id = ${projectId} and seq > 1`
+    // Each name is in a part of 16 segments, at any time.
+    await server.sql`
+      insert into events (
+        project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, user_ref, source, notify
+      )
+      select
+        e.project_id, gen_random_uuid(), e.channel_id, 4096 * (n % 16) + n + 1,
+        e.occurred_at + random() * interval '1 year', e.created_at, e.title, e.tags, e.metadata,
+        case
+          when n % 16 < 5 then (array['ada', 'early', 'bob'])[1 + floor(random() * 3)::int]
+          when n % 16 < 11 then (array['ada', '@ada', 'bob'])[1 + floor(random() * 3)::int]
+          else (array['late', 'bob', 'bob'])[1 + floor(random() * 3)::int]
+        end,
+        e.source, e.notify
+      from events e
+        cross join generate_series(1, 200) as n
+      where e.project_id = ${projectId}
+    `
+    await server.sql`
+      insert into event_segments as s (project_id, segment, first_at, last_at)
+      select e.project_id, e.seq >> 12, min(e.occurred_at), max(e.occurred_at) + interval '1 ms'
+      from events e
+      where e.project_id = ${projectId}
+      group by e.project_id, e.seq >> 12
+      on conflict (project_id, segment) do update set first_at = excluded.first_at, last_at = excluded.last_at
+    `
+    const [row] = await server.sql`
+      select s.first_at, s.last_at, min(e.occurred_at) as first, max(e.occurred_at) as last
+      from user_seen_times(${projectId}, ${toArray(names)}::text[]) s
+        join events e on e.project_id = ${projectId} and e.user_ref = any(${toArray(names)}::text[])
+      group by s.first_at, s.last_at
+    `
+    expect([row!['first_at'], row!['last_at']]).toEqual([row!['first'], row!['last']])
+  }
 })
 
 test('dashboard §6 the page of a user has all their data, by user_id or alias', async () => {
