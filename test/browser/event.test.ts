@@ -178,6 +178,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
       prepare: api => api.emit({ title: 'Blank', tags: [' ', 'vip', '\u200b'] }),
     })
     const row = it.page.locator('article', { hasText: 'Blank' })
+    await row.waitFor()
     expect(await row.locator('.tag').allTextContents()).toEqual(['vip'])
     await row.getByRole('link', { name: 'Blank' }).click()
     await it.shows('Blank')
