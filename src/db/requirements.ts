@@ -11,6 +11,8 @@ interface Facts {
   version: string
   fsync: string
   encoding: string
+  /** The end of a `create database` whose letters have cases beyond ASCII, too. */
+  locale: string
   database: string
   user: string
   role: string
@@ -26,6 +28,15 @@ export async function findDatabaseProblem(sql: Sql): Promise<string | undefined>
       current_setting('server_version') as version,
       current_setting('fsync') as fsync,
       getdatabaseencoding() as encoding,
+      case when current_setting('server_version_num')::int >= 170000
+        then $$locale_provider builtin builtin_locale 'C.UTF-8' locale 'C'$$
+        else format('locale %L', coalesce((
+          select collctype from pg_collation
+          where collprovider = 'c' and pg_encoding_to_char(collencoding) = 'UTF8'
+          order by starts_with(collname, 'C.') desc, collname
+          limit 1
+        ), 'C'))
+      end as locale,
       current_database() as database,
       current_user as user,
       current_setting('session_replication_role') as role,
@@ -40,7 +51,7 @@ export async function findDatabaseProblem(sql: Sql): Promise<string | undefined>
   const user = quoteIdentifier(row.user)
   if (row.encoding !== ENCODING) {
     const other = quoteIdentifier(`${row.database}_utf8`)
-    return `The database ${database} has the encoding ${row.encoding}. Tidings requires ${ENCODING}. Run as a superuser: create database ${other} owner ${user} encoding '${ENCODING}' locale 'C' template template0; Then write this name into DATABASE_URL.`
+    return `The database ${database} has the encoding ${row.encoding}. Tidings requires ${ENCODING}. Run as a superuser: create database ${other} owner ${user} encoding '${ENCODING}' ${row.locale} template template0; Then write this name into DATABASE_URL.`
   }
   const toReset = (name: string) =>
     `Run as a superuser: alter role ${user} reset ${name}; alter database ${database} reset ${name};`

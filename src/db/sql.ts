@@ -130,10 +130,11 @@ const RESPONSE_MS = 10_000
 /** The interval of log lines while waiting. */
 const REMIND_MS = 30_000
 const POOLER_REMEDY =
-  'A connection pooler probably stands before Postgres. Append pgbouncer=true to the parameters of DATABASE_URL, and set DATABASE_DIRECT_URL to Postgres itself.'
+  'A connection pooler probably stands before Postgres. Use the URL of Postgres itself (Neon: without -pooler, Supabase: port 5432). Or append pgbouncer=true to the parameters of DATABASE_URL, and set DATABASE_DIRECT_URL to Postgres itself.'
 /** Throws unless the session has the settings that durability and the values of rows rest on. */
 async function checkSession(sql: Sql, url: string): Promise<void> {
-  const expected = toSession(parseUrl(url))
+  const address = parseUrl(url)
+  const expected = toSession(address)
   const [row] = await sql<[{ settings: Record<string, string> }]>`
     select json_object_agg(name, setting) as settings
     from pg_settings
@@ -146,8 +147,10 @@ async function checkSession(sql: Sql, url: string): Promise<void> {
     const isStrong = name !== COMMIT || COMMITS.includes(setting)
     if (setting === String(value) && isStrong) continue
     const right = isStrong ? value : COMMITS[0]
+    // A pooler that is known passes on all settings, except for those of transactions.
+    const remedy = address.isPooled ? `Reset ${name} for the role and the database.` : POOLER_REMEDY
     throw new Error(
-      `Sessions of the database have ${name} = ${setting} and not ${right}. ${isStrong ? POOLER_REMEDY : ''}`.trim(),
+      `Sessions of the database have ${name} = ${setting} and not ${right}. ${isStrong ? remedy : ''}`.trim(),
     )
   }
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { explainDatabaseError } from '../../src/db/explanation.ts'
+import { SERVER_ROLE } from '../../src/embedded/cluster.ts'
 import { connect, waitUntilReachable } from '../../src/db/sql.ts'
 import { createAuthority } from '../support/certificates.ts'
 import {
@@ -28,8 +29,7 @@ describe.skipIf(!hasDebianPostgres())('a Postgres that requires TLS', () => {
 
   beforeAll(async () => {
     postgres = await startDebianPostgres({
-      certificate: authority.issue(['localhost']),
-      clientCa: clients.ca,
+      tls: { certificate: authority.issue(['localhost']), clientCa: clients.ca },
     })
     url = await postgres.createDatabase()
     await until(async () => (await tryOut('sslmode=require')) === 'encrypted')
@@ -100,7 +100,7 @@ describe.skipIf(!hasDebianPostgres())('a Postgres that requires TLS', () => {
   test('a server can require the certificate of its client', async () => {
     const { cert, key } = clients.issue(['strict'], { isClient: true })
     const own = `sslcert=${save('client.pem', cert)}&sslkey=${save('client.key', key)}`
-    const strict = url.replace('tidings:secret', 'strict')
+    const strict = url.replace(/\w+:secret/, 'strict')
     expect(await tryOut('sslmode=require', 'localhost', strict)).toContain('requires a certificate')
     expect(await tryOut(`sslmode=require&${own}`, 'localhost', strict)).toBe('encrypted')
   })
@@ -126,7 +126,7 @@ describe.skipIf(!hasDebianPostgres())('a Postgres that requires TLS', () => {
     await until(async () => (await tryOut(verified)).includes('has expired'))
     expect(await tryOut('sslmode=require')).toBe('encrypted')
 
-    await postgres.admin.unsafe('create database open owner tidings')
+    await postgres.admin.unsafe(`create database open owner ${SERVER_ROLE}`)
     const open = url.replace(/test_\w+/, 'open')
     await postgres.setTls('off')
     await until(async () => (await tryOut('sslmode=require', 'localhost', open)).includes('no TLS'))

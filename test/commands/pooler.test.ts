@@ -2,12 +2,13 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { connect } from '../../src/db/sql.ts'
+import { parseUrl } from '../../src/database-url.ts'
+import { connect, waitUntilReachable } from '../../src/db/sql.ts'
 import { toPooledUrl } from '../support/pooler.ts'
-import { cloneDatabase } from '../support/postgres.ts'
+import { cloneDatabase, toSuperuserUrl } from '../support/postgres.ts'
 import { POOLER } from '../support/server.ts'
 import { hasTool } from '../support/tools.ts'
-import { scaled } from '../support/until.ts'
+import { scaled, until } from '../support/until.ts'
 
 setDefaultTimeout(scaled(120_000))
 
@@ -58,5 +59,44 @@ test.skipIf(!hasTool('pgbouncer'))(
     await fast.unsafe('select 1')
     expect(await read(fast)).toEqual(['123ms', 'on', 'a'])
     await Promise.all([fast.end(), slow.end()])
+  },
+)
+
+test.skipIf(!hasTool('pgbouncer'))(
+  'behind PgBouncer the settings of the role have no effect, except for the isolation',
+  async () => {
+    const direct = await cloneDatabase()
+    const admin = connect(await toSuperuserUrl(direct), { name: 'test', max: 1 })
+    const { database } = parseUrl(direct)
+    const settings = { DateStyle: 'SQL, DMY', IntervalStyle: 'iso_8601', bytea_output: 'escape' }
+    for (const [name, value] of Object.entries({ ...settings, search_path: 'nowhere' })) {
+      await admin.unsafe(`alter database ${database} set ${name} = '${value}'`)
+    }
+    const pooled = await toPooledUrl(direct)
+    await waitUntilReachable(pooled)
+    const sql = connect(pooled, { name: 'test', max: 1 })
+    const [row] = await sql<[Record<string, string>]>`
+      select
+        date '2026-02-05'::text as day, interval '1 day'::text as span, '\\x00'::bytea::text as bytes,
+        to_regclass('events')::text as found
+    `
+    expect(Object.values(row)).toEqual(['2026-02-05', '1 day', '\\x00', 'events'])
+    await sql.end()
+
+    await admin.unsafe(
+      `alter database ${database} set default_transaction_isolation = serializable`,
+    )
+    // The pooler keeps sessions with the former settings.
+    await admin`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = ${database!} and pid <> pg_backend_pid()
+    `
+    await until(() =>
+      waitUntilReachable(pooled).then(
+        () => false,
+        (error: unknown) => String(error).includes('Reset default_transaction_isolation for'),
+      ),
+    )
+    await admin.end()
   },
 )

@@ -66,7 +66,7 @@ test.skipIf(!hasTool('pgbouncer')).each([
     const refused = await runProgram({ args: ['serve'], env: { DATABASE_URL: pooler.url } })
     expect(refused.code).toBe(1)
     expect(refused.output).toContain(reason)
-    expect(refused.output).toContain('Append pgbouncer=true to the parameters of DATABASE_URL')
+    expect(refused.output).toContain('append pgbouncer=true to the parameters of DATABASE_URL')
   },
 )
 

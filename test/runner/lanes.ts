@@ -44,7 +44,7 @@ const SLOW = [
   /^test\/embedded-(containers|majors)/,
   /^test\/migrations-releases/,
   /^test\/client\/package\./,
-  /^test\/commands\/(generators|monitoring|pooler)\./,
+  /^test\/commands\/(database-matrix|generators|monitoring|pooler)\./,
   /^test\/faults\/(all|clock|containers|drain|erasure|fairness|feed|load|network)\./,
   /^test\/faults\/(rolling-upgrade|soak|standby|stop-phases)\./,
 ]

@@ -1,8 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect, type Sql } from '../../src/db/sql.ts'
+import { SERVER_ROLE } from '../../src/embedded/cluster.ts'
 import { findPostgresUser } from '../../src/embedded/folders.ts'
 import type { Certificate } from './certificates.ts'
 import { findFreePort } from './loopback.ts'
@@ -11,8 +12,9 @@ import { hasTool } from './tools.ts'
 import { until } from './until.ts'
 
 const BIN = '/usr/lib/postgresql/15/bin'
-const USER = 'tidings'
+const USER = SERVER_ROLE
 const PASSWORD = 'secret'
+const LOCALES = { C: 'C', en_US: 'en_US.UTF-8' }
 
 /** A PostgreSQL 15 as Debian builds it, which speaks TLS and has the locales of the machine. */
 export interface DebianPostgres extends AsyncDisposable {
@@ -20,7 +22,7 @@ export interface DebianPostgres extends AsyncDisposable {
   /** The URL of a superuser. */
   superuserUrl: string
   admin: Sql
-  /** Returns the URL of a new empty database of the user `tidings`. `how` follows its owner. */
+  /** Returns the URL of a new empty database of the role of servers. `how` follows its owner. */
   createDatabase(how?: string): Promise<string>
   /** New connections get the change as soon as the postmaster has read it. */
   setTls(value: 'on' | 'off'): Promise<void>
@@ -38,22 +40,56 @@ interface TlsOptions {
   clientCa: string
 }
 
-/** Starts an empty cluster on loopback. With TLS, only the superuser can do without it. */
-export async function startDebianPostgres(tls?: TlsOptions): Promise<DebianPostgres> {
+/** The source of the locale, of Debian's package locales. */
+const EN_US = '/usr/share/i18n/locales/en_US'
+
+/** Returns whether a cluster can have the locale en_US. */
+export function hasEnUs(): boolean {
+  const isThere = existsSync(EN_US)
+  // The runner collects these lines.
+  if (!isThere) console.warn(`Left out: tests that need ${EN_US}`)
+  return isThere
+}
+
+/**
+ * Starts an empty cluster on loopback. With TLS, only the superuser can do without it. The locale
+ * is compiled into a folder of the cluster, because few machines have it.
+ */
+export async function startDebianPostgres({
+  tls,
+  locale = 'C',
+}: { tls?: TlsOptions; locale?: 'C' | 'en_US' } = {}): Promise<DebianPostgres> {
   const home = makeFolder()
   const osUser = findPostgresUser(home)
   const own = (path: string) => osUser && chownSync(path, osUser.uid, osUser.gid)
   own(home)
   const data = join(home, 'data')
   const port = await findFreePort()
-  const options = { ...osUser, cwd: home, env: { LC_ALL: 'C', TZ: 'UTC' } }
+  const options = { ...osUser, cwd: home, env: { LC_ALL: 'C', TZ: 'UTC', LOCPATH: home } }
+  if (locale === 'en_US')
+    execFileSync(
+      '/usr/bin/localedef',
+      ['-i', EN_US, '-f', 'UTF-8', join(home, LOCALES.en_US)],
+      options,
+    )
   const write = (name: string, text: string) => {
     writeFileSync(join(data, name), text, { mode: 0o600 })
     own(join(data, name))
   }
   execFileSync(
     join(BIN, 'initdb'),
-    ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync'],
+    [
+      '-D',
+      data,
+      '-U',
+      'postgres',
+      '-A',
+      'trust',
+      '-E',
+      'UTF8',
+      `--locale=${LOCALES[locale]}`,
+      '--no-sync',
+    ],
     { ...options, stdio: 'ignore' },
   )
   if (tls) {

@@ -9,7 +9,7 @@ import { connect, type Sql } from '../../src/db/sql.ts'
 import { startCitus, type CitusCluster } from './citus.ts'
 import { KEPT_FILE, SCRATCH, SHARED } from './scratch.ts'
 
-let cluster: Promise<{ postgres: EmbeddedPostgres; admin: Sql; template: string }> | undefined
+let cluster: Promise<{ postgres: Cluster; admin: Sql; template: string }> | undefined
 const made: string[] = []
 let keptDataDir: string | undefined
 
@@ -32,9 +32,24 @@ async function getCluster() {
   return cluster
 }
 
+/** With this variable, the URL of a superuser, tests use the cluster there. */
+export const FOREIGN = 'TIDINGS_TEST_POSTGRES'
+
+/** The part of an embedded Postgres that tests use. */
+type Cluster = Pick<EmbeddedPostgres, 'url' | 'superuserUrl' | 'how' | 'stop'>
+
+async function openPostgres(): Promise<Cluster> {
+  const superuserUrl = process.env[FOREIGN]
+  if (superuserUrl === undefined)
+    return startEmbedded({ dataDir: keptDataDir ?? join(SHARED, 'cluster') })
+  const url = new URL(superuserUrl)
+  url.username = SERVER_ROLE
+  url.password = 'secret'
+  return { url: url.href, superuserUrl, how: 'attached', stop: async () => {} }
+}
+
 async function open() {
-  const dataDir = keptDataDir ?? join(SHARED, 'cluster')
-  const postgres = await startEmbedded({ dataDir })
+  const postgres = await openPostgres()
   const admin = connect(postgres.superuserUrl, {
     name: 'test admin',
     max: 1,
@@ -54,7 +69,7 @@ async function dropLost(admin: Sql): Promise<void> {
 }
 
 /** Created once for each state of sql. */
-async function ensureTemplate(postgres: EmbeddedPostgres, admin: Sql): Promise<string> {
+async function ensureTemplate(postgres: Cluster, admin: Sql): Promise<string> {
   const hash = createHash('sha256')
     .update(JSON.stringify([SERVER_ROLE, MIGRATIONS, FUNCTIONS]))
     .digest('hex')
@@ -179,7 +194,7 @@ export async function toSuperuserUrl(databaseUrl: string): Promise<string> {
   return withDatabase(postgres.superuserUrl, new URL(databaseUrl).pathname)
 }
 
-const toUrl = (postgres: EmbeddedPostgres, database: string) => withDatabase(postgres.url, database)
+const toUrl = (postgres: Cluster, database: string) => withDatabase(postgres.url, database)
 
 /** Returns the URL of another database of the same Postgres. */
 export function withDatabase(databaseUrl: string, name: string): string {

@@ -1,0 +1,35 @@
+import { expect, test } from 'bun:test'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { SERVER_ROLE } from '../../src/embedded/cluster.ts'
+import { hasDebianPostgres, hasEnUs, startDebianPostgres } from '../support/debian-postgres.ts'
+import { HOSTILE, HOSTILE_BUT_LEFT } from '../support/hostile-settings.ts'
+import { FOREIGN } from '../support/postgres.ts'
+import { scaled } from '../support/until.ts'
+
+/** Writing, reading, times, names and keys. */
+const FILES = {
+  C: ['events', 'filters', 'identify', 'keys', 'histograms', 'json-values', 'time-zone'],
+  // With LC_CTYPE C, PostgreSQL 15 knows no upper case of letters beyond ASCII.
+  en_US: ['events', 'identify', 'audit', 'users', 'search', 'time-zone'],
+}
+const isThere = hasDebianPostgres()
+
+test.each(isThere ? (['C', 'en_US'] as const).filter(locale => locale === 'C' || hasEnUs()) : [])(
+  "the API passes its tests on Debian's PostgreSQL 15 in the locale %s with hostile settings of the role",
+  async locale => {
+    await using postgres = await startDebianPostgres({ locale })
+    for (const [name, value] of Object.entries({ ...HOSTILE, ...HOSTILE_BUT_LEFT })) {
+      await postgres.admin.unsafe(`alter role ${SERVER_ROLE} set ${name} = '${value}'`)
+    }
+    const files = FILES[locale].map(name => `test/api/${name}.test.ts`)
+    const child = spawn(process.execPath, ['test', '--timeout', '60000', ...files], {
+      env: { ...process.env, [FOREIGN]: postgres.superuserUrl },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const [output] = await Promise.all([text(child.stderr), once(child, 'exit')])
+    expect(output).toMatch(/^ 0 fail$/m)
+  },
+  scaled(300_000),
+)
