@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { rmSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { tryLockCluster } from '../src/embedded/cluster-lock.ts'
 import { readCluster } from '../src/embedded/cluster.ts'
 import { startEmbedded } from '../src/embedded/embedded.ts'
 import { ensurePostmaster } from '../src/embedded/postmaster.ts'
@@ -230,6 +231,17 @@ dbTest('Postgres is started again when all of its processes are killed', async (
   for (const each of [pid, ...rows.map(row => row.pid)]) process.kill(each, 'SIGKILL')
   await untilReady(embedded, pid, dataDir)
   await sql.end({ timeout: 0 })
+})
+
+dbTest('a lock whose process is ending is waited for', async () => {
+  const dataDir = makeFolder()
+  await (await start(dataDir)).stop()
+  const cluster = readCluster(join(dataDir, 'postgres'))
+  // The kernel closes the files of an ending process after its folder.
+  const lock = tryLockCluster(cluster.data)
+  setTimeout(() => lock?.release(), 100)
+  const { child } = await ensurePostmaster(cluster)
+  expect([lock, child]).not.toContain(undefined)
 })
 
 linuxTest('a backend that outlives Postgres is ended before the restart', async () => {

@@ -220,9 +220,7 @@ function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { e
       const waitMs = Math.min(WATCH_MS * 2 ** failures++, BACKOFF_MAX_MS)
       resumeAt = performance.now() + waitMs
       if (isOutOfFiles(error)) {
-        log.error('Whether Postgres runs is unknown. {reason}', {
-          reason: explainSystemError(error),
-        })
+        log.error(`${explainSystemError(error)} Until then it is unknown whether Postgres runs.`)
         return
       }
       log.error('Postgres has ended and could not be restarted', {

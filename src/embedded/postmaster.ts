@@ -155,17 +155,19 @@ export async function stopIfMoved(cluster: Cluster): Promise<void> {
 async function attachOrLock(cluster: Cluster): Promise<Postmaster | ClusterLock> {
   const startedMs = performance.now()
   let lastSeenMs = startedMs
+  let lastOwnMs = startedMs
   for (;;) {
     const running = await attachPostmaster(cluster)
     if (running) return running
-    // In this order, because a process that ends between the two has given up the lock.
     const pids = listClusterProcesses(cluster)
     const lock = tryLockCluster(cluster.data)
     if (lock && pids.length === 0) return lock
     // A Postgres that Tidings 0.2.0 or older has started holds no lock.
     lock?.release()
-    if (pids.length === 0) throw new UnreachableError(cluster)
     const nowMs = performance.now()
+    // The kernel releases the lock of a process last, when it is no longer seen in the folder.
+    if (pids.length > 0) lastOwnMs = nowMs
+    else if (nowMs - lastOwnMs > ORPHAN_GRACE_MS) throw new UnreachableError(cluster)
     const visible = findPostmaster(cluster)
     if (visible) lastSeenMs = nowMs
     // A killed Tidings 0.1.0 has left it, and only TCP reaches it.
