@@ -43,6 +43,7 @@ const SLOW = [
   /^test\/runtimes/,
   /^test\/embedded-(containers|majors)/,
   /^test\/migrations-releases/,
+  /^test\/browser\/first-minute\./,
   /^test\/client\/package\./,
   /^test\/commands\/(database-matrix|generators|monitoring|pooler)\./,
   /^test\/faults\/(all|clock|containers|drain|erasure|fairness|feed|load|network)\./,

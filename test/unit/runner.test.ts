@@ -259,6 +259,7 @@ describe('the plan', () => {
     ['test/faults/network.test.ts', 'slow', 'processes'],
     ['test/faults/sweep-append.test.ts', 'light', 'processes'],
     ['test/browser/feed.test.ts', 'light', 'browser'],
+    ['test/browser/first-minute.test.ts', 'slow', 'browser'],
     ['test/faults/feed.test.ts', 'slow', 'processes'],
     ['test/api/keys.test.ts', 'light', 'api'],
     ['test/migrations.test.ts', 'light', 'api'],
