@@ -117,6 +117,9 @@ async function fillOthers(
     values (${projectId}, gen_random_uuid(), 'push', gen_random_uuid())
   `
   await sql`
+    insert into resumed_targets (kind, target_id, next_at) values ('push', gen_random_uuid(), now())
+  `
+  await sql`
     insert into archive_files (id, project_id, month, name, state, checked_at, written_at)
     values (gen_random_uuid(), ${projectId}, '2020-01-01', 'a file', 'writing', now(), now())
   `

@@ -15,7 +15,7 @@ import { disableWebhook, editWebhook, enableWebhook } from '../../src/webhooks/e
 import { createWebhookKind, RETRY_SCHEDULE_MS } from '../../src/webhooks/kind.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { insertReceivingWebhook } from '../faults/webhook-receiver.ts'
-import { createClockedDatabase, type ClockedDatabase } from '../support/clocked-database.ts'
+import { prepareClockedDatabases, type ClockedDatabase } from '../support/clocked-database.ts'
 import { appendEvents } from '../support/deliveries.ts'
 import { newProject } from '../support/project.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
@@ -37,8 +37,8 @@ let pool: Pool
 let egress: Egress
 let editor: { actor: typeof SERVER; organizationId: string; projectId: string }
 beforeAll(async () => {
-  database = await createClockedDatabase()
-  await migrate(database.url)
+  const createDatabase = await prepareClockedDatabases()
+  database = await createDatabase()
   receiver = await startReceiver()
   pool = createPool(database.url, { name: 'worker', max: 4, settings: WORKER_SETTINGS })
   egress = createEgress({ allowCidrs: ['127.0.0.0/8'] })
