@@ -138,7 +138,7 @@ async function fillOthers(
   await sql`update events set deleted_at = now() + interval '1 day'`
 }
 
-test('clock: after a jump back, no time of the list is later than it can be', async () => {
+test.concurrent('clock: after a jump back, no time of the list is later than it can be', async () => {
   await using server = await boot({}, { kinds: [] })
   const { sql } = server
   const { params, people } = await newFullTenant(server)
@@ -168,7 +168,7 @@ test('clock: after a jump back, no time of the list is later than it can be', as
   expect(moved.days).toBe(10)
 })
 
-test('clock: deletions and erasures that began while the clock was ahead end after it was set back', async () => {
+test.concurrent('clock: deletions and erasures that began while the clock was ahead end after it was set back', async () => {
   await using database = await createDatabase()
   const { sql, url: databaseUrl } = database
   await using server = await boot({ databaseUrl }, { kinds: [] })
@@ -203,7 +203,7 @@ test('clock: deletions and erasures that began while the clock was ahead end aft
   expect((await send({}, once)).seq).toBeGreaterThan(first.seq)
 })
 
-test('clock: a step back of 25 seconds suspends no deletion', async () => {
+test.concurrent('clock: a step back of 25 seconds suspends no deletion', async () => {
   await using database = await createDatabase()
   const { sql, url: databaseUrl } = database
   await using server = await boot({ databaseUrl }, { kinds: [] })
@@ -215,7 +215,7 @@ test('clock: a step back of 25 seconds suspends no deletion', async () => {
   expect(clock.untrusted_until).toBeNull()
 })
 
-test('clock: a jump forward cancels nothing that waits for a disabled webhook', async () => {
+test.concurrent('clock: a jump forward cancels nothing that waits for a disabled webhook', async () => {
   await using database = await createDatabase()
   await using receiver = await startReceiver()
   const { sql, url: databaseUrl } = database

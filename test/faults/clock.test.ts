@@ -21,8 +21,8 @@ import { until } from '../support/until.ts'
 import { insertReceivingWebhook } from './webhook-receiver.ts'
 import { makeFolder } from '../support/scratch.ts'
 
-// Real servers; the clock of the database or of the server is moved. The tests run together,
-// because each waits for the checks of its own server.
+// Real servers; the clock of the database or of the server is moved. The tests run together. Each
+// waits for the checks of its own server.
 
 const DAY_S = 86_400
 const SHIFTED_CLOCK = join(import.meta.dirname, '../support/shifted-clock.ts')
