@@ -2,7 +2,10 @@ import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
 import { isNumberText } from '../http/exact-json.ts'
 import type { ResolvedGroup, ResolvedTerms } from './resolved-filters.ts'
-import { splitMetadata, type HasField } from './search-filters.ts'
+import { listPaths, splitMetadata, type HasField } from './search-filters.ts'
+
+/** A name that Postgres reads as a place in an array, and JSON does not. */
+const ODD_PLACE = /^\s*([+-]\d+|0\d+|\s\d+)$/
 
 /**
  * The SQL that reads `columns` of the event of a candidate, if the event matches all filters. It
@@ -92,21 +95,37 @@ export function toTimeConditions(
 }
 
 /**
- * The condition that the metadata has this value at its path. Numbers are compared by value, so
- * `1.10` equals `1.1`. The condition is null when the metadata has no such path.
+ * The condition that the metadata has this value at one of its paths. It is null or false when the
+ * metadata has no such path.
  */
 function toEquals(sql: Queryable, text: string): Fragment {
   const { path, value } = splitMetadata(text) ?? { path: [], value: '' }
+  const all = listPaths(path).map(one => toEqualsAt(sql, one, value))
+  return sql`(${all.reduce((any, one) => sql`${any} or ${one}`)})`
+}
+
+/**
+ * The condition that the metadata has this value at a path. Numbers are compared by value: `1.10`
+ * equals `1.1`.
+ */
+function toEqualsAt(sql: Queryable, path: readonly string[], value: string): Fragment {
   const found = sql`e.metadata #>> ${toArray(path)}::text[]`
-  if (!isNumberText(value)) return sql`${found} = ${value}`
+  const type = sql`json_typeof(e.metadata #> ${toArray(path)}::text[])`
+  const isInObjects = path.flatMap((name, n) =>
+    ODD_PLACE.test(name)
+      ? [sql`and json_typeof(e.metadata #> ${toArray(path.slice(0, n))}::text[]) = 'object'`]
+      : [],
+  )
   // Very long numbers are out of range for `numeric`.
-  return sql`
-    (${found} = ${value} or case
-      when json_typeof(e.metadata #> ${toArray(path)}::text[]) = 'number' and length(${found}) <= 200
-        then (${found})::numeric = ${value}::numeric
-      else false
-    end)
-  `
+  const isEqual = isNumberText(value)
+    ? sql`(${found} = ${value} or case
+        when ${type} = 'number' and length(${found}) <= 200 then (${found})::numeric = ${value}::numeric
+        else false
+      end)`
+    : value === 'null'
+      ? sql`(${found} = ${value} or ${type} = 'null')`
+      : sql`${found} = ${value}`
+  return sql`(${isEqual} ${isInObjects.reduce((all, one) => sql`${all} ${one}`, sql``)})`
 }
 
 function toHas(sql: Queryable, has: HasField): Fragment {

@@ -82,6 +82,26 @@ export function splitMetadata(text: string): { path: string[]; value: string } |
   return at < 1 ? undefined : { path: text.slice(0, at).split('.'), value: text.slice(at + 1) }
 }
 
+/** Up to this many dots of a path can be parts of names, each by itself. */
+const MAX_DOTS = 2
+
+/**
+ * Lists the paths that a path split at each dot can mean, because names can have dots: `a.b` is `b`
+ * in `a`, or `a.b`.
+ */
+export function listPaths(path: readonly string[]): string[][] {
+  const [first = '', ...rest] = path
+  if (path.length > MAX_DOTS + 1) return [[...path], [path.join('.')]]
+  return rest.reduce(
+    (paths, name) =>
+      paths.flatMap(one => [
+        [...one, name],
+        [...one.slice(0, -1), `${one.at(-1)}.${name}`],
+      ]),
+    [[first]],
+  )
+}
+
 /**
  * Adds groups to filters, in the simplest form with the same meaning: `(channel:a OR channel:b)`
  * becomes two channels, and `-(tag:a OR tag:b)` two excluded tags.

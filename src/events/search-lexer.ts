@@ -8,6 +8,9 @@ const OPERATOR = /(OR|AND)(?=[\s()]|$)/uy
 const TERM =
   /(-?)(?:(channel|user|source|tag|meta|has|before|after):)?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
 
+// A value of metadata with its own quotes: meta:order.name="x y".
+const PAIR = /(-?)meta:([^\s"=]+=)"((?:[^"\\]|\\.)*)(?:"|\\?$)/isuy
+
 /** One condition, like `-tag:test` or `word`. `start` and `end` are offsets of UTF-16 units. */
 export interface SearchTerm {
   start: number
@@ -39,6 +42,13 @@ export function createLexer(text: string): () => Token | undefined {
   }
 
   function readTerm(start: number): Token | undefined {
+    const pair = match(PAIR)
+    if (pair) {
+      const [all, minus, path = '', value = ''] = pair
+      at = start + all.length
+      const base = { start, end: at, isQuoted: true, isExcluded: minus === '-' }
+      return { kind: 'term', ...base, name: 'meta', value: path + unescape(value) }
+    }
     const found = match(TERM)
     if (!found) return undefined
     const [all, minus, name = '', quoted, plain = ''] = found
@@ -47,7 +57,7 @@ export function createLexer(text: string): () => Token | undefined {
     at = start + length
     const base = { start, end: at, isQuoted, isExcluded: minus === '-' }
     if (isQuoted) {
-      const value = quoted.replace(/\\(.)/gsu, '$1')
+      const value = unescape(quoted)
       return { kind: 'term', ...base, name: name.toLowerCase(), value }
     }
     const value = plain.slice(0, length - (all.length - plain.length))
@@ -80,6 +90,10 @@ export function createLexer(text: string): () => Token | undefined {
       return term
     }
   }
+}
+
+function unescape(text: string): string {
+  return text.replace(/\\(.)/gsu, '$1')
 }
 
 /** Returns where a word ends: before the first `)` without a `(` in the word. */

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { parseExact } from '../../src/http/exact-json.ts'
 import { connect } from '../../src/db/sql.ts'
+import { matchesMetadata } from '../../src/dashboard/app/feed/metadata.ts'
 import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events/read.ts'
 import { buildHistogram } from '../../src/events/histogram.ts'
 import { suggestValues } from '../../src/events/suggestions.ts'
@@ -146,6 +147,55 @@ test('dashboard §6 meta: finds a number in any spelling, and all its digits cou
   expect(await find('meta:a=12345678901234567890')).toEqual([3])
   expect(await find('-meta:a=1.1')).toEqual([8, 7, 5, 4, 3])
   expect(await find('meta:a=1e9999')).toEqual([])
+})
+
+test('dashboard §6 meta: finds the same events in the list and live', async () => {
+  const other = await newProject(server)
+  const metadata = [
+    { a: 16 },
+    { a: '16', 'a.b': 'x y' },
+    { a: { b: 'x y' } },
+    { a: null },
+    { a: 'null' },
+    { a: [1, 2] },
+    { a: { '-1': 2, '01': 2 } },
+    { a: { 'b.c': true } },
+    { 'a.b': { c: true } },
+    { 'a.b.c': true },
+    { 'a.b.c.d.e': 1 },
+    {},
+  ]
+  for (const one of metadata) {
+    const event = { channelName: 'c', title: 't', metadata: one }
+    expect((await other.post('/v1/events', event)).status).toBe(201)
+  }
+  const terms: [string, number[]][] = [
+    ['meta:a=16', [1, 2]],
+    ['meta:a=16.0', [1]],
+    ['meta:a=0x10', []],
+    ['meta:a=+16', []],
+    ['meta:a=1_6', []],
+    ['meta:a.b="x y"', [2, 3]],
+    ['meta:a=null', [4, 5]],
+    ['meta:b=null', []],
+    ['-meta:a=null', [1, 2, 3, 6, 7, 8, 9, 10, 11, 12]],
+    ['meta:a.1=2', [6]],
+    ['meta:a.-1=2', [7]],
+    ['meta:a.01=2', [7]],
+    ['meta:a.b.c=true', [8, 9, 10]],
+    ['meta:a.b.c.d.e=1', [11]],
+  ]
+  for (const [q, seqs] of terms) {
+    const { filters } = parseSearch(q)
+    const page = JSON.parse(await listEventsJson(server.sql, other.id, filters, { after: 0 }))
+    expect([q, (page.items as SentEvent[]).map(({ seq }) => seq)]).toEqual([q, seqs])
+    const { is, not } = filters.metadata
+    const live = metadata.flatMap((one, n) => {
+      const fits = (text: string) => matchesMetadata({ metadata: one } as never, text)
+      return is.every(fits) && !not.some(fits) ? [n + 1] : []
+    })
+    expect([q, live]).toEqual([q, seqs])
+  }
 })
 
 test('case 20: a search finds nothing of another tenant, with any tags', async () => {

@@ -68,8 +68,6 @@ function listLeaves(value: object, path = ''): string[] {
   return Object.entries(value).flatMap(([name, one]) =>
     typeof one === 'object' && one !== null
       ? listLeaves(one, `${path}${name}.`)
-      : one === null
-        ? []
-        : [`${path}${name}=${one}`],
+      : [`${path}${name}=${one}`],
   )
 }

@@ -65,7 +65,7 @@ describe('dashboard.md §3 the filter of the socket', () => {
     ['after:2026-11-20T10:01Z', 'no'],
     ['has:icon', 'no'],
     ['-has:metadata', 'no'],
-    ['meta:a=1 meta:b.c.0=x -meta:b.d=null', 'yes'],
+    ['meta:a=1 meta:b.c.0=x meta:b.d=null -meta:b.e=null', 'yes'],
     ['meta:a=1.0', 'yes'],
     ['meta:a=2', 'no'],
     ['meta:b.c.length=1', 'no'],

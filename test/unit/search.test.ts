@@ -29,6 +29,8 @@ test.each<[string, Partial<SearchFilters>]>([
   ['user:"a\\"b\\\\c"', { users: is('a"b\\c') }],
   ['source:stripe', { sources: is('stripe') }],
   ['has:icon -has:USER', { has: { is: ['icon'], not: ['user'] } }],
+  ['meta:a.b="x \\"y" -meta:c=""', { metadata: { is: ['a.b=x "y'], not: ['c='] } }],
+  ['meta:a="x y', { metadata: { is: ['a=x y'], not: [] } }],
   ['meta:a.b=c=d -meta:"plan=pro one"', { metadata: { is: ['a.b=c=d'], not: ['plan=pro one'] } }],
   ['foo:bar http://x', { words: is('foo:bar', 'http://x') }],
   ['pay -test', { words: { is: ['pay'], not: ['test'] } }],

@@ -1,15 +1,19 @@
 import type { Event } from '../../../events/schema.ts'
-import { splitMetadata } from '../../../events/search-filters.ts'
+import { listPaths, splitMetadata } from '../../../events/search-filters.ts'
 import { isNumberText, isRawNumber, toCanonicalNumber } from '../../../http/exact-json.ts'
 
-/** Returns whether metadata matches a `meta:` term. Compares as text; null never matches. */
+/** Returns whether metadata matches a `meta:` term. Compares as text, and numbers by value. */
 export function matchesMetadata(event: Event, text: string): boolean {
   const { path, value } = splitMetadata(text) ?? { path: [], value: '' }
+  return listPaths(path).some(one => hasValue(event, one, value))
+}
+
+function hasValue(event: Event, path: readonly string[], value: string): boolean {
   const found = path.reduce<unknown>(
     (one, name) => (isObject(one) && Object.keys(one).includes(name) ? one[name] : undefined),
     event.metadata,
   )
-  if (found === undefined || found === null) return false
+  if (found === undefined) return false
   return toMetadataText(found) === value || (isNumber(found) && isSameNumber(found, value))
 }
 
