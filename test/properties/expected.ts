@@ -1,3 +1,4 @@
+import { MAX_WORDS, splitWords } from '../../src/events/text-patterns.ts'
 import { splitEmoji, type TextParts } from '../../src/channels/icon.ts'
 import {
   addEvent,
@@ -100,7 +101,9 @@ export function createTester(lane: Lane): Tester {
     if (request.id === 'getUser' || request.id === 'findUser') {
       return model.users.has(resolveUser(model, toUserId(request))) ? 200 : 404
     }
-    return STATUS[request.id] ?? 200
+    // A schema cannot count words.
+    const words = request.id === 'listEvents' ? splitWords(request.query['text'] ?? '') : []
+    return words.length > MAX_WORDS ? 400 : (STATUS[request.id] ?? 200)
   }
 
   return {
