@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'bun:test'
 import {
   existsSync,
   chownSync,
@@ -269,7 +269,12 @@ test('doctor says that a backup runs, and that the last one is missing', async (
 test('the lock of a scheduled backup outlives the connections of the pool', async () => {
   const { sql } = server
   const due = new Date(Date.now() + 30 * 86_400_000)
-  const url = `${server.databaseUrl}&max_lifetime=1`
+  const url = server.databaseUrl
+  // postgres.js reads the limit from there.
+  process.env['PGMAX_LIFETIME'] = '1'
+  onTestFinished(() => {
+    delete process.env['PGMAX_LIFETIME']
+  })
   const countSessions = async (name: string) => {
     const rows = await sql`
       select from pg_stat_activity

@@ -111,7 +111,8 @@ export async function checkDeliveries(delivered: Delivered): Promise<RunResult> 
  * Checks that an accepted delivery is repeated only if a fault lost its outcome. The repeat comes
  * after the end of the lease, and by the end of the next lease, or of a later one after another
  * fault. It comes at once if a crash of Postgres undid the dispatch with its lease. The attempt of
- * that lease may arrive after Postgres has restarted, until its time-out.
+ * that lease may arrive after Postgres has restarted, until its time-out: see
+ * undone-dispatch.test.ts.
  */
 export function checkRepeats(
   receipts: Receipt[],

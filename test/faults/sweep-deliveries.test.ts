@@ -132,7 +132,7 @@ function countAnswers(proxy: TcpProxy, text: string): { readonly count: number; 
 const OF_SCAN = 'with recursive targets'
 const OF_SETTLEMENT = 'store_settlements'
 /** Statements that a timer starts. */
-const OF_TIMERS = [OF_SCAN, 'with slice as materialized', 'as pending']
+const OF_TIMERS = [OF_SCAN, 'with slice as materialized', 'as pending', 'from resume_deliveries(']
 
 interface Subject extends Target {
   lane: DeliveryLane

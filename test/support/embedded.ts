@@ -86,6 +86,8 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
     'platform.ts',
     'system-error.ts',
     'listener.ts',
+    'closest.ts',
+    'database-parameters.ts',
     'database-url.ts',
   ]) {
     cpSync(join(ROOT, 'src', name), join(root, 'src', name), { recursive: true })
