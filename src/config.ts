@@ -264,6 +264,14 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       'DATABASE_DIRECT_URL is missing. DATABASE_URL with pgbouncer=true needs it. Set it to Postgres itself.',
     )
   }
+  for (const [name, url] of [
+    ['DATABASE_DIRECT_URL', config.databaseDirectUrl],
+    ['DATABASE_READ_URL', config.databaseReadUrl],
+  ]) {
+    if (urlProblems.length > 0 || !url || !config.databaseUrl) continue
+    if (parseUrl(url).searchPath === parseUrl(config.databaseUrl).searchPath) continue
+    problems.push(`${name} needs the same schema as DATABASE_URL.`)
+  }
   if (config.databaseReadUrl && !config.databaseUrl) {
     problems.push('DATABASE_READ_URL needs DATABASE_URL. Set both, or neither.')
   }

@@ -152,7 +152,7 @@ function toMode(
   { isLocal, isBound }: { isLocal: boolean; isBound: boolean },
 ): Tls['mode'] {
   const ssl = given.get('ssl')
-  const text = given.get('sslmode') || (ssl && (SWITCHES[ssl] ?? ssl))
+  const text = given.get('sslmode') || (ssl ? (SWITCHES[ssl] ?? ssl) : undefined)
   const mode = text === undefined && isBound ? 'require' : MODES[text ?? '']
   // As in libpq, the authorities of the system are worth nothing without the name of the host.
   if (roots === 'system') return 'verify-full'

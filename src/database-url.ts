@@ -60,7 +60,10 @@ export function parseUrl(url: string): DatabaseAddress {
     user: parameters.get('user') ?? user,
     password: parameters.get('password') ?? password,
     database: parameters.get('dbname') ?? database,
-    ...readParameters(parameters, path !== undefined || isLoopback(first.host)),
+    ...readParameters(
+      parameters,
+      path !== undefined || hosts.every(({ host }) => isLoopback(host)),
+    ),
   }
 }
 
@@ -83,7 +86,10 @@ export function findUrlProblem(url: string, options: UrlOptions): string | undef
       ? 'has a host that is not valid. Write an IPv6 address in brackets: [::1]:5432.'
       : 'must be a URL like postgres://user:password@host/database. Its host or port is not valid.'
   }
-  return findParameterProblem(split(url).parameters, options)
+  const { parameters } = split(url)
+  if (parseUrl(url).path !== undefined && parameters.get('channel_binding') === 'require')
+    return 'has channel_binding=require, which needs TLS, and a socket file has none. Remove it.'
+  return findParameterProblem(parameters, options)
 }
 
 /** Returns the hosts of a URL for messages, without its password. */

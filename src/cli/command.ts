@@ -71,7 +71,8 @@ const OPTION = /^--?[a-z][\w-]*(=|$)/i
 
 /**
  * Rewrites the words after a command, so that text which begins with a dash, like `-5 % today`, is
- * not taken for an option: values follow their option after `=`, and arguments follow `--`.
+ * not taken for an option: values follow their option after `=`, and arguments follow `--`. Throws
+ * a `UsageError` for an option without its value.
  */
 export function protectText(words: readonly string[], known: ArgsDef): string[] {
   const end = words.indexOf('--')
@@ -82,7 +83,8 @@ export function protectText(words: readonly string[], known: ArgsDef): string[] 
   for (let at = 0; at < before.length; at++) {
     const [word = '', next] = [before[at], before[at + 1]]
     if (!OPTION.test(word)) plain.push(word)
-    else if (next === undefined || OPTION.test(next) || !takesValue(word, known)) options.push(word)
+    else if (word.includes('=') || !takesValue(word, known)) options.push(word)
+    else if (next === undefined || OPTION.test(next)) throw toMissing(word)
     else {
       // The parser reads a short option only with a space.
       options.push(...(word.startsWith('--') ? [`${word}=${next}`] : [word, next]))
@@ -90,6 +92,11 @@ export function protectText(words: readonly string[], known: ArgsDef): string[] 
     }
   }
   return [...options, '--', ...plain, ...texts]
+}
+
+function toMissing(option: string): UsageError {
+  const hint = option.startsWith('--') ? ` A value that begins with a dash is ${option}=-x.` : ''
+  return new UsageError(`The option ${option} needs a value.${hint}`)
 }
 
 function takesValue(word: string, known: ArgsDef): boolean {

@@ -58,12 +58,15 @@ export function explainDatabaseError(error: unknown): string | undefined {
   if (error instanceof postgres.PostgresError) {
     const { code, message, severity } = error
     // An unknown or invalid setting, or one that only superusers may change, ends the start.
-    if (severity === 'FATAL' && ['42704', '22023', '42601', '42501'].includes(code))
+    const isOfSetting = ['42704', '22023', '42601', '42501'].includes(code)
+    if (
+      severity === 'FATAL' &&
+      isOfSetting &&
+      !message.startsWith('permission denied for database')
+    )
       return explainSetting(message)
-    if (code === '28000' && /encryption|SSL off/.test(message))
-      return 'The database requires TLS. Append ?sslmode=require to DATABASE_URL.'
-    if (code === '28000' && /client certificate/.test(message))
-      return 'The database requires a certificate of its client. Set sslcert and sslkey in DATABASE_URL.'
+    const refusal = explainRefusal(error)
+    if (refusal !== undefined) return refusal
     if (code === '42501' && message.startsWith('must be owner'))
       return `Another user owns the tables of Tidings. ${GRANT}`
     return (
@@ -72,6 +75,19 @@ export function explainDatabaseError(error: unknown): string | undefined {
     )
   }
   return error instanceof Error ? explainConnection(error) : undefined
+}
+
+/** Explains why Postgres refuses a user from an address; undefined if it does not say. */
+export function explainRefusal(error: unknown): string | undefined {
+  if (!(error instanceof postgres.PostgresError) || error.code !== '28000') return undefined
+  const { message } = error
+  if (/no encryption|SSL off/.test(message))
+    return 'The database requires TLS. Append sslmode=require to the parameters of DATABASE_URL.'
+  if (/SSL encryption|SSL on/.test(message))
+    return 'Its pg_hba.conf has no entry for this user from this address with TLS. Add one, or append sslmode=disable to the parameters of DATABASE_URL.'
+  if (/client certificate/.test(message))
+    return 'The database requires a certificate of its client. Set sslcert and sslkey in DATABASE_URL.'
+  return undefined
 }
 
 /** Explains that Postgres rejects a setting of the session. The message quotes its name first. */

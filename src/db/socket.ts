@@ -32,9 +32,13 @@ export async function openSocket(
 ): Promise<DatabaseSocket> {
   const opened: Socket[] = []
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(toTimeout(host)), timeoutMs)
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    late.reject(toTimeout(host))
+  }, timeoutMs)
   try {
-    return await Promise.race([open(host, tls, opened), late.promise])
+    return await Promise.race([open(host, tls, opened, () => isLate), late.promise])
   } catch (error) {
     for (const socket of opened) socket.on('error', () => {}).destroy()
     throw error
@@ -57,7 +61,12 @@ export async function openOrFail(open: () => Promise<Socket>): Promise<Socket> {
   }
 }
 
-async function open(host: Host, tls: Tls, opened: Socket[]): Promise<DatabaseSocket> {
+async function open(
+  host: Host,
+  tls: Tls,
+  opened: Socket[],
+  isLate: () => boolean,
+): Promise<DatabaseSocket> {
   const socket = await openTcp(host, opened)
   if (tls.mode === 'disable') return socket
   if (!tls.isDirect) {
@@ -68,7 +77,7 @@ async function open(host: Host, tls: Tls, opened: Socket[]): Promise<DatabaseSoc
   try {
     return await secure(socket, host, tls, opened)
   } catch (error) {
-    if (tls.mode !== 'prefer') throw error
+    if (tls.mode !== 'prefer' || isLate()) throw error
     return openTcp(host, opened)
   }
 }

@@ -3,7 +3,7 @@ import postgres from 'postgres'
 import { Fault, toReason } from '../errors.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { logger } from '../log.ts'
-import { CONNECTION_REFUSALS } from './explanation.ts'
+import { CONNECTION_REFUSALS, explainRefusal } from './explanation.ts'
 import { primaryOf } from './primary.ts'
 import { describeHosts, parseUrl, type DatabaseAddress } from '../database-url.ts'
 import { toDriverOptions, toSession, type SessionSettings } from './session.ts'
@@ -64,8 +64,8 @@ export function connect(
 }
 
 /** Returns what opens an encrypted connection. Undefined where postgres.js opens a plain one. */
-function toOpener({ hosts: [host], tls, connectS }: DatabaseAddress) {
-  if (!host || tls.mode === 'disable') return undefined
+function toOpener({ hosts: [host], path, tls, connectS }: DatabaseAddress) {
+  if (path !== undefined || !host || tls.mode === 'disable') return undefined
   return () => openOrFail(() => openSocket(host, tls, (connectS ?? CONNECT_S) * 1_000))
 }
 
@@ -172,8 +172,10 @@ export async function waitUntilReachable(url: string, signal?: AbortSignal): Pro
     } catch (error) {
       if (signal?.aborted) throw error
       const refusal = CONNECTION_REFUSALS[sqlState(error) ?? '']
-      if (refusal !== undefined)
-        throw new Error(`Postgres at ${host} ${refusal}. Correct DATABASE_URL.`)
+      if (refusal !== undefined) {
+        const remedy = explainRefusal(error) ?? 'Correct DATABASE_URL.'
+        throw new Error(`Postgres at ${host} ${refusal}. ${remedy}`)
+      }
       if (sqlState(error) === PROTOCOL_VIOLATION)
         throw new Error(
           `The server at ${host} rejects the settings of a session (${toReason(error)}). ${POOLER_REMEDY}`,

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OsUser } from './folders.ts'
@@ -43,8 +43,8 @@ async function runNamed<Result>(
   const { uid, gid } = toUser(place)
   const [users, groups] = [join(place.home, 'passwd'), join(place.home, 'group')]
   try {
-    writeFileSync(users, `tidings:x:${uid}:${gid}:Tidings:/:/bin/false\n`, { mode: 0o644 })
-    writeFileSync(groups, `tidings:x:${gid}:\n`, { mode: 0o644 })
+    writePublic(users, `tidings:x:${uid}:${gid}:Tidings:/:/bin/false\n`)
+    writePublic(groups, `tidings:x:${gid}:\n`)
     return await work({
       LD_PRELOAD: wrapper,
       NSS_WRAPPER_PASSWD: users,
@@ -53,6 +53,13 @@ async function runNamed<Result>(
   } finally {
     for (const file of [users, groups]) rmSync(file, { force: true })
   }
+}
+
+/** Writes a new file that everybody may read. It follows no link, which another user could make. */
+function writePublic(file: string, text: string): void {
+  rmSync(file, { force: true })
+  writeFileSync(file, text, { flag: 'wx' })
+  chmodSync(file, 0o644)
 }
 
 /** Finds the library libnss_wrapper, where Debian, Red Hat, Alpine and Arch install it. */

@@ -56,7 +56,7 @@ test('a host that is unknown, refuses or needs TLS is explained', async () => {
     code: '28000',
     message: 'no pg_hba.conf entry for host "10.0.0.1", user "a", database "d", no encryption',
   })
-  expect(explainDatabaseError(refused)).toContain('requires TLS. Append ?sslmode=require')
+  expect(explainDatabaseError(refused)).toContain('requires TLS. Append sslmode=require')
 })
 
 test('a missing schema, foreign tables, missing rights and a read-only database are explained', async () => {

@@ -78,6 +78,7 @@ test('a server without free file descriptors names the limit, and keeps its Post
   })
   expect(program.logged('Postgres has ended')).toEqual([])
   expect(program.logged('Postgres had ended')).toEqual([])
+  expect((await program.kill('SIGTERM')).code).toBe(0)
 })
 
 test.each(['192.0.2.1', 'no-such-host.invalid'])('HOST=%s says what to set', async HOST => {

@@ -36,10 +36,6 @@ test.each([
     ['--description=-', '--', 'Hi'],
   ],
   [
-    ['Hi', '--description', '--channel', 'x'],
-    ['--description', '--channel=x', '--', 'Hi'],
-  ],
-  [
     ['--no-notify', 'Hi', '--json'],
     ['--no-notify', '--json', '--', 'Hi'],
   ],
@@ -51,7 +47,14 @@ test.each([
     ['--channel', 'x', '--', '--fail', '--'],
     ['--channel=x', '--', '--fail', '--'],
   ],
-  [['--channel'], ['--channel', '--']],
 ])('the words %j are parsed as %j', (words, parsed) => {
   expect(protectText(words, send.args as Parameters<typeof protectText>[1])).toEqual(parsed)
 })
+
+test.each([[['Hi', '--channel']], [['Hi', '--description', '--channel', 'x']]])(
+  'the words %j lack a value',
+  words => {
+    const known = send.args as Parameters<typeof protectText>[1]
+    expect(() => protectText(words, known)).toThrow(/^The option --\w+ needs a value\. /)
+  },
+)

@@ -315,6 +315,11 @@ test('scale §1 a URL of a pooler needs that of the database itself', () => {
     'DATABASE_DIRECT_URL is missing. DATABASE_URL with pgbouncer=true needs it. Set it to Postgres itself.',
   ])
   expect(listProblems({ DATABASE_URL, DATABASE_DIRECT_URL: 'postgres://u:p@h/d' })).toEqual([])
+  for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_READ_URL']) {
+    const urls = { DATABASE_URL: 'postgres://u:p@h/d?schema=app', [name]: 'postgres://u:p@h/d' }
+    expect(listProblems(urls)).toEqual([`${name} needs the same schema as DATABASE_URL.`])
+    expect(listProblems({ ...urls, [name]: 'postgres://u:p@i/d?schema=app' })).toEqual([])
+  }
 })
 
 test('scale §1 a URL asks for an encryption that is possible', () => {

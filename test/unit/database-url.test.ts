@@ -127,7 +127,13 @@ test('parameters of TLS mean what they mean to libpq', () => {
   // A plain connection has nothing to bind to.
   expect(toMode('channel_binding=require')).toBe('require')
   expect(toMode('sslmode=prefer&channel_binding=require')).toBe('require')
+  expect(toMode('channel_binding=require&ssl=')).toBe('require')
   expect(parseUrl('postgres://127.0.0.1/d?channel_binding=require').tls.mode).toBe('require')
+  // TLS is off only if all hosts are on this machine.
+  expect(parseUrl('postgres://localhost,127.0.0.1/d').tls.mode).toBe('disable')
+  expect(parseUrl('postgres://localhost,other.example/d').tls.mode).toBe('prefer')
+  const atSocket = 'postgres://u@localhost/d?host=/run/postgresql&channel_binding=require'
+  expect(findProblem(atSocket)).toContain('a socket file has none')
 })
 
 test('a schema and settings are split from the other options', () => {

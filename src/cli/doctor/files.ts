@@ -23,7 +23,7 @@ type Place = Pick<Database, 'dataDir' | 'kind'>
 /** Checks that the secrets in DATA_DIR are private, and that the disk has free space. */
 export function checkFiles({ dataDir, kind }: Place): Finding[] {
   if (!existsSync(dataDir)) return []
-  const closed = [dataDir, join(dataDir, 'postgres')]
+  const closed = [dataDir, ...(kind === 'external' ? [] : [join(dataDir, 'postgres')])]
     .filter(folder => existsSync(folder))
     .find(folder => !canUse(folder))
   if (closed !== undefined) return [failed('DATA_DIR', toClosedMessage(closed))]
