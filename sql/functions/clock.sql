@@ -19,8 +19,8 @@ $$;
 --   * written_by: whose clock wrote it
 --   * is_extended: a jump forward moves it by the length of the jump
 --   * when_back: a jump back sets a time after now + latest to that ('bounded'), or moves it by the
---     length of the jump ('moved'). It is null if the time stays. Of the 'other' ones, a statement
---     of clamp_future_times takes care.
+--     length of the jump ('moved'). It is null if the time stays. Other statements take care of
+--     the 'other' ones.
 create or replace function stored_times()
 returns table (place text, written_by text, is_extended boolean, when_back text, latest interval, reason text)
 language sql stable as $$
@@ -37,6 +37,11 @@ language sql stable as $$
         array['outbox.requested_at', 'webhooks.failing_since', 'webhooks.disabled_at'],
         'database', true, 'bounded', '0',
         'Days of the wait of a delivery, or of the failure of a webhook, are days with a running server.'
+      ),
+      (
+        array['outbox.failed_at', 'resumed_targets.since'],
+        'database', false, 'bounded', '0',
+        'A delivery that has failed would be resumed, or one that waits would not.'
       ),
       (
         array['resumed_targets.next_at'],
@@ -120,8 +125,8 @@ language sql stable as $$
       ),
       (
         array['idempotency_keys.expires_at'],
-        'database', false, 'bounded', '24 hours',
-        'A key is free again after 24 hours.'
+        'database', false, 'other', null,
+        'A key is free again after 24 hours. There can be millions, so delete_expired_keys corrects them.'
       ),
 
       -- Users, and their erasure
@@ -274,11 +279,16 @@ language plpgsql as $$
 declare
   t record;
 begin
-  -- The settler locks the rows in this order, too.
+  -- Others lock webhooks before deliveries, and the settler locks deliveries in this order, too.
+  perform from webhooks w
+    where w.failing_since is not null or w.disabled_at is not null
+    order by w.id
+    for no key update;
   perform from outbox o order by o.id for update;
   for t in select split_part(s.place, '.', 1) as name, split_part(s.place, '.', 2) as col from stored_times() s where s.is_extended
   loop
-    execute format('update %1$I set %2$I = %2$I + $1 where %2$I is not null', t.name, t.col) using jump;
+    -- Times that were written after the jump are the present already.
+    execute format('update %1$I set %2$I = least(%2$I + $1, now()) where %2$I < now()', t.name, t.col) using jump;
   end loop;
 end
 $$;
@@ -292,7 +302,10 @@ as $$
 declare
   t record;
 begin
-  -- The settler locks the rows in this order, too.
+  -- Others lock webhooks and resumed targets before deliveries, and the settler locks deliveries in
+  -- this order, too.
+  perform from webhooks w order by w.id for no key update;
+  perform from resumed_targets r order by r.kind, r.target_id for update;
   perform from outbox o
     where o.available_at > now() + interval '1 minute' or o.requested_at > now()
     order by o.id

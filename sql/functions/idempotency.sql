@@ -32,13 +32,24 @@ begin
 end
 $$;
 
--- Deletes up to `max_rows` expired Idempotency-Keys that no other transaction has locked. Returns
--- their number.
+-- Deletes up to `max_rows` expired Idempotency-Keys that no other transaction has locked, and
+-- corrects as many that a clock which was ahead has made. Returns the larger number of the two.
 create or replace function delete_expired_keys(max_rows int) returns int
 language plpgsql as $$
 declare
   n int;
+  corrected int;
 begin
+  update idempotency_keys k set expires_at = now() + interval '24 hours'
+    where k.ctid = any(array(
+      select l.ctid
+      from idempotency_keys l
+      where l.expires_at > now() + interval '24 hours 1 minute'
+      order by l.expires_at desc
+      limit max_rows
+      for update skip locked
+    ));
+  get diagnostics corrected = row_count;
   delete from idempotency_keys
     where ctid = any(array(
       select k.ctid
@@ -49,6 +60,6 @@ begin
       for update skip locked
     ));
   get diagnostics n = row_count;
-  return n;
+  return greatest(n, corrected);
 end
 $$;

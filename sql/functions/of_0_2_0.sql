@@ -48,7 +48,7 @@ begin
         select 'word', u.token, r.low, r.high
         from unnest(words) as w (word)
           cross join lateral unnest(tokens_of_words(words_of_text(fold_text(w.word)))) as u (token)
-          cross join lateral (values (u.token, u.token || chr(1114111)), ('*', '*')) as r (low, high)
+          cross join lateral (values (left(u.token, 200), left(u.token, 200) || chr(1114111)), ('*', '*')) as r (low, high)
       ) t (kind, name, low, high)
     ) r;
   return query

@@ -166,6 +166,7 @@ begin
       update outbox o set
         available_at = case when o.is_resumed and g.attempts = 0 then now() else now() + g.delay_ms * interval '1 ms' end,
         token = null, is_resumed = false, claim_count = 0, attempts = o.attempts + g.attempts,
+        failed_at = case when g.attempts > 0 then now() else o.failed_at end,
         reason = coalesce(g.reason, o.reason)
       from given g
       where o.id = g.id and o.token = g.token and g.state is null
@@ -226,6 +227,7 @@ begin
     from outbox o
     where o.kind = taken.kind and o.target_id = taken.target_id
       and o.available_at > now() and o.available_at >= taken.next_at and o.token is null
+      and (o.failed_at is null or o.failed_at < taken.since)
     order by o.available_at
     limit max_rows
   ), waiting as materialized (

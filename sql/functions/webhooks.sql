@@ -107,7 +107,8 @@ begin
               select
               from unnest(project_ids, webhook_ids, event_ids) as x (project_id, id, event_id)
                 left join lateral event_by_id(x.project_id, x.event_id) e on e.deleted_at is null
-              where x.project_id = t.project_id and x.id = t.id
+              -- With the columns of w, this is read for a failing webhook alone.
+              where x.project_id = w.project_id and x.id = w.id
                 and (e.id is not null or exists (select from audit_log s where s.id = x.event_id))
             )
           -- A locked webhook must not delay the others.

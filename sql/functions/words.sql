@@ -94,10 +94,9 @@ begin
     from unnest(string_to_array(words, ' ')) as w (word)
     where w.word <> '' and not starts_with(w.word, E'\x02')
     union
-    select r.letters[n] || coalesce(r.letters[n + 1], '')
-    from unnest(string_to_array(words, ' ')) as w (word)
-      cross join lateral (select string_to_array(substr(w.word, 2), E'\x02') as letters) r
-      cross join generate_subscripts(r.letters, 1) as n
+    select r.letter || coalesce(lead(r.letter) over (partition by w.n order by r.n), '')
+    from unnest(string_to_array(words, ' ')) with ordinality as w (word, n)
+      cross join lateral unnest(string_to_array(substr(w.word, 2), E'\x02')) with ordinality as r (letter, n)
     where starts_with(w.word, E'\x02')
   );
   return case when cardinality(tokens) > 500 then '{*}' else tokens end;
@@ -152,7 +151,8 @@ begin
     needle := coalesce((
       select replace(w.word, E'\x02', '') from unnest(found_words) as w (word) order by length(w.word) desc limit 1
     ), '');
-    tokens := tokens_of_words(words);
+    -- The index cuts long words in long texts alone.
+    tokens := array(select distinct left(t.token, 200) from unnest(tokens_of_words(words)) as t (token));
     return next;
   end loop;
 end

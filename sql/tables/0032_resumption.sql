@@ -6,11 +6,15 @@ alter table webhooks add column generation int not null default 0;
 -- once.
 alter table outbox add column is_resumed boolean not null default false;
 
+-- The last failure of an attempt. Deliveries that have failed since a resumption wait as usual.
+alter table outbox add column failed_at timestamptz;
+
 -- One row is a target whose waiting deliveries become due, in batches. Those that were due before
 -- next_at have been resumed.
 create table resumed_targets (
   kind text not null check (kind in ('webhook', 'push')),
   target_id uuid not null,
   next_at timestamptz not null default '-infinity',
+  since timestamptz not null default now(),
   primary key (kind, target_id)
 );

@@ -19,9 +19,9 @@ export async function proveEmail(tx: Tx, actor: Actor, accountId: string): Promi
   `
   if (proven.count === 0) return
   await removeOtherWaysIn(tx, actor, accountId)
-  await forgetDevices(tx, accountId)
   await withdrawAllLinks(tx, actor, accountId)
   const sessionsEnded = await endSessions(tx, accountId)
+  await forgetDevices(tx, accountId)
   await writeAudit(tx, actor, {
     action: 'account.proven',
     target: toId('per', accountId),

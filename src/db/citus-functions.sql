@@ -97,8 +97,9 @@ begin
 end
 $$;
 
--- Deletes expired Idempotency-Keys of up to 100 projects, `max_rows` of each. Returns their number,
--- up to `max_rows`. Citus locks rows of one project at a time.
+-- Deletes expired Idempotency-Keys of up to 100 projects, `max_rows` of each, and corrects those
+-- that a clock which was ahead has made. Returns their number, up to `max_rows`. Citus locks rows
+-- of one project at a time.
 create or replace function delete_expired_keys(max_rows int) returns int
 language plpgsql as $$
 declare
@@ -107,8 +108,21 @@ declare
   sum int := 0;
 begin
   for project in
-    select distinct k.project_id from idempotency_keys k where k.expires_at < now() limit 100
+    select distinct k.project_id
+    from idempotency_keys k
+    where k.expires_at < now() or k.expires_at > now() + interval '24 hours 1 minute'
+    limit 100
   loop
+    update idempotency_keys d set expires_at = now() + interval '24 hours'
+      where d.project_id = project and d.key = any(array(
+        select k.key
+        from idempotency_keys k
+        where k.project_id = project and k.expires_at > now() + interval '24 hours 1 minute'
+        limit max_rows
+        for update skip locked
+      ));
+    get diagnostics n = row_count;
+    sum := sum + n;
     delete from idempotency_keys d
       where d.project_id = project and d.key = any(array(
         select k.key

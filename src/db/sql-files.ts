@@ -28,9 +28,10 @@ import pushRefusalsTables from '../../sql/tables/0027_push_refusals.sql' with { 
 import serverTables from '../../sql/tables/0028_server.sql' with { type: 'text' }
 import statisticsTables from '../../sql/tables/0029_statistics.sql' with { type: 'text' }
 import knownBrowsersTables from '../../sql/tables/0030_known_browsers.sql' with { type: 'text' }
-import repeatedErasureTables from '../../sql/tables/0031_erasure.sql' with { type: 'text' }
+import erasedHistoryTables from '../../sql/tables/0031_erased_history.sql' with { type: 'text' }
 import resumptionTables from '../../sql/tables/0032_resumption.sql' with { type: 'text' }
 import searchRulesTables from '../../sql/tables/0033_search_rules.sql' with { type: 'text' }
+import repeatedErasureTables from '../../sql/tables/0034_erasure.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import archiveFunctions from '../../sql/functions/archive.sql' with { type: 'text' }
@@ -108,9 +109,10 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0028_server', text: serverTables },
   { name: '0029_statistics', text: statisticsTables },
   { name: '0030_known_browsers', text: knownBrowsersTables },
-  { name: '0031_erasure', text: repeatedErasureTables },
+  { name: '0031_erased_history', text: erasedHistoryTables },
   { name: '0032_resumption', text: resumptionTables },
   { name: '0033_search_rules', text: searchRulesTables },
+  { name: '0034_erasure', text: repeatedErasureTables },
 ]
 
 /** All files of sql/functions. */

@@ -49,7 +49,8 @@ function listTerms(filters: SearchFilters): string[] {
 
 function toValue(list: keyof typeof NAMES, value: string): string {
   if (list === 'words') return value
-  return list === 'phrases' || value.startsWith('"') || /[\s()]/u.test(value)
+  const isPair = list === 'metadata' && value.includes('="')
+  return list === 'phrases' || isPair || value.startsWith('"') || /[\s()]/u.test(value)
     ? `"${value.replace(/["\\]/g, '\\$&')}"`
     : value
 }

@@ -40,16 +40,15 @@ export async function readPatternsOfTexts(
   sql: Queryable,
   texts: readonly string[],
 ): Promise<Map<string, string[]>> {
-  const words = texts.flatMap(text => splitWords(text).map(word => ({ text, word })))
-  const found = await readPatterns(
-    sql,
-    words.map(({ word }) => word),
-    words.length,
-  )
-  const patterns = new Map<string, string[]>(texts.map(text => [text, []]))
-  for (const { ord, pattern } of found) {
-    const { text = '' } = words[ord - 1] ?? {}
-    patterns.get(text)?.push(pattern)
+  const patterns = new Map<string, string[]>()
+  // Symbols count only in a text that has no words.
+  for (const text of new Set(texts)) {
+    const words = splitWords(text)
+    const found = await readPatterns(sql, words, words.length)
+    patterns.set(
+      text,
+      found.map(({ pattern }) => pattern),
+    )
   }
   return patterns
 }

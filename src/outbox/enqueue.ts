@@ -68,7 +68,7 @@ export async function resumeTarget(
 ): Promise<void> {
   await tx`
     insert into resumed_targets (kind, target_id) values (${kind}, ${targetId})
-    on conflict (kind, target_id) do update set next_at = excluded.next_at
+    on conflict (kind, target_id) do update set next_at = excluded.next_at, since = excluded.since
   `
 }
 

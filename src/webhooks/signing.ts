@@ -36,7 +36,7 @@ export function parsePreviousSecrets(
     .split(' ')
     .map(entry => {
       const [secret = '', untilMs] = entry.split('@')
-      return { secret, untilMs: untilMs === undefined ? lastUntilMs : Number(untilMs) }
+      return { secret, untilMs: Math.min(Number(untilMs ?? lastUntilMs), lastUntilMs) }
     })
     .filter(({ untilMs }) => untilMs > nowMs)
 }

@@ -66,6 +66,34 @@ test('delivery: all waiting deliveries are resumed, a batch in each transaction,
   await deliveries.sql`delete from outbox`
 })
 
+test('delivery: a delivery that fails while its target is resumed waits as usual', async () => {
+  const { projectId, targetId } = await deliveries.newTarget()
+  const outbox = await deliveries.start(
+    createTestKind({ send: () => Promise.resolve({ kind: 'retry', reason: 'It fails' }) }),
+  )
+  await deliveries.append(projectId)
+  outbox.wake([projectId])
+  const readFailed = async () =>
+    (
+      await deliveries.sql<{ id: string; is_due: boolean; failed_at: Date | null }[]>`
+        select id, available_at <= now() as is_due, failed_at
+        from outbox
+        where target_id = ${targetId} and failed_at is not null
+      `
+    )[0]
+  await until(async () => (await readFailed()) !== undefined)
+  await outbox.stop()
+  await fill(projectId, targetId, 2)
+  await deliveries.sql`update outbox set available_at = now() + interval '20 hours' where id = ${(await readFailed())!.id}`
+  await resume(targetId)
+  // A delivery that failed before the resumption is due at once. One that fails after it is not.
+  expect(await resumeBatch(1)).toBe(false)
+  await deliveries.sql`update outbox set failed_at = clock_timestamp() where failed_at is not null`
+  expect(await resumeBatch(1_000)).toBe(true)
+  expect([await countDue(targetId), (await readFailed())?.is_due]).toEqual([2, false])
+  await deliveries.sql`delete from outbox`
+})
+
 test('delivery: a delivery in flight while its target is resumed is due when it is settled', async () => {
   const { projectId, targetId } = await deliveries.newTarget()
   const answer = Promise.withResolvers<DeliveryOutcome>()

@@ -116,6 +116,9 @@ const FOUND: [title: string, texts: string[]][] = [
   ['한국어 서버', ['한국', '한국어'.normalize('NFD'), '하']],
   ['C++ build on C# and .NET at 100%', ['C++', 'c#', '.net', '100%', 'C++ build', 'on .NET']],
   ['Temperature -5 °C #ops', ['-5', '5', '#ops', 'ops', '°C', '°']],
+  ["п\u02bcять об'єкт", ['п\u02bcять', 'п\u02bcя']],
+  [`b ${'z'.repeat(1_500)}`, [200, 201, 450].map(length => 'z'.repeat(length))],
+  [`b ${'z'.repeat(300)}`, [200, 201, 300].map(length => 'z'.repeat(length))],
   ['a --- b & c', ['---', '&', 'a & b', 'b &']],
 ]
 
@@ -129,6 +132,26 @@ test.each(FOUND)(
   },
 )
 
+test('the tokens of a long run without spaces are made in one pass', async () => {
+  const letters = Array.from({ length: 20_000 }, (_, n) => String.fromCodePoint(0x4e00 + (n % 300)))
+  // A quadratic function would exceed the statement time-out.
+  const [row] = await sql<[{ n: number }]>`
+    select cardinality(tokens_of_words(words_of_text(${letters.join('')}))) as n
+  `
+  expect(row.n).toBe(301)
+})
+
+test('an alternative of symbols alone finds live what the list finds', async () => {
+  const id = await newLog(['❌ stopped', 'a build failed', 'other'])
+  expect(await list(id, parseSearch('(❌ OR failed)').filters)).toEqual([1, 2])
+  const patterns = await readPatternsOfTexts(sql, ['❌', 'failed'])
+  const filter = compileFilter({ any: [{ text: '❌' }, { text: 'failed' }] }, patterns)
+  const slice = { projectId: id, after: 0, until: 1_000, userNames: [], wantsText: true }
+  const { events } = await readSlices(sql, [slice], { each: 1_000, most: 1_000, maxBytes: 1e7 })
+  const found = events.filter(({ fields }) => matches(filter, fields))
+  expect(found.map(({ seq }) => seq)).toEqual([1, 2])
+})
+
 test.each([
   ['C build, cat, c.', ['C++', 'C#', '.c', '%']],
   ['internet net', ['.NET', 'ternet', '100%']],
@@ -136,6 +159,7 @@ test.each([
   ['失 敗', ['失敗', '敗し']],
   ['失败abc', ['bc', '败a b']],
   ['vC++ 2100%', ['C++', '100%']],
+  ['п\u02bcять', ['ять']],
   ['v2 v3, nav4 v5', ['v2.3', '2.v', '4', 'v3.nav4.5']],
   ['word', ['', ' ', '\u0301', '...', '--', '\u0001', '\u0002']],
 ])('contract §9 the event %p is not found by other words', async (title, texts) => {

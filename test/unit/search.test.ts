@@ -217,6 +217,7 @@ test.each([
   ['x "y  z" channel:"a b" after:2026-01-01T00:00:00Z', 'channel:"a b" after:2026-01-01 "y  z" x'],
   ['before:2026-01-01T10:30:00.000+00:30', 'before:2026-01-01T10:00Z'],
   ['before:2026-01-01T10:30:01Z', 'before:2026-01-01T10:30:01Z'],
+  ['meta:"a=\\"b\\""', 'meta:"a=\\"b\\""'],
   ['before:2026-01-01T10:30:00.001Z', 'before:2026-01-01T10:30:00.001Z'],
 ])('the search %p is written as %p', (text, written) => {
   expect(toSearchText(parseSearch(text).filters)).toBe(written)

@@ -32,10 +32,13 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !isRawNumber(value)
 }
 
-/** Numbers compare by value: 1.0 equals 1. */
+/** Numbers compare by value: 1.0 equals 1. Very long ones compare as text, as in the database. */
 function isSameNumber(found: unknown, value: string): boolean {
-  const [one, other] = [toMetadataText(found), value].map(toCanonicalNumber)
-  return isNumberText(value) && (one === other || (isZero(one) && isZero(other)))
+  const text = toMetadataText(found)
+  const [one, other] = [text, value].map(toCanonicalNumber)
+  return (
+    text.length <= 200 && isNumberText(value) && (one === other || (isZero(one) && isZero(other)))
+  )
 }
 
 function isZero(canonical: string | undefined): boolean {
