@@ -110,8 +110,8 @@ export type Client = {
     get(userId: string, options?: CallOptions): Promise<User>
     /**
      * Erases a user permanently, by the exact user_id. After 5 s, the server continues in the
-     * background, and `events` is the number so far. After a lost response, the retry reports that
-     * nothing was left to erase.
+     * background, and `events` is the number so far. A retry rejects with 404 `not_found` once the
+     * user is erased.
      */
     erase(userId: string, options?: CallOptions): Promise<Erased>
   }
