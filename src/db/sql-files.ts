@@ -31,7 +31,8 @@ import knownBrowsersTables from '../../sql/tables/0030_known_browsers.sql' with 
 import erasedHistoryTables from '../../sql/tables/0031_erased_history.sql' with { type: 'text' }
 import resumptionTables from '../../sql/tables/0032_resumption.sql' with { type: 'text' }
 import searchRulesTables from '../../sql/tables/0033_search_rules.sql' with { type: 'text' }
-import repeatedErasureTables from '../../sql/tables/0034_erasure.sql' with { type: 'text' }
+import projectStatisticsTables from '../../sql/tables/0034_project_statistics.sql' with { type: 'text' }
+import repeatedErasureTables from '../../sql/tables/0035_erasure.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import archiveFunctions from '../../sql/functions/archive.sql' with { type: 'text' }
@@ -112,7 +113,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0031_erased_history', text: erasedHistoryTables },
   { name: '0032_resumption', text: resumptionTables },
   { name: '0033_search_rules', text: searchRulesTables },
-  { name: '0034_erasure', text: repeatedErasureTables },
+  { name: '0034_project_statistics', text: projectStatisticsTables },
+  { name: '0035_erasure', text: repeatedErasureTables },
 ]
 
 /** All files of sql/functions. */

@@ -98,6 +98,7 @@ const READS = [
   page('tag:even title', { after: COUNT / 2 }),
   indexed('title 77'),
   indexed('tag:odd title', { after: 0 }),
+  indexed('tag:odd title 1', { after: 0 }),
   {
     name: 'the events of a user',
     events: 4,
