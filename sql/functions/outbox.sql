@@ -391,6 +391,8 @@ as $$
 #variable_conflict use_column
 declare
   written bigint;
+  -- Not now(): a transaction can have begun before one that had the cursor earlier.
+  requested timestamptz := clock_timestamp();
 begin
   insert into deliveries (project_id, event_id, kind, target_id, state, reason)
   select w.project_id, w.event_id, of_kind, w.target_id, 'failed', refusal
@@ -399,8 +401,8 @@ begin
   on conflict (project_id, event_id, kind, target_id) do nothing;
 
   if lease is null then
-    insert into outbox (project_id, event_id, kind, target_id)
-    select w.project_id, w.event_id, of_kind, w.target_id
+    insert into outbox (project_id, event_id, kind, target_id, requested_at, available_at)
+    select w.project_id, w.event_id, of_kind, w.target_id, requested, requested
     from unnest(wanted) w
     where not w.is_full
     on conflict (project_id, event_id, kind, target_id) do nothing;
@@ -427,10 +429,10 @@ begin
         r.has_room and row_number() over (order by r.has_room desc, r.rank) <= (lease ->> 'free')::int as is_leased
       from roomy r
     ), queued as (
-      insert into outbox (id, project_id, event_id, kind, target_id, available_at, token, claim_count)
+      insert into outbox (id, project_id, event_id, kind, target_id, requested_at, available_at, token, claim_count)
       select
-        c.id, c.project_id, c.event_id, of_kind, c.target_id,
-        case when c.is_leased then now() + (lease ->> 'leaseMs')::float8 * interval '1 ms' else now() end,
+        c.id, c.project_id, c.event_id, of_kind, c.target_id, requested,
+        case when c.is_leased then requested + (lease ->> 'leaseMs')::float8 * interval '1 ms' else requested end,
         case when c.is_leased then (lease ->> 'token')::uuid end, c.is_leased::int
       from chosen c
       on conflict (project_id, event_id, kind, target_id) do nothing

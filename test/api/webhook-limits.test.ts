@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { toArray } from '../../src/db/arrays.ts'
+import type { Queryable } from '../../src/db/sql.ts'
 import { newId, parseId } from '../../src/ids.ts'
 import { storeAttempt } from '../../src/webhooks/recording.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
@@ -129,6 +131,34 @@ test('delivery: 429 uses up attempts of a delivery that is older than four days,
   })
   expect(limited.kind === 'retry' ? limited.afterMs : 0).toBeWithin(50_000, 60_001)
   expect(await webhook.get()).toMatchObject({ breaker: { state: 'limited', failures: 0 } })
+})
+
+test('delivery: events are requested in their order, whichever transaction began first', async () => {
+  await using idle = await boot({}, { kinds: [] })
+  const { sql } = idle
+  const tenant = await newTenant(idle)
+  const made = await tenant.person.post(`${tenant.path}/webhooks`, { url: 'https://example.com/' })
+  expect(made.status).toBe(201)
+  const dispatch = (own: Queryable) => own`
+    select count from dispatch_webhooks(${toArray([tenant.projectId])}::uuid[], 500, '', null)
+  `
+  await sql`insert into delivery_kinds (kind, since) values ('webhook', now()) on conflict do nothing`
+  await sql`insert into delivery_cursors (kind, project_id, seq) values ('webhook', ${tenant.projectId}, 0)`
+  await sql.begin(async early => {
+    await early`select now()`
+    await tenant.send({ title: 'first' })
+    await dispatch(sql)
+    await tenant.send({ title: 'second' })
+    await dispatch(early)
+  })
+  const rows = await sql<{ title: string }[]>`
+    select e.title
+    from outbox o
+      join events e on e.project_id = o.project_id and e.id = o.event_id
+    where o.project_id = ${tenant.projectId}
+    order by o.requested_at
+  `
+  expect(rows.map(({ title }) => title)).toEqual(['first', 'second'])
 })
 
 test.each([1, 2])(
