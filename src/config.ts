@@ -6,6 +6,7 @@ import {
   toDatabaseUrl,
   toHost,
   toHosts,
+  toLogFormat,
   toLogLevel,
   toNetworks,
   toHeaderName,
@@ -31,7 +32,7 @@ import { toEgressProxy, type ProxySettings } from './config/egress-proxy.ts'
 import { findUrlProblem, parseUrl } from './database-url.ts'
 import { isSecretName, NAMES, type SettingName } from './config/names.ts'
 import { listProviderVariables, toProviders, type ProviderSettings } from './config/openid.ts'
-import { LOG_LEVELS } from './log.ts'
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat } from './log.ts'
 import { findPasswordProblem } from './passwords/policy.ts'
 
 /** The quotas of each organization. */
@@ -108,6 +109,8 @@ export interface Config {
   releaseIndexUrl: string | undefined
   quotas: QuotaLimits
   logLevel: (typeof LOG_LEVELS)[number]
+  /** Undefined for text on a terminal, and JSON elsewhere. */
+  logFormat: LogFormat | undefined
   /** The passphrase of backups, at least 12 characters. */
   backupPassphrase: string | undefined
   /** The schedule of backups. Undefined without BACKUP_DIR. */
@@ -230,6 +233,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       webhooks: read('QUOTA_WEBHOOKS', QUOTA, toQuota) ?? 500,
     },
     logLevel: read('LOG_LEVEL', `one of ${LOG_LEVELS.join(', ')}`, toLogLevel) ?? 'info',
+    logFormat: read('LOG_FORMAT', LOG_FORMATS.join(' or '), toLogFormat),
     backupPassphrase: read(
       'BACKUP_PASSPHRASE',
       `a text of at least ${MIN_PASSPHRASE} characters`,

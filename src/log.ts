@@ -3,6 +3,8 @@ import type { Logger, LogLevel, LogRecord } from '@logtape/logtape'
 
 export type Log = Logger
 export const LOG_LEVELS = ['debug', 'info', 'warning', 'error'] as const
+export const LOG_FORMATS = ['json', 'text'] as const
+export type LogFormat = (typeof LOG_FORMATS)[number]
 
 let lowestLevel: LogLevel = 'info'
 
@@ -30,12 +32,16 @@ const toText = getTextFormatter({
 })
 
 /**
- * Writes log lines of `level` and above to `stream`: each a JSON object, or a text to read on a
- * terminal. Call it once.
+ * Writes log lines of `level` and above to `stream`: each a JSON object, or a text to read. The
+ * default is text on a terminal, and JSON elsewhere. Call it once.
  */
-export function configureLog(level: LogLevel, stream: LogStream): void {
+export function configureLog(
+  level: LogLevel,
+  stream: LogStream,
+  format: LogFormat = stream.isTTY ? 'text' : 'json',
+): void {
   lowestLevel = level
-  const toLine = stream.isTTY ? toText : jsonLinesFormatter
+  const toLine = format === 'text' ? toText : jsonLinesFormatter
   configureSync({
     reset: true,
     sinks: { lines: (record: LogRecord) => void stream.write(toLine(record)) },

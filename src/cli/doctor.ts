@@ -46,9 +46,9 @@ export const doctor = command({
 })
 
 async function runChecks(place: Place): Promise<Finding[]> {
-  configureLog('error', process.stderr)
   const settings = findInstallation(place)
   const { config, file, warnings } = settings
+  configureLog('error', process.stderr, config.logFormat)
   const findings = [
     ok(
       'configuration',

@@ -92,7 +92,7 @@ export async function withInstallation<Result>(
   const { config } = settings
   // Log to standard error, because standard output is for the result.
   const level = config.logLevel === 'debug' ? 'debug' : 'warning'
-  configureLog(level, process.stderr)
+  configureLog(level, process.stderr, config.logFormat)
   if (!mayCreate || settings.source === undefined) ensureInstalled(settings)
   else refuseForeignFolder(settings)
   return withOpenDatabase(

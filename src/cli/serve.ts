@@ -30,7 +30,7 @@ export const serve = command({
   async run({ workers, ...place }) {
     const isWorker = process.env[WORKER_VARIABLE] !== undefined
     const { config } = findInstallation({ ...place, json: isWorker }, { WORKERS: workers })
-    configureLog(config.logLevel, process.stdout)
+    configureLog(config.logLevel, process.stdout, config.logFormat)
     if (config.timeZone !== undefined) process.env['TZ'] = config.timeZone
     if (isWorker) sendHeartbeats()
     // A signal during the start stops the server as soon as it has started.

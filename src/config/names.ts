@@ -32,6 +32,7 @@ export const NAMES = [
   'QUOTA_CHANNELS',
   'QUOTA_WEBHOOKS',
   'LOG_LEVEL',
+  'LOG_FORMAT',
   'BACKUP_DIR',
   'BACKUP_AT',
   'BACKUP_KEEP',

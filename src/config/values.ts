@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { isDatabaseUrl } from '../database-url.ts'
-import { LOG_LEVELS } from '../log.ts'
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat } from '../log.ts'
 
 // Parsers of configuration values. Each returns undefined for an invalid text.
 
@@ -129,6 +129,10 @@ export function toSecrets(text: string): Buffer[] | undefined {
 
 export function toLogLevel(text: string): (typeof LOG_LEVELS)[number] | undefined {
   return LOG_LEVELS.find(level => level === text.toLowerCase())
+}
+
+export function toLogFormat(text: string): LogFormat | undefined {
+  return LOG_FORMATS.find(format => format === text.toLowerCase())
 }
 
 /** Splits a list at its commas. Returns the trimmed parts, without empty ones. */

@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { connect } from '../../src/db/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
+import { spawnProgram } from '../support/process.ts'
 import { APP_SECRET } from '../support/secret.ts'
 import { hasTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
@@ -45,3 +46,23 @@ test.skipIf(!hasTool('script'))(
     await sql.end()
   },
 )
+
+test.each([
+  ['text', false],
+  ['', true],
+] as const)('LOG_FORMAT=%s in a pipe writes JSON: %p', async (format, isJson) => {
+  const env = { DATABASE_URL: await cloneDatabase(), LOG_FORMAT: format }
+  await using program = spawnProgram({ env })
+  program.listening.catch(() => {})
+  await until(() => program.logged('istening on').length > 0 || !program.isRunning())
+  const [line, ...others] = program.logged('istening on')
+  expect([line?.startsWith('{"'), others]).toEqual([isJson, []])
+})
+
+test('a script of the checkout prints what the program prints, and nothing before it', () => {
+  const { stdout, stderr } = spawnSync(process.execPath, ['run', 'tidings', 'version'], {
+    cwd: resolve(import.meta.dirname, '../..'),
+    encoding: 'utf8',
+  })
+  expect([stdout, stderr]).toEqual([expect.stringMatching(/^tidings \d\S* on .*\n$/), ''])
+})

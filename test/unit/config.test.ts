@@ -79,6 +79,7 @@ test('an empty environment is a complete configuration', () => {
       webhooks: 500,
     },
     logLevel: 'info',
+    logFormat: undefined,
     backupPassphrase: undefined,
     backupSchedule: undefined,
     timeZone: undefined,
@@ -144,6 +145,7 @@ test.each([
     ['10.0.0.0/8', '::1/128', '192.0.2.1/32'],
   ],
   ['LOG_LEVEL', 'DEBUG', 'logLevel', 'debug'],
+  ['LOG_FORMAT', 'JSON', 'logFormat', 'json'],
 ] as const)('%s=%p', (name, text, field, value) => {
   expect(parseConfig({ [name]: text }, noFile)[field]).toEqual(value as never)
   // The same value from a file that ends with a newline.
@@ -172,6 +174,7 @@ test.each([
   ['TRUSTED_PROXIES', '10.0.0.0/33'],
   ['TRUSTED_PROXIES', '10.0.0.1;10.0.0.2'],
   ['LOG_LEVEL', 'loud'],
+  ['LOG_FORMAT', 'logfmt'],
   ['PUSH_HOSTS', 'https://push.example.com'],
   ['PUSH_HOSTS', 'push.example.com/x'],
   ['PUSH_HOSTS', 'a b'],

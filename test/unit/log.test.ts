@@ -1,11 +1,29 @@
-import { expect, test } from 'bun:test'
+import { expect, onTestFinished, test } from 'bun:test'
 import { logFailure } from '../../src/feed/read-events.ts'
 import { toFailure } from '../../src/http/failures.ts'
-import { limitLines } from '../../src/log.ts'
+import { configureLog, limitLines, logger } from '../../src/log.ts'
 import { createProviderClients } from '../../src/openid/provider-client.ts'
 import { tryToRecord } from '../../src/outbox/kind.ts'
-import { captureLog } from '../support/log.ts'
+import { captureLog, configureTestLog } from '../support/log.ts'
 import { until } from '../support/until.ts'
+
+test.each([
+  [undefined, false, true],
+  [undefined, true, false],
+  ['json', true, true],
+  ['text', false, false],
+] as const)('LOG_FORMAT=%s, a terminal: %p, writes JSON: %p', (format, isTTY, isJson) => {
+  const lines: string[] = []
+  onTestFinished(configureTestLog)
+  configureLog('warning', { isTTY, write: line => lines.push(line) }, format)
+  logger('db').warn('The disk of {name} is full', { name: 'db-1' })
+  const [line = '', ...others] = lines
+  expect(others).toEqual([])
+  expect(line).toEndWith('\n')
+  if (isJson)
+    expect(JSON.parse(line)).toMatchObject({ level: 'WARN', properties: { name: 'db-1' } })
+  else expect(line).toEndWith(" warning db: The disk of 'db-1' is full\n")
+})
 
 test('a reason has its first line at once, and one line with the count of all', async () => {
   const lines: string[] = []
