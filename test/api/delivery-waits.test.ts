@@ -7,28 +7,24 @@ import { BACKLOG_FULL, MAX_BACKLOG, markFullBacklogs } from '../../src/webhooks/
 import { createWebhookKind, RETRY_SCHEDULE_MS } from '../../src/webhooks/kind.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
-import { startReceiver, type Receiver } from '../support/receiver.ts'
-import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
-import { createWebhooks, dispatchAfter } from '../support/webhooks.ts'
+import { bootForWebhooks, dispatchAfter, type WebhookServer } from '../support/webhooks.ts'
 
 const DAY_MS = 86_400_000
 
-let server: Booted
-let webhooks: ReturnType<typeof createWebhooks>
-let receiver: Receiver
+let all: WebhookServer
+let server: WebhookServer['server']
+let webhooks: WebhookServer['webhooks']
+let receiver: WebhookServer['receiver']
 let deliveries: Deliveries
 beforeAll(async () => {
-  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
-  webhooks = createWebhooks(server)
-  receiver = await startReceiver({ reply: { status: 500 } })
+  all = await bootForWebhooks({ reply: { status: 500 } })
+  ;({ server, webhooks, receiver } = all)
   deliveries = await openDeliveries()
 })
 afterAll(async () => {
   await deliveries[Symbol.asyncDispose]()
-  await receiver.close()
-  await webhooks.close()
-  await server[Symbol.asyncDispose]()
+  await all[Symbol.asyncDispose]()
 })
 
 test('delivery: no obstacle of this server ends a delivery, however old it is', async () => {

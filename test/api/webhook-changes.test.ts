@@ -5,24 +5,18 @@ import {
   parsePreviousSecrets,
 } from '../../src/webhooks/signing.ts'
 import { ageWebhook } from '../support/ageing.ts'
-import { startReceiver, type Receiver } from '../support/receiver.ts'
-import { boot, type Booted } from '../support/server.ts'
 import { until } from '../support/until.ts'
-import { createWebhooks, type TestWebhook } from '../support/webhooks.ts'
+import { bootForWebhooks, type TestWebhook, type WebhookServer } from '../support/webhooks.ts'
 
-let server: Booted
-let webhooks: ReturnType<typeof createWebhooks>
-let receiver: Receiver
+let all: WebhookServer
+let server: WebhookServer['server']
+let webhooks: WebhookServer['webhooks']
+let receiver: WebhookServer['receiver']
 beforeAll(async () => {
-  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
-  webhooks = createWebhooks(server)
-  receiver = await startReceiver({ reply: { status: 500 } })
+  all = await bootForWebhooks({ reply: { status: 500 } })
+  ;({ server, webhooks, receiver } = all)
 })
-afterAll(async () => {
-  await receiver.close()
-  await webhooks.close()
-  await server[Symbol.asyncDispose]()
-})
+afterAll(() => all[Symbol.asyncDispose]())
 
 /** Returns a webhook and an event for it, and how to let its endpoint answer. */
 async function newWebhook() {

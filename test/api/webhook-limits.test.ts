@@ -3,25 +3,21 @@ import { toArray } from '../../src/db/arrays.ts'
 import type { Queryable } from '../../src/db/sql.ts'
 import { newId, parseId } from '../../src/ids.ts'
 import { storeAttempt } from '../../src/webhooks/recording.ts'
-import { startReceiver, type Receiver } from '../support/receiver.ts'
-import { boot, type Booted } from '../support/server.ts'
+import { startReceiver, type Answer } from '../support/receiver.ts'
+import { boot } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-import { createWebhooks } from '../support/webhooks.ts'
+import { bootForWebhooks, type WebhookServer } from '../support/webhooks.ts'
 
-let server: Booted
-let webhooks: ReturnType<typeof createWebhooks>
-let receiver: Receiver
+let all: WebhookServer
+let server: WebhookServer['server']
+let webhooks: WebhookServer['webhooks']
+let receiver: WebhookServer['receiver']
 beforeAll(async () => {
-  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
-  webhooks = createWebhooks(server)
-  receiver = await startReceiver()
+  all = await bootForWebhooks()
+  ;({ server, webhooks, receiver } = all)
 })
-afterAll(async () => {
-  await receiver.close()
-  await webhooks.close()
-  await server[Symbol.asyncDispose]()
-})
+afterAll(() => all[Symbol.asyncDispose]())
 
 /** Returns a webhook that limits, and an event for it. */
 async function newLimited(status: number, headers: Record<string, string> = {}) {
@@ -159,6 +155,82 @@ test('delivery: events are requested in their order, whichever transaction began
     order by o.requested_at
   `
   expect(rows.map(({ title }) => title)).toEqual(['first', 'second'])
+})
+
+test.each([1, 2])(
+  'delivery: requests in flight at the first 429 are repeated in the order of their events, from %d servers',
+  async servers => {
+    await using slow = await startReceiver()
+    await using idle = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
+    const options = { egressAllowCidrs: ['127.0.0.0/8'], databaseUrl: idle.databaseUrl }
+    // From then on, events are for webhooks, too.
+    await (await boot(options))[Symbol.asyncDispose]()
+    const tenant = await newTenant(idle)
+    const made = await tenant.person.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
+    expect(made.status).toBe(201)
+    const path = `${tenant.path}/webhooks/${made.body.data.id}`
+    const titles = Array.from({ length: 8 }, (_, n) => `Event ${n}`)
+    for (const title of titles) await tenant.send({ title })
+
+    const inFlight = new Map<string, (answer: Answer) => void>()
+    const accepted: string[] = []
+    let isLimiting = true
+    slow.script('/', ({ body }) => {
+      const { title } = JSON.parse(body).data
+      if (isLimiting) return new Promise(resolve => inFlight.set(title, resolve))
+      accepted.push(title)
+      return { status: 200 }
+    })
+    await using stack = new AsyncDisposableStack()
+    for (let n = 0; n < servers; n++) stack.use(await boot(options))
+    await until(() => inFlight.size === titles.length)
+    isLimiting = false
+    const refuse = async (title: string) => {
+      const count = async () => {
+        const { items } = (await tenant.person.get(`${path}/attempts`)).body.data
+        return items.filter((item: any) => item.status === 429).length
+      }
+      const before = await count()
+      inFlight.get(title)?.({ status: 429, headers: { 'Retry-After': '1' } })
+      await until(async () => (await count()) > before)
+    }
+    // The answers come in the opposite order, and the first event is still in flight afterwards.
+    const [first = '', ...others] = titles
+    for (const title of others.toReversed()) await refuse(title)
+    if (servers > 1) {
+      // The other server has nothing in flight, and tries the next events.
+      await until(async () => {
+        const { count } = await idle.sql`
+          select from outbox where reason = 'Earlier events go first'
+        `
+        return count > 0
+      })
+    }
+    await refuse(first)
+    await until(() => accepted.length >= titles.length)
+    expect(accepted).toEqual(titles)
+  },
+)
+
+test('delivery: receivers whose bodies drip free their slots, and count by their status', async () => {
+  await using slow = await startReceiver({ reply: 'drip' })
+  await using whole = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
+  const tenant = await newTenant(whole)
+  const made = await tenant.person.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
+  expect(made.status).toBe(201)
+  // Twice as many as one webhook has slots.
+  const titles = Array.from({ length: 16 }, (_, n) => `Event ${n}`)
+  for (const title of titles) await tenant.send({ title })
+  const path = `${tenant.path}/webhooks/${made.body.data.id}`
+  const read = async () => (await tenant.person.get(`${path}/attempts`)).body.data.items
+  await until(async () => (await read()).length >= titles.length)
+  expect((await read()).map(({ outcome, status }: any) => [outcome, status])).toEqual(
+    titles.map(() => ['delivered', 200]),
+  )
+  expect(slow.received.map(({ body }) => JSON.parse(body).data.title).toSorted()).toEqual(
+    titles.toSorted(),
+  )
+  await until(() => slow.open === 0)
 })
 
 test.each([1, 2])(

@@ -1,22 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newMember } from '../support/signed-in-account.ts'
-import { startReceiver, type Received, type Receiver } from '../support/receiver.ts'
-import { boot, type Booted } from '../support/server.ts'
-import { createWebhooks, type TestWebhook } from '../support/webhooks.ts'
+import { type Received } from '../support/receiver.ts'
+import { bootForWebhooks, type TestWebhook, type WebhookServer } from '../support/webhooks.ts'
 
-let server: Booted
-let webhooks: ReturnType<typeof createWebhooks>
-let receiver: Receiver
+let all: WebhookServer
+let server: WebhookServer['server']
+let webhooks: WebhookServer['webhooks']
+let receiver: WebhookServer['receiver']
 beforeAll(async () => {
-  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
-  webhooks = createWebhooks(server)
-  receiver = await startReceiver()
+  all = await bootForWebhooks()
+  ;({ server, webhooks, receiver } = all)
 })
-afterAll(async () => {
-  await receiver.close()
-  await webhooks.close()
-  await server[Symbol.asyncDispose]()
-})
+afterAll(() => all[Symbol.asyncDispose]())
 
 /** Returns a webhook with its own address, and the requests that arrive there. */
 async function newWebhook(options: object = {}) {

@@ -48,7 +48,8 @@ export const FAULTS = [
 ] as const
 type Fault = (typeof FAULTS)[number]
 
-interface Answer {
+/** A response with a body. */
+export interface Answer {
   status: number
   headers?: Record<string, string>
   body?: string

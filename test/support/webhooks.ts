@@ -21,7 +21,8 @@ import {
 } from './signed-in-account.ts'
 import { createRequests, type Answered } from './project.ts'
 import { testSecrets } from './secret.ts'
-import type { Booted } from './server.ts'
+import { startReceiver, type Receiver, type ReceiverOptions } from './receiver.ts'
+import { boot, type Booted } from './server.ts'
 
 /** Inserts a channel. */
 export async function newChannel(
@@ -119,11 +120,34 @@ export async function dispatchAfter(
   return kind.dispatch(sql, { projectIds: [projectId], maxEvents: 500, lease: undefined })
 }
 
+const ALLOWED = ['127.0.0.0/8']
+
+/** A server, what creates its webhooks, and a receiver that they may reach. */
+export interface WebhookServer extends AsyncDisposable {
+  server: Booted
+  webhooks: ReturnType<typeof createWebhooks>
+  receiver: Receiver
+}
+
+/** Boots a server that delivers nothing by itself, so that a test makes each attempt. */
+export async function bootForWebhooks(options?: ReceiverOptions): Promise<WebhookServer> {
+  const server = await boot({ egressAllowCidrs: ALLOWED }, { kinds: [] })
+  const webhooks = createWebhooks(server)
+  const receiver = await startReceiver(options)
+  return {
+    server,
+    webhooks,
+    receiver,
+    async [Symbol.asyncDispose]() {
+      await receiver.close()
+      await webhooks.close()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
 /** Returns functions that create webhooks of a server that may reach loopback. */
-export function createWebhooks(
-  server: Booted,
-  egress = createEgress({ allowCidrs: ['127.0.0.0/8'] }),
-) {
+export function createWebhooks(server: Booted, egress = createEgress({ allowCidrs: ALLOWED })) {
   const pool = createPool(server.databaseUrl, {
     name: 'test worker',
     max: 8,
