@@ -8,6 +8,7 @@ import { VERSION } from '../version.ts'
 import { command } from './command.ts'
 import { DATA_DIR, explainError, findInstallation, migrateDatabase } from './environment.ts'
 import { waitForStopSignal } from './stop-signal.ts'
+import { feedWatchdog } from './watchdog.ts'
 import { FUNCTIONS_NAME } from '../db/migrate.ts'
 import { MIGRATIONS } from '../db/sql-files.ts'
 
@@ -33,6 +34,7 @@ export const serve = command({
     configureLog(config.logLevel, process.stdout, config.logFormat)
     if (config.timeZone !== undefined) process.env['TZ'] = config.timeZone
     if (isWorker) sendHeartbeats()
+    else feedWatchdog()
     // A signal during the start stops the server as soon as it has started.
     const stopping = waitForStopSignal()
     const starting = new AbortController()

@@ -109,6 +109,20 @@ test('an upgrade with Compose gets a new base image, or a new tag', () => {
   ])
 })
 
+test('the unit of systemd restarts a server that is frozen', () => {
+  const unit = readText('packaging/debian/tidings.service')
+  // The messages come from systemd-notify, a child process.
+  for (const line of [
+    'Restart=always',
+    'WatchdogSec=60',
+    'WatchdogSignal=SIGKILL',
+    'NotifyAccess=all',
+  ])
+    expect(unit.split('\n')).toContain(line)
+  // It would limit the time of a start.
+  expect(unit).not.toContain('Type=')
+})
+
 test('the example of Compose is valid, and has only existing settings', () => {
   const compose = Bun.YAML.parse(readText('packaging/compose.yaml')) as Tree
   const ajv = new Ajv({ strict: false })
