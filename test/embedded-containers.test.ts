@@ -180,6 +180,26 @@ containerTest('a read-only mount is refused, and its Postgres goes on', async ()
 })
 
 containerTest(
+  'a disk that runs no programs is named, for a new folder and an old one',
+  async () => {
+    const disk = makeFolder()
+    const old = await makeData()
+    const container = await open(
+      undefined,
+      `mount -t tmpfs -o noexec,mode=0755 tidings ${disk}; cp -a ${old} ${disk}/old`,
+    )
+    for (const name of ['new', 'old']) {
+      const { code, output } = await runProgram({ env: { DATA_DIR: join(disk, name) }, container })
+      expect([name, code, output]).toEqual([
+        name,
+        1,
+        expect.stringContaining('Mount the disk without noexec, or choose another DATA_DIR.'),
+      ])
+    }
+  },
+)
+
+containerTest(
   'a copy at the same long path does not use the Postgres of the original',
   async () => {
     const copy = await makeData()

@@ -411,17 +411,6 @@ linuxTest(
   },
 )
 
-dbTest('a disk that runs no programs is named', async () => {
-  const checkout = makeCheckout(makeFolder())
-  const dataDir = makeFolder()
-  await stopServer(await startServer(dataDir, { root: checkout.root }))
-  const [copy = ''] = readdirSync(join(dataDir, 'postgres')).filter(name => /^\d/.test(name))
-  // Without the bit, the system refuses to run it as on a disk with noexec.
-  chmodSync(join(dataDir, 'postgres', copy, 'bin', 'postgres'), 0o644)
-  const starting = startServer(dataDir, { root: checkout.root })
-  await expect(starting).rejects.toThrow('Mount the disk without noexec, or choose another')
-})
-
 test('a lock that is a link or no file is refused, and its target is left alone', () => {
   const folder = makeFolder()
   const target = join(folder, 'target')
