@@ -170,6 +170,13 @@ test('case 21: a frame over 4 KB closes with 1009, one of 5 MB too', async () =>
   }
 })
 
+test('a binary message closes with 1003', async () => {
+  const { member } = await newFeedProject(server)
+  const client = await openFeed(server.url, member)
+  client.send(new TextEncoder().encode('{}'))
+  expect((await client.closed).code).toBe(1003)
+})
+
 test('reliability §7: more than 20 messages in 10 s close with 4029', async () => {
   const { member, project } = await newFeedProject(server)
   const client = await openFeed(server.url, member)

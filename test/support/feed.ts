@@ -17,7 +17,8 @@ export interface FeedClient {
   beat(): Promise<Message>
   /** Takes `count` events, and returns their seqs. */
   seqs(count: number): Promise<number[]>
-  send(message: object | string): void
+  /** Sends an object as JSON, and bytes as a binary message. */
+  send(message: object | string | Uint8Array<ArrayBuffer>): void
   /** Subscribes and returns the answer. */
   subscribe(project: string, options?: object): Promise<Message>
   closed: Promise<{ code: number; reason: string }>
@@ -67,8 +68,12 @@ export async function openFeed(
     socket.addEventListener('open', () => resolve())
     socket.addEventListener('error', () => reject(new Error('The handshake was refused')))
   })
-  const send = (message: object | string) =>
-    socket.send(typeof message === 'string' ? message : JSON.stringify(message))
+  const send: FeedClient['send'] = message =>
+    socket.send(
+      typeof message === 'string' || message instanceof Uint8Array
+        ? message
+        : JSON.stringify(message),
+    )
   const client: FeedClient = {
     all,
     next: messages.take,

@@ -4,6 +4,8 @@ import { connect } from 'node:net'
 export interface StalledClient {
   /** Reads until `isEnough`, or until the server closes; returns all texts so far. */
   read(isEnough?: (texts: readonly string[]) => boolean): Promise<string[]>
+  /** The code with which the server has closed the socket: 1006 without a close frame. */
+  closeCode(): number
   destroy(): void
 }
 
@@ -31,18 +33,21 @@ export async function openStalled(
   await new Promise(resolve => socket.once('data', resolve))
   socket.pause()
   socket.write(toFrame(JSON.stringify(message)))
+  let closeCode = 1006
   return {
     read: (isEnough = () => false) =>
       new Promise(resolve => {
         const texts: string[] = []
         const read = createFrameReader(({ opcode, payload }) => {
           if (opcode === 1) texts.push(payload.toString())
+          if (opcode === 8) closeCode = payload.readUInt16BE(0)
           if (opcode === 8 || isEnough(texts)) resolve(texts)
         })
         socket.on('data', read)
         socket.on('close', () => resolve(texts))
         socket.resume()
       }),
+    closeCode: () => closeCode,
     destroy: () => void socket.destroy(),
   }
 }

@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { isBackedUp } from '../../src/backup/rows.ts'
+import { CLOSE_REASONS } from '../../src/feed/schema.ts'
 import { parseConfig } from '../../src/config.ts'
 import { MIGRATIONS } from '../../src/db/sql-files.ts'
 import { parseSettingsFile } from '../../src/config/settings-file.ts'
@@ -144,6 +145,18 @@ test('docs/monitoring.md names every metric, and no other', () => {
   const metrics = new Set(registered)
   metrics.delete(SERVER_ROLE)
   expect(documented.toSorted()).toEqual([...metrics].toSorted())
+})
+
+test('docs/live-feed.md names every close code, and no other', () => {
+  const rows = listRows(readSection('docs/live-feed.md', 'Close codes'))
+  const documented = rows.map(([code = '']) => Number(toCode(code)))
+  const closing = listSources().flatMap(path =>
+    [...readText(path).matchAll(/\.close\((\d{4})\b/g)].map(([, code]) => Number(code)),
+  )
+  const sent = [...Object.values(CLOSE_REASONS).map(([code]) => code), ...closing]
+  // A connection that breaks has this code.
+  const codes = new Set([...sent, 1006])
+  expect(documented.toSorted()).toEqual([...codes].toSorted())
 })
 
 test('docs/decisions.md names every library, and no other', () => {
