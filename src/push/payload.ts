@@ -49,6 +49,7 @@ export function toEventMessage(siteUrl: string, event: PushEvent): PushMessage {
     title: truncateToBytes(title, MAX_TITLE),
     navigate: toEventUrl(siteUrl, event.eventId),
     tag: toTag('event', event.eventId),
+    data: toData(event),
   }
   const place = toLocationLine(event)
   if (!event.description) return toMessage({ ...notification, body: place })
@@ -62,9 +63,12 @@ export function toEventMessage(siteUrl: string, event: PushEvent): PushMessage {
 
 /** Returns the shortest form of a message, for a push service that refused it as too large. */
 export function toShortMessage({ payload, topic }: PushMessage): PushMessage {
-  const { title, navigate, tag } = (JSON.parse(payload) as { notification: Notification })
-    .notification
-  return { payload: toPayload({ title: truncateToBytes(title, MAX_SHORT), navigate, tag }), topic }
+  const {
+    body: _,
+    title,
+    ...rest
+  } = (JSON.parse(payload) as { notification: Notification }).notification
+  return { payload: toPayload({ title: truncateToBytes(title, MAX_SHORT), ...rest }), topic }
 }
 
 /**
@@ -80,6 +84,7 @@ export function toSummaryMessage(
     body: truncateToBytes(burst.project, MAX_NAME),
     navigate: `${siteUrl}/p/${toId('prj', burst.projectId)}?channel=${channel}`,
     tag: toTag('burst', `${burst.channelId} ${burst.burstAtMs}`),
+    data: toData(burst),
   })
 }
 
@@ -97,6 +102,12 @@ interface Notification {
   body?: string
   navigate: string
   tag: string
+  /** The dashboard reads it to close notifications of channels that were read. */
+  data?: { channel: string }
+}
+
+function toData({ channelId }: EventLocation): { channel: string } {
+  return { channel: toId('chn', channelId) }
 }
 
 function toMessage(notification: Notification): PushMessage {

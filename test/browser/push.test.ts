@@ -93,6 +93,40 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     expect(it.problems).toEqual([])
   })
 
+  test('notifications are closed when their events are seen here, or were read on another device', async () => {
+    await using world = await openPushWorld()
+    await using it = await visit(world)
+    const { page, tenant, device, url, button, state } = it
+    await button('Turn on').click()
+    await state('On in this browser')
+    const worker = await reachWorker(it.context, page)
+    const events: { id: string; seq: number; channelId: string }[] = []
+    for (const channelName of ['payments', 'deployments', 'sign-ups']) {
+      events.push(await tenant.send({ title: channelName, channelName }))
+      const pushes = await world.service.until(device, events.length)
+      await worker.deliver(pushes.at(-1)!.text)
+    }
+    const [payment, deployment, signUp] = events
+    expect(await worker.readTitles()).toEqual(['deployments', 'payments', 'sign-ups'])
+    // Another device has read one channel.
+    const read = await tenant.person.put(`${tenant.path}/read`, {
+      ...{ channelId: deployment!.channelId, seq: deployment!.seq },
+    })
+    expect(read.status).toBe(200)
+    // A search marks nothing as read. Its sidebar shows what is unread.
+    await page.goto(`${url}${tenant.path.replace('/api/projects', '/p')}?q=nothing`)
+    await until(async () => !(await worker.readTitles()).includes('deployments'))
+    expect(await worker.readTitles()).toEqual(['payments', 'sign-ups'])
+    await page.goto(`${url}/e/${payment!.id}?q=nothing`)
+    await page.locator('.panel').getByRole('heading', { name: 'payments' }).waitFor()
+    await until(async () => !(await worker.readTitles()).includes('payments'))
+    await page.goto(
+      `${url}${tenant.path.replace('/api/projects', '/p')}?channel=${signUp!.channelId}`,
+    )
+    await until(async () => (await worker.readTitles()).length === 0)
+    expect([worker.problems, it.problems]).toEqual([[], []])
+  })
+
   test('a subscription that its push service has deleted is created again', async () => {
     await using world = await openPushWorld()
     await using it = await visit(world)

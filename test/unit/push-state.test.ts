@@ -113,6 +113,7 @@ describe('delivery: every push shows a notification', () => {
     body: NEW_EVENT,
     tag: undefined,
     path: '/',
+    channel: undefined,
   }
 
   test('Declarative Web Push is read like by browsers that support it', () => {
@@ -121,12 +122,14 @@ describe('delivery: every push shows a notification', () => {
       body: 'from Ada',
       navigate: `${ORIGIN}/e/evt_1`,
       tag: 'a1',
+      data: { channel: 'chn_1' },
     }
     expect(read(JSON.stringify({ web_push: 8030, notification }))).toEqual({
       title: '💰 New payment',
       body: 'from Ada',
       tag: 'a1',
       path: '/e/evt_1',
+      channel: 'chn_1',
     })
     expect(read('{"notification":{"title":"A"}}')).toEqual({ ...FALLBACK, title: 'A', body: '' })
   })
@@ -138,8 +141,10 @@ describe('delivery: every push shows a notification', () => {
 
   test('fields that are not text are ignored', () => {
     expect(
-      read('{"notification":{"title":{"toString":1},"body":[],"tag":7,"navigate":true}}'),
+      read('{"notification":{"title":{"toString":1},"body":[],"tag":7,"navigate":true,"data":7}}'),
     ).toEqual(FALLBACK)
+    expect(read('{"notification":{"data":{"channel":7}}}')).toEqual(FALLBACK)
+    expect(read('{"notification":{"data":null}}')).toEqual(FALLBACK)
   })
 
   test('a notification is shown without a payload', () => {

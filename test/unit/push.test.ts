@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { EgressResult } from '../../src/egress/egress.ts'
-import { newId } from '../../src/ids.ts'
+import { newId, toId } from '../../src/ids.ts'
 import { PUSH_SCHEDULE_MS } from '../../src/push/kind.ts'
 import {
   truncateToBytes,
@@ -40,6 +40,9 @@ test('delivery: the payload is Declarative Web Push, and opens its event', () =>
     body: 'Ada paid 12 €\npayments · Shop',
     tag: message.topic,
   })
+  // The dashboard closes it when the channel was read.
+  const data = { channel: toId('chn', event.channelId) }
+  expect([notification.data, read(toShortMessage(message)).notification.data]).toEqual([data, data])
   expect(notification.navigate).toMatch(/^https:\/\/tidings\.example\.com\/e\/evt_[a-z0-9]{26}$/)
   expect(message.topic).toMatch(/^[A-Za-z0-9]{32}$/)
   expect(toEventMessage(SITE, event)).toEqual(message)

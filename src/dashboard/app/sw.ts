@@ -62,11 +62,11 @@ async function openAsset(request: Request): Promise<Response> {
 }
 
 async function show(read: () => unknown): Promise<void> {
-  const { title, body, tag, path } = parsePush(read, location.origin)
+  const { title, body, tag, path, channel } = parsePush(read, location.origin)
   await scope.registration.showNotification(title, {
     body,
     ...(tag !== undefined && { tag }),
-    data: path,
+    data: { path, channel },
     icon: `${assets}icon-192.png`,
     badge: `${assets}badge.png`,
   })
@@ -86,7 +86,8 @@ function isOurs(url: string): boolean {
 }
 
 function readPath({ data }: Notification): string {
-  return typeof data === 'string' ? data : PAGE
+  const path: unknown = typeof data === 'string' ? data : data?.path
+  return typeof path === 'string' ? path : PAGE
 }
 
 /** Opens a path in an existing tab of the application, or in a new one. */

@@ -18,6 +18,7 @@ import { toCurl } from './curl.ts'
 import { Deliveries } from './deliveries.tsx'
 import { StrokeIcon, StepButton } from './step-button.tsx'
 import { JsonTree } from './json-tree.tsx'
+import { closeSeen } from '../push/seen.ts'
 import { deleteEvent, restoreEvent, useEvent, type NeighbourIds } from './use-event.ts'
 
 interface PanelOptions {
@@ -52,6 +53,9 @@ export function EventPanel({
       eventChannel.value = undefined
     }
   }, [channelId])
+  useEffect(() => {
+    if (opened.kind === 'loaded') void closeSeen(({ path }) => path === `/e/${id}`)
+  }, [id, opened.kind])
   useEffect(() => {
     panel.current?.focus({ preventScroll: true })
     panel.current?.scrollTo({ top: 0 })

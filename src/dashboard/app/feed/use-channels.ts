@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { createThrottle } from '../live/throttle.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import type { ProjectChannel } from '../../../channels/schema.ts'
+import { closeSeen } from '../push/seen.ts'
 import { readChannels } from './api.ts'
 import type { Row } from './log.ts'
 
@@ -68,6 +69,17 @@ export function useChannels(project: string, shown?: RefObject<ShownEvents | und
       batch.stop()
     }
   }, [project])
+
+  useEffect(() => {
+    const read = new Set(list?.filter(({ unread }) => unread === 0).map(({ id }) => id))
+    const close = () => {
+      if (read.size === 0 || document.hidden) return
+      void closeSeen(({ channel }) => typeof channel === 'string' && read.has(channel))
+    }
+    close()
+    document.addEventListener('visibilitychange', close)
+    return () => document.removeEventListener('visibilitychange', close)
+  }, [list])
 
   useEffect(() => {
     if (channelChanges.value > 0) refreshing.current.trigger()

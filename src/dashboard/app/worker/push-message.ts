@@ -5,6 +5,8 @@ export interface NotificationContent {
   tag: string | undefined
   /** A path on this server. */
   path: string
+  /** The ID of the channel. Undefined for none, and in pushes of servers before 0.3.0. */
+  channel: string | undefined
 }
 
 /**
@@ -12,13 +14,14 @@ export interface NotificationContent {
  * notification, because browsers revoke the permission if a push shows nothing.
  */
 export function parsePush(read: () => unknown, origin: string): NotificationContent {
-  const { title: rawTitle, body, tag, navigate } = readNotification(read)
+  const { title: rawTitle, body, tag, navigate, data } = readNotification(read)
   const title = toText(rawTitle)
   return {
     title: title || 'Tidings',
     body: toText(body) || (title ? '' : 'There is a new event. Open Tidings to see it.'),
     tag: toText(tag) || undefined,
     path: toPath(toText(navigate), origin),
+    channel: toText((data as { channel?: unknown } | null | undefined)?.channel) || undefined,
   }
 }
 
