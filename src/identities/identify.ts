@@ -171,8 +171,9 @@ export function createIdentityWriter({
       const prepared = { ...job, propertiesJson }
       const user = { organizationId: job.organizationId, bytes: countBytes(prepared) }
       quotas.checkUser(user)
-      const work = () => add(prepared)
-      const written = await (job.claim ? inflight.once(job.projectId, job.claim, work) : work())
+      const written = await (job.claim
+        ? inflight.once(job.projectId, job.claim, claim => add({ ...prepared, claim }))
+        : add(prepared))
       if (written.outcome === 'done') quotas.countUser(user)
       return written
     },

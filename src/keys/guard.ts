@@ -133,9 +133,11 @@ export function createKeyGuard(gate: KeyGuardOptions) {
         const isDeferring = typeof given === 'object'
         const scope = isDeferring ? given.withWrite : given
         let route: RouteOptions = {}
+        let fields: readonly string[] = []
         return {
           introspect(options: RouteOptions) {
             route = prepareRoute(options, given => toKeyOperation(given, scope))
+            fields = Object.keys(route.body?.properties ?? {}).toSorted()
           },
           parse: deferBody,
           async transform({ exchange: call, request, route: path, bearer }) {
@@ -151,8 +153,9 @@ export function createKeyGuard(gate: KeyGuardOptions) {
             const call = exchange as KeyCall
             checkIssues(call)
             const key = route.body && readIdempotencyKey(request.headers)
+            const { method, url } = request
             const claim = key
-              ? toIdempotencyClaim(key, request.method, toPathname(request.url), body)
+              ? toIdempotencyClaim(key, { method, path: toPathname(url), body, fields })
               : undefined
             // Only reads need a slot: each takes a connection, and writes share one in batches.
             if (request.method === 'GET')

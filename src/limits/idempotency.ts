@@ -10,6 +10,21 @@ export interface IdempotencyClaim {
   key: string
   /** SHA-256 over method, route and canonical body. */
   fingerprint: Buffer
+  /**
+   * Returns the fingerprint with the unknown fields of the body, if it has any. Servers up to 0.2.0
+   * stored that one. The version after 0.3.0 removes this.
+   */
+  toFormerFingerprint?(): Buffer
+}
+
+/** The parts of a request that its fingerprint covers. */
+export interface FingerprintInput {
+  method: string
+  path: string
+  /** Text, or a parsed JSON object that its schema has accepted. */
+  body: unknown
+  /** The fields of the schema, sorted. Other fields of the body are ignored. */
+  fields: readonly string[]
 }
 
 /**
@@ -36,18 +51,19 @@ export function readIdempotencyKey(headers: Headers): string | undefined {
   return key
 }
 
-/**
- * Returns the claim of a request. `body` is text or parsed JSON. The order of JSON keys does not
- * matter.
- */
+/** Returns the claim of a request. The order of JSON keys does not matter. */
 export function toIdempotencyClaim(
   key: string,
-  method: string,
-  path: string,
-  body: unknown,
+  { method, path, body, fields }: FingerprintInput,
 ): IdempotencyClaim {
-  const text = typeof body === 'string' ? body : toCanonical(body)
-  return { key, fingerprint: createHash('sha256').update(`${method} ${path}\n${text}`).digest() }
+  const hash = (text: string) => createHash('sha256').update(`${method} ${path}\n${text}`).digest()
+  if (typeof body === 'string') return { key, fingerprint: hash(body) }
+  const values = body as Readonly<Record<string, unknown>>
+  const known = fields.filter(name => Object.hasOwn(values, name))
+  const fingerprint = hash(`{${known.map(name => toMember(name, values[name])).join()}}`)
+  return Object.keys(values).length === known.length
+    ? { key, fingerprint }
+    : { key, fingerprint, toFormerFingerprint: () => hash(toCanonical(values)) }
 }
 
 /** Returns JSON text with sorted keys and one spelling for equal numbers. */
@@ -57,7 +73,11 @@ function toCanonical(value: unknown): string {
   if (isRawNumber(value)) return toCanonicalNumber(toNumberText(value))
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${toCanonical(item)}`).join()}}`
+  return `{${entries.map(([name, item]) => toMember(name, item)).join()}}`
+}
+
+function toMember(name: string, value: unknown): string {
+  return `${JSON.stringify(name)}:${toCanonical(value)}`
 }
 
 /** Thrown if another process is executing a request with the same key. */
@@ -71,12 +91,13 @@ export interface InFlightRequests {
    * Runs `work`. If a request with the same key is running in this process, waits for it for up to
    * 300 ms, without a connection, and returns its result. `work` throws `StillRunning` if one is
    * running in another process. It is then retried for up to 300 ms. Throws
-   * `idempotency_key_in_use` after that.
+   * `idempotency_key_in_use` after that. If the key was used for another request, `work` runs again
+   * with the former fingerprint, if there is one.
    */
   once<Result extends { outcome: IdempotencyOutcome }>(
     project: string,
     claim: IdempotencyClaim,
-    work: () => Promise<Result>,
+    work: (claim: IdempotencyClaim) => Promise<Result>,
   ): Promise<Result>
 }
 
@@ -92,7 +113,7 @@ export function createInFlightRequests(waitMs = WAIT_MS): InFlightRequests {
     async once<Result extends { outcome: IdempotencyOutcome }>(
       project: string,
       claim: IdempotencyClaim,
-      work: () => Promise<Result>,
+      work: (claim: IdempotencyClaim) => Promise<Result>,
     ): Promise<Result> {
       const name = `${project} ${claim.key}`
       const deadline = performance.now() + waitMs
@@ -107,7 +128,7 @@ export function createInFlightRequests(waitMs = WAIT_MS): InFlightRequests {
         // The same fingerprint means the same route, and so the same type of result.
         return { ...(result as Result), outcome }
       }
-      const result = retry(work)
+      const result = runWithEach(claim, work)
       const mine = { fingerprint: claim.fingerprint, result }
       running.set(name, mine)
       try {
@@ -117,6 +138,17 @@ export function createInFlightRequests(waitMs = WAIT_MS): InFlightRequests {
       }
     },
   }
+}
+
+/** Runs `work` with the claim, and then with its former fingerprint. */
+async function runWithEach<Result extends { outcome: IdempotencyOutcome }>(
+  claim: IdempotencyClaim,
+  work: (claim: IdempotencyClaim) => Promise<Result>,
+): Promise<Result> {
+  const result = await retry(() => work(claim))
+  if (result.outcome !== 'reused' || !claim.toFormerFingerprint) return result
+  const former = { key: claim.key, fingerprint: claim.toFormerFingerprint() }
+  return retry(() => work(former))
 }
 
 /** Retries `work` while another process has the key. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { SCOPES } from '../../src/keys/schema.ts'
 import { rotateKey } from '../support/keys.ts'
 import { ageAnswers } from '../support/ageing.ts'
 import { createRequests, newProject, type TestProject } from '../support/project.ts'
@@ -45,7 +46,7 @@ test('contract §5 a replay costs one request and has the current rate limit hea
   ])
 })
 
-test('contract §5 key order and white space of a body are ignored, every other difference counts', async () => {
+test('contract §5 key order and white space of a body are ignored, every other difference of a field counts', async () => {
   const project = await newProject(server)
   const first = await project.post('/v1/events', event, KEYED)
   const same = [
@@ -61,7 +62,6 @@ test('contract §5 key order and white space of a body are ignored, every other 
     { ...event, metadata: { amount: 420, list: [1, 2] } },
     { ...event, title: 'New payment ' },
     { ...event, notify: true },
-    { ...event, unknown: 1 },
   ]
   for (const body of different) {
     const answer = await project.post('/v1/events', body, KEYED)
@@ -69,6 +69,68 @@ test('contract §5 key order and white space of a body are ignored, every other 
     expect(answer.body).toMatchObject({ success: false, code: 'idempotency_key_reused' })
   }
   expect((await project.post('/v1/events', event, KEYED)).text).toBe(first.text)
+  expect(await countEvents(project)).toBe(1)
+})
+
+test('contract §5 unknown fields of a body are ignored, those within a field count', async () => {
+  const project = await newProject(server)
+  for (const [path, body] of [
+    ['/v1/events', event],
+    ['/v1/log', { channel: 'payments', event: 'New payment', tags: { amount: 42 } }],
+    ['/v1/identify', { user_id: 'ada', properties: { plan: 'free' } }],
+  ] as const) {
+    const key = { 'idempotency-key': path }
+    const send = (json: object) => project.post(path, json, key)
+    const first = await send({ ...body, sdk: '1.0', sentAt: 1 })
+    expect(first.headers.get('x-idempotent-replay')).toBeNull()
+    const same = [{}, { sdk: '1.1', sentAt: 2 }, { other: { a: [1] } }, { ['__proto__']: { a: 1 } }]
+    for (const unknown of same) expect((await send({ ...unknown, ...body })).text).toBe(first.text)
+    for (const name of ['metadata', 'tags', 'properties']) {
+      const value = (body as Record<string, unknown>)[name]
+      if (value === undefined) continue
+      const { status } = await send({ ...body, [name]: { ...value, unknown: 1 } })
+      expect(status).toBe(422)
+    }
+  }
+  const body = { ...event, title: 'At once' }
+  const key = { 'idempotency-key': 'at once' }
+  const posts = Array.from({ length: 5 }, (_, n) => project.post('/v1/events', { ...body, n }, key))
+  expect(new Set((await Promise.all(posts)).map(({ text }) => text)).size).toBe(1)
+})
+
+test('contract §5 a key that a server of 0.2.0 has stored replays, also with unknown fields', async () => {
+  const project = await newProject(server, { limit: 50 })
+  const identify = { user_id: 'ada', aliases: ['@ada'] }
+  // Servers of 0.2.0 hashed these texts: method, path, and every field in order.
+  const stored = [
+    ['/v1/events', event, `"channelName":"payments","metadata":{"amount":42e0,"list":[1e0,2e0]},`],
+    ['/v1/identify', identify, `"aliases":["@ada"],`],
+  ] as const
+  for (const [path, body, start] of stored) {
+    const key = { 'idempotency-key': path }
+    const first = await project.post(path, { ...body, sdk: '1.0' }, key)
+    const end = path === '/v1/events' ? `"title":"New payment"}` : `"user_id":"ada"}`
+    const former = `POST ${path}\n{${start}"sdk":"1.0",${end}`
+    const [{ n }] = await server.sql<[{ n: number }]>`
+      with changed as (
+        update idempotency_keys set fingerprint = sha256(convert_to(${former}, 'UTF8'))
+        where project_id = ${project.id} and key = ${path}
+        returning 1
+      )
+      select count(*)::int as n from changed
+    `
+    expect(n).toBe(1)
+    const replay = await project.post(path, { sdk: '1.0', ...body }, key)
+    expect(replay.text).toBe(first.text)
+    expect(replay.headers.get('x-idempotent-replay')).toBe('true')
+    // Only a server of 0.2.0 tells these apart.
+    for (const other of [{ ...body, sdk: '1.1' }, body]) {
+      const { status, headers } = await project.post(path, other, key)
+      expect(status).toBe(422)
+      if (other === body)
+        expect(headers.get('x-ratelimit-remaining')).toBe(path === '/v1/events' ? '46' : '42')
+    }
+  }
   expect(await countEvents(project)).toBe(1)
 })
 
@@ -187,7 +249,7 @@ test('contract §5 a key in quotes is the same key', async () => {
 })
 
 test('case 12: a key has 1 to 255 printable ASCII characters', async () => {
-  const { post } = await newProject(server)
+  const { post, request } = await newProject(server, { scopes: SCOPES })
   const use = (key: string) => post('/v1/events', event, { 'idempotency-key': key })
   const longest = 'k'.repeat(255)
   for (const key of ['k', longest, `"${longest}"`, 'with space', `!"#$%&'()*+,-./~`]) {
@@ -204,6 +266,10 @@ test('case 12: a key has 1 to 255 printable ASCII characters', async () => {
     expect(status).toBe(400)
     expect(body.details).toMatchObject([{ path: ['Idempotency-Key'], code }])
   }
+  const headers = { 'idempotency-key': 'tab\there' }
+  expect((await request('/v1/me', { headers })).status).toBe(200)
+  const erasure = await request('/v1/users/nobody', { method: 'DELETE', headers })
+  expect(erasure.status).toBe(404)
 })
 
 test('contract §5 a key survives the rotation of the API key', async () => {
