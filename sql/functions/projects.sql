@@ -16,22 +16,32 @@ language sql immutable as $$
 $$;
 
 -- Deletes up to `batch_size` rows of a project from the first table that has any. Returns true when
--- it deleted some.
+-- it deleted some, false when none is left, and null when other transactions hold all that are left
+-- in the table. It never waits for them. A delete that waits for a changed row skips its new
+-- version.
 create or replace function reap_rows(project uuid, batch_size int) returns boolean
 language plpgsql as $$
 declare
   name text;
+  own text;
   n int;
+  is_left boolean;
 begin
   foreach name in array list_project_tables() loop
+    own := case when name in ('key_usage', 'rate_windows')
+      then 'key_id in (select k.id from api_keys k where k.project_id = $1)' else 'project_id = $1' end;
     execute format(
-      'delete from %1$I where %2$s and ctid = any (array(select t.ctid from %1$I t where t.%2$s limit $2))', name,
-      case when name in ('key_usage', 'rate_windows')
-        then 'key_id in (select k.id from api_keys k where k.project_id = $1)' else 'project_id = $1' end
+      'delete from %1$I where %2$s and ctid = any (array(
+        select t.ctid from %1$I t where t.%2$s limit $2 for update of t skip locked
+      ))', name, own
     ) using project, batch_size;
     get diagnostics n = row_count;
     if n > 0 then
       return true;
+    end if;
+    execute format('select exists (select from %1$I where %2$s)', name, own) into is_left using project;
+    if is_left then
+      return null;
     end if;
   end loop;
   return false;
@@ -40,8 +50,8 @@ $$;
 
 -- Does one step of removing deleted projects. It deletes up to `batch_size` rows of a project, or
 -- an empty project, or an organization without projects. Returns false when there is nothing left
--- to do. Only one process works at a time. Custom plans, because a cached plan for a small table
--- would scan the table after it has grown.
+-- to do, or when other transactions hold what is left. Only one process works at a time. Custom
+-- plans, because a cached plan for a small table would scan the table after it has grown.
 create or replace function reap(batch_size int) returns boolean
 language plpgsql
 set plan_cache_mode = force_custom_plan
@@ -49,6 +59,7 @@ as $$
 declare
   project uuid;
   organization uuid;
+  is_deleted boolean;
 begin
   if not pg_try_advisory_xact_lock(71342002, 0) then
     return false;
@@ -66,10 +77,13 @@ begin
     return found;
   end if;
 
-  if reap_rows(project, batch_size) then
-    return true;
+  is_deleted := reap_rows(project, batch_size);
+  if is_deleted is null then
+    return false;
   end if;
-  delete from projects p where p.id = project;
+  if not is_deleted then
+    delete from projects p where p.id = project;
+  end if;
   return true;
 end
 $$;

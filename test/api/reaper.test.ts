@@ -151,6 +151,34 @@ test('contract §11 rows are removed in batches by one process at a time, and an
   )
 })
 
+test('contract §11 rows that another transaction changes are removed once it has ended', async () => {
+  const { organization, owner } = await newTenant()
+  const { id, uuid } = organization.project
+  await owner.delete(`/api/projects/${id}`)
+  // No foreign key keeps the project for the sake of this row.
+  await server.sql`
+    insert into webhook_attempts (
+      project_id, id, webhook_id, kind, number, outcome, error, reason, latency_ms, started_at, host, preset, body_hash
+    )
+    values (
+      ${uuid}, gen_random_uuid(), gen_random_uuid(), 'webhook.test', 1, 'failed', 'dns', '', 1, now(), '', '',
+      sha256('')
+    )
+  `
+  for (const table of ['webhook_attempts', 'events', 'idempotency_keys']) {
+    await server.sql.begin(async tx => {
+      await tx`update ${tx(table)} set project_id = project_id where project_id = ${uuid}`
+      // It waits for no row, and leaves the project.
+      await reap(pool)
+      expect(await tx`select from projects where id = ${uuid}`).toHaveLength(1)
+      expect((await inspect(organization)).rows[table]).toBeGreaterThan(0)
+    })
+  }
+  await reap(pool)
+  expect(Object.values((await inspect(organization)).rows).filter(n => n > 0)).toEqual([])
+  expect(await server.sql`select from projects where id = ${uuid}`).toHaveLength(0)
+})
+
 test('contract §11 a starting server continues an unfinished removal', async () => {
   const { organization, owner } = await newTenant()
   await owner.delete(`/api/organizations/${organization.id}`)
