@@ -73,7 +73,7 @@ test('the state of a webhook is described in words', () => {
   expect(stateOf({ breaker: { ...FAILING, state: 'limited', pausedUntil: UNTIL } })).toEqual([
     'Waiting',
     'plain',
-    `Waits until ${UNTIL}, as the endpoint asked. Pending events are sent then.`,
+    `Waits until ${UNTIL}, as the receiver asked. Pending events are sent then.`,
   ])
   expect(stateOf({ breaker: { ...FAILING, state: 'probing', pausedUntil: UNTIL } })).toEqual([
     'Retrying',

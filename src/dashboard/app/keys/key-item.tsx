@@ -50,7 +50,7 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
                   Revoke <bdi>{name}</bdi>?
                 </>
               }
-              lead="Requests with this key are rejected immediately. This cannot be undone."
+              lead="Requests with this key are refused immediately. This cannot be undone."
               yes="Revoke key"
               send={() => revokeKey(project, id)}
               onDone={() => {

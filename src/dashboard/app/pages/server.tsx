@@ -106,7 +106,7 @@ function Facts({ info }: { info: ServerInfo }) {
         warning={push.subject === null ? 'No contact' : undefined}
         about={[
           push.subject === null
-            ? 'Apple rejects notifications without a contact. Set VAPID_SUBJECT, for example to mailto:you@example.com'
+            ? 'Apple refuses notifications without a contact. Set VAPID_SUBJECT, for example to mailto:you@example.com'
             : `contact for push services: ${push.subject}`,
           push.isSubjectSet || push.subject === null
             ? ''

@@ -42,7 +42,7 @@ function toBreakerStatus({
     return { word: 'Disabled', tone: 'bad', sentence }
   }
   if (state === 'limited') {
-    const after = ', as the endpoint asked. Pending events are sent then.'
+    const after = ', as the receiver asked. Pending events are sent then.'
     return {
       word: 'Waiting',
       tone: 'plain',
