@@ -110,8 +110,8 @@ export type Client = {
     get(userId: string, options?: CallOptions): Promise<User>
     /**
      * Erases a user permanently, by the exact user_id. After 5 s, the server continues in the
-     * background, and `events` is the number so far. A retry rejects with 404 `not_found` once the
-     * user is erased.
+     * background, and `events` is the number so far. A repeated call resolves to the same erasure.
+     * Rejects with 404 `not_found` if there was no such user.
      */
     erase(userId: string, options?: CallOptions): Promise<Erased>
   }
