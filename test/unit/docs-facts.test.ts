@@ -6,6 +6,8 @@ import { isBackedUp } from '../../src/backup/rows.ts'
 import { CLOSE_REASONS } from '../../src/feed/schema.ts'
 import { parseConfig } from '../../src/config.ts'
 import { MIGRATIONS } from '../../src/db/sql-files.ts'
+import { EventInput } from '../../src/events/schema.ts'
+import { IdentifyInput } from '../../src/identities/schema.ts'
 import { parseSettingsFile } from '../../src/config/settings-file.ts'
 import { SERVER_ROLE } from '../../src/embedded/cluster.ts'
 import {
@@ -183,6 +185,25 @@ describe('docs/contract.md', () => {
     const missing = [...new Set(cited)].filter(citation => {
       const name = citation.charAt(0).toUpperCase() + citation.slice(1)
       return !new RegExp(`^(#+ |[-\\d. ]+\\*\\*)${name}[:. ]`, 'm').test(text)
+    })
+    expect(missing).toEqual([])
+  })
+
+  test.each([
+    ['docs/contract.md', 'Contract §2: Fields', [EventInput, IdentifyInput]],
+    ['docs/sending-events.md', 'Fields of an event', [EventInput]],
+  ])('%s has every field with its bounds', (page, heading, schemas) => {
+    const fields = schemas.flatMap(({ properties }) => Object.entries<unknown>(properties))
+    const stated = new Map(
+      listRows(readSection(page, heading))
+        .filter(([name = '']) => toCode(name) !== 'Idempotency-Key')
+        .map(([name = '', ...cells]) => [toCode(name), cells.join(' ').replaceAll(',', '')]),
+    )
+    expect([...stated.keys()].toSorted()).toEqual(fields.map(([name]) => name).toSorted())
+    const missing = fields.flatMap(([name, schema]) => {
+      const bounds = [...JSON.stringify(schema).matchAll(/"max(?:Length|Items)":(\d+)/g)]
+      const numbers: readonly string[] = stated.get(name)?.match(/\d+/g) ?? []
+      return bounds.filter(([, bound = '']) => !numbers.includes(bound)).map(() => name)
     })
     expect(missing).toEqual([])
   })
