@@ -6,3 +6,6 @@ drop function if exists erase_responses(uuid, text[], int);
 drop function if exists erase_other_responses(uuid, text, text, int);
 drop function if exists erase_history(uuid, text, text[], bigint, int);
 drop function if exists long_search_words(text, text);
+drop function if exists words_of_user(uuid, json);
+drop function if exists user_words_query(uuid, text);
+drop function if exists split_words(text);

@@ -4,18 +4,19 @@ create or replace function changing_account() returns uuid
 language sql stable
 return nullif(current_setting('tidings.account', true), '')::uuid;
 
--- Records added aliases.
+-- Records added aliases, and marks their users for the search index.
 create or replace function record_added_aliases() returns trigger
 language plpgsql as $$
 begin
   insert into alias_changes (project_id, user_id, at, alias, change, account_id)
   select a.project_id, a.user_id, date_trunc('milliseconds', clock_timestamp()), a.alias, 'added', changing_account()
   from added a;
+  perform mark_users_of_aliases(a.project_id, array_agg(a.user_id)) from added a group by a.project_id;
   return null;
 end
 $$;
 
--- Records a change of an alias. An erasure sets tidings.is_erasing, and leaves no record.
+-- Records a change of an alias, and marks its users for the search index. An erasure sets tidings.is_erasing, and leaves no record.
 create or replace function record_alias_change() returns trigger
 language plpgsql as $$
 declare
@@ -26,9 +27,11 @@ begin
       values
         (old.project_id, old.user_id, changed_at, old.alias, 'moved to', new.user_id, changing_account()),
         (new.project_id, new.user_id, changed_at, new.alias, 'moved from', old.user_id, changing_account());
+    perform mark_users_of_aliases(new.project_id, array[old.user_id, new.user_id]);
   elsif current_setting('tidings.is_erasing', true) is distinct from 'on' then
     insert into alias_changes (project_id, user_id, at, alias, change, account_id)
       values (old.project_id, old.user_id, changed_at, old.alias, 'removed', changing_account());
+    perform mark_users_of_aliases(old.project_id, array[old.user_id]);
   end if;
   return null;
 end
@@ -44,8 +47,8 @@ create or replace trigger moved_aliases_have_history after update on aliases
 create or replace trigger removed_aliases_have_history after delete on aliases
   for each row execute function record_alias_change();
 
--- Records changes of aliases on Citus, whose distributed tables have no triggers. Elsewhere the
--- triggers of aliases record them, and this does nothing.
+-- Does on Citus, whose distributed tables have no triggers, what the triggers of aliases do
+-- elsewhere. There, this does nothing.
 create or replace function record_alias_changes(project uuid, user_ids text[], names text[], changes text[], others text[])
 returns void
 language plpgsql as $$
@@ -148,8 +151,8 @@ $$;
 -- for a deleted project. A null in properties_list keeps the stored properties.
 --
 -- Like every writer of a project, it locks the project's log first. So one transaction at a time
--- creates keys and aliases. Postgres has parsed the JSON arguments before. The words of properties
--- are indexed later (index_users).
+-- creates keys and aliases. Postgres has parsed the JSON arguments before. The words of users are
+-- indexed later (index_users).
 --
 -- The settings keep the plan from scanning tables. A plan made on small tables would still be used
 -- after they have grown.
@@ -207,9 +210,8 @@ begin
         properties = coalesce(properties_list[n], i.properties),
         updated_at = greatest(at, next_millisecond(i.updated_at))
       returning i.id, i.public_id, i.properties, i.updated_at into identity;
-    if properties_list[n] is not null and (identity.id <> ids[n] or properties_list[n]::text <> '{}') then
-      insert into unindexed_users (project_id, id, changed_at)
-        values (project_ids[n], identity.id, identity.updated_at);
+    if properties_list[n] is not null or identity.id = ids[n] then
+      perform mark_changed_user(project_ids[n], identity.id, identity.updated_at);
     end if;
 
     aliases_response := claim_aliases(project_ids[n], user_ids[n], alias_lists[n], at);

@@ -138,3 +138,12 @@ begin
   return query select i.id from unnest(ids) as i (id) where i.id <> all(lost);
 end
 $$;
+
+-- Finds users as search_users does. The pattern is the beginning of `search` in lower case.
+create or replace function find_users(project uuid, pattern text, search text, before uuid, max_rows int) returns setof uuid
+language plpgsql stable as $$
+begin
+  return query
+    select unnest(f.ids) from search_users(project, regexp_split_to_array(search, '\s+'), before, max_rows, 3000) f;
+end
+$$;

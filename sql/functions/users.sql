@@ -1,42 +1,118 @@
--- Returns the search words of a text in lower case. A word is a run of characters other than white
--- space and punctuation. The punctuation is listed, so words do not depend on the database's
--- locale.
-create or replace function split_words(content text) returns text[]
-language sql immutable parallel safe
-return string_to_array(
-  trim(regexp_replace(
-    lower(content),
-    '[\u0001-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00bf\u2000-\u206f\u3000-\u3003\u3008-\u301f]+', ' ', 'g'
-  )),
-  ' '
-);
-
 -- Returns the start of a project's words in the index. So a search hardly reads other projects: few
 -- have the same start.
 create or replace function word_prefix(project uuid) returns text
 language sql immutable parallel safe
 return encode(substr(int8send(uuid_hash_extended(project, 0)), 1, 6), 'base64') || ' ';
 
--- Returns the search words of a user's properties, without their keys. It reads the first 16,384
--- characters as text. As jsonb they could contain numbers that are out of range. Each word starts
--- with word_prefix.
-create or replace function words_of_user(project uuid, properties json) returns tsvector
+-- Returns the text that a user is found by: the user_id, the aliases, and the values of the
+-- properties, without their keys. It reads the first 16,384 characters of properties as text. As
+-- jsonb they could contain numbers that are out of range.
+create or replace function text_of_user(user_id text, aliases text, properties json) returns text
+language plpgsql immutable parallel safe as $$
+declare
+  -- The longest match counts, so a key is no value.
+  found_values text := regexp_replace(
+    left(properties::text, 16384), '"(?:[^"\\]|\\.)*":|"((?:[^"\\]|\\.)*)"|[][{},]+', ' \1', 'g'
+  );
+begin
+  if strpos(found_values, '\') > 0 then
+    -- Escapes other than those of quotes and backslashes are control characters.
+    found_values := replace(replace(found_values, '\\', E'\x01'), '\"', '"');
+    found_values := replace(regexp_replace(found_values, '\\(u[0-9a-f]{4}|.)', ' ', 'g'), E'\x01', '\');
+  end if;
+  return user_id || ' ' || coalesce(aliases, '') || found_values;
+end
+$$;
+
+-- Returns the tokens of a user's text for the index, each after word_prefix.
+create or replace function tokens_of_user(project uuid, content text) returns tsvector
 language sql immutable parallel safe as $$
-  with content as (
-    -- Removes keys and escapes.
-    select regexp_replace(
-      regexp_replace(left(properties::text, 16384), '"(?:[^"\\]|\\.)*":', ' ', 'g'),
-      '\\(?:u[0-9a-f]{4}|.)', ' ', 'g'
-    ) as text
-  ), words as materialized (
-    select distinct left(w.word, 200) as word
-    from content c
-      cross join lateral unnest(split_words(c.text)) as w (word)
-    where w.word <> ''
-  ), prefix as materialized (
-    select word_prefix(project) as start
-  )
-  select array_to_tsvector(array(select p.start || w.word from prefix p cross join words w))
+  select array_to_tsvector(array(
+    select p.start || t.token
+    from (select word_prefix(project) as start offset 0) p
+      cross join unnest(tokens_of_words(words_to_find(fold_text(content)))) as t (token)
+  ))
+$$;
+
+-- Returns the tsquery term for all words with the prefix `word`.
+create or replace function to_prefix_lexeme(word text) returns text
+language sql immutable
+return '''' || replace(replace(word, E'\\', E'\\\\'), '''', '''''') || ''':*';
+
+-- Returns a tsquery for users who have a token with each of these beginnings, or the token of very
+-- many words. Returns null without tokens.
+create or replace function user_tokens_query(project uuid, tokens text[]) returns tsquery
+language sql immutable as $$
+  select ('(' || string_agg(to_prefix_lexeme(word_prefix(project) || t.token), '&') || ')|'
+    || to_prefix_lexeme(word_prefix(project) || '*'))::tsquery
+  from unnest(tokens) as t (token)
+  where t.token <> ''
+$$;
+
+-- Marks a user as changed at a time: index_users indexes it anew. A later mark has a later time,
+-- whatever the clock says. The caller has locked the project's log.
+create or replace function mark_changed_user(project uuid, user_uuid uuid, changed_at timestamptz) returns void
+language plpgsql as $$
+#variable_conflict use_variable
+declare
+  last_at timestamptz := (
+    select max(u.changed_at) from unindexed_users u where u.project_id = project and u.id = user_uuid
+  );
+begin
+  insert into unindexed_users (project_id, id, changed_at)
+    values (project, user_uuid, greatest(changed_at, next_millisecond(last_at)));
+end
+$$;
+
+-- Marks users whose aliases changed. Former users have no identity.
+create or replace function mark_users_of_aliases(project uuid, user_ids text[]) returns void
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+  user_uuid uuid;
+begin
+  for user_uuid in
+    select i.id from identities i where i.project_id = project and i.user_id = any(user_ids)
+  loop
+    perform mark_changed_user(project, user_uuid, date_trunc('milliseconds', clock_timestamp()));
+  end loop;
+end
+$$;
+
+-- Marks the next 100 users of a project that has words by former rules. Identifies by functions of
+-- 0.2.0 mark fewer users, so it begins when none of them has the project's log or waits for it.
+create or replace function mark_former_users(project uuid) returns void
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+declare
+  last_id uuid := (select p.users_indexed_to from projects p where p.id = project);
+  ids uuid[];
+begin
+  if last_id is null then
+    return;
+  end if;
+  if last_id = '00000000-0000-0000-0000-000000000000' then
+    perform from event_logs l where l.project_id = project for update skip locked;
+    if not found then
+      return;
+    end if;
+  end if;
+  ids := array(
+    select i.id from identities i where i.project_id = project and i.id > last_id order by i.id limit 100
+  );
+  insert into unindexed_users (project_id, id, changed_at)
+    select i.project_id, i.id, i.updated_at
+    from identities i
+    where i.project_id = project and i.id = any(ids)
+    on conflict do nothing;
+  update projects p set users_indexed_to = ids[100] where p.id = project;
+end
 $$;
 
 -- Adds the words of up to 100 changed users of a project to user_words, from the first id after
@@ -70,6 +146,7 @@ begin
   if not pg_try_advisory_xact_lock(71342007, hashtext(project::text)) then
     return null;
   end if;
+  perform mark_former_users(project);
   for changed in
     select u.id, max(u.changed_at) as at
     from unindexed_users u
@@ -80,8 +157,17 @@ begin
   loop
     exit when clock_timestamp() >= ends_at and last_id is not null;
     last_id := changed.id;
-    select words_of_user(project, i.properties) into parsed
-      from identities i where i.project_id = project and i.id = changed.id;
+    select tokens_of_user(project, text_of_user(i.user_id, (
+        select string_agg(a.alias, ' ' order by a.alias collate "C")
+        from (
+          select a.alias
+          from aliases a
+          where a.project_id = i.project_id and a.user_id between i.user_id and i.user_id
+          order by a.user_id
+        ) a
+      ), i.properties)) into parsed
+      from identities i
+      where i.project_id = project and i.id = changed.id;
     -- An erasure has also deleted the rows of unindexed_users.
     continue when not found;
     ids := ids || changed.id;
@@ -110,7 +196,7 @@ begin
 end
 $$;
 
--- Returns the projects with unindexed users.
+-- Returns the projects with users to index.
 create or replace function unindexed_project_ids() returns setof uuid
 language sql stable
 set enable_seqscan = off
@@ -125,9 +211,11 @@ as $$
     where f.id is not null
   )
   select f.id from found f where f.id is not null
+  union
+  select p.id from projects p where p.users_indexed_to is not null
 $$;
 
--- Returns the projects with unindexed users, and their organizations.
+-- Returns the projects with users to index, and their organizations.
 create or replace function list_unindexed_projects() returns table (project_id uuid, organization_id uuid)
 language sql stable as $$
   select p.id, p.organization_id
@@ -135,108 +223,93 @@ language sql stable as $$
     join projects p on p.id = f.id and p.deleted_at is null
 $$;
 
--- Returns the tsquery term for all words with the prefix `word`.
-create or replace function to_prefix_lexeme(word text) returns text
-language sql immutable
-return '''' || replace(replace(word, E'\\', E'\\\\'), '''', '''''') || ''':*';
-
--- Returns a tsquery for words_of_user. The first 10 words of `search` must each be a prefix of a
--- word. Returns null when it has no words.
-create or replace function user_words_query(project uuid, search text) returns tsquery
-language sql immutable
-return (
-  select string_agg(to_prefix_lexeme(word_prefix(project) || left(w.word, 200)), '&')::tsquery
-  from (select distinct w.word from unnest(split_words(search)) as w (word) where w.word <> '' limit 10) w
-);
-
--- Returns the ids of up to `max_rows` users, newest first. Their user_id or an alias matches
--- `pattern`, or their properties have all words of `search`. With `before`, only users with an
--- earlier id are returned. It reads up to 10,000 matches of each kind. When a kind has more, it
--- also reads the newest 2,000 users: with so many matches, these usually fill a page. Users without
--- current words in the index are parsed, the newest first, for up to 500 ms. They are listed before
--- the index is read: on Citus each statement has a snapshot of its own, and the indexer works
--- meanwhile.
+-- Finds the users whose text has all of `words`, as text_patterns says: the ids of up to `max_rows`,
+-- newest first. With `before`, only earlier ids are returned. After time_limit_ms it ends, and
+-- `reached` is the last id that it has examined; null otherwise. `is_searchable` is false if the words
+-- have nothing to find.
 --
--- It is planned each time, because `like` uses its index only for a known pattern. The settings
--- force the index of words, whatever the statistics say.
-create or replace function find_users(project uuid, pattern text, search text, before uuid, max_rows int) returns setof uuid
+-- The index yields candidates, and each user without current words is one. They are listed before
+-- the index is read: on Citus each statement has a snapshot of its own, and the indexer works
+-- meanwhile. If there are more than 100,000, or words by former rules, every user is one: with so
+-- many, the newest users usually fill a page.
+--
+-- The settings force the indexes, whatever the statistics say.
+create or replace function search_users(
+  project uuid, words text[], before uuid, max_rows int, time_limit_ms float8,
+  out ids uuid[], out reached uuid, out is_searchable boolean
+)
 language plpgsql stable
-set plan_cache_mode = force_custom_plan
+set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set enable_sort = off
 set jit = off
 as $$
 declare
-  ends_at timestamptz;
-  query tsquery := user_words_query(project, search);
-  named uuid[] := array(
-    select i.id
-    from identities i
-    where i.project_id = project and lower(i.user_id) like pattern
-    limit 10000
-  );
-  aliased uuid[] := array(
-    select i.id
-    from aliases a
-      join identities i on i.project_id = a.project_id and i.user_id = a.user_id
-    where a.project_id = project and lower(a.alias) like pattern
-    limit 10000
-  );
-  changed uuid[] := array(
-    select distinct u.id from unindexed_users u where u.project_id = project order by u.id desc limit 20000
-  );
-  described uuid[] := array(
-    select w.id
-    from user_words w
-    where w.words @@ query and (w.project_id = project) is true
-      and not exists (select from unindexed_users u where u.project_id = w.project_id and u.id = w.id)
-    limit 10000
-  );
-  unindexed uuid[] := '{}';
-  newest uuid[];
+  ends_at timestamptz := clock_timestamp() + time_limit_ms * interval '1 ms';
+  needles text[];
+  patterns text[];
+  have_symbols boolean;
+  query tsquery;
+  -- Null for every user.
+  candidates uuid[];
+  part uuid[];
+  last_id uuid := coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
 begin
-  if query is not null then
-    ends_at := clock_timestamp() + interval '500 ms';
-    for n in 1 .. cardinality(changed) by 20 loop
-      exit when clock_timestamp() >= ends_at;
-      unindexed := unindexed || array(
-        select i.id
-        from identities i
-        where i.project_id = project and i.id = any(changed[n:n + 19])
-          and words_of_user(project, i.properties) @@ query
-      );
-    end loop;
+  ids := '{}';
+  select
+      array_agg(p.needle), array_agg(p.pattern), bool_or(p.has_symbols),
+      user_tokens_query(project, string_to_array(string_agg(array_to_string(p.tokens, ' '), ' '), ' '))
+    into needles, patterns, have_symbols, query
+    from text_patterns(words, array_fill(false, array[cardinality(words)])) p;
+  is_searchable := patterns is not null;
+  if not is_searchable then
+    return;
   end if;
-  if 10000 in (cardinality(named), cardinality(aliased), cardinality(described)) then
-    newest := array(
-      select i.id
-      from (
-        select i.id, i.project_id, i.user_id
-        from identities i
-        where i.project_id = project and (before is null or i.id < before)
-        order by i.id desc
-        limit 2000
-      ) i
-      where lower(i.user_id) like pattern
-        or exists (
-          select from aliases a
-          where a.project_id = i.project_id and a.user_id = i.user_id and lower(a.alias) like pattern
-        )
-        or (
-          exists (
-            select from user_words w where w.project_id = i.project_id and w.id = i.id and w.words @@ query
-          )
-          and not exists (select from unindexed_users u where u.project_id = i.project_id and u.id = i.id)
-        )
-      order by i.id desc
-      limit max_rows
+
+  if query is not null and (select p.users_indexed_to is null from projects p where p.id = project) then
+    candidates := array(
+      select distinct u.id from unindexed_users u where u.project_id = project limit 100001
     );
+    candidates := candidates || array(
+      select w.id from user_words w where w.words @@ query and (w.project_id = project) is true limit 100001
+    );
+    candidates := case when cardinality(candidates) <= 100000 then array(
+      select distinct c.id from unnest(candidates) as c (id) where c.id < last_id order by c.id desc
+    ) end;
   end if;
-  return query
-  select distinct f.id
-  from unnest(named || aliased || described || unindexed || newest) as f (id)
-  where before is null or f.id < before
-  order by f.id desc
-  limit max_rows;
+
+  loop
+    if candidates is null then
+      part := array(
+        select i.id from identities i where i.project_id = project and i.id < last_id order by i.id desc limit 20
+      );
+    else
+      part := candidates[1:20];
+      candidates := candidates[21:];
+    end if;
+    ids := ids || array(
+      select i.id
+      from identities i
+      where i.project_id = project and i.id = any(part)
+        and matches_texts(text_of_user(i.user_id, (
+          select string_agg(a.alias, ' ' order by a.alias collate "C")
+          from (
+            select a.alias
+            from aliases a
+            where a.project_id = i.project_id and a.user_id between i.user_id and i.user_id
+            order by a.user_id
+          ) a
+        ), i.properties), null, needles, patterns, '{}', have_symbols)
+      order by i.id desc
+      limit max_rows - cardinality(ids)
+    );
+    exit when cardinality(part) < 20 or cardinality(ids) = max_rows;
+    last_id := part[20];
+    if clock_timestamp() >= ends_at then
+      reached := last_id;
+      exit;
+    end if;
+  end loop;
 end
 $$;
 

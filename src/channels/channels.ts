@@ -4,7 +4,9 @@ import { projectNotFound } from '../accounts/projects.ts'
 import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
+import { invalidField } from '../http/validation.ts'
 import { newId, parseId } from '../ids.ts'
+import { NOTHING_TO_FIND } from '../text-search.ts'
 import { toEmoji } from './icon.ts'
 import { toDisplayName, toSlug } from './name.ts'
 import type {
@@ -43,17 +45,21 @@ export async function listChannels(
   return toPage(channels, query, ({ id }) => id)
 }
 
-/** Lists a page of a project's channels as `reader` sees them, newest first. */
+/**
+ * Lists a page of a project's channels as `reader` sees them, newest first. Throws `InvalidRequest`.
+ */
 export async function listProjectChannels(
   sql: Queryable,
   reader: Reader,
   query: ProjectChannelQuery,
 ): Promise<ProjectChannels> {
-  const { archived, search } = query
+  const { archived, search = '' } = query
   const { after, rows: limit } = parsePageQuery('chn', query)
+  const text = search.trim()
+  if (text !== '') await checkFolded(sql, text)
   const wanted = sql`
     ${archived === 'true' ? sql`` : sql`and not c.is_archived`}
-    ${search === undefined ? sql`` : sql`and strpos(lower(c.name), lower(${search})) > 0`}
+    ${text === '' ? sql`` : sql`and strpos(fold_text(c.name), fold_text(${text})) > 0`}
   `
   const where = sql`${wanted} ${after ? sql`and c.id < ${after}` : sql``}`
   const channels = await selectChannels(sql, reader, where, limit)
@@ -63,6 +69,12 @@ export async function listProjectChannels(
     where c.project_id = ${reader.projectId} ${wanted}
   `
   return { ...toPage(channels, query, ({ id }) => id), total }
+}
+
+/** Throws `InvalidRequest` if folding leaves nothing of a search, which every name would have. */
+async function checkFolded(sql: Queryable, search: string): Promise<void> {
+  const [folded] = await sql<[{ is_empty: boolean }]>`select fold_text(${search}) = '' as is_empty`
+  if (folded.is_empty) throw invalidField('search', 'invalid_format', NOTHING_TO_FIND)
 }
 
 /** Returns one channel as `reader` sees it. Throws `not_found`. */

@@ -57,7 +57,7 @@ export const ProjectChannelQuery = Type.Object({
     Text({
       minLength: 1,
       maxLength: 255,
-      description: 'A part of the name. Case does not matter.',
+      description: 'A part of the name. Case and accents do not matter.',
     }),
   ),
 })

@@ -1,7 +1,7 @@
 -- Bodies of functions for a database on Citus. `tidings migrate --distributed` replaces them after
 -- each migration.
 
--- Records changes of aliases, which triggers do elsewhere.
+-- Records changes of aliases, and marks their users, which triggers do elsewhere.
 create or replace function record_alias_changes(
   project uuid, user_ids text[], names text[], changes text[], others text[]
 ) returns void
@@ -12,6 +12,7 @@ begin
     project, c.user_id, date_trunc('milliseconds', clock_timestamp()),
     nextval(pg_get_serial_sequence('alias_changes', 'id')), c.alias, c.change, c.other, changing_account()
   from unnest(user_ids, names, changes, others) as c (user_id, alias, change, other);
+  perform mark_users_of_aliases(project, user_ids);
 end
 $$;
 
@@ -58,11 +59,14 @@ begin
 end
 $$;
 
--- Returns the projects with unindexed users. The table is small, because the indexer empties it.
+-- Returns the projects with users to index. The table is small, because the indexer empties it.
 create or replace function unindexed_project_ids() returns setof uuid
 language plpgsql stable as $$
 begin
-  return query select distinct u.project_id from unindexed_users u;
+  return query
+    select distinct u.project_id from unindexed_users u
+    union
+    select p.id from projects p where p.users_indexed_to is not null;
 end
 $$;
 

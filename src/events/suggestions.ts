@@ -1,6 +1,7 @@
 import { QUERY_CANCELED, sqlState, type Queryable } from '../db/sql.ts'
 import { takeStart } from '../cut-text.ts'
 import { listUsersJson } from '../identities/users.ts'
+import { InvalidRequest } from '../http/validation.ts'
 import { findClosest } from '../closest.ts'
 import { collectMetadata } from './metadata-names.ts'
 import type { Suggestion, SuggestionQuery } from './search-schema.ts'
@@ -18,6 +19,9 @@ const ROWS_PER_PART = 20
 
 /** The first character of a token in the search index. */
 const TOKEN_MARKS = { tag: '#', source: '@' }
+
+/** The page for a text that no user can have. */
+const NO_USERS = '{"items":[]}'
 
 /** A value, and how often it was found. */
 interface Candidate {
@@ -101,7 +105,11 @@ async function listCandidates(
 }
 
 async function findUsers(sql: Queryable, projectId: string, search: string): Promise<Candidate[]> {
-  const page = await listUsersJson(sql, projectId, { search, limit: MAX_SUGGESTIONS })
+  const query = { search, limit: MAX_SUGGESTIONS }
+  const page = await listUsersJson(sql, projectId, query).catch((error: unknown) => {
+    if (error instanceof InvalidRequest) return NO_USERS
+    throw error
+  })
   // listUsersJson writes this shape.
   const { items } = JSON.parse(page) as {
     items: { userId: string; properties: Record<string, unknown> | null }[]

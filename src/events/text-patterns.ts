@@ -1,8 +1,6 @@
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
-
-/** The most words of the filter `text`. */
-export const MAX_WORDS = 20
+import { splitWords } from '../text-search.ts'
 
 /** How an event matches a term of a search: see `text_patterns` in sql/functions/words.sql. */
 export interface TextPattern {
@@ -12,12 +10,6 @@ export interface TextPattern {
   hasSymbols: boolean
   /** Each is a prefix of at least one token in every match. */
   tokens: string[]
-}
-
-/** Splits the filter `text` of /v1. White space alone is one word, which matches nothing. */
-export function splitWords(text: string): string[] {
-  const words = text.split(/\s+/).filter(word => word !== '')
-  return words.length > 0 ? words : [text]
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import { MAX_WORDS, splitWords } from '../events/text-patterns.ts'
+import { MAX_WORDS, splitWords } from '../text-search.ts'
 import { createValidator, InvalidRequest } from '../http/validation.ts'
 import { parseId } from '../ids.ts'
 import { listTexts } from './filter.ts'

@@ -24,7 +24,7 @@ export const UserListItem = Type.Object(
 )
 
 export const UserQuery = Type.Object({
-  /** The start of a user_id or an alias, or prefixes of words in properties. */
+  /** Words of the user_id, an alias or the properties, as `text` finds words of events. */
   search: Type.Optional(Text({ minLength: 1, maxLength: 255 })),
   ...PageQuery.properties,
 })

@@ -1,7 +1,14 @@
+import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
 import { Fault } from '../errors.ts'
 import { toPage, parsePageQuery } from '../http/paging.ts'
+import { invalidField } from '../http/validation.ts'
+import { toId } from '../ids.ts'
+import { MAX_WORDS, NOTHING_TO_FIND, splitWords } from '../text-search.ts'
 import type { UserQuery } from './user-schema.ts'
+
+/** A search ends after this time, and a cursor continues it. */
+const SEARCH_MS = 500
 
 interface Row {
   public_id: string
@@ -38,32 +45,32 @@ export async function getUserJson(
 }
 
 /**
- * Returns the JSON of a page of users, newest first. A search finds users whose user_id or alias
- * starts with it, and users with all of its first 10 words in their properties. It reads up to
- * 10,000 matches of each kind.
+ * Returns the JSON of a page of users, newest first. A search finds users who have all of its words
+ * in the user_id, an alias or the properties. Its page can be short when time is up. Throws
+ * `InvalidRequest`.
  */
 export async function listUsersJson(
   sql: Queryable,
   projectId: string,
   { search = '', ...query }: UserQuery,
+  searchMs = SEARCH_MS,
 ): Promise<string> {
   const { after, rows: limit } = parsePageQuery('idn', query)
+  const found =
+    search.trim() === ''
+      ? undefined
+      : await searchUsers(sql, { projectId, search, before: after, limit, searchMs })
   const rows = await sql<Row[]>`
     with page as materialized (
       ${
-        search.trim() === ''
-          ? sql`
+        found
+          ? sql`select f.id from unnest(${toArray(found.ids)}::uuid[]) as f (id)`
+          : sql`
             select i.id
             from identities i
             where i.project_id = ${projectId} ${after ? sql`and i.id < ${after}` : sql``}
             order by i.id desc
             limit ${limit}
-          `
-          : sql`
-            select f.id
-            from find_users(
-              ${projectId}, lower(${toPrefixPattern(search.trim())}), ${search}, ${after ?? null}, ${limit}
-            ) as f (id)
           `
       }
     )
@@ -85,8 +92,39 @@ export async function listUsersJson(
       join identities i on i.project_id = ${projectId} and i.id = p.id
     order by i.id desc
   `
-  const { items, nextCursor } = toPage(rows, query, row => row.public_id)
+  const { items, nextCursor } = found
+    ? { items: rows, nextCursor: found.last === undefined ? null : toId('idn', found.last) }
+    : toPage(rows, query, row => row.public_id)
   return `{"items":[${items.map(toUserJson).join()}],"nextCursor":${JSON.stringify(nextCursor)}}`
+}
+
+interface UserSearch {
+  projectId: string
+  search: string
+  before: string | undefined
+  /** The number of users, and one more. */
+  limit: number
+  searchMs: number
+}
+
+/**
+ * Finds the uuids of a page of users, newest first. `last` is that of the last user that it has
+ * examined, if more may follow. Throws `InvalidRequest`.
+ */
+async function searchUsers(
+  sql: Queryable,
+  { projectId, search, before, limit, searchMs }: UserSearch,
+): Promise<{ ids: string[]; last: string | undefined }> {
+  const words = splitWords(search)
+  if (words.length > MAX_WORDS)
+    throw invalidField('search', 'too_many', `Must have at most ${MAX_WORDS} words`)
+  const [found] = await sql<[{ ids: string[]; reached: string | null; is_searchable: boolean }]>`
+    select to_json(ids) as ids, reached, is_searchable
+    from search_users(${projectId}, ${toArray(words)}::text[], ${before ?? null}, ${limit}, ${searchMs})
+  `
+  if (!found.is_searchable) throw invalidField('search', 'invalid_format', NOTHING_TO_FIND)
+  const ids = found.ids.slice(0, limit - 1)
+  return { ids, last: found.reached ?? (found.ids.length > ids.length ? ids.at(-1) : undefined) }
 }
 
 /**
@@ -153,11 +191,6 @@ function toUserJson(row: Row): string {
     `,"aliases":${row.aliases},"createdAt":"${row.created_at.toISOString()}"` +
     `,"updatedAt":"${row.updated_at.toISOString()}"}`
   )
-}
-
-/** Returns the `like` pattern for everything that starts with `text`. */
-function toPrefixPattern(text: string): string {
-  return `${text.replace(/[\\%_]/g, '\\$&')}%`
 }
 
 /**

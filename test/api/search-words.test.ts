@@ -19,6 +19,7 @@ import { readSlices } from '../../src/feed/read-events.ts'
 import { matchesText } from '../support/naive-words.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { newProject } from '../support/project.ts'
+import { randomPart, randomText, takePart } from '../support/random-texts.ts'
 import { appendTitles, compareIndex } from '../support/search-index.ts'
 import { foldText, isLetter, isUnspaced, UNICODE_FILE, writeUnicodeSql } from '../unicode-tables.ts'
 
@@ -235,40 +236,15 @@ test('a part of the index with words by former rules is read in full, until it i
 })
 
 describe('on random texts of all planes,', () => {
-  const character = fc.oneof(
-    { weight: 4, arbitrary: fc.constantFrom(...'abvABßéÉñİıſςΣΔдЁ0129') },
-    { weight: 2, arbitrary: fc.constantFrom(...'失敗海カターがガしกำลังខ្មែຂ々한ᄒ') },
-    { weight: 3, arbitrary: fc.constantFrom(...' .-/_@#+%&<>(),:"\'“”。，—…\\\n\t') },
-    {
-      weight: 1,
-      arbitrary: fc.constantFrom('\u0301', '\u0308', '\u0327', '\u0345', '\u200d', '\ufe0f'),
-    },
-    { weight: 2, arbitrary: fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }) },
-  )
-  const text = fc
-    .tuple(
-      fc.string({ unit: character, minLength: 1, maxLength: 30 }),
-      fc.constantFrom('NFC', 'NFD', ''),
-    )
-    .map(([text, form]) => (form === '' ? text : text.normalize(form)).replaceAll('\0', ''))
-  /** A part of a text, in another spelling. */
-  const change = fc.record({
-    from: fc.nat(30),
-    length: fc.integer({ min: 1, max: 8 }),
-    form: fc.constantFrom('NFC', 'NFD'),
-    isUpper: fc.boolean(),
-  })
-
   test('contract §9 the list, the search index, the feed and the simplest code agree', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(text, { minLength: 6, maxLength: 6 }),
-        fc.array(change, { minLength: 12, maxLength: 12 }),
-        async (titles, changes) => {
+        fc.array(randomText, { minLength: 6, maxLength: 6 }),
+        fc.array(randomPart, { minLength: 12, maxLength: 12 }),
+        async (titles, parts) => {
           const id = await newLog(titles)
-          for (const [n, { from, length, form, isUpper }] of changes.entries()) {
-            const part = [...(titles[n % titles.length] ?? '')].slice(from, from + length).join('')
-            const query = (isUpper ? part.toUpperCase() : part).normalize(form)
+          for (const [n, part] of parts.entries()) {
+            const query = takePart(titles[n % titles.length] ?? '', part)
             const expected = titles.flatMap((title, n) =>
               matchesText(`${title} `, query) ? [n + 1] : [],
             )

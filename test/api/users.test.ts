@@ -39,7 +39,7 @@ test('dashboard §6 a row has the first aliases, and properties up to a limit', 
   expect(long).toMatchObject({ userId: 'long', properties: null })
 })
 
-test('dashboard §6 the search matches beginnings of user_id and aliases in any case, and words in properties', async () => {
+test('dashboard §6 the search matches words of the user_id, an alias or the properties, by their beginnings', async () => {
   const tenant = await newTenant(server)
   await tenant.identify('Ada', ['countess@example.com', 'ÄÖ%_\\'], {
     name: 'Ada Lovelace',
@@ -55,7 +55,7 @@ test('dashboard §6 the search matches beginnings of user_id and aliases in any 
     ['äö%', ['Ada']],
     ['äö%_\\', ['Ada']],
     ['äöx', []],
-    ['%', []],
+    ['%', ['Ada']],
     ['user_4', ['user_43', 'user_42']],
     ['userx4', []],
     ['@grace', ['user_42']],
@@ -66,7 +66,12 @@ test('dashboard §6 the search matches beginnings of user_id and aliases in any 
     ['york ada', []],
     ['pro', ['user_43', 'Ada']],
     ['plan-p', ['user_43']],
-    ['42', ['user_43']],
+    ['42', ['user_43', 'user_42']],
+    ['43', ['user_43']],
+    ['example', ['user_42', 'Ada']],
+    ['lovelace countess', ['Ada']],
+    ['{', []],
+    ['"', []],
     ['name', []],
     ['nobody', []],
   ]
@@ -99,7 +104,7 @@ test('dashboard §6 the search finds the same users before and after their words
   await tenant.identify('ada', [], { city: 'London', plan: 'pro' })
   await tenant.identify('bob', [], { city: 'Paris', plan: 'pro' })
   const check = async () => {
-    const searches = ['london', 'paris', 'par', 'pro', 'paris pro', 'pro-paris', 'city', 'rome']
+    const searches = ['london', 'paris', 'par', 'pro', 'paris pro', 'paris-pro', 'city', 'rome']
     const found = []
     for (const search of searches) found.push((await list(tenant, `search=${search}`)).join())
     expect(found).toEqual(['ada', 'bob', 'bob', 'bob,ada', 'bob', 'bob', '', ''])
@@ -122,7 +127,7 @@ test('contract §9 hostile text is searched for, never executed', async () => {
   const hostile = [
     ...["'", "''", '\\', "\\'", "a'b", 'a\\', ':*', 'a:*', '!', '!a', '(', ')', '&', '|', '<->'],
     ...["'); drop table identities; --", '%', '_', '*', '$1', '"', '<b>', '🦊', '\u200b', '\u2028'],
-    ...['x '.repeat(100), '()'.repeat(100), "'".repeat(200), 'é'.repeat(255), '🦊'.repeat(255)],
+    ...['x '.repeat(20), '()'.repeat(100), "'".repeat(200), 'é'.repeat(255), '🦊'.repeat(255)],
   ]
   for (const search of hostile) {
     const { status } = await tenant.person.get(

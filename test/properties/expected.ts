@@ -1,4 +1,4 @@
-import { MAX_WORDS, splitWords } from '../../src/events/text-patterns.ts'
+import { MAX_WORDS, splitWords } from '../../src/text-search.ts'
 import { splitEmoji, type TextParts } from '../../src/channels/icon.ts'
 import {
   addEvent,
