@@ -74,7 +74,15 @@ declare
   user_uuid uuid;
 begin
   for user_uuid in
-    select i.id from identities i where i.project_id = project and i.user_id = any(user_ids)
+    select i.id
+    from (select distinct n.name from unnest(user_ids) as n (name)) u
+      cross join lateral (
+        select i.id
+        from identities i
+        where i.project_id = project and i.user_id between u.name and u.name
+        order by i.user_id
+        limit 1
+      ) i
   loop
     perform mark_changed_user(project, user_uuid, date_trunc('milliseconds', clock_timestamp()));
   end loop;
@@ -103,14 +111,19 @@ begin
       return;
     end if;
   end if;
-  ids := array(
-    select i.id from identities i where i.project_id = project and i.id > last_id order by i.id limit 100
-  );
-  insert into unindexed_users (project_id, id, changed_at)
+  with marked as (
+    insert into unindexed_users (project_id, id, changed_at)
     select i.project_id, i.id, i.updated_at
     from identities i
-    where i.project_id = project and i.id = any(ids)
-    on conflict do nothing;
+    where i.project_id = project and i.id > last_id
+    order by i.id
+    limit 100
+    on conflict do nothing
+  )
+  select array_agg(n.id order by n.id) into ids
+    from (
+      select i.id from identities i where i.project_id = project and i.id > last_id order by i.id limit 100
+    ) n;
   update projects p set users_indexed_to = ids[100] where p.id = project;
 end
 $$;
@@ -167,7 +180,9 @@ begin
         ) a
       ), i.properties)) into parsed
       from identities i
-      where i.project_id = project and i.id = changed.id;
+      where i.project_id = project and i.id between changed.id and changed.id
+      order by i.id
+      limit 1;
     -- An erasure has also deleted the rows of unindexed_users.
     continue when not found;
     ids := ids || changed.id;
@@ -289,9 +304,15 @@ begin
     end if;
     ids := ids || array(
       select i.id
-      from identities i
-      where i.project_id = project and i.id = any(part)
-        and matches_texts(text_of_user(i.user_id, (
+      from unnest(part) as c (id)
+        cross join lateral (
+          select i.*
+          from identities i
+          where i.project_id = project and i.id between c.id and c.id
+          order by i.id
+          limit 1
+        ) i
+      where matches_texts(text_of_user(i.user_id, (
           select string_agg(a.alias, ' ' order by a.alias collate "C")
           from (
             select a.alias

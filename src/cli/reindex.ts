@@ -1,5 +1,6 @@
 import { listProjects } from '../accounts/projects.ts'
 import { reindexProject } from '../events/search-index.ts'
+import { reindexUsers } from '../identities/user-indexer.ts'
 import { command, UsageError } from './command.ts'
 import { DATA_DIR, withDatabase } from './environment.ts'
 
@@ -20,13 +21,14 @@ export const reindex = command({
       if (projects.length === 0) throw new UsageError('No project has this name or id.')
       let segments = 0
       for (const { uuid, name } of projects) {
+        await reindexUsers(sql, uuid)
         segments += await reindexProject(sql, uuid, done => {
           if (done % 100 === 0) process.stderr.write(`${name}: ${done} segments\n`)
         })
       }
       return {
         json: { projects: projects.length, segments },
-        text: `Indexed ${segments} segments of ${projects.length} projects anew. The server indexes later events.`,
+        text: `Indexed ${segments} segments of ${projects.length} projects anew. The server indexes users and later events.`,
       }
     }),
 })

@@ -1,6 +1,8 @@
 import type { Pool } from '../db/pool.ts'
+import type { Queryable } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { pause } from '../functions.ts'
+import { NIL_UUID } from '../ids.ts'
 import { logger } from '../log.ts'
 import { createSemaphore } from '../semaphore.ts'
 
@@ -8,8 +10,6 @@ const log = logger('identities')
 /** Identifies that arrive within this time share a step. */
 const COLLECT_MS = 50
 const STEP_MS = 25
-/** Before all ids. */
-const FIRST = '00000000-0000-0000-0000-000000000000'
 /** The interval of the search for projects with users that another process has left unindexed. */
 const SWEEP_EVERY_MS = 5_000
 
@@ -34,13 +34,13 @@ export function startUserIndexer(pool: Pool): UserIndexer {
   async function index(projectId: string, organizationId: string): Promise<void> {
     await pause(COLLECT_MS, signal)
     try {
-      let after = FIRST
+      let after = NIL_UUID
       for (let isMore = true; isMore && !signal.aborted;) {
         const startedMs = performance.now()
         const last = await steps.run(organizationId, () => runStep(pool, projectId, after))
         // At the end, it begins anew with users who have changed meanwhile.
-        isMore = last !== null || after !== FIRST
-        after = last ?? FIRST
+        isMore = last !== null || after !== NIL_UUID
+        after = last ?? NIL_UUID
         await pause(performance.now() - startedMs, signal)
       }
     } catch (error) {
@@ -76,6 +76,14 @@ export function startUserIndexer(pool: Pool): UserIndexer {
       await Promise.all(running.values())
     },
   }
+}
+
+/**
+ * Lets the indexers of servers index all users of a project anew. Searches read every user
+ * meanwhile.
+ */
+export async function reindexUsers(sql: Queryable, projectId: string): Promise<void> {
+  await sql`update projects set users_indexed_to = ${NIL_UUID} where id = ${projectId}`
 }
 
 /**

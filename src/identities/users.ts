@@ -89,7 +89,13 @@ export async function listUsersJson(
       ) as aliases,
       i.created_at, i.updated_at
     from page p
-      join identities i on i.project_id = ${projectId} and i.id = p.id
+      cross join lateral (
+        select i.*
+        from identities i
+        where i.project_id = ${projectId} and i.id between p.id and p.id
+        order by i.id
+        limit 1
+      ) i
     order by i.id desc
   `
   const { items, nextCursor } = found

@@ -8,7 +8,8 @@ import { indexNextEvents } from '../../src/events/search-index.ts'
 import { toListCursor } from '../../src/events/seq-ranges.ts'
 import { parseSearch } from '../../src/events/search-query.ts'
 import { readSlices } from '../../src/feed/read-events.ts'
-import { toId } from '../../src/ids.ts'
+import { listUsersJson } from '../../src/identities/users.ts'
+import { NIL_UUID, toId } from '../../src/ids.ts'
 import { cloneDatabase, closeCluster } from '../support/postgres.ts'
 
 afterAll(closeCluster)
@@ -130,6 +131,17 @@ const READS = [
   },
 ]
 
+/** A search for users, by their index. */
+const users = (search: string, count: number) => ({
+  name: `the users of "${search}"`,
+  events: count,
+  read: async (sql: Sql) => {
+    const json = await listUsersJson(sql, PROJECT, { search, limit: LIMIT })
+    return (JSON.parse(json) as { items: unknown[] }).items.length
+  },
+})
+READS.push(users('user-77', 1), users('@user-123', 1), users('nobody', 0), users('user', LIMIT))
+
 /**
  * Appends an event of each of these users, in a channel of its own and with its own
  * Idempotency-Key.
@@ -183,6 +195,7 @@ async function checkRows(sql: Sql): Promise<void> {
     }
   }
   await indexNextEvents(sql, PROJECT, { minEvents: 1 })
+  await indexUsers(sql)
   for (const { name, events, read } of READS) {
     const before = await countRows(sql)
     expect([name, await read(sql)]).toEqual([name, events])
@@ -190,10 +203,23 @@ async function checkRows(sql: Sql): Promise<void> {
     for (const [table, rows] of after) {
       const counted = rows - (before.get(table) ?? 0)
       // A tag needs twice as many candidates, and each event up to two look-ups for its user. A
-      // scan for words begins with 256 candidates.
-      const most = name.includes('title') ? 320 : 120
+      // scan for words begins with 256 candidates. A search for users reads all matches of their
+      // index, and 20 of these users.
+      const isFrequent = table === 'user_words' && name.includes('"user"')
+      const most = isFrequent ? 520 : name.includes('title') ? 320 : 120
       expect([name, table, counted, counted <= most]).toEqual([name, table, counted, true])
     }
+  }
+}
+
+/** Indexes all users, as servers do. */
+async function indexUsers(sql: Sql): Promise<void> {
+  for (let after = NIL_UUID, isMore = true; isMore;) {
+    const [row] = await sql<[{ last: string | null }]>`
+      select index_users(${PROJECT}, ${after}, 1000) as last
+    `
+    isMore = row.last !== null || after !== NIL_UUID
+    after = row.last ?? NIL_UUID
   }
 }
 
@@ -204,7 +230,7 @@ async function countRows(sql: Sql): Promise<Map<string, number>> {
     select t.relname as name, t.seq_tup_read + sum(i.idx_tup_read) as n
     from pg_stat_user_tables t
       join pg_stat_user_indexes i using (relid)
-    where t.relname in ('events', 'channels', 'aliases', 'identities', 'idempotency_keys')
+    where t.relname in ('events', 'channels', 'aliases', 'identities', 'idempotency_keys', 'user_words')
     group by t.relname, t.seq_tup_read
   `
   return new Map(rows.map(({ name, n }) => [name, Number(n)]))

@@ -3,8 +3,10 @@ import fc from 'fast-check'
 import { toArray } from '../../src/db/arrays.ts'
 import { FUNCTIONS } from '../../src/db/sql-files.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
+import { toLiveFilters } from '../../src/dashboard/app/feed/match.ts'
 import { listEventsJson } from '../../src/events/read.ts'
-import { noFilters } from '../../src/events/search-filters.ts'
+import { buildHistogram } from '../../src/events/histogram.ts'
+import { noFilters, type SearchFilters } from '../../src/events/search-filters.ts'
 import {
   indexNextEvents,
   listStaleSegments,
@@ -62,11 +64,25 @@ async function listLive(id: string, text: string): Promise<number[]> {
   return events.filter(({ fields }) => matches(filter, fields)).map(({ seq }) => seq)
 }
 
-/** Searches the tail, the search index and the feed, which must agree. */
+/** Counts the matches of a search as histograms and cards do. */
+async function count(id: string, filters: SearchFilters): Promise<number> {
+  const limits = { timeLimitMs: 60_000 }
+  return (await buildHistogram(sql, id, filters, { nowMs: Date.now() + 1_000 }, limits)).total
+}
+
+/**
+ * Searches the tail, the search index and the feed, also as the dashboard does, and counts. All must
+ * agree.
+ */
 async function findEverywhere(id: string, text: string): Promise<number[]> {
   const filters = toListFilters({ text })
   const found = await list(id, filters)
   expect([text, await listLive(id, text)]).toEqual([text, found])
+  expect([text, await count(id, filters)]).toEqual([text, found.length])
+  // Without this filter, the dashboard asks the server.
+  const ofDashboard = toLiveFilters(filters).text
+  if (ofDashboard !== undefined)
+    expect([text, await listLive(id, ofDashboard)]).toEqual([text, found])
   await indexNextEvents(sql, id, { minEvents: 1 })
   expect([text, await list(id, filters, 0)]).toEqual([text, found])
   return found

@@ -14,7 +14,9 @@ import { noFilters, type SearchFilters } from '../../src/events/search-filters.t
 import { parseSearch } from '../../src/events/search-query.ts'
 import type { ScanLimits } from '../../src/events/log-scan.ts'
 import { matchesFilters, type SentEvent } from '../support/naive-search.ts'
+import { cloneDatabase } from '../support/postgres.ts'
 import { newProject, type TestProject } from '../support/project.ts'
+import { appendTitles } from '../support/search-index.ts'
 import { bootSearchProject, filters, OWNERS } from '../support/search-project.ts'
 import type { Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
@@ -73,6 +75,37 @@ test('contract §9 a page whose budget ran out is short or empty, and has a curs
     cursor = next.nextCursor ?? undefined
   }
   expect(pages).toBeGreaterThan(2)
+})
+
+test('contract §9 a log of up to 4,096 events is answered in one page, however slow its check is', async () => {
+  const sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
+  await sql.unsafe(`
+    alter function matches_texts rename to fast_matches_texts;
+    create function matches_texts(
+      title text, description text, needles text[], wanted text[], unwanted text[], has_symbols boolean
+    ) returns boolean
+    language plpgsql as $$
+    begin
+      perform pg_sleep(0.001);
+      return fast_matches_texts(title, description, needles, wanted, unwanted, has_symbols);
+    end
+    $$
+  `)
+  const { id } = await newProject({ sql, url: '' })
+  const title = `case when n = 1 then 'rare' else 'other' end`
+  await appendTitles(sql, id, { first: 1, last: 600, title })
+  const { filters } = parseSearch('rare')
+  const read = async (lastSeq: number) => {
+    await sql`update event_logs set last_seq = ${lastSeq} where project_id = ${id}`
+    const limits = { candidatesBeforeIndex: Infinity }
+    const page = JSON.parse(await listEventsJson(sql, id, filters, {}, limits))
+    const seqs = (page.items as SentEvent[]).map(({ seq }) => seq)
+    return { seqs, hasMore: page.nextCursor !== null }
+  }
+  expect(await read(4_096)).toEqual({ seqs: [1], hasMore: false })
+  // The first 256 candidates take longer than the page of a larger log may.
+  expect(await read(4_097)).toEqual({ seqs: [], hasMore: true })
+  await sql.end()
 })
 
 test('contract §9 a cursor in the middle of any search continues there', async () => {

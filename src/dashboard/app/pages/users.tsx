@@ -43,7 +43,7 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
               </p>
             ) : (
               <p>
-                No ID or alias starts with this text, and no properties contain these words.{' '}
+                No user has these words in the ID, an alias or the properties.{' '}
                 <a href={toUsersPath(project)}>Show all users</a>
               </p>
             )}

@@ -17,16 +17,23 @@ type Named<Data> = Data & { name: string }
 export type ListedUser = Named<Static<typeof UserListItem>>
 export type User = Named<Static<typeof UserDetail>>
 
+/** The pages that a search without matches reads, each for half a second. */
+const MAX_EMPTY_PAGES = 20
+
 export async function readUsers(
   project: string,
   search: string,
   cursor: string | undefined,
 ): Promise<Result<Page<ListedUser>>> {
-  const query = new URLSearchParams({ ...(search && { search }), ...(cursor && { cursor }) })
-  const result = await request<Page<Static<typeof UserListItem>>>(
-    'GET',
-    `${toApiPath(project)}/users?${query}`,
-  )
+  const readPage = (from: string | null | undefined) => {
+    const query = new URLSearchParams({ ...(search && { search }), ...(from && { cursor: from }) })
+    return request<Page<Static<typeof UserListItem>>>('GET', `${toApiPath(project)}/users?${query}`)
+  }
+  let result = await readPage(cursor)
+  for (let count = 1; count < MAX_EMPTY_PAGES; count += 1) {
+    if (!result.ok || result.data.items.length > 0 || result.data.nextCursor === null) break
+    result = await readPage(result.data.nextCursor)
+  }
   if (!result.ok) return result
   const { items, nextCursor } = result.data
   const toName = await readNames(project, items)
