@@ -90,8 +90,9 @@ end
 $$;
 
 -- Marks the next 100 users of a project that has words by former rules. Identifies by functions of
--- 0.2.0 mark fewer users, so it begins when none of them has the project's log or waits for it.
-create or replace function mark_former_users(project uuid) returns void
+-- 0.2.0 mark fewer users, so it begins when none of them has the project's log or waits for it. Then
+-- it returns true: the caller must release the log soon.
+create or replace function mark_former_users(project uuid) returns boolean
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
@@ -103,12 +104,12 @@ declare
   ids uuid[];
 begin
   if last_id is null then
-    return;
+    return false;
   end if;
   if last_id = '00000000-0000-0000-0000-000000000000' then
     perform from event_logs l where l.project_id = project for update skip locked;
     if not found then
-      return;
+      return false;
     end if;
   end if;
   with marked as (
@@ -125,6 +126,7 @@ begin
       select i.id from identities i where i.project_id = project and i.id > last_id order by i.id limit 100
     ) n;
   update projects p set users_indexed_to = ids[100] where p.id = project;
+  return last_id = '00000000-0000-0000-0000-000000000000';
 end
 $$;
 
@@ -159,7 +161,9 @@ begin
   if not pg_try_advisory_xact_lock(71342007, hashtext(project::text)) then
     return null;
   end if;
-  perform mark_former_users(project);
+  if mark_former_users(project) then
+    return after;
+  end if;
   for changed in
     select u.id, max(u.changed_at) as at
     from unindexed_users u

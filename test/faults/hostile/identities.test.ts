@@ -20,7 +20,7 @@ test('no request waits for the words of properties', async () => {
   await using own = await boot()
   const project = await newProject(own)
   await own.sql.unsafe(`
-    create or replace function words_of_user(project uuid, properties json) returns tsvector
+    create or replace function tokens_of_user(project uuid, content text) returns tsvector
     language plpgsql immutable as $$
     begin
       perform pg_advisory_xact_lock_shared(77);
