@@ -152,6 +152,7 @@ begin
         id, project_id, event_id, kind, target_id, state, attempts, latency_ms,
         case when state <> 'delivered' then reason end
       from ended
+      order by project_id, event_id, kind, target_id
       on conflict (project_id, event_id, kind, target_id) do update set
         id = excluded.id, state = excluded.state, attempts = excluded.attempts,
         latency_ms = excluded.latency_ms, reason = excluded.reason, at = excluded.at
@@ -160,6 +161,7 @@ begin
       select id, project_id, event_id, kind, target_id, attempts, coalesce(reason, '')
       from ended
       where state = 'dead'
+      order by project_id, event_id, kind, target_id
       on conflict (project_id, event_id, kind, target_id) do update set
         id = excluded.id, attempts = excluded.attempts, reason = excluded.reason, at = excluded.at
     ), waiting as (
@@ -207,22 +209,13 @@ begin
     return;
   end if;
 
-  if taken.next_at = '-infinity' then
-    with held as materialized (
-      select o.id
-      from outbox o
-      where o.kind = taken.kind and o.target_id = taken.target_id
-        -- A delivery in flight is due when its lease ends.
-        and o.available_at between now() and now() + interval '1 minute' and o.token is not null
-      order by o.id
-      for update
-    )
-    update outbox o set is_resumed = true
-      from held h
-      where o.id = h.id;
-  end if;
-
-  with found as materialized (
+  with in_flight as materialized (
+    select o.id
+    from outbox o
+    where o.kind = taken.kind and o.target_id = taken.target_id and taken.next_at = '-infinity'
+      -- A delivery in flight is due when its lease ends.
+      and o.available_at between now() and now() + interval '1 minute' and o.token is not null
+  ), waiting as materialized (
     select o.id, o.available_at
     from outbox o
     where o.kind = taken.kind and o.target_id = taken.target_id
@@ -230,19 +223,24 @@ begin
       and (o.failed_at is null or o.failed_at < taken.since)
     order by o.available_at
     limit max_rows
-  ), waiting as materialized (
+  ), found as materialized (
+    -- Within the join, it would not lock rows that are changed meanwhile.
+    select id from in_flight union all select id from waiting
+  ), held as materialized (
     select o.id
     from found f
-      join outbox o on o.id = f.id and o.token is null
+      join outbox o on o.id = f.id
     order by o.id
     for update of o
   ), resumed as (
-    update outbox o set available_at = now()
-      from waiting w
-      where o.id = w.id
+    -- Until it was locked, a delivery can have been claimed, settled, or have failed.
+    update outbox o set
+      is_resumed = o.token is not null, available_at = case when o.token is null then now() else o.available_at end
+      from held h
+      where o.id = h.id and (o.token is not null or o.failed_at is null or o.failed_at < taken.since)
   )
-  select count(*), max(f.available_at) into found_rows, last_at
-    from found f;
+  select count(*), max(w.available_at) into found_rows, last_at
+    from waiting w;
 
   if found_rows = max_rows then
     update resumed_targets r set next_at = last_at
@@ -279,6 +277,7 @@ begin
     select e.id, e.project_id, e.event_id, e.kind, e.target_id, 'cancelled', e.attempts, 'The event was deleted'
     from ended e
       join projects p on p.id = e.project_id and p.deleted_at is null
+    order by e.project_id, e.event_id, e.kind, e.target_id
     on conflict (project_id, event_id, kind, target_id) do update set
       id = excluded.id, state = excluded.state, attempts = excluded.attempts,
       latency_ms = null, reason = excluded.reason, at = excluded.at
@@ -378,7 +377,8 @@ $$;
 
 -- Writes new deliveries, which are due at once. With a lease, each target gets one delivery with
 -- the lease, then a second one, and so on: at most `free` in all, and `perTarget` for a target, or
--- its room. Returns the number of deliveries, and those with the lease.
+-- its room. Returns the number of deliveries, and those with the lease. Rows are inserted in the
+-- order of their keys.
 create or replace function insert_deliveries(of_kind text, wanted new_delivery[], refusal text, lease json)
 returns table (count bigint, leased json)
 language plpgsql
@@ -394,60 +394,62 @@ declare
   -- Not now(): a transaction can have begun before one that had the cursor earlier.
   requested timestamptz := clock_timestamp();
 begin
-  insert into deliveries (project_id, event_id, kind, target_id, state, reason)
-  select w.project_id, w.event_id, of_kind, w.target_id, 'failed', refusal
-  from unnest(wanted) w
-  where w.is_full
-  on conflict (project_id, event_id, kind, target_id) do nothing;
-
   if lease is null then
     insert into outbox (project_id, event_id, kind, target_id, requested_at, available_at)
     select w.project_id, w.event_id, of_kind, w.target_id, requested, requested
     from unnest(wanted) w
     where not w.is_full
+    order by w.project_id, w.event_id, w.target_id
     on conflict (project_id, event_id, kind, target_id) do nothing;
     get diagnostics written = row_count;
     return query select written, null::json;
-    return;
+  else
+    return query
+      with ranked as materialized (
+        select
+          w.*, new_delivery_id() as id,
+          row_number() over (partition by w.target_id, w.is_deleted order by w.created_at, w.event_id) as rank
+        from unnest(wanted) w
+        where not w.is_full
+      ), roomy as materialized (
+        select
+          r.*, not r.is_deleted and r.rank <= coalesce(b.room, (lease ->> 'perTarget')::int) as has_room
+        from ranked r
+          left join json_to_recordset(lease -> 'rooms') as b ("targetId" uuid, room int) on b."targetId" = r.target_id
+      ), chosen as materialized (
+        select
+          r.*,
+          r.has_room and row_number() over (order by r.has_room desc, r.rank) <= (lease ->> 'free')::int as is_leased
+        from roomy r
+      ), queued as (
+        insert into outbox (id, project_id, event_id, kind, target_id, requested_at, available_at, token, claim_count)
+        select
+          c.id, c.project_id, c.event_id, of_kind, c.target_id, requested,
+          case when c.is_leased then requested + (lease ->> 'leaseMs')::float8 * interval '1 ms' else requested end,
+          case when c.is_leased then (lease ->> 'token')::uuid end, c.is_leased::int
+        from chosen c
+        order by c.project_id, c.event_id, c.target_id
+        on conflict (project_id, event_id, kind, target_id) do nothing
+        returning id
+      )
+      select
+        (select count(*) from queued),
+        (
+          select json_agg(json_build_object(
+            'id', c.id, 'projectId', c.project_id, 'eventId', c.event_id, 'targetId', c.target_id,
+            'ageMs', extract(epoch from clock_timestamp() - c.created_at) * 1000
+          ))
+          from queued q
+            join chosen c on c.id = q.id
+          where c.is_leased
+        );
   end if;
 
-  return query
-    with ranked as materialized (
-      select
-        w.*, new_delivery_id() as id,
-        row_number() over (partition by w.target_id, w.is_deleted order by w.created_at, w.event_id) as rank
-      from unnest(wanted) w
-      where not w.is_full
-    ), roomy as materialized (
-      select
-        r.*, not r.is_deleted and r.rank <= coalesce(b.room, (lease ->> 'perTarget')::int) as has_room
-      from ranked r
-        left join json_to_recordset(lease -> 'rooms') as b ("targetId" uuid, room int) on b."targetId" = r.target_id
-    ), chosen as materialized (
-      select
-        r.*,
-        r.has_room and row_number() over (order by r.has_room desc, r.rank) <= (lease ->> 'free')::int as is_leased
-      from roomy r
-    ), queued as (
-      insert into outbox (id, project_id, event_id, kind, target_id, requested_at, available_at, token, claim_count)
-      select
-        c.id, c.project_id, c.event_id, of_kind, c.target_id, requested,
-        case when c.is_leased then requested + (lease ->> 'leaseMs')::float8 * interval '1 ms' else requested end,
-        case when c.is_leased then (lease ->> 'token')::uuid end, c.is_leased::int
-      from chosen c
-      on conflict (project_id, event_id, kind, target_id) do nothing
-      returning id
-    )
-    select
-      (select count(*) from queued),
-      (
-        select json_agg(json_build_object(
-          'id', c.id, 'projectId', c.project_id, 'eventId', c.event_id, 'targetId', c.target_id,
-          'ageMs', extract(epoch from clock_timestamp() - c.created_at) * 1000
-        ))
-        from queued q
-          join chosen c on c.id = q.id
-        where c.is_leased
-      );
+  insert into deliveries (project_id, event_id, kind, target_id, state, reason)
+  select w.project_id, w.event_id, of_kind, w.target_id, 'failed', refusal
+  from unnest(wanted) w
+  where w.is_full
+  order by w.project_id, w.event_id, w.target_id
+  on conflict (project_id, event_id, kind, target_id) do nothing;
 end
 $$;

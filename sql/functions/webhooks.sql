@@ -30,6 +30,7 @@ begin
     perform
     from unnest(project_ids, webhook_ids) as t (project_id, id)
       join webhooks w on w.project_id = t.project_id and w.id = t.id
+    order by w.id
     for key share of w;
   end if;
   return query

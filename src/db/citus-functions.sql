@@ -37,6 +37,7 @@ begin
     select e.id, e.project_id, e.event_id, e.kind, e.target_id, 'cancelled', e.attempts, 'The event was deleted'
     from ended e
       join projects p on p.id = e.project_id and p.deleted_at is null
+    order by e.project_id, e.event_id, e.kind, e.target_id
     on conflict (project_id, event_id, kind, target_id) do update set
       id = excluded.id, state = excluded.state, attempts = excluded.attempts,
       latency_ms = null, reason = excluded.reason, at = excluded.at

@@ -27,7 +27,7 @@ export async function enqueueDeliveries(
 ): Promise<number> {
   let events = 0
   for (let at = 0; at < eventIds.length; at += MAX_ROWS) {
-    const rows = await tx`
+    const rows = await tx<{ id: string; is_new: boolean }[]>`
       with wanted as materialized (
         select e.id
         from events_by_ids(${projectId}, ${toArray(eventIds.slice(at, at + MAX_ROWS))}::uuid[]) e
@@ -37,25 +37,65 @@ export async function enqueueDeliveries(
         from projects p
           join audit_log a on a.organization_id = p.organization_id
         where p.id = ${projectId} and a.id = any(${toArray(eventIds.slice(at, at + MAX_ROWS))}::uuid[])
-      ), revived as (
-        delete from dead_letters d
-        using wanted w
-        where d.project_id = ${projectId} and d.event_id = w.id and d.kind = ${kind}
-          and d.target_id = ${targetId}
       ), queued as (
-        insert into outbox as o (project_id, event_id, kind, target_id)
+        insert into outbox (project_id, event_id, kind, target_id)
         select ${projectId}::uuid, w.id, ${kind}, ${targetId}::uuid
         from wanted w
         order by w.id
-        on conflict (project_id, event_id, kind, target_id) do update set
-          available_at = now(), requested_at = now(), attempts = 0, reason = null
-          where o.token is null
+        on conflict (project_id, event_id, kind, target_id) do nothing
+        returning event_id
       )
-      select id from wanted
+      select w.id, q.event_id is not null as is_new
+      from wanted w
+        left join queued q on q.event_id = w.id
+    `
+    const inserted = rows.filter(row => row.is_new).map(row => row.id)
+    const known = rows.filter(row => !row.is_new).map(row => row.id)
+    // A delivery that is settled meanwhile, and given up, keeps its dead letter.
+    const revived = [...inserted, ...(await makeDue(tx, { kind, projectId, targetId }, known))]
+    await tx`
+      with given_up as materialized (
+        select d.id
+        from dead_letters d
+        where d.project_id = ${projectId} and d.event_id = any(${toArray(revived)}::uuid[])
+          and d.kind = ${kind} and d.target_id = ${targetId}
+        order by d.event_id
+        for update
+      )
+      delete from dead_letters d
+      using given_up g
+      where d.id = g.id
     `
     events += rows.length
   }
   return events
+}
+
+/**
+ * Makes waiting deliveries of events due, as if they were new. Returns the events whose deliveries
+ * were not in flight. Like the settler, it locks rows in the order of their ids.
+ */
+async function makeDue(
+  tx: Tx,
+  { kind, projectId, targetId }: DeliveryTarget,
+  eventIds: readonly string[],
+): Promise<string[]> {
+  if (eventIds.length === 0) return []
+  const rows = await tx<{ event_id: string }[]>`
+    with held as materialized (
+      select o.id
+      from outbox o
+      where o.project_id = ${projectId} and o.event_id = any(${toArray(eventIds)}::uuid[])
+        and o.kind = ${kind} and o.target_id = ${targetId} and o.token is null
+      order by o.id
+      for update
+    )
+    update outbox o set available_at = now(), requested_at = now(), attempts = 0, reason = null
+    from held h
+    where o.id = h.id
+    returning o.event_id
+  `
+  return rows.map(row => row.event_id)
 }
 
 /**
@@ -83,22 +123,18 @@ export async function replayDeadLetter(
 ): Promise<DeliveryRow> {
   const [dead] = id
     ? await tx<{ event_id: string; kind: KindName; target_id: string; has_event: boolean }[]>`
-        with taken as (
-          delete from dead_letters
-          where project_id = ${projectId} and id = ${id}
-          returning event_id, kind, target_id
-        )
         select
-          t.event_id, t.kind, t.target_id,
+          d.event_id, d.kind, d.target_id,
           exists (
             select
-            from event_by_id(${projectId}, t.event_id) e
+            from event_by_id(${projectId}, d.event_id) e
             where e.deleted_at is null
-          ) or exists (select from audit_log a where a.id = t.event_id) as has_event
-        from taken t
+          ) or exists (select from audit_log a where a.id = d.event_id) as has_event
+        from dead_letters d
+        where d.project_id = ${projectId} and d.id = ${id}
       `
     : []
-  if (!dead) throw new Fault('not_found', 'No dead letter of this project has this id.')
+  if (!dead) throw notFound()
   if (!dead.has_event) {
     throw new Fault('conflict', 'The event of this delivery was deleted. It cannot be sent again.')
   }
@@ -113,6 +149,14 @@ export async function replayDeadLetter(
       id, event_id, kind, target_id, 'pending' as state, attempts, null as latency_ms, reason, null as at,
       available_at as next_attempt_at
   `
+  // Deliveries are locked before dead letters.
+  const taken =
+    await tx`delete from dead_letters where project_id = ${projectId} and id = ${id ?? null}`
+  if (taken.count === 0) throw notFound()
   if (!pending) throw new Fault('conflict', 'This delivery is in flight right now.')
   return pending
+}
+
+function notFound(): Fault {
+  return new Fault('not_found', 'No dead letter of this project has this id.')
 }

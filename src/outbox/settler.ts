@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toArray } from '../db/arrays.ts'
 import type { Pool } from '../db/pool.ts'
-import { isUnavailable, sqlState, type Sql } from '../db/sql.ts'
+import { DEADLOCK, isUnavailable, sqlState, type Sql } from '../db/sql.ts'
 import { toReason } from '../errors.ts'
 import { limitLines, logger } from '../log.ts'
 import type { Lease } from './kind.ts'
@@ -58,8 +58,8 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
   }
 
   /**
-   * Retries until the database stores the batch. A lease that ends meanwhile keeps its delivery
-   * from being changed.
+   * Stores a batch, or its deliveries one by one if Postgres refuses it. A lease that ends
+   * meanwhile keeps its delivery from being changed.
    */
   async function settle(batch: Settled[]): Promise<void> {
     const kept = batch.filter(({ keepsPlace }) => keepsPlace)
@@ -67,34 +67,36 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
       await settle(kept)
       return settle(batch.filter(({ keepsPlace }) => !keepsPlace))
     }
-    for (let pauseMs = 50; batch.length > 0; pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)) {
-      try {
-        onSettled(batch, new Set(await pool.run(sql => settleDeliveries(sql, batch))))
-        return
-      } catch (error) {
-        log.warning('Outcomes of deliveries could not be stored, and are stored again: {reason}', {
-          deliveries: batch.length,
-          reason: toReason(error),
-        })
-        if (sqlState(error) !== undefined && !isUnavailable(error)) return settleSingly(batch)
-        if (performance.now() + pauseMs > deadlineMs) return
-        await sleep(pauseMs)
-      }
+    const refusal = batch.length > 0 ? await store(batch) : undefined
+    if (refusal === undefined) return
+    // A refused delivery is claimed again when its lease ends, and given up after 10 claims.
+    const [one] = batch
+    if (batch.length > 1 || !one) for (const each of batch) await settle([each])
+    else {
+      reportRefused(refusal, one.id)
+      onSettled(batch, new Set([one.id]))
     }
   }
 
   /**
-   * Stores deliveries one by one, after Postgres refused a batch. A refused delivery is claimed
-   * again when its lease ends, and given up after 10 claims.
+   * Stores a batch, and retries while the database is unavailable. Returns the reason if Postgres
+   * refused the batch.
    */
-  async function settleSingly(batch: Settled[]): Promise<void> {
-    for (const one of batch) {
+  async function store(batch: Settled[]): Promise<string | undefined> {
+    for (let pauseMs = 50; ; pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)) {
       try {
-        onSettled([one], new Set(await pool.run(sql => settleDeliveries(sql, [one]))))
+        onSettled(batch, new Set(await pool.run(sql => settleDeliveries(sql, batch))))
+        return undefined
       } catch (error) {
         const reason = toReason(error)
-        reportRefused(reason, one.id)
-        onSettled([one], new Set([one.id]))
+        log.warning('Outcomes of deliveries could not be stored, and are stored again: {reason}', {
+          deliveries: batch.length,
+          reason,
+        })
+        const state = sqlState(error)
+        if (state !== undefined && state !== DEADLOCK && !isUnavailable(error)) return reason
+        if (performance.now() + pauseMs > deadlineMs) return undefined
+        await sleep(pauseMs)
       }
     }
   }

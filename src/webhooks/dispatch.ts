@@ -67,17 +67,25 @@ export async function explainNoWebhookDelivery(
 
 /**
  * Marks webhooks with a full backlog, and unmarks those with room again. It marks none unless
- * `mayBeFull` is set.
+ * `mayBeFull` is set. A locked webhook is left to the next check.
  */
 export async function markFullBacklogs(sql: Sql, mayBeFull: boolean): Promise<void> {
   await sql`
-    update webhooks w set backlog_full_at = null
-    where w.backlog_full_at is not null and not exists (
-      select from outbox o
-      where o.kind = 'webhook' and o.target_id = w.id
-      order by o.available_at
-      limit 1 offset ${ROOM_AT - 1}
+    with found as materialized (
+      select w.id
+      from webhooks w
+      where w.backlog_full_at is not null and not exists (
+        select from outbox o
+        where o.kind = 'webhook' and o.target_id = w.id
+        order by o.available_at
+        limit 1 offset ${ROOM_AT - 1}
+      )
+      order by w.id
+      for no key update skip locked
     )
+    update webhooks w set backlog_full_at = null
+    from found f
+    where w.id = f.id
   `
   if (!mayBeFull) return
   await sql`
@@ -93,14 +101,21 @@ export async function markFullBacklogs(sql: Sql, mayBeFull: boolean): Promise<vo
           order by o.target_id
           limit 1
         ) n
+    ), found as materialized (
+      select w.id
+      from walk t
+        join webhooks w on w.id = t.target_id
+      where w.backlog_full_at is null and exists (
+        select from outbox o
+        where o.kind = 'webhook' and o.target_id = t.target_id
+        order by o.available_at
+        limit 1 offset ${MAX_BACKLOG - 1}
+      )
+      order by w.id
+      for no key update of w skip locked
     )
     update webhooks w set backlog_full_at = now()
-    from walk t
-    where w.id = t.target_id and w.backlog_full_at is null and exists (
-      select from outbox o
-      where o.kind = 'webhook' and o.target_id = t.target_id
-      order by o.available_at
-      limit 1 offset ${MAX_BACKLOG - 1}
-    )
+    from found f
+    where w.id = f.id
   `
 }
