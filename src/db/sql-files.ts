@@ -34,6 +34,7 @@ import searchRulesTables from '../../sql/tables/0033_search_rules.sql' with { ty
 import projectStatisticsTables from '../../sql/tables/0034_project_statistics.sql' with { type: 'text' }
 import userWordsTables from '../../sql/tables/0037_user_words.sql' with { type: 'text' }
 import repeatedErasureTables from '../../sql/tables/0035_erasure.sql' with { type: 'text' }
+import lookupStatisticsTables from '../../sql/tables/0041_lookup_statistics.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import archiveFunctions from '../../sql/functions/archive.sql' with { type: 'text' }
@@ -117,6 +118,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0034_project_statistics', text: projectStatisticsTables },
   { name: '0035_erasure', text: repeatedErasureTables },
   { name: '0037_user_words', text: userWordsTables },
+  { name: '0041_lookup_statistics', text: lookupStatisticsTables },
 ]
 
 /** All files of sql/functions. */

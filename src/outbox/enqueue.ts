@@ -86,7 +86,8 @@ async function makeDue(
       select o.id
       from outbox o
       where o.project_id = ${projectId} and o.event_id = any(${toArray(eventIds)}::uuid[])
-        and o.kind = ${kind} and o.target_id = ${targetId} and o.token is null
+        -- No index serves this form, so the plan goes by the events. A target can have a long backlog.
+        and o.kind = ${kind} and o.target_id is not distinct from ${targetId} and o.token is null
       order by o.id
       for update
     )
