@@ -100,7 +100,8 @@ export async function runUpgrade({
   stopping.abort()
   const statuses = await reading
   if ([...statuses.keys()].join() !== '200') problems.push(`a reader got ${[...statuses.keys()]}`)
-  const answers = [...load.ledger.outcomes.keys()]
+  // Clients share keys. A repeat gets a 409 while the first request runs for more than 300 ms.
+  const answers = [...load.ledger.outcomes.keys()].filter(status => status !== '409')
   if (answers.join() !== '201') problems.push(`a writer got ${answers.join(', ')}`)
   const count = (text: string) => programs.flatMap(({ logged }) => logged(text)).length
   const applied = count('Applied migration')
