@@ -66,6 +66,44 @@ test('delivery: all waiting deliveries are resumed, a batch in each transaction,
   await deliveries.sql`delete from outbox`
 })
 
+test('delivery: a resumption of 20,000 deliveries is complete, bounded, and in the order of their times', async () => {
+  const waiting = 20_000
+  const { projectId, targetId } = await deliveries.newTarget()
+  const { sql } = deliveries
+  await sql`
+    insert into outbox (project_id, event_id, kind, target_id, requested_at, available_at, reason)
+    select
+      ${projectId}, gen_random_uuid(), 'webhook', ${targetId}, now() - interval '4 days',
+      now() + interval '1 hour' + n * interval '1 ms', n::text
+    from generate_series(1, ${waiting}::int) as n
+  `
+  await resume(targetId)
+  const countMoved = async () => {
+    const [row] = await sql<[{ n: number; last: number }]>`
+      select count(*)::int as n, coalesce(max(reason::int), 0) as last
+      from outbox
+      where target_id = ${targetId} and available_at <= now()
+    `
+    return row
+  }
+  for (let n = 1_000; n <= waiting; n += 1_000) {
+    expect(await resumeBatch(1_000)).toBe(false)
+    expect(await countMoved()).toEqual({ n, last: n })
+  }
+  expect(await resumeBatch(1_000)).toBe(true)
+  expect(await resumeBatch(1_000)).toBeUndefined()
+  const [order] = await sql<[{ is_kept: boolean }]>`
+    select bool_and(o.available_at >= o.before) as is_kept
+    from (
+      select available_at, lag(available_at) over (order by reason::int) as before
+      from outbox
+      where target_id = ${targetId}
+    ) o
+  `
+  expect(order.is_kept).toBe(true)
+  await sql`delete from outbox`
+})
+
 test('delivery: a delivery that fails while its target is resumed waits as usual', async () => {
   const { projectId, targetId } = await deliveries.newTarget()
   const outbox = await deliveries.start(

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Fault } from '../../src/errors.ts'
 import { toId } from '../../src/ids.ts'
 import type { DeliveryOutcome } from '../../src/outbox/kind.ts'
+import { startOutbox } from '../../src/outbox/outbox.ts'
 import { HIDDEN, toSettlement } from '../../src/outbox/settlement.ts'
 import { BACKLOG_FULL, MAX_BACKLOG, markFullBacklogs } from '../../src/webhooks/dispatch.ts'
 import { createWebhookKind, RETRY_SCHEDULE_MS } from '../../src/webhooks/kind.ts'
-import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
+import { appendEvents, openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 import { until } from '../support/until.ts'
 import { bootForWebhooks, dispatchAfter, type WebhookServer } from '../support/webhooks.ts'
@@ -110,6 +111,56 @@ test('delivery: a pause ends no delivery and sends none early, however old they 
     })
   }
   expect(count()).toBe(10)
+})
+
+test('delivery: a backlog whose webhook is enabled after 4 days outlives an endpoint that still fails', async () => {
+  const count = 200
+  const name = `/${crypto.randomUUID()}`
+  let status = 500
+  receiver.script(name, () => ({ status }))
+  const requests = () => receiver.received.filter(({ path }) => path === name)
+  const { sql } = server
+  const webhook = await webhooks.create(`${receiver.url}${name}`)
+  const projectId = webhook.organization.project.uuid
+  await webhook.admin.post(`${webhook.path}/disable`)
+  await sql`update webhooks set disabled_at = now() - interval '4 days' where id = ${webhook.uuid}`
+  const events = await appendEvents(sql, projectId, count)
+  await sql`
+    insert into outbox (project_id, event_id, kind, target_id, requested_at, available_at)
+    select e.project_id, e.id, 'webhook', ${webhook.uuid}, now() - interval '4 days', now() + interval '1 hour'
+    from events e
+    where e.project_id = ${projectId}
+  `
+  const countEnded = async () =>
+    (await sql`select from deliveries where project_id = ${projectId}`).length
+  const { pool } = webhooks.parts
+  const start = () => startOutbox({ pool, kinds: [createWebhookKind(webhooks.parts)] })
+  const first = await start()
+
+  await webhook.admin.post(`${webhook.path}/enable`)
+  await until(async () => {
+    const taken =
+      await sql`select from outbox where project_id = ${projectId} and token is not null`
+    return taken.length === 0 && (await webhook.get()).breaker['state'] === 'paused'
+  })
+  expect(await countEnded()).toBe(0)
+  // Ten failures pause it, while up to seven other attempts run.
+  expect(requests().length).toBeWithin(10, 18)
+
+  // The server of this test resumes the deliveries, so this worker would not learn that a pause in
+  // its memory is over. Another one has none.
+  await first.stop()
+  status = 200
+  await webhook.admin.post(`${webhook.path}/enable`)
+  const outbox = await start()
+  await until(async () => (await countEnded()) === count)
+  const states = await sql`
+    select state, attempts <= 2 as is_early, count(*)::int as n
+    from deliveries where project_id = ${projectId} group by 1, 2
+  `
+  expect([...states]).toEqual([{ state: 'delivered', is_early: true, n: count }])
+  expect(new Set(requests().map(({ headers }) => headers['webhook-id'])).size).toBe(events.length)
+  await outbox.stop()
 })
 
 test('delivery: a sent message counts as sent, even if its outcome could not be recorded', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { toArray } from '../../src/db/arrays.ts'
 import { readErasedFile, toErasedFile } from '../../src/identities/erased-file.ts'
 import { SCOPES } from '../../src/keys/schema.ts'
 import { hold } from '../support/database-lock.ts'
@@ -210,4 +211,60 @@ test('contract §9 an erasure takes the former aliases that nobody else has', as
   expect((await v1.get(`/v1/events/${moved.id}`)).body.data.userId).toBe('zqe-bob')
   expect(await listTraces(server.sql, 'zqe-removed')).toEqual([])
   expect(await listTraces(server.sql, 'zqe-ada')).toEqual([])
+})
+
+test('contract §9 a step of an erasure changes a bounded number of stored responses', async () => {
+  const { projectId, identify } = await newTenant(server)
+  await identify('zqr', ['zqr@'])
+  const { sql } = server
+  await sql`
+    insert into idempotency_keys (project_id, key, fingerprint, status, user_id, other_names, seq, body, expires_at)
+    select
+      ${projectId}, kind || n, '\\x01', case kind when 'own' then 201 else 200 end,
+      case kind when 'own' then 'zqr' else 'other' end, case kind when 'own' then null else '{zqr@}'::text[] end,
+      case kind when 'own' then 0 end,
+      case kind
+        when 'own' then '{"data":{"userId":"zqr"}}'
+        else '{"data":{"id":"i","userId":"other","properties":{},"aliases":{"created":["zqr@"]},"updatedAt":"t"},"requestId":"r"}'
+      end,
+      now() + interval '1 hour'
+    from unnest('{own,their}'::text[]) as kind
+      cross join generate_series(1, 45) as n
+  `
+  const names = ['zqr', 'zqr@']
+  const eraseOwn = async () => {
+    const [row] = await sql`
+      select was_found, erased from erase_user_responses(${projectId}, ${toArray(names)}::text[], 0, 20)
+    `
+    return [row?.['was_found'], row?.['erased']]
+  }
+  const steps = [await eraseOwn(), await eraseOwn(), await eraseOwn(), await eraseOwn()]
+  expect(steps).toEqual([
+    [true, 20],
+    [true, 20],
+    [true, 5],
+    [false, 0],
+  ])
+
+  await sql`select begin_erasure(${projectId}, 'zqr', null)`
+  const [erasure] = await sql<{ id: string }[]>`
+    select distinct erasure_id as id from erasure_names where project_id = ${projectId}
+  `
+  await sql`delete from erasure_names where project_id = ${projectId}`
+  await sql`
+    insert into erasure_names (project_id, user_id, erasure_id, name) select ${projectId}, 'zqr', ${erasure!.id}, unnest(${toArray(names)}::text[])
+  `
+  const left: unknown[] = []
+  let doneTo: string | null = ''
+  while (doneTo !== null) {
+    const [row] = await sql<{ done_to: string | null }[]>`
+      select done_to from erase_responses_of_others(${projectId}, ${erasure!.id}, 'zqr', 20, ${doneTo})
+    `
+    doneTo = row?.done_to ?? null
+    const [rest] = await sql<[{ n: number }]>`
+      select count(*)::int as n from idempotency_keys where project_id = ${projectId} and other_names is not null
+    `
+    left.push(rest.n)
+  }
+  expect(left).toEqual([25, 5, 0, 0])
 })

@@ -399,3 +399,44 @@ test('work on tables without statistics reads no more rows than it needs', async
   await world.api.unsafe(fill(PROJECT) + fill(OTHER))
   expect(await findCostly(world, { isAnalyzed: false })).toEqual([])
 })
+
+test('the times of a user cost two look-ups for a name, and one more in each segment of backfilled events', async () => {
+  const [names, segments] = [40, 60]
+  await using world = await openWorld()
+  const { api } = world
+  await api.unsafe(`
+    insert into organizations (id, name) values ('${PROJECT}', 'o');
+    insert into projects (id, organization_id, name) values ('${PROJECT}', '${PROJECT}', 'p');
+    insert into events (
+      project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, user_ref, source, notify
+    )
+    select
+      '${PROJECT}', gen_random_uuid(), '${CHANNEL}', 4096 * s + n, timestamptz '2026-01-01' + s * interval '1 day',
+      now(), 't', '{}', '{}', 'name-' || n, 'api', true
+    from unnest('{0,${segments - 1}}'::int[]) as s
+      cross join generate_series(1, ${names}) as n;
+    insert into event_segments (project_id, segment, first_at, last_at)
+    select '${PROJECT}', s, timestamptz '2026-01-01' + s * interval '1 day', timestamptz '2026-01-01 01:00' + s * interval '1 day'
+    from generate_series(0, ${segments - 1}) as s;
+  `)
+  const countScans = async () => {
+    await api`select pg_stat_force_next_flush()`
+    const [row] = await api<[{ n: number }]>`
+      select sum(idx_scan)::int as n from pg_stat_user_indexes where relname = 'events'
+    `
+    return row.n
+  }
+  const read = async () => {
+    const before = await countScans()
+    await api`
+      select * from user_seen_times(${PROJECT}, array(select 'name-' || n from generate_series(1, ${names}::int) as n))
+    `
+    return (await countScans()) - before
+  }
+  // The hour of the last event can have a later one.
+  expect(await read()).toBeLessThanOrEqual(3 * names)
+  await api`
+    update event_segments set first_at = '2025-01-01' where project_id = ${PROJECT} and segment between 11 and 13
+  `
+  expect(await read()).toBeLessThanOrEqual(6 * names)
+})
