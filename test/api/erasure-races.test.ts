@@ -257,10 +257,10 @@ test('contract §9 a step of an erasure changes a bounded number of stored respo
   const left: unknown[] = []
   let doneTo: string | null = ''
   while (doneTo !== null) {
-    const [row] = await sql<{ done_to: string | null }[]>`
+    const rows: { done_to: string | null }[] = await sql`
       select done_to from erase_responses_of_others(${projectId}, ${erasure!.id}, 'zqr', 20, ${doneTo})
     `
-    doneTo = row?.done_to ?? null
+    doneTo = rows[0]?.done_to ?? null
     const [rest] = await sql<[{ n: number }]>`
       select count(*)::int as n from idempotency_keys where project_id = ${projectId} and other_names is not null
     `
