@@ -86,6 +86,13 @@ test.each(
     insert into outbox (project_id, event_id, kind, target_id)
     values (${projectId}, ${eventId}, 'webhook', ${webhook.uuid})
   `
+    // The dispatcher of this test would make the delivery again after its end.
+    await server.sql`insert into delivery_kinds (kind) values ('webhook') on conflict do nothing`
+    await server.sql`
+      insert into delivery_cursors (project_id, kind, seq)
+      select project_id, 'webhook', last_seq from event_logs where project_id = ${projectId}
+      on conflict (project_id, kind) do update set seq = excluded.seq
+    `
     const states = new Set<string | undefined>()
     const limits = { lock_timeout: state === '55P03' ? 300 : 60_000, statement_timeout: 60_000 }
     const settings = { ...WORKER_SETTINGS, ...limits }
