@@ -32,9 +32,9 @@ import erasedHistoryTables from '../../sql/tables/0031_erased_history.sql' with 
 import resumptionTables from '../../sql/tables/0032_resumption.sql' with { type: 'text' }
 import searchRulesTables from '../../sql/tables/0033_search_rules.sql' with { type: 'text' }
 import projectStatisticsTables from '../../sql/tables/0034_project_statistics.sql' with { type: 'text' }
-import userWordsTables from '../../sql/tables/0037_user_words.sql' with { type: 'text' }
-import repeatedErasureTables from '../../sql/tables/0035_erasure.sql' with { type: 'text' }
-import lookupStatisticsTables from '../../sql/tables/0041_lookup_statistics.sql' with { type: 'text' }
+import userWordsTables from '../../sql/tables/0035_user_words.sql' with { type: 'text' }
+import lookupStatisticsTables from '../../sql/tables/0036_lookup_statistics.sql' with { type: 'text' }
+import repeatedErasureTables from '../../sql/tables/0037_erasure.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import archiveFunctions from '../../sql/functions/archive.sql' with { type: 'text' }
@@ -116,9 +116,9 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0032_resumption', text: resumptionTables },
   { name: '0033_search_rules', text: searchRulesTables },
   { name: '0034_project_statistics', text: projectStatisticsTables },
-  { name: '0035_erasure', text: repeatedErasureTables },
-  { name: '0037_user_words', text: userWordsTables },
-  { name: '0041_lookup_statistics', text: lookupStatisticsTables },
+  { name: '0035_user_words', text: userWordsTables },
+  { name: '0036_lookup_statistics', text: lookupStatisticsTables },
+  { name: '0037_erasure', text: repeatedErasureTables },
 ]
 
 /** All files of sql/functions. */
