@@ -45,6 +45,18 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('Enter chooses characters of an input method before it opens a result', async () => {
+    await using it = await open('/docs')
+    const field = it.page.getByLabel('Search the documentation')
+    await field.fill('rotate a key')
+    await it.page.getByRole('search').getByRole('link').first().waitFor()
+    await field.dispatchEvent('keydown', { key: 'Enter', isComposing: true })
+    await field.dispatchEvent('keydown', { key: 'Enter', keyCode: 229 })
+    expect(it.page.url()).toBe(`${server.url}/docs`)
+    await field.press('Enter')
+    await it.page.waitForURL(/#rotate-an-api-key$/)
+  })
+
   test('Escape closes the search, and a query without results says so', async () => {
     await using it = await open('/docs/webhooks')
     const field = it.page.getByLabel('Search the documentation')

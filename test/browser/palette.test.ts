@@ -82,6 +82,36 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('works on a layout without Latin letters, with Caps Lock, and beside an input method', async () => {
+    await using it = await visit(`/p/${PROJECT}`)
+    await it.page.getByText('Deployed').waitFor()
+    /** Presses keys as a browser reports them. */
+    const press = (...presses: Omit<KeyboardEventInit, 'view'>[]) =>
+      it.page.evaluate(keys => {
+        for (const key of keys)
+          document.activeElement?.dispatchEvent(
+            new KeyboardEvent('keydown', { ...key, bubbles: true, cancelable: true }),
+          )
+      }, presses)
+    // A Russian keyboard: g c, j and Ctrl+K.
+    await press({ key: 'п', code: 'KeyG' }, { key: 'с', code: 'KeyC' })
+    await until(() => it.toPath() === `/p/${PROJECT}/channels`)
+    await press({ key: 'G', code: 'KeyG' }, { key: 'F', code: 'KeyF' })
+    await until(() => it.toPath() === `/p/${PROJECT}`)
+    await it.page.getByText('Deployed').waitFor()
+    await press({ key: 'о', code: 'KeyJ' })
+    await until(() => it.page.evaluate(() => document.activeElement?.tagName === 'ARTICLE'))
+    await press({ key: 'л', code: 'KeyK', ctrlKey: true })
+    await it.page.keyboard.type('dplys')
+    await until(async () => (await it.options()).join() === ' deploysChannel')
+    // Safari reports Enter like this when it ends a composition.
+    await press({ key: 'Enter', code: 'Enter', keyCode: 229 })
+    expect(await it.options()).toEqual([' deploysChannel'])
+    await it.page.keyboard.press('Enter')
+    await until(() => it.toPath() === `/p/${PROJECT}?channel=chn_deploys`)
+    expect(it.problems).toEqual([])
+  })
+
   test('the palette searches words and letters, is navigated by arrows, and returns the focus', async () => {
     await using it = await visit(`/p/${PROJECT}`)
     await it.page.getByText('Deployed').waitFor()

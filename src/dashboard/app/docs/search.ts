@@ -1,4 +1,5 @@
 import { searchEntries, toWords, type SearchEntry, type SearchResult } from './search-entries.ts'
+import { isComposing } from '../key-press.ts'
 
 const INDEX_URL = '/docs/search.json'
 const LIMIT = 12
@@ -44,6 +45,7 @@ export function offerSearch(place: HTMLElement): void {
   input.addEventListener('focus', () => void load())
   input.addEventListener('input', () => void update())
   place.addEventListener('keydown', event => {
+    if (isComposing(event)) return
     if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
       event.preventDefault()
       move(event.key === 'ArrowDown' ? 1 : -1)

@@ -4,6 +4,7 @@ import type { Event } from '../../../events/schema.ts'
 import { INTERACTIVE } from '../feed/use-pause.ts'
 import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/search.ts'
 import { eventChannel } from '../palette/state.ts'
+import { toShortcutKey } from '../key-press.ts'
 import { CopyButton } from '../components/copy-button.tsx'
 import { LinkedText } from '../components/linked-text.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
@@ -66,11 +67,12 @@ export function EventPanel({
       if (document.querySelector('dialog[open], :popover-open')) return
       if (event.target instanceof HTMLInputElement) return
       const isInside = event.target instanceof Node && panel.current?.contains(event.target)
-      if (event.key === 'Escape') onClose()
+      const key = toShortcutKey(event)
+      if (key === 'Escape') onClose()
       else if (!isInside || (event.target instanceof Element && event.target.closest(INTERACTIVE)))
         return
-      else if (event.key === 'j' && older !== undefined) onGo(older)
-      else if (event.key === 'k' && newer !== undefined) onGo(newer)
+      else if (key === 'j' && older !== undefined) onGo(older)
+      else if (key === 'k' && newer !== undefined) onGo(newer)
       else return
       event.preventDefault()
     }

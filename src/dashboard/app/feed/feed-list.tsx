@@ -2,6 +2,7 @@ import { computed } from '@preact/signals'
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ErrorNotice } from '../components/standalone-page.tsx'
+import { toShortcutKey } from '../key-press.ts'
 import { toFeedPath, toStartPath } from '../paths.ts'
 import { density } from './display.ts'
 import type { Feed } from './feed.ts'
@@ -90,7 +91,7 @@ function openRow(event: MouseEvent | KeyboardEvent, onOpen: (id: string) => void
   if (!row || ctrlKey || metaKey || shiftKey || altKey) return
   // The link to the user keeps its meaning.
   if (target instanceof Element && target.closest('a.user')) return
-  if ('key' in event && (row !== target || (event.key !== 'Enter' && event.key !== 'o'))) return
+  if ('key' in event && (row !== target || !['Enter', 'o'].includes(toShortcutKey(event)))) return
   if (!('key' in event) && getSelection()?.isCollapsed === false) return
   event.preventDefault()
   // The router follows links even if the default was prevented.

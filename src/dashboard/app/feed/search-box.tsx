@@ -2,6 +2,7 @@ import { Icon } from '../components/icon.tsx'
 import { useLocation } from 'preact-iso'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { parseSearch } from '../../../events/search-query.ts'
+import { isComposing } from '../key-press.ts'
 import { focusSearch } from '../palette/state.ts'
 import type { Failure } from '../request.ts'
 import { loadTools, tools } from '../search/load-tools.ts'
@@ -62,7 +63,7 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
   }
 
   function leave(event: KeyboardEvent) {
-    if (event.key !== 'Escape') return
+    if (event.key !== 'Escape' || isComposing(event)) return
     event.preventDefault()
     setRejected(undefined)
     input.current?.blur()

@@ -1,5 +1,6 @@
 import type { RefObject } from 'preact'
 import { useEffect } from 'preact/hooks'
+import { toShortcutKey } from '../key-press.ts'
 import type { PauseReason } from '../live/pill.ts'
 import type { Feed } from './feed.ts'
 
@@ -49,11 +50,12 @@ export function usePause(feed: Feed, { list, isOpen }: PauseOptions): { resume()
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
       if (event.target instanceof Element && event.target.closest(INTERACTIVE)) return
-      if (event.key === ' ') {
+      const key = toShortcutKey(event)
+      if (key === ' ') {
         if (feed.live.value.reasons.size > 0) resume()
         else set('manual', true)
-      } else if (event.key === 'j') move(1)
-      else if (event.key === 'k') move(-1)
+      } else if (key === 'j') move(1)
+      else if (key === 'k') move(-1)
       else return
       event.preventDefault()
     }

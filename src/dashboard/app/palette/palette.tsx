@@ -4,6 +4,7 @@ import type { Account } from '../../../accounts/schema.ts'
 import type { ProjectChannel } from '../../../channels/schema.ts'
 import { readChannelPage, readChannels } from '../feed/api.ts'
 import { Icon } from '../components/icon.tsx'
+import { isComposing, toShortcutKey } from '../key-press.ts'
 import { listEntries, type Entry } from './entries.ts'
 import { filterEntries } from './match.ts'
 import { eventChannel, openDialog, typedEarly } from './state.ts'
@@ -49,12 +50,12 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
 
   function onKeyDown(event: KeyboardEvent) {
     const { key, ctrlKey, metaKey } = event
-    if (event.isComposing) return
+    if (isComposing(event)) return
     if (key === 'ArrowDown' || key === 'ArrowUp') {
       const by = key === 'ArrowDown' ? 1 : -1
       setAt((current + by + found.length) % Math.max(1, found.length))
     } else if (key === 'Enter') run(found[current])
-    else if (key === 'k' && (ctrlKey || metaKey)) dialog.current?.close()
+    else if (toShortcutKey(event) === 'k' && (ctrlKey || metaKey)) dialog.current?.close()
     else return
     event.preventDefault()
   }

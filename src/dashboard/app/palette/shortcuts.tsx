@@ -1,6 +1,7 @@
 import { ErrorBoundary, useLocation } from 'preact-iso'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Account } from '../../../accounts/schema.ts'
+import { isComposing, toShortcutKey } from '../key-press.ts'
 import { lazyPages } from '../lazy-page.tsx'
 import { readStored } from '../storage.ts'
 import { listShortcutLinks } from '../components/navigation.tsx'
@@ -35,8 +36,9 @@ function ShortcutsFor({ account }: { account: Account }) {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const { key, target, timeStamp } = event
-      if (event.altKey || event.isComposing || event.defaultPrevented) return
-      const isPalette = (event.ctrlKey || event.metaKey) && key === 'k' && !event.shiftKey
+      const shortcut = toShortcutKey(event)
+      if (event.altKey || isComposing(event) || event.defaultPrevented) return
+      const isPalette = (event.ctrlKey || event.metaKey) && shortcut === 'k' && !event.shiftKey
       if (document.querySelector('dialog[open], :popover-open')) return
       const isLoading = openDialog.value === 'palette'
       if (!isPalette && !isLoading && target instanceof Element && target.closest(TYPING)) return
@@ -51,9 +53,9 @@ function ShortcutsFor({ account }: { account: Account }) {
         else return
       } else if (timeStamp - goMs.current < SECOND_KEY_MS) {
         goMs.current = -Infinity
-        const to = listShortcutLinks(account, project).find(place => place.key === key)
+        const to = listShortcutLinks(account, project).find(place => place.key === shortcut)
         if (to) route(to.path)
-      } else if (key === 'g' && !event.repeat) goMs.current = timeStamp
+      } else if (shortcut === 'g' && !event.repeat) goMs.current = timeStamp
       else if (key === '?') openDialog.value = 'keys'
       else if (key === '/') search()
       else return

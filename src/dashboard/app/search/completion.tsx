@@ -1,5 +1,6 @@
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { isComposing } from '../key-press.ts'
 import { applySuggestion, findFragment, type Fragment } from './fragment.ts'
 import { suggestHere, suggestValues, type Option } from './suggest.ts'
 
@@ -80,7 +81,7 @@ export function Completion({ project, input }: CompletionOptions) {
       const options = offer?.options ?? []
       const { key } = event
       const chosen = options[active]
-      if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return
+      if (isComposing(event) || event.ctrlKey || event.metaKey || event.altKey) return
       if (key === 'ArrowDown' || key === 'ArrowUp') {
         if (options.length === 0) look()
         else {
