@@ -58,7 +58,7 @@ export function createApp({ features, notFoundPage }: AppOptions): App {
     })
   for (const feature of features) app.use(feature)
 
-  let methods: Map<string, { matches: RegExp; allowed: Set<string> }> | undefined
+  let methods: ReturnType<typeof toMethods> | undefined
 
   /** Returns a 405 error if the path has other methods, else a 404 error. */
   function toMissingFault({ method, url }: Request): Fault {
@@ -66,7 +66,9 @@ export function createApp({ features, notFoundPage }: AppOptions): App {
     methods ??= toMethods(app.routes)
     const found = [...methods.values()].filter(({ matches }) => matches.test(pathname))
     if (found.length === 0) {
-      return new Fault('not_found', `There is no route ${method} ${pathname}`)
+      const usual = findUsualSpelling(pathname, methods)
+      const hint = usual === undefined ? '' : `. Use ${usual}`
+      return new Fault('not_found', `There is no route ${method} ${pathname}${hint}`)
     }
     const allowed = [...new Set(found.flatMap(({ allowed }) => [...allowed]))].join(', ')
     return new Fault('method_not_allowed', `This path allows only ${allowed}`, { Allow: allowed })
@@ -110,16 +112,42 @@ async function findFirstError(call: Call, error: unknown): Promise<unknown> {
   }
 }
 
+interface Path {
+  matches: RegExp
+  /** Matches in any case. */
+  resembles: RegExp
+  allowed: Set<string>
+}
+
 /** Returns the methods of every path. Only public routes also have HEAD. */
-function toMethods(routes: AnyElysia['routes']) {
-  const methods = new Map<string, { matches: RegExp; allowed: Set<string> }>()
+function toMethods(routes: AnyElysia['routes']): Map<string, Path> {
+  const methods = new Map<string, Path>()
   for (const { method, path, hooks } of routes) {
-    const known = methods.get(path) ?? { matches: toPattern(path), allowed: new Set() }
+    const matches = toPattern(path)
+    const resembles = new RegExp(matches, 'i')
+    const known = methods.get(path) ?? { matches, resembles, allowed: new Set() }
     known.allowed.add(method)
     if (hooks.detail?.hide) known.allowed.add('HEAD')
     methods.set(path, known)
   }
   return methods
+}
+
+/**
+ * Returns the path of a route that differs from `pathname` in slashes and case alone. Parameters
+ * stay as they are.
+ */
+function findUsualSpelling(
+  pathname: string,
+  methods: ReadonlyMap<string, Path>,
+): string | undefined {
+  const parts = pathname.split('/').filter(part => part !== '')
+  const path = `/${parts.join('/')}`
+  const [route] = [...methods].find(([, { resembles }]) => resembles.test(path)) ?? []
+  return route?.replace(/[^/]+/g, name => {
+    const given = parts.shift() ?? ''
+    return name.startsWith(':') ? given : name
+  })
 }
 
 /** Converts Elysia's errors for invalid requests to ours. */

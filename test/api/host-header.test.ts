@@ -151,6 +151,20 @@ test.each([
   expectFailure(answer, 404, 'not_found')
 })
 
+test.each([
+  ['//v1/me', '/v1/me'],
+  ['/v1/me/', '/v1/me'],
+  ['/V1/Me', '/v1/me'],
+  ['/v1//Users/Ada%2F1/', '/v1/users/Ada%2F1'],
+  ['/v1/%6de', undefined],
+  ['/v1/me.json', undefined],
+])('the message for the path %s names %p', async (path, usual) => {
+  const answer = await ask(path)
+  expectFailure(answer, 404, 'not_found')
+  const hint = usual === undefined ? '' : `. Use ${usual}`
+  expect(answer?.body?.error).toBe(`There is no route GET ${path}${hint}`)
+})
+
 test('case 24: dot segments are resolved by the URL rules before routing', async () => {
   for (const dots of ['..', '%2e%2e', '%2E.', '.%2e']) {
     expect(toSource(await ask(`/v1/nothing/${dots}/me`))).toBe('getMe')
