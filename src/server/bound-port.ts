@@ -9,7 +9,7 @@ import { toSite, type Site } from '../http/site.ts'
 import { toPathname } from '../http/url.ts'
 import { serve } from '../platform.ts'
 import type { Listener, ServeOptions } from '../listener.ts'
-import { createProxyWarning } from './proxy-warning.ts'
+import { createProxyWarning, createUpgradeWarning } from './proxy-warning.ts'
 import { createDrain, type Drain } from './drain.ts'
 
 /**
@@ -21,6 +21,9 @@ const MAX_FRAME_BYTES = 4 * 1024
 const MAX_BUFFERED_BYTES = 1024 * 1024
 /** How long a request waits for a starting server. */
 const START_MS = 5_000
+
+const NO_UPGRADE =
+  'The live feed takes WebSockets only. A proxy must pass the headers Upgrade and Connection.'
 
 /** The application behind the port. It responds to requests and WebSocket handshakes. */
 interface Application {
@@ -61,6 +64,8 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
     onUntrusted: createProxyWarning(config.trustedProxies),
   })
 
+  const warnOfUpgrade = createUpgradeWarning()
+
   function fetch(request: Request, peer: () => string): Response | Promise<Response> {
     if (!application) {
       const answered = attached.promise.then(() => fetch(request, peer))
@@ -69,7 +74,12 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
     const { fetch: respond } = application
     peers.set(request, peer)
     const { method, url } = request
-    return drain.run(() => respond(request), { method, canRefuse: canRefuse(toPathname(url)) })
+    const pathname = toPathname(url)
+    if (pathname === FEED_PATH) {
+      warnOfUpgrade(request)
+      return fail(newCall(method), new Fault('not_found', NO_UPGRADE))
+    }
+    return drain.run(() => respond(request), { method, canRefuse: canRefuse(pathname) })
   }
 
   const isProxy = createNetworkCheck(config.trustedProxies)

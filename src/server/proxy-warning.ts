@@ -21,6 +21,22 @@ export function createProxyWarning(trusted: readonly string[]): (peer: string) =
 }
 
 /**
+ * Returns a function to call with a request for the live feed that is no handshake. It logs once
+ * that a proxy has removed the headers of one.
+ */
+export function createUpgradeWarning(): (request: Request) => void {
+  let hasWarned = false
+  return ({ headers }) => {
+    // Proxies remove only headers for one hop: Upgrade and Connection.
+    if (hasWarned || !headers.has('sec-websocket-key')) return
+    hasWarned = true
+    log.warning(
+      'A WebSocket handshake has arrived without the header Upgrade. Let your proxy pass the headers Upgrade and Connection. Until then, the dashboard asks for new events again and again.',
+    )
+  }
+}
+
+/**
  * Returns the value of TRUSTED_PROXIES that includes a peer. Undefined if the peer is probably no
  * proxy: with trusted proxies set, any client at a public address can send the header.
  */

@@ -96,7 +96,13 @@ test('only /api/feed accepts sockets, and /api/feed accepts nothing else', async
     expect((await shake(lines, `GET ${path} HTTP/1.1`))?.status).toBe(404)
   }
   expect((await shake(lines, 'POST /api/feed HTTP/1.1'))?.status).not.toBe(101)
-  expect((await person.get('/api/feed')).status).toBe(404)
+  // A proxy that passes no handshake removes these headers.
+  const isPassed = (line: string) => !/^(Upgrade|Connection):/.test(line)
+  const passed = toRequest('GET /api/feed HTTP/1.1', [...HANDSHAKE.filter(isPassed), ...lines])
+  for (const answer of [await sendRaw(server.url, passed), await person.get('/api/feed')]) {
+    expect(answer?.status).toBe(404)
+    expect(answer?.body.error).toContain('must pass the headers Upgrade and Connection')
+  }
 })
 
 test("case 20: another tenant's project is not_found, like an unknown one, and reveals nothing", async () => {
