@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { splitEmoji, toEmoji, type TextParts } from '../channels/icon.ts'
 import { toDisplayName, toSlug } from '../channels/name.ts'
 import { isRawNumber, toNumberText } from '../http/exact-json.ts'
@@ -68,12 +69,14 @@ export function fromLogSnag(input: LogInput): EventInput {
 }
 
 /**
- * Converts plain text. An emoji or shortcode at the start is the icon if other text follows. The
- * rest of the first line is the title, and the other lines are the description.
+ * Converts plain text. Escape sequences of a terminal are removed. An emoji or shortcode at the
+ * start is the icon if other text follows. The rest of the first line is the title, and the other
+ * lines are the description.
  */
 export function fromPlainText(text: string): Pick<EventInput, 'title'> & Partial<EventInput> {
-  const split = splitEmoji(text.trimStart())
-  const { icon, rest }: TextParts = split.rest.trim() === '' ? { rest: text } : split
+  const plain = stripVTControlCharacters(text)
+  const split = splitEmoji(plain.trimStart())
+  const { icon, rest }: TextParts = split.rest.trim() === '' ? { rest: plain } : split
   const [first = '', ...lines] = rest.trimStart().split(/\r?\n/)
   const description = lines.join('\n').trim()
   return { title: first.trim(), ...(icon && { icon }), ...(description && { description }) }

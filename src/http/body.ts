@@ -126,9 +126,10 @@ function tooLarge(): Fault {
   return new Fault('payload_too_large', `The body must be at most ${MAX_BODY_BYTES / 1024} KiB`)
 }
 
+/** Decodes UTF-8, without byte order marks: Windows programs write one each. */
 function decode(bytes: Uint8Array): string {
   try {
-    return utf8.decode(bytes)
+    return utf8.decode(bytes).replace(/^\ufeff+/, '')
   } catch {
     throw invalid('invalid_encoding', 'The body is not valid UTF-8')
   }

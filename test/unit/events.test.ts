@@ -278,6 +278,10 @@ test.each([
   ['💾 \n', { title: '💾' }],
   [':fire: Burning', { icon: '🔥', title: 'Burning' }],
   ['a=b&c=%20+', { title: 'a=b&c=%20+' }],
+  [
+    '\u001b[1;31m💥 FAIL\u001b[0m build\n\u001b[38;5;8mline 2\u001b[m',
+    { icon: '💥', title: 'FAIL build', description: 'line 2' },
+  ],
 ])('contract §10 the text %p is the event %p', (text, event) => {
   expect(fromPlainText(text)).toEqual(event)
 })
