@@ -204,6 +204,30 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     })
   })
 
+  test('a browser that keeps no cookies is told so, and not shown the empty form again', async () => {
+    await using it = await arrive('/sign-in')
+    const signedOut = { status: 401, code: 'signed_out', error: 'Sign in first' }
+    it.api.on('POST /api/session', () => ({ data: ACCOUNT }))
+    it.api.on('GET /api/me', () => signedOut)
+    await it.field('E-mail').fill('ada@example.com')
+    await it.field('Password').fill('a long enough phrase')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('this browser keeps no cookies').waitFor()
+    expect(await it.field('E-mail').inputValue()).toBe('ada@example.com')
+  })
+
+  test.each([
+    ['redirects to its own page', { status: 302, headers: { location: 'https://id.example/' } }],
+    ['answers 401 with a page', { status: 401, contentType: 'text/html', body: '<h1>Hello</h1>' }],
+  ])('a proxy that %s is named, and the page to reload', async (_, answer) => {
+    await using it = await arrive('/sign-in')
+    await it.page.route('**/api/session', route => route.fulfill(answer))
+    await it.field('E-mail').fill('ada@example.com')
+    await it.field('Password').fill('a long enough phrase')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('A proxy in front of the server asks you to sign in').waitFor()
+  })
+
   test('inputs are recognized by password managers, and a password can be shown', async () => {
     await using it = await arrive('/sign-in')
     const autocomplete = (label: string) => it.field(label).getAttribute('autocomplete')

@@ -22,7 +22,7 @@ export function sendEarly({ pathname, search }: Location): void {
   scope.earlyRequests = new Map(
     [ACCOUNT_API_PATH, ...paths].map(path => [
       path,
-      fetch(path, { signal }).catch(() => undefined),
+      fetch(path, { signal, redirect: 'manual' }).catch(() => undefined),
     ]),
   )
 }

@@ -4,7 +4,7 @@ import { takeEarly } from './early-requests.ts'
 
 /** Why a request failed. */
 export interface Failure {
-  /** The error code of the server, or `unreachable` or `invalid_response`. */
+  /** The error code of the server, or `unreachable`, `invalid_response` or `redirected`. */
   code: string
   /** A sentence for people: what happened, and what to do. */
   message: string
@@ -24,6 +24,7 @@ const DEADLINE_MS = 20_000
 const UNREACHABLE = "Can't reach the server. Check your connection and try again."
 const INVALID_RESPONSE =
   'The response cannot be read. A proxy in front of the server may be misconfigured.'
+const REDIRECTED = 'A proxy in front of the server asks you to sign in. Reload the page to do so.'
 const DEFAULT_WAIT_S = 30
 
 let onSignedOut = () => {}
@@ -53,6 +54,8 @@ export async function request<Data>(
       early ??
       (await fetch(path, {
         method,
+        // The server never redirects these. The sign-in page of a proxy cannot be read.
+        redirect: 'manual',
         signal: AbortSignal.timeout(DEADLINE_MS),
         ...(json && {
           headers: { 'Content-Type': 'application/json' },
@@ -86,8 +89,10 @@ interface Body {
   requestId?: string
 }
 
-function readFailure({ status, headers }: Response, body: Body | undefined): Failure {
+function readFailure({ status, headers, type }: Response, body: Body | undefined): Failure {
   if (!body || typeof body.error !== 'string') {
+    if (type === 'opaqueredirect' || status === 401)
+      return toFailure({ code: 'redirected', message: REDIRECTED })
     return toFailure({ code: 'invalid_response', message: INVALID_RESPONSE })
   }
   const wait = Number(headers.get('retry-after') ?? DEFAULT_WAIT_S)

@@ -4,7 +4,14 @@ import type { Account } from '../../accounts/schema.ts'
 import { ACCOUNT_API_PATH } from './api-paths.ts'
 import type { SessionStatus } from './live/connection.ts'
 import { unsubscribe } from './push/unsubscribe.ts'
-import { request, onSecondFactorNeeded, onSessionEnd, type Failure } from './request.ts'
+import {
+  request,
+  onSecondFactorNeeded,
+  onSessionEnd,
+  toFailure,
+  type Failure,
+  type Result,
+} from './request.ts'
 import { chooseTheme, theme } from './theme.ts'
 
 export type Session =
@@ -43,6 +50,15 @@ export async function checkSession(): Promise<SessionStatus> {
   const result = await request<Account>('GET', ACCOUNT_API_PATH)
   if (result.ok) return 'signed_in'
   return result.failure.code === 'signed_out' ? 'signed_out' : 'unreachable'
+}
+
+const NO_COOKIE =
+  'The password is right, but this browser keeps no cookies of this site. Allow them, and sign in again.'
+
+/** Returns the result of a sign-in, or a failure if the browser has not kept its cookie. */
+export async function checkCookie(result: Result<Account>): Promise<Result<Account>> {
+  if (!result.ok || (await checkSession()) !== 'signed_out') return result
+  return { ok: false, failure: toFailure({ code: 'no_cookie', message: NO_COOKIE }) }
 }
 
 export async function signOut(): Promise<Failure | undefined> {

@@ -3,7 +3,7 @@ import type { Account } from '../../../accounts/schema.ts'
 import { CodeField } from '../components/code-field.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { request } from '../request.ts'
-import { isInstalled, setAccount } from '../session.ts'
+import { checkCookie, isInstalled, setAccount } from '../session.ts'
 
 /** Signs in with an e-mail address and a password, and with a code if the account requires one. */
 export function PasswordForm() {
@@ -13,13 +13,16 @@ export function PasswordForm() {
     <Form
       key="password"
       action="Sign in"
-      send={value =>
-        request<Account | { needs: 'code' }>('POST', '/api/session', {
+      send={async value => {
+        const result = await request<Account | { needs: 'code' }>('POST', '/api/session', {
           email: value('email'),
           password: value('password'),
           isInstalled: isInstalled(),
         })
-      }
+        return result.ok && !('needs' in result.data)
+          ? checkCookie({ ok: true, data: result.data })
+          : result
+      }}
       onDone={data => ('needs' in data ? setNeedsCode(true) : setAccount(data))}
     >
       <Field name="email" label="E-mail" type="email" autocomplete="username webauthn" />
