@@ -49,6 +49,18 @@ test('a request arrives unchanged, and its answer is returned', async () => {
   expect(request.headers['user-agent']).toMatch(/^Tidings\/\d/)
 })
 
+test('a name is reached at its next address when the first one refuses', async () => {
+  const addresses = ['::1', '127.0.0.2', '127.0.0.1'].map(address => ({
+    address,
+    family: address.includes(':') ? 6 : 4,
+  }))
+  const allowCidrs = ['127.0.0.0/8', '::1/128']
+  const egress = createEgress({ allowCidrs, resolve: async () => addresses })
+  receiver.script('/next', { status: 204 })
+  expect(await send(`http://hook.test:${receiver.port}/next`, egress)).toBe(204)
+  egress.close()
+})
+
 describe('case 22: no connection reaches a private address', () => {
   let canary: Receiver
   beforeAll(async () => {

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
-import { cpSync, existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { copyCheckout } from '../support/checkout.ts'
 import { HAS_BROWSER, launch } from '../support/chromium.ts'
 import { makeFolder, clearEmbedded } from '../support/embedded.ts'
 import { measureFirstMinute } from '../support/first-minute.ts'
@@ -9,7 +10,6 @@ import { scaled } from '../support/until.ts'
 
 afterEach(clearEmbedded)
 
-const ROOT = resolve(import.meta.dirname, '../..')
 const MINUTE_MS = 60_000
 
 // `bun run bench start` measures it, with and without `npx` and an installation.
@@ -17,7 +17,8 @@ test.skipIf(!HAS_BROWSER)(
   'dashboard.md §1 from `start` in a fresh checkout to the first event within a minute',
   async () => {
     await using browser = await launch()
-    const checkout = copyCheckout()
+    const checkout = makeFolder()
+    copyCheckout(checkout)
     const { linkMs, eventMs, problems } = await measureFirstMinute(browser, {
       command: [process.execPath, 'run', 'start'],
       cwd: checkout,
@@ -35,13 +36,3 @@ test.skipIf(!HAS_BROWSER)(
   },
   scaled(180_000),
 )
-
-/** Copies the checkout as a clone has it: not installed, and not built. Returns the folder. */
-function copyCheckout(): string {
-  const folder = makeFolder()
-  const added = ['.git', 'node_modules', 'dist', 'data', 'src/dashboard/built.ts'].map(name =>
-    join(ROOT, name),
-  )
-  cpSync(ROOT, folder, { recursive: true, filter: source => !added.includes(source) })
-  return folder
-}

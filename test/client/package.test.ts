@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { packClient } from '../../clients/pack.ts'
 import { VERSION } from '../../src/version.ts'
+import { copyCheckout } from '../support/checkout.ts'
 import { listCodeBlocks, listMarkdown, ROOT, type CodeBlock } from '../support/docs.ts'
 import { findFreePort } from '../support/loopback.ts'
 import { findDeno } from '../support/process.ts'
@@ -123,6 +124,37 @@ describe.skipIf(!hasTool('npm'))('the package from npm pack', () => {
     scaled(60_000),
   )
 })
+
+test.skipIf(!hasTool('npm'))(
+  'the documented line builds and installs it from a checkout that was only started',
+  async () => {
+    const lines = [README, 'docs/sending-events.md'].flatMap(path =>
+      listCodeBlocks(path)
+        .map(({ text }) => text)
+        .filter(text => text.includes('build:client')),
+    )
+    expect(lines).toEqual([lines[0]!, lines[0]!])
+    const folder = makeFolder()
+    const [checkout, app, bin] = ['tidings', 'app', 'bin'].map(name => join(folder, name))
+    copyCheckout(checkout!)
+    // `start` installs no package for development, and the line must do so itself.
+    const started = ['install', '--frozen-lockfile', '--silent', '--production', '--omit=peer']
+    await run(process.execPath, started, { cwd: checkout! })
+    mkdirSync(app!)
+    writeFileSync(join(app!, 'package.json'), '{"type": "module"}')
+    // Bun is here already: `npx --yes bun@…` would download it.
+    mkdirSync(bin!)
+    const npx = `#!/bin/sh\nshift 2\nexec '${process.execPath}' "$@"\n`
+    writeFileSync(join(bin!, 'npx'), npx, { mode: 0o755 })
+    const env = { ...process.env, PATH: `${bin}:${process.env['PATH']}` }
+    await run('sh', ['-ec', lines[0]!], { cwd: app!, env })
+    const program =
+      "import { createClient } from '@tidings/client'; console.log(typeof createClient)"
+    writeFileSync(join(app!, 'program.js'), program)
+    expect((await run('node', ['program.js'], { cwd: app! })).stdout).toBe('function\n')
+  },
+  scaled(300_000),
+)
 
 /** Returns the name of the file that has the sample. */
 function toName({ place }: CodeBlock): string {

@@ -1,16 +1,22 @@
 import { expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { dirname, join, normalize, relative } from 'node:path'
 import { renderMarkdown } from '../../src/dashboard/docs/markdown.ts'
 import { listAllMarkdown, ROOT } from '../support/docs.ts'
 
 const files = listAllMarkdown()
 const texts = new Map(files.map(path => [path, readFileSync(join(ROOT, path), 'utf8')]))
 
+const anchors = new Map<string, string[]>()
+
 function listAnchors(path: string): string[] {
+  const known = anchors.get(path)
+  if (known) return known
   const text = texts.get(path) ?? readFileSync(join(ROOT, path), 'utf8')
   const page = renderMarkdown({ name: path, text }, { toImageUrl: name => name })
-  return page.headings.map(({ id }) => id)
+  const ids = page.headings.map(({ id }) => id)
+  anchors.set(path, ids)
+  return ids
 }
 
 /** Returns the targets of links and images, outside of code. */
@@ -31,10 +37,10 @@ test.each(files)('every relative link and image of %s has a target', path => {
   expect(broken).toEqual([])
 })
 
-test('docs/README.md links to every page', () => {
-  const index = texts.get('docs/README.md') ?? ''
+test.each(['README.md', 'docs/README.md'])('%s links to every page', path => {
+  const index = texts.get(path) ?? ''
   const missing = files.filter(
-    path => /^docs\/(?!README)/.test(path) && !index.includes(`](${path.slice(5)})`),
+    page => /^docs\/(?!README)/.test(page) && !index.includes(`](${relative(dirname(path), page)}`),
   )
   expect(missing).toEqual([])
 })
