@@ -153,7 +153,7 @@ test.skipIf(!hasTool('npm'))(
     writeFileSync(join(app!, 'program.js'), program)
     expect((await run('node', ['program.js'], { cwd: app! })).stdout).toBe('function\n')
   },
-  scaled(300_000),
+  scaled(180_000),
 )
 
 /** Returns the name of the file that has the sample. */
