@@ -416,6 +416,22 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(await it.page.evaluate(sumLayoutShifts)).toBeLessThan(0.05)
   })
 
+  test('a long user ID leaves room for the channel, and a long channel for the user', async () => {
+    await using it = await watch(0, { isPhone: true })
+    it.api.emit(
+      { title: 'Long user', channelName: 'ops', userId: 'u'.repeat(255) },
+      { title: 'Long channel', channelName: 'c'.repeat(255), userId: 'ada' },
+    )
+    await it.sees('Long channel')
+    const cut = (title: string, part: string) =>
+      it.page
+        .locator('article', { hasText: title })
+        .locator(part)
+        .evaluate(element => element.scrollWidth > element.clientWidth)
+    expect(await cut('Long user', '.channel')).toBe(false)
+    expect(await cut('Long channel', '.user')).toBe(false)
+  })
+
   test('shows a single channel', async () => {
     await using it = await watch(3)
     it.api.emit({ title: 'Deployed', channelName: 'deploys', icon: '🚀' })
