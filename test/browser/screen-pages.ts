@@ -24,7 +24,6 @@ export function openScreens(browser: TestBrowser, url: string): ScreenPages {
       await context.clearCookies()
       await faked?.dispose()
       faked = fake && (await fakeBrowser(context, fake))
-      // The newest route answers. Pages miss routes that are set right after others were removed.
       const api = await fakeApi(context, { isSignedIn })
       prepare?.(api)
       if (change) api.change = change

@@ -8,6 +8,7 @@ import {
   type Page,
   type Request,
 } from 'playwright-core'
+import { untilIntercepted } from './intercept.ts'
 import { scaled } from './until.ts'
 
 /** The same engine without windows and notifications. It starts pages for half of the work. */
@@ -170,6 +171,7 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
   })
   await prepare?.(context)
   const page = await context.newPage()
+  await untilIntercepted(page)
   page.on('pageerror', ({ message }) => void problems.push(`thrown: ${message}`))
   const pending = new Set<Request>()
   let begun = 0

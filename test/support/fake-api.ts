@@ -1,7 +1,8 @@
-import type { BrowserContext, Route, WebSocketRoute } from 'playwright-core'
+import type { BrowserContext, WebSocketRoute } from 'playwright-core'
 import type { Filters } from '../../src/dashboard/app/live/messages.ts'
 import { fakeChannels } from './fake-channels.ts'
 import { countEvents, findEvents, isSent } from './fake-search.ts'
+import { interceptApi, type JsonAnswer } from './intercept.ts'
 
 export const PROJECT = 'prj_01kadz5p6vf2w8y3m4n5q6r7s8'
 
@@ -172,8 +173,7 @@ export async function fakeApi(
     return { data: { older: toPlace(log[at - 1]), newer: toPlace(log[at + 1]) } }
   })
 
-  await context.route('**/api/**', async route => {
-    const url = new URL(route.request().url())
+  await interceptApi(context, ({ method, url, body }) => {
     const path = url.pathname
       .replace(/^(\/api\/projects)\/[^/]+/, '$1/:id')
       .replace(/(\/channels)\/[^/]+/, '$1/:channel')
@@ -186,13 +186,12 @@ export async function fakeApi(
       .replace(/(\/deliveries)\/[^/]+/, '$1/:delivery')
       .replace(/(\/insights)\/crd_[^/]+/, '$1/:card')
       .replace(/(\/aliases)\/(?!history$)[^/]+/, '$1/:alias')
-    const name = `${route.request().method()} ${path}`
+    const name = `${method} ${path}`
     api.requests.push(name)
-    const body = route.request().postDataJSON()
     api.bodies.set(name, body)
     const handler = handlers.get(name)
     const came = handler ? handler(body, url) : { status: 404, error: `No ${name}` }
-    await answer(route, { ...came, data: api.change(came.data) })
+    return toAnswer({ ...came, data: api.change(came.data) })
   })
   await context.routeWebSocket('**/api/feed', socket => {
     if (!api.isTaking) return void socket.close({ code: 1001, reason: 'not now' })
@@ -216,19 +215,16 @@ export async function fakeApi(
   return api
 }
 
-async function answer(
-  route: Route,
-  { status = 200, data, retryAfter, ...failure }: FakeAnswer,
-): Promise<void> {
+function toAnswer({ status = 200, data, retryAfter, ...failure }: FakeAnswer): JsonAnswer {
   const requestId = '5f0c1c4e-8f2b-4b7a-9d35-2f6f4a1f7c10'
-  await route.fulfill({
+  return {
     status,
     headers: retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) },
     json:
       status < 400
         ? { success: true, data, requestId }
         : { success: false, error: 'Refused', requestId, ...failure },
-  })
+  }
 }
 
 function toEvent(event: FakeEvent, seq: number) {

@@ -1,0 +1,64 @@
+import type { BrowserContext, Page } from 'playwright-core'
+
+interface Intercepted {
+  method: string
+  url: URL
+  /** The parsed body; null if there is none. */
+  body: unknown
+}
+
+export interface JsonAnswer {
+  status: number
+  headers?: Record<string, string>
+  json: unknown
+}
+
+type Answer = (request: Intercepted) => JsonAnswer
+
+/** The newest answer of each context. */
+const answers = new WeakMap<BrowserContext, Answer>()
+const attached = new WeakMap<Page, Promise<void>>()
+
+/**
+ * Answers the requests to `/api` of a context's pages, in place of an earlier `answer`. Routes of
+ * Playwright would stop each request, and turn off the cache of scripts: half of a page's load.
+ */
+export async function interceptApi(context: BrowserContext, answer: Answer): Promise<void> {
+  const isFirst = !answers.has(context)
+  answers.set(context, answer)
+  if (!isFirst) return
+  context.on('page', attach)
+  await Promise.all(context.pages().map(attach))
+}
+
+/** Resolves when the requests of a new page are answered, if those of its context are. */
+export async function untilIntercepted(page: Page): Promise<void> {
+  if (answers.has(page.context())) await attach(page)
+}
+
+function attach(page: Page): Promise<void> {
+  const attaching = attached.get(page) ?? start(page)
+  attached.set(page, attaching)
+  return attaching
+}
+
+async function start(page: Page): Promise<void> {
+  const context = page.context()
+  const session = await context.newCDPSession(page)
+  session.on('Fetch.requestPaused', ({ requestId, request }) => {
+    const { method, url, postDataEntries = [] } = request
+    const text = Buffer.concat(postDataEntries.map(one => Buffer.from(one.bytes ?? '', 'base64')))
+    const body = text.length > 0 ? JSON.parse(text.toString()) : null
+    const { status, headers, json } = answers.get(context)!({ method, url: new URL(url), body })
+    const sent = { 'content-type': 'application/json', ...headers }
+    const answered = session.send('Fetch.fulfillRequest', {
+      requestId,
+      responseCode: status,
+      responseHeaders: Object.entries(sent).map(([name, value]) => ({ name, value })),
+      body: Buffer.from(JSON.stringify(json)).toString('base64'),
+    })
+    // A page that was closed or left waits no longer.
+    answered.catch(() => {})
+  })
+  await session.send('Fetch.enable', { patterns: [{ urlPattern: '*/api/*' }] })
+}
