@@ -116,8 +116,10 @@ async function fillOthers(
     insert into outbox (project_id, event_id, kind, target_id, failed_at)
     values (${projectId}, gen_random_uuid(), 'push', gen_random_uuid(), now())
   `
+  // The server takes one that is due.
   await sql`
-    insert into resumed_targets (kind, target_id, next_at) values ('push', gen_random_uuid(), now())
+    insert into resumed_targets (kind, target_id, next_at)
+    values ('push', gen_random_uuid(), now() + interval '1 day')
   `
   await sql`
     insert into archive_files (id, project_id, month, name, state, checked_at, written_at)

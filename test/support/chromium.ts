@@ -157,6 +157,8 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
     hasTouch: isPhone,
     isMobile: isPhone,
     locale,
+    // Texts on the pages must not depend on the zone of this machine.
+    timezoneId: 'UTC',
     serviceWorkers: hasWorker ? 'allow' : 'block',
   })
   context.setDefaultTimeout(scaled(30_000))
