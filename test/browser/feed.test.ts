@@ -705,10 +705,10 @@ interface RowSample {
   unreadable: string[]
 }
 
-/** Runs in the page: samples the rows in view at every frame, for 0.8 s and at least 10 frames. */
+/** Runs in the page: samples the rows in view at every frame, for 0.5 s and at least 10 frames. */
 function sampleRows(): Promise<RowSample[]> {
   const samples: RowSample[] = []
-  const endMs = performance.now() + 800
+  const endMs = performance.now() + 500
   const toOpacity = (element: Element | null): number =>
     element ? Number(getComputedStyle(element).opacity) * toOpacity(element.parentElement) : 1
   const isReadable = (element: Element) =>
