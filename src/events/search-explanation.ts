@@ -31,6 +31,7 @@ const MESSAGES: Record<SearchProblem, string> = {
   terms: `Must have at most ${MAX_TERMS} terms`,
   depth: `Must have parentheses in at most ${MAX_DEPTH} levels`,
   time: 'Must be a date, ISO 8601 with a time zone like 2026-11-20T09:30Z, or a time ago like 2h',
+  date: 'Must be a date that exists, in the years 100 to 9999',
   has: `Must be one of ${HAS_FIELDS.join(', ')}`,
   meta: 'Must be a name and a value, like plan=pro or order.number=42',
   or: 'OR must have a term on both sides. Put quotes around it to search for the word',

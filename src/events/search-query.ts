@@ -37,7 +37,7 @@ export interface SearchIssue extends Span {
 /** The kinds of errors: a limit, the value of a term, an operator or a parenthesis. */
 export type SearchProblem =
   | ('length' | 'terms' | 'depth')
-  | ('time' | 'has' | 'meta')
+  | ('time' | 'date' | 'has' | 'meta')
   | ('or' | 'open' | 'close' | 'empty')
 
 /** A term, or a group in parentheses, that stands beside the others of its search. */
@@ -71,8 +71,13 @@ const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_
  * Parses a search like `channel:payments -tag:test user:"Ada L" meta:plan=pro has:icon after:2h
  * (refund OR "charged back") word -word`. A term without a known name is a word. AND binds more
  * tightly than OR. Terms with an issue are left out of the filters. Relative times end at `nowMs`.
+ * `parseDate` parses the other times: by default, a date is one of UTC.
  */
-export function parseSearch(text: string, nowMs = Date.now()): ParsedSearch {
+export function parseSearch(
+  text: string,
+  nowMs = Date.now(),
+  parseDate = parseIsoTimestamp,
+): ParsedSearch {
   const parsed: ParsedSearch = {
     filters: noFilters(),
     issues: [],
@@ -156,8 +161,11 @@ export function parseSearch(text: string, nowMs = Date.now()): ParsedSearch {
     const { name, value, isQuoted, isExcluded } = term
     const sign = isExcluded ? 'not' : 'is'
     if (name === 'before' || name === 'after') {
-      const ms = parseTime(value, nowMs)
-      if (ms === undefined) return void fail(term, 'invalid_format', 'time', [name])
+      const ms = parseTimeAgo(value, nowMs) ?? parseDate(value)
+      if (ms === undefined) {
+        const problem = hasUnknownDate(value) ? 'date' : 'time'
+        return void fail(term, 'invalid_format', problem, [name])
+      }
       addBound(filters, (name === 'before') === isExcluded ? 'after' : 'before', ms)
     } else if (name === 'has') {
       const known = HAS_FIELDS.find(one => one === value.toLowerCase())
@@ -177,11 +185,17 @@ export function parseSearch(text: string, nowMs = Date.now()): ParsedSearch {
   return parsed
 }
 
-/** Parses a date, a time with a zone, or the time before `nowMs`, like `90m` or `2d`. */
-function parseTime(value: string, nowMs: number): number | undefined {
+/** Parses the time before `nowMs`, like `90m` or `2d`. */
+function parseTimeAgo(value: string, nowMs: number): number | undefined {
   const [, count, unit] = /^(\d{1,4})([smhdw])$/i.exec(value) ?? []
-  if (count === undefined || unit === undefined) return parseIsoTimestamp(value)
+  if (count === undefined || unit === undefined) return undefined
   return nowMs - Number(count) * UNITS_MS[unit.toLowerCase() as keyof typeof UNITS_MS]
+}
+
+/** Returns whether a time begins with a date that does not exist, such as February 30. */
+function hasUnknownDate(value: string): boolean {
+  const [date] = /^\d{4}-\d\d-\d\d/.exec(value) ?? []
+  return date !== undefined && parseIsoTimestamp(date) === undefined
 }
 
 function isListTerm(name: string): name is keyof typeof LIST_TERMS {

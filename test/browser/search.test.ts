@@ -17,9 +17,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
   })
 
   /** Opens the feed at an address of the project; resolves once it is live. */
-  async function look(query = '', prepare: (api: FakeApi) => void = () => {}) {
+  async function look(query = '', prepare: (api: FakeApi) => void = () => {}, timezoneId = 'UTC') {
     let api: FakeApi | undefined
     const opened: TestPage = await browser.open({
+      timezoneId,
       prepare: async context => {
         api = await fakeApi(context)
         api.emit(
@@ -95,7 +96,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await using it = await look()
     await until(async () => (await it.titles()).includes('Backup finished'))
     await it.search('payment after:yesterday')
-    await it.page.getByRole('alert').getByText('Write a date, a time with a zone').waitFor()
+    await it.page.getByRole('alert').getByText('Write a date, a date with a time').waitFor()
     expect(await it.box.getAttribute('aria-invalid')).toBe('true')
     expect([await it.titles(), it.toQuery()]).toEqual([
       'Payment failed,New payment,Backup finished',
@@ -113,6 +114,55 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await it.search('tag:nightly OR (payment -failed)')
     await until(async () => (await it.titles()) === 'New payment,Backup finished')
     expect(it.problems).toEqual([])
+  })
+
+  test('dates are the days of the reader, in the list, the histogram, the socket and a shared link', async () => {
+    const last = Date.parse('2026-01-01T22:30:00Z')
+    const prepare = (api: FakeApi) =>
+      api.emit(
+        // In Kathmandu, the last moment of a year and the first of the next one.
+        { title: 'Old year', timestamp: '2025-12-31T18:14:59.999Z' },
+        { title: 'New year', timestamp: '2025-12-31T18:15:00.000Z' },
+        { title: 'Last', timestamp: new Date(last).toISOString() },
+      )
+    await using it = await look('', prepare, 'Asia/Kathmandu')
+    await it.page.getByText('Live', { exact: true }).waitFor()
+    const asked: (string | null)[] = []
+    const count = it.api.handler('GET /api/projects/:id/histogram')
+    it.api.on('GET /api/projects/:id/histogram', (body, url) => {
+      asked.push(url.searchParams.get('q'))
+      return count(body, url)
+    })
+    await it.search('after:2026-01-01 before:2026-01-02T04:15')
+    await until(async () => (await it.titles()) === 'New year')
+    const exact = 'after:2025-12-31T18:15Z before:2026-01-01T22:30Z'
+    expect(it.toQuery()).toEqual({ q: exact })
+    await until(() => asked.includes(exact))
+    expect(await it.box.inputValue()).toBe('after:2026-01-01 before:2026-01-02T04:15')
+    const chips = await it.page.locator('.chip').allTextContents()
+    // Another year than the present one is named.
+    expect(chips.map(text => text.replace(/\s+/g, ' ').replace(' 2026', ''))).toEqual([
+      'after 1 Jan',
+      'before 2 Jan, 4:15',
+    ])
+    it.api.emit(
+      { title: 'Too early', timestamp: '2025-12-31T18:14:59Z' },
+      { title: 'In time', timestamp: '2025-12-31T18:15:01Z' },
+      { title: 'Too late', timestamp: new Date(last).toISOString() },
+    )
+    await until(async () => (await it.titles()) === 'In time,New year')
+    // Enter without a change leaves the address as it is.
+    await it.box.press('Enter')
+    expect(it.toQuery()).toEqual({ q: exact })
+
+    await it.search('after:2026-02-30')
+    await it.page.getByRole('alert').getByText('This date does not exist').waitFor()
+    expect(it.toQuery()).toEqual({ q: exact })
+
+    await using other = await look(new URL(it.page.url()).search, prepare, 'America/New_York')
+    await until(async () => (await other.titles()) === 'New year')
+    expect(await other.box.inputValue()).toBe('after:2025-12-31T13:15 before:2026-01-01T17:30')
+    expect([it.problems, other.problems]).toEqual([[], []])
   })
 
   test('filters and their values are suggested, by keyboard and pointer', async () => {

@@ -56,6 +56,7 @@ interface OpenOptions {
   isPhone?: boolean
   /** The language and the region of the reader. */
   locale?: string
+  timezoneId?: string
   /** Allows service workers. Without them pages load sooner, and tests can answer every request. */
   hasWorker?: boolean
   /** Called before the first page is opened. */
@@ -148,7 +149,7 @@ function releaseBrowser(browser: SharedBrowser): void {
 }
 
 async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPage> {
-  const { isPhone = false, locale = 'en-GB', hasWorker = false, prepare } = options
+  const { isPhone = false, locale = 'en-GB', timezoneId, hasWorker = false, prepare } = options
   let scheme: 'light' | 'dark' = 'light'
   let device: Device = isPhone ? 'phone' : 'wide'
   const context = await browser.newContext({
@@ -158,7 +159,7 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
     isMobile: isPhone,
     locale,
     // Texts on the pages must not depend on the zone of this machine.
-    timezoneId: 'UTC',
+    timezoneId: timezoneId ?? 'UTC',
     serviceWorkers: hasWorker ? 'allow' : 'block',
   })
   context.setDefaultTimeout(scaled(30_000))

@@ -51,7 +51,18 @@ export function countEvents(log: readonly any[], url: URL) {
 
 function fits(
   event: any,
-  { channels, users, sources, tags, metadata, words, phrases, groups }: SearchFilters,
+  {
+    channels,
+    users,
+    sources,
+    tags,
+    metadata,
+    words,
+    phrases,
+    groups,
+    after,
+    before,
+  }: SearchFilters,
 ): boolean {
   const text = `${event.title} ${event.description ?? ''}`.toLowerCase()
   const has = {
@@ -62,9 +73,12 @@ function fits(
     words: (one: string) => ` ${text}`.includes(` ${one.toLowerCase()}`),
     phrases: (one: string) => ` ${text} `.includes(` ${one.toLowerCase()} `),
   }
+  const at = Date.parse(event.timestamp)
   const isOne = (name: keyof typeof has, { is }: { is: string[] }) =>
     is.length === 0 || is.some(has[name])
   return (
+    at >= (after ?? -Infinity) &&
+    at < (before ?? Infinity) &&
     isOne('channels', channels) &&
     isOne('users', users) &&
     isOne('sources', sources) &&

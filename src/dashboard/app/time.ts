@@ -63,10 +63,20 @@ export function toDateTime(atMs: number, locale?: string): string {
   return toRangeFormat(atMs, locale).format(atMs)
 }
 
+/** A date, without the current year. */
+export function toDate(atMs: number, locale?: string): string {
+  const { date, dayAndMonth } = formats.get(locale)
+  return (isThisYear(atMs) ? dayAndMonth : date).format(atMs)
+}
+
 /** Leaves out the current year. */
 function toRangeFormat(atMs: number, locale: string | undefined): Intl.DateTimeFormat {
   const { range, rangeOfYear } = formats.get(locale)
-  return new Date(atMs).getFullYear() === new Date().getFullYear() ? rangeOfYear : range
+  return isThisYear(atMs) ? rangeOfYear : range
+}
+
+function isThisYear(atMs: number, nowMs = Date.now()): boolean {
+  return new Date(atMs).getFullYear() === new Date(nowMs).getFullYear()
 }
 
 /** "Today", "Yesterday" or the date, without the current year. */
@@ -76,8 +86,7 @@ export function toDayName(atMs: number, nowMs: number, locale?: string): string 
   yesterday.setDate(yesterday.getDate() - 1)
   if (isSameDay(atMs, yesterday.getTime())) return 'Yesterday'
   const { day, dayOfYear } = formats.get(locale)
-  const isThisYear = new Date(atMs).getFullYear() === new Date(nowMs).getFullYear()
-  return (isThisYear ? dayOfYear : day).format(atMs)
+  return (isThisYear(atMs, nowMs) ? dayOfYear : day).format(atMs)
 }
 
 /** Returns whether both times are on the same local day. */
@@ -112,6 +121,7 @@ function makeFormats(locale: string) {
     clock: new Intl.DateTimeFormat(locale, { timeStyle: 'short' }),
     precise: new Intl.DateTimeFormat(locale, { timeStyle: 'medium' }),
     full: new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'long' }),
+    date: new Intl.DateTimeFormat(locale, { dateStyle: 'medium' }),
     dayAndMonth: new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short' }),
     dayOfYear: new Intl.DateTimeFormat(locale, { weekday: 'long', day: 'numeric', month: 'long' }),
     day: new Intl.DateTimeFormat(locale, { dateStyle: 'full' }),

@@ -3,7 +3,8 @@ import type { ProjectChannel } from '../../../channels/schema.ts'
 import { parseSearch, type SearchPart } from '../../../events/search-query.ts'
 import type { SearchTerm } from '../../../events/search-lexer.ts'
 import { parseIsoTimestamp } from '../../../events/timestamp.ts'
-import { toDateTime, toRangeName } from '../time.ts'
+import { toDate, toDateTime, toRangeName } from '../time.ts'
+import { isStartOfDay } from './reader-dates.ts'
 import {
   EMPTY_SEARCH,
   isFiltered,
@@ -157,7 +158,8 @@ function toPartChip(
 function toTermValue({ name, value }: SearchTerm, toChannelName: (id: string) => string): string {
   if (name === 'channel') return toChannelName(value)
   const ms = name === 'after' || name === 'before' ? parseIsoTimestamp(value) : undefined
-  return ms === undefined ? value : toDateTime(ms)
+  if (ms === undefined) return value
+  return isStartOfDay(ms) ? toDate(ms) : toDateTime(ms)
 }
 
 function toRange(from: string | undefined, to: string | undefined): string {

@@ -1,11 +1,11 @@
 import { Icon } from '../components/icon.tsx'
 import { useLocation } from 'preact-iso'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { parseSearch } from '../../../events/search-query.ts'
 import { isComposing } from '../key-press.ts'
 import { focusSearch } from '../palette/state.ts'
 import type { Failure } from '../request.ts'
 import { loadTools, tools } from '../search/load-tools.ts'
+import { parseTyped, toExactText, toReaderText } from './reader-dates.ts'
 import { toSearchPath, type Search } from './search.ts'
 
 interface SearchBoxOptions {
@@ -22,14 +22,14 @@ interface SearchBoxOptions {
 export function SearchBox({ project, search, failure }: SearchBoxOptions) {
   const { route } = useLocation()
   const input = useRef<HTMLInputElement>(null)
-  const { text } = search
+  const text = toReaderText(search.text)
   /** The invalid search that was entered last. */
   const [rejected, setRejected] = useState<string>()
   const explained = rejected ?? text
   const isUnclear = hasProblem(explained)
   const Explanation = tools.value?.needsExplanation(explained) && tools.value.Explanation
   const Completion = tools.value?.Completion
-  const isInvalid = failure !== undefined || parseSearch(explained).issues.length > 0
+  const isInvalid = failure !== undefined || parseTyped(explained).issues.length > 0
 
   useEffect(() => {
     if (input.current) input.current.value = text
@@ -44,9 +44,12 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
   }, [isUnclear])
 
   function start(typed: string) {
-    if (parseSearch(typed).issues.length > 0) return setRejected(typed)
-    setRejected(undefined)
-    if (typed !== text) route(toSearchPath(project, { ...search, text: typed }))
+    const exact = toExactText(typed)
+    // The exact text can be too long.
+    const wrong = [typed, exact].find(one => parseTyped(one).issues.length > 0)
+    setRejected(wrong)
+    if (wrong !== undefined) return
+    if (typed !== text) route(toSearchPath(project, { ...search, text: exact }))
     // The on-screen keyboard would cover the results.
     if (matchMedia('(pointer: coarse)').matches) input.current?.blur()
   }
@@ -110,7 +113,7 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
 
 /** Returns true if a part of a search is invalid, or may be a misspelled name of a filter. */
 function hasProblem(text: string): boolean {
-  const { issues, terms } = parseSearch(text)
+  const { issues, terms } = parseTyped(text)
   return (
     issues.length > 0 ||
     terms.some(({ name, value, isQuoted }) => name === '' && !isQuoted && value.includes(':'))

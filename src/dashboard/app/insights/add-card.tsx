@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { Card, NewCard } from '../../../insights/schema.ts'
 import { Field, Form } from '../components/form.tsx'
+import { toExactText, toReaderText } from '../feed/reader-dates.ts'
 import type { Failure } from '../request.ts'
 import { createCard } from './api.ts'
 import { PeriodSelect } from './card-form.tsx'
@@ -26,7 +27,7 @@ interface AddCardOptions {
 
 /** A search, and a button for each kind of card that it can become. */
 export function AddCard({ project, q, hours, onAdded, onCancel }: AddCardOptions) {
-  const [search, setSearch] = useState(q)
+  const [search, setSearch] = useState(toReaderText(q))
   const [period, setPeriod] = useState(hours)
   const [isByMetadata, setByMetadata] = useState(false)
   const [isBusy, setBusy] = useState(false)
@@ -39,7 +40,7 @@ export function AddCard({ project, q, hours, onAdded, onCancel }: AddCardOptions
   async function add(card: Pick<NewCard, 'kind' | 'groupBy'>) {
     if (isBusy) return
     setBusy(true)
-    const result = await createCard(project, { ...card, q: search, hours: period })
+    const result = await createCard(project, { ...card, q: toExactText(search), hours: period })
     setBusy(false)
     setFailure(result.ok ? undefined : result.failure)
     if (result.ok) onAdded(result.data)
@@ -103,7 +104,7 @@ export function AddCard({ project, q, hours, onAdded, onCancel }: AddCardOptions
           send={value =>
             createCard(project, {
               ...{ kind: 'top', groupBy: 'metadata', metadataPath: value('metadataPath') },
-              ...{ q: search, hours: period },
+              ...{ q: toExactText(search), hours: period },
             })
           }
           onDone={onAdded}

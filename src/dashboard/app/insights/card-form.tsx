@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Card, CardGroup } from '../../../insights/schema.ts'
 import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
+import { toExactText, toReaderText } from '../feed/reader-dates.ts'
 import { editCard } from './api.ts'
 import { GROUPS, KINDS, PERIODS, toPeriodName } from './card-texts.ts'
 
@@ -27,7 +28,7 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
           kind: value('kind') as Card['kind'],
           groupBy: group === '' ? null : (group as CardGroup),
           metadataPath: value('metadataPath') === '' ? null : value('metadataPath'),
-          q: value('q'),
+          q: toExactText(value('q')),
           hours: Number(value('hours')),
         })
       }}
@@ -47,7 +48,7 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
         hint="As in the search box, such as channel:payments tag:vip. Leave it empty to count all events."
         autocomplete="off"
         isOptional
-        value={card.q}
+        value={toReaderText(card.q)}
       />
       <Select
         name="kind"

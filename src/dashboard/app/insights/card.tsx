@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Card } from '../../../insights/schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { Loaded } from '../components/loaded.tsx'
+import { toReaderText } from '../feed/reader-dates.ts'
 import { CardForm } from './card-form.tsx'
 import { toPeriodName, toTitle } from './card-texts.ts'
 import { NumberCard, TableCard, TopCard } from './counts.tsx'
@@ -33,7 +34,7 @@ export function CardView({ project, card, handle, onEdited, onDelete }: CardOpti
           </h2>
           <p class="item-details">
             <a href={toMatchesPath(project, card)}>
-              {card.q === '' ? 'All events' : <bdi>{card.q}</bdi>}
+              {card.q === '' ? 'All events' : <bdi>{toReaderText(card.q)}</bdi>}
             </a>{' '}
             · {toPeriodName(card.hours)}
           </p>

@@ -9,9 +9,10 @@ import {
   MAX_DEPTH,
   MAX_LENGTH,
   MAX_TERMS,
-  parseSearch,
+  type ParsedSearch,
   type SearchProblem,
 } from '../../../events/search-query.ts'
+import { parseTyped } from '../feed/reader-dates.ts'
 
 const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {
   length: () => `A search may have ${MAX_LENGTH.toLocaleString()} characters.`,
@@ -19,10 +20,11 @@ const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {
   depth: () => `Parentheses may be nested ${MAX_DEPTH.toLocaleString()} levels deep.`,
   time: () => (
     <>
-      Write a date, a time with a zone, or a time ago, such as <code>2026-11-20</code>,{' '}
-      <code>2026-11-20T09:30Z</code> or <code>2h</code>.
+      Write a date, a date with a time, or a time ago, such as <code>2026-11-20</code>,{' '}
+      <code>2026-11-20T09:30</code> or <code>2h</code>.
     </>
   ),
+  date: () => 'This date does not exist.',
   has: () => (
     <>
       Write what an event has: <code>description</code>, <code>metadata</code>, <code>tags</code>,{' '}
@@ -44,8 +46,6 @@ const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {
   empty: () => 'Parentheses must contain a term.',
 }
 
-type Parsed = ReturnType<typeof parseSearch>
-
 interface ExplanationOptions {
   id: string
   /** The search as typed. */
@@ -56,13 +56,13 @@ interface ExplanationOptions {
 
 /** Returns whether there is anything to explain about a search. */
 export function needsExplanation(text: string): boolean {
-  const parsed = parseSearch(text)
+  const parsed = parseTyped(text)
   return parsed.issues.length + findUnknownKeys(text, parsed).length > 0
 }
 
 /** Explains the invalid and misspelled parts of a search, and offers corrections. */
 export function Explanation({ id, text, onFix }: ExplanationOptions) {
-  const parsed = parseSearch(text)
+  const parsed = parseTyped(text)
   return (
     <div id={id} role="alert">
       <ul class="search-issues">
@@ -101,7 +101,7 @@ export function Explanation({ id, text, onFix }: ExplanationOptions) {
 }
 
 /** Groups the issues that read the same, such as those of three open parentheses. */
-function groupIssues(issues: Parsed['issues'], text: string): Parsed['issues'][] {
+function groupIssues(issues: ParsedSearch['issues'], text: string): ParsedSearch['issues'][] {
   const toKey = ({ problem, start, end }: (typeof issues)[number]) =>
     `${problem} ${text.slice(start, end)}`
   return [...Map.groupBy(issues, toKey).values()]

@@ -3,6 +3,7 @@ import type { Account } from '../../../accounts/schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useQuery } from '../components/use-query.ts'
+import { toReaderText } from '../feed/reader-dates.ts'
 import { EMPTY_SEARCH, toSearchPath, type Search } from '../feed/search.ts'
 import { toPlural } from '../plural.ts'
 import { readProject } from '../organization/api.ts'
@@ -65,7 +66,7 @@ export function ViewList({ account, project, search }: ViewListOptions) {
             <a
               href={toSearchPath(project, { ...EMPTY_SEARCH, text: view.q })}
               aria-current={view.q === text ? 'page' : undefined}
-              title={view.q}
+              title={toReaderText(view.q)}
               onClick={() => void see(view)}
             >
               <bdi class="channel-name">{view.name}</bdi>

@@ -1,0 +1,77 @@
+import { parseSearch, type ParsedSearch } from '../../../events/search-query.ts'
+import type { SearchTerm } from '../../../events/search-lexer.ts'
+import { parseIsoTimestamp } from '../../../events/timestamp.ts'
+
+// Readers write and read dates of their own time zone. Addresses, views and cards have the exact
+// times, so that they mean the same for every reader, and for the server.
+
+/** Parses a search as its reader typed it. */
+export function parseTyped(text: string, nowMs?: number): ParsedSearch {
+  return parseSearch(text, nowMs, parseReaderTime)
+}
+
+/** Converts a typed search to one with exact times. */
+export function toExactText(typed: string): string {
+  return replaceTimes(typed, value => toExactTime(parseReaderTime(value)))
+}
+
+/** Converts a search with exact times to the one that this reader would type. */
+export function toReaderText(text: string): string {
+  return replaceTimes(text, value => {
+    const ms = parseIsoTimestamp(value)
+    return (ms === undefined ? undefined : findReaderTime(ms)) ?? toExactTime(ms)
+  })
+}
+
+/** Returns whether a day of this reader begins at a time. */
+export function isStartOfDay(ms: number): boolean {
+  return new Date(ms).setHours(0, 0, 0, 0) === ms
+}
+
+/**
+ * Parses a time, in the reader's zone if it has none. A date begins with the first moment of the
+ * day, which is not always midnight. Of a time that the clock shows twice, it takes the first one.
+ * A time that the clock leaves out is as much later as the clock was put forward.
+ */
+function parseReaderTime(text: string): number | undefined {
+  const isDate = /^[-\d]+$/.test(text)
+  const exact = parseIsoTimestamp(text)
+  if (exact !== undefined && !isDate) return exact
+  const wall = parseIsoTimestamp(isDate ? text : `${text}Z`)
+  if (wall === undefined) return undefined
+  const date = new Date(wall)
+  const ms = new Date(
+    ...([date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()] as const),
+    ...([date.getUTCHours(), date.getUTCMinutes(), date.getUTCSeconds()] as const),
+    date.getUTCMilliseconds(),
+  ).getTime()
+  return parseIsoTimestamp(new Date(ms).toISOString())
+}
+
+/** Returns the shortest text that the reader's zone has for a time; undefined if it has none. */
+function findReaderTime(ms: number): string | undefined {
+  const date = new Date(ms)
+  const wall = new Date(0)
+  wall.setUTCFullYear(date.getFullYear(), date.getMonth(), date.getDate())
+  wall.setUTCHours(date.getHours(), date.getMinutes(), date.getSeconds(), date.getMilliseconds())
+  // The date; with minutes, seconds and milliseconds.
+  return [10, 16, 19, 23]
+    .map(length => wall.toISOString().slice(0, length))
+    .find(text => parseReaderTime(text) === ms)
+}
+
+/** Returns a time in UTC, with seconds only if it has some. */
+function toExactTime(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : new Date(ms).toISOString().replace(/(:00)?\.000Z$/, 'Z')
+}
+
+/** Replaces the values of `after:` and `before:`, unless `convert` returns undefined. */
+function replaceTimes(text: string, convert: (value: string) => string | undefined): string {
+  const replace = (all: string, { name, value, isExcluded, start, end }: SearchTerm) => {
+    const converted = name === 'after' || name === 'before' ? convert(value) : undefined
+    if (converted === undefined || converted === value) return all
+    return `${all.slice(0, start)}${isExcluded ? '-' : ''}${name}:${converted}${all.slice(end)}`
+  }
+  // From the end, because offsets are those of the text before.
+  return parseSearch(text).terms.reduceRight(replace, text)
+}
