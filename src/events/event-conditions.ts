@@ -1,7 +1,7 @@
 import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
 import { isNumberText } from '../http/exact-json.ts'
-import type { ResolvedGroup, ResolvedTerms } from './resolved-filters.ts'
+import type { ResolvedGroup, ResolvedTerms, ResolvedUsers } from './resolved-filters.ts'
 import { listPaths, splitMetadata, type HasField } from './search-filters.ts'
 
 /** A name that Postgres reads as a place in an array, and JSON does not. */
@@ -36,7 +36,7 @@ export function toConditions(sql: Queryable, resolved: ResolvedTerms): Fragment 
 
 /** The conditions of terms and their groups, each after `and`. */
 function toTerms(sql: Queryable, resolved: ResolvedTerms): Fragment {
-  const { channelIds, withoutChannelIds, references, withoutReferences } = resolved
+  const { channelIds, withoutChannelIds, users, withoutUsers } = resolved
   const { sources, tags, metadata, has, groups } = resolved
   const each = <Value>(values: Value[], toFragment: (value: Value) => Fragment) =>
     values.reduce((all, value) => sql`${all} and ${toFragment(value)}`, sql``)
@@ -45,11 +45,12 @@ function toTerms(sql: Queryable, resolved: ResolvedTerms): Fragment {
   return sql`
     ${some(channelIds ?? [], list => sql`and e.channel_id = any(${list}::uuid[])`)}
     ${some(withoutChannelIds, list => sql`and e.channel_id <> all(${list}::uuid[])`)}
-    ${some(references ?? [], list => sql`and e.user_ref = any(${list}::text[])`)}
-    ${some(
-      withoutReferences,
-      list => sql`and (e.user_ref is null or e.user_ref <> all(${list}::text[]))`,
-    )}
+    ${users ? sql`and ${toUser(sql, users)}` : sql``}
+    ${
+      Object.values(withoutUsers).some(list => list.length > 0)
+        ? sql`and ${toUser(sql, withoutUsers)} is not true`
+        : sql``
+    }
     ${some(sources.is, list => sql`and e.source = any(${list}::text[])`)}
     ${some(sources.not, list => sql`and e.source <> all(${list}::text[])`)}
     ${some(tags.is, list => sql`and e.tags @> ${list}::text[]`)}
@@ -78,6 +79,14 @@ function toTextConditions(sql: Queryable, { texts, withoutTexts }: ResolvedTerms
 function toAlternatives(sql: Queryable, { isExcluded, terms }: ResolvedGroup): Fragment {
   const any = terms.reduce((all, one) => sql`${all} or (true ${toTerms(sql, one)})`, sql`false`)
   return isExcluded ? sql`(${any}) is not true` : sql`(${any})`
+}
+
+/** The condition that the event is about one of these users. It is null without a user. */
+function toUser(sql: Queryable, { references, beginnings }: ResolvedUsers): Fragment {
+  return beginnings.reduce(
+    (any, beginning) => sql`(${any} or starts_with(fold_text(e.user_ref), ${beginning}))`,
+    sql`(e.user_ref = any(${toArray(references)}::text[]))`,
+  )
 }
 
 /**

@@ -143,11 +143,12 @@ function growBatch(size: number, tookMs: number): number {
  * takes over. A user has few events, so the index of users is enough. Frequent matches are soon
  * found in the log or a channel. The search index finds rare ones.
  */
-function chooseAccessPath({ channelIds, references }: ResolvedFilters): {
+function chooseAccessPath({ channelIds, users }: ResolvedFilters): {
   accessPath: AccessPath
   budget: number
 } {
-  if (references) return { accessPath: 'users', budget: 2_048 }
+  // The index has whole references.
+  if (users?.beginnings.length === 0) return { accessPath: 'users', budget: 2_048 }
   return { accessPath: channelIds ? 'channels' : 'log', budget: 512 }
 }
 
@@ -194,7 +195,7 @@ export function toCandidates(
     case 'users':
       return sql`
         select found.seq
-        from unnest(${toArray(resolved.references ?? [])}::text[]) as asked (reference)
+        from unnest(${toArray(resolved.users?.references ?? [])}::text[]) as asked (reference)
           cross join lateral (
             select e.seq
             from events e

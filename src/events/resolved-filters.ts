@@ -2,19 +2,24 @@ import { toSlug } from '../channels/name.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import { parseId } from '../ids.ts'
+import { InvalidRequest } from '../http/validation.ts'
 import { listReferences } from '../identities/users.ts'
 import { listSeqRanges, type SeqRange } from './seq-ranges.ts'
-import type { HasField, SearchFilters, ValueFilter } from './search-filters.ts'
+import {
+  readExactUser,
+  type HasField,
+  type SearchFilters,
+  type ValueFilter,
+} from './search-filters.ts'
 import { readTextPatterns, type TextPattern } from './text-patterns.ts'
 
 /** The terms of a search, or of an alternative of it, as database values. */
 export interface ResolvedTerms {
-  /** Undefined does not filter, as for `references`. */
+  /** Undefined does not filter, as for `users`. */
   channelIds: string[] | undefined
   withoutChannelIds: string[]
-  /** Every user_id and alias of the users that match. */
-  references: string[] | undefined
-  withoutReferences: string[]
+  users: ResolvedUsers | undefined
+  withoutUsers: ResolvedUsers
   sources: ValueFilter
   tags: ValueFilter
   metadata: ValueFilter
@@ -25,6 +30,14 @@ export interface ResolvedTerms {
   afterMs: number | null
   beforeMs: number | null
   groups: ResolvedGroup[]
+}
+
+/** The users that match: the reference of an event is one of these, or begins like this. */
+export interface ResolvedUsers {
+  /** User_ids and aliases. */
+  references: string[]
+  /** Folded texts. */
+  beginnings: string[]
 }
 
 /** The alternatives of a group that some event can match. */
@@ -39,7 +52,10 @@ export interface ResolvedFilters extends ResolvedTerms {
   ranges: SeqRange[]
 }
 
-/** Looks up the channels, users and words of filters. Returns undefined when no event can match. */
+/**
+ * Looks up the channels, users and words of filters. Returns undefined when no event can match.
+ * Throws `InvalidRequest` if the beginning of a name fits too many users.
+ */
 export async function resolveFilters(
   sql: Queryable,
   projectId: string,
@@ -81,8 +97,8 @@ async function resolveTerms(
   return {
     ...{ sources, tags, metadata, has, channelIds, groups },
     withoutChannelIds: (await listChannelIds(sql, projectId, channels.not)) ?? [],
-    references: await listAllReferences(sql, projectId, users.is),
-    withoutReferences: (await listAllReferences(sql, projectId, users.not)) ?? [],
+    users: users.is.length > 0 ? await resolveUsers(sql, projectId, users.is) : undefined,
+    withoutUsers: await resolveUsers(sql, projectId, users.not),
     texts,
     withoutTexts: await readTextPatterns(sql, words.not, phrases.not),
     afterMs: after,
@@ -96,19 +112,19 @@ async function resolveTerms(
  */
 export function isCoveredByIndex({
   channelIds,
-  references,
+  users,
   tags,
   sources,
   metadata,
   has,
   ...rest
 }: ResolvedFilters): boolean {
-  const { texts, withoutTexts, withoutChannelIds, withoutReferences, groups } = rest
-  const lists = [texts, withoutTexts, withoutChannelIds, withoutReferences, groups]
+  const { texts, withoutTexts, withoutChannelIds, withoutUsers, groups } = rest
+  const lists = [texts, withoutTexts, withoutChannelIds, ...Object.values(withoutUsers), groups]
   const choices = [tags, sources, metadata, has].flatMap(choice => [choice.is, choice.not])
   return (
-    !(channelIds && references) &&
-    [...lists, ...choices].every(list => list.length === 0) &&
+    !(channelIds && users) &&
+    [...lists, ...choices, users?.beginnings ?? []].every(list => list.length === 0) &&
     rest.afterMs === null &&
     rest.beforeMs === null
   )
@@ -144,15 +160,42 @@ async function listChannelIds(
   return rows.map(({ id }) => id)
 }
 
-async function listAllReferences(
+/**
+ * Looks up users by whole references, and by the beginnings of names. Throws `InvalidRequest` if a
+ * beginning fits too many.
+ */
+async function resolveUsers(
   sql: Queryable,
   projectId: string,
-  users: string[],
-): Promise<string[] | undefined> {
-  if (users.length === 0) return undefined
-  const all = new Set<string>()
+  users: readonly string[],
+): Promise<ResolvedUsers> {
+  const references = new Set<string>()
+  const beginnings: string[] = []
   for (const user of users) {
-    for (const reference of await listReferences(sql, projectId, user)) all.add(reference)
+    const exact = readExactUser(user)
+    const found =
+      exact === undefined
+        ? await findBeginning(sql, projectId, user)
+        : { references: await listReferences(sql, projectId, exact) }
+    for (const one of found.references) references.add(one)
+    if ('beginning' in found) beginnings.push(found.beginning)
   }
-  return [...all]
+  return { references: [...references], beginnings }
+}
+
+async function findBeginning(
+  sql: Queryable,
+  projectId: string,
+  user: string,
+): Promise<{ beginning: string; references: string[] }> {
+  const [row] = await sql<[{ beginning: string; found: string | null }]>`
+    select f.beginning, to_json(references_of_beginning(${projectId}, f.beginning))::text as found
+    from fold_text(${user}) as f (beginning)
+  `
+  if (row.found === null) {
+    const message = `Too many users begin with ${user}. Write more of the name, or the whole ID in quotes`
+    throw new InvalidRequest([{ code: 'too_many', path: ['q', 'user'], message }])
+  }
+  // The function returns an array of texts.
+  return { beginning: row.beginning, references: JSON.parse(row.found) as string[] }
 }

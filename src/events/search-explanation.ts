@@ -9,6 +9,7 @@ import {
   type SearchIssue,
   type SearchProblem,
 } from './search-query.ts'
+import { NOTHING_TO_FIND } from '../text-search.ts'
 
 // Explains the errors of a search. Pure: it also runs in the browser.
 
@@ -34,6 +35,7 @@ const MESSAGES: Record<SearchProblem, string> = {
   date: 'Must be a date that exists, in the years 100 to 9999',
   has: `Must be one of ${HAS_FIELDS.join(', ')}`,
   meta: 'Must be a name and a value, like plan=pro or order.number=42',
+  nothing: NOTHING_TO_FIND,
   or: 'OR must have a term on both sides. Put quotes around it to search for the word',
   open: 'This ( has no ). Put quotes around text with parentheses',
   close: 'This ) has no (. Put quotes around text with parentheses',

@@ -17,7 +17,7 @@ export interface ValueFilter<Value extends string = string> {
 export interface SearchFilters {
   /** Names (in any case) or ids. */
   channels: ValueFilter
-  /** Each is a user_id or an alias. */
+  /** Each is the beginning of a name, or in quotes a user_id or an alias: see `toExactUser`. */
   users: ValueFilter
   sources: ValueFilter
   tags: ValueFilter
@@ -70,8 +70,20 @@ export function noFilters(): SearchFilters {
  */
 export function isSearch(filters: SearchFilters): boolean {
   const { sources, tags, metadata, has, words, phrases, channels, users, groups } = filters
+  const beginnings = users.is.filter(user => readExactUser(user) === undefined)
   const values = [sources, tags, metadata, has, words, phrases].flatMap(({ is, not }) => [is, not])
-  return [...values, channels.not, users.not, groups].some(list => list.length > 0)
+  return [...values, channels.not, users.not, beginnings, groups].some(list => list.length > 0)
+}
+
+/** Returns the filter value for the user with this user_id or alias. */
+export function toExactUser(reference: string): string {
+  return `"${reference}"`
+}
+
+/** Returns the user_id or alias of a filter value; undefined if the value is a beginning. */
+export function readExactUser(user: string): string | undefined {
+  // The text of a beginning has no quote at its start, because that starts a text in quotes.
+  return user.startsWith('"') ? user.slice(1, -1) : undefined
 }
 
 /**

@@ -5,11 +5,13 @@ import {
   HAS_FIELDS,
   noFilters,
   splitMetadata,
+  toExactUser,
   type FilterGroup,
   type SearchFilters,
 } from './search-filters.ts'
 import { createLexer, type Token, type SearchTerm } from './search-lexer.ts'
 import { parseIsoTimestamp } from './timestamp.ts'
+import { hasNothingToFind } from '../text-search.ts'
 
 // The query language of the search box. Pure: it also runs in the browser.
 
@@ -37,7 +39,7 @@ export interface SearchIssue extends Span {
 /** The kinds of errors: a limit, the value of a term, an operator or a parenthesis. */
 export type SearchProblem =
   | ('length' | 'terms' | 'depth')
-  | ('time' | 'date' | 'has' | 'meta')
+  | ('time' | 'date' | 'has' | 'meta' | 'nothing')
   | ('or' | 'open' | 'close' | 'empty')
 
 /** A term, or a group in parentheses, that stands beside the others of its search. */
@@ -59,7 +61,6 @@ export interface ParsedSearch {
 
 const LIST_TERMS = {
   channel: 'channels',
-  user: 'users',
   source: 'sources',
   tag: 'tags',
   meta: 'metadata',
@@ -173,7 +174,10 @@ export function parseSearch(
       addOnce(filters.has[sign], known)
     } else if (name === 'meta' && !splitMetadata(value)) {
       fail(term, 'invalid_format', 'meta', ['meta'])
-    } else if (isListTerm(name)) addOnce(filters[LIST_TERMS[name]][sign], value)
+    } else if ((name === '' || (name === 'user' && !isQuoted)) && hasNothingToFind(value)) {
+      fail(term, 'invalid_value', 'nothing', name === '' ? [] : [name])
+    } else if (name === 'user') addOnce(filters.users[sign], isQuoted ? toExactUser(value) : value)
+    else if (isListTerm(name)) addOnce(filters[LIST_TERMS[name]][sign], value)
     else addOnce((isQuoted ? filters.phrases : filters.words)[sign], value)
   }
 

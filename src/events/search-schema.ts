@@ -7,9 +7,9 @@ import { InvalidRequest } from '../http/validation.ts'
 import { parseIsoTimestamp } from './timestamp.ts'
 import { Event, IsoTimestamp, type EventQuery } from './schema.ts'
 import { explainIssue } from './search-explanation.ts'
-import { noFilters, type SearchFilters } from './search-filters.ts'
+import { noFilters, toExactUser, type SearchFilters } from './search-filters.ts'
 import { parseSearch } from './search-query.ts'
-import { MAX_WORDS, splitWords } from '../text-search.ts'
+import { hasNothingToFind, MAX_WORDS, NOTHING_TO_FIND, splitWords } from '../text-search.ts'
 
 /** A search in the language of the search box. `toSearchFilters` parses it. */
 export const SearchText = Text({
@@ -124,7 +124,8 @@ export function toSearchFilters({
 }
 
 /**
- * Converts the query of `GET /v1/events` to filters. Throws `InvalidRequest` for too many words.
+ * Converts the query of `GET /v1/events` to filters. Throws `InvalidRequest` for too many words,
+ * and for a word without letters, digits and symbols.
  */
 export function toListFilters(query: EventQuery): SearchFilters {
   const { channel, tag, userId, source, text, from, to } = query
@@ -138,11 +139,14 @@ export function toListFilters(query: EventQuery): SearchFilters {
     const message = `Must have at most ${MAX_WORDS} words`
     throw new InvalidRequest([{ code: 'too_many', path: ['text'], message }])
   }
+  if (words.some(hasNothingToFind)) {
+    throw new InvalidRequest([{ code: 'invalid_value', path: ['text'], message: NOTHING_TO_FIND }])
+  }
   return {
     ...noFilters(),
     channels: only(channel),
     tags: only(tag),
-    users: only(userId),
+    users: only(userId === undefined ? undefined : toExactUser(userId)),
     sources: only(source),
     words: { is: words, not: [] },
     after: parseBound(from),

@@ -1,4 +1,4 @@
-import { VALUE_LISTS, type SearchFilters } from './search-filters.ts'
+import { readExactUser, VALUE_LISTS, type SearchFilters } from './search-filters.ts'
 import { findEnd } from './search-lexer.ts'
 
 // Writes searches. Pure: it also runs in the browser.
@@ -49,10 +49,18 @@ function listTerms(filters: SearchFilters): string[] {
 
 function toValue(list: keyof typeof NAMES, value: string): string {
   if (list === 'words') return value
+  if (list === 'users') {
+    const exact = readExactUser(value)
+    return exact === undefined ? value : toQuoted(exact)
+  }
   const isPair = list === 'metadata' && value.includes('="')
   return list === 'phrases' || isPair || value.startsWith('"') || /[\s()]/u.test(value)
-    ? `"${value.replace(/["\\]/g, '\\$&')}"`
+    ? toQuoted(value)
     : value
+}
+
+function toQuoted(value: string): string {
+  return `"${value.replace(/["\\]/g, '\\$&')}"`
 }
 
 /** Returns the shortest ISO 8601 text of a time, in UTC. */

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import { MAX_WORDS, splitWords } from '../text-search.ts'
+import { hasNothingToFind, MAX_WORDS, NOTHING_TO_FIND, splitWords } from '../text-search.ts'
 import { createValidator, InvalidRequest } from '../http/validation.ts'
 import { parseId } from '../ids.ts'
 import { listTexts } from './filter.ts'
@@ -34,8 +34,11 @@ export function parseMessage(
   try {
     const message = validators[type].parse(value)
     const texts = listTexts('filters' in message ? message.filters : undefined)
-    if (texts.some(text => splitWords(text).length > MAX_WORDS)) {
-      return { problem: `filters.text: Must have at most ${MAX_WORDS} words` }
+    for (const words of texts.map(splitWords)) {
+      if (words.length > MAX_WORDS) {
+        return { problem: `filters.text: Must have at most ${MAX_WORDS} words` }
+      }
+      if (words.some(hasNothingToFind)) return { problem: `filters.text: ${NOTHING_TO_FIND}` }
     }
     return { message, projectId: parseId('prj', message.project) }
   } catch (error) {

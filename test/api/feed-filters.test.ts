@@ -73,6 +73,7 @@ test('contract §9 an unknown filter, or one with too many words, is refused wit
       'filters.any.0.tag: Is not known here; did you mean tags?',
     ],
     [{ filters: { any: [{ text: 'a '.repeat(21) }] } }, 'filters.text: Must have at most 20 words'],
+    [{ filters: { text: 'a \u0301' } }, 'filters.text: Must have a letter, a digit or a symbol'],
     [{ filter: {} }, 'filter: Is not known here; did you mean filters?'],
   ] as const) {
     client.send({ type: 'subscribe', project: watched.project, ...fields })

@@ -18,7 +18,14 @@ afterAll(closeCluster)
 const PROJECT = '00000000-0000-7000-8000-000000000001'
 const OTHER = '00000000-0000-7000-8000-000000000002'
 const LIMIT = 10
-const TABLES = new Set(['events', 'channels', 'aliases', 'identities', 'idempotency_keys', 'user_words'])
+const TABLES = new Set([
+  'events',
+  'channels',
+  'aliases',
+  'identities',
+  'idempotency_keys',
+  'user_words',
+])
 
 const page = (text: string, query: PageQuery = {}) => ({
   name: `a page of "${text}" with ${JSON.stringify(query)}`,
@@ -61,7 +68,7 @@ const READS = [
     name: 'the events of a user',
     events: 4,
     read: async (sql: Sql) => {
-      const { filters } = parseSearch('user:@user-7')
+      const { filters } = parseSearch('user:"@user-7"')
       const json = await listEventsJson(sql, PROJECT, filters, { limit: LIMIT })
       return (JSON.parse(json) as { items: unknown[] }).items.length
     },

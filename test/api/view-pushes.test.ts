@@ -85,6 +85,15 @@ test('views of one organization that take too long do not keep another one from 
   expect(await dispatch(slow, other)).toEqual([id])
 })
 
+test('a view of the beginning of a name notifies of events of all users who begin so', async () => {
+  const tenant = await newMutedTenant()
+  await tenant.identify('u1', [], { name: 'Ada' })
+  await ring(tenant, 'user:ada')
+  const found = [await tenant.send({ userId: 'u1' }), await tenant.send({ userId: 'adam' })]
+  await tenant.send({ userId: 'bob' })
+  expect(await dispatch(tenant)).toEqual(found.map(({ id }) => id))
+})
+
 test('an event that takes too long to match does not keep a view from the other events', async () => {
   const tenant = await newMutedTenant()
   await ring(tenant, 'refund')

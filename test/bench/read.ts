@@ -89,11 +89,11 @@ const QUERIES: [name: string, aim: string, query: Query][] = [
   ['tag, rare', 'p95 25', search(() => 'tag:rare')],
   ['tag, only old', 'p95 25', search(() => 'tag:old')],
   ['tag, absent', 'p95 25', search(random => `tag:absent-${random()}`)],
-  ['user', 'p95 25', search(random => `user:user_${Math.ceil(random() * 100_000)}`)],
+  ['user', 'p95 25', search(random => `user:"user_${Math.ceil(random() * 100_000)}"`)],
   [
     'user by alias',
     'p95 25',
-    search(random => `user:u${Math.ceil(random() ** 4 * 100_000)}@example.com`),
+    search(random => `user:"u${Math.ceil(random() ** 4 * 100_000)}@example.com"`),
   ],
   ['source, common', 'p95 25', search(() => 'source:api')],
   ['source, rare', 'p95 25', search(() => 'source:cron')],
@@ -107,7 +107,7 @@ const QUERIES: [name: string, aim: string, query: Query][] = [
   [
     'user and word',
     'p95 25',
-    search(random => `user:user_${Math.ceil(random() ** 4 * 1_000)} alpha`),
+    search(random => `user:"user_${Math.ceil(random() ** 4 * 1_000)}" alpha`),
   ],
   ['word, common', 'p95 100', search(() => 'alpha')],
   ['word, common, deep', 'p95 100', deep('alpha')],

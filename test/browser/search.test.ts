@@ -47,10 +47,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await using it = await look()
     await it.page.getByText('Live', { exact: true }).waitFor()
     await it.page.keyboard.press('/')
-    await it.page.keyboard.type('tag:vip user:ada')
+    await it.page.keyboard.type('tag:vip user:"ada"')
     await it.page.keyboard.press('Enter')
     await until(async () => (await it.titles()) === 'New payment')
-    expect(it.toQuery()).toEqual({ q: 'tag:vip user:ada' })
+    expect(it.toQuery()).toEqual({ q: 'tag:vip user:"ada"' })
     await until(() => it.api.subscriptions.at(-1).filters.userId === 'ada')
     expect(it.api.subscriptions.at(-1).filters).toEqual({ tags: ['vip'], userId: 'ada' })
     it.api.emit({ title: 'Other' }, { title: 'Third payment', userId: 'ada', tags: ['vip'] })
@@ -90,6 +90,28 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await it.page.getByText('Live', { exact: true }).waitFor()
     it.api.emit({ title: 'A payment failed test' }, { title: 'Another payment failed' })
     await until(async () => (await it.titles()) === 'Another payment failed,Payment failed')
+  })
+
+  test('users are found by a beginning, and a whole user is suggested in quotes', async () => {
+    await using it = await look('', api => {
+      api.on('GET /api/projects/:id/suggestions', () => ({
+        data: { items: [{ value: 'ada', label: 'Ada Lovelace' }] },
+      }))
+    })
+    await it.page.getByText('Live', { exact: true }).waitFor()
+    await it.search('user:AD')
+    await until(async () => (await it.titles()) === 'New payment')
+    await it.page.getByText('Refreshes every 2 seconds').waitFor()
+    expect(await it.page.locator('.chip').first().textContent()).toBe('user AD…')
+    it.api.emit({ title: 'Of nobody' }, { title: 'Of adam', userId: 'adam' })
+    await until(async () => (await it.titles()) === 'Of adam,New payment')
+    await it.box.fill('user:ada')
+    await it.page.getByRole('option', { name: 'Ada Lovelace' }).click()
+    expect(await it.box.inputValue()).toBe('user:"ada" ')
+    await it.box.press('Enter')
+    await until(async () => (await it.titles()) === 'New payment')
+    expect(it.toQuery()).toEqual({ q: 'user:"ada"' })
+    expect(it.problems).toEqual([])
   })
 
   test('an invalid part is explained and can be mended, and the list stays as it is', async () => {

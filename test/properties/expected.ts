@@ -1,4 +1,4 @@
-import { MAX_WORDS, splitWords } from '../../src/text-search.ts'
+import { hasNothingToFind, MAX_WORDS, splitWords } from '../../src/text-search.ts'
 import { splitEmoji, type TextParts } from '../../src/channels/icon.ts'
 import {
   addEvent,
@@ -101,9 +101,11 @@ export function createTester(lane: Lane): Tester {
     if (request.id === 'getUser' || request.id === 'findUser') {
       return model.users.has(resolveUser(model, toUserId(request))) ? 200 : 404
     }
-    // A schema cannot count words.
-    const words = request.id === 'listEvents' ? splitWords(request.query['text'] ?? '') : []
-    return words.length > MAX_WORDS ? 400 : (STATUS[request.id] ?? 200)
+    // A schema cannot count words, nor fold them.
+    const text = request.id === 'listEvents' ? request.query['text'] : undefined
+    const words = text === undefined ? [] : splitWords(text)
+    const isRefused = words.length > MAX_WORDS || words.some(hasNothingToFind)
+    return isRefused ? 400 : (STATUS[request.id] ?? 200)
   }
 
   return {

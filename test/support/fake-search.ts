@@ -1,6 +1,6 @@
 import { fromLiveFilters } from '../../src/dashboard/app/feed/match.ts'
 import { matchesMetadata } from '../../src/dashboard/app/feed/metadata.ts'
-import type { SearchFilters } from '../../src/events/search-filters.ts'
+import { readExactUser, type SearchFilters } from '../../src/events/search-filters.ts'
 import { parseSearch } from '../../src/events/search-query.ts'
 import type { Filters as LiveFilters } from '../../src/dashboard/app/live/messages.ts'
 
@@ -67,7 +67,11 @@ function fits(
   const text = `${event.title} ${event.description ?? ''}`.toLowerCase()
   const has = {
     channels: (one: string) => one === event.channelId || one === event.channelName,
-    users: (one: string) => one === event.userId,
+    users: (one: string) => {
+      const exact = readExactUser(one)
+      const name = String(event.userId ?? '').toLowerCase()
+      return exact === undefined ? name.startsWith(one.toLowerCase()) : exact === event.userId
+    },
     sources: (one: string) => one === event.source,
     tags: (one: string) => event.tags.includes(one),
     words: (one: string) => ` ${text}`.includes(` ${one.toLowerCase()}`),
@@ -87,6 +91,7 @@ function fits(
     words.is.every(has.words) &&
     phrases.is.every(has.phrases) &&
     !channels.not.some(has.channels) &&
+    !users.not.some(has.users) &&
     !tags.not.some(has.tags) &&
     !words.not.some(has.words) &&
     groups.every(({ isExcluded, filters }) => filters.some(one => fits(event, one)) !== isExcluded)

@@ -1,4 +1,9 @@
-import type { ValueFilter, SearchFilters, HasField } from '../../src/events/search-filters.ts'
+import {
+  readExactUser,
+  type ValueFilter,
+  type SearchFilters,
+  type HasField,
+} from '../../src/events/search-filters.ts'
 
 /** An event as a test sent it. */
 export interface SentEvent {
@@ -24,6 +29,13 @@ export function matchesFilters(
   owners: Map<string, string>,
 ): boolean {
   const toOwner = (name: string) => owners.get(name) ?? name
+  const isOf = (user: string, reference: string) => {
+    const exact = readExactUser(user)
+    if (exact !== undefined) return toOwner(exact) === toOwner(reference)
+    const owner = toOwner(reference)
+    const names = [owner, ...[...owners.keys()].filter(alias => owners.get(alias) === owner)]
+    return names.some(name => name.toLowerCase().startsWith(user.toLowerCase()))
+  }
   const words = `${event.title} ${event.description}`.toLowerCase().match(/[a-z0-9]+/g) ?? []
   const at = Date.parse(event.timestamp)
   const has: Record<HasField, boolean> = {
@@ -42,10 +54,7 @@ export function matchesFilters(
   return (
     !event.isDeleted &&
     oneOf(filters.channels, name => name.toLowerCase() === event.channelName.toLowerCase()) &&
-    oneOf(
-      filters.users,
-      name => event.userId !== null && toOwner(name) === toOwner(event.userId),
-    ) &&
+    oneOf(filters.users, user => event.userId !== null && isOf(user, event.userId)) &&
     oneOf(filters.sources, source => source === event.source) &&
     all(filters.tags, tag => event.tags.includes(tag)) &&
     all(filters.metadata, one => listLeaves(event.metadata).includes(one)) &&

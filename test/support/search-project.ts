@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import {
   HAS_FIELDS,
   noFilters,
+  toExactUser,
   type FilterGroup,
   type SearchFilters,
 } from '../../src/events/search-filters.ts'
@@ -81,7 +82,7 @@ const flatFilters: fc.Arbitrary<SearchFilters> = fc
   .record(
     {
       channels: choice([...CHANNELS, 'PAYMENTS', 'no such'], 2),
-      users: choice([...USERS, 'nobody'], 2),
+      users: choice([...USERS.map(toExactUser), 'AD', '@a', 'b', 'nobody', '"nobody"'], 2),
       sources: choice([...SOURCES, 'none'], 2),
       tags: choice([...TAGS, 'absent'], 1),
       metadata: choice(

@@ -34,8 +34,9 @@ describe('dashboard.md §3 the filter of the socket', () => {
   test.each([
     ['', {}],
     ['channel:a channel:b tag:x', { channels: ['a', 'b'], tags: ['x'] }],
-    ['user:ada source:shop new pay', { userId: 'ada', source: 'shop', text: 'new pay' }],
-    ['user:ada user:bob source:a source:b', {}],
+    ['user:"ada" source:shop new pay', { userId: 'ada', source: 'shop', text: 'new pay' }],
+    ['user:ada source:shop', { source: 'shop' }],
+    ['user:"ada" user:"bob" source:a source:b', {}],
     ['-tag:x -word has:icon before:2026-01-01', {}],
     ['"new payment" word', { text: 'word new payment' }],
     [
@@ -45,11 +46,12 @@ describe('dashboard.md §3 the filter of the socket', () => {
     ['a'.repeat(201), {}],
     ['tag:x (source:a OR has:icon) -(tag:a word)', { tags: ['x'] }],
     [
-      'tag:x (channel:a channel:b OR user:ada new pay) (tag:y OR tag:z)',
+      'tag:x (channel:a channel:b OR user:"ada" new pay) (tag:y OR tag:z)',
       { tags: ['x'], any: [{ channels: ['a', 'b'] }, { userId: 'ada', text: 'new pay' }] },
     ],
     ['(has:icon OR word) (source:a OR word)', { any: [{ source: 'a' }, { text: 'word' }] }],
-    ['user:ada OR user:bob', {}],
+    ['user:"ada" OR user:"bob"', {}],
+    ['tag:x OR user:ada', {}],
     ['tag:x OR "a phrase"', {}],
     ['channel:a OR channel:b', { channels: ['a', 'b'] }],
   ])('for %p', (text, expected) => {
@@ -75,8 +77,16 @@ describe('dashboard.md §3 the filter of the socket', () => {
     ['"new payment"', 'maybe'],
     ['-word', 'maybe'],
     ['-channel:payments', 'maybe'],
-    ['user:ada user:bob', 'maybe'],
-    ['-user:ada', 'maybe'],
+    ['user:AD', 'yes'],
+    ['user:da', 'maybe'],
+    ['user:adä', 'maybe'],
+    ['user:"ad" user:"bob"', 'maybe'],
+    ['user:"bob" user:ad', 'yes'],
+    ['-user:ad', 'no'],
+    ['-user:"ada"', 'no'],
+    ['-user:"ad"', 'maybe'],
+    ['-user:bob', 'maybe'],
+    ['user:ada -user:bob', 'maybe'],
     ['-user:bob has:icon', 'no'],
     ['tag:vip OR tag:x', 'yes'],
     ['tag:x OR has:icon', 'no'],
@@ -96,6 +106,11 @@ describe('dashboard.md §3 the filter of the socket', () => {
   ] as const)('with %p the event is %s', (text, expected) => {
     expect(judge(text)).toBe(expected)
     if (expected === 'maybe') expect(needsServer(filtersOf(text))).toBe(true)
+  })
+
+  test('an event without a user is of no user', () => {
+    const judge = (text: string) => createMatcher(filtersOf(text))({ ...EVENT, userId: null })
+    expect(['user:a', '-user:a', 'user:a OR user:"b"'].map(judge)).toEqual(['no', 'yes', 'no'])
   })
 })
 
@@ -183,6 +198,7 @@ describe('dashboard.md §3 a search and its address', () => {
 
   test('a value that no search can express has no search', () => {
     expect(toTermText('users', 'a "b" c')).toBe('user:"a \\"b\\" c"')
+    expect(toTermText('users', 'ada')).toBe('user:"ada"')
     expect(toTermText('users', '   ')).toBeUndefined()
     expect(toTermText('tags', 'x'.repeat(600))).toBeUndefined()
   })

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { isInvisible } from '../../../disruptive-text.ts'
 import type { Event } from '../../../events/schema.ts'
+import { toVisibleTitle } from '../feed/log.ts'
 import { INTERACTIVE } from '../feed/use-pause.ts'
 import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/search.ts'
 import { eventChannel } from '../palette/state.ts'
@@ -134,21 +135,23 @@ export function EventPanel({
             <button
               type="button"
               class="quiet-button"
-              onClick={() => void shareEvent(project, id, opened.event.title)}
+              onClick={() => void shareEvent(project, id, toVisibleTitle(opened.event.title))}
             >
               Share
             </button>
             <button
               type="button"
               class="quiet-button"
+              aria-label={`Mute ${opened.event.channelName}`}
+              title={`Mute ${opened.event.channelName}`}
               onClick={() =>
                 void muteChannel(project, opened.event.channelId, opened.event.channelName)
               }
             >
-              Mute {opened.event.channelName}
+              Mute
             </button>
-            <CopyButton label="Copy as JSON" toText={() => JSON.stringify(opened.event, null, 2)} />
-            <CopyButton label="Copy as curl" toText={() => toCurl(opened.event, location.origin)} />
+            <CopyButton label="Copy JSON" toText={() => JSON.stringify(opened.event, null, 2)} />
+            <CopyButton label="Copy curl" toText={() => toCurl(opened.event, location.origin)} />
             {isAdmin && (
               <button type="button" class="quiet-button danger" onClick={remove}>
                 Delete
@@ -162,7 +165,7 @@ export function EventPanel({
 }
 
 function Body({ project, event, search }: { project: string; event: Event; search: Search }) {
-  const { title, description, icon, userId, channelId, channelName, source, metadata } = event
+  const { description, icon, userId, channelId, channelName, source, metadata } = event
   // A tag of white space would be an empty chip.
   const tags = event.tags.filter(tag => !isInvisible(tag))
   const atMs = Date.parse(event.timestamp)
@@ -177,7 +180,8 @@ function Body({ project, event, search }: { project: string; event: Event; searc
   return (
     <div class="panel-body">
       <h2 id="panel-title">
-        {icon !== null && <span aria-hidden="true">{icon}</span>} <bdi>{title}</bdi>
+        {icon !== null && <span aria-hidden="true">{icon}</span>}{' '}
+        <bdi>{toVisibleTitle(event.title)}</bdi>
       </h2>
       <p class="panel-time">
         {toFullTime(atMs)} · <Timestamp atMs={atMs} />

@@ -155,8 +155,12 @@ function toPartChip(
   }
 }
 
-function toTermValue({ name, value }: SearchTerm, toChannelName: (id: string) => string): string {
+function toTermValue(
+  { name, value, isQuoted }: SearchTerm,
+  toChannelName: (id: string) => string,
+): string {
   if (name === 'channel') return toChannelName(value)
+  if (name === 'user' && !isQuoted) return `${value}…`
   const ms = name === 'after' || name === 'before' ? parseIsoTimestamp(value) : undefined
   if (ms === undefined) return value
   return isStartOfDay(ms) ? toDate(ms) : toDateTime(ms)

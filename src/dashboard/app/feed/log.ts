@@ -92,15 +92,21 @@ export const EMPTY: Log = {
 }
 
 export function toRow(event: Event): Row {
-  const { id, seq, channelId, channelName, title, description, icon, userId, source } = event
+  const { id, seq, channelId, channelName, description, icon, userId, source } = event
   return {
-    ...{ id, seq, channelId, channelName, title, icon, userId, source },
+    ...{ id, seq, channelId, channelName, icon, userId, source },
+    title: toVisibleTitle(event.title),
     // A tag of white space would be an empty chip.
     tags: event.tags.filter(tag => !isInvisible(tag)),
     description: description && toPreview(description),
     atMs: Date.parse(event.timestamp),
     receivedMs: Date.parse(event.createdAt),
   }
+}
+
+/** The title, or what is shown in its place. Servers up to 0.2.0 stored titles that nobody sees. */
+export function toVisibleTitle(title: string): string {
+  return isInvisible(title) ? 'No visible title' : title
 }
 
 function toPreview(description: string): string {

@@ -1,6 +1,8 @@
 import type { Event } from '../../../events/schema.ts'
 import {
   noFilters,
+  readExactUser,
+  toExactUser,
   type FilterGroup,
   type HasField,
   type SearchFilters,
@@ -15,14 +17,14 @@ const MAX_TEXT = 200
 /** The filters for the socket. They let through every match, and more if it lacks a filter. */
 export function toLiveFilters(filters: SearchFilters): LiveFilters {
   const { channels, tags, users, sources, words, phrases } = filters
-  const [userId] = users.is
+  const userId = users.is.length === 1 ? readExactUser(users.is[0]!) : undefined
   const [source] = sources.is
   const text = toText(words, phrases)
   const alternatives = findLiveGroup(filters)?.filters.map(toLiveFilters)
   return {
     ...(isAccepted(channels.is, 255) && { channels: channels.is }),
     ...(isAccepted(tags.is, 50) && { tags: tags.is }),
-    ...(userId !== undefined && users.is.length === 1 && isAccepted(users.is, 255) && { userId }),
+    ...(userId !== undefined && isAccepted([userId], 255) && { userId }),
     ...(source !== undefined &&
       sources.is.length === 1 &&
       isAccepted(sources.is, 100) && { source }),
@@ -37,7 +39,7 @@ export function fromLiveFilters({ channels, tags, userId, source, text }: LiveFi
   return {
     ...noFilters(),
     channels: is(channels),
-    users: is(userId === undefined ? undefined : [userId]),
+    users: is(userId === undefined ? undefined : [toExactUser(userId)]),
     sources: is(source === undefined ? undefined : [source]),
     tags: is(tags),
     words: is(text?.split(' ')),
@@ -52,16 +54,17 @@ function findLiveGroup({ groups }: SearchFilters): FilterGroup | undefined {
 }
 
 /**
- * Returns whether only the server can decide if a new event matches. It alone knows the aliases of
- * a user and all spellings of channels and words. The socket can filter by one user, by channels,
- * by words and by one group of such filters. It cannot exclude them, match phrases or match several
- * users.
+ * Returns whether only the server can decide if a new event matches. It alone knows the aliases and
+ * names of users, and all spellings of channels and words. The socket can filter by one whole user,
+ * by channels, by words and by one group of such filters. It cannot exclude them, match phrases,
+ * or match beginnings of users or several users.
  */
 export function needsServer(filters: SearchFilters): boolean {
   const { channels, users, words, phrases, groups } = filters
   const decided = findLiveGroup(filters)
   return (
     users.is.length > 1 ||
+    users.is.some(user => readExactUser(user) === undefined) ||
     users.not.length + channels.not.length + words.not.length > 0 ||
     phrases.is.length + phrases.not.length > 0 ||
     toText(words, phrases).length > MAX_TEXT ||
@@ -71,12 +74,16 @@ export function needsServer(filters: SearchFilters): boolean {
 
 /** Returns a function that decides whether an event that passed `toLiveFilters` matches. */
 export function createMatcher(filters: SearchFilters): (event: Event) => Match {
-  const ifPossible: Match = needsServer({ ...filters, groups: [] }) ? 'maybe' : 'yes'
+  const { users } = filters
+  const isSent = toLiveFilters(filters).userId !== undefined
+  const others = { ...filters, users: noFilters().users, groups: [] }
+  const ifPossible: Match = needsServer(others) ? 'maybe' : 'yes'
   const decided = findLiveGroup(filters)
   const groups = filters.groups.filter(group => group !== decided)
   return event =>
     all([
       fitsExactly(filters, event) ? ifPossible : 'no',
+      judgeUsers(isSent ? { ...users, is: [] } : users, event.userId),
       ...groups.map(group => judgeGroup(group, event)),
     ])
 }
@@ -110,18 +117,29 @@ function judgeAlternative(filters: SearchFilters, event: Event): Match {
   const hasWords = [words, phrases].some(({ is, not }) => is.length + not.length > 0)
   return all([
     fitsExactly(filters, event) ? 'yes' : 'no',
-    judgeNames(channels, [event.channelId, event.channelName]),
-    judgeNames(users, [event.userId]),
+    judgeNames(channels, name => name === event.channelId || name === event.channelName),
+    judgeUsers(users, event.userId),
     hasWords ? 'maybe' : 'yes',
     ...groups.map(group => judgeGroup(group, event)),
   ])
 }
 
-/** Decides about channels or users. Equal names match; others can have the same meaning. */
-function judgeNames({ is, not }: ValueFilter, [first, ...others]: (string | null)[]): Match {
-  // An event without a user.
-  if (first === null) return is.length > 0 ? 'no' : 'yes'
-  const isNamed = (value: string) => value === first || others.includes(value)
+/** Decides about users. The server alone knows their other names, and how it folds them. */
+function judgeUsers(users: ValueFilter, userId: string | null): Match {
+  if (userId === null) return users.is.length > 0 ? 'no' : 'yes'
+  return judgeNames(users, user => {
+    const exact = readExactUser(user)
+    if (exact !== undefined) return exact === userId
+    return isAscii(user + userId) && userId.toLowerCase().startsWith(user.toLowerCase())
+  })
+}
+
+function isAscii(text: string): boolean {
+  return /^[ -~]*$/.test(text)
+}
+
+/** Decides about channels or users. Those that are not named can have the same meaning. */
+function judgeNames({ is, not }: ValueFilter, isNamed: (value: string) => boolean): Match {
   const isIncluded = is.length === 0 || is.some(isNamed) ? 'yes' : 'maybe'
   const isExcluded = not.some(isNamed) ? 'no' : not.length > 0 ? 'maybe' : 'yes'
   return all([isIncluded, isExcluded])

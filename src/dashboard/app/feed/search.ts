@@ -1,5 +1,10 @@
 import { parseIsoTimestamp } from '../../../events/timestamp.ts'
-import { addBound, noFilters, type SearchFilters } from '../../../events/search-filters.ts'
+import {
+  addBound,
+  noFilters,
+  toExactUser,
+  type SearchFilters,
+} from '../../../events/search-filters.ts'
 import { parseSearch, type ParsedSearch, type SearchPart } from '../../../events/search-query.ts'
 import { toSearchText } from '../../../events/search-text.ts'
 import { toEventPath, toFeedPath } from '../paths.ts'
@@ -91,14 +96,15 @@ export function withoutPart(text: string, { start, end }: SearchPart): string {
   return [text.slice(0, start).trim(), text.slice(end).trim()].filter(Boolean).join(' ')
 }
 
-/** The search text for one value; undefined if it cannot be searched for, such as a space. */
+/** The search text for one whole value; undefined if it cannot be searched for, such as a space. */
 export function toTermText(
   list: 'channels' | 'users' | 'sources' | 'tags' | 'metadata',
   value: string,
 ) {
-  const text = toSearchText({ ...noFilters(), [list]: { is: [value], not: [] } })
+  const wanted = list === 'users' ? toExactUser(value) : value
+  const text = toSearchText({ ...noFilters(), [list]: { is: [wanted], not: [] } })
   const { filters, issues } = parseSearch(text)
-  return issues.length === 0 && filters[list].is[0] === value ? text : undefined
+  return issues.length === 0 && filters[list].is[0] === wanted ? text : undefined
 }
 
 function withChannel(filters: SearchFilters, channelId: string | undefined): SearchFilters {

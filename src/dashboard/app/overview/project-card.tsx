@@ -2,6 +2,7 @@ import type { Account } from '../../../accounts/schema.ts'
 import type { OverviewProject } from '../../../overview/schema.ts'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
+import { toVisibleTitle } from '../feed/log.ts'
 import { toSearchPath } from '../feed/search.ts'
 import { toPlural } from '../plural.ts'
 import { toEventPath, toFeedPath, toProjectPath, toStartPath } from '../paths.ts'
@@ -88,7 +89,7 @@ export function ProjectCard({ account, project, head }: CardOptions) {
               </span>
               <div>
                 <a href={toEventPath(id, event.id)}>
-                  <bdi>{event.title}</bdi>
+                  <bdi>{toVisibleTitle(event.title)}</bdi>
                 </a>
                 <p class="item-details">
                   <bdi>{event.channelName}</bdi> ·{' '}

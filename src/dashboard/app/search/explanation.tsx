@@ -36,6 +36,7 @@ const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {
       Write a name and a value, such as <code>meta:plan=pro</code>.
     </>
   ),
+  nothing: () => 'Accents alone find nothing. Write the letters, too.',
   or: () => (
     <>
       <code>OR</code> needs a term on both sides.

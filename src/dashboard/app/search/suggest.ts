@@ -20,7 +20,7 @@ export interface Option {
 const DESCRIPTIONS = {
   channel: 'in a channel',
   tag: 'with a tag',
-  user: 'of a user',
+  user: 'of users who begin so',
   source: 'from a source',
   meta: 'with a value in the metadata',
   has: 'with a description, metadata, …',
@@ -61,7 +61,8 @@ export async function suggestValues(project: string, { key, value }: Fragment): 
   const result = await request<Suggestions>('GET', `${toApiPath(project)}/suggestions?${query}`)
   if (!result.ok) return []
   return result.data.items.flatMap(({ value: found, label }) => {
-    if (found.toLowerCase() === value.toLowerCase()) return []
+    // The whole user is another filter than the same beginning.
+    if (key !== 'user' && found.toLowerCase() === value.toLowerCase()) return []
     // The path of metadata needs a value.
     if (key === 'meta' && found.endsWith('=')) {
       const isPlain = !/[\s"()]/.test(found)

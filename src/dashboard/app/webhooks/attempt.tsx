@@ -4,6 +4,7 @@ import { CodeBlock } from '../components/code-block.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { useQuery } from '../components/use-query.ts'
+import { toVisibleTitle } from '../feed/log.ts'
 import { toEventPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
 import { readAttempt, type Attempt, type AttemptDetail, type WebhookRef } from './api.ts'
@@ -33,7 +34,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
           {status ?? 'No response'}
         </span>
         <span class="attempt-what">
-          <bdi>{eventTitle ?? toSubject(eventId, entryId)}</bdi>
+          <bdi>{(eventTitle && toVisibleTitle(eventTitle)) ?? toSubject(eventId, entryId)}</bdi>
           <span class="item-details">
             <bdi>{reason}</bdi>
             {number > 1 && `, attempt ${number.toLocaleString()}`} · {toDuration(latencyMs)} ·{' '}
