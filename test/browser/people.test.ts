@@ -117,7 +117,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     await until(async () => (await it.titles()) === 'Left,Signed up,New payment')
     await it.page.getByText('Left').click()
     await it.page.locator('.panel').getByRole('heading', { name: 'Left' }).waitFor()
-    expect(it.toPath()).toBe(`/p/${PROJECT}/e/evt_5?q=user:%22user/1%22`)
+    expect(it.toPath()).toBe(`/p/${PROJECT}/e/evt_5?q=user:"user/1"`)
   })
 
   test('an alias is added, removed and restored, and the history lists it', async () => {
