@@ -16,7 +16,8 @@ begin
 end
 $$;
 
--- Records a change of an alias, and marks its users for the search index. An erasure sets tidings.is_erasing, and leaves no record.
+-- Records a change of an alias, and marks its users for the search index. An erasure sets
+-- tidings.is_erasing, and leaves no record.
 create or replace function record_alias_change() returns trigger
 language plpgsql as $$
 declare

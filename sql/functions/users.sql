@@ -90,8 +90,8 @@ end
 $$;
 
 -- Marks the next 100 users of a project that has words by former rules. Identifies by functions of
--- 0.2.0 mark fewer users, so it begins when none of them has the project's log or waits for it. Then
--- it returns true: the caller must release the log soon.
+-- 0.2.0 mark fewer users, so it begins when none of them has the project's log or waits for it.
+-- Returns true at the beginning: the caller must release the log soon.
 create or replace function mark_former_users(project uuid) returns boolean
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -242,10 +242,10 @@ language sql stable as $$
     join projects p on p.id = f.id and p.deleted_at is null
 $$;
 
--- Finds the users whose text has all of `words`, as text_patterns says: the ids of up to `max_rows`,
--- newest first. With `before`, only earlier ids are returned. After time_limit_ms it ends, and
--- `reached` is the last id that it has examined; null otherwise. `is_searchable` is false if the words
--- have nothing to find.
+-- Finds the users whose text has all of `words`, as text_patterns says: the ids of up to
+-- `max_rows`, newest first. With `before`, only earlier ids are returned. After time_limit_ms it
+-- ends, and `reached` is the last id that it has examined; null otherwise. `is_searchable` is false
+-- if the words have nothing to find.
 --
 -- The index yields candidates, and each user without current words is one. They are listed before
 -- the index is read: on Citus each statement has a snapshot of its own, and the indexer works

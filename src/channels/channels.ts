@@ -46,7 +46,8 @@ export async function listChannels(
 }
 
 /**
- * Lists a page of a project's channels as `reader` sees them, newest first. Throws `InvalidRequest`.
+ * Lists a page of a project's channels as `reader` sees them, newest first. Throws `InvalidRequest`
+ * if a search has nothing to find.
  */
 export async function listProjectChannels(
   sql: Queryable,

@@ -73,8 +73,8 @@ async function count(id: string, filters: SearchFilters): Promise<number> {
 }
 
 /**
- * Searches the tail, the search index and the feed, also as the dashboard does, and counts. All must
- * agree.
+ * Searches the tail, the search index and the feed, also as the dashboard does, and counts. All
+ * must agree.
  */
 async function findEverywhere(id: string, text: string): Promise<number[]> {
   const filters = toListFilters({ text })
