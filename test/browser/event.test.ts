@@ -115,14 +115,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await using it = await visit(`/p/${PROJECT}/e/evt_4`, {
       prepare: api => api.emit({ title }),
     })
-    await it.panel.getByRole('button', { name: 'Copy as curl' }).click()
+    await it.panel.getByRole('button', { name: 'Copy curl' }).click()
     await it.panel.getByRole('button', { name: 'Copied' }).waitFor()
     const command = await it.page.evaluate(() => navigator.clipboard.readText())
     const { stdout } = Bun.spawnSync(['sh', '-c', command.replace(/^curl/, 'printf "%s\\n"')])
     const sent = JSON.parse(stdout.toString().trim().split('\n').at(-1) ?? '')
     expect(sent).toMatchObject({ title, channelName: 'payments' })
     expect(command).not.toMatch(/rm -rf ~ #"|&|\$|`|%|\u202e/)
-    await it.panel.getByRole('button', { name: 'Copy as JSON' }).click()
+    await it.panel.getByRole('button', { name: 'Copy JSON' }).click()
     await until(async () =>
       (await it.page.evaluate(() => navigator.clipboard.readText())).includes('"evt_4"'),
     )
@@ -167,8 +167,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     const actions = it.panel.locator('.item-actions')
     expect(await copy(() => actions.getByRole('button').click())).toBe('1152921506151679042')
     expect((await copy(() => button('Copy').click())).replace(/\s/g, '')).toBe(json)
-    expect((await copy(() => button('Copy as JSON').click())).replace(/\s/g, '')).toContain(json)
-    const command = await copy(() => button('Copy as curl').click())
+    expect((await copy(() => button('Copy JSON').click())).replace(/\s/g, '')).toContain(json)
+    const command = await copy(() => button('Copy curl').click())
     expect(command).toContain(`"metadata":${json}`)
     expect(it.problems).toEqual([])
   })
@@ -183,6 +183,29 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await row.getByRole('link', { name: 'Blank' }).click()
     await it.shows('Blank')
     expect(await it.panel.locator('.tag').allTextContents()).toEqual(['vip'])
+  })
+
+  test('names a title that nobody sees, in the list and alone', async () => {
+    await using it = await visit(`/p/${PROJECT}`, {
+      prepare: api => api.emit({ title: '\u200b\u3164', description: 'By card' }),
+    })
+    await it.page.getByRole('link', { name: 'No visible title' }).click()
+    await it.shows('No visible title')
+  })
+
+  test.each([false, true])('has its actions in one row; on a phone: %p', async isPhone => {
+    await using it = await visit(`/p/${PROJECT}/e/evt_2`, {
+      isPhone,
+      prepare: api => api.emit({ title: 'Newest', channelName: 'a long name of a channel' }),
+    })
+    await it.shows('New payment')
+    const actions = it.panel.locator('.panel-actions').getByRole('button')
+    await actions.first().waitFor()
+    const boxes = await Promise.all((await actions.all()).map(one => one.boundingBox()))
+    expect(boxes).toHaveLength(5)
+    expect(new Set(boxes.map(box => box?.y)).size).toBe(1)
+    const { width } = it.page.viewportSize()!
+    for (const box of boxes) expect(box!.x + box!.width).toBeLessThanOrEqual(width)
   })
 
   test('is printed without the pages around it, and a list without the navigation', async () => {

@@ -130,7 +130,7 @@ export const SCREENS: Screen[] = [
       fillShop(api)
       api.on('GET /api/projects/:id/events/:event', () => ({ data: REFUND }))
     },
-    until: 'text=Copy as curl',
+    until: 'text=Copy curl',
   },
   { name: 'event-missing', path: `/p/${PROJECT}/e/evt_99`, until: 'text=Event not found' },
   { name: 'people', path: `/p/${PROJECT}/users`, prepare: fillUsers, until: 'text=plan: pro' },
