@@ -69,12 +69,12 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
     }
     const refusal = batch.length > 0 ? await store(batch) : undefined
     if (refusal === undefined) return
-    // A refused delivery is claimed again when its lease ends, and given up after 10 claims.
-    const [one] = batch
-    if (batch.length > 1 || !one) for (const each of batch) await settle([each])
-    else {
-      reportRefused(refusal, one.id)
-      onSettled(batch, new Set([one.id]))
+    for (const one of batch) {
+      const reason = await store([one])
+      if (reason === undefined) continue
+      // It is claimed again when its lease ends, and given up after 10 claims.
+      reportRefused(reason, one.id)
+      onSettled([one], new Set([one.id]))
     }
   }
 
