@@ -215,30 +215,32 @@ begin
 end
 $$;
 
--- Returns the projects with users to index.
+-- Returns the projects with users to index, some twice.
 create or replace function unindexed_project_ids() returns setof uuid
-language sql stable
+language plpgsql stable
 set enable_seqscan = off
 as $$
-  with recursive found (id) as (
-    (select u.project_id from unindexed_users u order by u.project_id limit 1)
-    union all
-    select (
-      select u.project_id from unindexed_users u where u.project_id > f.id order by u.project_id limit 1
+begin
+  return query
+    with recursive found (id) as (
+      (select u.project_id from unindexed_users u order by u.project_id limit 1)
+      union all
+      select (
+        select u.project_id from unindexed_users u where u.project_id > f.id order by u.project_id limit 1
+      )
+      from found f
+      where f.id is not null
     )
-    from found f
-    where f.id is not null
-  )
-  select f.id from found f where f.id is not null
-  union
-  select p.id from projects p where p.users_indexed_to is not null
+    select f.id from found f where f.id is not null;
+  return query select p.id from projects p where p.users_indexed_to is not null;
+end
 $$;
 
 -- Returns the projects with users to index, and their organizations.
 create or replace function list_unindexed_projects() returns table (project_id uuid, organization_id uuid)
 language sql stable as $$
   select p.id, p.organization_id
-  from unindexed_project_ids() as f (id)
+  from (select distinct u.id from unindexed_project_ids() as u (id)) f
     join projects p on p.id = f.id and p.deleted_at is null
 $$;
 
@@ -269,6 +271,7 @@ declare
   patterns text[];
   have_symbols boolean;
   query tsquery;
+  is_indexed boolean;
   -- Null for every user.
   candidates uuid[];
   part uuid[];
@@ -285,7 +288,8 @@ begin
     return;
   end if;
 
-  if query is not null and (select p.users_indexed_to is null from projects p where p.id = project) then
+  is_indexed := (select p.users_indexed_to is null from projects p where p.id = project);
+  if query is not null and is_indexed then
     candidates := array(
       select distinct u.id from unindexed_users u where u.project_id = project limit 100001
     );

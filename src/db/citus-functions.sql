@@ -60,14 +60,13 @@ begin
 end
 $$;
 
--- Returns the projects with users to index. The table is small, because the indexer empties it.
+-- Returns the projects with users to index, some twice. The table is small, because the indexer
+-- empties it.
 create or replace function unindexed_project_ids() returns setof uuid
 language plpgsql stable as $$
 begin
-  return query
-    select distinct u.project_id from unindexed_users u
-    union
-    select p.id from projects p where p.users_indexed_to is not null;
+  return query select distinct u.project_id from unindexed_users u;
+  return query select p.id from projects p where p.users_indexed_to is not null;
 end
 $$;
 

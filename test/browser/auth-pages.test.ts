@@ -217,11 +217,17 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
   })
 
   test.each([
-    ['redirects to its own page', { status: 302, headers: { location: 'https://id.example/' } }],
-    ['answers 401 with a page', { status: 401, contentType: 'text/html', body: '<h1>Hello</h1>' }],
-  ])('a proxy that %s is named, and the page to reload', async (_, answer) => {
+    [
+      'redirects to its own page',
+      { status: 302, headers: { location: 'https://id.example/' }, body: '' },
+    ],
+    [
+      'answers 401 with a page',
+      { status: 401, headers: { 'content-type': 'text/html' }, body: '<h1>Hello</h1>' },
+    ],
+  ])('a proxy that %s is named, and the page to reload', async (_, raw) => {
     await using it = await arrive('/sign-in')
-    await it.page.route('**/api/session', route => route.fulfill(answer))
+    it.api.on('POST /api/session', () => ({ raw }))
     await it.field('E-mail').fill('ada@example.com')
     await it.field('Password').fill('a long enough phrase')
     await it.page.keyboard.press('Enter')

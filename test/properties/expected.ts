@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { hasNothingToFind, MAX_WORDS, splitWords } from '../../src/text-search.ts'
 import { splitEmoji, type TextParts } from '../../src/channels/icon.ts'
 import {
@@ -219,8 +220,9 @@ function fromLog(json: Record<string, any>): EventFields {
 
 /** The first line is the title, an emoji before it the icon, and the rest the description. */
 function fromText({ params, body = '' }: ApiRequest): EventFields {
-  const split = splitEmoji(body.trimStart())
-  const { icon, rest: text }: TextParts = split.rest.trim() === '' ? { rest: body } : split
+  const plain = stripVTControlCharacters(body)
+  const split = splitEmoji(plain.trimStart())
+  const { icon, rest: text }: TextParts = split.rest.trim() === '' ? { rest: plain } : split
   const [title = '', ...rest] = text.trimStart().split(/\r?\n/)
   const description = rest.join('\n').trim()
   return fromCreate({

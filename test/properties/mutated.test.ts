@@ -51,7 +51,7 @@ test(
 
 /** Returns the request that these body bytes mean; throws if they are not text or not JSON. */
 function toMeant(request: ApiRequest, bytes: Buffer): ApiRequest {
-  const body = utf8.decode(bytes)
+  const body = utf8.decode(bytes).replace(/^\ufeff+/, '')
   return request.json ? { ...request, body, json: parse(body) } : { ...request, body }
 }
 

@@ -2,7 +2,7 @@ import type { BrowserContext, WebSocketRoute } from 'playwright-core'
 import type { Filters } from '../../src/dashboard/app/live/messages.ts'
 import { fakeChannels } from './fake-channels.ts'
 import { countEvents, findEvents, isSent } from './fake-search.ts'
-import { interceptApi, type JsonAnswer } from './intercept.ts'
+import { interceptApi, type RawAnswer } from './intercept.ts'
 
 export const PROJECT = 'prj_01kadz5p6vf2w8y3m4n5q6r7s8'
 
@@ -15,6 +15,8 @@ interface FakeAnswer {
   message?: string
   details?: unknown[]
   retryAfter?: number
+  /** Answers like this, in place of the rest: as a proxy in front of the server does. */
+  raw?: RawAnswer
 }
 
 type Handler = (body: any, url: URL) => FakeAnswer
@@ -215,15 +217,20 @@ export async function fakeApi(
   return api
 }
 
-function toAnswer({ status = 200, data, retryAfter, ...failure }: FakeAnswer): JsonAnswer {
+function toAnswer({ status = 200, data, retryAfter, raw, ...failure }: FakeAnswer): RawAnswer {
+  if (raw) return raw
   const requestId = '5f0c1c4e-8f2b-4b7a-9d35-2f6f4a1f7c10'
+  const json =
+    status < 400
+      ? { success: true, data, requestId }
+      : { success: false, error: 'Refused', requestId, ...failure }
   return {
     status,
-    headers: retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) },
-    json:
-      status < 400
-        ? { success: true, data, requestId }
-        : { success: false, error: 'Refused', requestId, ...failure },
+    headers: {
+      'content-type': 'application/json',
+      ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+    },
+    body: JSON.stringify(json),
   }
 }
 

@@ -7,13 +7,13 @@ interface Intercepted {
   body: unknown
 }
 
-export interface JsonAnswer {
+export interface RawAnswer {
   status: number
-  headers?: Record<string, string>
-  json: unknown
+  headers: Record<string, string>
+  body: string
 }
 
-type Answer = (request: Intercepted) => JsonAnswer
+type Answer = (request: Intercepted) => RawAnswer
 
 /** The newest answer of each context. */
 const answers = new WeakMap<BrowserContext, Answer>()
@@ -49,13 +49,12 @@ async function start(page: Page): Promise<void> {
     const { method, url, postDataEntries = [] } = request
     const text = Buffer.concat(postDataEntries.map(one => Buffer.from(one.bytes ?? '', 'base64')))
     const body = text.length > 0 ? JSON.parse(text.toString()) : null
-    const { status, headers, json } = answers.get(context)!({ method, url: new URL(url), body })
-    const sent = { 'content-type': 'application/json', ...headers }
+    const answer = answers.get(context)!({ method, url: new URL(url), body })
     const answered = session.send('Fetch.fulfillRequest', {
       requestId,
-      responseCode: status,
-      responseHeaders: Object.entries(sent).map(([name, value]) => ({ name, value })),
-      body: Buffer.from(JSON.stringify(json)).toString('base64'),
+      responseCode: answer.status,
+      responseHeaders: Object.entries(answer.headers).map(([name, value]) => ({ name, value })),
+      body: Buffer.from(answer.body).toString('base64'),
     })
     // A page that was closed or left waits no longer.
     answered.catch(() => {})
