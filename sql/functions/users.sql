@@ -482,3 +482,19 @@ begin
   from user_seen_times(project, array(select n.name from names n)) as seen;
 end
 $$;
+
+-- Returns the names of a user in its properties: those that are shown for it, and the e-mail
+-- address.
+create or replace function names_in_properties(properties json) returns text[]
+language sql immutable parallel safe as $$
+  with texts as (
+    select k.n, trim(properties ->> k.key) as value
+    from unnest(array[
+      'name', 'fullName', 'full_name', 'displayName', 'display_name', '$name', 'email',
+      'firstName', 'first_name', 'lastName', 'last_name'
+    ]) with ordinality as k (key, n)
+    where json_typeof(properties -> k.key) = 'string'
+  )
+  select array(select t.value from texts t where t.n <= 7)
+    || (select string_agg(t.value, ' ' order by t.n) from texts t where t.n > 7 and t.value <> '')
+$$;

@@ -39,7 +39,6 @@ import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 't
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import archiveFunctions from '../../sql/functions/archive.sql' with { type: 'text' }
 import auditFunctions from '../../sql/functions/audit.sql' with { type: 'text' }
-import beginningsFunctions from '../../sql/functions/beginnings.sql' with { type: 'text' }
 import clockFunctions from '../../sql/functions/clock.sql' with { type: 'text' }
 import countsFunctions from '../../sql/functions/counts.sql' with { type: 'text' }
 import deletionFunctions from '../../sql/functions/deletion.sql' with { type: 'text' }
@@ -130,7 +129,6 @@ export const FUNCTIONS: FunctionSet = {
     { name: 'append', text: appendFunctions },
     { name: 'archive', text: archiveFunctions },
     { name: 'audit', text: auditFunctions },
-    { name: 'beginnings', text: beginningsFunctions },
     { name: 'clock', text: clockFunctions },
     { name: 'counts', text: countsFunctions },
     { name: 'deletion', text: deletionFunctions },

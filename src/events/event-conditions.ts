@@ -84,9 +84,56 @@ function toAlternatives(sql: Queryable, { isExcluded, terms }: ResolvedGroup): F
 /** The condition that the event is about one of these users. It is null without a user. */
 function toUser(sql: Queryable, { references, beginnings }: ResolvedUsers): Fragment {
   return beginnings.reduce(
-    (any, beginning) => sql`(${any} or starts_with(fold_text(e.user_ref), ${beginning}))`,
+    (any, beginning) => sql`(${any} or ${hasName(sql, beginning)})`,
     sql`(e.user_ref = any(${toArray(references)}::text[]))`,
   )
+}
+
+/**
+ * The condition that a name of the event's user begins like this: the reference of the event, the
+ * user_id, an alias, or a name in its properties. `between` and `limit` force the indexes, whatever
+ * the statistics say.
+ */
+function hasName(sql: Queryable, beginning: string): Fragment {
+  return sql`(
+    starts_with(fold_text(e.user_ref), ${beginning})
+    or exists (
+      select
+      from (
+        select coalesce(
+          (
+            select i.user_id from identities i
+            where i.project_id = e.project_id and i.user_id between e.user_ref and e.user_ref
+            order by i.user_id
+            limit 1
+          ),
+          (
+            select a.user_id from aliases a
+            where a.project_id = e.project_id and a.alias between e.user_ref and e.user_ref
+            order by a.alias
+            limit 1
+          )
+        ) as user_id
+        offset 0
+      ) o
+        cross join lateral (
+          select i.user_id, i.properties from identities i
+          where i.project_id = e.project_id and i.user_id between o.user_id and o.user_id
+          order by i.user_id
+          limit 1
+        ) i
+      where starts_with(fold_text(i.user_id), ${beginning})
+        or exists (
+          select from unnest(names_in_properties(i.properties)) as n (name)
+          where starts_with(fold_text(n.name), ${beginning})
+        )
+        or exists (
+          select from aliases a
+          where a.project_id = e.project_id and a.user_id between i.user_id and i.user_id
+            and starts_with(fold_text(a.alias), ${beginning})
+        )
+    )
+  )`
 }
 
 /**

@@ -2,7 +2,6 @@ import { toSlug } from '../channels/name.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import { parseId } from '../ids.ts'
-import { InvalidRequest } from '../http/validation.ts'
 import { listReferences } from '../identities/users.ts'
 import { listSeqRanges, type SeqRange } from './seq-ranges.ts'
 import {
@@ -32,7 +31,7 @@ export interface ResolvedTerms {
   groups: ResolvedGroup[]
 }
 
-/** The users that match: the reference of an event is one of these, or begins like this. */
+/** The users that match: by the reference of an event, or by the beginning of one of their names. */
 export interface ResolvedUsers {
   /** User_ids and aliases. */
   references: string[]
@@ -52,10 +51,7 @@ export interface ResolvedFilters extends ResolvedTerms {
   ranges: SeqRange[]
 }
 
-/**
- * Looks up the channels, users and words of filters. Returns undefined when no event can match.
- * Throws `InvalidRequest` if the beginning of a name fits too many users.
- */
+/** Looks up the channels, users and words of filters. Returns undefined when no event can match. */
 export async function resolveFilters(
   sql: Queryable,
   projectId: string,
@@ -160,10 +156,7 @@ async function listChannelIds(
   return rows.map(({ id }) => id)
 }
 
-/**
- * Looks up users by whole references, and by the beginnings of names. Throws `InvalidRequest` if a
- * beginning fits too many.
- */
+/** Looks up users by whole references, and folds the beginnings of names. */
 async function resolveUsers(
   sql: Queryable,
   projectId: string,
@@ -173,29 +166,17 @@ async function resolveUsers(
   const beginnings: string[] = []
   for (const user of users) {
     const exact = readExactUser(user)
-    const found =
-      exact === undefined
-        ? await findBeginning(sql, projectId, user)
-        : { references: await listReferences(sql, projectId, exact) }
-    for (const one of found.references) references.add(one)
-    if ('beginning' in found) beginnings.push(found.beginning)
+    const found = exact === undefined ? [] : await listReferences(sql, projectId, exact)
+    for (const one of found) references.add(one)
+    if (exact === undefined) beginnings.push(user)
   }
-  return { references: [...references], beginnings }
+  return { references: [...references], beginnings: await foldTexts(sql, beginnings) }
 }
 
-async function findBeginning(
-  sql: Queryable,
-  projectId: string,
-  user: string,
-): Promise<{ beginning: string; references: string[] }> {
-  const [row] = await sql<[{ beginning: string; found: string | null }]>`
-    select f.beginning, to_json(references_of_beginning(${projectId}, f.beginning))::text as found
-    from fold_text(${user}) as f (beginning)
+async function foldTexts(sql: Queryable, texts: readonly string[]): Promise<string[]> {
+  if (texts.length === 0) return []
+  const rows = await sql<{ folded: string }[]>`
+    select fold_text(t.text) as folded from unnest(${toArray(texts)}::text[]) as t (text)
   `
-  if (row.found === null) {
-    const message = `Too many users begin with ${user}. Write more of the name, or the whole ID in quotes`
-    throw new InvalidRequest([{ code: 'too_many', path: ['q', 'user'], message }])
-  }
-  // The function returns an array of texts.
-  return { beginning: row.beginning, references: JSON.parse(row.found) as string[] }
+  return rows.map(({ folded }) => folded)
 }

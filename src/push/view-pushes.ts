@@ -3,8 +3,7 @@ import { QUERY_CANCELED, sqlState, type Queryable, type Tx } from '../db/sql.ts'
 import { toConditions } from '../events/event-conditions.ts'
 import { resolveFilters } from '../events/resolved-filters.ts'
 import { parseSearch } from '../events/search-query.ts'
-import { InvalidRequest } from '../http/validation.ts'
-import { limitLines, logger } from '../log.ts'
+import { logger } from '../log.ts'
 import type { TakenRange } from '../outbox/kind.ts'
 
 /** The time for the views of one dispatch, for those of one organization, and for one statement. */
@@ -15,7 +14,6 @@ const VIEW_MS = 40
 const REMIND_MS = 60_000
 
 const log = logger('push')
-const reportUnclear = limitLines(message => log.warning('{message}', { message }), REMIND_MS)
 let remindedMs = -Infinity
 
 /** A view with a bell, and the seqs of the events to match; fromSeq is excluded. Ids are uuids. */
@@ -95,12 +93,6 @@ async function tryToMatch(
   try {
     return await tx.savepoint(tx => findMatches(tx, view, limitMs))
   } catch (error) {
-    // By now, the beginning of a name fits too many users.
-    if (error instanceof InvalidRequest) {
-      // The names of users do not belong in a log.
-      reportUnclear('A view with a bell notifies of nothing: it finds too many users.')
-      return []
-    }
     // The savepoint has undone the failed statement alone.
     if (sqlState(error) !== QUERY_CANCELED) throw error
     return undefined
@@ -112,20 +104,19 @@ async function findMatches(
   { projectId, q, fromSeq, toSeq }: BelledView,
   limitMs: number,
 ): Promise<string[]> {
+  // The view was valid when it was saved.
+  const resolved = await resolveFilters(sql, projectId, parseSearch(q).filters)
+  if (!resolved) return []
   const [{ before }] = await sql<[{ before: string }]>`
     select current_setting('statement_timeout') as before
   `
   await sql`select set_config('statement_timeout', ${String(Math.ceil(limitMs))}, true)`
-  // The view was valid when it was saved.
-  const resolved = await resolveFilters(sql, projectId, parseSearch(q).filters)
-  const rows = resolved
-    ? await sql<{ id: string }[]>`
-        select e.id
-        from events e
-        where e.project_id = ${projectId} and e.seq > ${fromSeq} and e.seq <= ${toSeq}
-          and ${toConditions(sql, resolved)}
-      `
-    : []
+  const rows = await sql<{ id: string }[]>`
+    select e.id
+    from events e
+    where e.project_id = ${projectId} and e.seq > ${fromSeq} and e.seq <= ${toSeq}
+      and ${toConditions(sql, resolved)}
+  `
   await sql`select set_config('statement_timeout', ${before}, true)`
   return rows.map(({ id }) => id)
 }
