@@ -498,3 +498,63 @@ language sql immutable parallel safe as $$
   select array(select t.value from texts t where t.n <= 7)
     || (select string_agg(t.value, ' ' order by t.n) from texts t where t.n > 7 and t.value <> '')
 $$;
+
+-- Returns how events refer to the users of a project who have a name with this beginning, a folded
+-- text: a user_id, an alias, a name or an e-mail address. References that begin so themselves are
+-- left out, because they can also be those of users who were never identified. Returns null if
+-- there are 1,000 such users, or if the index does not yield them in time_limit_ms.
+create or replace function references_of_beginning(project uuid, beginning text, time_limit_ms float8) returns text[]
+language plpgsql stable
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+  words text[] := regexp_split_to_array(trim(beginning), '\s+');
+  candidates uuid[];
+  reached uuid;
+  found_references text[];
+begin
+  select f.ids, f.reached into candidates, reached
+    from search_users(project, words, null, 1000, time_limit_ms) f;
+  if cardinality(candidates) = 1000 or reached is not null then
+    return null;
+  end if;
+  found_references := array(
+    select r.reference
+    from unnest(candidates) as c (id)
+      cross join lateral (
+        select i.user_id, i.properties
+        from identities i
+        where i.project_id = project and i.id between c.id and c.id
+        order by i.id
+        limit 1
+      ) i
+      cross join lateral (
+        select array(
+          select a.alias
+          from aliases a
+          where a.project_id = project and a.user_id between i.user_id and i.user_id
+          order by a.user_id
+        ) as names
+      ) a
+      cross join lateral unnest(i.user_id || a.names) as r (reference)
+    where exists (
+        select
+        from unnest(i.user_id || a.names || names_in_properties(i.properties)) as n (name)
+        where starts_with(fold_text(n.name), beginning)
+      )
+      and not starts_with(fold_text(r.reference), beginning)
+      -- An alias that equals another user's user_id refers to that user instead.
+      and (r.reference = i.user_id or (
+        select o.user_id
+        from identities o
+        where o.project_id = project and o.user_id between r.reference and r.reference
+        order by o.user_id
+        limit 1
+      ) is null)
+    limit 10000
+  );
+  return case when cardinality(found_references) < 10000 then found_references end;
+end
+$$;

@@ -82,22 +82,24 @@ function toAlternatives(sql: Queryable, { isExcluded, terms }: ResolvedGroup): F
 }
 
 /** The condition that the event is about one of these users. It is null without a user. */
-function toUser(sql: Queryable, { references, beginnings }: ResolvedUsers): Fragment {
-  return beginnings.reduce(
-    (any, beginning) => sql`(${any} or ${hasName(sql, beginning)})`,
+function toUser(sql: Queryable, { references, beginnings, names }: ResolvedUsers): Fragment {
+  const refersTo = (beginning: string) => sql`starts_with(fold_text(e.user_ref), ${beginning})`
+  return [
+    ...beginnings.map(refersTo),
+    ...names.map(beginning => sql`${refersTo(beginning)} or ${hasName(sql, beginning)}`),
+  ].reduce(
+    (any, condition) => sql`(${any} or ${condition})`,
     sql`(e.user_ref = any(${toArray(references)}::text[]))`,
   )
 }
 
 /**
- * The condition that a name of the event's user begins like this: the reference of the event, the
- * user_id, an alias, or a name in its properties. `between` and `limit` force the indexes, whatever
- * the statistics say.
+ * The condition that a name of the event's user begins like this: the user_id, an alias, or a name
+ * in its properties. `between` and `limit` force the indexes, whatever the statistics say.
  */
 function hasName(sql: Queryable, beginning: string): Fragment {
-  return sql`(
-    starts_with(fold_text(e.user_ref), ${beginning})
-    or exists (
+  return sql`
+    exists (
       select
       from (
         select coalesce(
@@ -133,7 +135,7 @@ function hasName(sql: Queryable, beginning: string): Fragment {
             and starts_with(fold_text(a.alias), ${beginning})
         )
     )
-  )`
+  `
 }
 
 /**

@@ -148,7 +148,8 @@ function chooseAccessPath({ channelIds, users }: ResolvedFilters): {
   budget: number
 } {
   // The index has whole references.
-  if (users?.beginnings.length === 0) return { accessPath: 'users', budget: 2_048 }
+  if (users && users.beginnings.length + users.names.length === 0)
+    return { accessPath: 'users', budget: 2_048 }
   return { accessPath: channelIds ? 'channels' : 'log', budget: 512 }
 }
 

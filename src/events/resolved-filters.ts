@@ -31,12 +31,17 @@ export interface ResolvedTerms {
   groups: ResolvedGroup[]
 }
 
-/** The users that match: by the reference of an event, or by the beginning of one of their names. */
+/** The time for the beginnings of names in a search. Later ones are compared with each event. */
+const NAMES_MS = 50
+
+/** The users that match one of these. Beginnings are folded texts. */
 export interface ResolvedUsers {
-  /** User_ids and aliases. */
+  /** User_ids and aliases of events. */
   references: string[]
-  /** Folded texts. */
+  /** Beginnings of the user_id or alias of an event. */
   beginnings: string[]
+  /** Beginnings of any name of an event's user, because too many users have such a name. */
+  names: string[]
 }
 
 /** The alternatives of a group that some event can match. */
@@ -51,12 +56,17 @@ export interface ResolvedFilters extends ResolvedTerms {
   ranges: SeqRange[]
 }
 
-/** Looks up the channels, users and words of filters. Returns undefined when no event can match. */
+/**
+ * Looks up the channels, users and words of filters, the beginnings of names for `namesMs`. Returns
+ * undefined when no event can match.
+ */
 export async function resolveFilters(
   sql: Queryable,
   projectId: string,
   filters: SearchFilters,
+  { namesMs = NAMES_MS } = {},
 ): Promise<ResolvedFilters | undefined> {
+  const deadline = performance.now() + namesMs
   const { after, before, words, phrases, sources, tags, groups } = filters
   const lists = [words, phrases, sources, tags].map(({ is }) => is)
   const ranges = await listSeqRanges(sql, projectId, {
@@ -65,17 +75,18 @@ export async function resolveFilters(
     // The search index reads every bucket of a range, including empty ones.
     endsAtHead: [...lists, groups].some(list => list.length > 0),
   })
-  const terms = ranges.length > 0 && (await resolveTerms(sql, projectId, filters))
+  const terms = ranges.length > 0 && (await resolveTerms(sql, { projectId, deadline }, filters))
   return terms ? { ...terms, ranges } : undefined
 }
 
 /** Resolves the terms of filters and of their groups. Returns undefined if no event can match. */
 async function resolveTerms(
   sql: Queryable,
-  projectId: string,
+  limits: { projectId: string; deadline: number },
   filters: SearchFilters,
 ): Promise<ResolvedTerms | undefined> {
   const { channels, users, words, phrases, sources, tags, metadata, has, after, before } = filters
+  const { projectId } = limits
   const channelIds = await listChannelIds(sql, projectId, channels.is)
   const texts = await readTextPatterns(sql, words.is, phrases.is)
   const hasText = words.is.length + phrases.is.length > 0
@@ -84,7 +95,7 @@ async function resolveTerms(
   for (const group of filters.groups) {
     const found: ResolvedTerms[] = []
     for (const alternative of group.filters) {
-      const terms = await resolveTerms(sql, projectId, alternative)
+      const terms = await resolveTerms(sql, limits, alternative)
       if (terms) found.push(terms)
     }
     if (found.length > 0) groups.push({ isExcluded: group.isExcluded, terms: found })
@@ -93,8 +104,8 @@ async function resolveTerms(
   return {
     ...{ sources, tags, metadata, has, channelIds, groups },
     withoutChannelIds: (await listChannelIds(sql, projectId, channels.not)) ?? [],
-    users: users.is.length > 0 ? await resolveUsers(sql, projectId, users.is) : undefined,
-    withoutUsers: await resolveUsers(sql, projectId, users.not),
+    users: users.is.length > 0 ? await resolveUsers(sql, limits, users.is) : undefined,
+    withoutUsers: await resolveUsers(sql, limits, users.not),
     texts,
     withoutTexts: await readTextPatterns(sql, words.not, phrases.not),
     afterMs: after,
@@ -120,7 +131,9 @@ export function isCoveredByIndex({
   const choices = [tags, sources, metadata, has].flatMap(choice => [choice.is, choice.not])
   return (
     !(channelIds && users) &&
-    [...lists, ...choices, users?.beginnings ?? []].every(list => list.length === 0) &&
+    [...lists, ...choices, users?.beginnings ?? [], users?.names ?? []].every(
+      list => list.length === 0,
+    ) &&
     rest.afterMs === null &&
     rest.beforeMs === null
   )
@@ -156,27 +169,44 @@ async function listChannelIds(
   return rows.map(({ id }) => id)
 }
 
-/** Looks up users by whole references, and folds the beginnings of names. */
+/** Looks up users by whole references, and until the deadline by the beginnings of names. */
 async function resolveUsers(
   sql: Queryable,
-  projectId: string,
+  { projectId, deadline }: { projectId: string; deadline: number },
   users: readonly string[],
 ): Promise<ResolvedUsers> {
   const references = new Set<string>()
   const beginnings: string[] = []
+  const names: string[] = []
   for (const user of users) {
     const exact = readExactUser(user)
-    const found = exact === undefined ? [] : await listReferences(sql, projectId, exact)
-    for (const one of found) references.add(one)
-    if (exact === undefined) beginnings.push(user)
+    if (exact !== undefined) {
+      for (const one of await listReferences(sql, projectId, exact)) references.add(one)
+      continue
+    }
+    const { beginning, found } = await findBeginning(sql, projectId, {
+      user,
+      timeLimitMs: deadline - performance.now(),
+    })
+    for (const one of found ?? []) references.add(one)
+    ;(found ? beginnings : names).push(beginning)
   }
-  return { references: [...references], beginnings: await foldTexts(sql, beginnings) }
+  return { references: [...references], beginnings, names }
 }
 
-async function foldTexts(sql: Queryable, texts: readonly string[]): Promise<string[]> {
-  if (texts.length === 0) return []
-  const rows = await sql<{ folded: string }[]>`
-    select fold_text(t.text) as folded from unnest(${toArray(texts)}::text[]) as t (text)
+/** `found` is null if the users with such a name cannot be listed in this time. */
+async function findBeginning(
+  sql: Queryable,
+  projectId: string,
+  { user, timeLimitMs }: { user: string; timeLimitMs: number },
+): Promise<{ beginning: string; found: string[] | null }> {
+  const [row] = await sql<[{ beginning: string; found: string | null }]>`
+    select
+      f.beginning,
+      case when ${timeLimitMs > 0}
+        then to_json(references_of_beginning(${projectId}, f.beginning, ${timeLimitMs}))::text
+      end as found
+    from fold_text(${user}) as f (beginning)
   `
-  return rows.map(({ folded }) => folded)
+  return { ...row, found: row.found === null ? null : (JSON.parse(row.found) as string[]) }
 }
