@@ -371,15 +371,6 @@ begin
       returning h.id
   )
   select (select count(*) from deleted) + (select count(*) from changed) into erased;
-  -- The words of a former owner have these names until it is indexed anew. It is found without
-  -- words until then.
-  delete from user_words w
-    where w.project_id = project and w.id = any(array(
-      select i.id
-      from (select distinct u.name from unnest(user_ids) as u (name)) f
-        join identities i on i.project_id = project and i.user_id = f.name
-      where exists (select from unindexed_users u where u.project_id = project and u.id = i.id)
-    ));
 end
 $$;
 
@@ -517,7 +508,7 @@ begin
   insert into erasure_names (project_id, erasure_id, user_id, name, is_listed)
     select project, erasure_id, repeat_erasure.name, n.name, true from unnest(names) as n (name)
     on conflict do nothing;
-  perform mark_users_of_aliases(
+  perform forget_words_of_users(
     project, array(select a.user_id from aliases a where a.project_id = project and a.alias = any(names))
   );
   delete from aliases a where a.project_id = project and a.alias = any(names);

@@ -28,11 +28,12 @@ begin
       values
         (old.project_id, old.user_id, changed_at, old.alias, 'moved to', new.user_id, changing_account()),
         (new.project_id, new.user_id, changed_at, new.alias, 'moved from', old.user_id, changing_account());
-    perform mark_users_of_aliases(new.project_id, array[old.user_id, new.user_id]);
+    perform mark_users_of_aliases(new.project_id, array[new.user_id]);
+    perform forget_words_of_users(old.project_id, array[old.user_id]);
   elsif current_setting('tidings.is_erasing', true) is distinct from 'on' then
     insert into alias_changes (project_id, user_id, at, alias, change, account_id)
       values (old.project_id, old.user_id, changed_at, old.alias, 'removed', changing_account());
-    perform mark_users_of_aliases(old.project_id, array[old.user_id]);
+    perform forget_words_of_users(old.project_id, array[old.user_id]);
   end if;
   return null;
 end

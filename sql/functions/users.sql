@@ -89,6 +89,22 @@ begin
 end
 $$;
 
+-- Marks former owners of aliases, and deletes their words, which have the names of others. A user
+-- without words is found until it is indexed anew.
+create or replace function forget_words_of_users(project uuid, user_ids text[]) returns void
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+begin
+  perform mark_users_of_aliases(project, user_ids);
+  delete from user_words w
+    where w.project_id = project and w.id = any(array(
+      select i.id from identities i where i.project_id = project and i.user_id = any(user_ids)
+    ));
+end
+$$;
+
 -- Marks the next 100 users of a project that has words by former rules. Identifies by functions of
 -- 0.2.0 mark fewer users, so it begins when none of them has the project's log or waits for it.
 -- Returns true at the beginning: the caller must release the log soon.

@@ -13,6 +13,9 @@ begin
     nextval(pg_get_serial_sequence('alias_changes', 'id')), c.alias, c.change, c.other, changing_account()
   from unnest(user_ids, names, changes, others) as c (user_id, alias, change, other);
   perform mark_users_of_aliases(project, user_ids);
+  perform forget_words_of_users(project, array(
+    select c.user_id from unnest(user_ids, changes) as c (user_id, change) where c.change in ('moved to', 'removed')
+  ));
 end
 $$;
 

@@ -258,8 +258,6 @@ const WORK: Work[] = [
   },
   {
     name: 'a resumption',
-    // Former versions of deliveries count until nobody can see them.
-    most: 500,
     async run({ api, worker }) {
       await api.begin(tx => resumeTarget(tx, target(webhookOf(1))))
       await worker`select from resume_deliveries(10)`
@@ -368,7 +366,9 @@ async function findCostly(world: World, { isAnalyzed = true } = {}): Promise<str
       const after = await countRows(world.api)
       for (const [table, rows] of after) {
         const counted = rows - (before.get(table) ?? 0)
-        if (round > 0 && counted > limit) costly.push(`${round}: ${name}: ${counted} of ${table}`)
+        // Former versions of deliveries count until no transaction of the cluster can see them.
+        const isCostly = counted > (table === 'outbox' ? Math.max(limit, 500) : limit)
+        if (round > 0 && isCostly) costly.push(`${round}: ${name}: ${counted} of ${table}`)
       }
     }
   }
