@@ -116,10 +116,15 @@ set enable_bitmapscan = off
 set enable_sort = off
 as $$
 declare
-  last_id uuid := (select p.users_indexed_to from projects p where p.id = project);
+  last_id uuid;
   ids uuid[];
 begin
-  if last_id is null then
+  -- A deletion of the project locks this row, too, before the log.
+  select p.users_indexed_to into last_id
+    from projects p
+    where p.id = project and p.users_indexed_to is not null
+    for no key update skip locked;
+  if not found then
     return false;
   end if;
   if last_id = '00000000-0000-0000-0000-000000000000' then

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { listUsersJson } from '../../src/identities/users.ts'
 import { NIL_UUID } from '../../src/ids.ts'
 import { expectIssues } from '../support/answers.ts'
+import { hold } from '../support/database-lock.ts'
 import { matchesText } from '../support/naive-words.ts'
 import { randomPart, randomText, takePart } from '../support/random-texts.ts'
 import { boot, type Booted } from '../support/server.ts'
@@ -168,6 +169,29 @@ test('a change while the indexer works is indexed later, also when the clock was
   `
   expect(row.n).toBeGreaterThan(0)
   expect(await find(tenant, 'first')).toEqual(['ada'])
+})
+
+test('users are indexed anew beside a deletion of their project, without a deadlock', async () => {
+  const tenant = await newTenant(server)
+  const { projectId } = tenant
+  await tenant.identify('ada')
+  await outdate(tenant)
+  // The locks of a deletion, in its order.
+  await using deletion = await hold(
+    server.sql,
+    tx => tx`select from projects where id = ${projectId} for no key update`,
+    tx => tx`select from event_logs where project_id = ${projectId} for update`,
+  )
+  const indexing = server.sql`select held_index_users(${projectId}, ${NIL_UUID}, 1000)`.execute()
+  await Promise.race([deletion.untilBlocked(), indexing])
+  await deletion.release()
+  await indexing
+  await indexUsers(tenant)
+  const [{ to }] = await server.sql<[{ to: string | null }]>`
+    select users_indexed_to as to from projects where id = ${projectId}
+  `
+  expect(to).toBeNull()
+  expect(await find(tenant, 'ada')).toEqual(['ada'])
 })
 
 describe('on random texts of all planes,', () => {
