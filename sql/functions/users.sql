@@ -5,8 +5,8 @@ language sql immutable parallel safe
 return encode(substr(int8send(uuid_hash_extended(project, 0)), 1, 6), 'base64') || ' ';
 
 -- Returns the text that a user is found by: the user_id, the aliases, and the values of the
--- properties, without their keys. It reads the first 16,384 characters of properties as text. As
--- jsonb they could contain numbers that are out of range.
+-- properties, without their keys. It reads the first 16,384 characters of all aliases, and of the
+-- properties as text. As jsonb they could contain numbers that are out of range.
 create or replace function text_of_user(user_id text, aliases text, properties json) returns text
 language plpgsql immutable parallel safe as $$
 declare
@@ -20,7 +20,7 @@ begin
     found_values := replace(replace(found_values, '\\', E'\x01'), '\"', '"');
     found_values := replace(regexp_replace(found_values, '\\(u[0-9a-f]{4}|.)', ' ', 'g'), E'\x01', '\');
   end if;
-  return user_id || ' ' || coalesce(aliases, '') || found_values;
+  return user_id || ' ' || coalesce(left(aliases, 16384), '') || found_values;
 end
 $$;
 
@@ -296,6 +296,7 @@ declare
   -- Null for every user.
   candidates uuid[];
   part uuid[];
+  one record;
   last_id uuid := coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
 begin
   ids := '{}';
@@ -322,6 +323,7 @@ begin
     ) end;
   end if;
 
+  <<parts>>
   loop
     if candidates is null then
       part := array(
@@ -331,8 +333,16 @@ begin
       part := candidates[1:20];
       candidates := candidates[21:];
     end if;
-    ids := ids || array(
-      select i.id
+    for one in
+      select i.id, i.user_id, i.properties, (
+        select string_agg(a.alias, ' ' order by a.alias collate "C")
+        from (
+          select a.alias
+          from aliases a
+          where a.project_id = i.project_id and a.user_id between i.user_id and i.user_id
+          order by a.user_id
+        ) a
+      ) as aliases
       from unnest(part) as c (id)
         cross join lateral (
           select i.*
@@ -341,24 +351,19 @@ begin
           order by i.id
           limit 1
         ) i
-      where matches_texts(text_of_user(i.user_id, (
-          select string_agg(a.alias, ' ' order by a.alias collate "C")
-          from (
-            select a.alias
-            from aliases a
-            where a.project_id = i.project_id and a.user_id between i.user_id and i.user_id
-            order by a.user_id
-          ) a
-        ), i.properties), null, needles, patterns, '{}', have_symbols)
       order by i.id desc
-      limit max_rows - cardinality(ids)
-    );
-    exit when cardinality(part) < 20 or cardinality(ids) = max_rows;
+    loop
+      if matches_texts(text_of_user(one.user_id, one.aliases, one.properties), null, needles, patterns, '{}', have_symbols) then
+        ids := ids || one.id;
+      end if;
+      exit parts when cardinality(ids) = max_rows;
+      if clock_timestamp() >= ends_at then
+        reached := one.id;
+        exit parts;
+      end if;
+    end loop;
+    exit when cardinality(part) < 20;
     last_id := part[20];
-    if clock_timestamp() >= ends_at then
-      reached := last_id;
-      exit;
-    end if;
   end loop;
 end
 $$;

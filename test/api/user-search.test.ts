@@ -38,7 +38,7 @@ async function outdate({ projectId }: TestTenant): Promise<void> {
   await server.sql`update projects set users_indexed_to = ${NIL_UUID} where id = ${projectId}`
 }
 
-/** Returns the user_ids of all pages. A search with a time of 0 examines 20 users for a page. */
+/** Returns the user_ids of all pages. A search with a time of 0 examines one user for a page. */
 async function find({ projectId }: TestTenant, search: string, ms?: number): Promise<string[]> {
   const found: string[] = []
   for (let cursor: string | null | undefined; cursor !== null;) {
@@ -169,6 +169,40 @@ test('a change while the indexer works is indexed later, also when the clock was
   `
   expect(row.n).toBeGreaterThan(0)
   expect(await find(tenant, 'first')).toEqual(['ada'])
+})
+
+test("contract §9 the first 16,384 characters of a user's aliases are searched, in every state of the index", async () => {
+  const tenant = await newTenant(server)
+  const pad = 'x'.repeat(243)
+  const aliases = Array.from({ length: 70 }, (_, n) => `a${100 + n} end${100 + n} ${pad}`)
+  for (let n = 0; n < aliases.length; n += 20)
+    await tenant.identify('ada', aliases.slice(n, n + 20), { city: 'London' })
+  const found: [string, string[]][] = [
+    ['end100', ['ada']],
+    ['end163', ['ada']],
+    ['end165', []],
+    ['end169', []],
+    ['london', ['ada']],
+  ]
+  const searches = found.map(([search]) => search)
+  expect(await findInEachState(tenant, searches)).toEqual(found)
+})
+
+test('a search whose time is up ends after the user that it examines', async () => {
+  const tenant = await newTenant(server)
+  for (const name of ['ada', 'bob', 'cyd']) await tenant.identify(name)
+  const readPage = async (cursor?: string) => {
+    const query = { search: 'ada', limit: 2, ...(cursor && { cursor }) }
+    const page = JSON.parse(await listUsersJson(server.sql, tenant.projectId, query, 0))
+    return [page.items.length, page.nextCursor] as [number, string | null]
+  }
+  const pages: number[] = []
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const [length, next] = await readPage(cursor)
+    pages.push(length)
+    cursor = next
+  }
+  expect(pages).toEqual([0, 0, 1, 0])
 })
 
 test('users are indexed anew beside a deletion of their project, without a deadlock', async () => {
