@@ -1,8 +1,8 @@
 #!/usr/bin/env bun
-import { stripVTControlCharacters } from 'node:util'
 import { defineCommand, renderUsage, runCommand, type ArgsDef, type CommandDef } from 'citty'
 import { protectText, toExamples, UsageError, withExamples } from './cli/command.ts'
 import { ConfigError } from './config.ts'
+import { removeEscapeSequences } from './disruptive-text.ts'
 import { toReason } from './errors.ts'
 import { explainSystemError } from './system-error.ts'
 
@@ -76,7 +76,7 @@ async function main(argv: string[]): Promise<number> {
       error instanceof UsageError || error instanceof ConfigError || isParseError(error)
     // Error messages of citty contain escape codes for colours.
     const message = isParseError(error)
-      ? stripVTControlCharacters(error.message)
+      ? removeEscapeSequences(error.message)
       : (explainSystemError(error) ?? toReason(error))
     if (argv.includes('--json')) console.error(JSON.stringify({ error: message }))
     else if (!isUsage || error instanceof ConfigError) console.error(message)
@@ -112,7 +112,7 @@ async function toHelp(path: readonly CommandDef[], argv: readonly string[]): Pro
   const parent = path.length > 1 ? { meta: { name: toName(argv, path.length - 2) } } : undefined
   // citty pads its columns with spaces.
   const usage = (await renderUsage(command, parent)).replace(/ +$/gm, '').trimEnd()
-  const text = process.stdout.isTTY ? usage : stripVTControlCharacters(usage)
+  const text = process.stdout.isTTY ? usage : removeEscapeSequences(usage)
   return `${text}\n\n${toExamples(command)}`
 }
 

@@ -1,5 +1,5 @@
-import { stripVTControlCharacters } from 'node:util'
 import { takeStart } from '../cut-text.ts'
+import { removeEscapeSequences } from '../disruptive-text.ts'
 import { fromPlainText } from '../events/new-event.ts'
 import type { EventInput } from '../events/schema.ts'
 import { toParts } from '../config/values.ts'
@@ -118,7 +118,7 @@ async function readInput(): Promise<string> {
     bytes += chunk.length
     if (bytes >= MAX_INPUT_BYTES) break
   }
-  const text = stripVTControlCharacters(Buffer.concat(chunks).toString())
+  const text = removeEscapeSequences(Buffer.concat(chunks).toString())
   // The server refuses this character.
   return text.replaceAll('\u0000', '\ufffd').trimEnd()
 }

@@ -1,6 +1,6 @@
-import { stripVTControlCharacters } from 'node:util'
 import { splitEmoji, toEmoji, type TextParts } from '../channels/icon.ts'
 import { toDisplayName, toSlug } from '../channels/name.ts'
+import { removeEscapeSequences } from '../disruptive-text.ts'
 import { isRawNumber, toNumberText } from '../http/exact-json.ts'
 import { countCodePoints } from '../http/rules.ts'
 import { newId, type Id } from '../ids.ts'
@@ -74,7 +74,7 @@ export function fromLogSnag(input: LogInput): EventInput {
  * lines are the description.
  */
 export function fromPlainText(text: string): Pick<EventInput, 'title'> & Partial<EventInput> {
-  const plain = stripVTControlCharacters(text)
+  const plain = removeEscapeSequences(text)
   const split = splitEmoji(plain.trimStart())
   const { icon, rest }: TextParts = split.rest.trim() === '' ? { rest: plain } : split
   const [first = '', ...lines] = rest.trimStart().split(/\r?\n/)

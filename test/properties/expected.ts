@@ -1,4 +1,3 @@
-import { stripVTControlCharacters } from 'node:util'
 import { hasNothingToFind, MAX_WORDS, splitWords } from '../../src/text-search.ts'
 import { splitEmoji, type TextParts } from '../../src/channels/icon.ts'
 import {
@@ -220,7 +219,7 @@ function fromLog(json: Record<string, any>): EventFields {
 
 /** The first line is the title, an emoji before it the icon, and the rest the description. */
 function fromText({ params, body = '' }: ApiRequest): EventFields {
-  const plain = stripVTControlCharacters(body)
+  const plain = readAsTerminal(body)
   const split = splitEmoji(plain.trimStart())
   const { icon, rest: text }: TextParts = split.rest.trim() === '' ? { rest: plain } : split
   const [title = '', ...rest] = text.trimStart().split(/\r?\n/)
@@ -231,6 +230,32 @@ function fromText({ params, body = '' }: ApiRequest): EventFields {
     ...(description !== '' && { description }),
     ...(icon !== undefined && { icon }),
   })
+}
+
+/** Returns the characters that a terminal prints, by the rules of ECMA-48. */
+function readAsTerminal(text: string): string {
+  let printed = ''
+  let at = 0
+  const skip = (first: string, last: string) => {
+    while (at < text.length && text.charAt(at) >= first && text.charAt(at) <= last) at++
+  }
+  while (at < text.length) {
+    const unit = text.charAt(at++)
+    if (unit === '\u009b' || (unit === '\u001b' && text.charAt(at) === '[')) {
+      if (unit === '\u001b') at++
+      skip('0', '?')
+      skip(' ', '/')
+      if (/[@-~]/.test(text.charAt(at))) at++
+    } else if (unit === '\u001b' && /[\]PX^_]/.test(text.charAt(at))) {
+      while (at < text.length && !'\n\u0007\u001b\u009c'.includes(text.charAt(at))) at++
+      if (text.startsWith('\u001b\\', at)) at += 2
+      else if ('\u0007\u009c'.includes(text.charAt(at))) at++
+    } else if (unit === '\u001b') {
+      skip(' ', '/')
+      if (/[0-~]/.test(text.charAt(at))) at++
+    } else printed += unit
+  }
+  return printed
 }
 
 function toIcon(icon: string | undefined): string | null {

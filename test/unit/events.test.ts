@@ -282,6 +282,52 @@ test.each([
     '\u001b[1;31m💥 FAIL\u001b[0m build\n\u001b[38;5;8mline 2\u001b[m',
     { icon: '💥', title: 'FAIL build', description: 'line 2' },
   ],
+  ['\u009b1mbold\u009b0m and \u001b(B\u001b[?25lplain', { title: 'bold and plain' }],
+  [
+    '\u001b]0;window\u0007A \u001b]8;;https://a.test\u001b\\link\u001b]8;;\u001b\\',
+    { title: 'A link' },
+  ],
+  ['\u001b]0;without an end\nUp', { title: 'Up' }],
+  ['\u001bPq#0\u001b\\Up \u001b7and\u001b8 \u001bMdown\u001b', { title: 'Up and down' }],
+  ['Cut off \u001b[38;5', { title: 'Cut off' }],
+  ['\u001b\u001b[m[31mred', { title: '[31mred' }],
 ])('contract §10 the text %p is the event %p', (text, event) => {
   expect(fromPlainText(text)).toEqual(event)
 })
+
+/** The starts of control sequences, and text that may or may not belong to them. */
+const HOSTILE_STARTS = ['\u001b', '\u001b[', '\u001b]', '\u001bP', '\u009b']
+const HOSTILE_UNITS = [
+  ';#',
+  ';',
+  '#',
+  '0',
+  '[',
+  ' ',
+  'a;',
+  '\u001b',
+  '\u001b[',
+  '\u001b[1;',
+  '\u001b]0;',
+  '\u009b',
+]
+
+test.each([8_192, 256 * 1024])(
+  'contract §10 the work for a hostile text of %d characters is a small multiple of that for another',
+  length => {
+    /** Returns the processor time of 256 KiB for each text. */
+    const measure = (texts: string[]) => {
+      const before = process.cpuUsage()
+      for (const text of texts)
+        for (let done = 0; done < 256 * 1024; done += length) fromPlainText(text)
+      const { user, system } = process.cpuUsage(before)
+      return user + system
+    }
+    const fill = (unit: string) => unit.repeat(length / unit.length)
+    const hostile = HOSTILE_STARTS.flatMap(start =>
+      HOSTILE_UNITS.map(unit => `hi${start}${fill(unit)}`),
+    )
+    const control = measure(hostile.map(() => fill('text')))
+    expect(measure(hostile) / control).toBeLessThan(60)
+  },
+)
