@@ -4,7 +4,7 @@ import { Fault } from '../errors.ts'
 import type { KindName } from './kind.ts'
 import type { DeliveryRow } from './deliveries.ts'
 
-/** The most events and rows that one statement handles. */
+/** The most events that one statement inserts. */
 const MAX_ROWS = 1_000
 
 export interface DeliveryTarget {
@@ -25,18 +25,22 @@ export async function enqueueDeliveries(
   { kind, projectId, targetId }: DeliveryTarget,
   eventIds: readonly string[],
 ): Promise<number> {
-  let events = 0
-  for (let at = 0; at < eventIds.length; at += MAX_ROWS) {
+  const inserted: string[] = []
+  const known: string[] = []
+  // Rows are inserted in the order of their keys, in all statements together.
+  const ids = eventIds.toSorted()
+  for (let at = 0; at < ids.length; at += MAX_ROWS) {
+    const page = toArray(ids.slice(at, at + MAX_ROWS))
     const rows = await tx<{ id: string; is_new: boolean }[]>`
       with wanted as materialized (
         select e.id
-        from events_by_ids(${projectId}, ${toArray(eventIds.slice(at, at + MAX_ROWS))}::uuid[]) e
+        from events_by_ids(${projectId}, ${page}::uuid[]) e
         where e.deleted_at is null
         union all
         select a.id
         from projects p
           join audit_log a on a.organization_id = p.organization_id
-        where p.id = ${projectId} and a.id = any(${toArray(eventIds.slice(at, at + MAX_ROWS))}::uuid[])
+        where p.id = ${projectId} and a.id = any(${page}::uuid[])
       ), queued as (
         insert into outbox (project_id, event_id, kind, target_id)
         select ${projectId}::uuid, w.id, ${kind}, ${targetId}::uuid
@@ -49,26 +53,24 @@ export async function enqueueDeliveries(
       from wanted w
         left join queued q on q.event_id = w.id
     `
-    const inserted = rows.filter(row => row.is_new).map(row => row.id)
-    const known = rows.filter(row => !row.is_new).map(row => row.id)
-    // A delivery that is settled meanwhile, and given up, keeps its dead letter.
-    const revived = [...inserted, ...(await makeDue(tx, { kind, projectId, targetId }, known))]
-    await tx`
-      with given_up as materialized (
-        select d.id
-        from dead_letters d
-        where d.project_id = ${projectId} and d.event_id = any(${toArray(revived)}::uuid[])
-          and d.kind = ${kind} and d.target_id = ${targetId}
-        order by d.event_id
-        for update
-      )
-      delete from dead_letters d
-      using given_up g
-      where d.id = g.id
-    `
-    events += rows.length
+    for (const row of rows) (row.is_new ? inserted : known).push(row.id)
   }
-  return events
+  // A delivery that is settled meanwhile, and given up, keeps its dead letter.
+  const revived = [...inserted, ...(await makeDue(tx, { kind, projectId, targetId }, known))]
+  await tx`
+    with given_up as materialized (
+      select d.id
+      from dead_letters d
+      where d.project_id = ${projectId} and d.event_id = any(${toArray(revived)}::uuid[])
+        and d.kind = ${kind} and d.target_id = ${targetId}
+      order by d.event_id
+      for update
+    )
+    delete from dead_letters d
+    using given_up g
+    where d.id = g.id
+  `
+  return inserted.length + known.length
 }
 
 /**

@@ -26,15 +26,21 @@ interface Pair {
   targetId: string
   /** Two events, by their ids. */
   events: [string, string]
+  /** The events between them, by their ids. */
+  between: string[]
   /** Two ids of deliveries, in their order. */
   ids: [string, string]
 }
 
-async function newPair(): Promise<Pair> {
+async function newPair(distance = 1): Promise<Pair> {
   const { projectId, targetId } = await deliveries.newTarget()
-  const [one = '', other = ''] = (await deliveries.append(projectId, 2)).toSorted()
+  const events = (await deliveries.append(projectId, distance + 1)).toSorted()
+  const [one = '', other = ''] = [events[0], events.at(-1)]
   const [low = '', high = ''] = [newId('dlv').uuid, newId('dlv').uuid].toSorted()
-  return { projectId, targetId, events: [one, other], ids: [low, high] }
+  return {
+    ...{ projectId, targetId, events: [one, other], ids: [low, high] },
+    between: events.slice(1, -1),
+  }
 }
 
 /** The delivery of the first event has the higher id. */
@@ -69,16 +75,75 @@ async function runBeside<Result>(
   return running
 }
 
-const enqueue = ({ projectId, targetId, events }: Pair) =>
-  sql.begin(tx => enqueueDeliveries(tx, { kind: 'webhook', projectId, targetId }, events))
+const enqueue = ({ projectId, targetId, events: [one, other], between }: Pair) =>
+  sql.begin(tx =>
+    enqueueDeliveries(tx, { kind: 'webhook', projectId, targetId }, [one, ...between, other]),
+  )
 
-test('locks: events are enqueued again beside who locks their deliveries', async () => {
-  const pair = await newPair()
-  await insertCrossed(pair)
-  expect(await runBeside(pair, () => enqueue(pair))).toBe(2)
-  const rows = await deliveries.pending(pair.projectId)
-  expect(rows.map(row => row.due_in_s <= 0)).toEqual([true, true])
-})
+test.each([2, 2_500])(
+  'locks: %d events are enqueued again beside who locks their deliveries',
+  async count => {
+    const pair = await newPair(count - 1)
+    await insertCrossed(pair)
+    expect(await runBeside(pair, () => enqueue(pair))).toBe(count)
+    const rows = await deliveries.pending(pair.projectId)
+    expect(rows.filter(row => row.due_in_s <= 0)).toHaveLength(count)
+  },
+)
+
+test.each([2, 2_500])(
+  'locks: %d events, the newest first, are enqueued beside who writes the same ones',
+  async count => {
+    const pair = await newPair(count - 1)
+    const { projectId, targetId, events } = pair
+    const insert = (tx: Tx, eventId: string) =>
+      tx`insert into outbox (project_id, event_id, kind, target_id) values (${projectId}, ${eventId}, 'webhook', ${targetId})`
+    const lock = await hold(
+      sql,
+      tx => insert(tx, events[0]),
+      tx => insert(tx, events[1]),
+    )
+    const running = enqueue({
+      ...{ ...pair, events: [events[1], events[0]] },
+      between: pair.between.toReversed(),
+    })
+    await lock.untilBlocked()
+    await lock.release()
+    expect(await running).toBe(count)
+    expect(await deliveries.pending(projectId)).toHaveLength(count)
+  },
+)
+
+test.each([2, 2_500])(
+  'locks: %d events are enqueued again beside who locks a delivery and then a dead letter',
+  async count => {
+    const pair = await newPair(count - 1)
+    const {
+      projectId,
+      targetId,
+      events: [one, other],
+      ids: [id, deadId],
+    } = pair
+    await sql`
+      insert into outbox (id, project_id, event_id, kind, target_id)
+      values (${id}, ${projectId}, ${other}, 'webhook', ${targetId})
+    `
+    await sql`
+      insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
+      values (${deadId}, ${projectId}, ${one}, 'webhook', ${targetId}, 10, 'It failed')
+    `
+    const lock = await hold(
+      sql,
+      tx => lockRow(tx, id),
+      tx => tx`select from dead_letters where id = ${deadId} for update`,
+    )
+    const running = enqueue(pair)
+    await lock.untilBlocked()
+    await lock.release()
+    expect(await running).toBe(count)
+    expect(await sql`select from dead_letters where project_id = ${projectId}`).toHaveLength(0)
+  },
+)
 
 test('locks: events are enqueued again without waiting for their deliveries in flight', async () => {
   const pair = await newPair()
