@@ -141,17 +141,26 @@ export async function replayDeadLetter(
   if (!dead.has_event) {
     throw new Fault('conflict', 'The event of this delivery was deleted. It cannot be sent again.')
   }
-  // If the event was enqueued again meanwhile, that delivery becomes due.
-  const [pending] = await tx<DeliveryRow[]>`
-    insert into outbox as o (id, project_id, event_id, kind, target_id)
-    values (${id ?? null}, ${projectId}, ${dead.event_id}, ${dead.kind}, ${dead.target_id})
-    on conflict (project_id, event_id, kind, target_id) do update set
-      available_at = least(o.available_at, now()), requested_at = now()
-      where o.token is null
-    returning
-      id, event_id, kind, target_id, 'pending' as state, attempts, null as latency_ms, reason, null as at,
-      available_at as next_attempt_at
+  const columns = tx`
+    id, event_id, kind, target_id, 'pending' as state, attempts, null as latency_ms, reason, null as at,
+    available_at as next_attempt_at
   `
+  // Another replay has the same id, so no conflict is named.
+  const [added] = await tx<DeliveryRow[]>`
+    insert into outbox (id, project_id, event_id, kind, target_id)
+    values (${id ?? null}, ${projectId}, ${dead.event_id}, ${dead.kind}, ${dead.target_id})
+    on conflict do nothing
+    returning ${columns}
+  `
+  // If the event was enqueued again meanwhile, that delivery becomes due.
+  const [pending] = added
+    ? [added]
+    : await tx<DeliveryRow[]>`
+        update outbox set available_at = least(available_at, now()), requested_at = now()
+        where project_id = ${projectId} and event_id = ${dead.event_id}
+          and kind = ${dead.kind} and target_id = ${dead.target_id} and token is null
+        returning ${columns}
+      `
   // Deliveries are locked before dead letters.
   const taken =
     await tx`delete from dead_letters where project_id = ${projectId} and id = ${id ?? null}`

@@ -299,6 +299,58 @@ test('locks: a dead letter is replayed beside who enqueues its event', async () 
   expect(await deliveries.pending(projectId)).toHaveLength(1)
 })
 
+async function newDeadLetter() {
+  const {
+    projectId,
+    targetId,
+    events,
+    ids: [id],
+  } = await newPair()
+  await sql`
+    insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
+    values (${id}, ${projectId}, ${events[0]}, 'webhook', ${targetId}, 10, 'It failed')
+  `
+  return { projectId, targetId, events, id }
+}
+
+const NOT_FOUND = 'No dead letter of this project has this id.'
+
+const replay = (dead: { projectId: string; id: string }) =>
+  sql
+    .begin(tx => replayDeadLetter(tx, dead))
+    .then(
+      ({ id }) => id,
+      (error: Error) => error.message,
+    )
+
+test('locks: a dead letter is replayed beside who has stored its id', async () => {
+  const dead = await newDeadLetter()
+  const { projectId, targetId, events, id } = dead
+  // Postgres checks the primary key on its own, after the key of the event and the target.
+  const lock = await hold(
+    sql,
+    tx =>
+      tx`insert into outbox (id, project_id, event_id, kind, target_id) values (${id}, ${projectId}, ${events[1]}, 'webhook', ${targetId})`,
+    tx => tx`delete from dead_letters where id = ${id}`,
+  )
+  const running = replay(dead)
+  await lock.untilBlocked()
+  await lock.release()
+  expect(await running).toBe(NOT_FOUND)
+})
+
+test('locks: a dead letter that is replayed twice at once is replayed once', async () => {
+  for (let round = 0; round < 20; round++) {
+    const dead = await newDeadLetter()
+    const lock = await hold(sql, tx => tx`lock table outbox in share row exclusive mode`)
+    const running = [replay(dead), replay(dead)]
+    await lock.untilBlocked(2)
+    await lock.release()
+    expect((await Promise.all(running)).toSorted()).toEqual([dead.id, NOT_FOUND])
+    expect(await deliveries.pending(dead.projectId)).toHaveLength(1)
+  }
+})
+
 test('locks: the check of full backlogs waits for no webhook', async () => {
   const { projectId } = await deliveries.newTarget()
   const [locked, free] = [newId('whk').uuid, newId('whk').uuid]
