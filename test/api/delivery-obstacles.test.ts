@@ -37,7 +37,7 @@ const STEPS = {
 
 /**
  * Ends the statements that wait, each with a code. A lock time-out comes by itself. For a killed
- * session (57P01) the driver says that its connection is closed.
+ * session (57P01) the driver says that its connection is closed, or was reset.
  */
 const ENDINGS: Record<string, (sql: Sql) => PromiseLike<unknown>> = {
   '55P03': async () => {},
@@ -51,7 +51,10 @@ const ENDINGS: Record<string, (sql: Sql) => PromiseLike<unknown>> = {
   `,
 }
 
-const toCode = (error: unknown) => sqlState(error) ?? (error as NodeJS.ErrnoException).code
+function toCode(error: unknown): string | undefined {
+  const code = sqlState(error) ?? (error as NodeJS.ErrnoException).code
+  return code === 'ECONNRESET' || code === '57P01' ? 'CONNECTION_CLOSED' : code
+}
 
 /** Returns a pool that notes why its work has failed. */
 function watch(pool: Pool, states: Set<string | undefined>): Pool {
