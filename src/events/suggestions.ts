@@ -17,6 +17,9 @@ const MAX_METADATA_BYTES = 4_096
 const RECENT_PARTS = 8
 const ROWS_PER_PART = 20
 
+/** How long users are searched. Reading what was found fits into the limit of a search's statements. */
+const USERS_MS = 200
+
 /** The first character of a token in the search index. */
 const TOKEN_MARKS = { tag: '#', source: '@' }
 
@@ -106,7 +109,7 @@ async function listCandidates(
 
 async function findUsers(sql: Queryable, projectId: string, search: string): Promise<Candidate[]> {
   const query = { search, limit: MAX_SUGGESTIONS }
-  const page = await listUsersJson(sql, projectId, query).catch((error: unknown) => {
+  const page = await listUsersJson(sql, projectId, query, USERS_MS).catch((error: unknown) => {
     if (error instanceof InvalidRequest) return NO_USERS
     throw error
   })

@@ -205,6 +205,33 @@ test('a search whose time is up ends after the user that it examines', async () 
   expect(pages).toEqual([0, 0, 1, 0])
 })
 
+test('a search for users that takes all of its time still suggests those that it found', async () => {
+  const { sql } = server
+  const { person, path, identify } = await newTenant(server)
+  await identify('ada')
+  await sql`alter function search_users rename to quick_search_users`
+  await sql.unsafe(`
+    create function search_users(
+      project uuid, words text[], before uuid, max_rows int, time_limit_ms float8,
+      out ids uuid[], out reached uuid, out is_searchable boolean
+    )
+    language plpgsql as $$
+    begin
+      select f.* into ids, reached, is_searchable
+        from quick_search_users(project, words, before, max_rows, time_limit_ms) f;
+      perform pg_sleep(time_limit_ms / 1000);
+    end
+    $$
+  `)
+  try {
+    const { body } = await person.get(`${path}/suggestions?field=user&text=ada`)
+    expect(body.data.items).toEqual([{ value: 'ada', label: null }])
+  } finally {
+    await sql`drop function search_users`
+    await sql`alter function quick_search_users rename to search_users`
+  }
+})
+
 test('users are indexed anew beside a deletion of their project, without a deadlock', async () => {
   const tenant = await newTenant(server)
   const { projectId } = tenant
