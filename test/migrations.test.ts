@@ -218,6 +218,29 @@ test('a migration that waits for a long transaction does not hold up statements'
   await reader.end()
 })
 
+test('a migration that waits for a vacuum also waits until Postgres would cancel it', async () => {
+  await using database = await open()
+  await migrate(database.url, [MORE])
+  const vacuum = connect(database.url, { name: 'test', max: 1 })
+  const alter = { name: '9001_alter', text: 'alter table more alter id set statistics 0;' }
+  const { migrated } = await vacuum.begin(async tx => {
+    // The lock of a vacuum.
+    await tx`lock table more in share update exclusive mode`
+    const migrated = migrate(database.url, [MORE, alter])
+    await until(async () => {
+      const waiting = await database.sql`
+        select from pg_locks
+        where not granted and relation = 'more'::regclass
+          and clock_timestamp() - waitstart > current_setting('deadlock_timeout')::interval
+      `
+      return waiting.length > 0
+    })
+    return { migrated }
+  })
+  expect(await migrated).toEqual(['9001_alter'])
+  await vacuum.end()
+})
+
 test('a failed migration leaves nothing behind, and the earlier ones stay', async () => {
   await using database = await open()
   const broken = { name: '9001_broken', text: 'create table half (id int); select 1 / 0;' }

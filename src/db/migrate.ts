@@ -22,7 +22,14 @@ const LOCK_OF_0_2_0 = 7_134_203_961
  * and give up after a second.
  */
 const LOCK_MS = 400
+/**
+ * Every fifth try waits this much longer than deadlock_timeout. Only then does Postgres cancel an
+ * autovacuum of the table, which can take hours.
+ */
+const CANCEL_MS = 500
+const TRIES_TO_CANCEL = 5
 const LOCK_TIMEOUT = '55P03'
+const DEADLOCK = '40P01'
 const RETRY_MS = 200
 
 export interface MigrationState extends Migration {
@@ -165,19 +172,28 @@ interface Step {
 
 /** Applies the next migration, once no long transaction uses its tables. */
 async function applyWhenFree(sql: Sql, schema: Schema): Promise<Step> {
-  for (;;) {
+  for (let tries = 1; ; tries++) {
+    const cancels = tries % TRIES_TO_CANCEL === 0
     try {
-      return await sql.begin(tx => applyNext(tx, schema))
+      return await sql.begin(tx => applyNext(tx, schema, cancels))
     } catch (error) {
-      if (sqlState(error) !== LOCK_TIMEOUT) throw error
+      const state = sqlState(error)
+      if (state !== LOCK_TIMEOUT && state !== DEADLOCK) throw error
       log.info('A migration waits for the end of a transaction')
       await sleep(RETRY_MS)
     }
   }
 }
 
-/** Applies the first pending migration under the lock, and after the last one the functions. */
-async function applyNext(tx: Tx, { migrations, functions }: Schema): Promise<Step> {
+/**
+ * Applies the first pending migration under the lock, and after the last one the functions.
+ * `cancels` lets it wait until Postgres has canceled an autovacuum.
+ */
+async function applyNext(
+  tx: Tx,
+  { migrations, functions }: Schema,
+  cancels: boolean,
+): Promise<Step> {
   await tx`select pg_advisory_xact_lock(${LOCK_OF_0_2_0}::bigint)`
   await tx`select pg_advisory_xact_lock(${toLock(tx, 'migrations')})`
   await tx`
@@ -193,7 +209,7 @@ async function applyNext(tx: Tx, { migrations, functions }: Schema): Promise<Ste
     isReplaced(await readFunctions(tx), functions) &&
     // Citus refuses to replace functions after it has changed several nodes at once.
     !(next && (await isDistributed(tx)))
-  if (next || areReplaced) await tx.unsafe(`set local lock_timeout = ${LOCK_MS}`)
+  if (next || areReplaced) await limitLockWait(tx, cancels)
   if (next) {
     await tx.unsafe(next.text)
     await tx`
@@ -203,6 +219,14 @@ async function applyNext(tx: Tx, { migrations, functions }: Schema): Promise<Ste
   }
   if (areReplaced) await replaceFunctions(tx, functions)
   return { name: next?.name, areReplaced }
+}
+
+async function limitLockWait(tx: Tx, cancels: boolean): Promise<void> {
+  const [{ deadlock_ms }] = await tx<[{ deadlock_ms: number }]>`
+    select extract(epoch from current_setting('deadlock_timeout')::interval)::float8 * 1000 as deadlock_ms
+  `
+  const waitMs = cancels ? Math.round(deadlock_ms) + CANCEL_MS : LOCK_MS
+  await tx.unsafe(`set local lock_timeout = ${waitMs}`)
 }
 
 /** Returns whether these are all migrations of this program, on whose tables functions rely. */
