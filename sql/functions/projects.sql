@@ -49,9 +49,10 @@ end
 $$;
 
 -- Does one step of removing deleted projects. It deletes up to `batch_size` rows of a project, or
--- an empty project, or an organization without projects. Returns false when there is nothing left
--- to do, or when other transactions hold what is left. Only one process works at a time. Custom
--- plans, because a cached plan for a small table would scan the table after it has grown.
+-- an empty project, or an organization without projects. It passes over up to nine projects with
+-- rows that other transactions hold. Returns false when there is nothing left to do, or when other
+-- transactions hold what is left. Only one process works at a time. Custom plans, because a cached
+-- plan for a small table would scan the table after it has grown.
 create or replace function reap(batch_size int) returns boolean
 language plpgsql
 set plan_cache_mode = force_custom_plan
@@ -65,25 +66,29 @@ begin
     return false;
   end if;
 
-  select p.id into project from projects p where p.deleted_at is not null order by p.deleted_at, p.id limit 1;
-  if not found then
-    select o.id into organization
-      from organizations o
-      where o.deleted_at is not null and not exists (select from projects p where p.organization_id = o.id)
-      limit 1;
-    if found then
-      delete from organizations o where o.id = organization;
+  for project in
+    select p.id from projects p where p.deleted_at is not null order by p.deleted_at, p.id limit 10
+  loop
+    is_deleted := reap_rows(project, batch_size);
+    if is_deleted then
+      return true;
     end if;
-    return found;
-  end if;
+    if not is_deleted then
+      delete from projects p
+        where p.id = (select q.id from projects q where q.id = project for update skip locked);
+      if found then
+        return true;
+      end if;
+    end if;
+  end loop;
 
-  is_deleted := reap_rows(project, batch_size);
-  if is_deleted is null then
-    return false;
+  select o.id into organization
+    from organizations o
+    where o.deleted_at is not null and not exists (select from projects p where p.organization_id = o.id)
+    limit 1;
+  if found then
+    delete from organizations o where o.id = organization;
   end if;
-  if not is_deleted then
-    delete from projects p where p.id = project;
-  end if;
-  return true;
+  return found;
 end
 $$;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { reap } from '../../src/accounts/deletion.ts'
 import { createPool, type Pool } from '../../src/db/pool.ts'
 import { ensureFirstKey } from '../../src/server/bootstrap.ts'
+import type { Tx } from '../../src/db/sql.ts'
 import { parseId } from '../../src/ids.ts'
 import { createKey } from '../support/keys.ts'
 import {
@@ -129,6 +130,8 @@ test('contract §11 every table that belongs to projects is cleared', async () =
 test('contract §11 rows are removed in batches by one process at a time, and another one can continue', async () => {
   const { organization, owner } = await newTenant()
   await owner.delete(`/api/projects/${organization.project.id}`)
+  // The server indexes its users meanwhile, which changes the number of rows.
+  await until(async () => (await inspect(organization)).rows['unindexed_users'] === 0)
   const { rows } = await inspect(organization)
   const total = Object.values(rows).reduce((sum, n) => sum + n)
   const [step] = await server.sql`select reap(7) as found`
@@ -177,6 +180,34 @@ test('contract §11 rows that another transaction changes are removed once it ha
   await reap(pool)
   expect(Object.values((await inspect(organization)).rows).filter(n => n > 0)).toEqual([])
   expect(await server.sql`select from projects where id = ${uuid}`).toHaveLength(0)
+})
+
+test('contract §11 a project that another transaction changes holds up no other one', async () => {
+  const held = await newTenant()
+  const free = await newTenant()
+  for (const { owner, organization } of [held, free]) {
+    await owner.delete(`/api/organizations/${organization.id}`)
+  }
+  const listLeft = async () => {
+    const rows = await server.sql<{ id: string }[]>`
+      select id from organizations where id in ${server.sql([held.organization.uuid, free.organization.uuid])}
+    `
+    return rows.map(({ id }) => id)
+  }
+  const { uuid } = held.organization.project
+  for (const lock of [
+    (tx: Tx) => tx`select from events where project_id = ${uuid} limit 1 for update`,
+    // The last step waits for no project, either.
+    (tx: Tx) => tx`select from projects where id = ${uuid} for key share`,
+  ]) {
+    await server.sql.begin(async tx => {
+      await lock(tx)
+      await reap(pool)
+      expect(await listLeft()).toEqual([held.organization.uuid])
+    })
+  }
+  await reap(pool)
+  expect(await listLeft()).toEqual([])
 })
 
 test('contract §11 a starting server continues an unfinished removal', async () => {
