@@ -31,7 +31,7 @@ export interface ResolvedTerms {
   groups: ResolvedGroup[]
 }
 
-/** The time for the beginnings of names in a search. Later ones are compared with each event. */
+/** The time for the beginnings of names in a search. Each event is compared with later ones. */
 const NAMES_MS = 50
 
 /** The users that match one of these. Beginnings are folded texts. */

@@ -17,7 +17,7 @@ const MAX_METADATA_BYTES = 4_096
 const RECENT_PARTS = 8
 const ROWS_PER_PART = 20
 
-/** How long users are searched. Reading what was found fits into the limit of a search's statements. */
+/** The time of a search of users. Reading the found ones fits into the limit of the statement. */
 const USERS_MS = 200
 
 /** The first character of a token in the search index. */

@@ -7,7 +7,7 @@ import { toId } from '../ids.ts'
 import { MAX_WORDS, NOTHING_TO_FIND, splitWords } from '../text-search.ts'
 import type { UserQuery } from './user-schema.ts'
 
-/** A search ends after this time, and a cursor continues it. Statements of lists may take longer. */
+/** A search ends after this time, and a cursor continues it. Its statement may take longer. */
 const SEARCH_MS = 500
 
 interface Row {
