@@ -45,11 +45,12 @@ const MAX_SHORT = 200
 /** Returns the message about one event. A click opens the event. */
 export function toEventMessage(siteUrl: string, event: PushEvent): PushMessage {
   const title = event.icon === null ? event.title : `${event.icon} ${event.title}`
+  const path = `/e/${toId('evt', event.eventId)}`
   const notification = {
     title: truncateToBytes(title, MAX_TITLE),
-    navigate: toEventUrl(siteUrl, event.eventId),
+    navigate: siteUrl + path,
     tag: toTag('event', event.eventId),
-    data: toData(event),
+    data: toData(event, path),
   }
   const place = toLocationLine(event)
   if (!event.description) return toMessage({ ...notification, body: place })
@@ -79,12 +80,13 @@ export function toSummaryMessage(
   burst: EventLocation & { count: number; burstAtMs: number },
 ): PushMessage {
   const channel = encodeURIComponent(toId('chn', burst.channelId))
+  const path = `/p/${toId('prj', burst.projectId)}?channel=${channel}`
   return toMessage({
     title: `${burst.count} more in ${truncateToBytes(burst.channel, MAX_NAME)}`,
     body: truncateToBytes(burst.project, MAX_NAME),
-    navigate: `${siteUrl}/p/${toId('prj', burst.projectId)}?channel=${channel}`,
+    navigate: siteUrl + path,
     tag: toTag('burst', `${burst.channelId} ${burst.burstAtMs}`),
-    data: toData(burst),
+    data: toData(burst, path),
   })
 }
 
@@ -102,12 +104,20 @@ interface Notification {
   body?: string
   navigate: string
   tag: string
-  /** The dashboard reads it to close notifications of channels that were read. */
-  data?: { channel: string }
+  data?: NotificationData
 }
 
-function toData({ channelId }: EventLocation): { channel: string } {
-  return { channel: toId('chn', channelId) }
+/**
+ * The dashboard reads it to close notifications of channels that were read, and of events that were
+ * opened.
+ */
+interface NotificationData {
+  channel: string
+  path: string
+}
+
+function toData({ channelId }: EventLocation, path: string): NotificationData {
+  return { channel: toId('chn', channelId), path }
 }
 
 function toMessage(notification: Notification): PushMessage {
@@ -126,10 +136,6 @@ function toPayload(notification: Notification): string {
     notification: { ...notification, app_badge: String(APP_BADGE) },
     app_badge: APP_BADGE,
   })
-}
-
-function toEventUrl(siteUrl: string, eventId: string): string {
-  return `${siteUrl}/e/${toId('evt', eventId)}`
 }
 
 /** Returns the last line of a message: channel and project. */

@@ -127,6 +127,51 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     expect([worker.problems, it.problems]).toEqual([[], []])
   })
 
+  test.each(['?q=nothing', '/users'])(
+    'an event that came while %s was hidden keeps its notification until it is read',
+    async at => {
+      await using world = await openPushWorld()
+      await using it = await visit(world)
+      const { page, tenant, device, url, button, state } = it
+      await button('Turn on').click()
+      await state('On in this browser')
+      const worker = await reachWorker(it.context, page)
+      const send = async (title: string, count: number) => {
+        const event = await tenant.send({ title, channelName: 'payments' })
+        const pushes = await world.service.until(device, count)
+        await worker.deliver(pushes.at(-1)!.text)
+        return event
+      }
+      const read = async ({ channelId, seq }: { channelId: string; seq: number }) =>
+        expect((await tenant.person.put(`${tenant.path}/read`, { channelId, seq })).status).toBe(
+          200,
+        )
+      const turn = (hidden: boolean) =>
+        page.evaluate(hidden => {
+          Object.defineProperty(document, 'hidden', { configurable: true, value: hidden })
+          document.dispatchEvent(new Event('visibilitychange'))
+        }, hidden)
+      const isChannels = (at: { url(): string; request(): { method(): string } }) =>
+        at.url().includes('/channels?') && at.request().method() === 'GET'
+
+      await read(await send('old', 1))
+      await page.goto(`${url}${tenant.path.replace('/api/projects', '/p')}${at}`)
+      await until(async () => (await worker.readTitles()).length === 0)
+      await turn(true)
+      const unread = await send('new', 2)
+      const [response] = await Promise.all([page.waitForResponse(isChannels), turn(false)])
+      await response.finished()
+      // Notifications would be closed before the list is shown.
+      await page.locator('.unread').first().waitFor({ state: 'attached' })
+      expect(await worker.readTitles()).toEqual(['new'])
+      await turn(true)
+      await read(unread)
+      await turn(false)
+      await until(async () => (await worker.readTitles()).length === 0)
+      expect([worker.problems, it.problems]).toEqual([[], []])
+    },
+  )
+
   test('a subscription that its push service has deleted is created again', async () => {
     await using world = await openPushWorld()
     await using it = await visit(world)

@@ -245,6 +245,32 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     expect(await it.box.getAttribute('aria-invalid')).toBe('true')
   })
 
+  test('a time without a zone in an address is reported, and Enter gives it the zone of the reader', async () => {
+    await using it = await look('?q=after%3A2030-01-01T00%3A00', undefined, 'Europe/Berlin')
+    await it.page.getByRole('alert').getByText('Press Enter to use yours').waitFor()
+    expect(await it.box.getAttribute('aria-invalid')).toBe('true')
+    await it.box.press('Enter')
+    await until(() => it.toQuery()['q'] === 'after:2029-12-31T23:00Z')
+    await until(async () => (await it.box.getAttribute('aria-invalid')) === 'false')
+    expect(await it.box.inputValue()).toBe('after:2030-01-01')
+    const entries = await it.page.evaluate(() => history.length)
+    await it.search('after:2030-01-01T00:00')
+    await it.search('after:2030-01-01T00:00 vip')
+    await until(() => it.toQuery()['q'] === 'after:2029-12-31T23:00Z vip')
+    expect(await it.page.evaluate(() => history.length)).toBe(entries + 1)
+  })
+
+  test('chips show the times of the reader, also of groups and of unusual ranges', async () => {
+    await using it = await look(
+      '?q=(x+OR+after%3A2025-12-31T23%3A00Z)&from=20251101T093000Z&to=2025-11-02T09:30%2B01',
+      undefined,
+      'Europe/Berlin',
+    )
+    const chips = it.page.getByRole('list', { name: 'Filters' })
+    await chips.getByText('after:2026-01-01').waitFor()
+    expect(await chips.textContent()).toMatch(/Nov.*10:30.*Nov.*9:30/)
+  })
+
   test('terms that the server refuses are reported there, too', async () => {
     await using it = await look('?q=x', api =>
       api.on('GET /api/projects/:id/events', () => ({

@@ -40,8 +40,9 @@ test('delivery: the payload is Declarative Web Push, and opens its event', () =>
     body: 'Ada paid 12 €\npayments · Shop',
     tag: message.topic,
   })
-  // The dashboard closes it when the channel was read.
-  const data = { channel: toId('chn', event.channelId) }
+  // The dashboard closes it when the channel was read, or the event was opened.
+  const path = `/e/${toId('evt', event.eventId)}`
+  const data = { channel: toId('chn', event.channelId), path }
   expect([notification.data, read(toShortMessage(message)).notification.data]).toEqual([data, data])
   expect(notification.navigate).toMatch(/^https:\/\/tidings\.example\.com\/e\/evt_[a-z0-9]{26}$/)
   expect(message.topic).toMatch(/^[A-Za-z0-9]{32}$/)

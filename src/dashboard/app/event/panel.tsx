@@ -56,7 +56,12 @@ export function EventPanel({
     }
   }, [channelId])
   useEffect(() => {
-    if (opened.kind === 'loaded') void closeSeen(({ path }) => path === `/e/${id}`)
+    if (opened.kind !== 'loaded') return
+    // An event that was opened in a background tab is seen when the tab is.
+    const close = () => void closeSeen(({ path }) => path === `/e/${id}`)
+    close()
+    document.addEventListener('visibilitychange', close)
+    return () => document.removeEventListener('visibilitychange', close)
   }, [id, opened.kind])
   useEffect(() => {
     panel.current?.focus({ preventScroll: true })

@@ -4,7 +4,7 @@ import { parseSearch, type SearchPart } from '../../../events/search-query.ts'
 import type { SearchTerm } from '../../../events/search-lexer.ts'
 import { parseIsoTimestamp } from '../../../events/timestamp.ts'
 import { toDate, toDateTime, toRangeName } from '../time.ts'
-import { isStartOfDay } from './reader-dates.ts'
+import { isStartOfDay, toReaderText } from './reader-dates.ts'
 import {
   EMPTY_SEARCH,
   isFiltered,
@@ -133,7 +133,7 @@ function listChips(search: Search, channels: readonly ProjectChannel[] | undefin
           },
         ]),
     ...(isAlternative
-      ? [{ name: 'any of', value: search.text, rest: { ...search, text: '' } }]
+      ? [{ name: 'any of', value: toReaderText(search.text), rest: { ...search, text: '' } }]
       : parts.map(part => ({
           ...toPartChip(search.text, part, named),
           rest: { ...search, text: withoutPart(search.text, part) },
@@ -147,7 +147,7 @@ function toPartChip(
   { start, end, term }: SearchPart,
   toChannelName: (id: string) => string,
 ): Pick<Chip, 'name' | 'value'> {
-  if (!term) return { name: 'any of', value: text.slice(start, end) }
+  if (!term) return { name: 'any of', value: toReaderText(text.slice(start, end)) }
   const name = NAMES[term.name] ?? (term.isQuoted ? 'phrase' : 'word')
   return {
     name: term.isExcluded ? `not ${name}` : name,
@@ -170,7 +170,8 @@ function toRange(from: string | undefined, to: string | undefined): string {
   if (from !== undefined && Object.hasOwn(TIME_RANGES, from)) {
     return SPAN_NAMES[from as keyof typeof TIME_RANGES]
   }
-  if (from === undefined) return `before ${toDateTime(Date.parse(to ?? ''))}`
-  if (to === undefined) return `after ${toDateTime(Date.parse(from))}`
-  return toRangeName(Date.parse(from), Date.parse(to))
+  const [fromMs = 0, toMs = 0] = [from, to].map(time => parseIsoTimestamp(time ?? ''))
+  if (from === undefined) return `before ${toDateTime(toMs)}`
+  if (to === undefined) return `after ${toDateTime(fromMs)}`
+  return toRangeName(fromMs, toMs)
 }

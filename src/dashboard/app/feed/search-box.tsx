@@ -1,6 +1,7 @@
 import { Icon } from '../components/icon.tsx'
 import { useLocation } from 'preact-iso'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { parseSearch } from '../../../events/search-query.ts'
 import { isComposing } from '../key-press.ts'
 import { focusSearch } from '../palette/state.ts'
 import type { Failure } from '../request.ts'
@@ -29,7 +30,12 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
   const isUnclear = hasProblem(explained)
   const Explanation = tools.value?.needsExplanation(explained) && tools.value.Explanation
   const Completion = tools.value?.Completion
-  const isInvalid = failure !== undefined || parseTyped(explained).issues.length > 0
+  const problem = failure
+    ? toSentence(failure)
+    : rejected === undefined && hasOpenTime(search.text)
+      ? 'The address has a time without a time zone. Press Enter to use yours.'
+      : undefined
+  const isInvalid = problem !== undefined || parseTyped(explained).issues.length > 0
 
   useEffect(() => {
     if (input.current) input.current.value = text
@@ -49,7 +55,7 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
     const wrong = [typed, exact].find(one => parseTyped(one).issues.length > 0)
     setRejected(wrong)
     if (wrong !== undefined) return
-    if (typed !== text) route(toSearchPath(project, { ...search, text: exact }))
+    if (exact !== search.text) route(toSearchPath(project, { ...search, text: exact }))
     // The on-screen keyboard would cover the results.
     if (matchMedia('(pointer: coarse)').matches) input.current?.blur()
   }
@@ -82,7 +88,7 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
         name="q"
         placeholder="Search events"
         aria-label="Search events"
-        aria-describedby={Explanation || failure ? 'search-issue' : undefined}
+        aria-describedby={Explanation || problem ? 'search-issue' : undefined}
         aria-invalid={isInvalid}
         autocomplete="off"
         autocapitalize="none"
@@ -98,10 +104,10 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
           <Explanation id="search-issue" text={explained} onFix={fix} />
         </div>
       ) : (
-        failure && (
+        problem && (
           <div class="search-note is-issue">
             <p id="search-issue" class="issue" role="alert">
-              {toSentence(failure)}
+              {problem}
             </p>
           </div>
         )
@@ -109,6 +115,11 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
       {Completion && <Completion project={project} input={input} />}
     </form>
   )
+}
+
+/** Returns true if the text of an address has a time that would be valid only in the box. */
+function hasOpenTime(text: string): boolean {
+  return parseSearch(text).issues.length > parseTyped(text).issues.length
 }
 
 /** Returns true if a part of a search is invalid, or may be a misspelled name of a filter. */

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { createThrottle } from '../live/throttle.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import type { ProjectChannel } from '../../../channels/schema.ts'
-import { closeSeen } from '../push/seen.ts'
+import { closeSeen, listNotifications } from '../push/seen.ts'
 import { readChannels } from './api.ts'
 import type { Row } from './log.ts'
 
@@ -45,6 +45,9 @@ export function useChannels(project: string, shown?: RefObject<ShownEvents | und
   useEffect(() => {
     let isOver = false
     const read = async () => {
+      // The response may not count the events of notifications that come later.
+      const notified = listNotifications()
+      await notified
       await shown?.current?.mark()
       const result = await readChannels(project)
       if (isOver || !result.ok) return
@@ -56,6 +59,8 @@ export function useChannels(project: string, shown?: RefObject<ShownEvents | und
       const icons = Object.fromEntries(items.map(({ id, icon }) => [id, icon]))
       // Rows without an icon render again when this changes.
       if (JSON.stringify(icons) !== JSON.stringify(channelIcons.peek())) channelIcons.value = icons
+      const seen = new Set(items.filter(({ unread }) => unread === 0).map(({ id }) => id))
+      void closeSeen(({ channel }) => typeof channel === 'string' && seen.has(channel), notified)
       setList(items)
       setMore(Math.max(0, total - items.length))
     }
@@ -64,22 +69,15 @@ export function useChannels(project: string, shown?: RefObject<ShownEvents | und
     known.current = new Set()
     setList(undefined)
     batch.trigger()
+    // The list that was read before the page was hidden does not count the events since then.
+    const reload = () => void (document.hidden || batch.trigger())
+    document.addEventListener('visibilitychange', reload)
     return () => {
       isOver = true
+      document.removeEventListener('visibilitychange', reload)
       batch.stop()
     }
   }, [project])
-
-  useEffect(() => {
-    const read = new Set(list?.filter(({ unread }) => unread === 0).map(({ id }) => id))
-    const close = () => {
-      if (read.size === 0 || document.hidden) return
-      void closeSeen(({ channel }) => typeof channel === 'string' && read.has(channel))
-    }
-    close()
-    document.addEventListener('visibilitychange', close)
-    return () => document.removeEventListener('visibilitychange', close)
-  }, [list])
 
   useEffect(() => {
     if (channelChanges.value > 0) refreshing.current.trigger()

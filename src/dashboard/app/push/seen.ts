@@ -5,19 +5,29 @@ interface Content {
 }
 
 /**
- * Closes the notifications of this browser whose event was seen. The badge goes with the last one.
- * Call it only while the page is visible: Chromium forgets a notification that is just being shown.
- * Never rejects.
+ * Lists the notifications of this browser. Lists none while the page is hidden: Chromium forgets a
+ * notification that is just being shown. Never rejects.
  */
-export async function closeSeen(isSeen: (content: Content) => boolean): Promise<void> {
+export async function listNotifications(): Promise<readonly Notification[]> {
   try {
+    if (document.hidden) return []
     const registration = await navigator.serviceWorker.getRegistration()
-    const shown = (await registration?.getNotifications()) ?? []
-    const seen = shown.filter(({ data }) => isSeen((data ?? {}) as Content))
-    for (const one of seen) one.close()
-    const { clearAppBadge } = navigator as Partial<Navigator>
-    if (shown.length === seen.length) await clearAppBadge?.call(navigator)
+    return (await registration?.getNotifications()) ?? []
   } catch {
-    // The browser has no notifications.
+    return [] // The browser has no notifications.
   }
+}
+
+/** Closes the notifications whose event was seen. The badge goes with the last one. Never rejects. */
+export async function closeSeen(
+  isSeen: (content: Content) => boolean,
+  listed = listNotifications(),
+): Promise<void> {
+  const shown = await listed
+  const seen = shown.filter(({ data }) => isSeen((data ?? {}) as Content))
+  for (const one of seen) one.close()
+  // The badge of a hidden page counts its new events.
+  if (seen.length === 0 || seen.length < shown.length || document.hidden) return
+  const { clearAppBadge } = navigator as Partial<Navigator>
+  await clearAppBadge?.call(navigator).catch(() => {})
 }

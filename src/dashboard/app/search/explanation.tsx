@@ -15,7 +15,8 @@ import {
 import { parseTyped } from '../feed/reader-dates.ts'
 
 const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {
-  length: () => `A search may have ${MAX_LENGTH.toLocaleString()} characters.`,
+  length: () =>
+    `A search may have ${MAX_LENGTH.toLocaleString()} characters. A date takes up to 17.`,
   terms: () => `A search may have ${MAX_TERMS.toLocaleString()} terms.`,
   depth: () => `Parentheses may be nested ${MAX_DEPTH.toLocaleString()} levels deep.`,
   time: () => (

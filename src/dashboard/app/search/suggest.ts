@@ -20,7 +20,7 @@ export interface Option {
 const DESCRIPTIONS = {
   channel: 'in a channel',
   tag: 'with a tag',
-  user: 'of users who begin so',
+  user: 'of users whose name or ID begins with this',
   source: 'from a source',
   meta: 'with a value in the metadata',
   has: 'with a description, metadata, …',
