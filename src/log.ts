@@ -1,10 +1,15 @@
+import { inspect } from 'node:util'
 import { configureSync, getLogger, getTextFormatter, jsonLinesFormatter } from '@logtape/logtape'
 import type { Logger, LogLevel, LogRecord } from '@logtape/logtape'
+import { replaceDisruptive } from './disruptive-text.ts'
 
 export type Log = Logger
 export const LOG_LEVELS = ['debug', 'info', 'warning', 'error'] as const
 export const LOG_FORMATS = ['json', 'text'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
+
+/** Options of `inspect`: all in one line. */
+const LINE = { breakLength: Infinity, compact: true }
 
 let lowestLevel: LogLevel = 'info'
 
@@ -27,9 +32,28 @@ const toText = getTextFormatter({
   timestamp: 'time',
   level: 'full',
   category: ([, ...part]) => part.join('.'),
-  format: ({ timestamp, level, category, message }) =>
-    `${timestamp} ${level} ${category}: ${message}`,
+  format: ({ timestamp, level, category, message, record }) =>
+    `${timestamp} ${level} ${category}: ${message}${toDetails(record)}`,
 })
+
+/** Returns the properties that a message does not name. A stack is on lines of its own. */
+function toDetails({ rawMessage, properties }: LogRecord): string {
+  const unnamed = Object.entries(properties).filter(
+    ([name, value]) => value !== undefined && !rawMessage.includes(`{${name}}`),
+  )
+  const isStack = ([name]: [string, unknown]) => name === 'stack'
+  const pairs = unnamed.filter(entry => !isStack(entry))
+  const frames = unnamed.filter(isStack).flatMap(([, stack]) => String(stack).split('\n'))
+  return [
+    ...pairs.map(([name, value]) => ` ${name}=${toWord(value)}`),
+    ...frames.map(frame => `\n    ${replaceDisruptive(frame.trim(), '?')}`),
+  ].join('')
+}
+
+/** Returns a value as one line. Quotes are left out where a reader needs none. */
+function toWord(value: unknown): string {
+  return typeof value === 'string' && /^[\w.:/@-]+$/.test(value) ? value : inspect(value, LINE)
+}
 
 /**
  * Writes log lines of `level` and above to `stream`: each a JSON object, or a text to read. The

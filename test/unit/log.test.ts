@@ -25,6 +25,21 @@ test.each([
   else expect(line).toEndWith(" warning db: The disk of 'db-1' is full\n")
 })
 
+test('a line of text ends with the properties that its message does not name', () => {
+  const lines: string[] = []
+  onTestFinished(configureTestLog)
+  configureLog('warning', { write: line => lines.push(line) }, 'text')
+  const stack = '    at run (a.ts:1:2)\n    at \u001b[2Jmain (b.ts:3:4)'
+  const given = { requestId: 'req_1', stack, left: undefined, input: 'a b\nforged \u001b[2J', n: 2 }
+  logger('http').error('Request failed: {reason}', { reason: 'broken', ...given })
+  logger('http').warn('Request failed: {reason}', { reason: 'broken', stack: undefined })
+  expect(lines.map(line => line.slice(line.indexOf('http: ')))).toEqual([
+    "http: Request failed: 'broken' requestId=req_1 input='a b\\nforged \\x1B[2J' n=2\n" +
+      '    at run (a.ts:1:2)\n    at ?[2Jmain (b.ts:3:4)\n',
+    "http: Request failed: 'broken'\n",
+  ])
+})
+
 test('a reason has its first line at once, and one line with the count of all', async () => {
   const lines: string[] = []
   const warn = limitLines<string>((reason, count, id) => lines.push(`${reason} ${count} ${id}`), 20)
