@@ -31,7 +31,7 @@ export function createUpgradeWarning(): (request: Request) => void {
     if (hasWarned || !headers.has('sec-websocket-key')) return
     hasWarned = true
     log.warning(
-      'A WebSocket handshake has arrived without the header Upgrade. Let your proxy pass the headers Upgrade and Connection. Until then, the dashboard asks for new events again and again.',
+      'A WebSocket handshake has arrived without the header Upgrade. If the server is behind a proxy, let it pass the headers Upgrade and Connection. Until then, the dashboard asks for new events again and again.',
     )
   }
 }
