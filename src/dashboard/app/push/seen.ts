@@ -18,7 +18,7 @@ export async function listNotifications(): Promise<readonly Notification[]> {
   }
 }
 
-/** Closes the notifications whose event was seen. The badge goes with the last one. Never rejects. */
+/** Closes notifications of seen events, and the badge with the last one. Never rejects. */
 export async function closeSeen(
   isSeen: (content: Content) => boolean,
   listed = listNotifications(),
