@@ -80,6 +80,7 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
     'db',
     'embedded',
     'log.ts',
+    'disruptive-text.ts',
     'private-files.ts',
     'errors.ts',
     'functions.ts',
