@@ -20,7 +20,7 @@ import { compileFilter, matches } from '../../src/feed/filter.ts'
 import { InvalidRequest } from '../../src/http/validation.ts'
 import { readSlices } from '../../src/feed/read-events.ts'
 import { matchesText } from '../support/naive-words.ts'
-import { cloneDatabase } from '../support/postgres.ts'
+import { cloneDatabase, FOREIGN } from '../support/postgres.ts'
 import { newProject } from '../support/project.ts'
 import { randomPart, randomText, takePart } from '../support/random-texts.ts'
 import { appendTitles, compareIndex } from '../support/search-index.ts'
@@ -305,9 +305,12 @@ test('every character is folded, and belongs to a word, as Unicode says', async 
     )
   }
   for (const text of texts.filter(one => one !== '')) {
-    const [row] = await sql<[{ folded: string; words: string }]>`
-      select f.folded, words_of_text(f.folded) as words from (select fold_text(${text}) as folded) f
+    const [row] = await sql<[{ folded: string; words: string; nfd: string }]>`
+      select f.folded, words_of_text(f.folded) as words, normalize(${text}::text, NFD) as nfd
+      from (select fold_text(${text}) as folded) f
     `
+    // An older Postgres does not know how the newest characters are composed.
+    if (process.env[FOREIGN] !== undefined && row.nfd !== text.normalize('NFD')) continue
     const folded = foldText(text)
     expect(row.folded === folded).toBe(true)
     const words = [...folded].map(one =>

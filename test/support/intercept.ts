@@ -27,7 +27,8 @@ export async function interceptApi(context: BrowserContext, answer: Answer): Pro
   const isFirst = !answers.has(context)
   answers.set(context, answer)
   if (!isFirst) return
-  context.on('page', attach)
+  // A page that is closed at once cannot be attached to.
+  context.on('page', page => void attach(page).catch(() => {}))
   await Promise.all(context.pages().map(attach))
 }
 
