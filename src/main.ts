@@ -1,6 +1,23 @@
 #!/usr/bin/env bun
 import { defineCommand, renderUsage, runCommand, type ArgsDef, type CommandDef } from 'citty'
+import { apply } from './cli/apply.ts'
+import { archive } from './cli/archive.ts'
+import { backup, restore } from './cli/backup.ts'
 import { protectText, toExamples, UsageError, withExamples } from './cli/command.ts'
+import { demo } from './cli/demo.ts'
+import { doctor } from './cli/doctor.ts'
+import { health } from './cli/health.ts'
+import { identify, send } from './cli/send.ts'
+import { keys } from './cli/keys.ts'
+import { migrate, serve } from './cli/serve.ts'
+import { licences } from './cli/licences.ts'
+import { login } from './cli/login.ts'
+import { owner } from './cli/owner.ts'
+import { reindex } from './cli/reindex.ts'
+import { secrets } from './cli/secrets.ts'
+import { upgrade } from './cli/upgrade.ts'
+import { version } from './cli/version.ts'
+import { webhook } from './cli/webhook.ts'
 import { ConfigError } from './config.ts'
 import { removeEscapeSequences } from './disruptive-text.ts'
 import { toReason } from './errors.ts'
@@ -10,34 +27,31 @@ const OK = 0
 const FAILED = 1
 const USAGE = 2
 
-/** The commands, each in a module that only its own start loads. */
-const COMMANDS: Record<string, () => Promise<unknown>> = {
-  serve: async () => (await import('./cli/serve.ts')).serve,
-  demo: async () => (await import('./cli/demo.ts')).demo,
-  send: async () => (await import('./cli/send.ts')).send,
-  identify: async () => (await import('./cli/send.ts')).identify,
-  login: async () => (await import('./cli/login.ts')).login,
-  apply: async () => (await import('./cli/apply.ts')).apply,
-  keys: async () => (await import('./cli/keys.ts')).keys,
-  owner: async () => (await import('./cli/owner.ts')).owner,
-  secrets: async () => (await import('./cli/secrets.ts')).secrets,
-  webhook: async () => (await import('./cli/webhook.ts')).webhook,
-  backup: async () => (await import('./cli/backup.ts')).backup,
-  restore: async () => (await import('./cli/backup.ts')).restore,
-  archive: async () => (await import('./cli/archive.ts')).archive,
-  migrate: async () => (await import('./cli/serve.ts')).migrate,
-  reindex: async () => (await import('./cli/reindex.ts')).reindex,
-  doctor: async () => (await import('./cli/doctor.ts')).doctor,
-  health: async () => (await import('./cli/health.ts')).health,
-  upgrade: async () => (await import('./cli/upgrade.ts')).upgrade,
-  version: async () => (await import('./cli/version.ts')).version,
-  licences: async () => (await import('./cli/licences.ts')).licences,
-}
-
 const root = withExamples(
   defineCommand({
     meta: { name: 'tidings', description: 'Know the moment it happens.' },
-    subCommands: await loadCommands(process.argv[2]),
+    subCommands: {
+      serve,
+      demo,
+      send,
+      identify,
+      login,
+      apply,
+      keys,
+      owner,
+      secrets,
+      webhook,
+      backup,
+      restore,
+      archive,
+      migrate,
+      reindex,
+      doctor,
+      health,
+      upgrade,
+      version,
+      licences,
+    },
   }),
   [
     'tidings serve',
@@ -47,15 +61,6 @@ const root = withExamples(
 )
 
 process.exit(await main(process.argv.slice(2)))
-
-/** Loads the command of this name, or all of them for the list in the help. */
-async function loadCommands(name = ''): Promise<Record<string, CommandDef>> {
-  const wanted = Object.entries(COMMANDS).filter(([one]) => one === name)
-  const loading = (wanted.length > 0 ? wanted : Object.entries(COMMANDS)).map(
-    async ([one, load]) => [one, await load()] as const,
-  )
-  return Object.fromEntries(await Promise.all(loading)) as Record<string, CommandDef>
-}
 
 /**
  * Runs a command line. Returns the exit code: 0 success, 1 failure, 2 wrong usage or configuration.
