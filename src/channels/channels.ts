@@ -6,7 +6,7 @@ import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { invalidField } from '../http/validation.ts'
 import { newId, parseId } from '../ids.ts'
-import { NOTHING_TO_FIND } from '../text-search.ts'
+import { hasNothingToFind, NOTHING_TO_FIND } from '../text-search.ts'
 import { toEmoji } from './icon.ts'
 import { toDisplayName, toSlug } from './name.ts'
 import type {
@@ -57,7 +57,9 @@ export async function listProjectChannels(
   const { archived, search = '' } = query
   const { after, rows: limit } = parsePageQuery('chn', query)
   const text = search.trim()
-  if (text !== '') await checkFolded(sql, text)
+  if (text !== '' && hasNothingToFind(text)) {
+    throw invalidField('search', 'invalid_format', NOTHING_TO_FIND)
+  }
   const wanted = sql`
     ${archived === 'true' ? sql`` : sql`and not c.is_archived`}
     ${text === '' ? sql`` : sql`and strpos(fold_text(c.name), fold_text(${text})) > 0`}
@@ -70,12 +72,6 @@ export async function listProjectChannels(
     where c.project_id = ${reader.projectId} ${wanted}
   `
   return { ...toPage(channels, query, ({ id }) => id), total }
-}
-
-/** Throws `InvalidRequest` if folding leaves nothing of a search, which every name would have. */
-async function checkFolded(sql: Queryable, search: string): Promise<void> {
-  const [folded] = await sql<[{ is_empty: boolean }]>`select fold_text(${search}) = '' as is_empty`
-  if (folded.is_empty) throw invalidField('search', 'invalid_format', NOTHING_TO_FIND)
 }
 
 /** Returns one channel as `reader` sees it. Throws `not_found`. */
