@@ -46,7 +46,8 @@ test('reliability §6 of two concurrent confirmations of one session, one succee
   const { browser } = await newSignedIn()
   const headers = { cookie: `tidings=${browser.cookies.get('tidings')}` }
   const answers = await Promise.all(
-    Array.from({ length: 4 }, () =>
+    // More attempts at once can be too many.
+    Array.from({ length: 2 }, () =>
       browser.request('/api/session/verify', {
         method: 'POST',
         json: { password: PASSWORD },

@@ -14,17 +14,17 @@ export function matchesText(text: string, query: string): boolean {
   const terms = query.split(/\s+/).map(toTerm)
   const hasWords = terms.some(term => splitRuns(term).length > 0)
   const wanted = terms.filter(term => (hasWords ? splitRuns(term).length > 0 : term !== ''))
-  return wanted.length > 0 && wanted.every(term => hasTerm(foldText(text), term))
+  return wanted.length > 0 && wanted.every(term => hasTerm(foldSpaced(text), term))
 }
 
 function toTerm(word: string): string {
-  const folded = trim(foldText(word))
+  const folded = foldSpaced(word).replace(/^ | $/g, '')
   return folded.replace(OPENING, '').replace(CLOSING, '') || folded
 }
 
-/** Control characters count as white space. */
-function trim(text: string): string {
-  return text.replace(/^[\u0001-\u0020]+|[\u0001-\u0020]+$/g, '')
+/** Folds a text. White space is one space, and control characters count as such. */
+function foldSpaced(text: string): string {
+  return foldText(text).replace(/[\u0001-\u0020\u0085\u00a0\u3000]+/g, ' ')
 }
 
 function hasTerm(text: string, term: string): boolean {
