@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { toArray } from '../../src/db/arrays.ts'
+import { reindexUsers } from '../../src/identities/user-indexer.ts'
 import { expectIssues } from '../support/answers.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
@@ -111,6 +112,7 @@ test('dashboard.md §3 a beginning can fit any number of users, and a symbol is 
       '{"name":"Zoe of the many words"}', now(), now()
     from generate_series(1, 20000) as n
   `
+  await reindexUsers(server.sql, shop.projectId)
   await shop.send({ title: 'of one', userId: '_77' })
   await shop.send({ title: 'of another', userId: 'zed' })
   for (const q of ['user:zo', 'user:_', 'user:_7 user:zo']) {

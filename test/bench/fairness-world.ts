@@ -2,6 +2,7 @@ import { createOrganization } from '../../src/accounts/organizations.ts'
 import { createProject } from '../../src/accounts/projects.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { newId, toId } from '../../src/ids.ts'
+import { reindexUsers } from '../../src/identities/user-indexer.ts'
 import { SCOPES } from '../../src/keys/schema.ts'
 import { hashPassword } from '../../src/platform.ts'
 import { createKey } from '../support/keys.ts'
@@ -39,6 +40,7 @@ export async function fillWorld(databaseUrl: string) {
     select ${attacker.projectId}, 'user_' || u, gen_random_uuid(), 'idn_' || u, '{}', now(), now()
     from generate_series(0, ${USERS - 1}::int) as g (u)
   `
+  await reindexUsers(sql, attacker.projectId)
   hooks.uuid = await sql.begin(tx =>
     createProject(tx, { organizationId: attacker.organizationId, name: 'Webhooks' }),
   )

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { FUNCTIONS as SQL_FUNCTIONS, MIGRATIONS } from '../../src/db/sql-files.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { indexNextEvents, MIN_EVENTS } from '../../src/events/search-index.ts'
+import { NIL_UUID } from '../../src/ids.ts'
 import { copyDatabase, ensureDatabase, takeDatabase } from '../support/postgres.ts'
 import { ARGUMENTS, readEvents } from './table.ts'
 
@@ -79,8 +80,8 @@ const REST = `
 
 const TENANTS = `
   insert into organizations (id, name) values (bench_uuid('aa', 1), 'Bench');
-  insert into projects (id, organization_id, name)
-    select bench_uuid('00', p), bench_uuid('aa', 1), 'Bench ' || p from generate_series(1, 100) p;
+  insert into projects (id, organization_id, name, users_indexed_to)
+    select bench_uuid('00', p), bench_uuid('aa', 1), 'Bench ' || p, '${NIL_UUID}' from generate_series(1, 100) p;
   insert into channels (project_id, id, public_id, slug, name, created_at)
     select bench_uuid('00', p), bench_uuid('cc', 1000 * p + c), 'chn_' || p || '_' || c, 'channel-' || c, 'Channel ' || c,
       now()
