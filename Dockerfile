@@ -12,6 +12,7 @@ COPY patches patches
 RUN bun install --frozen-lockfile --ignore-scripts
 COPY sql sql
 COPY src src
+COPY packaging packaging
 COPY clients clients
 COPY docs docs
 RUN bun run compile

@@ -6,44 +6,142 @@ import manifest from '../package.json' with { type: 'json' }
 const SRC = resolve(import.meta.dir, '../src')
 const CLIENT = resolve(SRC, '../clients/typescript/src')
 
-/** A folder, with the file of its name beside it, may import the folders to its left. */
-const ORDER = [
-  'leaves',
-  'db',
-  'embedded',
-  'secrets',
-  'http',
-  'audit',
-  'limits',
-  'accounts',
-  'passkeys',
-  'second-factor',
-  'tokens',
-  'keys',
-  'channels',
-  'identities',
-  'backup',
-  'events',
-  'insights',
-  'views',
-  'archive',
-  'feed',
-  'outbox',
-  'egress',
-  'push',
-  'webhooks',
-  'overview',
-  'openid',
-  'demo',
-  'dashboard',
-  'app',
-  'server',
-  'workers',
-  'cli',
+/**
+ * The rooms in order, and the folders of each one in order. A file may import what comes before its
+ * own folder. '' stands for the files that are in no folder of their room.
+ */
+const ROOMS: Record<string, string[]> = {
+  base: ['', 'passwords', 'config'],
+  database: ['', 'embedded', 'secrets'],
+  http: ['', 'egress', 'limits'],
+  access: [
+    'audit',
+    'guard',
+    'sign-in',
+    'organizations',
+    'account',
+    'passkeys',
+    'second-factor',
+    'tokens',
+    'keys',
+    'openid',
+  ],
+  log: [
+    'channels',
+    'identities',
+    'events',
+    'insights',
+    'views',
+    'archive',
+    'overview',
+    'feed',
+    'demo',
+  ],
+  delivery: ['outbox', 'push', 'webhooks'],
+  dashboard: [''],
+  server: ['backup', ''],
+  cli: ['', 'apply', 'doctor'],
+}
+const PLACES = [
+  ...Object.entries(ROOMS).flatMap(([room, folders]) =>
+    folders.map(folder => (folder === '' ? room : `${room}/${folder}`)),
+  ),
   'main',
-  'sbom',
-  'compile',
-  'release',
+]
+/** Paths that move into their room later. */
+const MOVING: [string, string][] = [
+  ['accounts/account-deletion.ts', 'access/account/account-deletion.ts'],
+  ['accounts/account-export.ts', 'access/account/account-export.ts'],
+  ['accounts/account-routes.ts', 'access/account/account-routes.ts'],
+  ['accounts/account.ts', 'access/sign-in/account.ts'],
+  ['accounts/address-tries.ts', 'access/sign-in/address-tries.ts'],
+  ['accounts/admission.ts', 'access/guard/admission.ts'],
+  ['accounts/admitted.ts', 'access/guard/admitted.ts'],
+  ['accounts/audit-routes.ts', 'access/organizations/audit-routes.ts'],
+  ['accounts/credential-table.ts', 'access/guard/credential-table.ts'],
+  ['accounts/credentials.ts', 'access/sign-in/credentials.ts'],
+  ['accounts/deletion.ts', 'access/organizations/deletion.ts'],
+  ['accounts/guard.ts', 'access/guard/guard.ts'],
+  ['accounts/invite-routes.ts', 'access/organizations/invite-routes.ts'],
+  ['accounts/invites-of-account.ts', 'access/sign-in/invites-of-account.ts'],
+  ['accounts/invites.ts', 'access/organizations/invites.ts'],
+  ['accounts/joining.ts', 'access/organizations/joining.ts'],
+  ['accounts/member-routes.ts', 'access/organizations/member-routes.ts'],
+  ['accounts/members.ts', 'access/organizations/members.ts'],
+  ['accounts/organization-routes.ts', 'access/organizations/organization-routes.ts'],
+  ['accounts/organizations.ts', 'access/organizations/organizations.ts'],
+  ['accounts/owners.ts', 'access/sign-in/owners.ts'],
+  ['accounts/password-routes.ts', 'access/sign-in/password-routes.ts'],
+  ['accounts/password-switch.ts', 'access/sign-in/password-switch.ts'],
+  ['accounts/permissions.ts', 'access/guard/permissions.ts'],
+  ['accounts/project-routes.ts', 'access/organizations/project-routes.ts'],
+  ['accounts/projects.ts', 'access/organizations/projects.ts'],
+  ['accounts/proven-email.ts', 'access/sign-in/proven-email.ts'],
+  ['accounts/reset-link-routes.ts', 'access/organizations/reset-link-routes.ts'],
+  ['accounts/reset-links.ts', 'access/sign-in/reset-links.ts'],
+  ['accounts/reset-routes.ts', 'access/sign-in/reset-routes.ts'],
+  ['accounts/schema.ts', 'access/guard/schema.ts'],
+  ['accounts/secret.ts', 'access/guard/secret.ts'],
+  ['accounts/session-routes.ts', 'access/sign-in/session-routes.ts'],
+  ['accounts/sessions.ts', 'access/guard/sessions.ts'],
+  ['accounts/setup-routes.ts', 'access/sign-in/setup-routes.ts'],
+  ['accounts/sign-in-steps.ts', 'access/sign-in/sign-in-steps.ts'],
+  ['accounts/sign-in.ts', 'access/sign-in/sign-in.ts'],
+  ['accounts/throttle.ts', 'access/sign-in/throttle.ts'],
+  ['accounts/ways-in.ts', 'access/sign-in/ways-in.ts'],
+  ['app.ts', 'http/app.ts'],
+  ['archive/', 'log/archive/'],
+  ['audit/', 'access/audit/'],
+  ['backup/', 'server/backup/'],
+  ['channels/', 'log/channels/'],
+  ['closest.ts', 'base/closest.ts'],
+  ['config.ts', 'base/config.ts'],
+  ['config/', 'base/config/'],
+  ['cut-text.ts', 'base/cut-text.ts'],
+  ['database-parameters.ts', 'base/database-parameters.ts'],
+  ['database-url.ts', 'base/database-url.ts'],
+  ['db/', 'database/'],
+  ['demo/', 'log/demo/'],
+  ['disruptive-text.ts', 'base/disruptive-text.ts'],
+  ['egress/', 'http/egress/'],
+  ['embedded/', 'database/embedded/'],
+  ['errors.ts', 'base/errors.ts'],
+  ['events/', 'log/events/'],
+  ['feed/', 'log/feed/'],
+  ['functions.ts', 'base/functions.ts'],
+  ['hints.ts', 'base/hints.ts'],
+  ['http-get.ts', 'base/http-get.ts'],
+  ['identities/', 'log/identities/'],
+  ['ids.ts', 'base/ids.ts'],
+  ['insights/', 'log/insights/'],
+  ['keys/', 'access/keys/'],
+  ['limits/', 'http/limits/'],
+  ['listener.ts', 'base/listener.ts'],
+  ['log.ts', 'base/log.ts'],
+  ['metrics.ts', 'base/metrics.ts'],
+  ['openid/', 'access/openid/'],
+  ['outbox/', 'delivery/outbox/'],
+  ['overview/', 'log/overview/'],
+  ['passkeys/', 'access/passkeys/'],
+  ['passwords/', 'base/passwords/'],
+  ['platform.ts', 'base/platform.ts'],
+  ['private-files.ts', 'base/private-files.ts'],
+  ['push/', 'delivery/push/'],
+  ['random.ts', 'base/random.ts'],
+  ['second-factor/', 'access/second-factor/'],
+  ['secrets/', 'database/secrets/'],
+  ['semaphore.ts', 'base/semaphore.ts'],
+  ['server.ts', 'server/server.ts'],
+  ['system-error.ts', 'base/system-error.ts'],
+  ['text-search.ts', 'base/text-search.ts'],
+  ['token-form.ts', 'base/token-form.ts'],
+  ['tokens/', 'access/tokens/'],
+  ['user-agent.ts', 'base/user-agent.ts'],
+  ['version.ts', 'base/version.ts'],
+  ['views/', 'log/views/'],
+  ['wake-up.ts', 'base/wake-up.ts'],
+  ['webhooks/', 'delivery/webhooks/'],
+  ['workers.ts', 'server/workers.ts'],
 ]
 const BROWSER_PACKAGES = new Set([
   'preact',
@@ -66,8 +164,6 @@ const PURE = new Set([
   'http/exact-json.ts',
   'passwords/length.ts',
 ])
-/** Small folders that belong to one leaf, the file of their name, or to several. */
-const LEAF_FOLDERS = new Set(['config', 'passwords'])
 /** Files that connect to what the operator has set, or to the server itself. */
 const CONNECTING = [
   'archive/bucket-store.ts',
@@ -85,12 +181,19 @@ const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
   file => /\.tsx?$/.test(file) && !file.endsWith('.d.ts') && file !== 'dashboard/built.ts',
 )
 
-/** Files directly in src are leaves unless the order names them. */
-function toLayer(file: string): string {
-  const [first = '', ...rest] = file.split('/')
-  const name = first.replace(/\.tsx?$/, '')
-  if (LEAF_FOLDERS.has(name)) return 'leaves'
-  return rest.length > 0 || ORDER.includes(name) ? name : 'leaves'
+/** Returns the room of a file with its folder, to which the file of its name beside it belongs. */
+function toPlace(file: string): string {
+  const [room = '', folder = ''] = file.split('/').map(name => name.replace(/\.tsx?$/, ''))
+  const place = `${room}/${folder}`
+  return PLACES.includes(place) ? place : room
+}
+
+/** Returns where a file will be. */
+function toMoved(file: string): string {
+  const [from, to] = MOVING.find(
+    ([from]) => file === from || (from.endsWith('/') && file.startsWith(from)),
+  ) ?? ['', '']
+  return to + file.slice(from.length)
 }
 
 function readImports(file: string): { specifier: string; isTypeOnly: boolean }[] {
@@ -101,15 +204,20 @@ function readImports(file: string): { specifier: string; isTypeOnly: boolean }[]
   }))
 }
 
-test('the order lists every folder of src', () => {
-  expect(files.map(toLayer).filter(layer => !ORDER.includes(layer))).toEqual([])
+test('every file is in a folder of a room', () => {
+  const lost = files.map(toMoved).filter(file => {
+    const path = file.split('/')
+    const isLoose = path.length < 3 || path[0] === 'dashboard'
+    const place = isLoose ? toPlace(file) : `${path[0]}/${path[1]}`
+    return !PLACES.includes(place)
+  })
+  expect(lost).toEqual([])
 })
 
 test('the server and its quick build import only packages that --production installs', () => {
   // Only a release build loads these two.
   const allowed = new Set([...Object.keys(manifest.dependencies), 'terser', '@gfx/zopfli'])
-  const served = files.filter(file => !['sbom', 'compile', 'release'].includes(toLayer(file)))
-  const missing = served.flatMap(file =>
+  const missing = files.flatMap(file =>
     readImports(file)
       .filter(({ specifier, isTypeOnly }) => !isTypeOnly && !/^(\.|node:|bun:)/.test(specifier))
       .map(({ specifier }) => /^(@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? '')
@@ -119,21 +227,29 @@ test('the server and its quick build import only packages that --production inst
   expect(missing).toEqual([])
 })
 
-test('docs/architecture.md shows the folders in this order', () => {
+test('docs/architecture.md shows the rooms and their folders in this order', () => {
   const text = readFileSync(join(SRC, '../docs/architecture.md'), 'utf8')
-  const [order = ''] = /^leaves ·[^`]*/m.exec(text) ?? []
-  expect(order.trim().split(/\s*·\s*/)).toEqual(ORDER)
+  const [, block = ''] = /```\n(base +[^`]*)```/.exec(text) ?? []
+  const shown = block
+    .trim()
+    .split('\n')
+    .map(line => line.trim().split(/ +(?:· )?/))
+  const expected = Object.entries(ROOMS).map(([room, folders]) => [
+    room,
+    ...folders.filter(folder => folder !== ''),
+  ])
+  expect(shown).toEqual([...expected, ['main.ts']])
 })
 
-test('a folder imports only folders to its left', () => {
+test('a folder imports only folders of rooms before its own, and those before it in its room', () => {
   const violations = files.flatMap(file =>
     readImports(file).flatMap(({ specifier }) => {
       if (!specifier.startsWith('.')) return []
       const target = relative(SRC, resolve(SRC, dirname(file), specifier))
       if (target.startsWith('..')) return []
-      const [from, to] = [toLayer(file), toLayer(target)]
+      const [from, to] = [toPlace(toMoved(file)), toPlace(toMoved(target))]
       if (from === to) return []
-      return ORDER.indexOf(to) < ORDER.indexOf(from) ? [] : [`${file} imports ${target}`]
+      return PLACES.indexOf(to) < PLACES.indexOf(from) ? [] : [`${file} imports ${target}`]
     }),
   )
   expect(violations).toEqual([])
@@ -166,7 +282,7 @@ test('the TypeScript client imports only its own files, and only the command lin
   const importers = files.filter(file =>
     readImports(file).some(({ specifier }) => specifier.includes('/clients/')),
   )
-  expect(importers.filter(file => toLayer(file) !== 'cli')).toEqual([])
+  expect(importers.filter(file => !toPlace(file).startsWith('cli'))).toEqual([])
 })
 
 test("the browser's code imports only types from the server, and few packages", () => {

@@ -170,6 +170,7 @@ test(
       'LICENSE',
       'sql',
       'src',
+      'packaging',
       'clients/typescript/src',
     ])
       copy(path)
@@ -178,7 +179,7 @@ test(
       if (existsSync(join(ROOT, path))) copy(path)
     const { status, stderr } = spawnSync(
       process.execPath,
-      [join(folder, 'src/compile.ts'), '--outfile', join(folder, 'other-name')],
+      [join(folder, 'packaging/compile.ts'), '--outfile', join(folder, 'other-name')],
       { cwd: '/', env: { PATH: process.env['PATH'], TZ: 'Pacific/Apia' }, encoding: 'utf8' },
     )
     expect(stderr).not.toContain('error')

@@ -218,7 +218,7 @@ export function findDeno(): string {
 export async function compileBinary(): Promise<void> {
   await withLock(`${BINARY}.lock`, COMPILE_MS, async () => {
     if (existsSync(BINARY)) return
-    const child = spawn(BUN, [join(ROOT, 'src/compile.ts'), '--outfile', BINARY], {
+    const child = spawn(BUN, [join(ROOT, 'packaging/compile.ts'), '--outfile', BINARY], {
       cwd: ROOT,
       stdio: ['ignore', 'ignore', 'inherit'],
     })

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkLicence, readStandardText } from '../../src/sbom/licence-texts.ts'
-import { findNativeLicence } from '../../src/sbom/native-licences.ts'
-import { toNpmNodes } from '../../src/sbom/npm-components.ts'
+import { checkLicence, readStandardText } from '../../packaging/sbom/licence-texts.ts'
+import { findNativeLicence } from '../../packaging/sbom/native-licences.ts'
+import { toNpmNodes } from '../../packaging/sbom/npm-components.ts'
 import { makeFolder } from '../support/scratch.ts'
 
 /** Builds the component of a package with this package.json and no other file. */

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BUNDLES, REFERENCE_PACKAGE, WORKER } from '../dashboard/entries.ts'
+import { BUNDLES, REFERENCE_PACKAGE, WORKER } from '../../src/dashboard/entries.ts'
 
 const SERVER = ['src/main.ts', '--target=bun']
 const BROWSER = [

@@ -26,7 +26,7 @@ export function checkLicence(name: string, licence: string): void {
     .some(choice => choice.split(' AND ').every(id => COMPATIBLE.has(id)))
   if (isCompatible) return
   throw new Error(
-    `${name} is under ${licence}, which is not known to go with AGPL-3.0-only. Replace it, or add the licence to src/sbom/licence-texts.ts.`,
+    `${name} is under ${licence}, which is not known to go with AGPL-3.0-only. Replace it, or add the licence to packaging/sbom/licence-texts.ts.`,
   )
 }
 

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { MIGRATIONS } from './db/sql-files.ts'
-import { addRelease, type ReleaseIndex } from './db/releases.ts'
-import { VERSION } from './version.ts'
+import { MIGRATIONS } from '../src/db/sql-files.ts'
+import { addRelease, type ReleaseIndex } from '../src/db/releases.ts'
+import { VERSION } from '../src/version.ts'
 
 // Adds the version of package.json, with its migrations, to releases.json:
 //   bun run release

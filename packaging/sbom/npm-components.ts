@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
-import { REFERENCE_PACKAGE } from '../dashboard/entries.ts'
+import { REFERENCE_PACKAGE } from '../../src/dashboard/entries.ts'
 import type { Component, ComponentNode } from './document.ts'
 import { checkLicence } from './licence-texts.ts'
 import { resolvePlace, takePackage, type LockedPackage, type Lockfile } from './lockfile.ts'

@@ -57,6 +57,6 @@ export function findNativeLicence(file: string): NativeLicence {
   const [, licence] = LICENCES.find(([pattern]) => pattern.test(file)) ?? []
   if (licence) return licence
   throw new Error(
-    `The embedded Postgres has the library ${file}, whose licence is not known. Add it to src/sbom/native-licences.ts.`,
+    `The embedded Postgres has the library ${file}, whose licence is not known. Add it to packaging/sbom/native-licences.ts.`,
   )
 }
