@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { TypeCheck } from '@sinclair/typebox/compiler'
 import { Elysia, NotFoundError, ParseError, ValidationError, type AnyElysia } from 'elysia'
-import { Fault } from './errors.ts'
+import { Fault } from './base/errors.ts'
 import { fail, newCall, withCall, type Call } from './http/call.ts'
 import { addRequestId, type PublicRoute } from './http/public-route.ts'
 import { toPathname } from './http/url.ts'

@@ -18,10 +18,10 @@ import { secrets } from './cli/secrets.ts'
 import { upgrade } from './cli/upgrade.ts'
 import { version } from './cli/version.ts'
 import { webhook } from './cli/webhook.ts'
-import { ConfigError } from './config.ts'
-import { removeEscapeSequences } from './disruptive-text.ts'
-import { toReason } from './errors.ts'
-import { explainSystemError } from './system-error.ts'
+import { ConfigError } from './base/config.ts'
+import { removeEscapeSequences } from './base/disruptive-text.ts'
+import { toReason } from './base/errors.ts'
+import { explainSystemError } from './base/system-error.ts'
 
 const OK = 0
 const FAILED = 1

@@ -1,16 +1,16 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { httpGet } from './http-get.ts'
-import type { Config } from './config.ts'
+import { httpGet } from './base/http-get.ts'
+import type { Config } from './base/config.ts'
 import { sendSignal } from './embedded/processes.ts'
 import { connect } from './db/sql.ts'
 import { bootstrap, type BootstrapOptions, type BootstrapSecrets } from './server/bootstrap.ts'
 import { IncompleteStop, startOrClose, type CleanupStack } from './server/cleanup-stack.ts'
 import { openCurrentDatabase } from './server/current-database.ts'
-import { findFreePort, toLocalUrl } from './listener.ts'
-import { logger } from './log.ts'
-import { once } from './functions.ts'
-import { toSelfCommand } from './platform.ts'
+import { findFreePort, toLocalUrl } from './base/listener.ts'
+import { logger } from './base/log.ts'
+import { once } from './base/functions.ts'
+import { toSelfCommand } from './base/platform.ts'
 
 /**
  * The environment variable that holds the number of a worker, from 1. The variable is absent in a

@@ -94,52 +94,26 @@ const MOVING: [string, string][] = [
   ['audit/', 'access/audit/'],
   ['backup/', 'server/backup/'],
   ['channels/', 'log/channels/'],
-  ['closest.ts', 'base/closest.ts'],
-  ['config.ts', 'base/config.ts'],
-  ['config/', 'base/config/'],
-  ['cut-text.ts', 'base/cut-text.ts'],
-  ['database-parameters.ts', 'base/database-parameters.ts'],
-  ['database-url.ts', 'base/database-url.ts'],
   ['db/', 'database/'],
   ['demo/', 'log/demo/'],
-  ['disruptive-text.ts', 'base/disruptive-text.ts'],
   ['egress/', 'http/egress/'],
   ['embedded/', 'database/embedded/'],
-  ['errors.ts', 'base/errors.ts'],
   ['events/', 'log/events/'],
   ['feed/', 'log/feed/'],
-  ['functions.ts', 'base/functions.ts'],
-  ['hints.ts', 'base/hints.ts'],
-  ['http-get.ts', 'base/http-get.ts'],
   ['identities/', 'log/identities/'],
-  ['ids.ts', 'base/ids.ts'],
   ['insights/', 'log/insights/'],
   ['keys/', 'access/keys/'],
   ['limits/', 'http/limits/'],
-  ['listener.ts', 'base/listener.ts'],
-  ['log.ts', 'base/log.ts'],
-  ['metrics.ts', 'base/metrics.ts'],
   ['openid/', 'access/openid/'],
   ['outbox/', 'delivery/outbox/'],
   ['overview/', 'log/overview/'],
   ['passkeys/', 'access/passkeys/'],
-  ['passwords/', 'base/passwords/'],
-  ['platform.ts', 'base/platform.ts'],
-  ['private-files.ts', 'base/private-files.ts'],
   ['push/', 'delivery/push/'],
-  ['random.ts', 'base/random.ts'],
   ['second-factor/', 'access/second-factor/'],
   ['secrets/', 'database/secrets/'],
-  ['semaphore.ts', 'base/semaphore.ts'],
   ['server.ts', 'server/server.ts'],
-  ['system-error.ts', 'base/system-error.ts'],
-  ['text-search.ts', 'base/text-search.ts'],
-  ['token-form.ts', 'base/token-form.ts'],
   ['tokens/', 'access/tokens/'],
-  ['user-agent.ts', 'base/user-agent.ts'],
-  ['version.ts', 'base/version.ts'],
   ['views/', 'log/views/'],
-  ['wake-up.ts', 'base/wake-up.ts'],
   ['webhooks/', 'delivery/webhooks/'],
   ['workers.ts', 'server/workers.ts'],
 ]
@@ -152,9 +126,10 @@ const BROWSER_PACKAGES = new Set([
 ])
 /** Server modules that also run in the browser: they import nothing that cannot. */
 const PURE = new Set([
-  'closest.ts',
-  'cut-text.ts',
-  'disruptive-text.ts',
+  'base/closest.ts',
+  'base/cut-text.ts',
+  'base/disruptive-text.ts',
+  'base/passwords/length.ts',
   'events/search-explanation.ts',
   'events/search-filters.ts',
   'events/search-lexer.ts',
@@ -162,17 +137,16 @@ const PURE = new Set([
   'events/search-text.ts',
   'events/timestamp.ts',
   'http/exact-json.ts',
-  'passwords/length.ts',
 ])
 /** Files that connect to what the operator has set, or to the server itself. */
 const CONNECTING = [
   'archive/bucket-store.ts',
+  'base/http-get.ts',
   'cli/apply/api.ts',
   'cli/demo.ts',
   'db/socket.ts',
   'embedded/liveness.ts',
   'embedded/socket-folder.ts',
-  'http-get.ts',
 ]
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g
@@ -303,7 +277,7 @@ test("the browser's code imports only types from the server, and few packages", 
 test('a runtime is named in platform.ts alone', () => {
   const naming = files.filter(
     file =>
-      file !== 'platform.ts' &&
+      file !== 'base/platform.ts' &&
       /\b(Bun|Deno)\b/.test(toCode(readFileSync(join(SRC, file), 'utf8'))),
   )
   expect(naming).toEqual([])

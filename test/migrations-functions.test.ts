@@ -11,7 +11,7 @@ import { toArray } from '../src/db/arrays.ts'
 import { connect, type Sql } from '../src/db/sql.ts'
 import { FUNCTIONS, MIGRATIONS, type FunctionSet } from '../src/db/sql-files.ts'
 import { indexNextEvents } from '../src/events/search-index.ts'
-import { compareVersions } from '../src/version.ts'
+import { compareVersions } from '../src/base/version.ts'
 import index from '../releases.json' with { type: 'json' }
 import { readCatalog } from './support/catalog.ts'
 import { cloneDatabase, createEmptyDatabase } from './support/postgres.ts'

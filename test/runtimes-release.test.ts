@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import manifest from '../package.json' with { type: 'json' }
-import { once } from '../src/functions.ts'
+import { once } from '../src/base/functions.ts'
 import { BINARY, compileBinary, runProgram } from './support/process.ts'
 import { openRootFolder } from './support/root-folder.ts'
 import { makeFolder, SCRATCH } from './support/scratch.ts'

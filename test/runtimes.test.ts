@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { basename, join } from 'node:path'
 import { packExecutable, packLauncher } from '../clients/pack.ts'
-import { VERSION } from '../src/version.ts'
+import { VERSION } from '../src/base/version.ts'
 import { createBrowser, PASSWORD, WRONG_PASSWORD } from './support/browser.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
 import {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { VERSION } from '../../src/version.ts'
+import { VERSION } from '../../src/base/version.ts'
 
 /** The extension of an SBOM in CycloneDX's JSON form. */
 export const SBOM_EXTENSION = '.cdx.json'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { SOURCE_URL, VERSION } from '../../src/version.ts'
+import { SOURCE_URL, VERSION } from '../../src/base/version.ts'
 import type { Component, ComponentNode } from './document.ts'
 import { readStandardText } from './licence-texts.ts'
 

@@ -7,10 +7,10 @@ import {
   exportAuditEntries,
   listAuditEntries,
 } from '../audit/entries.ts'
+import { toId } from '../base/ids.ts'
 import { transact } from '../db/pool.ts'
 import { succeed, succeedFile } from '../http/call.ts'
 import { FileOf, PageOf, SuccessOf } from '../http/envelope.ts'
-import { toId } from '../ids.ts'
 import type { SessionGuard } from './guard.ts'
 
 const NDJSON = 'application/x-ndjson'

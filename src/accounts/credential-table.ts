@@ -1,4 +1,4 @@
-import { Fault } from '../errors.ts'
+import { Fault } from '../base/errors.ts'
 
 /**
  * How sessions are made, and whether that proves more than one factor. A session that was confirmed

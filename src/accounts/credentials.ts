@@ -2,11 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { Pool } from '../db/pool.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
+import { Fault } from '../base/errors.ts'
 import { invalidField } from '../http/validation.ts'
-import { findPasswordProblem, normalizePassword, type PasswordOwner } from '../passwords/policy.ts'
-import * as platform from '../platform.ts'
-import { createSemaphore, tooManyAtOnce } from '../semaphore.ts'
+import {
+  findPasswordProblem,
+  normalizePassword,
+  type PasswordOwner,
+} from '../base/passwords/policy.ts'
+import * as platform from '../base/platform.ts'
+import { createSemaphore, tooManyAtOnce } from '../base/semaphore.ts'
 import { toNetwork } from '../limits/failed-authentications.ts'
 import { hashSecret } from './secret.ts'
 import { attempt, type ThrottleScope } from './throttle.ts'

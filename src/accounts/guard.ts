@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Actor } from '../audit/audit.ts'
 import type { Pool } from '../db/pool.ts'
-import type { Hints } from '../hints.ts'
+import type { Hints } from '../base/hints.ts'
 import type { BodyLimits } from '../http/body.ts'
 import { accepts } from '../http/compression.ts'
 import { acquireSlot, withCall, type Call, type GuardedCall } from '../http/call.ts'
@@ -16,10 +16,10 @@ import {
   type RouteOptions,
 } from '../http/route.ts'
 import { checkHost, checkSameOrigin, type Site } from '../http/site.ts'
-import { parseId } from '../ids.ts'
+import { parseId } from '../base/ids.ts'
 import { toNetwork } from '../limits/failed-authentications.ts'
-import type { Semaphore } from '../semaphore.ts'
-import { readBearer } from '../token-form.ts'
+import type { Semaphore } from '../base/semaphore.ts'
+import { readBearer } from '../base/token-form.ts'
 import type { Admitted, AdmittedToken } from './admitted.ts'
 import { admit, countRefusal, toActor, type AdmissionOptions, type Ids } from './admission.ts'
 import {

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { transact } from '../db/pool.ts'
-import { Fault } from '../errors.ts'
+import { Fault } from '../base/errors.ts'
 import { succeed } from '../http/call.ts'
 import { ApiFailure, SuccessOf } from '../http/envelope.ts'
 import { Text } from '../http/rules.ts'

@@ -1,6 +1,6 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
-import { parseEmail } from '../config/values.ts'
-import { isDisruptive } from '../disruptive-text.ts'
+import { parseEmail } from '../base/config/values.ts'
+import { isDisruptive } from '../base/disruptive-text.ts'
 import {
   checkCharacters,
   checkLength,

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { AwsClient } from 'aws4fetch'
-import type { BucketSettings } from '../config/archive.ts'
-import { takeStart } from '../cut-text.ts'
-import { toReason } from '../errors.ts'
-import { pause } from '../functions.ts'
+import type { BucketSettings } from '../base/config/archive.ts'
+import { takeStart } from '../base/cut-text.ts'
+import { toReason } from '../base/errors.ts'
+import { pause } from '../base/functions.ts'
 import type { ArchiveObject, ArchiveStore, ArchiveUpload } from './store.ts'
 
 /** S3 accepts 10,000 parts of at least 5 MiB. Later parts are larger, for files of up to 0.4 TB. */

@@ -1,5 +1,5 @@
-import { toId } from '../ids.ts'
-import { VERSION } from '../version.ts'
+import { toId } from '../base/ids.ts'
+import { VERSION } from '../base/version.ts'
 import { rest, type Archive, type DueMonth } from './archive.ts'
 import { COLUMNS, type ArchivedEvent } from './columns.ts'
 import { readDueEvents } from './due-events.ts'

@@ -1,5 +1,5 @@
+import { newId } from '../base/ids.ts'
 import type { Tx } from '../db/sql.ts'
-import { newId } from '../ids.ts'
 import type { AuditAction } from './actions.ts'
 
 /**

@@ -1,4 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { parseId, toId } from '../base/ids.ts'
+import { toBrowserName } from '../base/user-agent.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
@@ -7,8 +9,6 @@ import { PageQuery, toPage, parsePageQuery } from '../http/paging.ts'
 import { Text } from '../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
 import { invalidField } from '../http/validation.ts'
-import { parseId, toId } from '../ids.ts'
-import { toBrowserName } from '../user-agent.ts'
 import { listActionsOn, toActionText, toDetailsText } from './actions.ts'
 
 /** An entry of an audit log. */

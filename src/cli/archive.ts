@@ -1,7 +1,7 @@
 import { setPriority } from 'node:os'
 import { runRecorded } from '../archive/runs.ts'
 import { listDueMonths } from '../archive/due.ts'
-import { toId } from '../ids.ts'
+import { toId } from '../base/ids.ts'
 import { command, UsageError } from './command.ts'
 import { DATA_DIR, withDatabase } from './environment.ts'
 import { listStopSignals } from './stop-signal.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findEmbeddedFile } from '../platform.ts'
+import { findEmbeddedFile } from '../base/platform.ts'
 
 /** The path without extension of the texts that `bun run compile` leaves in a checkout. */
 const BESIDE = join(import.meta.dirname, '../../dist/tidings')

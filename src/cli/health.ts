@@ -1,6 +1,6 @@
-import { httpGet } from '../http-get.ts'
-import { toReason } from '../errors.ts'
-import { toLocalUrl } from '../listener.ts'
+import { httpGet } from '../base/http-get.ts'
+import { toReason } from '../base/errors.ts'
+import { toLocalUrl } from '../base/listener.ts'
 import { command } from './command.ts'
 import { readSettings } from './settings.ts'
 

@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { ConfigError, parseConfig, type Config, type Env } from '../config.ts'
-import { isSecretName, isSettingName } from '../config/names.ts'
-import { parseSettingsFile } from '../config/settings-file.ts'
+import { ConfigError, parseConfig, type Config, type Env } from '../base/config.ts'
+import { isSecretName, isSettingName } from '../base/config/names.ts'
+import { parseSettingsFile } from '../base/config/settings-file.ts'
 import { UsageError } from './command.ts'
 
 /** The settings of a command, and where they come from. */

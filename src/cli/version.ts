@@ -1,5 +1,5 @@
-import { RUNTIME } from '../platform.ts'
-import { VERSION } from '../version.ts'
+import { RUNTIME } from '../base/platform.ts'
+import { VERSION } from '../base/version.ts'
 import { readBuiltText } from './built-text.ts'
 import { command } from './command.ts'
 

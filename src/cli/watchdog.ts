@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { logger } from '../log.ts'
+import { logger } from '../base/log.ts'
 
 /** The messages in each interval of the watchdog, so that one can be late. */
 const MESSAGES = 4

@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib'
-import { once } from '../functions.ts'
+import { once } from '../base/functions.ts'
 import type { PublicRoute } from '../http/public-route.ts'
 import { FILES } from './built.ts'
 import { toContentResponse, type Content } from './content.ts'

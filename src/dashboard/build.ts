@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, watch, writeFileSync } from 'nod
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { toReason } from '../errors.ts'
+import { toReason } from '../base/errors.ts'
 import { PATHS } from './app/paths.ts'
 import type { AppShell } from './app/worker/scope.ts'
 import { bundle, bundlePages, listImports, toPreload } from './bundle.ts'

@@ -1,6 +1,6 @@
 import type { PublicRoute } from '../http/public-route.ts'
 import { checkHost, type Site } from '../http/site.ts'
-import { once } from '../functions.ts'
+import { once } from '../base/functions.ts'
 import { PATHS } from './app/paths.ts'
 import { assetContent } from './assets.ts'
 import { pageRoute } from './page.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Fault } from '../errors.ts'
+import { Fault } from '../base/errors.ts'
 import { createBatchQueue, type BatchQueueOptions, type QueuedJob } from './batch-queue.ts'
 import {
   DEADLOCK,

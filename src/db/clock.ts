@@ -1,5 +1,5 @@
-import { toReason } from '../errors.ts'
-import { logger } from '../log.ts'
+import { toReason } from '../base/errors.ts'
+import { logger } from '../base/log.ts'
 import type { Pool } from './pool.ts'
 
 const log = logger('clock')

@@ -1,8 +1,8 @@
-import { Fault } from '../errors.ts'
-import { startDeadline } from '../functions.ts'
-import { logger } from '../log.ts'
-import { createWaitObserver, registerGauge } from '../metrics.ts'
-import { createSemaphore } from '../semaphore.ts'
+import { Fault } from '../base/errors.ts'
+import { startDeadline } from '../base/functions.ts'
+import { logger } from '../base/log.ts'
+import { createWaitObserver, registerGauge } from '../base/metrics.ts'
+import { createSemaphore } from '../base/semaphore.ts'
 import { primaryOf } from './primary.ts'
 import {
   connect,

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net'
 import postgres from 'postgres'
-import { toReason } from '../errors.ts'
-import { logger } from '../log.ts'
+import { toReason } from '../base/errors.ts'
+import { logger } from '../base/log.ts'
 import { CONNECTION_REFUSALS } from './explanation.ts'
 import { toDriverOptions } from './session.ts'
 import { openOrFail, openSocket } from './socket.ts'
-import { describeHost, parseUrl, withHost, type Host } from '../database-url.ts'
+import { describeHost, parseUrl, withHost, type Host } from '../base/database-url.ts'
 
 /** Finds the primary among the hosts of a database URL. */
 export interface Primary {

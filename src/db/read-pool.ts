@@ -1,6 +1,6 @@
 import { Counter } from 'prom-client'
-import { Fault, toReason } from '../errors.ts'
-import { registry } from '../metrics.ts'
+import { Fault, toReason } from '../base/errors.ts'
+import { registry } from '../base/metrics.ts'
 import type { Pool, PoolOptions } from './pool.ts'
 import type { Replica, Replicas } from './replicas.ts'
 import { isUnavailable, QUERY_CANCELED, sqlState } from './sql.ts'

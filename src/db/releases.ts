@@ -1,4 +1,4 @@
-import { compareVersions } from '../version.ts'
+import { compareVersions } from '../base/version.ts'
 import { findOldestServer, toChecksum } from './migrate.ts'
 import { type Migration } from './sql-files.ts'
 

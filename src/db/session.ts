@@ -1,4 +1,4 @@
-import type { DatabaseAddress } from '../database-url.ts'
+import type { DatabaseAddress } from '../base/database-url.ts'
 
 /** Settings of Postgres, with values as `pg_settings` has them. */
 export type SessionSettings = Record<string, string | number>

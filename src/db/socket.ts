@@ -8,9 +8,9 @@ import {
   type SecureVersion,
   type TLSSocket,
 } from 'node:tls'
-import type { Tls } from '../database-parameters.ts'
-import { describeHost, type Host } from '../database-url.ts'
-import { toReason } from '../errors.ts'
+import type { Tls } from '../base/database-parameters.ts'
+import { describeHost, type Host } from '../base/database-url.ts'
+import { toReason } from '../base/errors.ts'
 
 const CONNECT_MS = 3_000
 /** Asks a Postgres whether it has TLS. */

@@ -60,7 +60,7 @@ import usersFunctions from '../../sql/functions/users.sql' with { type: 'text' }
 import webhooksFunctions from '../../sql/functions/webhooks.sql' with { type: 'text' }
 import wordsFunctions from '../../sql/functions/words.sql' with { type: 'text' }
 import droppedFunctions from '../../sql/functions/dropped.sql' with { type: 'text' }
-import { VERSION } from '../version.ts'
+import { VERSION } from '../base/version.ts'
 
 /**
  * A file of sql/tables. It is additive: servers of earlier versions keep working while it runs and

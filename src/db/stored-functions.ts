@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { compareVersions } from '../version.ts'
+import { compareVersions } from '../base/version.ts'
 import { adaptFunctions, DISTRIBUTED, isDistributed } from './distribute.ts'
 import type { Queryable, Tx } from './sql.ts'
 import type { FunctionSet } from './sql-files.ts'

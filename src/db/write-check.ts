@@ -1,4 +1,4 @@
-import { withTimeout } from '../functions.ts'
+import { withTimeout } from '../base/functions.ts'
 import { describeUnavailable, type Sql } from './sql.ts'
 
 const MISSING_STANDBY =

@@ -3,11 +3,11 @@ import { deleteSampleProject } from '../accounts/deletion.ts'
 import type { SessionGuard } from '../accounts/guard.ts'
 import { getProject, projectNotFound } from '../accounts/projects.ts'
 import { DeletedId, Project } from '../accounts/schema.ts'
+import { Fault } from '../base/errors.ts'
+import { toId } from '../base/ids.ts'
 import { transact } from '../db/pool.ts'
-import { Fault } from '../errors.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
-import { toId } from '../ids.ts'
 import { addSampleProject, fillSampleProject, type SampleWriters } from './sample-project.ts'
 
 const tags = ['Projects']

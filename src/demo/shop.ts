@@ -1,7 +1,7 @@
+import { createRandom, type Random } from '../base/random.ts'
 import type { EventInput } from '../events/schema.ts'
 import type { IdentifyInput } from '../identities/schema.ts'
 import type { NewCard } from '../insights/schema.ts'
-import { createRandom, type Random } from '../random.ts'
 import type { NewView } from '../views/schema.ts'
 
 export const HOUR_MS = 3_600_000

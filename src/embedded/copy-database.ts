@@ -1,4 +1,4 @@
-import { logger } from '../log.ts'
+import { logger } from '../base/log.ts'
 import {
   COPY_SETTINGS,
   copyIn,

@@ -4,10 +4,10 @@ import { connect as connectSocket, type Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseUrl } from '../database-url.ts'
+import { parseUrl } from '../base/database-url.ts'
+import { once } from '../base/functions.ts'
+import { logger } from '../base/log.ts'
 import { connect } from '../db/sql.ts'
-import { once } from '../functions.ts'
-import { logger } from '../log.ts'
 import type { Cluster } from './cluster.ts'
 
 // The lock of a cluster is sure among the processes of one kernel. Disks that machines share, such

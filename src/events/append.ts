@@ -1,14 +1,14 @@
+import { invalidKey } from '../base/errors.ts'
+import { appendBatch } from '../base/metrics.ts'
 import { createBatcher, overloaded } from '../db/batch.ts'
 import { runBriefly, type Pool } from '../db/pool.ts'
 import type { Queryable } from '../db/sql.ts'
-import { invalidKey } from '../errors.ts'
 import {
   StillRunning,
   type InFlightRequests,
   type IdempotencyOutcome,
 } from '../limits/idempotency.ts'
 import { toRateLimitResult, type RateLimitResult } from '../limits/rate-limit.ts'
-import { appendBatch } from '../metrics.ts'
 import {
   appendOnNode,
   appendRows,

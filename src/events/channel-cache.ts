@@ -1,4 +1,4 @@
-import { setNewest } from '../functions.ts'
+import { setNewest } from '../base/functions.ts'
 
 const MAX_CHANNELS = 10_000
 const CHANNEL_FRESH_MS = 5_000

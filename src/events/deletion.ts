@@ -1,8 +1,8 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { AuditAction } from '../audit/actions.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
-import { parseId } from '../ids.ts'
+import { Fault } from '../base/errors.ts'
+import { parseId } from '../base/ids.ts'
 
 /** Seconds for which the dashboard offers to undo a deletion. */
 const UNDO_S = 5

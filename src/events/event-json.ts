@@ -1,4 +1,4 @@
-import { toId } from '../ids.ts'
+import { toId } from '../base/ids.ts'
 import type { NewEvent } from './new-event.ts'
 
 /** The length of a uuid, with which each text begins. */

@@ -1,11 +1,11 @@
+import { Fault, toReason } from '../base/errors.ts'
+import { setNewest } from '../base/functions.ts'
+import { logger } from '../base/log.ts'
+import { registerGauge } from '../base/metrics.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Primary } from '../db/primary.ts'
 import { isUnavailable, sqlState, type Sql } from '../db/sql.ts'
-import { Fault, toReason } from '../errors.ts'
-import { setNewest } from '../functions.ts'
-import { logger } from '../log.ts'
-import { registerGauge } from '../metrics.ts'
 
 const log = logger('db')
 const EVERY_MS = 1_000

@@ -1,6 +1,6 @@
 import { toArray } from '../db/arrays.ts'
 import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../db/sql.ts'
-import { toId } from '../ids.ts'
+import { toId } from '../base/ids.ts'
 import { toMatch } from './event-conditions.ts'
 import { resolveFilters, type ResolvedFilters } from './resolved-filters.ts'
 import { toSegment } from './seq-ranges.ts'

@@ -1,8 +1,8 @@
+import { toReason } from '../base/errors.ts'
+import { NIL_UUID, toId } from '../base/ids.ts'
+import { logger } from '../base/log.ts'
+import { createWakeUpSignal } from '../base/wake-up.ts'
 import type { Pool } from '../db/pool.ts'
-import { toReason } from '../errors.ts'
-import { NIL_UUID, toId } from '../ids.ts'
-import { logger } from '../log.ts'
-import { createWakeUpSignal } from '../wake-up.ts'
 import {
   findUnindexed,
   indexNextEvents,

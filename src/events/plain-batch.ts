@@ -1,7 +1,7 @@
+import { parseId } from '../base/ids.ts'
 import { toSlug } from '../channels/name.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
-import { parseId } from '../ids.ts'
 import { splitEventTexts, type EventTexts } from './event-json.ts'
 import type { SearchFilters, ValueFilter } from './search-filters.ts'
 import type { Direction } from './seq-ranges.ts'

@@ -1,6 +1,6 @@
 import { QUERY_CANCELED, sqlState, type Queryable } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
-import { parseId, toId } from '../ids.ts'
+import { Fault } from '../base/errors.ts'
+import { parseId, toId } from '../base/ids.ts'
 import { toMatch } from './event-conditions.ts'
 import { isCoveredByIndex, resolveFilters, type ResolvedFilters } from './resolved-filters.ts'
 import { parseListCursor, toListCursor, type Direction, type LogPosition } from './seq-ranges.ts'

@@ -1,7 +1,7 @@
 import { toSlug } from '../channels/name.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
-import { parseId } from '../ids.ts'
+import { parseId } from '../base/ids.ts'
 import { listReferences } from '../identities/users.ts'
 import { listSeqRanges, type SeqRange } from './seq-ranges.ts'
 import {

@@ -1,9 +1,9 @@
+import { toReason } from '../base/errors.ts'
+import { pause } from '../base/functions.ts'
+import { NIL_UUID, toId } from '../base/ids.ts'
+import { logger } from '../base/log.ts'
 import { isClockUntrusted } from '../db/clock.ts'
 import type { Pool } from '../db/pool.ts'
-import { toReason } from '../errors.ts'
-import { pause } from '../functions.ts'
-import { NIL_UUID, toId } from '../ids.ts'
-import { logger } from '../log.ts'
 import { UNDO_GRACE_S } from './deletion.ts'
 
 const log = logger('events')

@@ -1,4 +1,4 @@
-import { findClosest } from '../closest.ts'
+import { findClosest } from '../base/closest.ts'
 import { HAS_FIELDS } from './search-filters.ts'
 import {
   MAX_DEPTH,
@@ -9,7 +9,7 @@ import {
   type SearchIssue,
   type SearchProblem,
 } from './search-query.ts'
-import { NOTHING_TO_FIND } from '../text-search.ts'
+import { NOTHING_TO_FIND } from '../base/text-search.ts'
 
 // Explains the errors of a search. Pure: it also runs in the browser.
 

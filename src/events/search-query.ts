@@ -11,7 +11,7 @@ import {
 } from './search-filters.ts'
 import { createLexer, type Token, type SearchTerm } from './search-lexer.ts'
 import { parseIsoTimestamp } from './timestamp.ts'
-import { hasNothingToFind } from '../text-search.ts'
+import { hasNothingToFind } from '../base/text-search.ts'
 
 // The query language of the search box. Pure: it also runs in the browser.
 

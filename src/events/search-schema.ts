@@ -9,7 +9,7 @@ import { Event, IsoTimestamp, type EventQuery } from './schema.ts'
 import { explainIssue } from './search-explanation.ts'
 import { noFilters, toExactUser, type SearchFilters } from './search-filters.ts'
 import { parseSearch } from './search-query.ts'
-import { hasNothingToFind, MAX_WORDS, NOTHING_TO_FIND, splitWords } from '../text-search.ts'
+import { hasNothingToFind, MAX_WORDS, NOTHING_TO_FIND, splitWords } from '../base/text-search.ts'
 
 /** A search in the language of the search box. `toSearchFilters` parses it. */
 export const SearchText = Text({

@@ -1,8 +1,8 @@
 import { QUERY_CANCELED, sqlState, type Queryable } from '../db/sql.ts'
-import { takeStart } from '../cut-text.ts'
+import { takeStart } from '../base/cut-text.ts'
 import { listUsersJson } from '../identities/users.ts'
 import { InvalidRequest } from '../http/validation.ts'
-import { findClosest } from '../closest.ts'
+import { findClosest } from '../base/closest.ts'
 import { collectMetadata } from './metadata-names.ts'
 import type { Suggestion, SuggestionQuery } from './search-schema.ts'
 

@@ -1,7 +1,7 @@
-import { VERSION } from '../version.ts'
+import { VERSION } from '../base/version.ts'
 import { connect } from '../db/sql.ts'
-import { toReason } from '../errors.ts'
-import { logger } from '../log.ts'
+import { toReason } from '../base/errors.ts'
+import { logger } from '../base/log.ts'
 import { NOTIFY_CHANNEL } from './notifier.ts'
 
 const log = logger('feed')

@@ -1,5 +1,5 @@
 import type { Pool } from '../db/pool.ts'
-import { feedLagSeconds } from '../metrics.ts'
+import { feedLagSeconds } from '../base/metrics.ts'
 import type { KnownEvent } from '../events/fail-over-check.ts'
 import type { Hub } from './hub.ts'
 import { logFailure, readSlices } from './read-events.ts'

@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox'
-import { hasNothingToFind, MAX_WORDS, NOTHING_TO_FIND, splitWords } from '../text-search.ts'
+import { hasNothingToFind, MAX_WORDS, NOTHING_TO_FIND, splitWords } from '../base/text-search.ts'
 import { createValidator, InvalidRequest } from '../http/validation.ts'
-import { parseId } from '../ids.ts'
+import { parseId } from '../base/ids.ts'
 import { listTexts } from './filter.ts'
 import { type ServerMessage, Subscribe, Unsubscribe, Watch } from './schema.ts'
 

@@ -1,8 +1,8 @@
+import { toReason } from '../base/errors.ts'
+import type { Hint, Hints } from '../base/hints.ts'
+import { logger } from '../base/log.ts'
+import { feedHints } from '../base/metrics.ts'
 import type { Pool } from '../db/pool.ts'
-import { toReason } from '../errors.ts'
-import type { Hint, Hints } from '../hints.ts'
-import { logger } from '../log.ts'
-import { feedHints } from '../metrics.ts'
 import { logFailure } from './read-events.ts'
 
 const log = logger('feed')

@@ -1,10 +1,10 @@
+import { Fault, toReason } from '../base/errors.ts'
+import { toId } from '../base/ids.ts'
+import { limitLines, logger } from '../base/log.ts'
 import { toArray } from '../db/arrays.ts'
 import { isUnavailable, type Queryable } from '../db/sql.ts'
-import { Fault, toReason } from '../errors.ts'
 import { eventTextJoins, storedColumns } from '../events/event-columns.ts'
 import { toEventJson } from '../events/event-json.ts'
-import { toId } from '../ids.ts'
-import { limitLines, logger } from '../log.ts'
 import type { FilterFields, FilterNeeds } from './filter.ts'
 import { toEventMessage } from './messages.ts'
 

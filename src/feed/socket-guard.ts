@@ -1,12 +1,12 @@
 import { findSession } from '../accounts/admission.ts'
 import type { Cookies } from '../accounts/secret.ts'
+import { Fault } from '../base/errors.ts'
+import { countRequest } from '../base/metrics.ts'
+import { readBearer } from '../base/token-form.ts'
 import type { Pool } from '../db/pool.ts'
-import { Fault } from '../errors.ts'
 import { fail, newCall } from '../http/call.ts'
 import { checkSameOrigin, type Site } from '../http/site.ts'
 import type { FailedAuthentications } from '../limits/failed-authentications.ts'
-import { countRequest } from '../metrics.ts'
-import { readBearer } from '../token-form.ts'
 
 export const FEED_PATH = '/api/feed'
 const HEADERS = { 'Referrer-Policy': 'no-referrer', Vary: 'Cookie' }

@@ -1,5 +1,5 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
-import { API_FAILURE_CODES, FAILURE_CODES } from '../errors.ts'
+import { API_FAILURE_CODES, FAILURE_CODES } from '../base/errors.ts'
 import { ISSUE_CODES } from './rules.ts'
 import { closed } from './schema-parts.ts'
 

@@ -1,5 +1,5 @@
 import { swagger } from '@elysiajs/swagger'
-import { API_FAILURE_CODES, FAILURE_CODES } from '../errors.ts'
+import { API_FAILURE_CODES, FAILURE_CODES } from '../base/errors.ts'
 import { toComponents } from './json-schema.ts'
 import { PATH_FAILURES } from './operation.ts'
 import { ISSUE_CODES } from './rules.ts'

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { parseId, type IdPrefix } from '../ids.ts'
+import { parseId, type IdPrefix } from '../base/ids.ts'
 import type { Page } from './envelope.ts'
 import { Text } from './rules.ts'
 import { invalidField, type InvalidRequest } from './validation.ts'

@@ -1,6 +1,6 @@
 import { Kind, Type, TypeRegistry, type TSchema } from '@sinclair/typebox'
-import { findClosest } from '../closest.ts'
-import { isInvisible } from '../disruptive-text.ts'
+import { findClosest } from '../base/closest.ts'
+import { isInvisible } from '../base/disruptive-text.ts'
 import { isRawNumber } from './exact-json.ts'
 
 /** All values of `details[].code`. */

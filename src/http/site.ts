@@ -1,4 +1,4 @@
-import { Fault } from '../errors.ts'
+import { Fault } from '../base/errors.ts'
 
 /** The public address of this server: `BASE_URL`, or a default. */
 export interface Site {

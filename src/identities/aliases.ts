@@ -2,7 +2,7 @@ import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { AuditAction } from '../audit/actions.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
+import { Fault } from '../base/errors.ts'
 import type { Page } from '../http/envelope.ts'
 import {
   DEFAULT_PAGE_LIMIT,
@@ -11,7 +11,7 @@ import {
   toPage,
   type PageQuery,
 } from '../http/paging.ts'
-import { toId } from '../ids.ts'
+import { toId } from '../base/ids.ts'
 import type { AliasChange, AliasInput, UserAlias } from './user-schema.ts'
 import { lockLog, resolveUser, userNotFound } from './users.ts'
 

@@ -2,8 +2,8 @@ import { createReadStream, existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { ensureFolder, findOwner, makePrivate, syncFolder } from '../base/private-files.ts'
 import type { Queryable } from '../db/sql.ts'
-import { ensureFolder, findOwner, makePrivate, syncFolder } from '../private-files.ts'
 import { readErasedNames, type ErasedName, type ErasureKey } from './erased-users.ts'
 
 // The list of erased users outside the database, so that a restore of an older backup can apply it.

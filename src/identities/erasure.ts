@@ -1,10 +1,10 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
+import { Fault, toReason } from '../base/errors.ts'
+import { pause, withTimeout } from '../base/functions.ts'
+import { toId } from '../base/ids.ts'
+import { logger } from '../base/log.ts'
+import { createSemaphore } from '../base/semaphore.ts'
 import { transact, type Pool } from '../db/pool.ts'
-import { Fault, toReason } from '../errors.ts'
-import { pause, withTimeout } from '../functions.ts'
-import { toId } from '../ids.ts'
-import { logger } from '../log.ts'
-import { createSemaphore } from '../semaphore.ts'
 import { appendErasedNames, completeErasedFile } from './erased-file.ts'
 import {
   findErasedUser,

@@ -1,10 +1,11 @@
+import { Fault, invalidKey } from '../base/errors.ts'
+import { setNewest } from '../base/functions.ts'
+import { newId } from '../base/ids.ts'
+import { createSemaphore } from '../base/semaphore.ts'
 import { toArray, alignRows } from '../db/arrays.ts'
 import { createBatcher, type Batcher } from '../db/batch.ts'
 import { runBriefly, type Pool } from '../db/pool.ts'
 import type { Queryable } from '../db/sql.ts'
-import { Fault, invalidKey } from '../errors.ts'
-import { setNewest } from '../functions.ts'
-import { newId } from '../ids.ts'
 import {
   StillRunning,
   type IdempotencyClaim,
@@ -12,7 +13,6 @@ import {
   type IdempotencyOutcome,
 } from '../limits/idempotency.ts'
 import type { Quotas } from '../limits/quotas.ts'
-import { createSemaphore } from '../semaphore.ts'
 import type { IdentifyInput } from './schema.ts'
 
 /** The number of concurrent batches. An organization has one at a time. */

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { FindOrganization, ProjectReads } from '../accounts/projects.ts'
-import { invalidKey } from '../errors.ts'
+import { invalidKey } from '../base/errors.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { Failure, SuccessOf } from '../http/envelope.ts'
 import { Text } from '../http/rules.ts'

@@ -1,10 +1,10 @@
+import { toReason } from '../base/errors.ts'
+import { pause } from '../base/functions.ts'
+import { NIL_UUID } from '../base/ids.ts'
+import { logger } from '../base/log.ts'
+import { createSemaphore } from '../base/semaphore.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Queryable } from '../db/sql.ts'
-import { toReason } from '../errors.ts'
-import { pause } from '../functions.ts'
-import { NIL_UUID } from '../ids.ts'
-import { logger } from '../log.ts'
-import { createSemaphore } from '../semaphore.ts'
 
 const log = logger('identities')
 /** Identifies that arrive within this time share a step. */

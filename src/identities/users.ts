@@ -1,10 +1,10 @@
+import { Fault } from '../base/errors.ts'
+import { toId } from '../base/ids.ts'
+import { MAX_WORDS, NOTHING_TO_FIND, splitWords } from '../base/text-search.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
 import { toPage, parsePageQuery } from '../http/paging.ts'
 import { invalidField } from '../http/validation.ts'
-import { toId } from '../ids.ts'
-import { MAX_WORDS, NOTHING_TO_FIND, splitWords } from '../text-search.ts'
 import type { UserQuery } from './user-schema.ts'
 
 /** A search ends after this time, and a cursor continues it. Its statement may take longer. */

@@ -3,11 +3,11 @@ import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { AuditAction } from '../audit/actions.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
+import { Fault } from '../base/errors.ts'
 import { toSearchFilters } from '../events/search-schema.ts'
 import type { Issue } from '../http/rules.ts'
 import { InvalidRequest } from '../http/validation.ts'
-import { newId, parseId, toId } from '../ids.ts'
+import { newId, parseId, toId } from '../base/ids.ts'
 import { MAX_CARDS, type Board, type Card, type CardEdit, type NewCard } from './schema.ts'
 
 const DEFAULT_HOURS = 7 * 24

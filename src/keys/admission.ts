@@ -1,10 +1,10 @@
+import { toReason } from '../base/errors.ts'
+import { logger } from '../base/log.ts'
+import { admissionBatch } from '../base/metrics.ts'
 import { toArray, toBytea } from '../db/arrays.ts'
 import { createBatcher } from '../db/batch.ts'
 import type { Pool } from '../db/pool.ts'
-import { toReason } from '../errors.ts'
 import { toRateLimitResult, type RateLimitResult } from '../limits/rate-limit.ts'
-import { logger } from '../log.ts'
-import { admissionBatch } from '../metrics.ts'
 import { parseScopes, type Scope } from './schema.ts'
 
 const MAX_WAITING = 20_000

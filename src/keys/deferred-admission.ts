@@ -1,5 +1,5 @@
-import { invalidKey } from '../errors.ts'
-import { setNewest } from '../functions.ts'
+import { invalidKey } from '../base/errors.ts'
+import { setNewest } from '../base/functions.ts'
 import { toRateLimitHeaders, tooManyRequests, type RateLimitResult } from '../limits/rate-limit.ts'
 import type { Call } from '../http/call.ts'
 import type { Key } from './admission.ts'

@@ -1,5 +1,5 @@
-import { setNewest } from '../functions.ts'
-import { API_KEY, hashToken, readBearer } from '../token-form.ts'
+import { setNewest } from '../base/functions.ts'
+import { API_KEY, hashToken, readBearer } from '../base/token-form.ts'
 
 export const { prefix: KEY_PREFIX, newToken } = API_KEY
 

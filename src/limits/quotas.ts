@@ -1,11 +1,11 @@
-import type { QuotaLimits } from '../config.ts'
+import type { QuotaLimits } from '../base/config.ts'
+import { Fault, toReason } from '../base/errors.ts'
+import { setNewest } from '../base/functions.ts'
+import { logger } from '../base/log.ts'
+import { quotaRefusals } from '../base/metrics.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Tx } from '../db/sql.ts'
-import { Fault, toReason } from '../errors.ts'
-import { setNewest } from '../functions.ts'
-import { logger } from '../log.ts'
-import { quotaRefusals } from '../metrics.ts'
 
 const log = logger('limits')
 const STORE_EVERY_MS = 1_000

@@ -1,7 +1,7 @@
 import { SERVER, writeAudit, type Actor } from '../audit/audit.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Tx } from '../db/sql.ts'
-import { toId } from '../ids.ts'
+import { toId } from '../base/ids.ts'
 import { withdrawDisallowedInvites } from '../accounts/invites.ts'
 import { MAX_MEMBERS } from '../accounts/joining.ts'
 import { endMembership, hasOtherOwner } from '../accounts/members.ts'

@@ -1,6 +1,6 @@
-import { parseEmail } from '../config/values.ts'
-import { takeStart } from '../cut-text.ts'
-import { replaceDisruptive } from '../disruptive-text.ts'
+import { parseEmail } from '../base/config/values.ts'
+import { takeStart } from '../base/cut-text.ts'
+import { replaceDisruptive } from '../base/disruptive-text.ts'
 
 /** The claims of a provider about a person, verified and normalized. */
 export interface Profile {

@@ -1,10 +1,10 @@
 import { createRemoteJWKSet, customFetch as keyFetch } from 'jose'
 import * as openid from 'openid-client'
-import { isSecureOrLocal, type ProviderSettings } from '../config/openid.ts'
+import { isSecureOrLocal, type ProviderSettings } from '../base/config/openid.ts'
 import type { Egress } from '../egress/egress.ts'
-import { Fault } from '../errors.ts'
-import { setNewest } from '../functions.ts'
-import { limitLines, logger } from '../log.ts'
+import { Fault } from '../base/errors.ts'
+import { setNewest } from '../base/functions.ts'
+import { limitLines, logger } from '../base/log.ts'
 import { hashSecret } from '../accounts/secret.ts'
 
 const log = logger('openid')

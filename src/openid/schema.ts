@@ -1,7 +1,7 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
 import { Name } from '../accounts/schema.ts'
 import { ROLES } from '../accounts/permissions.ts'
-import { findIssuerProblem, isProviderName } from '../config/openid.ts'
+import { findIssuerProblem, isProviderName } from '../base/config/openid.ts'
 import {
   defineRule,
   invalidType,

@@ -1,6 +1,6 @@
 import { jwtVerify } from 'jose'
 import * as openid from 'openid-client'
-import type { ProviderSettings } from '../config/openid.ts'
+import type { ProviderSettings } from '../base/config/openid.ts'
 import type { Site } from '../http/site.ts'
 import type { Visit } from './flow.ts'
 import { ALGORITHMS } from './logout.ts'

@@ -1,9 +1,9 @@
+import { Fault } from '../base/errors.ts'
+import { NIL_UUID, toId } from '../base/ids.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Fragment, Queryable } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { DEFAULT_PAGE_LIMIT, parseCursor, toCursor, toPage, UUID_PATTERN } from '../http/paging.ts'
-import { NIL_UUID, toId } from '../ids.ts'
 import { TARGET_PREFIX, type DeliveryKind, type KindName } from './kind.ts'
 import type { Delivery, EventDeliveries, EventDeliveriesQuery } from './schema.ts'
 

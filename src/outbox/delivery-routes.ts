@@ -4,7 +4,7 @@ import { writeAudit } from '../audit/audit.ts'
 import { transact } from '../db/pool.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
-import { newId, parseId, toId } from '../ids.ts'
+import { newId, parseId, toId } from '../base/ids.ts'
 import { replayDeadLetter } from './enqueue.ts'
 import {
   listDeadLetters,

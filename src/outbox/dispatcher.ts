@@ -1,11 +1,11 @@
 import type { Pool } from '../db/pool.ts'
-import { toReason } from '../errors.ts'
-import { logger } from '../log.ts'
+import { toReason } from '../base/errors.ts'
+import { logger } from '../base/log.ts'
 import { ensureCursors, findProjectsWithNewEvents } from './cursors.ts'
-import { NIL_UUID } from '../ids.ts'
+import { NIL_UUID } from '../base/ids.ts'
 import type { ClaimedDelivery, DeliveryKind, KindName, TakenRange } from './kind.ts'
 import type { Reservation } from './worker.ts'
-import { createWakeUpSignal } from '../wake-up.ts'
+import { createWakeUpSignal } from '../base/wake-up.ts'
 
 const POLL_MS = 1_000
 /** The most events and projects in one transaction. */

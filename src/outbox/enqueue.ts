@@ -1,6 +1,6 @@
 import { toArray } from '../db/arrays.ts'
 import type { Tx } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
+import { Fault } from '../base/errors.ts'
 import type { KindName } from './kind.ts'
 import type { DeliveryRow } from './deliveries.ts'
 

@@ -1,4 +1,4 @@
-import { setNewest } from '../functions.ts'
+import { setNewest } from '../base/functions.ts'
 
 /** A target with pending deliveries. */
 export interface WaitingTarget {

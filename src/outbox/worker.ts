@@ -1,12 +1,12 @@
 import type { Pool } from '../db/pool.ts'
-import { toReason } from '../errors.ts'
-import { logger } from '../log.ts'
+import { toReason } from '../base/errors.ts'
+import { logger } from '../base/log.ts'
 import { claimDeliveries, findWaitingTargets, MAX_TARGETS_PER_SCAN } from './claims.ts'
-import { NIL_UUID } from '../ids.ts'
+import { NIL_UUID } from '../base/ids.ts'
 import { createFairQueue, type WaitingTarget } from './fair-queue.ts'
 import { createInFlightDeliveries } from './in-flight.ts'
 import type { ClaimedDelivery, DeliveryKind, NewLease } from './kind.ts'
-import { createWakeUpSignal } from '../wake-up.ts'
+import { createWakeUpSignal } from '../base/wake-up.ts'
 
 const POLL_MS = 1_000
 const CONCURRENCY = 256

@@ -1,7 +1,7 @@
+import { toId } from '../base/ids.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable } from '../db/sql.ts'
 import { HOUR_MS } from '../events/time-buckets.ts'
-import { toId } from '../ids.ts'
 import type { Unusual } from './schema.ts'
 import { findDeviation, type Activity, type Deviation } from './unusual.ts'
 

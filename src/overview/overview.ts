@@ -1,10 +1,10 @@
 import { isAtLeast, type Role } from '../accounts/permissions.ts'
 import type { AdmittedSession } from '../accounts/sessions.ts'
+import { withTimeout } from '../base/functions.ts'
+import { toId } from '../base/ids.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Pool } from '../db/pool.ts'
 import { isUnavailable, type Queryable } from '../db/sql.ts'
-import { withTimeout } from '../functions.ts'
-import { toId } from '../ids.ts'
 import { readActivity, type ProjectActivity } from './activity.ts'
 import { MAX_COUNTED, type Overview, type OverviewProject } from './schema.ts'
 

@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { Fault } from '../base/errors.ts'
 import type { Tx } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 
 /** The purpose of a signature over the challenge. */

@@ -1,8 +1,8 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { requireWayIn } from '../accounts/ways-in.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
-import { newId, toId } from '../ids.ts'
+import { Fault } from '../base/errors.ts'
+import { newId, toId } from '../base/ids.ts'
 import type { PasskeyInfo } from './schema.ts'
 import type { RegisteredCredential } from './webauthn.ts'
 

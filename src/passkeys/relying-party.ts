@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { Fault } from '../errors.ts'
+import { Fault } from '../base/errors.ts'
 import type { Site } from '../http/site.ts'
 
 /** This server as WebAuthn names it. Passkeys belong to the id, and work on the origin alone. */

@@ -1,6 +1,6 @@
 import type { WebAuthnCredential } from '@simplewebauthn/server'
-import { Fault, toReason } from '../errors.ts'
-import { logger } from '../log.ts'
+import { Fault, toReason } from '../base/errors.ts'
+import { logger } from '../base/log.ts'
 import type { RelyingParty } from './relying-party.ts'
 import type { Assertion, NewCredential } from './schema.ts'
 

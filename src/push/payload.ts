@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { takeStart } from '../cut-text.ts'
-import { toId } from '../ids.ts'
+import { takeStart } from '../base/cut-text.ts'
+import { toId } from '../base/ids.ts'
 
 /** A push before encryption. */
 export interface PushMessage {

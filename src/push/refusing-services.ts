@@ -1,7 +1,7 @@
+import { setNewest } from '../base/functions.ts'
+import { logger } from '../base/log.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Queryable } from '../db/sql.ts'
-import { setNewest } from '../functions.ts'
-import { logger } from '../log.ts'
 import { findVapidSubject } from './vapid.ts'
 
 /** A push service that refuses the pushes of this server to every device. */

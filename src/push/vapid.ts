@@ -1,13 +1,13 @@
 import webPush from 'web-push'
 import { SERVER, writeAudit } from '../audit/audit.ts'
 import type { Queryable, Sql } from '../db/sql.ts'
-import { setNewest } from '../functions.ts'
-import { newId, toId } from '../ids.ts'
+import { setNewest } from '../base/functions.ts'
+import { newId, toId } from '../base/ids.ts'
 import { toArray } from '../db/arrays.ts'
 import type { SecretLoss } from '../secrets/reset.ts'
 import type { SealedTable } from '../secrets/rotation.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { parseVapidSubject } from '../config/values.ts'
+import { parseVapidSubject } from '../base/config/values.ts'
 
 /** The sealed columns, for the rotation of APP_SECRET. */
 export const SEALED_VAPID_KEYS = {

@@ -1,9 +1,9 @@
+import { logger } from '../base/log.ts'
 import { toArray } from '../db/arrays.ts'
 import { QUERY_CANCELED, sqlState, type Queryable, type Tx } from '../db/sql.ts'
 import { toConditions } from '../events/event-conditions.ts'
 import { resolveFilters } from '../events/resolved-filters.ts'
 import { parseSearch } from '../events/search-query.ts'
-import { logger } from '../log.ts'
 import type { TakenRange } from '../outbox/kind.ts'
 
 /** The time for the views of one dispatch, for those of one organization, and for one statement. */

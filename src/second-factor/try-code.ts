@@ -1,7 +1,7 @@
 import { attempt, clearAttempts, type ThrottleScope } from '../accounts/throttle.ts'
+import { Fault } from '../base/errors.ts'
 import { transact, type Pool } from '../db/pool.ts'
 import type { Tx } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
 
 /**
  * Runs `accept` in a transaction, and returns its result. Undefined stands for a wrong code: it

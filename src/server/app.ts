@@ -8,7 +8,7 @@ import { securityTxtRoutes } from './security-txt.ts'
 import { sourceRoutes } from './source.ts'
 import { openapiPlugin, V1_OPENAPI_PATHS, toManagementDocument } from '../http/openapi.ts'
 import type { Site } from '../http/site.ts'
-import { once } from '../functions.ts'
+import { once } from '../base/functions.ts'
 
 interface Parts {
   site: Site

@@ -2,7 +2,7 @@ import { ensureSetup, hasOwner } from '../accounts/owners.ts'
 import { createOrganization } from '../accounts/organizations.ts'
 import { createProject } from '../accounts/projects.ts'
 import { SERVER } from '../audit/audit.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../base/config.ts'
 import type { Queryable, Sql, Tx } from '../db/sql.ts'
 import { createKey } from '../keys/keys.ts'
 

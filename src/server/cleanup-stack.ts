@@ -1,6 +1,6 @@
-import { toReason } from '../errors.ts'
-import { untilAborted, withTimeout } from '../functions.ts'
-import { logger } from '../log.ts'
+import { toReason } from '../base/errors.ts'
+import { untilAborted, withTimeout } from '../base/functions.ts'
+import { logger } from '../base/log.ts'
 
 const log = logger('server')
 /** How long a start that failed or was aborted waits for what it has opened. */

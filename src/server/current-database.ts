@@ -1,9 +1,9 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../base/config.ts'
+import { findFreePort } from '../base/listener.ts'
+import { logger } from '../base/log.ts'
 import { migrate } from '../db/migrate.ts'
 import { waitUntilReachable } from '../db/sql.ts'
 import { openDatabase, type Database } from '../embedded/database.ts'
-import { findFreePort } from '../listener.ts'
-import { logger } from '../log.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
 
 const log = logger('server')

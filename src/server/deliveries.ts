@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../base/config.ts'
 import type { Database } from '../embedded/database.ts'
 import type { Pools } from '../db/pool.ts'
 import { createEgress, type Egress, type EgressOptions } from '../egress/egress.ts'

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises'
-import { withTimeout } from '../functions.ts'
+import { withTimeout } from '../base/functions.ts'
 
 /** A disconnected network disk never replies. */
 const DEADLINE_MS = 1_000

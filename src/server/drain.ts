@@ -1,4 +1,4 @@
-import { Fault } from '../errors.ts'
+import { Fault } from '../base/errors.ts'
 import { fail, newCall } from '../http/call.ts'
 
 type MaybePromise = Response | Promise<Response>

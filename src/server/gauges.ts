@@ -1,4 +1,4 @@
-import { registerGauge } from '../metrics.ts'
+import { registerGauge } from '../base/metrics.ts'
 import { readDiskUsage } from './disk.ts'
 
 type Batches = Record<'admission' | 'appender' | 'identityWriter', { readonly waiting: number }>

@@ -5,8 +5,8 @@ import { findWriteProblem } from '../db/write-check.ts'
 import type { Appender } from '../events/append.ts'
 import { publicRoutes } from '../http/public-route.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import { withTimeout } from '../functions.ts'
-import { registerGauge } from '../metrics.ts'
+import { withTimeout } from '../base/functions.ts'
+import { registerGauge } from '../base/metrics.ts'
 
 const READY_MS = 1_000
 /** Shorter, so that the reason for a late write can be found in time. */

@@ -1,10 +1,10 @@
+import { toReason } from '../base/errors.ts'
+import { withTimeout } from '../base/functions.ts'
+import { logger } from '../base/log.ts'
+import { registerGauge } from '../base/metrics.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Sql } from '../db/sql.ts'
-import { toReason } from '../errors.ts'
 import { readIndexLag } from '../events/search-index.ts'
-import { withTimeout } from '../functions.ts'
-import { logger } from '../log.ts'
-import { registerGauge } from '../metrics.ts'
 
 /** Scrapes within this time share one reading. */
 const FRESH_MS = 5_000

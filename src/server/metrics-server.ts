@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
-import type { Config } from '../config.ts'
-import type { Listener } from '../listener.ts'
-import { collectProcessMetrics, registry } from '../metrics.ts'
-import { serve } from '../platform.ts'
+import type { Config } from '../base/config.ts'
+import type { Listener } from '../base/listener.ts'
+import { collectProcessMetrics, registry } from '../base/metrics.ts'
+import { serve } from '../base/platform.ts'
 
 const MAX_BYTES = 4 * 1024
 

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js'
-import { logger } from '../log.ts'
+import { logger } from '../base/log.ts'
 
 const log = logger('server')
 

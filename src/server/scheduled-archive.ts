@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { readSize } from '../archive/files.ts'
 import { readLastRun } from '../archive/runs.ts'
-import type { ArchiveSettings } from '../config/archive.ts'
+import type { ArchiveSettings } from '../base/config/archive.ts'
+import { toReason } from '../base/errors.ts'
+import { logger } from '../base/log.ts'
+import { registerGauge } from '../base/metrics.ts'
 import { isClockUntrusted } from '../db/clock.ts'
 import type { Pool } from '../db/pool.ts'
-import { toReason } from '../errors.ts'
-import { logger } from '../log.ts'
-import { registerGauge } from '../metrics.ts'
 import { isDue, toKnownTime, type LastTime } from './schedule.ts'
 
 const log = logger('archive')

@@ -1,12 +1,12 @@
 import { startReaper } from '../accounts/deletion.ts'
 import { auditExpiredLinks, type Link } from '../accounts/reset-links.ts'
 import { isExpired } from '../accounts/sessions.ts'
+import { toReason } from '../base/errors.ts'
+import { logger } from '../base/log.ts'
 import { isClockUntrusted } from '../db/clock.ts'
 import { transact, type Pool } from '../db/pool.ts'
 import type { Fragment, Queryable, Tx } from '../db/sql.ts'
-import { toReason } from '../errors.ts'
 import { startRetention } from '../events/retention.ts'
-import { logger } from '../log.ts'
 
 const log = logger('sweeps')
 const EVERY_MS = 60_000

@@ -3,10 +3,10 @@ import { lockProject } from '../accounts/projects.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { AuditAction } from '../audit/actions.ts'
 import { FOREIGN_KEY_VIOLATION, sqlState, type Queryable, type Tx } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
+import { Fault } from '../base/errors.ts'
 import { toSearchFilters } from '../events/search-schema.ts'
 import { invalidField } from '../http/validation.ts'
-import { newId, parseId, toId } from '../ids.ts'
+import { newId, parseId, toId } from '../base/ids.ts'
 import { MAX_VIEWS, type NewView, type ViewEdit } from './schema.ts'
 
 /** The role that changes what other members see. */

@@ -1,10 +1,10 @@
 import { findAuditEntries } from '../audit/entries.ts'
+import { Fault } from '../base/errors.ts'
+import { newId, parseId, toId } from '../base/ids.ts'
 import type { Queryable } from '../db/sql.ts'
-import { Fault } from '../errors.ts'
 import { findEventJson } from '../events/read.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
-import { newId, parseId, toId } from '../ids.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import {
   hashBody,

@@ -1,5 +1,5 @@
-import { takeStart } from '../cut-text.ts'
-import { isInvisible } from '../disruptive-text.ts'
+import { takeStart } from '../base/cut-text.ts'
+import { isInvisible } from '../base/disruptive-text.ts'
 
 /** The formats of a body: Standard Webhooks, or what a service accepts. */
 export const PRESETS = ['standard', 'slack', 'discord', 'telegram', 'ntfy'] as const

@@ -1,8 +1,8 @@
 import { SERVER, writeAudit } from '../audit/audit.ts'
+import { toId } from '../base/ids.ts'
 import { toArray } from '../db/arrays.ts'
 import type { Queryable, Tx } from '../db/sql.ts'
 import { toBodyText, type EgressResult } from '../egress/egress.ts'
-import { toId } from '../ids.ts'
 import { toAttempt, type AttemptRow } from './attempts.ts'
 import {
   CLOSED_BREAKER,

@@ -1,5 +1,5 @@
 import { SERVER, writeAudit } from '../audit/audit.ts'
-import { toId } from '../ids.ts'
+import { toId } from '../base/ids.ts'
 import type { SecretLoss } from '../secrets/reset.ts'
 import type { SealedCell } from '../secrets/secrets.ts'
 import { newSigningSecret } from './signing.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { SERVER, writeAudit } from '../../src/audit/audit.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
-import { parseId } from '../../src/ids.ts'
+import { parseId } from '../../src/base/ids.ts'
 import { listAuditActions } from '../support/audit.ts'
 import { createKey } from '../support/keys.ts'
 import { createRequests } from '../support/project.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { parseConfig } from '../../src/config.ts'
+import { parseConfig } from '../../src/base/config.ts'
 import { bindPort } from '../../src/server/bound-port.ts'
 
 test('requests that arrive before the routes exist are answered when they do', async () => {

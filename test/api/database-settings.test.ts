@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { migrate } from '../../src/db/migrate.ts'
-import { parseUrl } from '../../src/database-url.ts'
+import { parseUrl } from '../../src/base/database-url.ts'
 import { toSession } from '../../src/db/session.ts'
 import { connect, waitUntilReachable } from '../../src/db/sql.ts'
 import { HOSTILE, HOSTILE_BUT_LEFT, LEFT } from '../support/hostile-settings.ts'

@@ -12,7 +12,7 @@ import { findWebhookTargets } from '../../src/webhooks/target.ts'
 import { insertWebhook } from '../support/webhooks.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
-import { parseId, toId } from '../../src/ids.ts'
+import { parseId, toId } from '../../src/base/ids.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'
 import { until } from '../support/until.ts'
 

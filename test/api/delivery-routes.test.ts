@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { toId } from '../../src/ids.ts'
+import { toId } from '../../src/base/ids.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'
 import { addTarget, createTargets, createTestKind } from '../support/delivery-kind.ts'
 import { cloneDatabase } from '../support/postgres.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { Fault } from '../../src/errors.ts'
-import { toId } from '../../src/ids.ts'
+import { Fault } from '../../src/base/errors.ts'
+import { toId } from '../../src/base/ids.ts'
 import type { DeliveryOutcome } from '../../src/outbox/kind.ts'
 import { startOutbox } from '../../src/outbox/outbox.ts'
 import { HIDDEN, toSettlement } from '../../src/outbox/settlement.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { parseConfig } from '../../src/config.ts'
+import { parseConfig } from '../../src/base/config.ts'
 import { createEgress, type EgressOptions } from '../../src/egress/egress.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { startConnectProxy } from '../support/connect-proxy.ts'

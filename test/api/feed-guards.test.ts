@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createProject } from '../../src/accounts/projects.ts'
-import { newId, toId } from '../../src/ids.ts'
+import { newId, toId } from '../../src/base/ids.ts'
 import { openFeed } from '../support/feed.ts'
 import { newManagementToken } from '../support/management-token.ts'
 import { newSignedInAccount, type SignedInAccount } from '../support/signed-in-account.ts'

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
+import { toId } from '../../src/base/ids.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { connect } from '../../src/db/sql.ts'
 import { compileFilter } from '../../src/feed/filter.ts'
 import { createHub } from '../../src/feed/hub.ts'
 import { startLogTailer } from '../../src/feed/log-tailer.ts'
-import { toId } from '../../src/ids.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import { toArray } from '../../src/db/arrays.ts'
 import type { Sql, Tx } from '../../src/db/sql.ts'
 import { enqueueDeliveries, replayDeadLetter, resumeTarget } from '../../src/outbox/enqueue.ts'

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { SERVER } from '../../src/audit/audit.ts'
+import { toId } from '../../src/base/ids.ts'
 import { getProjectChannel, listChannels } from '../../src/channels/channels.ts'
 import { getUnread } from '../../src/channels/unread.ts'
 import { toArray } from '../../src/db/arrays.ts'
@@ -9,7 +10,6 @@ import { connect, type Sql } from '../../src/db/sql.ts'
 import { appendRows, number, type AppendJob } from '../../src/events/append-statement.ts'
 import { toNewEvent } from '../../src/events/new-event.ts'
 import { getUserJson, listReferences } from '../../src/identities/users.ts'
-import { toId } from '../../src/ids.ts'
 import { claimDeliveries, extendLeases, findWaitingTargets } from '../../src/outbox/claims.ts'
 import {
   listDeadLetters,

@@ -9,7 +9,7 @@ import { toListCursor } from '../../src/events/seq-ranges.ts'
 import { parseSearch } from '../../src/events/search-query.ts'
 import { readSlices } from '../../src/feed/read-events.ts'
 import { listUsersJson } from '../../src/identities/users.ts'
-import { NIL_UUID, toId } from '../../src/ids.ts'
+import { NIL_UUID, toId } from '../../src/base/ids.ts'
 import { cloneDatabase, closeCluster } from '../support/postgres.ts'
 import { COUNT, countRows, FILL_MANY, fillProject } from '../support/row-counts.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { parseId } from '../../src/ids.ts'
+import { parseId } from '../../src/base/ids.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { listAuditEntries } from '../support/audit.ts'
 import {

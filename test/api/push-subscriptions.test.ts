@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createSession } from '../../src/accounts/sessions.ts'
-import { parseId, toId } from '../../src/ids.ts'
+import { parseId, toId } from '../../src/base/ids.ts'
 import {
   createApi,
   newSignedInAccount,

@@ -3,7 +3,7 @@ import { reap } from '../../src/accounts/deletion.ts'
 import { createPool, type Pool } from '../../src/db/pool.ts'
 import { ensureFirstKey } from '../../src/server/bootstrap.ts'
 import type { Tx } from '../../src/db/sql.ts'
-import { parseId } from '../../src/ids.ts'
+import { parseId } from '../../src/base/ids.ts'
 import { createKey } from '../support/keys.ts'
 import {
   newMember,

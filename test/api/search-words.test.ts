@@ -25,7 +25,7 @@ import { newProject } from '../support/project.ts'
 import { randomPart, randomText, takePart } from '../support/random-texts.ts'
 import { appendTitles, compareIndex } from '../support/search-index.ts'
 import { foldText, isLetter, isUnspaced, UNICODE_FILE, writeUnicodeSql } from '../unicode-tables.ts'
-import { hasNothingToFind, splitWords } from '../../src/text-search.ts'
+import { hasNothingToFind, splitWords } from '../../src/base/text-search.ts'
 
 /** Long runs set TIDINGS_FUZZ. */
 const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 20)

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import manifest from '../../package.json' with { type: 'json' }
-import { parseId } from '../../src/ids.ts'
+import { parseId } from '../../src/base/ids.ts'
 import { expectFailure } from '../support/answers.ts'
 import { newMember, newOrganization, newSignedInAccount } from '../support/signed-in-account.ts'
 import { newProject } from '../support/project.ts'

@@ -3,7 +3,7 @@ import { createResetLink } from '../../src/accounts/reset-links.ts'
 import { COMMAND_LINE } from '../../src/audit/audit.ts'
 import { createKey } from '../support/keys.ts'
 import { createRequests } from '../support/project.ts'
-import { hashToken, MANAGEMENT_TOKEN } from '../../src/token-form.ts'
+import { hashToken, MANAGEMENT_TOKEN } from '../../src/base/token-form.ts'
 import { createTokenApi, newManagementToken, type TestToken } from '../support/management-token.ts'
 import { boot, type Booted } from '../support/server.ts'
 import {

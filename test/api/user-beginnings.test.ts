@@ -4,7 +4,7 @@ import { reindexUsers } from '../../src/identities/user-indexer.ts'
 import { expectIssues } from '../support/answers.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'
-import { hasNothingToFind } from '../../src/text-search.ts'
+import { hasNothingToFind } from '../../src/base/text-search.ts'
 import { until } from '../support/until.ts'
 
 let server: Booted

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { parseId } from '../../src/ids.ts'
+import { parseId } from '../../src/base/ids.ts'
 import { toSearchText } from '../../src/events/search-text.ts'
 import { parseSearch } from '../../src/events/search-query.ts'
 import { countNewEvents } from '../../src/views/counting.ts'

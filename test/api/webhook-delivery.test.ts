@@ -5,7 +5,7 @@ import { createPool } from '../../src/db/pool.ts'
 import { ageDeletion, ageWebhook } from '../support/ageing.ts'
 import { startReceiver, type Received } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import {
   storeAttempt,
   storeSuccessfulAttempts,

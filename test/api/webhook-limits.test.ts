@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { newId, parseId } from '../../src/base/ids.ts'
 import { toArray } from '../../src/db/arrays.ts'
 import type { Queryable } from '../../src/db/sql.ts'
-import { newId, parseId } from '../../src/ids.ts'
 import { storeAttempt } from '../../src/webhooks/recording.ts'
 import { startReceiver, type Answer } from '../support/receiver.ts'
 import { boot } from '../support/server.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
-import { parseId, toId } from '../../src/ids.ts'
+import { parseId, toId } from '../../src/base/ids.ts'
 import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
 import { createWebhookKind } from '../../src/webhooks/kind.ts'
 import { ageWebhook } from '../support/ageing.ts'

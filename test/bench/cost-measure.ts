@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { toId } from '../../src/ids.ts'
+import { toId } from '../../src/base/ids.ts'
 import { APP_SECRET } from '../support/secret.ts'
 import { until } from '../support/until.ts'
 import { WATCHED, type World } from './cost-world.ts'

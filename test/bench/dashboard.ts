@@ -9,7 +9,7 @@ import { cloneDatabase, closeCluster, copyDatabase } from '../support/postgres.t
 import { BIG_PROJECT, ensureBenchDatabase } from './read-data.ts'
 import { makeKey, startTidings } from './server.ts'
 import { median } from './wrk.ts'
-import { toId } from '../../src/ids.ts'
+import { toId } from '../../src/base/ids.ts'
 
 const ROUNDS = 5
 const SLOWDOWN = 4

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { createSession } from '../../src/accounts/sessions.ts'
 import { toSite } from '../../src/http/site.ts'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import { createPushKind } from '../../src/push/kind.ts'
 import { createPushClient } from '../../src/push/push-client.ts'
 import { sealAddress } from '../../src/push/address.ts'

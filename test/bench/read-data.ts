@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { NIL_UUID } from '../../src/base/ids.ts'
 import { FUNCTIONS as SQL_FUNCTIONS, MIGRATIONS } from '../../src/db/sql-files.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { indexNextEvents, MIN_EVENTS } from '../../src/events/search-index.ts'
-import { NIL_UUID } from '../../src/ids.ts'
 import { copyDatabase, ensureDatabase, takeDatabase } from '../support/postgres.ts'
 import { ARGUMENTS, readEvents } from './table.ts'
 

@@ -1,6 +1,6 @@
 // Our complete webhook delivery, as `bench webhooks` measures it: `webhooks-ours.ts <database url>
 // <url of the receiver>`.
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import { createWebhookKind } from '../../src/webhooks/kind.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { toSealedCell } from '../../src/webhooks/sealing.ts'

@@ -3,14 +3,14 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
-import { VERSION } from '../../src/version.ts'
+import { VERSION } from '../../src/base/version.ts'
 import { isBackedUp } from '../../src/backup/rows.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { MIGRATIONS } from '../../src/db/sql-files.ts'
 import { connect } from '../../src/db/sql.ts'
 import { listTables } from '../../src/db/tables.ts'
 import { toErasedFile } from '../../src/identities/erased-file.ts'
-import { toId } from '../../src/ids.ts'
+import { toId } from '../../src/base/ids.ts'
 import {
   backUp,
   countRows,

@@ -12,7 +12,7 @@ import {
   checkServers,
 } from '../../src/cli/doctor/database.ts'
 import { connect } from '../../src/db/sql.ts'
-import { VERSION } from '../../src/version.ts'
+import { VERSION } from '../../src/base/version.ts'
 import { checkFiles, checkFreeSpace } from '../../src/cli/doctor/files.ts'
 import { newSignedInAccount } from '../support/signed-in-account.ts'
 import { cloneDatabase } from '../support/postgres.ts'

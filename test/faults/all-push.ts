@@ -1,5 +1,5 @@
 import type { Sql } from '../../src/db/sql.ts'
-import { parseId, toId } from '../../src/ids.ts'
+import { parseId, toId } from '../../src/base/ids.ts'
 import { newMember } from '../support/signed-in-account.ts'
 import { insertSubscription } from '../support/push.ts'
 import type { PushService, TestBrowser } from '../support/push-service.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sendSignal } from '../../src/embedded/processes.ts'
-import { toId } from '../../src/ids.ts'
+import { toId } from '../../src/base/ids.ts'
 import { newMember } from '../support/signed-in-account.ts'
 import type { Runtime } from '../support/process.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'

@@ -1,6 +1,6 @@
 import type { Sql } from '../../src/db/sql.ts'
 import { toArray } from '../../src/db/arrays.ts'
-import { toId } from '../../src/ids.ts'
+import { toId } from '../../src/base/ids.ts'
 import { compareIndex } from '../support/search-index.ts'
 import type { Intent, Ledger } from './ledger.ts'
 

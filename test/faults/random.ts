@@ -1,4 +1,4 @@
-export { createRandom, type Random } from '../../src/random.ts'
+export { createRandom, type Random } from '../../src/base/random.ts'
 
 /** Returns a new seed for a run without one. TIDINGS_SEED repeats an earlier one. */
 export function newSeed(): number {

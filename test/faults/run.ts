@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import '../support/scratch.ts'
-import { configureLog } from '../../src/log.ts'
+import { configureLog } from '../../src/base/log.ts'
 import { closeCluster } from '../support/postgres.ts'
 import { PATRONI_LOSSES, startPatroni } from '../support/patroni.ts'
 import { startPair } from '../support/standby.ts'

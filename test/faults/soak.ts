@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { toId } from '../../src/ids.ts'
+import { toId } from '../../src/base/ids.ts'
 import { testSecrets } from '../support/secret.ts'
 import { newMember } from '../support/signed-in-account.ts'
 import { toPlot } from './soak-plot.ts'

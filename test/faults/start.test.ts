@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { once } from 'node:events'
 import { connect as connectSocket, createServer, type AddressInfo } from 'node:net'
-import { parseUrl } from '../../src/database-url.ts'
+import { parseUrl } from '../../src/base/database-url.ts'
 import { toSession } from '../../src/db/session.ts'
 import { connect, waitUntilReachable } from '../../src/db/sql.ts'
 import { startPooler } from '../support/pooler.ts'

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { text } from 'node:stream/consumers'
 import { Webhook } from 'standardwebhooks'
 import type { Sql } from '../../src/db/sql.ts'
-import { newId, parseId } from '../../src/ids.ts'
+import { newId, parseId } from '../../src/base/ids.ts'
 import type { Secrets } from '../../src/secrets/secrets.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { toSealedCell } from '../../src/webhooks/sealing.ts'

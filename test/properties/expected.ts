@@ -1,4 +1,4 @@
-import { hasNothingToFind, MAX_WORDS, splitWords } from '../../src/text-search.ts'
+import { hasNothingToFind, MAX_WORDS, splitWords } from '../../src/base/text-search.ts'
 import { splitEmoji, type TextParts } from '../../src/channels/icon.ts'
 import {
   addEvent,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, test } from 'bun:test'
 import fc from 'fast-check'
-import { hasNothingToFind, MAX_WORDS, splitWords } from '../../src/text-search.ts'
+import { hasNothingToFind, MAX_WORDS, splitWords } from '../../src/base/text-search.ts'
 import { checkInLanes, report, TIMEOUT_MS } from './lanes.ts'
 import type { RawAnswer } from '../support/raw-http.ts'
 import { brokenRequestsOf, type BrokenRequest } from './requests.ts'

@@ -4,7 +4,7 @@ import { parquetMetadata, parquetReadObjects, type FileMetaData } from 'hyparque
 import { runRecorded } from '../../src/archive/runs.ts'
 import { createFolderStore } from '../../src/archive/folder-store.ts'
 import type { ArchiveStore } from '../../src/archive/store.ts'
-import { toId } from '../../src/ids.ts'
+import { toId } from '../../src/base/ids.ts'
 import { makeFolder, SCRATCH } from './scratch.ts'
 import { APP_SECRET } from './secret.ts'
 import type { Booted } from './server.ts'

@@ -1,5 +1,5 @@
 import { hashPassword } from '../../src/accounts/credentials.ts'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import { createApi, type ApiRequest } from './signed-in-account.ts'
 import type { Answered } from './project.ts'
 import type { Booted } from './server.ts'

@@ -1,4 +1,4 @@
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import { createSecrets, toAppKey } from '../../src/secrets/secrets.ts'
 import { APP_SECRET } from './secret.ts'
 import type { Booted } from './server.ts'

@@ -1,6 +1,6 @@
 import { createPool } from '../../src/db/pool.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
-import { newId, parseId } from '../../src/ids.ts'
+import { newId, parseId } from '../../src/base/ids.ts'
 import type { DeliveryKind } from '../../src/outbox/kind.ts'
 import { startOutbox, type Outbox } from '../../src/outbox/outbox.ts'
 import { WORKER_SETTINGS } from '../../src/db/delivery-settings.ts'

@@ -1,7 +1,7 @@
 // The whole server as a process, with short leases of its deliveries.
 import { readFileSync } from 'node:fs'
-import { parseConfig } from '../../src/config.ts'
-import { configureLog } from '../../src/log.ts'
+import { parseConfig } from '../../src/base/config.ts'
+import { configureLog } from '../../src/base/log.ts'
 import { startServer } from '../../src/server.ts'
 import { startWorkers, WORKER_VARIABLE } from '../../src/workers.ts'
 

@@ -79,21 +79,21 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
   for (const name of [
     'db',
     'embedded',
-    'log.ts',
-    'disruptive-text.ts',
-    'private-files.ts',
-    'errors.ts',
-    'functions.ts',
-    'platform.ts',
-    'system-error.ts',
-    'listener.ts',
-    'closest.ts',
-    'database-parameters.ts',
-    'database-url.ts',
+    'base/log.ts',
+    'base/disruptive-text.ts',
+    'base/private-files.ts',
+    'base/errors.ts',
+    'base/functions.ts',
+    'base/platform.ts',
+    'base/system-error.ts',
+    'base/listener.ts',
+    'base/closest.ts',
+    'base/database-parameters.ts',
+    'base/database-url.ts',
   ]) {
     cpSync(join(ROOT, 'src', name), join(root, 'src', name), { recursive: true })
   }
-  for (const name of ['src/version.ts', 'package.json', 'sql'])
+  for (const name of ['src/base/version.ts', 'package.json', 'sql'])
     cpSync(join(ROOT, name), join(root, name), { recursive: true })
   for (const name of ['@logtape', 'postgres']) {
     symlinkSync(join(ROOT, 'node_modules', name), join(root, 'node_modules', name))

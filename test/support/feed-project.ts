@@ -1,4 +1,4 @@
-import { toId } from '../../src/ids.ts'
+import { toId } from '../../src/base/ids.ts'
 import { newMember, type SignedInAccount } from './signed-in-account.ts'
 import { newProject, type TestProject } from './project.ts'
 import type { Booted } from './server.ts'

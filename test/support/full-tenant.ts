@@ -1,7 +1,7 @@
 import { ROLES, type Role } from '../../src/accounts/permissions.ts'
 import { createSession } from '../../src/accounts/sessions.ts'
 import { hashSecret, newSecret } from '../../src/accounts/secret.ts'
-import { newId, toId } from '../../src/ids.ts'
+import { newId, toId } from '../../src/base/ids.ts'
 import { insertDeadLetter } from './deliveries.ts'
 import { insertConnection } from './connections.ts'
 import { createKey } from './keys.ts'

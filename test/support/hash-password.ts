@@ -1,4 +1,4 @@
-import { hashPassword, verifyPassword } from '../../src/platform.ts'
+import { hashPassword, verifyPassword } from '../../src/base/platform.ts'
 
 // Prints a hash of the password, and whether other hashes match it: runtimes must accept each
 // other's.

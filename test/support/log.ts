@@ -1,4 +1,4 @@
-import { configureLog } from '../../src/log.ts'
+import { configureLog } from '../../src/base/log.ts'
 
 /** Server logs matter only when a test fails: TIDINGS_TEST_LOG=debug shows them. */
 export function configureTestLog(): void {

@@ -1,7 +1,7 @@
 import type { Role } from '../../src/accounts/permissions.ts'
 import { toArray } from '../../src/db/arrays.ts'
-import { newId } from '../../src/ids.ts'
-import { hashToken, MANAGEMENT_TOKEN } from '../../src/token-form.ts'
+import { newId } from '../../src/base/ids.ts'
+import { hashToken, MANAGEMENT_TOKEN } from '../../src/base/token-form.ts'
 import { createApi } from './signed-in-account.ts'
 import type { Booted } from './server.ts'
 

@@ -1,4 +1,4 @@
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import { createAuthenticator, type Authenticator } from './authenticator.ts'
 import type { Booted } from './server.ts'
 import type { SignedInAccount } from './signed-in-account.ts'

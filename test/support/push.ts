@@ -1,6 +1,6 @@
 import { createECDH, createHash, randomBytes } from 'node:crypto'
 import { sealAddress } from '../../src/push/address.ts'
-import { newId, parseId, toId } from '../../src/ids.ts'
+import { newId, parseId, toId } from '../../src/base/ids.ts'
 import type { SignedInAccount } from './signed-in-account.ts'
 import { startPushService, type PushService, type TestBrowser } from './push-service.ts'
 import { testSecrets } from './secret.ts'

@@ -1,5 +1,5 @@
 // Runs the platform seam alone: prints its port and serves sockets until SIGTERM.
-import { serve } from '../../src/platform.ts'
+import { serve } from '../../src/base/platform.ts'
 
 const listener = serve<{ name: string }>({
   host: '127.0.0.1',

@@ -1,4 +1,4 @@
-import { parseConfig, type Config } from '../../src/config.ts'
+import { parseConfig, type Config } from '../../src/base/config.ts'
 import { connect, type Sql } from '../../src/db/sql.ts'
 import { startServer, type Server, type ServerOptions } from '../../src/server.ts'
 import { toPooledUrl } from './pooler.ts'

@@ -1,5 +1,5 @@
 import { Secret, TOTP } from 'otpauth'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import { newTotpSecret } from '../../src/second-factor/totp.ts'
 import { toSealedCell } from '../../src/second-factor/sealing.ts'
 import { testSecrets } from './secret.ts'

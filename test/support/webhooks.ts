@@ -1,7 +1,7 @@
 import { createPool } from '../../src/db/pool.ts'
 import type { Sql } from '../../src/db/sql.ts'
 import { createEgress } from '../../src/egress/egress.ts'
-import { newId, parseId, type Id } from '../../src/ids.ts'
+import { newId, parseId, type Id } from '../../src/base/ids.ts'
 import { createKey } from './keys.ts'
 import {
   createWebhookSender,

@@ -1,9 +1,9 @@
 // Writes numbered rows into the embedded Postgres of DATA_DIR, and prints each after its commit, as
 // `+ <name>-<number>`. ROWS ends it after that many. Without ROWS, the end of its input does.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { configureLog } from '../../src/base/log.ts'
 import { connect } from '../../src/db/sql.ts'
 import { startEmbedded } from '../../src/embedded/embedded.ts'
-import { configureLog } from '../../src/log.ts'
 
 const { DATA_DIR = '', NAME = '', ROWS } = process.env
 const PAUSE_MS = 5

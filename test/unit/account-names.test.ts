@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { Email, Name, toName } from '../../src/accounts/schema.ts'
-import { parseEmail } from '../../src/config/values.ts'
+import { parseEmail } from '../../src/base/config/values.ts'
 import { findIssues } from '../../src/http/rules.ts'
 
 const toCode = (schema: typeof Name, value: unknown) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { ConfigError, parseConfig, type Config } from '../../src/config.ts'
-import { toTimeZone } from '../../src/config/time-zone.ts'
+import { ConfigError, parseConfig, type Config } from '../../src/base/config.ts'
+import { toTimeZone } from '../../src/base/config/time-zone.ts'
 
 const noFile = (path: string): string => {
   throw new Error(`ENOENT ${path}`)

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { connect } from '../../src/db/sql.ts'
-import { describeHosts, findUrlProblem, parseUrl, withHost } from '../../src/database-url.ts'
+import { describeHosts, findUrlProblem, parseUrl, withHost } from '../../src/base/database-url.ts'
 
 const PAIR = 'postgres://u:p%40w@one.example,[::1]:5433/db?sslmode=require'
 const FILES: Record<string, string> = { '/ca.pem': '-----BEGIN CERTIFICATE-----', '/ca.der': '0' }

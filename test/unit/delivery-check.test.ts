@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import { checkRepeats, type Fault } from '../faults/delivery-check.ts'
 import type { Receipt } from '../faults/webhook-receiver.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test'
+import { serve } from '../../src/base/platform.ts'
 import { newCall, succeedFile } from '../../src/http/call.ts'
-import { serve } from '../../src/platform.ts'
 import { captureLog } from '../support/log.ts'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
 import { until } from '../support/until.ts'

@@ -6,7 +6,7 @@ import { fromLogSnag, fromPlainText } from '../../src/events/new-event.ts'
 import { explainTimestamp, parseIsoTimestamp, parseTimestamp } from '../../src/events/timestamp.ts'
 import { parseListCursor, toListCursor } from '../../src/events/seq-ranges.ts'
 import { isTooFarAhead } from '../../src/events/schema.ts'
-import { splitWords } from '../../src/text-search.ts'
+import { splitWords } from '../../src/base/text-search.ts'
 import { InvalidRequest } from '../../src/http/validation.ts'
 
 describe('contract §2 icons:', () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import type { Hint } from '../../src/base/hints.ts'
 import type { Pool } from '../../src/db/pool.ts'
 import {
   createNotifier,
@@ -7,7 +8,6 @@ import {
   toPayloadWord,
 } from '../../src/feed/notifier.ts'
 import { startPeriodicCheck } from '../../src/feed/periodic-check.ts'
-import type { Hint } from '../../src/hints.ts'
 import { until } from '../support/until.ts'
 
 const A = '0193a5b0-0000-7000-8000-000000000001'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { setNewest } from '../../src/functions.ts'
+import { setNewest } from '../../src/base/functions.ts'
 
 test('a bounded map drops its oldest entry for a new key', () => {
   const map = new Map([['a', 1]])

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { fromUUID } from 'typeid-js'
-import { newId, parseId, toId, type IdPrefix } from '../../src/ids.ts'
+import { newId, parseId, toId, type IdPrefix } from '../../src/base/ids.ts'
 
 const PREFIXES: IdPrefix[] = ['org', 'prj', 'chn', 'evt', 'idn', 'key', 'whk', 'psh']
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'bun:test'
+import { configureLog, limitLines, logger } from '../../src/base/log.ts'
 import { logFailure } from '../../src/feed/read-events.ts'
 import { toFailure } from '../../src/http/failures.ts'
-import { configureLog, limitLines, logger } from '../../src/log.ts'
 import { createProviderClients } from '../../src/openid/provider-client.ts'
 import { tryToRecord } from '../../src/outbox/kind.ts'
 import { captureLog, configureTestLog } from '../support/log.ts'

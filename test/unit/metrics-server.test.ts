@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
-import { parseConfig } from '../../src/config.ts'
-import type { Listener } from '../../src/listener.ts'
-import { registerGauge, registry } from '../../src/metrics.ts'
+import { parseConfig } from '../../src/base/config.ts'
+import type { Listener } from '../../src/base/listener.ts'
+import { registerGauge, registry } from '../../src/base/metrics.ts'
 import { startMetrics } from '../../src/server/metrics-server.ts'
 import { sendRaw, toRequest } from '../support/raw-http.ts'
 

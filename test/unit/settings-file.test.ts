@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ConfigError } from '../../src/base/config.ts'
+import { NAMES } from '../../src/base/config/names.ts'
+import { parseSettingsFile } from '../../src/base/config/settings-file.ts'
 import { readSettings } from '../../src/cli/settings.ts'
-import { ConfigError } from '../../src/config.ts'
-import { NAMES } from '../../src/config/names.ts'
-import { parseSettingsFile } from '../../src/config/settings-file.ts'
 import { makeFolder } from '../support/scratch.ts'
 
 const folder = makeFolder()

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { constants } from 'node:os'
-import { toListenError } from '../../src/listener.ts'
-import { explainOutput, explainSystemError } from '../../src/system-error.ts'
+import { toListenError } from '../../src/base/listener.ts'
+import { explainOutput, explainSystemError } from '../../src/base/system-error.ts'
 
 const FOLDER = '/srv/tidings'
 

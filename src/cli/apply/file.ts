@@ -10,9 +10,9 @@ import {
   type Node,
 } from 'yaml'
 import { Email, Name, ProjectChange, RoleBody } from '../../accounts/schema.ts'
+import { parseEmail } from '../../base/config/values.ts'
 import { ChannelName, toSlug } from '../../channels/name.ts'
 import { NewChannel } from '../../channels/schema.ts'
-import { parseEmail } from '../../config/values.ts'
 import { Nullable } from '../../http/schema-parts.ts'
 import { createValidator, InvalidRequest, type ObjectSchema } from '../../http/validation.ts'
 import { NewWebhook } from '../../webhooks/schema.ts'

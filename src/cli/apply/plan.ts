@@ -1,9 +1,9 @@
 import { ACTIONS, isAtLeast, type ActionOn, type Role } from '../../accounts/permissions.ts'
+import { parseEmail } from '../../base/config/values.ts'
+import { takeStart } from '../../base/cut-text.ts'
+import { replaceDisruptive } from '../../base/disruptive-text.ts'
 import { toEmoji } from '../../channels/icon.ts'
 import { toDisplayName, toSlug } from '../../channels/name.ts'
-import { parseEmail } from '../../config/values.ts'
-import { takeStart } from '../../cut-text.ts'
-import { replaceDisruptive } from '../../disruptive-text.ts'
 import type { ChannelEntry, MemberEntry, ProjectEntry, StateFile, WebhookEntry } from './file.ts'
 import { findOnly, type ChannelState, type ProjectState, type State } from './state.ts'
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import type { Config } from '../../config.ts'
-import { toReason } from '../../errors.ts'
+import type { Config } from '../../base/config.ts'
+import { toReason } from '../../base/errors.ts'
+import { httpGet } from '../../base/http-get.ts'
 import { FEED_PATH } from '../../feed/socket-guard.ts'
-import { httpGet } from '../../http-get.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
 const LOCAL = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/

@@ -1,6 +1,6 @@
 import { readSize } from '../../archive/files.ts'
 import { readLastRun, RUN_NOT_ENDED } from '../../archive/runs.ts'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../base/config.ts'
 import { isLockHeld } from '../../db/locks.ts'
 import type { Sql } from '../../db/sql.ts'
 import { toKnownTime } from '../../server/schedule.ts'

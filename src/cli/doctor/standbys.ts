@@ -1,7 +1,7 @@
 import { isBalanced, listHosts, type HostRole } from '../../db/primary.ts'
 import type { Sql } from '../../db/sql.ts'
 import { listStandbys, type Standby } from '../../db/standbys.ts'
-import { describeHost, parseUrl } from '../../database-url.ts'
+import { describeHost, parseUrl } from '../../base/database-url.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
 const MAX_LAG_S = 5

@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib'
-import { once } from '../../functions.ts'
+import { once } from '../../base/functions.ts'
 import { DOCS } from '../built.ts'
 
 export interface Heading {

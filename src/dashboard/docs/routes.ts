@@ -1,4 +1,4 @@
-import { once } from '../../functions.ts'
+import { once } from '../../base/functions.ts'
 import { MANAGEMENT_OPENAPI_PATH } from '../../http/openapi.ts'
 import type { PublicRoute } from '../../http/public-route.ts'
 import type { Site } from '../../http/site.ts'

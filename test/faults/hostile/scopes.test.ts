@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { toId } from '../../../src/ids.ts'
+import { toId } from '../../../src/base/ids.ts'
 import type { ApiKey, Scope } from '../../../src/keys/schema.ts'
 import { ageVerification } from '../../support/ageing.ts'
 import { expectFailure } from '../../support/answers.ts'

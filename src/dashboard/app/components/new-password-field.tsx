@@ -1,4 +1,4 @@
-import { MIN_PASSWORD_LENGTH } from '../../../passwords/length.ts'
+import { MIN_PASSWORD_LENGTH } from '../../../base/passwords/length.ts'
 import { Field } from './form.tsx'
 
 /** The field for a new password, with its minimum length as the hint. */

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { isInvisible } from '../../../disruptive-text.ts'
+import { isInvisible } from '../../../base/disruptive-text.ts'
 import type { Event } from '../../../events/schema.ts'
 import { toVisibleTitle } from '../feed/log.ts'
 import { INTERACTIVE } from '../feed/use-pause.ts'

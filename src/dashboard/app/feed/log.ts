@@ -1,5 +1,5 @@
-import { takeStart } from '../../../cut-text.ts'
-import { isInvisible } from '../../../disruptive-text.ts'
+import { takeStart } from '../../../base/cut-text.ts'
+import { isInvisible } from '../../../base/disruptive-text.ts'
 import type { Event } from '../../../events/schema.ts'
 
 /** The fields of an event that a row shows. Metadata may be large and is left out. */
