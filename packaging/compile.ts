@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
-import { packPostgres } from '../src/embedded/postgres-package.ts'
+import { packPostgres } from '../src/database/embedded/postgres-package.ts'
 import { SBOM_EXTENSION } from './sbom/document.ts'
 import { NOTICES_EXTENSION, toNotices } from './sbom/notices.ts'
 import { listParts, toSbom } from './sbom/sbom.ts'

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { DISTRIBUTED } from '../src/db/distribute.ts'
-import { FUNCTIONS, MIGRATIONS } from '../src/db/sql-files.ts'
+import { DISTRIBUTED } from '../src/database/distribute.ts'
+import { FUNCTIONS, MIGRATIONS } from '../src/database/sql-files.ts'
 import { parseSource } from './support/source-tree.ts'
 
 const ROOT = resolve(import.meta.dir, '..')

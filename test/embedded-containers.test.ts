@@ -4,12 +4,12 @@ import { existsSync, readFileSync, realpathSync, renameSync, rmSync } from 'node
 import { writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { readCluster } from '../src/embedded/cluster.ts'
-import { startEmbedded } from '../src/embedded/embedded.ts'
-import { readLivenessFile } from '../src/embedded/liveness.ts'
-import { findPostmaster } from '../src/embedded/postmaster.ts'
-import { listClusterProcesses } from '../src/embedded/processes.ts'
-import { SOCKET_FILE } from '../src/embedded/socket-folder.ts'
+import { readCluster } from '../src/database/embedded/cluster.ts'
+import { startEmbedded } from '../src/database/embedded/embedded.ts'
+import { readLivenessFile } from '../src/database/embedded/liveness.ts'
+import { findPostmaster } from '../src/database/embedded/postmaster.ts'
+import { listClusterProcesses } from '../src/database/embedded/processes.ts'
+import { SOCKET_FILE } from '../src/database/embedded/socket-folder.ts'
 import {
   type Container,
   hasContainers,
@@ -21,7 +21,7 @@ import { isNamed, makeFolder, query, clearEmbedded } from './support/embedded.ts
 import { isRunning } from './support/leftovers.ts'
 import { runProgram, startProgram, toEmbeddedUrl } from './support/process.ts'
 import { newProject } from './support/project.ts'
-import { connect } from '../src/db/sql.ts'
+import { connect } from '../src/database/sql.ts'
 import { scaled, until } from './support/until.ts'
 import {
   listLost,

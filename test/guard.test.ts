@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { connect, type Sql } from '../src/db/sql.ts'
+import { connect, type Sql } from '../src/database/sql.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { cloneDatabase } from './support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.ts'

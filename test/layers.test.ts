@@ -94,10 +94,8 @@ const MOVING: [string, string][] = [
   ['audit/', 'access/audit/'],
   ['backup/', 'server/backup/'],
   ['channels/', 'log/channels/'],
-  ['db/', 'database/'],
   ['demo/', 'log/demo/'],
   ['egress/', 'http/egress/'],
-  ['embedded/', 'database/embedded/'],
   ['events/', 'log/events/'],
   ['feed/', 'log/feed/'],
   ['identities/', 'log/identities/'],
@@ -110,7 +108,6 @@ const MOVING: [string, string][] = [
   ['passkeys/', 'access/passkeys/'],
   ['push/', 'delivery/push/'],
   ['second-factor/', 'access/second-factor/'],
-  ['secrets/', 'database/secrets/'],
   ['server.ts', 'server/server.ts'],
   ['tokens/', 'access/tokens/'],
   ['views/', 'log/views/'],
@@ -144,9 +141,9 @@ const CONNECTING = [
   'base/http-get.ts',
   'cli/apply/api.ts',
   'cli/demo.ts',
-  'db/socket.ts',
-  'embedded/liveness.ts',
-  'embedded/socket-folder.ts',
+  'database/embedded/liveness.ts',
+  'database/embedded/socket-folder.ts',
+  'database/socket.ts',
 ]
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g

@@ -6,10 +6,10 @@ import {
   findSchemaProblem,
   hasOtherFunctions,
   migrate,
-} from '../src/db/migrate.ts'
-import { toArray } from '../src/db/arrays.ts'
-import { connect, type Sql } from '../src/db/sql.ts'
-import { FUNCTIONS, MIGRATIONS, type FunctionSet } from '../src/db/sql-files.ts'
+} from '../src/database/migrate.ts'
+import { toArray } from '../src/database/arrays.ts'
+import { connect, type Sql } from '../src/database/sql.ts'
+import { FUNCTIONS, MIGRATIONS, type FunctionSet } from '../src/database/sql-files.ts'
 import { indexNextEvents } from '../src/events/search-index.ts'
 import { compareVersions } from '../src/base/version.ts'
 import index from '../releases.json' with { type: 'json' }

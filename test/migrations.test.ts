@@ -12,10 +12,10 @@ import {
   listMigrations,
   migrate,
   refuseNewerSchema,
-} from '../src/db/migrate.ts'
-import { FUNCTIONS, MIGRATIONS, type Migration } from '../src/db/sql-files.ts'
-import { addRelease, listBrokenReleases, type ReleaseIndex } from '../src/db/releases.ts'
-import { connect, type Sql } from '../src/db/sql.ts'
+} from '../src/database/migrate.ts'
+import { FUNCTIONS, MIGRATIONS, type Migration } from '../src/database/sql-files.ts'
+import { addRelease, listBrokenReleases, type ReleaseIndex } from '../src/database/releases.ts'
+import { connect, type Sql } from '../src/database/sql.ts'
 import { appendEvents } from './support/deliveries.ts'
 import { createEmptyDatabase } from './support/postgres.ts'
 import index from '../releases.json' with { type: 'json' }

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { connect } from '../src/db/sql.ts'
+import { connect } from '../src/database/sql.ts'
 import { getLane, type Lane } from './runner/lanes.ts'
 import { summarize, type Summary } from './runner/report.ts'
 import { runLane } from './runner/run-lane.ts'

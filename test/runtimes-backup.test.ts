@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { connect } from '../src/db/sql.ts'
+import { connect } from '../src/database/sql.ts'
 import { makeBackupFolder, PASSPHRASE } from './support/backup.ts'
 import { BUCKET_KEYS, startBucket } from './support/bucket.ts'
 import { createEmptyDatabase } from './support/postgres.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { connect, type Sql } from '../src/db/sql.ts'
+import { connect, type Sql } from '../src/database/sql.ts'
 import { openFeed } from './support/feed.ts'
 import { cloneDatabase } from './support/postgres.ts'
 import { compileBinary, startProgram, type Runtime } from './support/process.ts'

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
-import { connect, type Sql } from '../src/db/sql.ts'
+import { connect, type Sql } from '../src/database/sql.ts'
 import { listPostgres } from './faults/fleet.ts'
 import { isRunning } from './support/leftovers.ts'
 import { cloneDatabase, createEmptyDatabase } from './support/postgres.ts'

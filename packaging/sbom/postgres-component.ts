@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { listPaths } from '../../src/embedded/postgres-package.ts'
+import { listPaths } from '../../src/database/embedded/postgres-package.ts'
 import { hashBytes, type Component, type ComponentNode } from './document.ts'
 import type { LockedPackage } from './lockfile.ts'
 import { findNativeLicence } from './native-licences.ts'

@@ -1,6 +1,6 @@
--- Advisory locks of the server have two keys: the number of a class, which src/db/locks.ts lists,
--- and a number within the class. Names that callers choose have one key, which is a keyed digest.
--- So no name takes a lock of the server, or that of another project.
+-- Advisory locks of the server have two keys: the number of a class, which src/database/locks.ts
+-- lists, and a number within the class. Names that callers choose have one key, which is a keyed
+-- digest. So no name takes a lock of the server, or that of another project.
 
 -- Returns the key of the advisory lock of a name that a caller has chosen, for a purpose. Nobody
 -- without the secret can choose a name for a key.

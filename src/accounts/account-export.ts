@@ -1,7 +1,7 @@
 import { Fault } from '../base/errors.ts'
 import { NIL_UUID, toId } from '../base/ids.ts'
-import type { Pool } from '../db/pool.ts'
-import type { Sql } from '../db/sql.ts'
+import type { Pool } from '../database/pool.ts'
+import type { Sql } from '../database/sql.ts'
 import { isExpired } from './sessions.ts'
 
 /** The items that one statement reads. */

@@ -1,6 +1,6 @@
 import { Fault } from '../base/errors.ts'
 import { toId } from '../base/ids.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Queryable, Tx } from '../database/sql.ts'
 import { requireOwnFactor, type CredentialAction } from './credential-table.ts'
 import type { Role } from './permissions.ts'
 import type { Account, AccountInfo } from './schema.ts'

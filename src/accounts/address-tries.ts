@@ -1,5 +1,5 @@
 import { Fault } from '../base/errors.ts'
-import type { Fragment, Tx } from '../db/sql.ts'
+import type { Fragment, Tx } from '../database/sql.ts'
 
 // Trying an e-mail address tells whether another account has it, because no mail server can ask the
 // owner of the address. The audit log counts the tries of 24 hours, and a limit bounds them.

@@ -8,7 +8,7 @@ import {
   listAuditEntries,
 } from '../audit/entries.ts'
 import { toId } from '../base/ids.ts'
-import { transact } from '../db/pool.ts'
+import { transact } from '../database/pool.ts'
 import { succeed, succeedFile } from '../http/call.ts'
 import { FileOf, PageOf, SuccessOf } from '../http/envelope.ts'
 import type { SessionGuard } from './guard.ts'

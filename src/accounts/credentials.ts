@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import type { Pool } from '../db/pool.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Pool } from '../database/pool.ts'
+import type { Queryable, Tx } from '../database/sql.ts'
 import { Fault } from '../base/errors.ts'
 import { invalidField } from '../http/validation.ts'
 import {

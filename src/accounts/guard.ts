@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { Actor } from '../audit/audit.ts'
-import type { Pool } from '../db/pool.ts'
+import type { Pool } from '../database/pool.ts'
 import type { Hints } from '../base/hints.ts'
 import type { BodyLimits } from '../http/body.ts'
 import { accepts } from '../http/compression.ts'

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { transact } from '../db/pool.ts'
+import { transact } from '../database/pool.ts'
 import { parseEmail } from '../base/config/values.ts'
 import { Fault } from '../base/errors.ts'
 import { succeed } from '../http/call.ts'

@@ -1,6 +1,6 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { toId } from '../base/ids.ts'
-import type { Fragment, Tx } from '../db/sql.ts'
+import type { Fragment, Tx } from '../database/sql.ts'
 
 /** Withdraws the invites that management tokens of an account made which no longer exist. */
 export async function withdrawInvitesOfEndedTokens(

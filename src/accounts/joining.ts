@@ -1,6 +1,6 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import { transact, type Pool } from '../db/pool.ts'
-import type { Tx } from '../db/sql.ts'
+import { transact, type Pool } from '../database/pool.ts'
+import type { Tx } from '../database/sql.ts'
 import { parseEmail } from '../base/config/values.ts'
 import { Fault } from '../base/errors.ts'
 import { InvalidRequest, invalidField } from '../http/validation.ts'

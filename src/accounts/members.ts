@@ -1,7 +1,7 @@
 import { writeAudit } from '../audit/audit.ts'
 import { Fault } from '../base/errors.ts'
 import { parseId, toId } from '../base/ids.ts'
-import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import type { Fragment, Queryable, Tx } from '../database/sql.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { lockOwnAccount, toAccountInfo } from './account.ts'

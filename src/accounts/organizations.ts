@@ -1,7 +1,7 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { Fault } from '../base/errors.ts'
 import { newId, toId } from '../base/ids.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Queryable, Tx } from '../database/sql.ts'
 import { toEffectiveRole, toRequester } from './admitted.ts'
 import { ACTIONS, authorize, requireVerified, type Action, type Role } from './permissions.ts'
 import { withdrawLinksOfMember } from './reset-links.ts'

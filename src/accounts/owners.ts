@@ -1,6 +1,6 @@
 import { SERVER, writeAudit, type Actor } from '../audit/audit.ts'
 import { newId, toId } from '../base/ids.ts'
-import type { Queryable, Sql, Tx } from '../db/sql.ts'
+import type { Queryable, Sql, Tx } from '../database/sql.ts'
 import { hashPassword } from './credentials.ts'
 import { hashSecret, newSecret } from './secret.ts'
 

@@ -1,5 +1,5 @@
 import { Fault } from '../base/errors.ts'
-import type { Queryable } from '../db/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 
 /**
  * Stores whether passwords are off, as the setting PASSWORDS says. While they are off, only

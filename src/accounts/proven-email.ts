@@ -1,6 +1,6 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { toId } from '../base/ids.ts'
-import type { Tx } from '../db/sql.ts'
+import type { Tx } from '../database/sql.ts'
 import { withdrawAllLinks } from './reset-links.ts'
 import { endSessions } from './sessions.ts'
 import { forgetDevices } from './sign-in.ts'

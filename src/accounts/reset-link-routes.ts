@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { transact } from '../db/pool.ts'
+import { transact } from '../database/pool.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'

@@ -1,6 +1,6 @@
 import { SERVER, writeAudit, type Actor, type AuditRecord } from '../audit/audit.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Fragment, Queryable, Tx } from '../database/sql.ts'
 import { Fault } from '../base/errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { parsePageQuery, toPage, type PageQuery } from '../http/paging.ts'

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { transact } from '../db/pool.ts'
+import { transact } from '../database/pool.ts'
 import { Fault } from '../base/errors.ts'
 import { succeed } from '../http/call.ts'
 import { ApiFailure, SuccessOf } from '../http/envelope.ts'

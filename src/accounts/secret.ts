@@ -19,7 +19,7 @@ export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex')
 }
 
-/** A sealed text of src/secrets. */
+/** A sealed text of src/database/secrets. */
 const SEALED_SHAPE = /^v1\.[\w.-]{1,3500}$/
 
 /**

@@ -1,7 +1,7 @@
 import { Fault } from '../base/errors.ts'
 import { newId, toId } from '../base/ids.ts'
 import { toBrowserName } from '../base/user-agent.ts'
-import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import type { Fragment, Queryable, Tx } from '../database/sql.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import type { Admitted, AdmittedToken } from './admitted.ts'

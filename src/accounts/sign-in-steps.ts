@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import type { Fragment, Queryable, Tx } from '../db/sql.ts'
-import type { Secrets } from '../secrets/secrets.ts'
+import type { Secrets } from '../database/secrets/secrets.ts'
+import type { Fragment, Queryable, Tx } from '../database/sql.ts'
 import { hashSecret, newSecret } from './secret.ts'
 
 /** How long a sign-in waits for its code, in seconds. */

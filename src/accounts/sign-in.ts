@@ -1,6 +1,6 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { toId } from '../base/ids.ts'
-import type { Tx } from '../db/sql.ts'
+import type { Tx } from '../database/sql.ts'
 import { getAccount, lockAccount } from './account.ts'
 import type { Account, SignInMethod } from './schema.ts'
 import { hashSecret, MAX_COOKIE_AGE_S, newSecret, type Cookies } from './secret.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Fault } from '../base/errors.ts'
-import type { Pool } from '../db/pool.ts'
-import type { Tx } from '../db/sql.ts'
+import type { Pool } from '../database/pool.ts'
+import type { Tx } from '../database/sql.ts'
 import { toNetwork } from '../limits/failed-authentications.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Actor } from '../audit/audit.ts'
 import { Fault } from '../base/errors.ts'
-import type { Tx } from '../db/sql.ts'
+import type { Tx } from '../database/sql.ts'
 import { withdrawInvitesOf } from './invites-of-account.ts'
 
 /**

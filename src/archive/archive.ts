@@ -1,6 +1,6 @@
 import { Fault } from '../base/errors.ts'
 import { pause } from '../base/functions.ts'
-import type { Sql } from '../db/sql.ts'
+import type { Sql } from '../database/sql.ts'
 import type { ErasureKey } from '../identities/erased-users.ts'
 import type { ArchiveStore } from './store.ts'
 

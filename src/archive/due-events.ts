@@ -1,5 +1,5 @@
 import { toId } from '../base/ids.ts'
-import type { Queryable } from '../db/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import { rest, type Archive, type DueMonth } from './archive.ts'
 import type { ArchivedEvent } from './columns.ts'
 

@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import type { DueMonth } from './archive.ts'
 
 /** The settings that decide which events are due. */

@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import { rest, type Archive } from './archive.ts'
 import type { ArchivedEvent } from './columns.ts'
 import { ERASURE_MARGIN, setState, type ArchiveFile } from './files.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { toId } from '../base/ids.ts'
-import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import type { Fragment, Queryable, Tx } from '../database/sql.ts'
 import type { WrittenFile } from './parquet-reader.ts'
 
 /** A file of the archive, as the database knows it. */

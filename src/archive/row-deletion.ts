@@ -1,4 +1,4 @@
-import { toArray } from '../db/arrays.ts'
+import { toArray } from '../database/arrays.ts'
 import { rest, type Archive } from './archive.ts'
 import { findCurrent, type ArchiveFile } from './files.ts'
 import { openVerified, rewriteFile } from './month-file.ts'

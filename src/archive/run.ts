@@ -1,7 +1,7 @@
 import { toReason } from '../base/errors.ts'
 import { toId } from '../base/ids.ts'
 import { logger } from '../base/log.ts'
-import { areStandbysCurrent } from '../db/standbys.ts'
+import { areStandbysCurrent } from '../database/standbys.ts'
 import type { Archive, DueMonth } from './archive.ts'
 import { listDueMonths, takeTurns } from './due.ts'
 import { eraseInFile } from './erased-events.ts'

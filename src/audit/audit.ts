@@ -1,5 +1,5 @@
 import { newId } from '../base/ids.ts'
-import type { Tx } from '../db/sql.ts'
+import type { Tx } from '../database/sql.ts'
 import type { AuditAction } from './actions.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { toReason } from '../base/errors.ts'
 import { toId } from '../base/ids.ts'
 import { logger } from '../base/log.ts'
-import { toArray } from '../db/arrays.ts'
-import { transact, type Pool } from '../db/pool.ts'
+import { toArray } from '../database/arrays.ts'
+import { transact, type Pool } from '../database/pool.ts'
 import { SERVER, writeAudit, type Actor, type AuditRecord } from './audit.ts'
 
 const EVERY_MS = 60_000

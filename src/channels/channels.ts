@@ -1,5 +1,5 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import type { Fragment, Queryable, Tx } from '../database/sql.ts'
 import { projectNotFound } from '../accounts/projects.ts'
 import { Fault } from '../base/errors.ts'
 import type { Page } from '../http/envelope.ts'

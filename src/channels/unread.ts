@@ -1,5 +1,5 @@
-import { toArray } from '../db/arrays.ts'
-import type { Queryable } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Queryable } from '../database/sql.ts'
 import { channelNotFound, toChannelUuid, unreadColumn, type Reader } from './channels.ts'
 import type { ReadMarkInput, UnreadCounts } from './schema.ts'
 

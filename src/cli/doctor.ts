@@ -1,6 +1,6 @@
 import type { Config } from '../base/config.ts'
-import { locateDatabase, type Database } from '../embedded/database.ts'
-import { connect } from '../db/sql.ts'
+import { locateDatabase, type Database } from '../database/embedded/database.ts'
+import { connect } from '../database/sql.ts'
 import { toReason } from '../base/errors.ts'
 import { configureLog } from '../base/log.ts'
 import { command } from './command.ts'

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
-import { resetSecrets } from '../secrets/reset.ts'
-import { rotateSecrets } from '../secrets/rotation.ts'
+import { resetSecrets } from '../database/secrets/reset.ts'
+import { rotateSecrets } from '../database/secrets/rotation.ts'
 import { SUBSCRIPTION_LOSS } from '../push/address.ts'
 import { ERASURE_KEY_LOSS } from '../identities/erased-users.ts'
 import { VAPID_LOSS } from '../push/vapid.ts'

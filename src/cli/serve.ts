@@ -9,8 +9,8 @@ import { command } from './command.ts'
 import { DATA_DIR, explainError, findInstallation, migrateDatabase } from './environment.ts'
 import { waitForStopSignal } from './stop-signal.ts'
 import { feedWatchdog } from './watchdog.ts'
-import { FUNCTIONS_NAME } from '../db/migrate.ts'
-import { MIGRATIONS } from '../db/sql-files.ts'
+import { FUNCTIONS_NAME } from '../database/migrate.ts'
+import { MIGRATIONS } from '../database/sql-files.ts'
 
 export const serve = command({
   name: 'serve',

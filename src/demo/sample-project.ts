@@ -1,7 +1,7 @@
 import type { OrganizationCall } from '../accounts/organizations.ts'
 import { addProject } from '../accounts/projects.ts'
 import { Fault } from '../base/errors.ts'
-import { sqlState, UNIQUE_VIOLATION, type Tx } from '../db/sql.ts'
+import { sqlState, UNIQUE_VIOLATION, type Tx } from '../database/sql.ts'
 import type { Appender } from '../events/append.ts'
 import { toNewEvent } from '../events/new-event.ts'
 import type { IdentityWriter } from '../identities/identify.ts'

@@ -1,6 +1,6 @@
 import { newId } from '../base/ids.ts'
-import { toArray, toBytea } from '../db/arrays.ts'
-import type { Fragment, Queryable } from '../db/sql.ts'
+import { toArray, toBytea } from '../database/arrays.ts'
+import type { Fragment, Queryable } from '../database/sql.ts'
 import type { DeferredAdmission } from '../keys/deferred-admission.ts'
 import type { IdempotencyClaim } from '../limits/idempotency.ts'
 import type { EventChannel } from './channel-cache.ts'

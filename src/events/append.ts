@@ -1,8 +1,8 @@
 import { invalidKey } from '../base/errors.ts'
 import { appendBatch } from '../base/metrics.ts'
-import { createBatcher, overloaded } from '../db/batch.ts'
-import { runBriefly, type Pool } from '../db/pool.ts'
-import type { Queryable } from '../db/sql.ts'
+import { createBatcher, overloaded } from '../database/batch.ts'
+import { runBriefly, type Pool } from '../database/pool.ts'
+import type { Queryable } from '../database/sql.ts'
 import {
   StillRunning,
   type InFlightRequests,

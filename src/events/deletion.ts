@@ -1,6 +1,6 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { AuditAction } from '../audit/actions.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Queryable, Tx } from '../database/sql.ts'
 import { Fault } from '../base/errors.ts'
 import { parseId } from '../base/ids.ts'
 

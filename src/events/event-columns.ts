@@ -1,4 +1,4 @@
-import type { Fragment, Queryable } from '../db/sql.ts'
+import type { Fragment, Queryable } from '../database/sql.ts'
 
 /** The columns of a row `e` of `events` that `eventTextJoins` reads. */
 export function storedColumns(sql: Queryable): Fragment {

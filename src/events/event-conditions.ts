@@ -1,5 +1,5 @@
-import { toArray } from '../db/arrays.ts'
-import type { Fragment, Queryable } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Fragment, Queryable } from '../database/sql.ts'
 import { isNumberText } from '../http/exact-json.ts'
 import type { ResolvedGroup, ResolvedTerms, ResolvedUsers } from './resolved-filters.ts'
 import { listPaths, splitMetadata, type HasField } from './search-filters.ts'

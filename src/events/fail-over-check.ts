@@ -2,10 +2,10 @@ import { Fault, toReason } from '../base/errors.ts'
 import { setNewest } from '../base/functions.ts'
 import { logger } from '../base/log.ts'
 import { registerGauge } from '../base/metrics.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Pool } from '../db/pool.ts'
-import type { Primary } from '../db/primary.ts'
-import { isUnavailable, sqlState, type Sql } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Pool } from '../database/pool.ts'
+import type { Primary } from '../database/primary.ts'
+import { isUnavailable, sqlState, type Sql } from '../database/sql.ts'
 
 const log = logger('db')
 const EVERY_MS = 1_000

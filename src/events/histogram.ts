@@ -1,5 +1,5 @@
-import { toArray } from '../db/arrays.ts'
-import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../database/sql.ts'
 import { toId } from '../base/ids.ts'
 import { toMatch } from './event-conditions.ts'
 import { resolveFilters, type ResolvedFilters } from './resolved-filters.ts'

@@ -2,7 +2,7 @@ import { toReason } from '../base/errors.ts'
 import { NIL_UUID, toId } from '../base/ids.ts'
 import { logger } from '../base/log.ts'
 import { createWakeUpSignal } from '../base/wake-up.ts'
-import type { Pool } from '../db/pool.ts'
+import type { Pool } from '../database/pool.ts'
 import {
   findUnindexed,
   indexNextEvents,

@@ -1,5 +1,5 @@
-import { toArray } from '../db/arrays.ts'
-import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../database/sql.ts'
 import { toTimeConditions } from './event-conditions.ts'
 import type { ResolvedFilters, ResolvedTerms } from './resolved-filters.ts'
 import { canUseTokens, toTokenGroups } from './search-tokens.ts'

@@ -1,4 +1,4 @@
-import { QUERY_CANCELED, sqlState, type Queryable } from '../db/sql.ts'
+import { QUERY_CANCELED, sqlState, type Queryable } from '../database/sql.ts'
 import { Fault } from '../base/errors.ts'
 import { parseId, toId } from '../base/ids.ts'
 import { toMatch } from './event-conditions.ts'

@@ -1,6 +1,6 @@
 import { toSlug } from '../channels/name.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Queryable } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Queryable } from '../database/sql.ts'
 import { parseId } from '../base/ids.ts'
 import { listReferences } from '../identities/users.ts'
 import { listSeqRanges, type SeqRange } from './seq-ranges.ts'

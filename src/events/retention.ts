@@ -2,8 +2,8 @@ import { toReason } from '../base/errors.ts'
 import { pause } from '../base/functions.ts'
 import { NIL_UUID, toId } from '../base/ids.ts'
 import { logger } from '../base/log.ts'
-import { isClockUntrusted } from '../db/clock.ts'
-import type { Pool } from '../db/pool.ts'
+import { isClockUntrusted } from '../database/clock.ts'
+import type { Pool } from '../database/pool.ts'
 import { UNDO_GRACE_S } from './deletion.ts'
 
 const log = logger('events')

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { toArray } from '../db/arrays.ts'
-import { WORKER_SETTINGS } from '../db/delivery-settings.ts'
-import type { Fragment, Queryable, Sql } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import { WORKER_SETTINGS } from '../database/delivery-settings.ts'
+import type { Fragment, Queryable, Sql } from '../database/sql.ts'
 
 /** The beginning of a segment is indexed once it has this many events. */
 export const MIN_EVENTS = 512

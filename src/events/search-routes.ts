@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { SessionGuard } from '../accounts/guard.ts'
-import type { Pool } from '../db/pool.ts'
+import type { Pool } from '../database/pool.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
 import { buildHistogram } from './histogram.ts'

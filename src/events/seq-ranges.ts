@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import { parseCursor, toCursor } from '../http/paging.ts'
 
 /** A range of seqs, both ends included. */

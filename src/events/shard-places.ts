@@ -1,5 +1,5 @@
 import { setNewest } from '../base/functions.ts'
-import type { Pool } from '../db/pool.ts'
+import type { Pool } from '../database/pool.ts'
 
 const MAX_PROJECTS = 10_000
 

@@ -1,4 +1,4 @@
-import { QUERY_CANCELED, sqlState, type Queryable } from '../db/sql.ts'
+import { QUERY_CANCELED, sqlState, type Queryable } from '../database/sql.ts'
 import { takeStart } from '../base/cut-text.ts'
 import { listUsersJson } from '../identities/users.ts'
 import { InvalidRequest } from '../http/validation.ts'

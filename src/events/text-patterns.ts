@@ -1,6 +1,6 @@
 import { splitWords } from '../base/text-search.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Queryable } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Queryable } from '../database/sql.ts'
 
 /** How an event matches a term of a search: see `text_patterns` in sql/functions/words.sql. */
 export interface TextPattern {

@@ -1,7 +1,7 @@
 import { ACTIONS, isAtLeast, ROLES, type Role } from '../accounts/permissions.ts'
 import { isExpired } from '../accounts/sessions.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Queryable } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Queryable } from '../database/sql.ts'
 
 /** The roles that may read a project's events, and so follow them. */
 export const READER_ROLES = ROLES.filter(role => isAtLeast(role, ACTIONS['events.read'].role))

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cookies } from '../accounts/secret.ts'
-import type { Pool } from '../db/pool.ts'
+import type { Pool } from '../database/pool.ts'
 import { Fault } from '../base/errors.ts'
 import type { KnownEvent } from '../events/fail-over-check.ts'
 import type { Hint } from '../base/hints.ts'

@@ -1,5 +1,5 @@
 import { VERSION } from '../base/version.ts'
-import { connect } from '../db/sql.ts'
+import { connect } from '../database/sql.ts'
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
 import { NOTIFY_CHANNEL } from './notifier.ts'

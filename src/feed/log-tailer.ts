@@ -1,4 +1,4 @@
-import type { Pool } from '../db/pool.ts'
+import type { Pool } from '../database/pool.ts'
 import { feedLagSeconds } from '../base/metrics.ts'
 import type { KnownEvent } from '../events/fail-over-check.ts'
 import type { Hub } from './hub.ts'

@@ -2,7 +2,7 @@ import { toReason } from '../base/errors.ts'
 import type { Hint, Hints } from '../base/hints.ts'
 import { logger } from '../base/log.ts'
 import { feedHints } from '../base/metrics.ts'
-import type { Pool } from '../db/pool.ts'
+import type { Pool } from '../database/pool.ts'
 import { logFailure } from './read-events.ts'
 
 const log = logger('feed')

@@ -1,6 +1,6 @@
 import { feedReplayRows } from '../base/metrics.ts'
 import { createSemaphore } from '../base/semaphore.ts'
-import type { Pool } from '../db/pool.ts'
+import type { Pool } from '../database/pool.ts'
 import { matches, toNeeds } from './filter.ts'
 import type { Hub, Subscription } from './hub.ts'
 import { logFailure, readSlices } from './read-events.ts'

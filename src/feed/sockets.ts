@@ -1,4 +1,4 @@
-import type { Pool } from '../db/pool.ts'
+import type { Pool } from '../database/pool.ts'
 import { readPatternsOfTexts } from '../events/text-patterns.ts'
 import { toId } from '../base/ids.ts'
 import { feedCloses } from '../base/metrics.ts'

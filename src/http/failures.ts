@@ -1,7 +1,7 @@
 import { Fault, toReason, type FaultCode } from '../base/errors.ts'
 import { limitLines, logger } from '../base/log.ts'
 import { httpErrors } from '../base/metrics.ts'
-import { DEADLOCK, describeUnavailable, isUnavailable, sqlState } from '../db/sql.ts'
+import { DEADLOCK, describeUnavailable, isUnavailable, sqlState } from '../database/sql.ts'
 import { InvalidRequest } from './validation.ts'
 
 const log = logger('http')

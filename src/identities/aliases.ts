@@ -1,7 +1,7 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { AuditAction } from '../audit/actions.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Queryable, Tx } from '../database/sql.ts'
 import { Fault } from '../base/errors.ts'
 import type { Page } from '../http/envelope.ts'
 import {

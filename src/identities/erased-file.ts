@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { ensureFolder, findOwner, makePrivate, syncFolder } from '../base/private-files.ts'
-import type { Queryable } from '../db/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import { readErasedNames, type ErasedName, type ErasureKey } from './erased-users.ts'
 
 // The list of erased users outside the database, so that a restore of an older backup can apply it.

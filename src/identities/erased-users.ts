@@ -1,9 +1,9 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto'
-import { toArray } from '../db/arrays.ts'
-import type { Queryable } from '../db/sql.ts'
-import type { SecretLoss } from '../secrets/reset.ts'
-import type { SealedTable } from '../secrets/rotation.ts'
-import type { Secrets } from '../secrets/secrets.ts'
+import { toArray } from '../database/arrays.ts'
+import type { SecretLoss } from '../database/secrets/reset.ts'
+import type { SealedTable } from '../database/secrets/rotation.ts'
+import type { Secrets } from '../database/secrets/secrets.ts'
+import type { Queryable } from '../database/sql.ts'
 
 /** The sealed columns, for the rotation of APP_SECRET. */
 export const SEALED_ERASURE_KEYS = {

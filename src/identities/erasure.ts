@@ -4,7 +4,7 @@ import { pause, withTimeout } from '../base/functions.ts'
 import { toId } from '../base/ids.ts'
 import { logger } from '../base/log.ts'
 import { createSemaphore } from '../base/semaphore.ts'
-import { transact, type Pool } from '../db/pool.ts'
+import { transact, type Pool } from '../database/pool.ts'
 import { appendErasedNames, completeErasedFile } from './erased-file.ts'
 import {
   findErasedUser,

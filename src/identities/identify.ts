@@ -2,10 +2,10 @@ import { Fault, invalidKey } from '../base/errors.ts'
 import { setNewest } from '../base/functions.ts'
 import { newId } from '../base/ids.ts'
 import { createSemaphore } from '../base/semaphore.ts'
-import { toArray, alignRows } from '../db/arrays.ts'
-import { createBatcher, type Batcher } from '../db/batch.ts'
-import { runBriefly, type Pool } from '../db/pool.ts'
-import type { Queryable } from '../db/sql.ts'
+import { toArray, alignRows } from '../database/arrays.ts'
+import { createBatcher, type Batcher } from '../database/batch.ts'
+import { runBriefly, type Pool } from '../database/pool.ts'
+import type { Queryable } from '../database/sql.ts'
 import {
   StillRunning,
   type IdempotencyClaim,

@@ -1,5 +1,5 @@
-import { toArray } from '../db/arrays.ts'
-import type { Tx } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Tx } from '../database/sql.ts'
 import {
   insertErasedNames,
   listNextNames,

@@ -3,8 +3,8 @@ import { pause } from '../base/functions.ts'
 import { NIL_UUID } from '../base/ids.ts'
 import { logger } from '../base/log.ts'
 import { createSemaphore } from '../base/semaphore.ts'
-import type { Pool } from '../db/pool.ts'
-import type { Queryable } from '../db/sql.ts'
+import type { Pool } from '../database/pool.ts'
+import type { Queryable } from '../database/sql.ts'
 
 const log = logger('identities')
 /** Identifies that arrive within this time share a step. */

@@ -1,5 +1,5 @@
-import { toArray } from '../db/arrays.ts'
-import type { Queryable } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Queryable } from '../database/sql.ts'
 
 /** A user with the name to show for it. */
 export interface UserName {

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { SessionGuard } from '../accounts/guard.ts'
-import { transact } from '../db/pool.ts'
+import { transact } from '../database/pool.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'

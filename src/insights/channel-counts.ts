@@ -1,5 +1,5 @@
-import { toArray } from '../db/arrays.ts'
-import type { Fragment, Queryable } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Fragment, Queryable } from '../database/sql.ts'
 import type { ResolvedFilters } from '../events/resolved-filters.ts'
 import { HOUR_MS } from '../events/time-buckets.ts'
 import type { Period } from './period.ts'

@@ -1,4 +1,4 @@
-import { QUERY_CANCELED, sqlState, type Queryable } from '../db/sql.ts'
+import { QUERY_CANCELED, sqlState, type Queryable } from '../database/sql.ts'
 import { buildHistogram, isByChannel } from '../events/histogram.ts'
 import type { ScanLimits } from '../events/log-scan.ts'
 import { resolveFilters } from '../events/resolved-filters.ts'

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { SessionGuard } from '../accounts/guard.ts'
 import { DeletedId } from '../accounts/schema.ts'
-import { transact, type Pool } from '../db/pool.ts'
+import { transact, type Pool } from '../database/pool.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
 import { addCard, deleteCard, editCard, getBoard, getCard, reorderCards } from './cards.ts'

@@ -1,5 +1,5 @@
-import { toArray } from '../db/arrays.ts'
-import type { Fragment, Queryable } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Fragment, Queryable } from '../database/sql.ts'
 import { toMatch } from '../events/event-conditions.ts'
 import { findCompleteSince } from '../events/histogram.ts'
 import {

@@ -1,5 +1,5 @@
-import { toArray } from '../db/arrays.ts'
-import type { Queryable } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Queryable } from '../database/sql.ts'
 import type { Counts } from './channel-counts.ts'
 import type { CardGroup } from './schema.ts'
 

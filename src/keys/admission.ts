@@ -1,9 +1,9 @@
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
 import { admissionBatch } from '../base/metrics.ts'
-import { toArray, toBytea } from '../db/arrays.ts'
-import { createBatcher } from '../db/batch.ts'
-import type { Pool } from '../db/pool.ts'
+import { toArray, toBytea } from '../database/arrays.ts'
+import { createBatcher } from '../database/batch.ts'
+import type { Pool } from '../database/pool.ts'
 import { toRateLimitResult, type RateLimitResult } from '../limits/rate-limit.ts'
 import { parseScopes, type Scope } from './schema.ts'
 

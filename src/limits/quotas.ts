@@ -3,9 +3,9 @@ import { Fault, toReason } from '../base/errors.ts'
 import { setNewest } from '../base/functions.ts'
 import { logger } from '../base/log.ts'
 import { quotaRefusals } from '../base/metrics.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Pool } from '../db/pool.ts'
-import type { Tx } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Pool } from '../database/pool.ts'
+import type { Tx } from '../database/sql.ts'
 
 const log = logger('limits')
 const STORE_EVERY_MS = 1_000

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
-import { transact } from '../db/pool.ts'
-import type { Queryable } from '../db/sql.ts'
+import { transact } from '../database/pool.ts'
+import type { Queryable } from '../database/sql.ts'
 import { lockOwnAccount } from '../accounts/account.ts'
 import { DeletedId } from '../accounts/schema.ts'
 import { requireWayIn } from '../accounts/ways-in.ts'

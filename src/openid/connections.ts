@@ -1,5 +1,5 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Queryable, Tx } from '../database/sql.ts'
 import { Fault } from '../base/errors.ts'
 import { newId, parseId, toId } from '../base/ids.ts'
 import { lockAccount } from '../accounts/account.ts'

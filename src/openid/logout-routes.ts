@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { Fault } from '../base/errors.ts'
-import { transact } from '../db/pool.ts'
+import { transact } from '../database/pool.ts'
 import { readText } from '../http/body.ts'
 import { respond, withCall } from '../http/call.ts'
 import { deferBody, readPath } from '../http/route.ts'

@@ -1,7 +1,7 @@
 import { jwtVerify } from 'jose'
 import { SERVER, writeAudit } from '../audit/audit.ts'
 import { toId } from '../base/ids.ts'
-import type { Tx } from '../db/sql.ts'
+import type { Tx } from '../database/sql.ts'
 import { CLOCK_TOLERANCE_S, type ProviderClient } from './provider-client.ts'
 
 /** Algorithms with a public key. */

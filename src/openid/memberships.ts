@@ -1,6 +1,6 @@
 import { SERVER, writeAudit, type Actor } from '../audit/audit.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Tx } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Tx } from '../database/sql.ts'
 import { toId } from '../base/ids.ts'
 import { withdrawDisallowedInvites } from '../accounts/invites.ts'
 import { MAX_MEMBERS } from '../accounts/joining.ts'

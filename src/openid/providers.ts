@@ -2,9 +2,9 @@ import { SERVER, writeAudit, type Actor } from '../audit/audit.ts'
 import { DEFAULT_GROUPS_CLAIM, toScopes, type ProviderSettings } from '../base/config/openid.ts'
 import { Fault } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
-import type { SecretLoss } from '../secrets/reset.ts'
-import type { SealedCell, Secrets } from '../secrets/secrets.ts'
+import type { SecretLoss } from '../database/secrets/reset.ts'
+import type { SealedCell, Secrets } from '../database/secrets/secrets.ts'
+import type { Queryable, Tx } from '../database/sql.ts'
 import type { ProviderBody, ProviderChange } from './schema.ts'
 
 const MAX_PROVIDERS = 20

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { countRefusedSignIn } from '../accounts/admission.ts'
-import { transact } from '../db/pool.ts'
+import { transact } from '../database/pool.ts'
 import { Fault } from '../base/errors.ts'
 import { PROXY_NAME } from '../base/config/openid.ts'
 import { succeed } from '../http/call.ts'

@@ -1,5 +1,5 @@
 import type { Actor } from '../audit/audit.ts'
-import type { Tx } from '../db/sql.ts'
+import type { Tx } from '../database/sql.ts'
 import { lockAccount, lockAccountByEmail } from '../accounts/account.ts'
 import { acceptInvite, createAccount } from '../accounts/joining.ts'
 import { proveEmail } from '../accounts/proven-email.ts'

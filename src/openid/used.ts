@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import { hashSecret } from '../accounts/secret.ts'
 
 /**

@@ -1,5 +1,5 @@
-import { toArray } from '../db/arrays.ts'
-import type { Sql } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Sql } from '../database/sql.ts'
 import type { ClaimRequest, WaitingTarget } from './fair-queue.ts'
 import type { ClaimedDelivery, KindName, Lease } from './kind.ts'
 

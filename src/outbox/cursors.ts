@@ -1,5 +1,5 @@
-import { toArray } from '../db/arrays.ts'
-import type { Sql } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Sql } from '../database/sql.ts'
 import type { KindName } from './kind.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { SessionGuard } from '../accounts/guard.ts'
 import { writeAudit } from '../audit/audit.ts'
-import { transact } from '../db/pool.ts'
+import { transact } from '../database/pool.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { newId, parseId, toId } from '../base/ids.ts'

@@ -1,4 +1,4 @@
-import type { Pool } from '../db/pool.ts'
+import type { Pool } from '../database/pool.ts'
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
 import { ensureCursors, findProjectsWithNewEvents } from './cursors.ts'

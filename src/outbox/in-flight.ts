@@ -1,5 +1,5 @@
-import type { Pool } from '../db/pool.ts'
-import { isUnavailable } from '../db/sql.ts'
+import type { Pool } from '../database/pool.ts'
+import { isUnavailable } from '../database/sql.ts'
 import { toReason } from '../base/errors.ts'
 import { limitLines, logger } from '../base/log.ts'
 import { deliveryAttempts, deliverySeconds, lostLeases } from '../base/metrics.ts'

@@ -1,6 +1,6 @@
 import { toReason } from '../base/errors.ts'
 import { limitLines, logger } from '../base/log.ts'
-import type { Queryable, Sql } from '../db/sql.ts'
+import type { Queryable, Sql } from '../database/sql.ts'
 
 export const KIND_NAMES = ['webhook', 'push'] as const
 export type KindName = (typeof KIND_NAMES)[number]

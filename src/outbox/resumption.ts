@@ -1,7 +1,7 @@
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
 import { createWakeUpSignal } from '../base/wake-up.ts'
-import type { Pool } from '../db/pool.ts'
+import type { Pool } from '../database/pool.ts'
 import type { KindName } from './kind.ts'
 
 const POLL_MS = 1_000

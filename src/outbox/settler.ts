@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toReason } from '../base/errors.ts'
 import { limitLines, logger } from '../base/log.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Pool } from '../db/pool.ts'
-import { DEADLOCK, isUnavailable, sqlState, type Sql } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Pool } from '../database/pool.ts'
+import { DEADLOCK, isUnavailable, sqlState, type Sql } from '../database/sql.ts'
 import type { Lease } from './kind.ts'
 import type { Settlement } from './settlement.ts'
 

@@ -1,4 +1,4 @@
-import type { Pool } from '../db/pool.ts'
+import type { Pool } from '../database/pool.ts'
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
 import { claimDeliveries, findWaitingTargets, MAX_TARGETS_PER_SCAN } from './claims.ts'

@@ -1,6 +1,6 @@
 import { toId } from '../base/ids.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Queryable } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Queryable } from '../database/sql.ts'
 import { HOUR_MS } from '../events/time-buckets.ts'
 import type { Unusual } from './schema.ts'
 import { findDeviation, type Activity, type Deviation } from './unusual.ts'

@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { Fault } from '../base/errors.ts'
-import type { Tx } from '../db/sql.ts'
-import type { Secrets } from '../secrets/secrets.ts'
+import type { Secrets } from '../database/secrets/secrets.ts'
+import type { Tx } from '../database/sql.ts'
 
 /** The purpose of a signature over the challenge. */
 export type ChallengePurpose = 'register' | 'sign in' | 'verify'

@@ -1,6 +1,6 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { requireWayIn } from '../accounts/ways-in.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Queryable, Tx } from '../database/sql.ts'
 import { Fault } from '../base/errors.ts'
 import { newId, toId } from '../base/ids.ts'
 import type { PasskeyInfo } from './schema.ts'

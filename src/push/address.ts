@@ -1,8 +1,8 @@
-import { toArray } from '../db/arrays.ts'
+import { toArray } from '../database/arrays.ts'
+import type { SecretLoss } from '../database/secrets/reset.ts'
+import type { SealedTable } from '../database/secrets/rotation.ts'
+import type { SealedCell, Secrets } from '../database/secrets/secrets.ts'
 import { MAX_URL_LENGTH } from '../egress/guard.ts'
-import type { SecretLoss } from '../secrets/reset.ts'
-import type { SealedTable } from '../secrets/rotation.ts'
-import type { SealedCell, Secrets } from '../secrets/secrets.ts'
 
 /**
  * The endpoint of a subscription, and the keys that encrypt pushes for it. All three are secret.

@@ -1,9 +1,9 @@
-import { toArray } from '../db/arrays.ts'
-import { createBatcher, type Batcher } from '../db/batch.ts'
-import type { Queryable } from '../db/sql.ts'
-import { transact } from '../db/pool.ts'
+import { toArray } from '../database/arrays.ts'
+import { createBatcher, type Batcher } from '../database/batch.ts'
+import type { Queryable } from '../database/sql.ts'
+import { transact } from '../database/pool.ts'
 import type { Site } from '../http/site.ts'
-import { rememberOpened } from '../secrets/secrets.ts'
+import { rememberOpened } from '../database/secrets/secrets.ts'
 import { HIDDEN } from '../outbox/settlement.ts'
 import {
   tryToRecord,

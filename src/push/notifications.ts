@@ -1,7 +1,7 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { toId } from '../base/ids.ts'
 import { channelNotFound, toChannelUuid } from '../channels/channels.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import type { Queryable, Tx } from '../database/sql.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { invalidField } from '../http/validation.ts'
 import type {

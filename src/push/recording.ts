@@ -1,8 +1,8 @@
 import { SERVER, writeAudit } from '../audit/audit.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Fragment, Queryable, Tx } from '../database/sql.ts'
 import { toId } from '../base/ids.ts'
-import { commitWithoutFsync } from '../db/delivery-settings.ts'
+import { commitWithoutFsync } from '../database/delivery-settings.ts'
 import type { PushOutcome } from './outcome.ts'
 import type { PushTarget } from './target.ts'
 

@@ -1,7 +1,7 @@
 import { setNewest } from '../base/functions.ts'
 import { logger } from '../base/log.ts'
-import type { Pool } from '../db/pool.ts'
-import type { Queryable } from '../db/sql.ts'
+import type { Pool } from '../database/pool.ts'
+import type { Queryable } from '../database/sql.ts'
 import { findVapidSubject } from './vapid.ts'
 
 /** A push service that refuses the pushes of this server to every device. */

@@ -1,12 +1,12 @@
 import webPush from 'web-push'
 import { SERVER, writeAudit } from '../audit/audit.ts'
-import type { Queryable, Sql } from '../db/sql.ts'
+import type { Queryable, Sql } from '../database/sql.ts'
 import { setNewest } from '../base/functions.ts'
 import { newId, toId } from '../base/ids.ts'
-import { toArray } from '../db/arrays.ts'
-import type { SecretLoss } from '../secrets/reset.ts'
-import type { SealedTable } from '../secrets/rotation.ts'
-import type { Secrets } from '../secrets/secrets.ts'
+import { toArray } from '../database/arrays.ts'
+import type { SecretLoss } from '../database/secrets/reset.ts'
+import type { SealedTable } from '../database/secrets/rotation.ts'
+import type { Secrets } from '../database/secrets/secrets.ts'
 import { parseVapidSubject } from '../base/config/values.ts'
 
 /** The sealed columns, for the rotation of APP_SECRET. */

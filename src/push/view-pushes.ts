@@ -1,6 +1,6 @@
 import { logger } from '../base/log.ts'
-import { toArray } from '../db/arrays.ts'
-import { QUERY_CANCELED, sqlState, type Queryable, type Tx } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import { QUERY_CANCELED, sqlState, type Queryable, type Tx } from '../database/sql.ts'
 import { toConditions } from '../events/event-conditions.ts'
 import { resolveFilters } from '../events/resolved-filters.ts'
 import { parseSearch } from '../events/search-query.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hashSecret } from '../accounts/secret.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Queryable, Tx } from '../database/sql.ts'
 
 const CODES = 10
 const BYTES = 10

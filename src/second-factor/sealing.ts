@@ -1,6 +1,6 @@
-import { toArray } from '../db/arrays.ts'
-import type { SecretLoss } from '../secrets/reset.ts'
-import type { SealedCell } from '../secrets/secrets.ts'
+import { toArray } from '../database/arrays.ts'
+import type { SecretLoss } from '../database/secrets/reset.ts'
+import type { SealedCell } from '../database/secrets/secrets.ts'
 
 /** The sealed columns, for the rotation of APP_SECRET. */
 export const SEALED_TOTP_SECRETS = {

@@ -1,7 +1,7 @@
 import { attempt, clearAttempts, type ThrottleScope } from '../accounts/throttle.ts'
 import { Fault } from '../base/errors.ts'
-import { transact, type Pool } from '../db/pool.ts'
-import type { Tx } from '../db/sql.ts'
+import { transact, type Pool } from '../database/pool.ts'
+import type { Tx } from '../database/sql.ts'
 
 /**
  * Runs `accept` in a transaction, and returns its result. Undefined stands for a wrong code: it

@@ -3,7 +3,7 @@ import { createOrganization } from '../accounts/organizations.ts'
 import { createProject } from '../accounts/projects.ts'
 import { SERVER } from '../audit/audit.ts'
 import type { Config } from '../base/config.ts'
-import type { Queryable, Sql, Tx } from '../db/sql.ts'
+import type { Queryable, Sql, Tx } from '../database/sql.ts'
 import { createKey } from '../keys/keys.ts'
 
 /** Secrets that a start prints at the terminal, once. */

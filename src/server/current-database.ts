@@ -1,9 +1,9 @@
 import type { Config } from '../base/config.ts'
 import { findFreePort } from '../base/listener.ts'
 import { logger } from '../base/log.ts'
-import { migrate } from '../db/migrate.ts'
-import { waitUntilReachable } from '../db/sql.ts'
-import { openDatabase, type Database } from '../embedded/database.ts'
+import { openDatabase, type Database } from '../database/embedded/database.ts'
+import { migrate } from '../database/migrate.ts'
+import { waitUntilReachable } from '../database/sql.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
 
 const log = logger('server')

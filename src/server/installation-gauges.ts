@@ -2,8 +2,8 @@ import { toReason } from '../base/errors.ts'
 import { withTimeout } from '../base/functions.ts'
 import { logger } from '../base/log.ts'
 import { registerGauge } from '../base/metrics.ts'
-import type { Pool } from '../db/pool.ts'
-import type { Sql } from '../db/sql.ts'
+import type { Pool } from '../database/pool.ts'
+import type { Sql } from '../database/sql.ts'
 import { readIndexLag } from '../events/search-index.ts'
 
 /** Scrapes within this time share one reading. */

@@ -5,8 +5,8 @@ import type { ArchiveSettings } from '../base/config/archive.ts'
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
 import { registerGauge } from '../base/metrics.ts'
-import { isClockUntrusted } from '../db/clock.ts'
-import type { Pool } from '../db/pool.ts'
+import { isClockUntrusted } from '../database/clock.ts'
+import type { Pool } from '../database/pool.ts'
 import { isDue, toKnownTime, type LastTime } from './schedule.ts'
 
 const log = logger('archive')

@@ -3,9 +3,9 @@ import { auditExpiredLinks, type Link } from '../accounts/reset-links.ts'
 import { isExpired } from '../accounts/sessions.ts'
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
-import { isClockUntrusted } from '../db/clock.ts'
-import { transact, type Pool } from '../db/pool.ts'
-import type { Fragment, Queryable, Tx } from '../db/sql.ts'
+import { isClockUntrusted } from '../database/clock.ts'
+import { transact, type Pool } from '../database/pool.ts'
+import type { Fragment, Queryable, Tx } from '../database/sql.ts'
 import { startRetention } from '../events/retention.ts'
 
 const log = logger('sweeps')

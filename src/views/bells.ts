@@ -1,7 +1,7 @@
 import { lockProject } from '../accounts/projects.ts'
 import { writeAudit } from '../audit/audit.ts'
 import { Fault } from '../base/errors.ts'
-import type { Tx } from '../db/sql.ts'
+import type { Tx } from '../database/sql.ts'
 import { getView, type ViewCall } from './views.ts'
 
 /** The most views whose matches notify an account in a project, and those with any bell. */

@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import { toMatch } from '../events/event-conditions.ts'
 import { scanLog, toCandidates, type ScanBatch } from '../events/log-scan.ts'
 import { resolveFilters, type ResolvedFilters } from '../events/resolved-filters.ts'

@@ -1,11 +1,11 @@
 import { findAuditEntries } from '../audit/entries.ts'
 import { Fault } from '../base/errors.ts'
 import { newId, parseId, toId } from '../base/ids.ts'
-import type { Queryable } from '../db/sql.ts'
+import type { Secrets } from '../database/secrets/secrets.ts'
+import type { Queryable } from '../database/sql.ts'
 import { findEventJson } from '../events/read.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
-import type { Secrets } from '../secrets/secrets.ts'
 import {
   hashBody,
   toEntryRequest,

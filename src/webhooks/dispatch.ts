@@ -1,5 +1,5 @@
-import { toArray } from '../db/arrays.ts'
-import type { Fragment, Queryable, Sql } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Fragment, Queryable, Sql } from '../database/sql.ts'
 import type { Dispatched, DispatchRequest } from '../outbox/kind.ts'
 import { toDispatched, type DispatchedRow } from '../outbox/new-deliveries.ts'
 

@@ -1,7 +1,7 @@
 import { SERVER, writeAudit } from '../audit/audit.ts'
 import { toId } from '../base/ids.ts'
-import { toArray } from '../db/arrays.ts'
-import type { Queryable, Tx } from '../db/sql.ts'
+import { toArray } from '../database/arrays.ts'
+import type { Queryable, Tx } from '../database/sql.ts'
 import { toBodyText, type EgressResult } from '../egress/egress.ts'
 import { toAttempt, type AttemptRow } from './attempts.ts'
 import {

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/sql.ts'
+import type { Tx } from '../database/sql.ts'
 import { Fault } from '../base/errors.ts'
 import { findFirstSeqSince } from '../events/seq-ranges.ts'
 import { parseIsoTimestamp } from '../events/timestamp.ts'

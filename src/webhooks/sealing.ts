@@ -1,7 +1,7 @@
 import { SERVER, writeAudit } from '../audit/audit.ts'
 import { toId } from '../base/ids.ts'
-import type { SecretLoss } from '../secrets/reset.ts'
-import type { SealedCell } from '../secrets/secrets.ts'
+import type { SecretLoss } from '../database/secrets/reset.ts'
+import type { SealedCell } from '../database/secrets/secrets.ts'
 import { newSigningSecret } from './signing.ts'
 
 /** The sealed columns, for the rotation of APP_SECRET. */

@@ -1,13 +1,13 @@
 import type { AuditEntry } from '../audit/entries.ts'
 import { Fault } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
-import { createBatcher, type Batcher } from '../db/batch.ts'
-import { type Pool, transact } from '../db/pool.ts'
-import type { Tx } from '../db/sql.ts'
+import { createBatcher, type Batcher } from '../database/batch.ts'
+import { type Pool, transact } from '../database/pool.ts'
+import { rememberOpened, type Secrets } from '../database/secrets/secrets.ts'
+import type { Tx } from '../database/sql.ts'
 import type { Egress } from '../egress/egress.ts'
 import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/kind.ts'
 import { HIDDEN } from '../outbox/settlement.ts'
-import { rememberOpened, type Secrets } from '../secrets/secrets.ts'
 import { auditWebhook, type Editor } from './editing.ts'
 import {
   hasUser,

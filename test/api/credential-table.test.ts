@@ -13,7 +13,7 @@ import { createResetLink } from '../../src/accounts/reset-links.ts'
 import type { NewSession } from '../../src/accounts/sessions.ts'
 import { COMMAND_LINE } from '../../src/audit/audit.ts'
 import { parseId, toId } from '../../src/base/ids.ts'
-import type { Tx } from '../../src/db/sql.ts'
+import type { Tx } from '../../src/database/sql.ts'
 import { expectFailure } from '../support/answers.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres from 'postgres'
-import { explainDatabaseError } from '../../src/db/explanation.ts'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { explainDatabaseError } from '../../src/database/explanation.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { cloneDatabase, createEmptyDatabase, toSuperuserUrl } from '../support/postgres.ts'
 import { runProgram } from '../support/process.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { reap } from '../../src/accounts/deletion.ts'
-import { createPool, type Pool } from '../../src/db/pool.ts'
+import { createPool, type Pool } from '../../src/database/pool.ts'
 import type { Outbox } from '../../src/outbox/outbox.ts'
 import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { connect } from '../../src/db/sql.ts'
+import { connect } from '../../src/database/sql.ts'
 import { ensureCursors } from '../../src/outbox/cursors.ts'
 import type { NewLease } from '../../src/outbox/kind.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'

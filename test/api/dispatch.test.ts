@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { createPool } from '../../src/db/pool.ts'
+import { createPool } from '../../src/database/pool.ts'
 import { ensureCursors, registerKind } from '../../src/outbox/cursors.ts'
 import { startDispatcher } from '../../src/outbox/dispatcher.ts'
 import type { Dispatched } from '../../src/outbox/kind.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { toArray } from '../../src/db/arrays.ts'
+import { toArray } from '../../src/database/arrays.ts'
 import { readErasedFile, toErasedFile } from '../../src/identities/erased-file.ts'
 import { SCOPES } from '../../src/keys/schema.ts'
 import { hold } from '../support/database-lock.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connect, sqlState } from '../../src/db/sql.ts'
+import { connect, sqlState } from '../../src/database/sql.ts'
 import { buildHistogram } from '../../src/events/histogram.ts'
 import { noFilters } from '../../src/events/search-filters.ts'
 import { newProject, type TestProject } from '../support/project.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { purgeDeleted } from '../../src/events/retention.ts'
-import { createPool, type Pool } from '../../src/db/pool.ts'
+import { createPool, type Pool } from '../../src/database/pool.ts'
 import { ageDeletion } from '../support/ageing.ts'
 import { expectFailure } from '../support/answers.ts'
 import { expectExactCounts } from '../support/counts.ts'

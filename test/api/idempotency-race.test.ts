@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { toArray } from '../../src/db/arrays.ts'
+import { toArray } from '../../src/database/arrays.ts'
 import { ageAnswers } from '../support/ageing.ts'
 import { lockLog } from '../support/database-lock.ts'
 import { createRequests, newProject, type Answered } from '../support/project.ts'

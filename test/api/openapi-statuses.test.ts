@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connect } from '../../src/db/sql.ts'
+import { connect } from '../../src/database/sql.ts'
 import { expectFailure, listRateHeaders, RATE_HEADERS } from '../support/answers.ts'
 import { checkDeclared, listDeclared } from '../support/conformance.ts'
 import { lockLog } from '../support/database-lock.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { ATTESTATION_FORMATS, createAuthenticator } from '../support/authenticator.ts'
 import { createBrowser, newAccount, PASSWORD, type TestBrowser } from '../support/browser.ts'
 import { findFreePort } from '../support/loopback.ts'

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { appendRows, number, type AppendJob } from '../../src/events/append-statement.ts'
 import { toNewEvent } from '../../src/events/new-event.ts'
 import { findEventJson, listEventsJson, type PageQuery } from '../../src/events/read.ts'

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { createPool } from '../../src/db/pool.ts'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { createPool } from '../../src/database/pool.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { copyIn, copyOut } from '../../src/db/copy.ts'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { copyIn, copyOut } from '../../src/database/copy.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 
 let sql: Sql

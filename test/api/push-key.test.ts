@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { rotateSecrets } from '../../src/secrets/rotation.ts'
+import { rotateSecrets } from '../../src/database/secrets/rotation.ts'
 import { SEALED_TABLES } from '../../src/server/sealed-tables.ts'
 import { createApi, newSignedInAccount } from '../support/signed-in-account.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createPool } from '../../src/db/pool.ts'
+import { createPool } from '../../src/database/pool.ts'
 import { createEgress } from '../../src/egress/egress.ts'
 import { toSite } from '../../src/http/site.ts'
 import { parseId } from '../../src/base/ids.ts'

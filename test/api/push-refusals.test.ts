@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { checkPush } from '../../src/cli/doctor/database.ts'
-import { transact, createPool } from '../../src/db/pool.ts'
+import { transact, createPool } from '../../src/database/pool.ts'
 import { parseId } from '../../src/base/ids.ts'
 import { SUBSCRIPTION_LOSS } from '../../src/push/address.ts'
 import { listRefusingServices } from '../../src/push/refusing-services.ts'

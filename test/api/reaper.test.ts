@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { reap } from '../../src/accounts/deletion.ts'
-import { createPool, type Pool } from '../../src/db/pool.ts'
+import { createPool, type Pool } from '../../src/database/pool.ts'
 import { ensureFirstKey } from '../../src/server/bootstrap.ts'
-import type { Tx } from '../../src/db/sql.ts'
+import type { Tx } from '../../src/database/sql.ts'
 import { parseId } from '../../src/base/ids.ts'
 import { createKey } from '../support/keys.ts'
 import {

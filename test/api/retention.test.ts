@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { expireEvents } from '../../src/events/retention.ts'
-import { createPool, type Pool } from '../../src/db/pool.ts'
+import { createPool, type Pool } from '../../src/database/pool.ts'
 import { ageEvents } from '../support/ageing.ts'
 import { expectExactCounts } from '../support/counts.ts'
 import { boot, type Booted } from '../support/server.ts'

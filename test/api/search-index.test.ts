@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { listEventsJson } from '../../src/events/read.ts'
 import { buildHistogram } from '../../src/events/histogram.ts'
 import { parseSearch } from '../../src/events/search-query.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { connect } from '../../src/db/sql.ts'
+import { connect } from '../../src/database/sql.ts'
 import { createBrowser } from '../support/browser.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { spawnProgram, startProgram } from '../support/process.ts'

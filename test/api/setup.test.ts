@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { hashSecret, newSecret } from '../../src/accounts/secret.ts'
 import type { Config } from '../../src/base/config.ts'
-import { connect } from '../../src/db/sql.ts'
+import { connect } from '../../src/database/sql.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { createBrowser, PASSWORD } from '../support/browser.ts'
 import { newOrganization, newSignedInAccount } from '../support/signed-in-account.ts'

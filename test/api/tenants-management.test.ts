@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomInt } from 'node:crypto'
-import { toArray } from '../../src/db/arrays.ts'
+import { toArray } from '../../src/database/arrays.ts'
 import { BACKGROUND_TABLES } from '../support/background-tables.ts'
 import { ACTIONS } from '../../src/accounts/permissions.ts'
 import { API, type ApiContract } from '../support/contracts.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { toArray } from '../../src/db/arrays.ts'
+import { toArray } from '../../src/database/arrays.ts'
 import { BACKGROUND_TABLES } from '../support/background-tables.ts'
 import { newProject, type Answered, type TestProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { connect } from '../../src/db/sql.ts'
+import { connect } from '../../src/database/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { newProject } from '../support/project.ts'
 import { boot } from '../support/server.ts'

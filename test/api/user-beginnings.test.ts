@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { toArray } from '../../src/db/arrays.ts'
+import { toArray } from '../../src/database/arrays.ts'
 import { reindexUsers } from '../../src/identities/user-indexer.ts'
 import { expectIssues } from '../support/answers.ts'
 import { boot, type Booted } from '../support/server.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { toArray } from '../../src/db/arrays.ts'
+import { toArray } from '../../src/database/arrays.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { newMember } from '../support/signed-in-account.ts'
 import { newProject } from '../support/project.ts'

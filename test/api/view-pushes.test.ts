@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { toArray } from '../../src/db/arrays.ts'
+import { toArray } from '../../src/database/arrays.ts'
 import { ensureCursors } from '../../src/outbox/cursors.ts'
 import { dispatchPushes } from '../../src/push/dispatch.ts'
 import { toId } from '../../src/base/ids.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Webhook as Svix } from 'svix'
 import { Webhook } from 'standardwebhooks'
-import { createPool } from '../../src/db/pool.ts'
+import { createPool } from '../../src/database/pool.ts'
 import { ageDeletion, ageWebhook } from '../support/ageing.ts'
 import { startReceiver, type Received } from '../support/receiver.ts'
 import { boot, type Booted } from '../support/server.ts'

@@ -1,7 +1,7 @@
 // One candidate of a bench, in its own process: `bun candidate.ts <name> <database url>`; prints
 // its port.
 import { createApp } from '../../src/app.ts'
-import { connect } from '../../src/db/sql.ts'
+import { connect } from '../../src/database/sql.ts'
 import type { Appender } from '../../src/events/append.ts'
 import type { NewEvent } from '../../src/events/new-event.ts'
 import { toEventResponse } from '../../src/events/event-json.ts'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Page } from 'playwright-core'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { launch, type TestPage } from '../support/chromium.ts'
 import { createKey } from '../support/keys.ts'
 import { newMember, newOrganization, type SignedInAccount } from '../support/signed-in-account.ts'

@@ -1,5 +1,5 @@
 import postgres from 'postgres'
-import type { Sql } from '../../src/db/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { toSuperuserUrl } from '../support/postgres.ts'
 
 /** Prints how Postgres runs the statements of each query, including those inside functions. */

@@ -1,6 +1,6 @@
 import { createOrganization } from '../../src/accounts/organizations.ts'
 import { createProject } from '../../src/accounts/projects.ts'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { newId, toId } from '../../src/base/ids.ts'
 import { reindexUsers } from '../../src/identities/user-indexer.ts'
 import { SCOPES } from '../../src/keys/schema.ts'

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
-import type { Sql } from '../../src/db/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { cloneDatabase, closeCluster } from '../support/postgres.ts'
 import { ATTACKS } from './fairness-attacks.ts'
 import type { Timed, Victim } from './fairness-load.ts'

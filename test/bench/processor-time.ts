@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Sql } from '../../src/db/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 
 /** The length of a clock tick in /proc, in ms. */
 const TICK_MS = 10

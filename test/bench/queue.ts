@@ -1,4 +1,4 @@
-import { connect } from '../../src/db/sql.ts'
+import { connect } from '../../src/database/sql.ts'
 import { cloneDatabase, closeCluster, createEmptyDatabase } from '../support/postgres.ts'
 import { startLineProcess, type LineProcess } from './feed-process.ts'
 import { findNode, installPeers } from './peers.ts'

@@ -1,5 +1,11 @@
-import { createPool } from '../../src/db/pool.ts'
-import { connect, QUERY_CANCELED, sqlState, type Fragment, type Sql } from '../../src/db/sql.ts'
+import { createPool } from '../../src/database/pool.ts'
+import {
+  connect,
+  QUERY_CANCELED,
+  sqlState,
+  type Fragment,
+  type Sql,
+} from '../../src/database/sql.ts'
 import { toListCursor } from '../../src/events/seq-ranges.ts'
 import { listEventsJson } from '../../src/events/read.ts'
 import { parseSearch } from '../../src/events/search-query.ts'

@@ -1,5 +1,5 @@
-import { createPool } from '../../src/db/pool.ts'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { createPool } from '../../src/database/pool.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { toListCursor } from '../../src/events/seq-ranges.ts'
 import { buildHistogram } from '../../src/events/histogram.ts'
 import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events/read.ts'

@@ -1,4 +1,4 @@
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { createKey } from '../support/keys.ts'
 import { closeCluster, ensureDatabase } from '../support/postgres.ts'
 import { openPostgresClock } from './processor-time.ts'

@@ -2,10 +2,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { randomBytes } from 'node:crypto'
 import { chownSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { LOCKS, toLock } from '../../src/db/locks.ts'
-import { connect, type Sql } from '../../src/db/sql.ts'
-import { openSecrets, readSecretFile, type SecretSource } from '../../src/secrets/open-secrets.ts'
-import { rotateSecrets } from '../../src/secrets/rotation.ts'
+import { LOCKS, toLock } from '../../src/database/locks.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
+import {
+  openSecrets,
+  readSecretFile,
+  type SecretSource,
+} from '../../src/database/secrets/open-secrets.ts'
+import { rotateSecrets } from '../../src/database/secrets/rotation.ts'
 import { SEALED_WEBHOOKS } from '../../src/webhooks/sealing.ts'
 import { newOrganization } from '../support/signed-in-account.ts'
 import { cloneDatabase } from '../support/postgres.ts'

@@ -5,7 +5,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { cloneDatabase, createEmptyDatabase } from '../support/postgres.ts'
 import { runProgram, startProgram } from '../support/process.ts'
 import { createRequests, newProject } from '../support/project.ts'
-import { connect } from '../../src/db/sql.ts'
+import { connect } from '../../src/database/sql.ts'
 import { indexNextEvents } from '../../src/events/search-index.ts'
 import { toId } from '../../src/base/ids.ts'
 import { appendTitles, compareIndex } from '../support/search-index.ts'

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { explainDatabaseError } from '../../src/db/explanation.ts'
-import { SERVER_ROLE } from '../../src/embedded/cluster.ts'
-import { connect, waitUntilReachable } from '../../src/db/sql.ts'
+import { explainDatabaseError } from '../../src/database/explanation.ts'
+import { SERVER_ROLE } from '../../src/database/embedded/cluster.ts'
+import { connect, waitUntilReachable } from '../../src/database/sql.ts'
 import { createAuthority } from '../support/certificates.ts'
 import {
   hasDebianPostgres,

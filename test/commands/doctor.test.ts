@@ -11,7 +11,7 @@ import {
   checkSearchIndex,
   checkServers,
 } from '../../src/cli/doctor/database.ts'
-import { connect } from '../../src/db/sql.ts'
+import { connect } from '../../src/database/sql.ts'
 import { VERSION } from '../../src/base/version.ts'
 import { checkFiles, checkFreeSpace } from '../../src/cli/doctor/files.ts'
 import { newSignedInAccount } from '../support/signed-in-account.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sendSignal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/database/embedded/processes.ts'
 import type { TcpProxy } from '../support/tcp-proxy.ts'
 import type { Table } from './ledger-check.ts'
 import { readStart, untilStartedAnew } from './deliveries.ts'

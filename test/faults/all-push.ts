@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/db/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { parseId, toId } from '../../src/base/ids.ts'
 import { newMember } from '../support/signed-in-account.ts'
 import { insertSubscription } from '../support/push.ts'

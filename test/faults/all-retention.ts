@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { toArray } from '../../src/db/arrays.ts'
+import { toArray } from '../../src/database/arrays.ts'
 import type { RemovedEvent } from './ledger-check.ts'
 import type { Fleet } from './fleet.ts'
 import type { Follower } from './follower.ts'

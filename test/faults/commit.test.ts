@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { registry } from '../../src/base/metrics.ts'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { startProgram } from '../support/process.ts'
 import { createRequests, newProject, type TestProject } from '../support/project.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sendSignal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/database/embedded/processes.ts'
 import type { RunResult } from './ledger-check.ts'
 import { listPostgres, startFleet, type Fleet } from './fleet.ts'
 import { createRandom, type Random } from './random.ts'

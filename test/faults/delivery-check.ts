@@ -1,5 +1,5 @@
-import type { Sql } from '../../src/db/sql.ts'
-import { toArray } from '../../src/db/arrays.ts'
+import type { Sql } from '../../src/database/sql.ts'
+import { toArray } from '../../src/database/arrays.ts'
 import type { RemovedEvents, RunResult } from './ledger-check.ts'
 import type { ReceivingWebhook, WebhookReceiver, Receipt } from './webhook-receiver.ts'
 

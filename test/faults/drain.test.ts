@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { startProgram } from '../support/process.ts'
 import { openFeed } from '../support/feed.ts'

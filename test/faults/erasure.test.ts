@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
-import { toArray } from '../../src/db/arrays.ts'
+import { toArray } from '../../src/database/arrays.ts'
 import { backUp, makeBackupFolder } from '../support/backup.ts'
 import { createRequests, type Answered, type RequestOptions } from '../support/project.ts'
 import { listTraces } from '../support/traces.ts'

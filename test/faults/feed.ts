@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sendSignal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/database/embedded/processes.ts'
 import { toId } from '../../src/base/ids.ts'
 import { newMember } from '../support/signed-in-account.ts'
 import type { Runtime } from '../support/process.ts'

@@ -1,5 +1,5 @@
-import type { Sql } from '../../src/db/sql.ts'
-import { toArray } from '../../src/db/arrays.ts'
+import type { Sql } from '../../src/database/sql.ts'
+import { toArray } from '../../src/database/arrays.ts'
 import { toId } from '../../src/base/ids.ts'
 import { compareIndex } from '../support/search-index.ts'
 import type { Intent, Ledger } from './ledger.ts'

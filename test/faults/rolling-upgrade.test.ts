@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
-import { connect } from '../../src/db/sql.ts'
+import { connect } from '../../src/database/sql.ts'
 import { listCodeBlocks } from '../support/docs.ts'
 import { openFeed } from '../support/feed.ts'
 import { createHttpClient } from '../support/http-client.ts'

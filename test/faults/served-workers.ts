@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { sendSignal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/database/embedded/processes.ts'
 import { listConnectedProcesses } from '../support/connected-processes.ts'
 import { listWorkers, type Exit, type Program } from '../support/process.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { toArray } from '../../src/db/arrays.ts'
-import { connect } from '../../src/db/sql.ts'
+import { toArray } from '../../src/database/arrays.ts'
+import { connect } from '../../src/database/sql.ts'
 import { createHttpClient, type HttpClient } from '../support/http-client.ts'
 import type { RawAnswer } from '../support/raw-http.ts'
 import type { RunResult } from './ledger-check.ts'

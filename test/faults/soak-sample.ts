@@ -1,5 +1,5 @@
 import { readFileSync, readdirSync } from 'node:fs'
-import type { Sql } from '../../src/db/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { listWorkers, type Program } from '../support/process.ts'
 import { listPostgres, type Fleet } from './fleet.ts'
 import type { Follower } from './follower.ts'

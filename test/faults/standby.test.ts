@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { connect as connectSocket, createServer } from 'node:net'
 import { parseUrl } from '../../src/base/database-url.ts'
-import { connect, waitUntilReachable } from '../../src/db/sql.ts'
+import { connect, waitUntilReachable } from '../../src/database/sql.ts'
 import { checkHosts, checkReplicas, checkStandbys } from '../../src/cli/doctor/standbys.ts'
 import { newFeedProject } from '../support/feed-project.ts'
 import { openFeed } from '../support/feed.ts'

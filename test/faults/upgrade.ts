@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { PASSPHRASE } from '../support/backup.ts'
 import { PASSWORD } from '../support/browser.ts'
 import { listCodeBlocks } from '../support/docs.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sendSignal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/database/embedded/processes.ts'
 import { listWorkers } from '../support/process.ts'
 import type { RunResult } from './ledger-check.ts'
 import { startFleet } from './fleet.ts'

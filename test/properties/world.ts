@@ -1,4 +1,4 @@
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { startProgram } from '../support/process.ts'
 import { newProject, type TestProject } from '../support/project.ts'

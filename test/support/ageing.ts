@@ -1,5 +1,5 @@
 import { parseId } from '../../src/base/ids.ts'
-import type { Queryable } from '../../src/db/sql.ts'
+import type { Queryable } from '../../src/database/sql.ts'
 
 /** Makes the stored answers of a project older by `interval`, like `24 hours`. */
 export async function ageAnswers(

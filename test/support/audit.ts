@@ -1,4 +1,4 @@
-import type { Queryable } from '../../src/db/sql.ts'
+import type { Queryable } from '../../src/database/sql.ts'
 
 /**
  * Returns an organization's audit entries as `action target` with the actor's uuid, oldest first.

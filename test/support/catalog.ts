@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/db/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 
 /**
  * Describes the objects of the schema, by kind and name: their whole definitions, but no ids and no

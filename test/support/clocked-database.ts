@@ -1,5 +1,5 @@
-import { migrate } from '../../src/db/migrate.ts'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { migrate } from '../../src/database/migrate.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { copyDatabase, createEmptyDatabase } from './postgres.ts'
 
 /**

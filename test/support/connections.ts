@@ -1,5 +1,5 @@
 import { newId } from '../../src/base/ids.ts'
-import { createSecrets, toAppKey } from '../../src/secrets/secrets.ts'
+import { createSecrets, toAppKey } from '../../src/database/secrets/secrets.ts'
 import { APP_SECRET } from './secret.ts'
 import type { Booted } from './server.ts'
 

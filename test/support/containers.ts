@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { sendSignal } from '../../src/embedded/processes.ts'
+import { sendSignal } from '../../src/database/embedded/processes.ts'
 
 /** The kinds of namespaces that a container can have of its own. */
 export const NAMESPACES = ['pid', 'mount', 'ipc', 'net', 'uts'] as const

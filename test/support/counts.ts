@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import { toId } from '../../src/base/ids.ts'
-import type { Queryable } from '../../src/db/sql.ts'
+import type { Queryable } from '../../src/database/sql.ts'
 import { countByHour } from '../../src/events/histogram.ts'
 import { HOUR_MS, toEndMs } from '../../src/events/time-buckets.ts'
 import { findWrongCounts } from './wrong-counts.ts'

@@ -1,4 +1,4 @@
-import type { Sql, Tx } from '../../src/db/sql.ts'
+import type { Sql, Tx } from '../../src/database/sql.ts'
 import { until } from './until.ts'
 
 /** A lock that other connections wait for until it is released. */

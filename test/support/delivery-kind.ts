@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http'
-import { toArray } from '../../src/db/arrays.ts'
-import type { Queryable, Sql } from '../../src/db/sql.ts'
+import { toArray } from '../../src/database/arrays.ts'
+import type { Queryable, Sql } from '../../src/database/sql.ts'
 import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../../src/outbox/kind.ts'
 import { toDispatched, type DispatchedRow } from '../../src/outbox/new-deliveries.ts'
 

@@ -14,9 +14,9 @@ import {
 } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { ChildProcess } from 'node:child_process'
-import { connect as connectTo, type Sql } from '../../src/db/sql.ts'
-import type { EmbeddedPostgres } from '../../src/embedded/embedded.ts'
-import { startEmbedded } from '../../src/embedded/embedded.ts'
+import type { EmbeddedPostgres } from '../../src/database/embedded/embedded.ts'
+import { startEmbedded } from '../../src/database/embedded/embedded.ts'
+import { connect as connectTo, type Sql } from '../../src/database/sql.ts'
 import type { Container } from './containers.ts'
 import { isRunning } from './leftovers.ts'
 import { makeFolder as makeScratchFolder } from './scratch.ts'
@@ -77,8 +77,7 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
     copyFileSync(from, to)
   }
   for (const name of [
-    'db',
-    'embedded',
+    'database',
     'base/log.ts',
     'base/disruptive-text.ts',
     'base/private-files.ts',
@@ -117,7 +116,7 @@ export async function startServer(
   }: { root?: string; detached?: boolean; container?: Pick<Container, 'enter'> } = {},
 ): Promise<Server> {
   const code = `
-    const { startEmbedded } = await import(${JSON.stringify(join(root, 'src/embedded/embedded.ts'))})
+    const { startEmbedded } = await import(${JSON.stringify(join(root, 'src/database/embedded/embedded.ts'))})
     const embedded = await startEmbedded({ dataDir: ${JSON.stringify(dataDir)} })
     console.log(JSON.stringify({ how: embedded.how, url: embedded.url }))
     for await (const _ of process.stdin) {}

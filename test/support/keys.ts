@@ -1,5 +1,5 @@
 import { COMMAND_LINE } from '../../src/audit/audit.ts'
-import type { Sql } from '../../src/db/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import * as list from '../../src/keys/keys.ts'
 import * as keys from '../../src/keys/keys.ts'
 import type { ApiKey } from '../../src/keys/schema.ts'

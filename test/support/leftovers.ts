@@ -9,7 +9,7 @@ interface Running {
 
 const HAS_PROC = existsSync('/proc/self/cwd')
 const CLEAR_MS = 20_000
-/** See src/embedded/socket-folder.ts. */
+/** See src/database/embedded/socket-folder.ts. */
 const SOCKET_FOLDER = /\/tmp\/tidings-[0-9a-f]{12}\b/g
 
 /** Returns true if the process runs. A zombie does not. */

@@ -1,5 +1,5 @@
 import type { Role } from '../../src/accounts/permissions.ts'
-import { toArray } from '../../src/db/arrays.ts'
+import { toArray } from '../../src/database/arrays.ts'
 import { newId } from '../../src/base/ids.ts'
 import { hashToken, MANAGEMENT_TOKEN } from '../../src/base/token-form.ts'
 import { createApi } from './signed-in-account.ts'

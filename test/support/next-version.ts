@@ -1,5 +1,5 @@
 // The server of the next version, which adds a migration and a function.
-import { FUNCTIONS, MIGRATIONS, type Migration } from '../../src/db/sql-files.ts'
+import { FUNCTIONS, MIGRATIONS, type Migration } from '../../src/database/sql-files.ts'
 
 const text = `
 create table later (id int primary key);

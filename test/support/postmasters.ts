@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { type ClusterIdentity, listClusterProcesses } from '../../src/embedded/processes.ts'
+import {
+  type ClusterIdentity,
+  listClusterProcesses,
+} from '../../src/database/embedded/processes.ts'
 
 /**
  * Returns the postmasters of a cluster, in every container: its processes that no other one has

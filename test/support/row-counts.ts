@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/db/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 
 /** The events of a filled project. */
 export const COUNT = 2_000

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startEmbedded } from '../../src/embedded/embedded.ts'
+import { startEmbedded } from '../../src/database/embedded/embedded.ts'
 import { clearFolder, isRunning, readStart } from './leftovers.ts'
 
 // Started by scratch.ts as `scratch-watcher.ts <pid of the run> <its folder> <file name>`. The file

@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/db/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 
 /** A token of an event, as `seq token`. */
 export interface IndexDifference {

@@ -1,4 +1,4 @@
-import { toAppKey, createSecrets, type Secrets } from '../../src/secrets/secrets.ts'
+import { toAppKey, createSecrets, type Secrets } from '../../src/database/secrets/secrets.ts'
 
 /** The APP_SECRET of all test servers, so that those on one database agree. */
 export const APP_SECRET = Buffer.alloc(32, 'test')

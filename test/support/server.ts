@@ -1,5 +1,5 @@
 import { parseConfig, type Config } from '../../src/base/config.ts'
-import { connect, type Sql } from '../../src/db/sql.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
 import { startServer, type Server, type ServerOptions } from '../../src/server.ts'
 import { toPooledUrl } from './pooler.ts'
 import { cloneDatabase } from './postgres.ts'

@@ -1,4 +1,4 @@
-import { connect } from '../../src/db/sql.ts'
+import { connect } from '../../src/database/sql.ts'
 import { cloneDatabase } from './postgres.ts'
 import { boot } from './server.ts'
 import type { Lane } from './sweep.ts'

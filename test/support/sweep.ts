@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/db/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import type { Held, Passing, TcpProxy } from './tcp-proxy.ts'
 
 /** The ways in which a message of the product to Postgres fails. */

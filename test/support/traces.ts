@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/db/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 
 /** Returns the tables of the database in which `text` occurs. It also reads binary columns. */
 export async function listTraces(sql: Sql, text: string): Promise<string[]> {

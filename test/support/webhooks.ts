@@ -1,5 +1,5 @@
-import { createPool } from '../../src/db/pool.ts'
-import type { Sql } from '../../src/db/sql.ts'
+import { createPool } from '../../src/database/pool.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { createEgress } from '../../src/egress/egress.ts'
 import { newId, parseId, type Id } from '../../src/base/ids.ts'
 import { createKey } from './keys.ts'
@@ -10,7 +10,7 @@ import {
 } from '../../src/webhooks/sender.ts'
 import { registerKind } from '../../src/outbox/cursors.ts'
 import type { DeliveryKind, DeliveryOutcome, Dispatched } from '../../src/outbox/kind.ts'
-import { WORKER_SETTINGS } from '../../src/db/delivery-settings.ts'
+import { WORKER_SETTINGS } from '../../src/database/delivery-settings.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { toSealedCell } from '../../src/webhooks/sealing.ts'
 import {

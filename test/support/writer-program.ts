@@ -2,8 +2,8 @@
 // `+ <name>-<number>`. ROWS ends it after that many. Without ROWS, the end of its input does.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { configureLog } from '../../src/base/log.ts'
-import { connect } from '../../src/db/sql.ts'
-import { startEmbedded } from '../../src/embedded/embedded.ts'
+import { startEmbedded } from '../../src/database/embedded/embedded.ts'
+import { connect } from '../../src/database/sql.ts'
 
 const { DATA_DIR = '', NAME = '', ROWS } = process.env
 const PAUSE_MS = 5

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../src/db/sql.ts'
+import type { Queryable } from '../../src/database/sql.ts'
 
 /** Returns sentences where event_counts differs from the counts of the project's events. */
 export async function findWrongCounts(sql: Queryable, projectId: string): Promise<string[]> {

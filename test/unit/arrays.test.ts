@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { toArray } from '../../src/db/arrays.ts'
-import { connect } from '../../src/db/sql.ts'
+import { toArray } from '../../src/database/arrays.ts'
+import { connect } from '../../src/database/sql.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 
 test.each([

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import postgres from 'postgres'
 import type { Fault } from '../../src/base/errors.ts'
-import { createBatcher } from '../../src/db/batch.ts'
-import { LOCK_TIMEOUT, QUERY_CANCELED } from '../../src/db/sql.ts'
+import { createBatcher } from '../../src/database/batch.ts'
+import { LOCK_TIMEOUT, QUERY_CANCELED } from '../../src/database/sql.ts'
 import { until } from '../support/until.ts'
 
 interface Job {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { connect } from '../../src/db/sql.ts'
+import { connect } from '../../src/database/sql.ts'
 import { describeHosts, findUrlProblem, parseUrl, withHost } from '../../src/base/database-url.ts'
 
 const PAIR = 'postgres://u:p%40w@one.example,[::1]:5433/db?sslmode=require'

@@ -5,11 +5,11 @@ import manifest from '../../package.json' with { type: 'json' }
 import { isBackedUp } from '../../src/backup/rows.ts'
 import { CLOSE_REASONS } from '../../src/feed/schema.ts'
 import { parseConfig } from '../../src/base/config.ts'
-import { MIGRATIONS } from '../../src/db/sql-files.ts'
+import { MIGRATIONS } from '../../src/database/sql-files.ts'
 import { EventInput } from '../../src/events/schema.ts'
 import { IdentifyInput } from '../../src/identities/schema.ts'
 import { parseSettingsFile } from '../../src/base/config/settings-file.ts'
-import { SERVER_ROLE } from '../../src/embedded/cluster.ts'
+import { SERVER_ROLE } from '../../src/database/embedded/cluster.ts'
 import {
   listAllMarkdown,
   listCodeBlocks,

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Hint } from '../../src/base/hints.ts'
-import type { Pool } from '../../src/db/pool.ts'
+import type { Pool } from '../../src/database/pool.ts'
 import {
   createNotifier,
   parsePayload,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Pool } from '../../src/db/pool.ts'
+import type { Pool } from '../../src/database/pool.ts'
 import { compileFilter } from '../../src/feed/filter.ts'
 import type { Hub, Subscription } from '../../src/feed/hub.ts'
 import { createReplay } from '../../src/feed/replay.ts'

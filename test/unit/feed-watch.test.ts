@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { newId } from '../../src/base/ids.ts'
-import type { Pool } from '../../src/db/pool.ts'
+import type { Pool } from '../../src/database/pool.ts'
 import { startWatch } from '../../src/feed/watch.ts'
 import { until } from '../support/until.ts'
 

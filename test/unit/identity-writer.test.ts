@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Pool } from '../../src/db/pool.ts'
+import type { Pool } from '../../src/database/pool.ts'
 import { createIdentityWriter } from '../../src/identities/identify.ts'
 import { createInFlightRequests } from '../../src/limits/idempotency.ts'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { LOCKS } from '../../src/db/locks.ts'
-import { FUNCTIONS, MIGRATIONS } from '../../src/db/sql-files.ts'
+import { LOCKS } from '../../src/database/locks.ts'
+import { FUNCTIONS, MIGRATIONS } from '../../src/database/sql-files.ts'
 
 const SRC = join(import.meta.dirname, '../../src')
 const CALL = /pg_(?:try_)?advisory_(?:xact_)?(?:un)?lock(?:_shared|_all)*\(/g
@@ -25,17 +25,17 @@ test('no two classes of locks have the same number', () => {
   expect(new Set(numbers).size).toBe(numbers.length)
 })
 
-test('every lock in src is taken through src/db/locks.ts', () => {
+test('every lock in src is taken through src/database/locks.ts', () => {
   const others = calls.filter(({ argument }) => !/^\$\{to(Lock|NameLock)\(/.test(argument))
   expect(others.map(({ place }) => place).toSorted()).toEqual([
     // Servers of 0.2.0 know this lock of migrations alone.
-    'db/migrate.ts: pg_advisory_xact_lock(${LOCK_OF_0_2_0}::bigint)',
+    'database/migrate.ts: pg_advisory_xact_lock(${LOCK_OF_0_2_0}::bigint)',
     // Releases what the connection holds.
-    'secrets/rotation.ts: pg_advisory_unlock_all()',
+    'database/secrets/rotation.ts: pg_advisory_unlock_all()',
   ])
 })
 
-test('every lock in sql has a class of src/db/locks.ts, or the digest of a name', () => {
+test('every lock in sql has a class of src/database/locks.ts, or the digest of a name', () => {
   const found = [...functions].flatMap(([name, text]) => listCalls(name, text))
   expect(found.length).toBe(4)
   const classes = new Set(Object.values(LOCKS).map(String))

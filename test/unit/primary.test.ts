@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { choosePrimary, type State } from '../../src/db/primary.ts'
+import { choosePrimary, type State } from '../../src/database/primary.ts'
 
 const state = (name: string, timeline: number, more: Partial<State> = {}): State => ({
   host: { host: name, port: 5432 },

@@ -55,7 +55,8 @@ mock.module('node:fs/promises', () => ({
   },
 }))
 const { backUp } = await import('../support/backup.ts')
-const { loadSecrets, replaceSecretFile } = await import('../../src/secrets/open-secrets.ts')
+const { loadSecrets, replaceSecretFile } =
+  await import('../../src/database/secrets/open-secrets.ts')
 const { appendErasedNames } = await import('../../src/identities/erased-file.ts')
 
 beforeEach(() => void (calls.length = 0))

@@ -4,7 +4,7 @@ import {
   createSecrets,
   rememberOpened,
   UnreadableSecret,
-} from '../../src/secrets/secrets.ts'
+} from '../../src/database/secrets/secrets.ts'
 
 const KEY = toAppKey(Buffer.alloc(32, 1))
 const OTHER = toAppKey(Buffer.alloc(32, 2))

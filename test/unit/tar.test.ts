@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readTar, toTar, type TarFile } from '../../src/embedded/tar.ts'
+import { readTar, toTar, type TarFile } from '../../src/database/embedded/tar.ts'
 
 const FILES: TarFile[] = [
   { path: 'bin/postgres', bytes: Buffer.alloc(100_000, 'x') },

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Database } from '../../embedded/database.ts'
+import type { Database } from '../../database/embedded/database.ts'
 import {
   listOldClusters,
   measureFolder,
@@ -8,9 +8,9 @@ import {
   readFreeBytes,
   readMode,
   type OsUser,
-} from '../../embedded/folders.ts'
+} from '../../database/embedded/folders.ts'
+import { toSecretFile } from '../../database/secrets/open-secrets.ts'
 import { toErasedFile } from '../../identities/erased-file.ts'
-import { toSecretFile } from '../../secrets/open-secrets.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
 const MB = 1024 * 1024

@@ -1,6 +1,6 @@
-import { isBalanced, listHosts, type HostRole } from '../../db/primary.ts'
-import type { Sql } from '../../db/sql.ts'
-import { listStandbys, type Standby } from '../../db/standbys.ts'
+import { isBalanced, listHosts, type HostRole } from '../../database/primary.ts'
+import type { Sql } from '../../database/sql.ts'
+import { listStandbys, type Standby } from '../../database/standbys.ts'
 import { describeHost, parseUrl } from '../../base/database-url.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newSecret } from '../../../src/accounts/secret.ts'
-import { connect } from '../../../src/db/sql.ts'
+import { connect } from '../../../src/database/sql.ts'
 import { buildHistogram } from '../../../src/events/histogram.ts'
 import { noFilters } from '../../../src/events/search-filters.ts'
 import { appendEvents } from '../../support/deliveries.ts'

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
-import { isOutOfFiles } from '../base/system-error.ts'
+import { isOutOfFiles } from '../../base/system-error.ts'
 
 // This process sees only the processes of its PID namespace, and those of namespaces inside it. A
 // cluster without visible processes can be running all the same.

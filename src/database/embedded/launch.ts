@@ -5,7 +5,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ensureBinaries } from './binaries.ts'
 import type { OsUser } from './folders.ts'
-import { explainOutput, explainSystemError } from '../base/system-error.ts'
+import { explainOutput, explainSystemError } from '../../base/system-error.ts'
 
 /** The folders and the OS user for a program of Postgres. Its binaries are in `home`. */
 export type LaunchContext = {

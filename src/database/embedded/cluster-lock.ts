@@ -1,8 +1,8 @@
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
-import { toReason } from '../base/errors.ts'
-import { once } from '../base/functions.ts'
-import { lockFile } from '../base/platform.ts'
+import { toReason } from '../../base/errors.ts'
+import { once } from '../../base/functions.ts'
+import { lockFile } from '../../base/platform.ts'
 
 /** The right to start Postgres on a cluster, and to remove what a dead one has left. */
 export interface ClusterLock {

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { findEmbeddedFile } from '../base/platform.ts'
+import { findEmbeddedFile } from '../../base/platform.ts'
 import {
   ARCHIVE_EXTENSION,
   readArchive,

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
-import { toReason } from '../base/errors.ts'
-import { logger } from '../base/log.ts'
+import { toReason } from '../../base/errors.ts'
+import { logger } from '../../base/log.ts'
 import { removeUnusedCopies } from './binaries.ts'
 import { copyDatabase } from './copy-database.ts'
 import { createCluster, removePartialClusters, syncCluster, type Cluster } from './cluster.ts'

@@ -1,4 +1,4 @@
-import { connect } from '../db/sql.ts'
+import { connect } from '../sql.ts'
 import { SERVER_ROLE, SUPERUSER } from './cluster.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { toReason } from '../base/errors.ts'
-import { logger } from '../base/log.ts'
-import type { Queryable } from '../db/sql.ts'
+import { toReason } from '../../base/errors.ts'
+import { logger } from '../../base/log.ts'
+import type { Queryable } from '../sql.ts'
 import {
   toAppKey,
   createSecrets,
@@ -22,8 +22,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { parseAppSecret } from '../base/config/values.ts'
-import { ensureFolder, findOwner, makePrivate, syncFolder } from '../base/private-files.ts'
+import { parseAppSecret } from '../../base/config/values.ts'
+import { ensureFolder, findOwner, makePrivate, syncFolder } from '../../base/private-files.ts'
 
 /** The source of an installation's APP_SECRET: the configuration, or a file in `dataDir`. */
 export interface SecretSource {

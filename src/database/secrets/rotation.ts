@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { NIL_UUID } from '../base/ids.ts'
-import { toArray } from '../db/arrays.ts'
-import { LOCKS, toLock } from '../db/locks.ts'
-import type { Queryable, Sql, Tx } from '../db/sql.ts'
+import { NIL_UUID } from '../../base/ids.ts'
+import { toArray } from '../arrays.ts'
+import { LOCKS, toLock } from '../locks.ts'
+import type { Queryable, Sql, Tx } from '../sql.ts'
 import {
   openSecrets,
   replaceCanary,

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
-import type { Config } from '../base/config.ts'
-import { parseUrl } from '../base/database-url.ts'
+import type { Config } from '../../base/config.ts'
+import { parseUrl } from '../../base/database-url.ts'
 import { startEmbedded, type EmbeddedOptions } from './embedded.ts'
-import { logger } from '../base/log.ts'
+import { logger } from '../../base/log.ts'
 import { findInaccessibleFolder } from './folders.ts'
 
 /** An open database, and the folder for the files that belong to it. */

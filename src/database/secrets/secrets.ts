@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes, hkdfSync } from 'node:crypto'
-import { setNewest } from '../base/functions.ts'
+import { setNewest } from '../../base/functions.ts'
 
 /**
  * The cell of a table that contains a sealed text. A sealed text can be opened only for its own

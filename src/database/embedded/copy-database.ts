@@ -1,4 +1,4 @@
-import { logger } from '../base/log.ts'
+import { logger } from '../../base/log.ts'
 import {
   COPY_SETTINGS,
   copyIn,
@@ -7,10 +7,10 @@ import {
   readSnapshot,
   toBlocks,
   toCopyTarget,
-} from '../db/copy.ts'
-import { listMigrations, migrate, MIGRATIONS_TABLE, refuseNewerSchema } from '../db/migrate.ts'
-import { connect, type Queryable, type Tx } from '../db/sql.ts'
-import { listTables } from '../db/tables.ts'
+} from '../copy.ts'
+import { listMigrations, migrate, MIGRATIONS_TABLE, refuseNewerSchema } from '../migrate.ts'
+import { connect, type Queryable, type Tx } from '../sql.ts'
+import { listTables } from '../tables.ts'
 
 const log = logger('db')
 

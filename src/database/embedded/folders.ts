@@ -9,8 +9,8 @@ import {
   renameSync,
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { logger } from '../base/log.ts'
-import { syncFolder } from '../base/private-files.ts'
+import { logger } from '../../base/log.ts'
+import { syncFolder } from '../../base/private-files.ts'
 
 export type OsUser = { uid: number; gid: number }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Sql, Tx } from '../db/sql.ts'
+import type { Sql, Tx } from '../sql.ts'
 import {
   toAppKey,
   createSecrets,

@@ -14,7 +14,7 @@ import {
   toTakenMessage,
   writeLivenessFile,
 } from './liveness.ts'
-import { isOutOfFiles } from '../base/system-error.ts'
+import { isOutOfFiles } from '../../base/system-error.ts'
 import { launch, type LaunchedProgram } from './launch.ts'
 import { isClusterProcess, listClusterProcesses, readOwnPid, sendSignal } from './processes.ts'
 import {

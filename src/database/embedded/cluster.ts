@@ -15,7 +15,7 @@ import {
 } from './folders.ts'
 import type { LaunchContext } from './launch.ts'
 import { runInitdb } from './initdb.ts'
-import { syncFolder } from '../base/private-files.ts'
+import { syncFolder } from '../../base/private-files.ts'
 import { readMajor } from './binaries.ts'
 import { isClusterLocked } from './cluster-lock.ts'
 import { listClusterProcesses, sendSignal } from './processes.ts'
