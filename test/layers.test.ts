@@ -89,19 +89,16 @@ const MOVING: [string, string][] = [
   ['accounts/sign-in.ts', 'access/sign-in/sign-in.ts'],
   ['accounts/throttle.ts', 'access/sign-in/throttle.ts'],
   ['accounts/ways-in.ts', 'access/sign-in/ways-in.ts'],
-  ['app.ts', 'http/app.ts'],
   ['archive/', 'log/archive/'],
   ['audit/', 'access/audit/'],
   ['backup/', 'server/backup/'],
   ['channels/', 'log/channels/'],
   ['demo/', 'log/demo/'],
-  ['egress/', 'http/egress/'],
   ['events/', 'log/events/'],
   ['feed/', 'log/feed/'],
   ['identities/', 'log/identities/'],
   ['insights/', 'log/insights/'],
   ['keys/', 'access/keys/'],
-  ['limits/', 'http/limits/'],
   ['openid/', 'access/openid/'],
   ['outbox/', 'delivery/outbox/'],
   ['overview/', 'log/overview/'],
@@ -280,7 +277,7 @@ test('a runtime is named in platform.ts alone', () => {
   expect(naming).toEqual([])
 })
 
-test('only src/egress connects to an address that others name', () => {
+test('only src/http/egress connects to an address that others name', () => {
   const imported =
     /import (?!type)[^;]*?\b(connect|request|Socket|lookup)\b[^;]*?'node:(net|tls|https?|http2|dns\S*)'/
   const called = /\b(await|return) fetch\(|new (WebSocket|AwsClient)\(/
@@ -289,7 +286,7 @@ test('only src/egress connects to an address that others name', () => {
     const hasOwnFetch = text.includes('function fetch(')
     return imported.test(text) || (!hasOwnFetch && called.test(toCode(text)))
   })
-  const others = opening.filter(file => !/^egress\/|^dashboard\/app\//.test(file))
+  const others = opening.filter(file => !/^http\/egress\/|^dashboard\/app\//.test(file))
   expect(others.sort()).toEqual(CONNECTING)
 })
 

@@ -5,8 +5,12 @@ import { API_KEY, hashToken, MANAGEMENT_TOKEN } from '../base/token-form.ts'
 import type { Pool } from '../database/pool.ts'
 import type { Queryable } from '../database/sql.ts'
 import type { Call } from '../http/call.ts'
-import { toNetwork, type FailedAuthentications } from '../limits/failed-authentications.ts'
-import { toRateLimitHeaders, tooManyRequests, type RateLimitResult } from '../limits/rate-limit.ts'
+import { toNetwork, type FailedAuthentications } from '../http/limits/failed-authentications.ts'
+import {
+  toRateLimitHeaders,
+  tooManyRequests,
+  type RateLimitResult,
+} from '../http/limits/rate-limit.ts'
 import { toRequester, type Admitted, type AdmittedToken } from './admitted.ts'
 import { authorize, type Action, type ActionScope } from './permissions.ts'
 import { hashSecret, type Cookies } from './secret.ts'

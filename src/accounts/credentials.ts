@@ -11,7 +11,7 @@ import {
 } from '../base/passwords/policy.ts'
 import * as platform from '../base/platform.ts'
 import { createSemaphore, tooManyAtOnce } from '../base/semaphore.ts'
-import { toNetwork } from '../limits/failed-authentications.ts'
+import { toNetwork } from '../http/limits/failed-authentications.ts'
 import { hashSecret } from './secret.ts'
 import { attempt, type ThrottleScope } from './throttle.ts'
 

@@ -17,7 +17,7 @@ import {
 } from '../http/route.ts'
 import { checkHost, checkSameOrigin, type Site } from '../http/site.ts'
 import { parseId } from '../base/ids.ts'
-import { toNetwork } from '../limits/failed-authentications.ts'
+import { toNetwork } from '../http/limits/failed-authentications.ts'
 import type { Semaphore } from '../base/semaphore.ts'
 import { readBearer } from '../base/token-form.ts'
 import type { Admitted, AdmittedToken } from './admitted.ts'

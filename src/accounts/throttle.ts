@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Fault } from '../base/errors.ts'
 import type { Pool } from '../database/pool.ts'
 import type { Tx } from '../database/sql.ts'
-import { toNetwork } from '../limits/failed-authentications.ts'
+import { toNetwork } from '../http/limits/failed-authentications.ts'
 
 /**
  * A secret that attackers guess. Each factor has its own counts. A code is a TOTP code or a

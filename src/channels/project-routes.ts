@@ -7,7 +7,7 @@ import type { Hints } from '../base/hints.ts'
 import { transact } from '../database/pool.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
-import type { Quotas } from '../limits/quotas.ts'
+import type { Quotas } from '../http/limits/quotas.ts'
 import {
   createChannel,
   editChannel,

@@ -7,8 +7,8 @@ import {
   StillRunning,
   type InFlightRequests,
   type IdempotencyOutcome,
-} from '../limits/idempotency.ts'
-import { toRateLimitResult, type RateLimitResult } from '../limits/rate-limit.ts'
+} from '../http/limits/idempotency.ts'
+import { toRateLimitResult, type RateLimitResult } from '../http/limits/rate-limit.ts'
 import {
   appendOnNode,
   appendRows,

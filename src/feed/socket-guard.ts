@@ -5,8 +5,8 @@ import { countRequest } from '../base/metrics.ts'
 import { readBearer } from '../base/token-form.ts'
 import type { Pool } from '../database/pool.ts'
 import { fail, newCall } from '../http/call.ts'
+import type { FailedAuthentications } from '../http/limits/failed-authentications.ts'
 import { checkSameOrigin, type Site } from '../http/site.ts'
-import type { FailedAuthentications } from '../limits/failed-authentications.ts'
 
 export const FEED_PATH = '/api/feed'
 const HEADERS = { 'Referrer-Policy': 'no-referrer', Vary: 'Cookie' }

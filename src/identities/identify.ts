@@ -11,8 +11,8 @@ import {
   type IdempotencyClaim,
   type InFlightRequests,
   type IdempotencyOutcome,
-} from '../limits/idempotency.ts'
-import type { Quotas } from '../limits/quotas.ts'
+} from '../http/limits/idempotency.ts'
+import type { Quotas } from '../http/limits/quotas.ts'
 import type { IdentifyInput } from './schema.ts'
 
 /** The number of concurrent batches. An organization has one at a time. */

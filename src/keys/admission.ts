@@ -4,7 +4,7 @@ import { admissionBatch } from '../base/metrics.ts'
 import { toArray, toBytea } from '../database/arrays.ts'
 import { createBatcher } from '../database/batch.ts'
 import type { Pool } from '../database/pool.ts'
-import { toRateLimitResult, type RateLimitResult } from '../limits/rate-limit.ts'
+import { toRateLimitResult, type RateLimitResult } from '../http/limits/rate-limit.ts'
 import { parseScopes, type Scope } from './schema.ts'
 
 const MAX_WAITING = 20_000

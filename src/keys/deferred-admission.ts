@@ -1,6 +1,10 @@
 import { invalidKey } from '../base/errors.ts'
 import { setNewest } from '../base/functions.ts'
-import { toRateLimitHeaders, tooManyRequests, type RateLimitResult } from '../limits/rate-limit.ts'
+import {
+  toRateLimitHeaders,
+  tooManyRequests,
+  type RateLimitResult,
+} from '../http/limits/rate-limit.ts'
 import type { Call } from '../http/call.ts'
 import type { Key } from './admission.ts'
 

@@ -21,9 +21,9 @@ import {
   toIdempotencyClaim,
   type IdempotencyClaim,
   type IdempotencyOutcome,
-} from '../limits/idempotency.ts'
-import { toRateLimitHeaders, tooManyRequests } from '../limits/rate-limit.ts'
-import type { FailedAuthentications } from '../limits/failed-authentications.ts'
+} from '../http/limits/idempotency.ts'
+import { toRateLimitHeaders, tooManyRequests } from '../http/limits/rate-limit.ts'
+import type { FailedAuthentications } from '../http/limits/failed-authentications.ts'
 import type { Semaphore } from '../base/semaphore.ts'
 import { MANAGEMENT_TOKEN, readBearer } from '../base/token-form.ts'
 import type { Admission, AdmittedRequest, Key } from './admission.ts'

@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, customFetch as keyFetch } from 'jose'
 import * as openid from 'openid-client'
 import { isSecureOrLocal, type ProviderSettings } from '../base/config/openid.ts'
-import type { Egress } from '../egress/egress.ts'
+import type { Egress } from '../http/egress/egress.ts'
 import { Fault } from '../base/errors.ts'
 import { setNewest } from '../base/functions.ts'
 import { limitLines, logger } from '../base/log.ts'

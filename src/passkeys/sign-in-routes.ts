@@ -12,7 +12,7 @@ import { transact, type Pool } from '../database/pool.ts'
 import type { Tx } from '../database/sql.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
-import type { FailedAuthentications } from '../limits/failed-authentications.ts'
+import type { FailedAuthentications } from '../http/limits/failed-authentications.ts'
 import { CHALLENGE_AGE_S, useChallenge, type ChallengePurpose } from './challenges.ts'
 import {
   findPasskey,

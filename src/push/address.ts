@@ -2,7 +2,7 @@ import { toArray } from '../database/arrays.ts'
 import type { SecretLoss } from '../database/secrets/reset.ts'
 import type { SealedTable } from '../database/secrets/rotation.ts'
 import type { SealedCell, Secrets } from '../database/secrets/secrets.ts'
-import { MAX_URL_LENGTH } from '../egress/guard.ts'
+import { MAX_URL_LENGTH } from '../http/egress/guard.ts'
 
 /**
  * The endpoint of a subscription, and the keys that encrypt pushes for it. All three are secret.

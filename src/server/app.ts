@@ -1,5 +1,5 @@
 import type { AnyElysia } from 'elysia'
-import { createApp, type App } from '../app.ts'
+import { createApp, type App } from '../http/app.ts'
 import { assetUrl, hasAsset } from '../dashboard/assets.ts'
 import { swaggerRoutes } from '../dashboard/docs/swagger.ts'
 import { dashboardRoutes } from '../dashboard/routes.ts'

@@ -1,7 +1,7 @@
 import type { Config } from '../base/config.ts'
 import type { Database } from '../database/embedded/database.ts'
 import type { Pools } from '../database/pool.ts'
-import { createEgress, type Egress, type EgressOptions } from '../egress/egress.ts'
+import { createEgress, type Egress, type EgressOptions } from '../http/egress/egress.ts'
 import type { DeliveryKind } from '../outbox/kind.ts'
 import type { Site } from '../http/site.ts'
 import { startOutbox, type Outbox } from '../outbox/outbox.ts'

@@ -2,7 +2,7 @@ import { toEffectiveRole } from '../accounts/admitted.ts'
 import type { CountedToken, TokenAdmission } from '../accounts/admission.ts'
 import type { Role } from '../accounts/permissions.ts'
 import type { Queryable } from '../database/sql.ts'
-import { toRateLimitResult } from '../limits/rate-limit.ts'
+import { toRateLimitResult } from '../http/limits/rate-limit.ts'
 
 /** Requests of one token per 60 seconds. */
 const TOKEN_RATE_LIMIT = 300

@@ -1,5 +1,5 @@
-import type { EgressResult } from '../egress/egress.ts'
-import { parseRetryAfter } from '../egress/failure.ts'
+import type { EgressResult } from '../http/egress/egress.ts'
+import { parseRetryAfter } from '../http/egress/failure.ts'
 import type { DeliveryOutcome, Postponed } from '../outbox/kind.ts'
 import type { WebhookTarget } from './target.ts'
 

@@ -2,7 +2,7 @@ import { SERVER, writeAudit } from '../audit/audit.ts'
 import { toId } from '../base/ids.ts'
 import { toArray } from '../database/arrays.ts'
 import type { Queryable, Tx } from '../database/sql.ts'
-import { toBodyText, type EgressResult } from '../egress/egress.ts'
+import { toBodyText, type EgressResult } from '../http/egress/egress.ts'
 import { toAttempt, type AttemptRow } from './attempts.ts'
 import {
   CLOSED_BREAKER,

@@ -3,11 +3,11 @@ import type { CallOn, SessionGuard } from '../accounts/guard.ts'
 import { lockOrganization } from '../accounts/organizations.ts'
 import { isAtLeast } from '../accounts/permissions.ts'
 import { transact } from '../database/pool.ts'
-import type { Egress } from '../egress/egress.ts'
+import type { Egress } from '../http/egress/egress.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
-import type { Quotas } from '../limits/quotas.ts'
+import type { Quotas } from '../http/limits/quotas.ts'
 import type { Secrets } from '../database/secrets/secrets.ts'
 import {
   checkUrl,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createEgress } from '../../src/egress/egress.ts'
+import { createEgress } from '../../src/http/egress/egress.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { startReceiver } from '../support/receiver.ts'
 

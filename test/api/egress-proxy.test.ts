@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { parseConfig } from '../../src/base/config.ts'
-import { createEgress, type EgressOptions } from '../../src/egress/egress.ts'
+import { createEgress, type EgressOptions } from '../../src/http/egress/egress.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { startConnectProxy } from '../support/connect-proxy.ts'
 import { findFreePort } from '../support/loopback.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createEgress, type Egress, type EgressResult } from '../../src/egress/egress.ts'
-import type { Resolver } from '../../src/egress/lookup.ts'
+import { createEgress, type Egress, type EgressResult } from '../../src/http/egress/egress.ts'
+import type { Resolver } from '../../src/http/egress/lookup.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'

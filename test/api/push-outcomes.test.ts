@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createPool } from '../../src/database/pool.ts'
-import { createEgress } from '../../src/egress/egress.ts'
+import { createEgress } from '../../src/http/egress/egress.ts'
 import { toSite } from '../../src/http/site.ts'
 import { parseId } from '../../src/base/ids.ts'
 import { createPushKind } from '../../src/push/kind.ts'

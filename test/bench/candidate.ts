@@ -1,14 +1,14 @@
 // One candidate of a bench, in its own process: `bun candidate.ts <name> <database url>`; prints
 // its port.
-import { createApp } from '../../src/app.ts'
+import { createApp } from '../../src/http/app.ts'
 import { connect } from '../../src/database/sql.ts'
 import type { Appender } from '../../src/events/append.ts'
 import type { NewEvent } from '../../src/events/new-event.ts'
 import { toEventResponse } from '../../src/events/event-json.ts'
 import { eventRoutes } from '../../src/events/routes.ts'
 import { createSemaphore } from '../../src/base/semaphore.ts'
-import { createFailedAuthentications } from '../../src/limits/failed-authentications.ts'
-import { toRateLimitResult } from '../../src/limits/rate-limit.ts'
+import { createFailedAuthentications } from '../../src/http/limits/failed-authentications.ts'
+import { toRateLimitResult } from '../../src/http/limits/rate-limit.ts'
 import { serve } from '../../src/base/platform.ts'
 import { createKeyGuard } from '../../src/keys/guard.ts'
 import { SCOPES } from '../../src/keys/schema.ts'

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
-import { createEgress } from '../../src/egress/egress.ts'
+import { createEgress } from '../../src/http/egress/egress.ts'
 import { listen } from './loopback.ts'
 
 /** How receivers answer. Each answer lasts until the client ends it. */

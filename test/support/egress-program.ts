@@ -1,5 +1,5 @@
 // Sends requests of the guarded client to a faulty receiver; prints each outcome as a JSON object.
-import { createEgress } from '../../src/egress/egress.ts'
+import { createEgress } from '../../src/http/egress/egress.ts'
 import { createAuthority } from './certificates.ts'
 import { FAULTS, startReceiver } from './receiver.ts'
 

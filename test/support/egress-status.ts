@@ -1,5 +1,5 @@
 // Sends a request to the URL in its argument; prints the status, or why there was none.
-import { createEgress } from '../../src/egress/egress.ts'
+import { createEgress } from '../../src/http/egress/egress.ts'
 
 const egress = createEgress({
   allowCidrs: ['127.0.0.0/8'],

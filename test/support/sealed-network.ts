@@ -3,7 +3,7 @@
 // line `sealed: <its name>`. Before the program, the functions are tried once, from the outside.
 import { createRequire } from 'node:module'
 
-const ALLOWED = /\/src\/egress\/|\/src\/database\/primary\.ts|\/node_modules\/postgres\//
+const ALLOWED = /\/src\/http\/egress\/|\/src\/database\/primary\.ts|\/node_modules\/postgres\//
 const require = createRequire(import.meta.url)
 const DNS = ['lookup', 'resolve', 'resolve4', 'resolve6', 'resolveAny', 'resolveTxt', 'reverse']
 const MODULES: Record<string, readonly string[]> = {

@@ -1,6 +1,6 @@
 import { createPool } from '../../src/database/pool.ts'
 import type { Sql } from '../../src/database/sql.ts'
-import { createEgress } from '../../src/egress/egress.ts'
+import { createEgress } from '../../src/http/egress/egress.ts'
 import { newId, parseId, type Id } from '../../src/base/ids.ts'
 import { createKey } from './keys.ts'
 import {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { VERSION } from '../../src/base/version.ts'
-import { createEgress } from '../../src/egress/egress.ts'
-import { toRequestBytes, type RequestParts } from '../../src/egress/request.ts'
+import { createEgress } from '../../src/http/egress/egress.ts'
+import { toRequestBytes, type RequestParts } from '../../src/http/egress/request.ts'
 
 const OWN = `User-Agent: Tidings/${VERSION}\r\nAccept-Encoding: identity\r\n`
 const format = (url: string, parts: RequestParts) => String(toRequestBytes(new URL(url), parts))

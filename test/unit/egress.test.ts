@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { networkInterfaces } from 'node:os'
-import { createAddressGuard, parseEgressUrl } from '../../src/egress/guard.ts'
-import { toEgressError, toEgressMessage } from '../../src/egress/failure.ts'
-import { createOwnAddresses } from '../../src/egress/own-addresses.ts'
-import { createResponseParser } from '../../src/egress/response-parser.ts'
+import { createAddressGuard, parseEgressUrl } from '../../src/http/egress/guard.ts'
+import { toEgressError, toEgressMessage } from '../../src/http/egress/failure.ts'
+import { createOwnAddresses } from '../../src/http/egress/own-addresses.ts'
+import { createResponseParser } from '../../src/http/egress/response-parser.ts'
 
 const guard = createAddressGuard([])
 const problemOf = (url: string, isAllowed = guard) => {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { toRateLimitResult, toRateLimitHeaders } from '../../src/limits/rate-limit.ts'
+import { toRateLimitResult, toRateLimitHeaders } from '../../src/http/limits/rate-limit.ts'
 import {
   createFailedAuthentications,
   createFailureCounter,
   toNetwork,
-} from '../../src/limits/failed-authentications.ts'
+} from '../../src/http/limits/failed-authentications.ts'
 
 describe('contract §6 the window of a key:', () => {
   const window = { limit: 100, resetAt: 1_700_000_060, retryAfter: 59.2 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { EgressResult } from '../../src/egress/egress.ts'
+import type { EgressResult } from '../../src/http/egress/egress.ts'
 import { newId, toId } from '../../src/base/ids.ts'
 import { PUSH_SCHEDULE_MS } from '../../src/push/kind.ts'
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { EgressResponse, EgressResult } from '../../src/egress/egress.ts'
-import { parseRetryAfter } from '../../src/egress/failure.ts'
+import type { EgressResponse, EgressResult } from '../../src/http/egress/egress.ts'
+import { parseRetryAfter } from '../../src/http/egress/failure.ts'
 import {
   CLOSED_BREAKER,
   shouldDisable,

@@ -1,4 +1,4 @@
-import { VERSION } from '../base/version.ts'
+import { VERSION } from '../../base/version.ts'
 
 /** A request to one origin. A GET request without a body has no Content-Length. */
 export interface RequestParts {

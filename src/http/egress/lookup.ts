@@ -1,6 +1,6 @@
 import { lookup as lookUpHost } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
-import { withTimeout } from '../base/functions.ts'
+import { withTimeout } from '../../base/functions.ts'
 import type { AddressGuard } from './guard.ts'
 
 interface ResolvedAddress {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Fault } from '../base/errors.ts'
-import { isRawNumber, toCanonicalNumber, toNumberText } from '../http/exact-json.ts'
-import { invalidField } from '../http/validation.ts'
-import { withTimeout } from '../base/functions.ts'
+import { Fault } from '../../base/errors.ts'
+import { isRawNumber, toCanonicalNumber, toNumberText } from '../exact-json.ts'
+import { invalidField } from '../validation.ts'
+import { withTimeout } from '../../base/functions.ts'
 
 /** A request to execute once: its Idempotency-Key and a fingerprint of the request. */
 export interface IdempotencyClaim {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import type { ProxySettings } from '../base/config/egress-proxy.ts'
-import { VERSION } from '../base/version.ts'
+import type { ProxySettings } from '../../base/config/egress-proxy.ts'
+import { VERSION } from '../../base/version.ts'
 
 /** A proxy that opens tunnels with CONNECT (RFC 9110 §9.3.6). */
 export interface EgressProxy {

@@ -1,4 +1,4 @@
-import { Fault } from '../base/errors.ts'
+import { Fault } from '../../base/errors.ts'
 
 /** The effect of one request on the rate window of its key. */
 export interface RateLimitResult {

@@ -1,11 +1,11 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { TypeCheck } from '@sinclair/typebox/compiler'
 import { Elysia, NotFoundError, ParseError, ValidationError, type AnyElysia } from 'elysia'
-import { Fault } from './base/errors.ts'
-import { fail, newCall, withCall, type Call } from './http/call.ts'
-import { addRequestId, type PublicRoute } from './http/public-route.ts'
-import { toPathname } from './http/url.ts'
-import { invalidField, toInvalidRequest } from './http/validation.ts'
+import { Fault } from '../base/errors.ts'
+import { fail, newCall, withCall, type Call } from './call.ts'
+import { addRequestId, type PublicRoute } from './public-route.ts'
+import { toPathname } from './url.ts'
+import { invalidField, toInvalidRequest } from './validation.ts'
 
 export interface AppOptions {
   /**

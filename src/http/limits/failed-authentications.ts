@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import ipaddr from 'ipaddr.js'
-import { setNewest } from '../base/functions.ts'
-import { createSemaphore, tooManyAtOnce } from '../base/semaphore.ts'
+import { setNewest } from '../../base/functions.ts'
+import { createSemaphore, tooManyAtOnce } from '../../base/semaphore.ts'
 import { tooManyRequests } from './rate-limit.ts'
 
 const WINDOW_MS = 60_000

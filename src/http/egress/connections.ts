@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { CAN_REUSE_CONNECTIONS } from '../base/platform.ts'
+import { CAN_REUSE_CONNECTIONS } from '../../base/platform.ts'
 import type { CheckedUrl } from './guard.ts'
 import { LOOKUP_FAILED } from './lookup.ts'
 import { PROXY_FAILED, PROXY_REFUSED, type EgressProxy } from './proxy.ts'

@@ -1,11 +1,11 @@
-import type { QuotaLimits } from '../base/config.ts'
-import { Fault, toReason } from '../base/errors.ts'
-import { setNewest } from '../base/functions.ts'
-import { logger } from '../base/log.ts'
-import { quotaRefusals } from '../base/metrics.ts'
-import { toArray } from '../database/arrays.ts'
-import type { Pool } from '../database/pool.ts'
-import type { Tx } from '../database/sql.ts'
+import type { QuotaLimits } from '../../base/config.ts'
+import { Fault, toReason } from '../../base/errors.ts'
+import { setNewest } from '../../base/functions.ts'
+import { logger } from '../../base/log.ts'
+import { quotaRefusals } from '../../base/metrics.ts'
+import { toArray } from '../../database/arrays.ts'
+import type { Pool } from '../../database/pool.ts'
+import type { Tx } from '../../database/sql.ts'
 
 const log = logger('limits')
 const STORE_EVERY_MS = 1_000

@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
-import { toReason } from '../base/errors.ts'
-import { logger } from '../base/log.ts'
+import { toReason } from '../../base/errors.ts'
+import { logger } from '../../base/log.ts'
 
 const log = logger('egress')
 const REFRESH_MS = 5_000
