@@ -1,4 +1,4 @@
-import { COMMAND_LINE, writeAudit } from '../audit/audit.ts'
+import { COMMAND_LINE, writeAudit } from '../access/audit/audit.ts'
 import { toReason } from '../base/errors.ts'
 import { COPY_SETTINGS, copyIn, quoteIdentifier, toCopyTarget } from '../database/copy.ts'
 import { listMigrations, migrate, refuseNewerSchema } from '../database/migrate.ts'

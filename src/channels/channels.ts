@@ -1,6 +1,6 @@
-import { writeAudit, type Actor } from '../audit/audit.ts'
+import { writeAudit, type Actor } from '../access/audit/audit.ts'
 import type { Fragment, Queryable, Tx } from '../database/sql.ts'
-import { projectNotFound } from '../accounts/projects.ts'
+import { projectNotFound } from '../access/organizations/projects.ts'
 import { Fault } from '../base/errors.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'

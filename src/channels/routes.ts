@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
-import type { ProjectReads } from '../accounts/projects.ts'
+import type { KeyGuard } from '../access/keys/guard.ts'
+import type { ProjectReads } from '../access/organizations/projects.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'
 import { PageQuery } from '../http/paging.ts'
-import type { KeyGuard } from '../keys/guard.ts'
 import { listChannels } from './channels.ts'
 import { Channel } from './schema.ts'
 

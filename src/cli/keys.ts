@@ -1,13 +1,19 @@
 import { defineCommand } from 'citty'
-import { Name, toName } from '../accounts/schema.ts'
-import { listProjects, type ProjectInfo } from '../accounts/projects.ts'
-import { COMMAND_LINE } from '../audit/audit.ts'
+import { Name, toName } from '../access/guard/schema.ts'
+import { listProjects, type ProjectInfo } from '../access/organizations/projects.ts'
+import { COMMAND_LINE } from '../access/audit/audit.ts'
 import { toParts } from '../base/config/values.ts'
 import type { Queryable } from '../database/sql.ts'
 import { findIssues } from '../http/rules.ts'
 import { ensureFirstProject } from '../server/bootstrap.ts'
-import { createKey, listKeys, revokeKey, rotateKey } from '../keys/keys.ts'
-import { DEFAULT_SCOPES, MAX_RATE_LIMIT, SCOPES, type ApiKey, type Scope } from '../keys/schema.ts'
+import { createKey, listKeys, revokeKey, rotateKey } from '../access/keys/keys.ts'
+import {
+  DEFAULT_SCOPES,
+  MAX_RATE_LIMIT,
+  SCOPES,
+  type ApiKey,
+  type Scope,
+} from '../access/keys/schema.ts'
 import { command, UsageError, withExamples } from './command.ts'
 import { DATA_DIR, withDatabase } from './environment.ts'
 

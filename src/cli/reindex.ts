@@ -1,4 +1,4 @@
-import { listProjects } from '../accounts/projects.ts'
+import { listProjects } from '../access/organizations/projects.ts'
 import { reindexProject } from '../events/search-index.ts'
 import { reindexUsers } from '../identities/user-indexer.ts'
 import { command, UsageError } from './command.ts'

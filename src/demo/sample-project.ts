@@ -1,5 +1,5 @@
-import type { OrganizationCall } from '../accounts/organizations.ts'
-import { addProject } from '../accounts/projects.ts'
+import type { OrganizationCall } from '../access/organizations/organizations.ts'
+import { addProject } from '../access/organizations/projects.ts'
 import { Fault } from '../base/errors.ts'
 import { sqlState, UNIQUE_VIOLATION, type Tx } from '../database/sql.ts'
 import type { Appender } from '../events/append.ts'

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { SessionGuard } from '../accounts/guard.ts'
+import type { SessionGuard } from '../access/guard/guard.ts'
 import type { Hints } from '../base/hints.ts'
 import { transact } from '../database/pool.ts'
 import { succeed, succeedJson } from '../http/call.ts'

@@ -1,5 +1,5 @@
-import { writeAudit, type Actor } from '../audit/audit.ts'
-import type { AuditAction } from '../audit/actions.ts'
+import { writeAudit, type Actor } from '../access/audit/audit.ts'
+import type { AuditAction } from '../access/audit/actions.ts'
 import type { Queryable, Tx } from '../database/sql.ts'
 import { Fault } from '../base/errors.ts'
 import { parseId } from '../base/ids.ts'

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { SessionGuard } from '../accounts/guard.ts'
+import type { SessionGuard } from '../access/guard/guard.ts'
 import type { Pool } from '../database/pool.ts'
 import { succeed, succeedJson } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'

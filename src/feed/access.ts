@@ -1,5 +1,5 @@
-import { ACTIONS, isAtLeast, ROLES, type Role } from '../accounts/permissions.ts'
-import { isExpired } from '../accounts/sessions.ts'
+import { ACTIONS, isAtLeast, ROLES, type Role } from '../access/guard/permissions.ts'
+import { isExpired } from '../access/guard/sessions.ts'
 import { toArray } from '../database/arrays.ts'
 import type { Queryable } from '../database/sql.ts'
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Cookies } from '../accounts/secret.ts'
+import type { Cookies } from '../access/guard/secret.ts'
 import type { Pool } from '../database/pool.ts'
 import { Fault } from '../base/errors.ts'
 import type { KnownEvent } from '../events/fail-over-check.ts'

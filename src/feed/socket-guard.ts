@@ -1,5 +1,5 @@
-import { findSession } from '../accounts/admission.ts'
-import type { Cookies } from '../accounts/secret.ts'
+import { findSession } from '../access/guard/admission.ts'
+import type { Cookies } from '../access/guard/secret.ts'
 import { Fault } from '../base/errors.ts'
 import { countRequest } from '../base/metrics.ts'
 import { readBearer } from '../base/token-form.ts'

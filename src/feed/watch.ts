@@ -1,7 +1,7 @@
 import { toArray } from '../database/arrays.ts'
 import type { Pool } from '../database/pool.ts'
 import type { Queryable } from '../database/sql.ts'
-import { isExpired } from '../accounts/sessions.ts'
+import { isExpired } from '../access/guard/sessions.ts'
 import { toId } from '../base/ids.ts'
 import { READER_ROLES } from './access.ts'
 import { toMessage } from './messages.ts'

@@ -1,4 +1,4 @@
-import { writeAudit, type Actor } from '../audit/audit.ts'
+import { writeAudit, type Actor } from '../access/audit/audit.ts'
 import { Fault, toReason } from '../base/errors.ts'
 import { pause, withTimeout } from '../base/functions.ts'
 import { toId } from '../base/ids.ts'

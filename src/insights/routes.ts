@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
-import type { SessionGuard } from '../accounts/guard.ts'
-import { DeletedId } from '../accounts/schema.ts'
+import type { SessionGuard } from '../access/guard/guard.ts'
+import { DeletedId } from '../access/guard/schema.ts'
 import { transact, type Pool } from '../database/pool.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
-import type { SessionGuard } from '../accounts/guard.ts'
-import { writeAudit } from '../audit/audit.ts'
+import type { SessionGuard } from '../access/guard/guard.ts'
+import { writeAudit } from '../access/audit/audit.ts'
 import { transact } from '../database/pool.ts'
 import { succeed } from '../http/call.ts'
 import { PageOf, SuccessOf } from '../http/envelope.ts'

@@ -1,5 +1,5 @@
-import { isAtLeast, type Role } from '../accounts/permissions.ts'
-import type { AdmittedSession } from '../accounts/sessions.ts'
+import { isAtLeast, type Role } from '../access/guard/permissions.ts'
+import type { AdmittedSession } from '../access/guard/sessions.ts'
 import { withTimeout } from '../base/functions.ts'
 import { toId } from '../base/ids.ts'
 import { toArray } from '../database/arrays.ts'

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { CallOn, SessionGuard } from '../accounts/guard.ts'
+import type { CallOn, SessionGuard } from '../access/guard/guard.ts'
 import { transact } from '../database/pool.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'

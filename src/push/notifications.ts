@@ -1,4 +1,4 @@
-import { writeAudit, type Actor } from '../audit/audit.ts'
+import { writeAudit, type Actor } from '../access/audit/audit.ts'
 import { toId } from '../base/ids.ts'
 import { channelNotFound, toChannelUuid } from '../channels/channels.ts'
 import type { Queryable, Tx } from '../database/sql.ts'

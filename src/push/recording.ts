@@ -1,4 +1,4 @@
-import { SERVER, writeAudit } from '../audit/audit.ts'
+import { SERVER, writeAudit } from '../access/audit/audit.ts'
 import { toArray } from '../database/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../database/sql.ts'
 import { toId } from '../base/ids.ts'

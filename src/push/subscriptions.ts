@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { isExpired } from '../accounts/sessions.ts'
-import { writeAudit, type Actor } from '../audit/audit.ts'
+import { writeAudit, type Actor } from '../access/audit/audit.ts'
+import { isExpired } from '../access/guard/sessions.ts'
 import { Fault } from '../base/errors.ts'
 import { newId, parseId, toId } from '../base/ids.ts'
 import { toBrowserName } from '../base/user-agent.ts'

@@ -1,4 +1,4 @@
-import { isExpired } from '../accounts/sessions.ts'
+import { isExpired } from '../access/guard/sessions.ts'
 import { toArray, alignRows } from '../database/arrays.ts'
 import type { Secrets } from '../database/secrets/secrets.ts'
 import type { Queryable } from '../database/sql.ts'

@@ -1,5 +1,5 @@
-import { isExpired } from '../accounts/sessions.ts'
-import { writeAudit } from '../audit/audit.ts'
+import { isExpired } from '../access/guard/sessions.ts'
+import { writeAudit } from '../access/audit/audit.ts'
 import type { Tx } from '../database/sql.ts'
 import { transact } from '../database/pool.ts'
 import { toBodyText } from '../http/egress/egress.ts'

@@ -1,5 +1,5 @@
 import webPush from 'web-push'
-import { SERVER, writeAudit } from '../audit/audit.ts'
+import { SERVER, writeAudit } from '../access/audit/audit.ts'
 import type { Queryable, Sql } from '../database/sql.ts'
 import { setNewest } from '../base/functions.ts'
 import { newId, toId } from '../base/ids.ts'

@@ -1,10 +1,10 @@
-import { ensureSetup, hasOwner } from '../accounts/owners.ts'
-import { createOrganization } from '../accounts/organizations.ts'
-import { createProject } from '../accounts/projects.ts'
-import { SERVER } from '../audit/audit.ts'
+import { ensureSetup, hasOwner } from '../access/sign-in/owners.ts'
+import { createOrganization } from '../access/organizations/organizations.ts'
+import { createProject } from '../access/organizations/projects.ts'
+import { SERVER } from '../access/audit/audit.ts'
 import type { Config } from '../base/config.ts'
 import type { Queryable, Sql, Tx } from '../database/sql.ts'
-import { createKey } from '../keys/keys.ts'
+import { createKey } from '../access/keys/keys.ts'
 
 /** Secrets that a start prints at the terminal, once. */
 export interface BootstrapSecrets {

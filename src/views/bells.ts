@@ -1,5 +1,5 @@
-import { lockProject } from '../accounts/projects.ts'
-import { writeAudit } from '../audit/audit.ts'
+import { writeAudit } from '../access/audit/audit.ts'
+import { lockProject } from '../access/organizations/projects.ts'
 import { Fault } from '../base/errors.ts'
 import type { Tx } from '../database/sql.ts'
 import { getView, type ViewCall } from './views.ts'

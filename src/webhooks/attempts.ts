@@ -1,4 +1,4 @@
-import { findAuditEntries } from '../audit/entries.ts'
+import { findAuditEntries } from '../access/audit/entries.ts'
 import { Fault } from '../base/errors.ts'
 import { newId, parseId, toId } from '../base/ids.ts'
 import type { Secrets } from '../database/secrets/secrets.ts'

@@ -1,6 +1,6 @@
-import type { CallOn } from '../accounts/guard.ts'
-import { toRequester } from '../accounts/admitted.ts'
-import { authorize } from '../accounts/permissions.ts'
+import type { CallOn } from '../access/guard/guard.ts'
+import { toRequester } from '../access/guard/admitted.ts'
+import { authorize } from '../access/guard/permissions.ts'
 import type { WebhookType } from './schema.ts'
 import { toWebhookUuid } from './webhooks.ts'
 

@@ -1,4 +1,4 @@
-import { SERVER, writeAudit } from '../audit/audit.ts'
+import { SERVER, writeAudit } from '../access/audit/audit.ts'
 import { toId } from '../base/ids.ts'
 import { toArray } from '../database/arrays.ts'
 import type { Queryable, Tx } from '../database/sql.ts'

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Name } from '../accounts/schema.ts'
+import { Name } from '../access/guard/schema.ts'
 import { IsoTimestamp } from '../events/schema.ts'
 import { OneOf, Text } from '../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'

@@ -1,4 +1,4 @@
-import { SERVER, writeAudit } from '../audit/audit.ts'
+import { SERVER, writeAudit } from '../access/audit/audit.ts'
 import { toId } from '../base/ids.ts'
 import type { SecretLoss } from '../database/secrets/reset.ts'
 import type { SealedCell } from '../database/secrets/secrets.ts'

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../audit/entries.ts'
+import type { AuditEntry } from '../access/audit/entries.ts'
 import { Fault } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { createBatcher, type Batcher } from '../database/batch.ts'

@@ -1,4 +1,4 @@
-import { findAuditEntries, type AuditEntry } from '../audit/entries.ts'
+import { findAuditEntries, type AuditEntry } from '../access/audit/entries.ts'
 import { toArray } from '../database/arrays.ts'
 import type { Secrets } from '../database/secrets/secrets.ts'
 import type { Queryable } from '../database/sql.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createResetLink } from '../../src/accounts/reset-links.ts'
-import { COMMAND_LINE } from '../../src/audit/audit.ts'
+import { createResetLink } from '../../src/access/sign-in/reset-links.ts'
+import { COMMAND_LINE } from '../../src/access/audit/audit.ts'
 import { toArray } from '../../src/database/arrays.ts'
 import { createPool } from '../../src/database/pool.ts'
 import { newId, toId } from '../../src/base/ids.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { SERVER, writeAudit } from '../../src/audit/audit.ts'
+import { SERVER, writeAudit } from '../../src/access/audit/audit.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { parseId } from '../../src/base/ids.ts'
 import { listAuditActions } from '../support/audit.ts'

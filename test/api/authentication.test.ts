@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createKey, revokeKey } from '../support/keys.ts'
-import { newToken } from '../../src/keys/token.ts'
+import { newToken } from '../../src/access/keys/token.ts'
 import { RATE_HEADERS, UUID_V4, expectFailure, listRateHeaders } from '../support/answers.ts'
 import { newProject } from '../support/project.ts'
 import { sendRaw, toRequest } from '../support/raw-http.ts'

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { COMMAND_LINE } from '../../src/access/audit/audit.ts'
 import {
   CREDENTIAL_ACTIONS,
   FACTORS,
@@ -7,11 +8,10 @@ import {
   type CredentialAction,
   type Factors,
   type SessionKind,
-} from '../../src/accounts/credential-table.ts'
-import { ACTIONS } from '../../src/accounts/permissions.ts'
-import { createResetLink } from '../../src/accounts/reset-links.ts'
-import type { NewSession } from '../../src/accounts/sessions.ts'
-import { COMMAND_LINE } from '../../src/audit/audit.ts'
+} from '../../src/access/guard/credential-table.ts'
+import { ACTIONS } from '../../src/access/guard/permissions.ts'
+import type { NewSession } from '../../src/access/guard/sessions.ts'
+import { createResetLink } from '../../src/access/sign-in/reset-links.ts'
 import { parseId, toId } from '../../src/base/ids.ts'
 import type { Tx } from '../../src/database/sql.ts'
 import { expectFailure } from '../support/answers.ts'

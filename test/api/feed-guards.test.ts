@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createProject } from '../../src/accounts/projects.ts'
+import { createProject } from '../../src/access/organizations/projects.ts'
 import { newId, toId } from '../../src/base/ids.ts'
 import { openFeed } from '../support/feed.ts'
 import { newManagementToken } from '../support/management-token.ts'

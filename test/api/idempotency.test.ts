@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { SCOPES } from '../../src/keys/schema.ts'
+import { SCOPES } from '../../src/access/keys/schema.ts'
 import { rotateKey } from '../support/keys.ts'
 import { ageAnswers } from '../support/ageing.ts'
 import { createRequests, newProject, type TestProject } from '../support/project.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createKey, listKeys, revokeKey, rotateKey } from '../support/keys.ts'
-import { DEFAULT_SCOPES } from '../../src/keys/schema.ts'
+import { DEFAULT_SCOPES } from '../../src/access/keys/schema.ts'
 import { hashToken } from '../../src/base/token-form.ts'
 import { createRequests, newProject, type TestProject } from '../support/project.ts'
 import { boot, type Booted } from '../support/server.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { createResetLink } from '../../src/accounts/reset-links.ts'
-import { COMMAND_LINE } from '../../src/audit/audit.ts'
+import { createResetLink } from '../../src/access/sign-in/reset-links.ts'
+import { COMMAND_LINE } from '../../src/access/audit/audit.ts'
 import { expectFailure } from '../support/answers.ts'
 import { listAuditActions } from '../support/audit.ts'
 import {

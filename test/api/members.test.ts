@@ -342,7 +342,7 @@ test('contract §12 every table with rows of accounts is exported, or has a reas
     // They hold nothing but secrets.
     ...['reset_links', 'recovery_codes', 'totp_secrets', 'sign_in_steps'],
   ]
-  const source = await Bun.file('src/accounts/account-export.ts').text()
+  const source = await Bun.file('src/access/account/account-export.ts').text()
   const tables = await server.sql<{ name: string }[]>`
     select distinct conrelid::regclass::text as name
     from pg_constraint

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { createResetLink } from '../../src/accounts/reset-links.ts'
-import { COMMAND_LINE } from '../../src/audit/audit.ts'
+import { createResetLink } from '../../src/access/sign-in/reset-links.ts'
+import { COMMAND_LINE } from '../../src/access/audit/audit.ts'
 import type { ProviderSettings } from '../../src/base/config/openid.ts'
 import { expectFailure } from '../support/answers.ts'
 import { createBrowser, newAccount, PASSWORD, type TestBrowser } from '../support/browser.ts'

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { SERVER } from '../../src/audit/audit.ts'
+import { SERVER } from '../../src/access/audit/audit.ts'
 import { toId } from '../../src/base/ids.ts'
 import { getProjectChannel, listChannels } from '../../src/channels/channels.ts'
 import { getUnread } from '../../src/channels/unread.ts'

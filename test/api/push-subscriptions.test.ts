@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createSession } from '../../src/accounts/sessions.ts'
+import { createSession } from '../../src/access/guard/sessions.ts'
 import { parseId, toId } from '../../src/base/ids.ts'
 import {
   createApi,

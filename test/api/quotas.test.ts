@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { QuotaLimits } from '../../src/base/config.ts'
-import { createProject } from '../../src/accounts/projects.ts'
+import { createProject } from '../../src/access/organizations/projects.ts'
 import { toId } from '../../src/base/ids.ts'
 import { createKey } from '../support/keys.ts'
 import { createRequests, newProject, type TestProject } from '../support/project.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { DEFAULT_RATE_LIMIT } from '../../src/keys/keys.ts'
+import { DEFAULT_RATE_LIMIT } from '../../src/access/keys/keys.ts'
 import { createKey, rotateKey } from '../support/keys.ts'
 import { ageWindow } from '../support/ageing.ts'
 import { createRequests, newProject, type Answered } from '../support/project.ts'

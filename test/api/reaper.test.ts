@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { reap } from '../../src/accounts/deletion.ts'
+import { reap } from '../../src/access/organizations/deletion.ts'
 import { createPool, type Pool } from '../../src/database/pool.ts'
 import { ensureFirstKey } from '../../src/server/bootstrap.ts'
 import type { Tx } from '../../src/database/sql.ts'

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
-import { hashSecret, newSecret } from '../../src/accounts/secret.ts'
+import { hashSecret, newSecret } from '../../src/access/guard/secret.ts'
 import type { Config } from '../../src/base/config.ts'
 import { connect } from '../../src/database/sql.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { hashPassword } from '../../src/accounts/credentials.ts'
+import { hashPassword } from '../../src/access/sign-in/credentials.ts'
 import { setLastFailures } from '../support/ageing.ts'
 import { expectFailure } from '../support/answers.ts'
 import {

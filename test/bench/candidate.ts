@@ -10,8 +10,8 @@ import { createSemaphore } from '../../src/base/semaphore.ts'
 import { createFailedAuthentications } from '../../src/http/limits/failed-authentications.ts'
 import { toRateLimitResult } from '../../src/http/limits/rate-limit.ts'
 import { serve } from '../../src/base/platform.ts'
-import { createKeyGuard } from '../../src/keys/guard.ts'
-import { SCOPES } from '../../src/keys/schema.ts'
+import { createKeyGuard } from '../../src/access/keys/guard.ts'
+import { SCOPES } from '../../src/access/keys/schema.ts'
 
 const [name, databaseUrl = ''] = process.argv.slice(2)
 const projectId = crypto.randomUUID()

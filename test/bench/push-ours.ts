@@ -1,7 +1,7 @@
 // Our complete push delivery, as `bench push` measures it: `push-ours.ts <database url> <push
 // service as JSON>`.
 import { createHash } from 'node:crypto'
-import { createSession } from '../../src/accounts/sessions.ts'
+import { createSession } from '../../src/access/guard/sessions.ts'
 import { toSite } from '../../src/http/site.ts'
 import { newId } from '../../src/base/ids.ts'
 import { createPushKind } from '../../src/push/kind.ts'

@@ -1,5 +1,5 @@
+import { toTotpUri } from '../../src/access/second-factor/totp.ts'
 import { toQrCode } from '../../src/http/qr-code.ts'
-import { toTotpUri } from '../../src/second-factor/totp.ts'
 import { ACCOUNT, type FakeApi } from '../support/fake-api.ts'
 import { BAD_SERVER, fillOrganization, setRole } from '../support/fake-organization.ts'
 import type { Screen } from './screens.ts'

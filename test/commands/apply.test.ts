@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Role } from '../../src/accounts/permissions.ts'
+import type { Role } from '../../src/access/guard/permissions.ts'
 import { listCodeBlocks } from '../support/docs.ts'
 import { createKey } from '../support/keys.ts'
 import { newManagementToken } from '../support/management-token.ts'

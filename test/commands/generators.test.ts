@@ -10,7 +10,7 @@ import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { createKey } from '../support/keys.ts'
 import { readTraffic, type Traffic } from '../support/traffic.ts'
-import { SCOPES } from '../../src/keys/schema.ts'
+import { SCOPES } from '../../src/access/keys/schema.ts'
 
 /** API tests whose traffic goes through the proxies. */
 const FILES = ['events', 'identify', 'drop-in', 'channel-settings', 'project-keys', 'webhooks']

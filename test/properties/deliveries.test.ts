@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { SERVER } from '../../src/audit/audit.ts'
+import { SERVER } from '../../src/access/audit/audit.ts'
 import { tryToCheckClock } from '../../src/database/clock.ts'
 import { WORKER_SETTINGS } from '../../src/database/delivery-settings.ts'
 import { createPool, transact, type Pool } from '../../src/database/pool.ts'

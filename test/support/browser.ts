@@ -1,4 +1,4 @@
-import { hashPassword } from '../../src/accounts/credentials.ts'
+import { hashPassword } from '../../src/access/sign-in/credentials.ts'
 import { newId } from '../../src/base/ids.ts'
 import { createApi, type ApiRequest } from './signed-in-account.ts'
 import type { Answered } from './project.ts'

@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import addFormats from 'ajv-formats'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import type { Action } from '../../src/accounts/permissions.ts'
+import type { Action } from '../../src/access/guard/permissions.ts'
 import { toManagementDocument } from '../../src/http/openapi.ts'
 import { listApiFeatures } from '../../src/server/features.ts'
 

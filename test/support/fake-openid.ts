@@ -1,4 +1,9 @@
-import type { Connections, Provider, SignInOptions, SignInRules } from '../../src/openid/schema.ts'
+import type {
+  Connections,
+  Provider,
+  SignInOptions,
+  SignInRules,
+} from '../../src/access/openid/schema.ts'
 import type { FakeApi } from './fake-api.ts'
 
 const AT = '2026-11-01T10:00:00.000Z'

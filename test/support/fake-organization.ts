@@ -1,4 +1,4 @@
-import type { OrganizationUsage } from '../../src/accounts/schema.ts'
+import type { OrganizationUsage } from '../../src/access/guard/schema.ts'
 import { ACCOUNT, type FakeApi } from './fake-api.ts'
 import { fillProviders } from './fake-openid.ts'
 

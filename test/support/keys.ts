@@ -1,8 +1,8 @@
-import { COMMAND_LINE } from '../../src/audit/audit.ts'
+import { COMMAND_LINE } from '../../src/access/audit/audit.ts'
+import * as list from '../../src/access/keys/keys.ts'
+import * as keys from '../../src/access/keys/keys.ts'
+import type { ApiKey } from '../../src/access/keys/schema.ts'
 import type { Sql } from '../../src/database/sql.ts'
-import * as list from '../../src/keys/keys.ts'
-import * as keys from '../../src/keys/keys.ts'
-import type { ApiKey } from '../../src/keys/schema.ts'
 
 /** Creates and ends keys like the command line, each in its own transaction. */
 export async function createKey(

@@ -1,4 +1,4 @@
-import type { Role } from '../../src/accounts/permissions.ts'
+import type { Role } from '../../src/access/guard/permissions.ts'
 import { toArray } from '../../src/database/arrays.ts'
 import { newId } from '../../src/base/ids.ts'
 import { hashToken, MANAGEMENT_TOKEN } from '../../src/base/token-form.ts'

@@ -1,4 +1,4 @@
-import type { Action } from '../../src/accounts/permissions.ts'
+import type { Action } from '../../src/access/guard/permissions.ts'
 import { createAuthenticator } from './authenticator.ts'
 import type { FullTenant } from './full-tenant.ts'
 import { newSubscription } from './push.ts'

@@ -1,5 +1,5 @@
-import type { Role } from '../../src/accounts/permissions.ts'
-import { SCOPES } from '../../src/keys/schema.ts'
+import type { Role } from '../../src/access/guard/permissions.ts'
+import { SCOPES } from '../../src/access/keys/schema.ts'
 import { createKey } from './keys.ts'
 import {
   newMember,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { Email, Name, toName } from '../../src/accounts/schema.ts'
+import { Email, Name, toName } from '../../src/access/guard/schema.ts'
 import { parseEmail } from '../../src/base/config/values.ts'
 import { findIssues } from '../../src/http/rules.ts'
 

@@ -4,7 +4,7 @@ import { isDefault, SCOPE_NAMES, toScopeSummary } from '../../src/dashboard/app/
 import type { Webhook } from '../../src/dashboard/app/webhooks/api.ts'
 import { fromInputTime, toInputTime } from '../../src/dashboard/app/input-time.ts'
 import { toStatus } from '../../src/dashboard/app/webhooks/status.ts'
-import { DEFAULT_SCOPES, SCOPES } from '../../src/keys/schema.ts'
+import { DEFAULT_SCOPES, SCOPES } from '../../src/access/keys/schema.ts'
 
 const HOUR_MS = 3_600_000
 const SINCE = '2026-11-20T09:00:00.000Z'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { hashPassword, verifyPassword } from '../../src/accounts/credentials.ts'
+import { hashPassword, verifyPassword } from '../../src/access/sign-in/credentials.ts'
 import { parseEmail } from '../../src/base/config/values.ts'
 import { findPasswordProblem } from '../../src/base/passwords/policy.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { listActionsOn, toActionText, toDetailsText } from '../../src/audit/actions.ts'
+import { listActionsOn, toActionText, toDetailsText } from '../../src/access/audit/actions.ts'
 import { parseRetentionDays } from '../../src/dashboard/app/organization/retention-days.ts'
 import { toSize } from '../../src/dashboard/app/server/sizes.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
+import { createHashCache, hasKeyInQuery, newToken, readToken } from '../../src/access/keys/token.ts'
 import { API_KEY, hashToken, MANAGEMENT_TOKEN, readBearer } from '../../src/base/token-form.ts'
-import { createHashCache, hasKeyInQuery, newToken, readToken } from '../../src/keys/token.ts'
 
 // Computed once and kept: a change of the format would invalidate every key in use.
 const TOKEN = 'tdg_0123456789ABCDEFGHIJKLMNOPQRSTUV1ggZdL'

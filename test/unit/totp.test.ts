@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { findTotpStep, toTotpUri } from '../../src/second-factor/totp.ts'
+import { findTotpStep, toTotpUri } from '../../src/access/second-factor/totp.ts'
 
 // The secret of RFC 6238, appendix B, in base32.
 const SECRET = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'

@@ -9,7 +9,7 @@ import {
   type Document,
   type Node,
 } from 'yaml'
-import { Email, Name, ProjectChange, RoleBody } from '../../accounts/schema.ts'
+import { Email, Name, ProjectChange, RoleBody } from '../../access/guard/schema.ts'
 import { parseEmail } from '../../base/config/values.ts'
 import { ChannelName, toSlug } from '../../channels/name.ts'
 import { NewChannel } from '../../channels/schema.ts'

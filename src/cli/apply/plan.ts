@@ -1,4 +1,4 @@
-import { ACTIONS, isAtLeast, type ActionOn, type Role } from '../../accounts/permissions.ts'
+import { ACTIONS, isAtLeast, type ActionOn, type Role } from '../../access/guard/permissions.ts'
 import { parseEmail } from '../../base/config/values.ts'
 import { takeStart } from '../../base/cut-text.ts'
 import { replaceDisruptive } from '../../base/disruptive-text.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { hasOwner } from '../../accounts/owners.ts'
+import { hasOwner } from '../../access/sign-in/owners.ts'
 import {
   FUNCTIONS_NAME,
   findSchemaProblem,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { hashSecret, newSecret } from '../../../src/accounts/secret.ts'
+import { hashSecret, newSecret } from '../../../src/access/guard/secret.ts'
 import { lockEvents } from '../../support/database-lock.ts'
 import { createBrowser } from '../../support/browser.ts'
 import { newFullTenant, type FullTenant } from '../../support/full-tenant.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newSecret } from '../../../src/accounts/secret.ts'
+import { newSecret } from '../../../src/access/guard/secret.ts'
 import { newProject } from '../../support/project.ts'
 import { openRaw } from '../../support/raw-http.ts'
 import { boot, type Booted } from '../../support/server.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { ApiKey, Scope } from '../../../src/access/keys/schema.ts'
 import { toId } from '../../../src/base/ids.ts'
-import type { ApiKey, Scope } from '../../../src/keys/schema.ts'
 import { ageVerification } from '../../support/ageing.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { listAuditEntries } from '../../support/audit.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newSecret } from '../../../src/accounts/secret.ts'
+import { newSecret } from '../../../src/access/guard/secret.ts'
 import { connect } from '../../../src/database/sql.ts'
 import { buildHistogram } from '../../../src/events/histogram.ts'
 import { noFilters } from '../../../src/events/search-filters.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newToken } from '../../../src/keys/token.ts'
-import { newSecret } from '../../../src/accounts/secret.ts'
+import { newToken } from '../../../src/access/keys/token.ts'
+import { newSecret } from '../../../src/access/guard/secret.ts'
 import { newAddress } from '../../support/browser.ts'
 import { revokeKey } from '../../support/keys.ts'
 import { newMember, newOrganization } from '../../support/signed-in-account.ts'

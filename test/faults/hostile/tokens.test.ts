@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createResetLink } from '../../../src/accounts/reset-links.ts'
-import { COMMAND_LINE } from '../../../src/audit/audit.ts'
+import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
+import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
 import { MANAGEMENT_TOKEN } from '../../../src/base/token-form.ts'
 import { newAddress } from '../../support/browser.ts'
 import {

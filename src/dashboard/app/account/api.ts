@@ -1,7 +1,10 @@
 import type { Static } from '@sinclair/typebox'
-import type { Account, EndedSessions, SessionInfo } from '../../../accounts/schema.ts'
+import type { Account, EndedSessions, SessionInfo } from '../../../access/guard/schema.ts'
+import type {
+  RecoveryCodes,
+  TotpSecret as NewTotpSecret,
+} from '../../../access/second-factor/schema.ts'
 import type { Page } from '../../../http/envelope.ts'
-import type { RecoveryCodes, TotpSecret as NewTotpSecret } from '../../../second-factor/schema.ts'
 import { request, type Result } from '../request.ts'
 
 export type Session = Static<typeof SessionInfo>

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../../audit/entries.ts'
+import type { AuditEntry } from '../../../access/audit/entries.ts'
 import type { Page } from '../../../http/envelope.ts'
 import { request, type Result } from '../request.ts'
 

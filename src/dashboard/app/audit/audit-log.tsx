@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { AuditEntry } from '../../../audit/entries.ts'
+import type { AuditEntry } from '../../../access/audit/entries.ts'
 import { Select } from '../components/fields.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'

@@ -1,6 +1,6 @@
 import { parseSearch } from '../../../events/search-query.ts'
 import { toSearchText } from '../../../events/search-text.ts'
-import type { Account } from '../../../accounts/schema.ts'
+import type { Account } from '../../../access/guard/schema.ts'
 import { ErrorBoundary } from 'preact-iso'
 import { lazyPages } from '../lazy-page.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'

@@ -1,5 +1,5 @@
-import type { Account } from '../../../accounts/schema.ts'
-import type { NewApiKey } from '../../../keys/schema.ts'
+import type { Account } from '../../../access/guard/schema.ts'
+import type { NewApiKey } from '../../../access/keys/schema.ts'
 import type { Static } from '@sinclair/typebox'
 import { request } from '../request.ts'
 

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
-import type { Account, Project } from '../../../accounts/schema.ts'
+import type { Account, Project } from '../../../access/guard/schema.ts'
 import { PATHS, toFeedPath } from '../paths.ts'
 import { request, type Failure, type Result } from '../request.ts'
 import { findProject, isAtLeast, loadSession } from '../session.ts'

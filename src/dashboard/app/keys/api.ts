@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
+import type { ApiKey, KeyBody, KeyChange, NewApiKey } from '../../../access/keys/schema.ts'
 import type { Page } from '../../../http/envelope.ts'
-import type { ApiKey, KeyBody, KeyChange, NewApiKey } from '../../../keys/schema.ts'
 import { toApiPath } from '../api-paths.ts'
 import { request, type Result } from '../request.ts'
 

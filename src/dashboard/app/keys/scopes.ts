@@ -1,4 +1,4 @@
-import type { Scope } from '../../../keys/schema.ts'
+import type { Scope } from '../../../access/keys/schema.ts'
 import { toEnglish } from '../locale.ts'
 
 /** The scope that a key gets only when an admin chooses it. */

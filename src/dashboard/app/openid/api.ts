@@ -5,7 +5,7 @@ import type {
   SignInOptions,
   SignInRule,
   SignInRules,
-} from '../../../openid/schema.ts'
+} from '../../../access/openid/schema.ts'
 import { request, type Result } from '../request.ts'
 import { isInstalled } from '../session.ts'
 

@@ -6,7 +6,7 @@ import { Loaded } from '../components/loaded.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useQuery } from '../components/use-query.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
-import type { Role } from '../../../accounts/permissions.ts'
+import type { Role } from '../../../access/guard/permissions.ts'
 import { isAtLeast, ROLES } from '../session.ts'
 import { readRules, replaceRules, type SignInRule } from './api.ts'
 

@@ -7,8 +7,8 @@ import type {
   Organization,
   Project,
   ProjectChange,
-} from '../../../accounts/schema.ts'
-import type { Role } from '../../../accounts/permissions.ts'
+} from '../../../access/guard/schema.ts'
+import type { Role } from '../../../access/guard/permissions.ts'
 import type { Page } from '../../../http/envelope.ts'
 import { toApiPath as toProjectPath } from '../api-paths.ts'
 import { request, type Result } from '../request.ts'

@@ -1,4 +1,4 @@
-import type { Account } from '../../../accounts/schema.ts'
+import type { Account } from '../../../access/guard/schema.ts'
 import type { OverviewProject } from '../../../overview/schema.ts'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { Timestamp } from '../components/timestamp.tsx'

@@ -1,4 +1,4 @@
-import type { Account } from '../../../accounts/schema.ts'
+import type { Account } from '../../../access/guard/schema.ts'
 import type { OverviewProject } from '../../../overview/schema.ts'
 import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'

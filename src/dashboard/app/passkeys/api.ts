@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
-import type { Account } from '../../../accounts/schema.ts'
-import type { PasskeyInfo, PasskeyList } from '../../../passkeys/schema.ts'
+import type { Account } from '../../../access/guard/schema.ts'
+import type { PasskeyInfo, PasskeyList } from '../../../access/passkeys/schema.ts'
 import { request, toFailure, type Result } from '../request.ts'
 import { isInstalled } from '../session.ts'
 

@@ -1,4 +1,4 @@
-import type { ServerInfo } from '../../../accounts/schema.ts'
+import type { ServerInfo } from '../../../access/guard/schema.ts'
 import { toSize } from './sizes.ts'
 
 type Standby = NonNullable<ServerInfo['database']['standbys']>[number]

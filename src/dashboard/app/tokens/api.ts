@@ -1,5 +1,9 @@
+import type {
+  ManagementToken,
+  NewManagementToken,
+  TokenBody,
+} from '../../../access/tokens/schema.ts'
 import type { Page } from '../../../http/envelope.ts'
-import type { ManagementToken, NewManagementToken, TokenBody } from '../../../tokens/schema.ts'
 import { request, type Result } from '../request.ts'
 
 export type { ManagementToken, NewManagementToken }

@@ -1,0 +1,216 @@
+import { Fault } from '../../base/errors.ts'
+import { API_KEY, hashToken, MANAGEMENT_TOKEN } from '../../base/token-form.ts'
+import type { Pool } from '../../database/pool.ts'
+import type { Queryable } from '../../database/sql.ts'
+import type { Call } from '../../http/call.ts'
+import { toNetwork, type FailedAuthentications } from '../../http/limits/failed-authentications.ts'
+import {
+  toRateLimitHeaders,
+  tooManyRequests,
+  type RateLimitResult,
+} from '../../http/limits/rate-limit.ts'
+import type { Actor } from '../audit/audit.ts'
+import type { Refusals } from '../audit/refusals.ts'
+import { toRequester, type Admitted, type AdmittedToken } from './admitted.ts'
+import { authorize, type Action, type ActionScope } from './permissions.ts'
+import { hashSecret, type Cookies } from './secret.ts'
+import { admitSession, type AdmittedCaller, type AdmittedSession } from './sessions.ts'
+
+/** The dependencies of the admission to /api. */
+export interface AdmissionOptions {
+  /** For sessions, accounts and strangers. No request for data uses it. */
+  sessions: Pool
+  cookies: Cookies
+  failedAuthentications: FailedAuthentications
+  /** Counts refused requests for the audit log. */
+  refusals: Pick<Refusals, 'count'>
+  tokens: TokenAdmission
+  toAddress(request: Request): string
+}
+
+/** Finds the management tokens of requests. */
+export interface TokenAdmission {
+  /**
+   * Finds the live token that has the hash, and counts one request of it if `isCounting`. Nothing
+   * is cached, so the next request of a withdrawn token is refused.
+   */
+  admit(sql: Queryable, lookup: TokenLookup): Promise<CountedToken | undefined>
+}
+
+interface TokenLookup extends Partial<Ids> {
+  hash: string
+  isCounting: boolean
+}
+
+/** A token, and the effect of its request on the rate limit, if it was counted. */
+export interface CountedToken {
+  admitted: AdmittedToken
+  rateLimit: RateLimitResult | undefined
+}
+
+export interface Ids {
+  organizationId: string | undefined
+  projectId: string | undefined
+}
+
+/** A request to a route. */
+export interface Entry {
+  call: Call
+  scope: ActionScope
+  action: Action
+  ids: Ids
+  /** The bearer token of the request, of whatever form. */
+  bearer: string | undefined
+  /** False if the request was counted before. */
+  isCounting: boolean
+}
+
+/** Returns the account of a request if it may do the action. Throws like `authorize`. */
+export async function admit(
+  gate: AdmissionOptions,
+  request: Request,
+  entry: Entry,
+): Promise<AdmittedCaller | undefined> {
+  const { scope, action } = entry
+  const admitted =
+    entry.bearer === undefined
+      ? await admitCookie(gate, request, entry)
+      : await admitBearer(gate, request, { ...entry, bearer: entry.bearer })
+  try {
+    authorize(
+      admitted && toRequester(admitted),
+      action,
+      admitted && (scope === 'organization' || scope === 'project')
+        ? { kind: scope, role: exists(admitted, scope) ? admitted.role : undefined }
+        : undefined,
+    )
+  } catch (error) {
+    if (admitted) {
+      const actor = toActor(gate, request, admitted)
+      countRefusal(gate, { admitted, actor, action }, error)
+    }
+    throw error
+  }
+  return admitted
+}
+
+async function admitCookie(
+  gate: AdmissionOptions,
+  request: Request,
+  { scope, ids }: Entry,
+): Promise<AdmittedSession | undefined> {
+  const admitted = await findSession(gate, request, ids)
+  // Actions open to anyone stay available with an expired cookie, even after many failures.
+  if (admitted || scope === 'anyone') return admitted
+  if (gate.cookies.has(request.headers, 'session')) {
+    await gate.failedAuthentications.countFailure(gate.toAddress(request))
+  }
+  if (MANAGEMENT_TOKEN.isIn(request.url)) {
+    throw new Fault(
+      'signed_out',
+      'Send the token in the Authorization header. Withdraw this one, because URLs end up in logs.',
+    )
+  }
+  return undefined
+}
+
+/** Throws `signed_out` for an invalid token, and `rate_limited`. */
+async function admitBearer(
+  gate: AdmissionOptions,
+  request: Request,
+  { call, ids, bearer, isCounting }: Entry & { bearer: string },
+): Promise<AdmittedToken> {
+  const found = await gate.failedAuthentications.lookUp(
+    MANAGEMENT_TOKEN.isWellFormed(bearer) ? hashToken(bearer) : undefined,
+    (hash, share) =>
+      gate.sessions.of(share).run(sql => gate.tokens.admit(sql, { hash, isCounting, ...ids })),
+    () => gate.toAddress(request),
+  )
+  if (!found) throw invalidToken(bearer)
+  const { admitted, rateLimit } = found
+  if (rateLimit) {
+    call.headers = { ...call.headers, ...toRateLimitHeaders(rateLimit) }
+    if (!rateLimit.isAllowed) throw tooManyRequests(rateLimit.retryAfter)
+  }
+  return admitted
+}
+
+/** Returns the error for a token that is not accepted. An API key gets a hint by its form. */
+function invalidToken(bearer: string): Fault {
+  const message = API_KEY.isWellFormed(bearer)
+    ? 'This is an API key, which opens /v1. Use a management token for /api.'
+    : 'The management token is invalid, expired or withdrawn'
+  return new Fault('signed_out', message, { 'WWW-Authenticate': 'Bearer' })
+}
+
+/** A request that may be refused. */
+interface Refusable {
+  admitted: Admitted | undefined
+  actor: Actor
+  action: Action
+}
+
+/**
+ * Counts the refusal of a role, or of an account that is not a member. A request for a verification
+ * is neither, and without an organization nobody could read about it.
+ */
+export function countRefusal(
+  { refusals }: AdmissionOptions,
+  { admitted, actor, action }: Refusable,
+  error: unknown,
+): void {
+  if (!(error instanceof Fault) || admitted?.organizationId === undefined) return
+  const { organizationId, role } = admitted
+  const isStranger = role === undefined
+  if (error.code !== (isStranger ? 'not_found' : 'forbidden')) return
+  refusals.count({ tenant: { organizationId }, actor, isStranger, action })
+}
+
+/** Counts a refused sign-in of no known account. `way` contains no text of the client. */
+export function countRefusedSignIn(
+  refusals: Pick<Refusals, 'count'>,
+  actor: Actor & { address: string },
+  way: string,
+): void {
+  refusals.count({ tenant: { network: toNetwork(actor.address, 48) }, actor, action: way })
+}
+
+/** Returns the session in a request's cookie. A cookie of a wrong form costs no query. */
+export async function findSession(
+  {
+    sessions,
+    cookies,
+    failedAuthentications,
+    toAddress,
+  }: Pick<AdmissionOptions, 'sessions' | 'cookies' | 'failedAuthentications' | 'toAddress'>,
+  request: Request,
+  ids: Partial<Ids> = {},
+): Promise<AdmittedSession | undefined> {
+  const token = cookies.read(request.headers, 'session')
+  if (token === undefined) return undefined
+  return failedAuthentications.find(
+    hashSecret(token),
+    (hash, share) => sessions.of(share).run(sql => admitSession(sql, { hash, ...ids })),
+    () => toAddress(request),
+  )
+}
+
+/** Returns the author of a request, for the audit log. */
+export function toActor(
+  { toAddress }: Pick<AdmissionOptions, 'toAddress'>,
+  request: Request,
+  admitted: AdmittedCaller | undefined,
+): Actor & { address: string; userAgent: string } {
+  const client = {
+    address: toAddress(request),
+    userAgent: request.headers.get('user-agent') ?? '',
+  }
+  if (!admitted) return { kind: 'anonymous', ...client }
+  const { account, token } = admitted
+  if (token) return { kind: 'token', accountId: account.id, token, ...client }
+  return { kind: 'account', accountId: account.id, sessionId: admitted.session.id, ...client }
+}
+
+function exists(admitted: Admitted, scope: 'organization' | 'project'): boolean {
+  return (scope === 'project' ? admitted.projectId : admitted.organizationId) !== undefined
+}

@@ -1,0 +1,296 @@
+import { Fault } from '../../base/errors.ts'
+import { newId, toId } from '../../base/ids.ts'
+import { toBrowserName } from '../../base/user-agent.ts'
+import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
+import type { Page } from '../../http/envelope.ts'
+import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
+import type { Admitted, AdmittedToken } from './admitted.ts'
+import { toFactors, type Proven } from './credential-table.ts'
+import type { Role } from './permissions.ts'
+import type { SessionInfo, SignInMethod } from './schema.ts'
+import { hashSecret, newSecret } from './secret.ts'
+
+const MAX_SESSIONS = 100
+
+/** A request with a session. */
+export interface AdmittedSession extends Admitted {
+  /** `leftS` is the longest time that the session can last, in seconds. */
+  session: Proven & { id: string; isInstalled: boolean; leftS: number }
+  token?: undefined
+}
+
+/** A request with a session or a token. */
+export type AdmittedCaller = AdmittedSession | AdmittedToken
+
+export interface SessionLookup {
+  hash: string
+  /** The uuid of the organization, or of the project, that the request is about. */
+  organizationId?: string | undefined
+  projectId?: string | undefined
+}
+
+/**
+ * Finds the valid session whose token has the hash. A session expires after 7 days without use, and
+ * in any case after 30 days. In an installed app whose push service has accepted a push, it expires
+ * after a year. Nothing is cached, so the next request of an ended session is refused.
+ */
+export async function admitSession(
+  sql: Queryable,
+  { hash, organizationId, projectId }: SessionLookup,
+): Promise<AdmittedSession | undefined> {
+  const [row] = await sql<
+    {
+      session_id: string
+      is_installed: boolean
+      left_s: number
+      account_id: string
+      name: string
+      email: string
+      is_operator: boolean
+      is_verified: boolean
+      is_multi_factor: boolean
+      has_passkey: boolean
+      has_app: boolean
+      needs_second_factor: boolean
+      organization_id: string | null
+      project_id: string | null
+      role: Role | null
+    }[]
+  >`
+    with used as (
+      -- Written at most once a minute.
+      update sessions s set last_seen_at = now()
+      where s.hash = decode(${hash}, 'hex') and s.last_seen_at < now() - interval '1 minute'
+        and not ${isExpired(sql)}
+    )
+    select
+      s.id as session_id, s.is_installed,
+      extract(
+        epoch from s.created_at + case when s.is_installed then interval '1 year' else interval '30 days' end - now()
+      )::float8 as left_s,
+      p.id as account_id, p.name, p.email, p.is_operator,
+      s.verified_at > now() - interval '10 minutes' as is_verified, s.is_multi_factor,
+      ${selectFactors(sql)},
+      coalesce(lacks_second_factor(o.requires_second_factor, s.is_multi_factor), false)
+        as needs_second_factor,
+      o.id as organization_id, r.id as project_id, m.role
+    from sessions s
+      join accounts p on p.id = s.account_id
+      left join projects r on r.id = ${projectId ?? null} and r.deleted_at is null
+      left join organizations o on o.id = coalesce(${organizationId ?? null}, r.organization_id)
+        and o.deleted_at is null
+      left join memberships m on m.organization_id = o.id and m.account_id = p.id
+    where s.hash = decode(${hash}, 'hex') and not ${isExpired(sql)}
+  `
+  if (!row) return undefined
+  return {
+    session: {
+      id: row.session_id,
+      isInstalled: row.is_installed,
+      isMultiFactor: row.is_multi_factor,
+      factors: toFactors({ hasPasskey: row.has_passkey, hasApp: row.has_app }),
+      leftS: row.left_s,
+    },
+    account: { id: row.account_id, name: row.name, email: row.email, isOperator: row.is_operator },
+    isVerified: row.is_verified,
+    needsSecondFactor: row.needs_second_factor,
+    organizationId: row.organization_id ?? undefined,
+    projectId: row.project_id ?? undefined,
+    role: row.role ?? undefined,
+  }
+}
+
+/** Returns what a session has proved, and the factors of its account; undefined if it has ended. */
+export async function readProven(
+  sql: Queryable,
+  { account, session }: Pick<AdmittedSession, 'account' | 'session'>,
+): Promise<Proven | undefined> {
+  const [row] = await sql<{ is_multi_factor: boolean; has_passkey: boolean; has_app: boolean }[]>`
+    select s.is_multi_factor, ${selectFactors(sql)}
+    from sessions s
+    where s.id = ${session.id} and s.account_id = ${account.id}
+  `
+  return (
+    row && {
+      isMultiFactor: row.is_multi_factor,
+      factors: toFactors({ hasPasskey: row.has_passkey, hasApp: row.has_app }),
+    }
+  )
+}
+
+/** The columns `has_passkey` and `has_app` of the account of the session `s`. */
+function selectFactors(sql: Queryable): Fragment {
+  return sql`
+    exists (
+      select from passkeys k where k.account_id = s.account_id and k.disabled_at is null
+    ) as has_passkey,
+    exists (
+      select from totp_secrets t where t.account_id = s.account_id and t.confirmed_at is not null
+    ) as has_app
+  `
+}
+
+/**
+ * The SQL condition that the session `s` has expired. An installed app stays signed in for a year,
+ * so that its notifications keep arriving. Its word is not enough: its push service must have
+ * accepted a push.
+ */
+export function isExpired(sql: Queryable) {
+  return sql`is_session_expired(
+    s.is_installed and exists (
+      select from push_subscriptions b where b.session_id = s.id and b.is_proven
+    ),
+    s.created_at, s.last_seen_at
+  )`
+}
+
+export interface NewSession {
+  accountId: string
+  method: SignInMethod
+  isInstalled: boolean
+  /** True if the account proved more than a password. A passkey counts as two factors. */
+  isMultiFactor: boolean
+  /** The uuid of the passkey that signed in. */
+  passkeyId?: string | undefined
+  /** The id of the browser, of `rememberBrowser`. */
+  browserId?: string | undefined
+  address: string
+  userAgent: string
+}
+
+/**
+ * Creates a session. Returns its uuid and its token, which is not stored. An account has at most
+ * 100 sessions: the least recently used ones end.
+ */
+export async function createSession(
+  sql: Queryable,
+  {
+    accountId,
+    method,
+    isInstalled,
+    isMultiFactor,
+    passkeyId,
+    browserId,
+    address,
+    userAgent,
+  }: NewSession,
+): Promise<{ id: string; token: string }> {
+  const { uuid } = newId('ses')
+  const token = newSecret(256)
+  await sql`
+    insert into sessions (
+      id, hash, account_id, method, is_installed, is_multi_factor, passkey_id, browser_id,
+      address, user_agent
+    )
+    values (
+      ${uuid}, decode(${hashSecret(token)}, 'hex'), ${accountId}, ${method}, ${isInstalled},
+      ${isMultiFactor}, ${passkeyId ?? null}, ${browserId ?? null}, ${address},
+      ${userAgent.slice(0, 500)}
+    )
+  `
+  await sql`
+    delete from sessions
+    where id in (
+      select id
+      from sessions
+      where account_id = ${accountId}
+      order by last_seen_at desc, id desc
+      offset ${MAX_SESSIONS}
+    )
+  `
+  return { id: uuid, token }
+}
+
+interface Renewal {
+  id: string
+  token: string
+  /** True if the account proved more than a password. */
+  isMultiFactor?: boolean
+  /** False if the renewal does not count as a verification. */
+  isVerified?: boolean
+}
+
+/**
+ * Replaces the token of a session after the account was verified. Returns the new token. Throws
+ * `conflict` if `token` is no longer the session's token.
+ */
+export async function rotateSession(
+  sql: Queryable,
+  { id, token, isMultiFactor = false, isVerified = true }: Renewal,
+): Promise<string> {
+  const fresh = newSecret(256)
+  const rotated = await sql`
+    update sessions set
+      hash = decode(${hashSecret(fresh)}, 'hex'),
+      verified_at = case when ${isVerified} then now() else verified_at end,
+      is_multi_factor = is_multi_factor or ${isMultiFactor}
+    where id = ${id} and hash = decode(${hashSecret(token)}, 'hex')
+  `
+  if (rotated.count === 1) return fresh
+  throw new Fault('conflict', 'The session was just renewed or ended. Reload the page.')
+}
+
+/** Ends one session of an account. Returns whether it existed. */
+export async function endSession(tx: Tx, accountId: string, id: string): Promise<boolean> {
+  const ended = await tx`delete from sessions where id = ${id} and account_id = ${accountId}`
+  return ended.count === 1
+}
+
+/**
+ * Ends all sessions of an account except one. The caller has locked the account. Returns the number
+ * of ended sessions.
+ */
+export async function endSessions(tx: Tx, accountId: string, except?: string): Promise<number> {
+  const ended = await tx`
+    delete from sessions where account_id = ${accountId} and id is distinct from ${except ?? null}
+  `
+  return ended.count
+}
+
+/** Returns a page of the account's valid sessions, newest first. */
+export async function listSessions(
+  sql: Queryable,
+  { account, session }: Pick<AdmittedSession, 'account' | 'session'>,
+  query: PageQuery,
+): Promise<Page<SessionInfo>> {
+  const { after, rows: limit } = parsePageQuery('ses', query)
+  const rows = await sql<
+    {
+      id: string
+      method: SignInMethod
+      is_installed: boolean
+      is_multi_factor: boolean
+      created_at: Date
+      last_seen_at: Date
+      address: string
+      user_agent: string
+    }[]
+  >`
+    select
+      s.id, s.method, s.is_installed, s.is_multi_factor, s.created_at, s.last_seen_at, s.address,
+      s.user_agent
+    from sessions s
+    where s.account_id = ${account.id} ${after ? sql`and s.id < ${after}` : sql``}
+      and not ${isExpired(sql)}
+    order by s.id desc
+    limit ${limit}
+  `
+  const items = rows.map(row => ({
+    id: toId('ses', row.id),
+    createdAt: row.created_at.toISOString(),
+    lastSeenAt: row.last_seen_at.toISOString(),
+    address: row.address,
+    userAgent: row.user_agent,
+    browser: toBrowserName(row.user_agent),
+    method: row.method,
+    isMultiFactor: row.is_multi_factor,
+    isInstalled: row.is_installed,
+    isCurrent: row.id === session.id,
+  }))
+  return toPage(items, query, ({ id }) => id)
+}
+
+/** Returns the Max-Age of a session's cookie. The server may end the session earlier. */
+export function toCookieSeconds({ leftS }: AdmittedSession['session']): number {
+  return Math.max(1, Math.ceil(leftS))
+}

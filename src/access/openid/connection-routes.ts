@@ -1,0 +1,60 @@
+import { Elysia } from 'elysia'
+import { transact } from '../../database/pool.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { lockOwnAccount } from '../sign-in/account.ts'
+import { DeletedId } from '../guard/schema.ts'
+import { requireWayIn } from '../sign-in/ways-in.ts'
+import { succeed } from '../../http/call.ts'
+import { SuccessOf } from '../../http/envelope.ts'
+import { listConnections, removeConnection } from './connections.ts'
+import type { OpenidParts } from './parts.ts'
+import { listProviders } from './providers.ts'
+import { Connections } from './schema.ts'
+
+const tags = ['Account']
+
+/** Routes of the connections of the signed-in account. */
+export function connectionRoutes({ guard, source }: OpenidParts) {
+  async function read(sql: Queryable, accountId: string): Promise<Connections> {
+    const [items, providers] = [
+      await listConnections(sql, accountId),
+      await listProviders(sql, source),
+    ]
+    const toLabel = (name: string) => providers.find(one => one.name === name)?.label ?? name
+    return {
+      items: items.map(item => ({ ...item, label: toLabel(item.provider) })),
+      providers: providers.map(({ name, label }) => ({ name, label })),
+    }
+  }
+
+  return new Elysia({ name: 'openid.connections' })
+    .use(guard)
+    .get(
+      '/api/me/connections',
+      async ({ call }) =>
+        succeed(call, 200, await call.pool.run(sql => read(sql, call.admitted.account.id))),
+      {
+        account: 'account.read',
+        response: { 200: SuccessOf(Connections, 'Your connections to providers.') },
+        detail: { operationId: 'listConnections', summary: 'List your connections', tags },
+      },
+    )
+    .delete(
+      '/api/me/connections/:connectionId',
+      async ({ call, params: { connectionId: id } }) => {
+        const { admitted, actor, pool } = call
+        const accountId = admitted.account.id
+        await transact(pool, async tx => {
+          await lockOwnAccount(tx, admitted, 'connections.remove')
+          await removeConnection(tx, actor, { accountId, id })
+          await requireWayIn(tx, accountId)
+        })
+        return succeed(call, 200, { id })
+      },
+      {
+        account: 'connections.remove',
+        response: { 200: SuccessOf(DeletedId, 'The connection is removed.') },
+        detail: { operationId: 'removeConnection', summary: 'Remove a connection', tags },
+      },
+    )
+}

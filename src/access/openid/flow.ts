@@ -1,0 +1,80 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import type { Cookies } from '../guard/secret.ts'
+import { PURPOSES } from './schema.ts'
+import type { ProviderSource } from './providers.ts'
+
+const FLOW_S = 600
+
+const Visit = Type.Object({
+  kind: Type.Literal('visit'),
+  /** The name of the provider, which is also in the path of the callback. */
+  provider: Type.String(),
+  issuer: Type.String(),
+  state: Type.String(),
+  nonce: Type.String(),
+  verifier: Type.String(),
+  purpose: Type.Union(PURPOSES.map(purpose => Type.Literal(purpose))),
+  /** The path to open afterwards. */
+  next: Type.String(),
+  /** The uuid of the session that connects or verifies. */
+  sessionId: Type.Union([Type.String(), Type.Null()]),
+  /** The secret of the invite to accept. */
+  invite: Type.Union([Type.String(), Type.Null()]),
+  isInstalled: Type.Boolean(),
+  startedAtMs: Type.Number(),
+})
+
+const Confirmation = Type.Object({
+  kind: Type.Literal('confirmation'),
+  provider: Type.String(),
+  issuer: Type.String(),
+  subject: Type.String(),
+  /** The verified e-mail address at the provider. */
+  email: Type.String(),
+  startedAtMs: Type.Number(),
+})
+
+/** A visit to a provider that has begun in this browser. */
+export type Visit = Static<typeof Visit>
+/** An identity at a provider that waits until its account is signed in. */
+type Confirmation = Static<typeof Confirmation>
+
+const checkFlow = TypeCompiler.Compile(Type.Union([Visit, Confirmation]))
+
+/**
+ * Keeps what a browser has begun, sealed in a cookie of its own for 10 minutes. So nobody else can
+ * continue it, and strangers fill no table. A browser has at most one.
+ */
+export interface Flows {
+  /** Returns a Set-Cookie value that replaces what was begun before. */
+  keep(flow: Visit | Confirmation): string
+  /** Returns what the browser has begun, if it is not over. */
+  read(headers: Headers, nowMs: number): Visit | Confirmation | undefined
+  /** Returns a Set-Cookie value that ends it. */
+  clear(): string
+}
+
+/** The cell that flows are sealed for. No table has it. */
+const CELL = { table: 'openid_flows', column: 'cookie', rowId: '' }
+
+export function createFlows(parts: { source: ProviderSource; cookies: Cookies }): Flows {
+  return {
+    keep(flow) {
+      const { cookies, source } = parts
+      return cookies.keep('openid', source.secrets.seal(JSON.stringify(flow), CELL), FLOW_S)
+    },
+    read(headers, nowMs) {
+      const sealed = parts.cookies.read(headers, 'openid')
+      if (sealed === undefined) return undefined
+      let flow: unknown
+      try {
+        flow = JSON.parse(parts.source.secrets.open(sealed, CELL))
+      } catch {
+        return undefined
+      }
+      return checkFlow.Check(flow) && flow.startedAtMs > nowMs - FLOW_S * 1000 ? flow : undefined
+    },
+    clear: () => parts.cookies.clear('openid'),
+  }
+}

@@ -1,0 +1,109 @@
+import { SERVER, writeAudit, type Actor } from '../audit/audit.ts'
+import { toArray } from '../../database/arrays.ts'
+import type { Tx } from '../../database/sql.ts'
+import { toId } from '../../base/ids.ts'
+import { withdrawDisallowedInvites } from '../organizations/invites.ts'
+import { MAX_MEMBERS } from '../organizations/joining.ts'
+import { endMembership, hasOtherOwner } from '../organizations/members.ts'
+import type { Role } from '../guard/permissions.ts'
+import { withdrawLinksOfMember } from '../sign-in/reset-links.ts'
+import { findRoles, type Visitor } from './rules.ts'
+
+interface Membership {
+  organizationId: string
+  role: Role
+  provider: string | null
+}
+
+/**
+ * Brings the memberships of an account in line with the sign-in rules for a visitor.
+ *
+ * Only memberships that rules of the same provider gave are changed or ended; the last owner of an
+ * organization stays. New ones are for accounts without any other membership: the members of one
+ * organization cannot be drawn into another one by its rules.
+ */
+export async function applyRules(
+  tx: Tx,
+  { accountId, visitor, from }: { accountId: string; visitor: Visitor; from: Place },
+): Promise<void> {
+  const { provider } = visitor
+  const roles = await findRoles(tx, visitor)
+  const seen = await listMemberships(tx, accountId)
+  const touched = [...roles.keys(), ...seen.map(({ organizationId }) => organizationId)]
+  await tx`
+    select from organizations where id = any(${toArray(touched)}::uuid[]) order by id for no key update
+  `
+  const memberships = await listMemberships(tx, accountId)
+  for (const membership of memberships) {
+    if (membership.provider !== provider) continue
+    await changeMembership(tx, accountId, membership, roles.get(membership.organizationId))
+  }
+  if (memberships.some(membership => membership.provider !== provider)) return
+  const joined = new Set(memberships.map(({ organizationId }) => organizationId))
+  for (const [organizationId, role] of [...roles].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    if (joined.has(organizationId)) continue
+    await join(tx, { accountId, organizationId, role, provider }, from)
+  }
+}
+
+/** The client that signs in, for the audit log. */
+type Place = Pick<Actor, 'address' | 'userAgent'>
+
+async function listMemberships(tx: Tx, accountId: string): Promise<Membership[]> {
+  return await tx<Membership[]>`
+    select m.organization_id as "organizationId", m.role, m.provider
+    from memberships m
+      join organizations o on o.id = m.organization_id and o.deleted_at is null
+    where m.account_id = ${accountId}
+    order by m.organization_id
+  `
+}
+
+/** Gives the role of the rules; without one, ends the membership. */
+async function changeMembership(
+  tx: Tx,
+  accountId: string,
+  { organizationId, role: before, provider }: Membership,
+  role: Role | undefined,
+): Promise<void> {
+  if (role === before) return
+  if (before === 'owner' && !(await hasOtherOwner(tx, organizationId, accountId))) return
+  if (role === undefined) {
+    const ended = { accountId, role: before, action: 'member.removed' as const, provider }
+    return endMembership(tx, { organizationId, actor: SERVER }, ended)
+  }
+  await tx`
+    update memberships set role = ${role}
+    where organization_id = ${organizationId} and account_id = ${accountId}
+  `
+  await withdrawDisallowedInvites(tx, { organizationId, actor: SERVER }, accountId)
+  await withdrawLinksOfMember(tx, SERVER, accountId)
+  await writeAudit(tx, SERVER, {
+    action: 'member.roleChanged',
+    organizationId,
+    target: toId('per', accountId),
+    details: { from: before, to: role, provider },
+  })
+}
+
+async function join(
+  tx: Tx,
+  joined: { accountId: string; organizationId: string; role: Role; provider: string },
+  from: Place,
+): Promise<void> {
+  const { accountId, organizationId, role, provider } = joined
+  const inserted = await tx`
+    insert into memberships (organization_id, account_id, role, provider)
+    select ${organizationId}, ${accountId}, ${role}, ${provider}
+    where (select count(*) from memberships where organization_id = ${organizationId}) < ${MAX_MEMBERS}
+  `
+  if (inserted.count === 0) return
+  const actor: Actor = { kind: 'account', accountId, ...from }
+  await withdrawLinksOfMember(tx, actor, accountId)
+  await writeAudit(tx, actor, {
+    action: 'member.joined',
+    organizationId,
+    target: toId('per', accountId),
+    details: { role, provider },
+  })
+}

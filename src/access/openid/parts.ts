@@ -1,0 +1,14 @@
+import type { SessionGuard, SessionGuardOptions } from '../guard/guard.ts'
+import type { ProviderClients } from './provider-client.ts'
+import type { ProviderSource } from './providers.ts'
+
+/** The dependencies of the routes of OpenID Connect and of the proxy header. */
+export interface OpenidParts extends SessionGuardOptions {
+  guard: SessionGuard
+  source: ProviderSource
+  clients: ProviderClients
+  /** True if AUTH_PROXY_HEADER is set. */
+  hasProxyHeader: boolean
+  /** Returns the e-mail address in the proxy header of a request from a trusted proxy. */
+  findProxyEmail(request: Request): string | undefined
+}

@@ -1,0 +1,59 @@
+import { Elysia } from 'elysia'
+import { countRefusedSignIn } from '../guard/admission.ts'
+import { transact } from '../../database/pool.ts'
+import { Fault } from '../../base/errors.ts'
+import { PROXY_NAME } from '../../base/config/openid.ts'
+import { succeed } from '../../http/call.ts'
+import { SuccessOf } from '../../http/envelope.ts'
+import { NoData } from '../guard/schema.ts'
+import type { OpenidParts } from './parts.ts'
+import { VisitProblem } from './problem.ts'
+import { ProxyBody } from './schema.ts'
+import { signInAtProxy } from './sign-in.ts'
+
+/** The route that signs in with the e-mail address that a trusted proxy has sent. */
+export function proxyRoutes({ guard, cookies, refusals, findProxyEmail }: OpenidParts) {
+  return new Elysia({ name: 'openid.proxy' }).use(guard).post(
+    '/api/session/proxy',
+    async ({ call, body: { invite = null, isInstalled = false }, request }) => {
+      const email = findProxyEmail(request)
+      if (email === undefined) {
+        throw new Fault('forbidden', 'No trusted proxy has sent your e-mail address')
+      }
+      const visitor = { provider: PROXY_NAME, email, groups: [] }
+      try {
+        const kept = await transact(call.pool, tx =>
+          signInAtProxy(tx, visitor, { visit: call, cookies, invite, isInstalled }),
+        )
+        return succeed(call, 200, {}, { cookies: kept })
+      } catch (error) {
+        if (!(error instanceof VisitProblem)) throw error
+        const { actor, address } = call
+        countRefusedSignIn(refusals, { ...actor, address }, `${PROXY_NAME} ${error.code}`)
+        throw new Fault('forbidden', toMessage(error, email))
+      }
+    },
+    {
+      anyone: 'session.create',
+      body: ProxyBody,
+      response: { 200: SuccessOf(NoData, 'You are signed in. The cookie contains the session.') },
+      detail: {
+        operationId: 'signInWithProxy',
+        summary: 'Sign in with the e-mail address that your proxy sends',
+        description: 'The header is believed only from `TRUSTED_PROXIES`.',
+        tags: ['Account'],
+      },
+    },
+  )
+}
+
+function toMessage({ code }: VisitProblem, email: string): string {
+  switch (code) {
+    case 'invite':
+      return 'This invite was used, has expired, or is for another e-mail address. Ask for another one.'
+    case 'unknown':
+      return `No account has the e-mail address ${email}. Ask an admin to invite you.`
+    default:
+      return 'Another request has just signed in. Try again.'
+  }
+}

@@ -1,0 +1,175 @@
+import type { Actor } from '../audit/audit.ts'
+import type { Tx } from '../../database/sql.ts'
+import { lockAccount, lockAccountByEmail } from '../sign-in/account.ts'
+import { acceptInvite, createAccount } from '../organizations/joining.ts'
+import { proveEmail } from '../sign-in/proven-email.ts'
+import type { Cookies } from '../guard/secret.ts'
+import { signIn, type SignInRequest } from '../sign-in/sign-in.ts'
+import type { ProviderSettings } from '../../base/config/openid.ts'
+import { Fault } from '../../base/errors.ts'
+import { connect, findConnectedAccount, isConnectedTo } from './connections.ts'
+import { applyRules } from './memberships.ts'
+import { VisitProblem } from './problem.ts'
+import type { Profile } from './profile.ts'
+import { findRoles, type Visitor } from './rules.ts'
+
+/** A sign-in of a person whom a provider or the proxy has authenticated. */
+export interface VisitorSignIn {
+  visit: SignInRequest & { actor: Actor }
+  cookies: Cookies
+  /** The secret of the invite to accept. */
+  invite: string | null
+  isInstalled: boolean
+}
+
+/**
+ * Signs in the person of a profile. Returns Set-Cookie values. Returns `confirm` if an account has
+ * the e-mail address, but must be signed in once before it is connected. Throws `VisitProblem`.
+ *
+ * 1. Issuer and subject identify a connected account, whatever its e-mail address is.
+ * 2. Otherwise only an e-mail address that the provider has verified counts. An account with this
+ *    address is connected at once by a trusted provider, unless it belongs to an operator or has
+ *    another identity at the issuer. Its earlier ways in are removed. With any other provider it
+ *    must be signed in first.
+ * 3. A new account needs an invite, or a sign-in rule of an organization for the person.
+ */
+export async function signInAtProvider(
+  tx: Tx,
+  { provider, profile }: { provider: ProviderSettings; profile: Profile },
+  options: VisitorSignIn,
+): Promise<string[] | 'confirm'> {
+  const { issuer, subject, email, groups } = profile
+  if (!groups) throw new VisitProblem('groups')
+  const visitor = { provider: provider.name, email, groups }
+  const accountId = await findConnectedAccount(tx, profile)
+  if (accountId !== undefined)
+    return enter(tx, { accountId, isNew: false, visitor, profile }, options)
+  if (email === undefined) throw new VisitProblem('unverified')
+  const existing = await lockAccountByEmail(tx, email)
+  const actor = options.visit.actor
+  if (existing) {
+    if (await isConnectedTo(tx, existing.id, issuer)) throw new VisitProblem('otherIdentity')
+    if (!provider.isTrusted || existing.isOperator) return 'confirm'
+    await proveEmail(tx, toAccountActor(actor, existing.id), existing.id)
+  }
+  const entered =
+    existing?.id ??
+    (await admitNewcomer(
+      tx,
+      { visitor: { ...visitor, email }, profile, isProven: provider.isTrusted },
+      options,
+    ))
+  await connect(tx, toAccountActor(actor, entered), entered, {
+    issuer,
+    subject,
+    provider: provider.name,
+  })
+  return enter(tx, { accountId: entered, isNew: !existing, visitor, profile }, options)
+}
+
+/**
+ * Signs in the person whose e-mail address the proxy has sent. Returns Set-Cookie values. The proxy
+ * authenticates for the whole installation, so an existing account needs no confirmation. The first
+ * time removes its earlier ways in. Throws
+ * `VisitProblem`.
+ */
+export async function signInAtProxy(
+  tx: Tx,
+  visitor: Visitor & { email: string },
+  options: VisitorSignIn,
+): Promise<string[]> {
+  const existing = await lockAccountByEmail(tx, visitor.email)
+  if (existing) {
+    await proveEmail(tx, toAccountActor(options.visit.actor, existing.id), existing.id)
+  }
+  const accountId =
+    existing?.id ??
+    (await admitNewcomer(tx, { visitor, profile: undefined, isProven: true }, options))
+  return enter(
+    tx,
+    { accountId, isNew: existing === undefined, visitor, profile: undefined },
+    options,
+  )
+}
+
+interface Entered {
+  accountId: string
+  isNew: boolean
+  visitor: Visitor
+  /** Undefined for the proxy. */
+  profile: Profile | undefined
+}
+
+/** Accepts the invite, applies the rules, and creates the session. */
+async function enter(
+  tx: Tx,
+  { accountId, isNew, visitor, profile }: Entered,
+  { visit, cookies, invite, isInstalled }: VisitorSignIn,
+): Promise<string[]> {
+  if (invite !== null && !isNew) {
+    const { email } = await lockAccount(tx, accountId)
+    await accept(tx, { id: accountId, email }, invite, toAccountActor(visit.actor, accountId))
+  }
+  await applyRules(tx, { accountId, visitor, from: visit })
+  const { sessionId, cookies: kept } = await signIn(tx, visit, {
+    accountId,
+    method: profile ? 'openid' : 'proxy',
+    isInstalled,
+    isMultiFactor: profile?.isMultiFactor ?? false,
+    cookies,
+  })
+  if (!profile) return kept
+  const { issuer, subject, sid, authTime } = profile
+  await tx`
+    insert into openid_sessions (session_id, provider, issuer, subject, sid)
+    values (${sessionId}, ${visitor.provider}, ${issuer}, ${subject}, ${sid ?? null})
+  `
+  // An old sign-in at the provider does not confirm that the person is present now.
+  await tx`
+    update sessions set verified_at = least(now(), to_timestamp(${authTime ?? null}::float8))
+    where id = ${sessionId}
+  `
+  return kept
+}
+
+/** A person without an account. `isProven` is the `is_email_proven` of the account to create. */
+interface Newcomer {
+  visitor: Visitor & { email: string }
+  profile: Profile | undefined
+  isProven: boolean
+}
+
+/** Creates the account of a person who has an invite, or for whom an organization has a rule. */
+async function admitNewcomer(
+  tx: Tx,
+  { visitor, profile, isProven }: Newcomer,
+  { visit: { actor }, invite }: VisitorSignIn,
+): Promise<string> {
+  const { email } = visitor
+  if (invite === null && (await findRoles(tx, visitor)).size === 0)
+    throw new VisitProblem('unknown')
+  const name = profile?.name ?? email.split('@')[0] ?? email
+  const accountId = await createAccount(tx, actor, { name, email, hash: null, isProven })
+  // Another request has just created it.
+  if (accountId === undefined) throw new VisitProblem('expired')
+  if (invite !== null)
+    await accept(tx, { id: accountId, email }, invite, toAccountActor(actor, accountId))
+  return accountId
+}
+
+async function accept(
+  tx: Tx,
+  account: { id: string; email: string },
+  token: string,
+  actor: Actor,
+): Promise<void> {
+  try {
+    await acceptInvite(tx, account, { token, actor })
+  } catch (error) {
+    throw error instanceof Fault ? new VisitProblem('invite') : error
+  }
+}
+
+function toAccountActor({ address, userAgent }: Actor, accountId: string): Actor {
+  return { kind: 'account', accountId, address, userAgent }
+}

@@ -1,0 +1,217 @@
+import { writeAudit, type Actor } from '../audit/audit.ts'
+import { requireWayIn } from '../sign-in/ways-in.ts'
+import type { Queryable, Tx } from '../../database/sql.ts'
+import { Fault } from '../../base/errors.ts'
+import { newId, toId } from '../../base/ids.ts'
+import type { PasskeyInfo } from './schema.ts'
+import type { RegisteredCredential } from './webauthn.ts'
+
+const MAX_PASSKEYS = 20
+
+/** A passkey for WebAuthn: how a browser finds it. `id` is base64url. */
+export interface CredentialDescriptor {
+  type: 'public-key'
+  id: string
+  transports: string[]
+}
+
+/** A stored passkey. `id` and `accountId` are uuids. */
+export interface StoredPasskey {
+  id: string
+  accountId: string
+  publicKey: Uint8Array
+  isDisabled: boolean
+}
+
+/** Returns the user handle of an account's passkeys, in base64url. */
+export function toUserHandle(accountId: string): string {
+  return Buffer.from(accountId.replaceAll('-', ''), 'hex').toString('base64url')
+}
+
+/** Returns the passkeys of an account, oldest first. */
+export async function listPasskeys(sql: Queryable, accountId: string): Promise<PasskeyInfo[]> {
+  const rows = await sql<
+    {
+      id: string
+      name: string
+      is_synced: boolean
+      created_at: Date
+      last_used_at: Date | null
+      is_disabled: boolean
+    }[]
+  >`
+    select id, name, is_synced, created_at, last_used_at, disabled_at is not null as is_disabled
+    from passkeys
+    where account_id = ${accountId}
+    order by id
+  `
+  return rows.map(row => ({
+    id: toId('pky', row.id),
+    name: row.name,
+    isSynced: row.is_synced,
+    createdAt: row.created_at.toISOString(),
+    lastUsedAt: row.last_used_at?.toISOString() ?? null,
+    isDisabled: row.is_disabled,
+  }))
+}
+
+/** Returns the credentials of an account for WebAuthn; without the disabled ones if `isUsable`. */
+export async function listCredentials(
+  sql: Queryable,
+  accountId: string,
+  { isUsable }: { isUsable: boolean },
+): Promise<CredentialDescriptor[]> {
+  const rows = await sql<{ credential_id: Uint8Array; transports: string[] }[]>`
+    select credential_id, transports
+    from passkeys
+    where account_id = ${accountId} ${isUsable ? sql`and disabled_at is null` : sql``}
+    order by id
+  `
+  return rows.map(row => ({
+    type: 'public-key',
+    id: Buffer.from(row.credential_id).toString('base64url'),
+    transports: row.transports,
+  }))
+}
+
+/** Finds the passkey with this credential id, which is base64url. */
+export async function findPasskey(
+  sql: Queryable,
+  credentialId: string,
+): Promise<StoredPasskey | undefined> {
+  const [row] = await sql<
+    { id: string; account_id: string; public_key: Uint8Array; is_disabled: boolean }[]
+  >`
+    select id, account_id, public_key, disabled_at is not null as is_disabled
+    from passkeys
+    where credential_id = decode(${toHex(credentialId)}, 'hex')
+  `
+  return (
+    row && {
+      id: row.id,
+      accountId: row.account_id,
+      publicKey: row.public_key,
+      isDisabled: row.is_disabled,
+    }
+  )
+}
+
+/**
+ * Adds a passkey to an account, which the caller has locked. Throws `conflict` if it exists, or if
+ * there are too many.
+ */
+export async function addPasskey(
+  tx: Tx,
+  actor: Actor,
+  { accountId, name, credential }: NewPasskey,
+): Promise<string> {
+  const [count] = await tx<[{ n: number }]>`
+    select count(*)::int as n from passkeys where account_id = ${accountId}
+  `
+  if (count.n >= MAX_PASSKEYS) {
+    throw new Fault('conflict', `An account can have at most ${MAX_PASSKEYS} passkeys. Remove one.`)
+  }
+  const { uuid, id } = newId('pky')
+  const added = await tx`
+    insert into passkeys (
+      id, account_id, credential_id, public_key, counter, name, transports, is_synced
+    )
+    values (
+      ${uuid}, ${accountId}, decode(${toHex(credential.id)}, 'hex'),
+      decode(${Buffer.from(credential.publicKey).toString('hex')}, 'hex'), ${credential.counter},
+      ${name}, ${JSON.stringify(credential.transports)}::text::json, ${credential.isSynced}
+    )
+    on conflict (credential_id) do nothing
+  `
+  if (added.count === 0) throw new Fault('conflict', 'This passkey is already in use')
+  await writeAudit(tx, actor, { action: 'passkey.created', target: id, details: { name } })
+  return uuid
+}
+
+interface NewPasskey {
+  accountId: string
+  name: string
+  credential: RegisteredCredential
+}
+
+/** Renames a passkey. Returns false if the account has none with this uuid. */
+export async function renamePasskey(
+  tx: Tx,
+  actor: Actor,
+  { accountId, id, name }: { accountId: string; id: string; name: string },
+): Promise<boolean> {
+  const renamed = await tx`
+    update passkeys set name = ${name} where id = ${id} and account_id = ${accountId}
+  `
+  if (renamed.count === 0) return false
+  const target = toId('pky', id)
+  await writeAudit(tx, actor, { action: 'passkey.renamed', target, details: { name } })
+  return true
+}
+
+/**
+ * Removes a passkey, and ends the sessions that it made except `sessionId`. Returns false if the
+ * account has none with this uuid. Throws `conflict` if it is the last way to sign in. The caller
+ * has locked the account.
+ */
+export async function removePasskey(
+  tx: Tx,
+  actor: Actor,
+  { accountId, id, sessionId }: { accountId: string; id: string; sessionId: string },
+): Promise<boolean> {
+  const ended = await tx`
+    delete from sessions
+    where passkey_id = ${id} and account_id = ${accountId} and id <> ${sessionId}
+  `
+  const [removed] = await tx<{ name: string }[]>`
+    delete from passkeys where id = ${id} and account_id = ${accountId} returning name
+  `
+  if (!removed) return false
+  await requireWayIn(tx, accountId)
+  await writeAudit(tx, actor, {
+    action: 'passkey.removed',
+    target: toId('pky', id),
+    details: { name: removed.name, sessionsEnded: ended.count },
+  })
+  return true
+}
+
+/**
+ * Records a verified use of a passkey, whose account the caller has locked. Returns `cloned` if its
+ * counter went backwards: the passkey is then disabled, and the sessions that it made have ended.
+ * Returns `gone` if it was removed or disabled meanwhile.
+ */
+export async function recordUse(
+  tx: Tx,
+  actor: Actor,
+  id: string,
+  { counter, isSynced }: { counter: number; isSynced: boolean },
+): Promise<'used' | 'cloned' | 'gone'> {
+  const [stored] = await tx<{ account_id: string; name: string; counter: string }[]>`
+    select account_id, name, counter
+    from passkeys
+    where id = ${id} and disabled_at is null
+    for update
+  `
+  if (!stored) return 'gone'
+  const isCounting = counter > 0 || Number(stored.counter) > 0
+  if (!isCounting || counter > Number(stored.counter)) {
+    await tx`
+      update passkeys set counter = ${counter}, is_synced = ${isSynced}, last_used_at = now()
+      where id = ${id}
+    `
+    return 'used'
+  }
+  await tx`update passkeys set disabled_at = now() where id = ${id}`
+  const ended = await tx`delete from sessions where passkey_id = ${id}`
+  await writeAudit(tx, actor, {
+    action: 'passkey.disabled',
+    target: toId('pky', id),
+    details: { name: stored.name, sessionsEnded: ended.count },
+  })
+  return 'cloned'
+}
+
+function toHex(base64url: string): string {
+  return Buffer.from(base64url, 'base64url').toString('hex')
+}

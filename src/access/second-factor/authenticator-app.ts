@@ -1,0 +1,95 @@
+import { Fault } from '../../base/errors.ts'
+import { newId, toId } from '../../base/ids.ts'
+import type { Secrets } from '../../database/secrets/secrets.ts'
+import type { Tx } from '../../database/sql.ts'
+import { writeAudit, type Actor } from '../audit/audit.ts'
+import { acceptRecoveryCode } from './recovery-codes.ts'
+import { toSealedCell } from './sealing.ts'
+import { findTotpStep, newTotpSecret } from './totp.ts'
+
+/**
+ * Creates the secret of an authenticator app, in base32. It replaces one that was never confirmed.
+ * Throws `conflict` if the account has an app, or has no password. The caller has locked the
+ * account.
+ */
+export async function createTotpSecret(
+  tx: Tx,
+  secrets: Pick<Secrets, 'seal'>,
+  accountId: string,
+): Promise<string> {
+  const [account] = await tx<{ has_password: boolean }[]>`
+    select password_hash is not null as has_password from accounts where id = ${accountId}
+  `
+  if (!account?.has_password) {
+    throw new Fault('conflict', 'Codes belong to a password. Set a password first.')
+  }
+  await tx`delete from totp_secrets where account_id = ${accountId} and confirmed_at is null`
+  const { uuid } = newId('otp')
+  const secret = newTotpSecret()
+  const created = await tx`
+    insert into totp_secrets (id, account_id, secret_sealed)
+    values (${uuid}, ${accountId}, ${secrets.seal(secret, toSealedCell(uuid))})
+    on conflict (account_id) do nothing
+  `
+  if (created.count === 1) return secret
+  throw new Fault('conflict', 'Your account has an authenticator app. Remove it first.')
+}
+
+/**
+ * Turns the second factor on with the first code of the app. Returns false for a wrong code. Throws
+ * `conflict` if no app waits for its code. The caller has locked the account.
+ */
+export async function confirmTotpSecret(
+  tx: Tx,
+  secrets: Pick<Secrets, 'open'>,
+  { accountId, code, actor }: { accountId: string; code: string; actor: Actor },
+): Promise<boolean> {
+  const waiting = await tx`
+    select from totp_secrets where account_id = ${accountId} and confirmed_at is null
+  `
+  if (waiting.count === 0) throw new Fault('conflict', 'Scan the code with your app first')
+  if (!(await acceptTotpCode(tx, secrets, { accountId, code }))) return false
+  await tx`update totp_secrets set confirmed_at = now() where account_id = ${accountId}`
+  await writeAudit(tx, actor, { action: 'secondFactor.added', target: toId('per', accountId) })
+  return true
+}
+
+/**
+ * Uses up a code of the app or a recovery code. Returns its kind, or undefined if it is wrong or
+ * was used. The caller has locked the account.
+ */
+export async function acceptCode(
+  tx: Tx,
+  secrets: Pick<Secrets, 'open'>,
+  { accountId, code }: { accountId: string; code: string },
+): Promise<'totp' | 'recovery' | undefined> {
+  const digits = code.replaceAll(/\s/g, '')
+  if (/^\d{6}$/.test(digits)) {
+    const isAccepted = await acceptTotpCode(tx, secrets, { accountId, code: digits })
+    return isAccepted ? 'totp' : undefined
+  }
+  return (await acceptRecoveryCode(tx, accountId, code)) ? 'recovery' : undefined
+}
+
+async function acceptTotpCode(
+  tx: Tx,
+  secrets: Pick<Secrets, 'open'>,
+  { accountId, code }: { accountId: string; code: string },
+): Promise<boolean> {
+  const [row] = await tx<{ id: string; secret_sealed: string; last_step: string; now: Date }[]>`
+    select id, secret_sealed, last_step, clock_timestamp() as now
+    from totp_secrets
+    where account_id = ${accountId}
+    for update
+  `
+  if (!row) return false
+  const secret = secrets.open(row.secret_sealed, toSealedCell(row.id))
+  const step = findTotpStep(secret, {
+    code: code.replaceAll(/\s/g, ''),
+    lastStep: Number(row.last_step),
+    nowMs: row.now.getTime(),
+  })
+  if (step === undefined) return false
+  await tx`update totp_secrets set last_step = ${step} where id = ${row.id}`
+  return true
+}

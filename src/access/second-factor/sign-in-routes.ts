@@ -1,0 +1,84 @@
+import { Elysia } from 'elysia'
+import { lockAccount } from '../sign-in/account.ts'
+import { findCredentials } from '../sign-in/credentials.ts'
+import { Account } from '../guard/schema.ts'
+import { signIn } from '../sign-in/sign-in.ts'
+import type { SignInSteps } from '../sign-in/sign-in-steps.ts'
+import { writeAudit } from '../audit/audit.ts'
+import { transact } from '../../database/pool.ts'
+import { Fault } from '../../base/errors.ts'
+import { succeed } from '../../http/call.ts'
+import { SuccessOf } from '../../http/envelope.ts'
+import { toId } from '../../base/ids.ts'
+import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
+import { acceptCode } from './authenticator-app.ts'
+import { countRecoveryCodes } from './recovery-codes.ts'
+import type { SecondFactorParts } from './routes.ts'
+import { CodeBody } from './schema.ts'
+import { tryCode } from './try-code.ts'
+
+interface Parts extends SecondFactorParts {
+  failedAuthentications: FailedAuthentications
+  steps: SignInSteps
+}
+
+/** The route of the second step of a sign-in with a password. */
+export function codeSignInRoutes(parts: Parts) {
+  const { guard, cookies, secrets, failedAuthentications, steps } = parts
+  return new Elysia({ name: 'second-factor.sign-in' }).use(guard).post(
+    '/api/session/code',
+    async ({ call, body: { code } }) => {
+      const { pool, address, userAgent, requestHeaders } = call
+      const cookie = cookies.read(requestHeaders, 'step')
+      const step = cookie && (await pool.run(sql => steps.find(sql, cookie)))
+      if (!step) {
+        await failedAuthentications.countFailure(address)
+        throw stepEnded()
+      }
+      const { accountId, email, isInstalled } = step
+      const device = cookies.read(requestHeaders, 'device')
+      const { scope } = await pool.run(sql => findCredentials(sql, { email, address, device }))
+      const actor = { kind: 'anonymous', address, userAgent } as const
+      const target = toId('per', accountId)
+      const signedIn = await tryCode(pool, { ...scope, factor: 'code' }, async tx => {
+        await lockAccount(tx, accountId)
+        const method = await acceptCode(tx, secrets, { accountId, code })
+        if (!method) return undefined
+        if (!(await steps.end(tx, cookie))) throw stepEnded()
+        if (method === 'recovery') {
+          const details = { codesLeft: await countRecoveryCodes(tx, accountId) }
+          await writeAudit(tx, actor, { action: 'recoveryCodes.used', target, details })
+        }
+        const how = { method: 'password', isMultiFactor: true } as const
+        return signIn(tx, call, { accountId, ...how, isInstalled, cookies })
+      }).catch(async (error: unknown) => {
+        if (error instanceof Fault && error.code === 'wrong_credentials') {
+          const details = { factor: 'code' }
+          await transact(pool, tx =>
+            writeAudit(tx, actor, { action: 'session.refused', target, details }),
+          )
+        }
+        throw error
+      })
+      return succeed(call, 200, signedIn.account, {
+        cookies: [...signedIn.cookies, cookies.clear('step')],
+      })
+    },
+    {
+      anyone: 'session.create',
+      body: CodeBody,
+      response: {
+        200: SuccessOf(Account, 'You are signed in. The cookie contains the session.'),
+      },
+      detail: {
+        operationId: 'signInWithCode',
+        summary: 'Sign in: send the code after the password',
+        tags: ['Account'],
+      },
+    },
+  )
+}
+
+function stepEnded(): Fault {
+  return new Fault('conflict', 'The password was entered too long ago. Sign in again.')
+}

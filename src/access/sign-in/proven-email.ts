@@ -1,0 +1,30 @@
+import { toId } from '../../base/ids.ts'
+import type { Tx } from '../../database/sql.ts'
+import { writeAudit, type Actor } from '../audit/audit.ts'
+import { endSessions } from '../guard/sessions.ts'
+import { withdrawAllLinks } from './reset-links.ts'
+import { forgetDevices } from './sign-in.ts'
+import { removeOtherWaysIn } from './ways-in.ts'
+
+/**
+ * Gives an account to the person who has its e-mail address, as a trusted provider or the proxy
+ * says. Somebody else may have entered the address before. So the first time removes everything
+ * that signs the account in, and ends its sessions, its invites and its reset links. The caller has
+ * locked the account.
+ */
+export async function proveEmail(tx: Tx, actor: Actor, accountId: string): Promise<void> {
+  const proven = await tx`
+    update accounts set is_email_proven = true, password_hash = null
+    where id = ${accountId} and not is_email_proven
+  `
+  if (proven.count === 0) return
+  await removeOtherWaysIn(tx, actor, accountId)
+  await withdrawAllLinks(tx, actor, accountId)
+  const sessionsEnded = await endSessions(tx, accountId)
+  await forgetDevices(tx, accountId)
+  await writeAudit(tx, actor, {
+    action: 'account.proven',
+    target: toId('per', accountId),
+    details: { sessionsEnded },
+  })
+}

@@ -1,0 +1,117 @@
+import { toEffectiveRole } from '../guard/admitted.ts'
+import type { CountedToken, TokenAdmission } from '../guard/admission.ts'
+import type { Role } from '../guard/permissions.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { toRateLimitResult } from '../../http/limits/rate-limit.ts'
+
+/** Requests of one token per 60 seconds. */
+const TOKEN_RATE_LIMIT = 300
+
+interface Row {
+  id: string
+  name: string
+  kind: 'personal' | 'organization'
+  token_role: Role
+  is_limited: boolean
+  needs_second_factor: boolean
+  account_id: string
+  account: string
+  email: string
+  is_operator: boolean
+  organization_id: string | null
+  project_id: string | null
+  role: Role | null
+  used: number | null
+  reset_at: number
+  retry_after: number
+}
+
+/** Finds tokens by their hash. Both limits of a role are read anew for each request. */
+export const tokenAdmission: TokenAdmission = {
+  async admit(sql, { hash, organizationId, projectId, isCounting }) {
+    const [row] = await sql<Row[]>`
+      with token as (
+        select t.id, t.name, t.role, t.account_id, t.organization_id, t.project_ids, t.is_multi_factor
+        from management_tokens t
+        where t.hash = decode(${hash}, 'hex') and ${isLive(sql)}
+      ), noted as (
+        update management_tokens t set last_used_at = now()
+        from token
+        where t.id = token.id
+          and (t.last_used_at is null or t.last_used_at < now() - interval '1 minute')
+      ), counted as (
+        insert into rate_windows as w (key_id, used, started_at)
+        select id, 1, now() from token where ${isCounting}
+        on conflict (key_id) do update set
+          used = case when is_window_open(w.started_at) then w.used + 1 else 1 end,
+          started_at = case when is_window_open(w.started_at) then w.started_at else now() end
+        returning used, started_at
+      )
+      select
+        t.id, t.name, case when t.organization_id is null then 'personal' else 'organization' end as kind,
+        t.role as token_role, t.project_ids is not null as is_limited,
+        coalesce(lacks_second_factor(o.requires_second_factor, t.is_multi_factor), false)
+          as needs_second_factor,
+        p.id as account_id, p.name as account, p.email, p.is_operator,
+        o.id as organization_id, r.id as project_id, m.role, c.used,
+        ceil(extract(epoch from c.started_at + interval '60 s'))::float8 as reset_at,
+        extract(epoch from c.started_at + interval '60 s' - now())::float8 as retry_after
+      from token t
+        join accounts p on p.id = t.account_id
+        left join projects r on r.id = ${projectId ?? null} and r.deleted_at is null
+          and (t.project_ids is null or r.id = any(t.project_ids))
+        left join organizations o on o.id = coalesce(${organizationId ?? null}, r.organization_id)
+          and o.deleted_at is null and o.id = coalesce(t.organization_id, o.id)
+        left join memberships m on m.organization_id = o.id and m.account_id = t.account_id
+        left join counted c on true
+    `
+    return row && toCountedToken(row)
+  },
+}
+
+/**
+ * The SQL condition that the token `t` is valid. An organization token ends with its organization.
+ * The database deletes it with the membership of its creator.
+ */
+function isLive(sql: Queryable) {
+  return sql`
+    t.expires_at > now() and (
+      t.organization_id is null or exists (
+        select from organizations o where o.id = t.organization_id and o.deleted_at is null
+      )
+    )
+  `
+}
+
+function toCountedToken(row: Row): CountedToken {
+  const token = {
+    id: row.id,
+    name: row.name,
+    kind: row.kind,
+    role: row.token_role,
+    isLimited: row.is_limited,
+  }
+  const window = {
+    limit: TOKEN_RATE_LIMIT,
+    used: row.used ?? 0,
+    resetAt: row.reset_at,
+    retryAfter: row.retry_after,
+  }
+  return {
+    admitted: {
+      token,
+      account: {
+        id: row.account_id,
+        name: row.account,
+        email: row.email,
+        isOperator: row.is_operator,
+      },
+      isVerified: true,
+      needsSecondFactor: row.needs_second_factor,
+      organizationId: row.organization_id ?? undefined,
+      projectId: row.project_id ?? undefined,
+      role: row.role === null ? undefined : toEffectiveRole(row.role, token),
+    },
+    rateLimit: row.used === null ? undefined : toRateLimitResult(window, 1, 1),
+  }
+}

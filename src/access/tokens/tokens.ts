@@ -1,0 +1,279 @@
+import type { AdmittedToken } from '../guard/admitted.ts'
+import { toEffectiveRole } from '../guard/admitted.ts'
+import { isAtLeast, ROLES, type Role } from '../guard/permissions.ts'
+import { withdrawInvitesOfEndedTokens } from '../sign-in/invites-of-account.ts'
+import { writeAudit, type Actor } from '../audit/audit.ts'
+import { toArray } from '../../database/arrays.ts'
+import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
+import { Fault } from '../../base/errors.ts'
+import type { Page } from '../../http/envelope.ts'
+import { parsePageQuery, toPage, type PageQuery } from '../../http/paging.ts'
+import { invalidField } from '../../http/validation.ts'
+import { newId, parseId, toId } from '../../base/ids.ts'
+import { hashToken, MANAGEMENT_TOKEN } from '../../base/token-form.ts'
+import { DEFAULT_DAYS, type CurrentToken, type ManagementToken, type TokenBody } from './schema.ts'
+
+const MAX_TOKENS = 50
+
+/** The owner of tokens: an account, or an organization. Ids are uuids. */
+export type TokenOwner = { accountId: string } | { organizationId: string }
+
+/** A token to create. `organizationId` is null for a personal one. */
+export interface NewToken extends Omit<TokenBody, 'projects'> {
+  accountId: string
+  organizationId: string | null
+  /** True if the session that creates it has a second factor. */
+  isMultiFactor: boolean
+  /** The uuids of the projects to which it is limited. */
+  projectIds: readonly string[] | null
+}
+
+/**
+ * Returns the uuids of a token's projects. Throws `InvalidRequest` for a project that the account
+ * is no member of, or that is not in the organization.
+ */
+export async function resolveProjects(
+  sql: Queryable,
+  projects: TokenBody['projects'],
+  { accountId, organizationId }: Pick<NewToken, 'accountId' | 'organizationId'>,
+): Promise<string[] | null> {
+  if (!projects) return null
+  const ids = [...new Set(projects)].map(id => parseId('prj', id))
+  const found = await sql<{ id: string }[]>`
+    select r.id
+    from projects r
+      join organizations o on o.id = r.organization_id and o.deleted_at is null
+      join memberships m on m.organization_id = o.id and m.account_id = ${accountId}
+    where r.id = any(${toArray(ids)}::uuid[]) and r.deleted_at is null
+      and o.id = coalesce(${organizationId}, o.id)
+  `
+  if (found.length === ids.length) return found.map(({ id }) => id)
+  throw invalidField('projects', 'invalid_value', 'Must name projects that you can open')
+}
+
+/** Creates a token. Returns its public id and its secret, which is not stored. */
+export async function createToken(
+  tx: Tx,
+  actor: Actor,
+  {
+    name,
+    role,
+    accountId,
+    organizationId,
+    projectIds,
+    isMultiFactor,
+    expiresInDays = DEFAULT_DAYS,
+  }: NewToken,
+): Promise<{ id: string; secret: string }> {
+  const owner = organizationId === null ? { accountId } : { organizationId }
+  const [live] = await tx<[{ n: number }]>`
+    select count(*)::int as n from management_tokens t where ${isOf(tx, owner)} and t.expires_at > now()
+  `
+  if (live.n >= MAX_TOKENS) {
+    throw new Fault('conflict', `There can be at most ${MAX_TOKENS} tokens. Withdraw one first.`)
+  }
+  const { id, uuid } = newId('tok')
+  const secret = MANAGEMENT_TOKEN.newToken()
+  await tx`
+    insert into management_tokens (
+      id, hash, last_four, name, account_id, organization_id, role, project_ids,
+      is_multi_factor, expires_at
+    )
+    values (
+      ${uuid}, decode(${hashToken(secret)}, 'hex'), ${secret.slice(-4)}, ${name}, ${accountId},
+      ${organizationId}, ${role}, ${projectIds && toArray(projectIds)}::uuid[],
+      ${isMultiFactor},
+      now() + make_interval(days => ${expiresInDays})
+    )
+  `
+  await writeAudit(tx, actor, {
+    action: 'token.created',
+    ...(organizationId !== null && { organizationId }),
+    target: id,
+    details: { name, role, projects: projectIds?.length ?? null, expiresInDays },
+  })
+  return { id, secret }
+}
+
+/**
+ * Throws `forbidden` unless the account has `role` or a higher one in some organization. Otherwise
+ * a later promotion of the account would raise the token with it. The lowest role is always
+ * allowed.
+ */
+export async function checkPersonalRole(tx: Tx, accountId: string, role: Role): Promise<void> {
+  const rows = await tx<{ role: Role }[]>`
+    select m.role
+    from memberships m
+      join organizations o on o.id = m.organization_id and o.deleted_at is null
+    where m.account_id = ${accountId}
+  `
+  if (role === ROLES[0] || rows.some(row => isAtLeast(row.role, role))) return
+  throw new Fault('forbidden', `You have the ${role} role in none of your organizations`)
+}
+
+/**
+ * Withdraws a token, with the open invites that it made. Its next request is refused by every
+ * process. Throws `not_found`.
+ */
+export async function withdrawToken(
+  tx: Tx,
+  actor: Actor,
+  { owner, id }: { owner: TokenOwner; id: string },
+): Promise<void> {
+  const [gone] = await tx<{ name: string; account_id: string }[]>`
+    delete from management_tokens t
+    where ${isOf(tx, owner)} and t.id = ${parseId('tok', id) ?? null}
+    returning t.name, t.account_id
+  `
+  if (!gone) throw tokenNotFound()
+  await withdrawInvitesOfEndedTokens(tx, actor, gone.account_id)
+  await writeAudit(tx, actor, {
+    action: 'token.withdrawn',
+    ...('organizationId' in owner && owner),
+    target: id,
+    details: { name: gone.name },
+  })
+}
+
+/** Returns a page of an owner's tokens, newest first. Expired ones stay for 30 days. */
+export async function listTokens(
+  sql: Queryable,
+  owner: TokenOwner,
+  query: PageQuery,
+): Promise<Page<ManagementToken>> {
+  const { after, rows } = parsePageQuery('tok', query)
+  const where = sql`${isOf(sql, owner)} ${after ? sql`and t.id < ${after}` : sql``}`
+  return toPage(await selectTokens(sql, where, rows), query, ({ id }) => id)
+}
+
+/** Returns one token of an owner. Throws `not_found`. */
+export async function getToken(
+  sql: Queryable,
+  owner: TokenOwner,
+  id: string,
+): Promise<ManagementToken> {
+  const where = sql`${isOf(sql, owner)} and t.id = ${parseId('tok', id) ?? null}`
+  const [token] = await selectTokens(sql, where, 1)
+  if (!token) throw tokenNotFound()
+  return token
+}
+
+/** Returns the token of a request, with the organizations and projects that it reaches. */
+export async function getCurrentToken(
+  sql: Queryable,
+  { account, token }: AdmittedToken,
+): Promise<CurrentToken> {
+  const rows = await sql<
+    {
+      expires_at: Date
+      organization_id: string | null
+      organization: string
+      role: Role
+      project_id: string | null
+      project: string
+    }[]
+  >`
+    select
+      t.expires_at, o.id as organization_id, o.name as organization, m.role, r.id as project_id,
+      r.name as project
+    from management_tokens t
+      left join memberships m on m.account_id = t.account_id
+        and m.organization_id = coalesce(t.organization_id, m.organization_id)
+      left join organizations o on o.id = m.organization_id and o.deleted_at is null
+      left join projects r on r.organization_id = o.id and r.deleted_at is null
+        and (t.project_ids is null or r.id = any(t.project_ids))
+    where t.id = ${token.id}
+    order by o.id, r.id
+  `
+  const [first] = rows
+  if (!first) throw new Fault('signed_out', 'The management token was withdrawn')
+  const organizations = new Map<string, CurrentToken['organizations'][number]>()
+  for (const row of rows) {
+    if (row.organization_id === null || (token.isLimited && row.project_id === null)) continue
+    const id = toId('org', row.organization_id)
+    const role = toEffectiveRole(row.role, token)
+    const known = organizations.get(id) ?? { id, name: row.organization, role, projects: [] }
+    organizations.set(id, known)
+    if (row.project_id !== null) {
+      known.projects.push({ id: toId('prj', row.project_id), name: row.project })
+    }
+  }
+  return {
+    id: toId('tok', token.id),
+    name: token.name,
+    kind: token.kind,
+    role: token.role,
+    createdBy: { id: toId('per', account.id), name: account.name },
+    expiresAt: first.expires_at.toISOString(),
+    organizations: [...organizations.values()],
+  }
+}
+
+async function selectTokens(
+  sql: Queryable,
+  where: Fragment,
+  limit: number,
+): Promise<ManagementToken[]> {
+  const rows = await sql<
+    {
+      id: string
+      name: string
+      last_four: string
+      role: Role
+      is_limited: boolean
+      projects: string | null
+      account_id: string
+      account: string
+      created_at: Date
+      last_used_at: Date | null
+      expires_at: Date
+      is_expired: boolean
+    }[]
+  >`
+    select
+      t.id, t.name, t.last_four, t.role, t.project_ids is not null as is_limited, (
+        select json_agg(json_build_object('id', r.id, 'name', r.name) order by r.id)::text
+        from projects r
+          join memberships m on m.organization_id = r.organization_id and m.account_id = t.account_id
+        where r.id = any(t.project_ids) and r.deleted_at is null
+      ) as projects,
+      p.id as account_id, p.name as account, t.created_at, t.last_used_at, t.expires_at,
+      t.expires_at <= now() as is_expired
+    from management_tokens t
+      join accounts p on p.id = t.account_id
+    where ${where}
+    order by t.id desc
+    limit ${limit}
+  `
+  return rows.map(row => ({
+    id: toId('tok', row.id),
+    name: row.name,
+    prefix: MANAGEMENT_TOKEN.prefix,
+    lastFour: row.last_four,
+    role: row.role,
+    projects: row.is_limited ? toProjects(row.projects) : null,
+    createdBy: { id: toId('per', row.account_id), name: row.account },
+    createdAt: row.created_at.toISOString(),
+    lastUsedAt: row.last_used_at?.toISOString() ?? null,
+    expiresAt: row.expires_at.toISOString(),
+    isExpired: row.is_expired,
+  }))
+}
+
+/** Parses the projects of a row. Deleted ones, and those left since, are not among them. */
+function toProjects(json: string | null): { id: string; name: string }[] {
+  // The query made the JSON.
+  const projects = JSON.parse(json ?? '[]') as { id: string; name: string }[]
+  return projects.map(({ id, name }) => ({ id: toId('prj', id), name }))
+}
+
+/** The SQL condition that the token `t` belongs to an owner. */
+function isOf(sql: Queryable, owner: TokenOwner): Fragment {
+  return 'organizationId' in owner
+    ? sql`t.organization_id = ${owner.organizationId}`
+    : sql`t.account_id = ${owner.accountId} and t.organization_id is null`
+}
+
+function tokenNotFound(): Fault {
+  return new Fault('not_found', 'No token has this id')
+}
