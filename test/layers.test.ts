@@ -50,19 +50,10 @@ const PLACES = [
 ]
 /** Paths that move into their room later. */
 const MOVING: [string, string][] = [
-  ['archive/', 'log/archive/'],
   ['backup/', 'server/backup/'],
-  ['channels/', 'log/channels/'],
-  ['demo/', 'log/demo/'],
-  ['events/', 'log/events/'],
-  ['feed/', 'log/feed/'],
-  ['identities/', 'log/identities/'],
-  ['insights/', 'log/insights/'],
   ['outbox/', 'delivery/outbox/'],
-  ['overview/', 'log/overview/'],
   ['push/', 'delivery/push/'],
   ['server.ts', 'server/server.ts'],
-  ['views/', 'log/views/'],
   ['webhooks/', 'delivery/webhooks/'],
   ['workers.ts', 'server/workers.ts'],
 ]
@@ -79,23 +70,23 @@ const PURE = new Set([
   'base/cut-text.ts',
   'base/disruptive-text.ts',
   'base/passwords/length.ts',
-  'events/search-explanation.ts',
-  'events/search-filters.ts',
-  'events/search-lexer.ts',
-  'events/search-query.ts',
-  'events/search-text.ts',
-  'events/timestamp.ts',
   'http/exact-json.ts',
+  'log/events/search-explanation.ts',
+  'log/events/search-filters.ts',
+  'log/events/search-lexer.ts',
+  'log/events/search-query.ts',
+  'log/events/search-text.ts',
+  'log/events/timestamp.ts',
 ])
 /** Files that connect to what the operator has set, or to the server itself. */
 const CONNECTING = [
-  'archive/bucket-store.ts',
   'base/http-get.ts',
   'cli/apply/api.ts',
   'cli/demo.ts',
   'database/embedded/liveness.ts',
   'database/embedded/socket-folder.ts',
   'database/socket.ts',
+  'log/archive/bucket-store.ts',
 ]
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g

@@ -10,7 +10,7 @@ import {
 import { toArray } from '../src/database/arrays.ts'
 import { connect, type Sql } from '../src/database/sql.ts'
 import { FUNCTIONS, MIGRATIONS, type FunctionSet } from '../src/database/sql-files.ts'
-import { indexNextEvents } from '../src/events/search-index.ts'
+import { indexNextEvents } from '../src/log/events/search-index.ts'
 import { compareVersions } from '../src/base/version.ts'
 import index from '../releases.json' with { type: 'json' }
 import { readCatalog } from './support/catalog.ts'

@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createOrganization } from '../src/access/organizations/organizations.ts'
 import { createProject } from '../src/access/organizations/projects.ts'
-import { listEventsJson, type PageQuery } from '../src/events/read.ts'
-import { indexNextEvents } from '../src/events/search-index.ts'
-import { parseSearch } from '../src/events/search-query.ts'
+import { listEventsJson, type PageQuery } from '../src/log/events/read.ts'
+import { indexNextEvents } from '../src/log/events/search-index.ts'
+import { parseSearch } from '../src/log/events/search-query.ts'
 import {
   findOldestServer,
   findSchemaProblem,

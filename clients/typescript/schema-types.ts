@@ -1,10 +1,10 @@
 import { compile, type JSONSchema } from 'json-schema-to-typescript'
 import style from '../../.oxfmtrc.json' with { type: 'json' }
 import { Me } from '../../src/access/keys/schema.ts'
-import { Channel } from '../../src/channels/schema.ts'
-import { Event, EventInput, EventQuery } from '../../src/events/schema.ts'
 import { Detail } from '../../src/http/envelope.ts'
-import { Erased, Identified, IdentifyInput, User } from '../../src/identities/schema.ts'
+import { Channel } from '../../src/log/channels/schema.ts'
+import { Event, EventInput, EventQuery } from '../../src/log/events/schema.ts'
+import { Erased, Identified, IdentifyInput, User } from '../../src/log/identities/schema.ts'
 
 /** The types of the client by their names, with the server's schemas that they come from. */
 const SCHEMAS = {

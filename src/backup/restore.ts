@@ -6,9 +6,9 @@ import { openSecrets } from '../database/secrets/open-secrets.ts'
 import { MIGRATIONS, type Migration } from '../database/sql-files.ts'
 import { connect, LOCK_TIMEOUT, sqlState, type Sql, type Tx } from '../database/sql.ts'
 import { listTables, type Table } from '../database/tables.ts'
-import { readErasedFile } from '../identities/erased-file.ts'
-import { findErasureKey } from '../identities/erased-users.ts'
-import { repeatErasures, type RepeatedErasures } from '../identities/repeat-erasures.ts'
+import { readErasedFile } from '../log/identities/erased-file.ts'
+import { findErasureKey } from '../log/identities/erased-users.ts'
+import { repeatErasures, type RepeatedErasures } from '../log/identities/repeat-erasures.ts'
 import type { BackupOptions } from './backup.ts'
 import {
   DamagedBackupError,

@@ -1,6 +1,6 @@
 import { setPriority } from 'node:os'
-import { runRecorded } from '../archive/runs.ts'
-import { listDueMonths } from '../archive/due.ts'
+import { runRecorded } from '../log/archive/runs.ts'
+import { listDueMonths } from '../log/archive/due.ts'
 import { toId } from '../base/ids.ts'
 import { command, UsageError } from './command.ts'
 import { DATA_DIR, withDatabase } from './environment.ts'

@@ -11,8 +11,8 @@ import { readSettings } from './settings.ts'
 import { listStopSignals } from './stop-signal.ts'
 import { restoreBackup } from '../backup/restore.ts'
 import { existsSync, statSync } from 'node:fs'
-import { toErasedFile } from '../identities/erased-file.ts'
-import type { RepeatedErasures } from '../identities/repeat-erasures.ts'
+import { toErasedFile } from '../log/identities/erased-file.ts'
+import type { RepeatedErasures } from '../log/identities/repeat-erasures.ts'
 
 export const backup = command({
   name: 'backup',

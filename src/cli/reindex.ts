@@ -1,6 +1,6 @@
 import { listProjects } from '../access/organizations/projects.ts'
-import { reindexProject } from '../events/search-index.ts'
-import { reindexUsers } from '../identities/user-indexer.ts'
+import { reindexProject } from '../log/events/search-index.ts'
+import { reindexUsers } from '../log/identities/user-indexer.ts'
 import { command, UsageError } from './command.ts'
 import { DATA_DIR, withDatabase } from './environment.ts'
 

@@ -1,9 +1,9 @@
 import { writeAudit, type Actor } from '../access/audit/audit.ts'
 import { toId } from '../base/ids.ts'
-import { channelNotFound, toChannelUuid } from '../channels/channels.ts'
 import type { Queryable, Tx } from '../database/sql.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
 import { invalidField } from '../http/validation.ts'
+import { channelNotFound, toChannelUuid } from '../log/channels/channels.ts'
 import type {
   ChannelNotificationSettings,
   ChannelNotificationSettingsInput,

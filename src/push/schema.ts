@@ -1,5 +1,4 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
-import { IsoTimestamp } from '../events/schema.ts'
 import { QrCode } from '../http/qr-code.ts'
 import {
   defineRule,
@@ -12,6 +11,7 @@ import {
   TrimmedText,
 } from '../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
+import { IsoTimestamp } from '../log/events/schema.ts'
 import { isP256Point } from './address.ts'
 import { isTimeZone, parseTimeOfDay } from './quiet-hours.ts'
 

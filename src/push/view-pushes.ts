@@ -1,9 +1,9 @@
 import { logger } from '../base/log.ts'
 import { toArray } from '../database/arrays.ts'
 import { QUERY_CANCELED, sqlState, type Queryable, type Tx } from '../database/sql.ts'
-import { toConditions } from '../events/event-conditions.ts'
-import { resolveFilters } from '../events/resolved-filters.ts'
-import { parseSearch } from '../events/search-query.ts'
+import { toConditions } from '../log/events/event-conditions.ts'
+import { resolveFilters } from '../log/events/resolved-filters.ts'
+import { parseSearch } from '../log/events/search-query.ts'
 import type { TakenRange } from '../outbox/kind.ts'
 
 /** The time for the views of one dispatch, for those of one organization, and for one statement. */

@@ -4,7 +4,7 @@ import { logger } from '../base/log.ts'
 import { registerGauge } from '../base/metrics.ts'
 import type { Pool } from '../database/pool.ts'
 import type { Sql } from '../database/sql.ts'
-import { readIndexLag } from '../events/search-index.ts'
+import { readIndexLag } from '../log/events/search-index.ts'
 
 /** Scrapes within this time share one reading. */
 const FRESH_MS = 5_000

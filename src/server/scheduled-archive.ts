@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
-import { readSize } from '../archive/files.ts'
-import { readLastRun } from '../archive/runs.ts'
 import type { ArchiveSettings } from '../base/config/archive.ts'
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
 import { registerGauge } from '../base/metrics.ts'
 import { isClockUntrusted } from '../database/clock.ts'
 import type { Pool } from '../database/pool.ts'
+import { readSize } from '../log/archive/files.ts'
+import { readLastRun } from '../log/archive/runs.ts'
 import { isDue, toKnownTime, type LastTime } from './schedule.ts'
 
 const log = logger('archive')

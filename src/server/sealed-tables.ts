@@ -1,6 +1,6 @@
 import { SEALED_PROVIDERS } from '../access/openid/providers.ts'
 import { SEALED_TOTP_SECRETS } from '../access/second-factor/sealing.ts'
-import { SEALED_ERASURE_KEYS } from '../identities/erased-users.ts'
+import { SEALED_ERASURE_KEYS } from '../log/identities/erased-users.ts'
 import { SEALED_SUBSCRIPTIONS } from '../push/address.ts'
 import { SEALED_VAPID_KEYS } from '../push/vapid.ts'
 import { SEALED_WEBHOOKS } from '../webhooks/sealing.ts'

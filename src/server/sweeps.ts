@@ -6,7 +6,7 @@ import { logger } from '../base/log.ts'
 import { isClockUntrusted } from '../database/clock.ts'
 import { transact, type Pool } from '../database/pool.ts'
 import type { Fragment, Queryable, Tx } from '../database/sql.ts'
-import { startRetention } from '../events/retention.ts'
+import { startRetention } from '../log/events/retention.ts'
 
 const log = logger('sweeps')
 const EVERY_MS = 60_000

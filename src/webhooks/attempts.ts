@@ -3,9 +3,9 @@ import { Fault } from '../base/errors.ts'
 import { newId, parseId, toId } from '../base/ids.ts'
 import type { Secrets } from '../database/secrets/secrets.ts'
 import type { Queryable } from '../database/sql.ts'
-import { findEventJson } from '../events/read.ts'
 import type { Page } from '../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../http/paging.ts'
+import { findEventJson } from '../log/events/read.ts'
 import {
   hashBody,
   toEntryRequest,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { AuditEntry } from '../access/audit/entries.ts'
 import { toId } from '../base/ids.ts'
-import type { Event } from '../events/schema.ts'
+import type { Event } from '../log/events/schema.ts'
 import { formatForPreset, type Preset, type WebhookRequest } from './presets.ts'
 
 const TIMESTAMP = '"timestamp":"'

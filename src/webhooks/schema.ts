@@ -1,8 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Name } from '../access/guard/schema.ts'
-import { IsoTimestamp } from '../events/schema.ts'
 import { OneOf, Text } from '../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../http/schema-parts.ts'
+import { IsoTimestamp } from '../log/events/schema.ts'
 import { PRESETS } from './presets.ts'
 
 const Url = Text({

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { toArray } from '../../src/database/arrays.ts'
-import { readErasedFile, toErasedFile } from '../../src/identities/erased-file.ts'
+import { readErasedFile, toErasedFile } from '../../src/log/identities/erased-file.ts'
 import { SCOPES } from '../../src/access/keys/schema.ts'
 import { hold } from '../support/database-lock.ts'
 import { expectFailure } from '../support/answers.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { purgeDeleted } from '../../src/events/retention.ts'
+import { purgeDeleted } from '../../src/log/events/retention.ts'
 import { createPool, type Pool } from '../../src/database/pool.ts'
 import { ageDeletion } from '../support/ageing.ts'
 import { expectFailure } from '../support/answers.ts'

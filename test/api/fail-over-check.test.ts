@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createPool } from '../../src/database/pool.ts'
 import { connect } from '../../src/database/sql.ts'
-import { startFailOverCheck } from '../../src/events/fail-over-check.ts'
+import { startFailOverCheck } from '../../src/log/events/fail-over-check.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createPool, type Pool } from '../../src/database/pool.ts'
-import { createNotifier, type Notifier } from '../../src/feed/notifier.ts'
+import { createNotifier, type Notifier } from '../../src/log/feed/notifier.ts'
 import { openFeed, type FeedClient, type Message } from '../support/feed.ts'
 import { newMember } from '../support/signed-in-account.ts'
 import { createRequests } from '../support/project.ts'

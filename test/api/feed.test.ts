@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readSlices } from '../../src/feed/read-events.ts'
+import { readSlices } from '../../src/log/feed/read-events.ts'
 import { parseId } from '../../src/base/ids.ts'
 import { registry } from '../../src/base/metrics.ts'
 import { openFeed } from '../support/feed.ts'

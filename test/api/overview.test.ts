@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { HOUR_MS } from '../../src/events/time-buckets.ts'
+import { HOUR_MS } from '../../src/log/events/time-buckets.ts'
 import { parseId } from '../../src/base/ids.ts'
 import { insertDeadLetter } from '../support/deliveries.ts'
 import { newMember, type SignedInAccount } from '../support/signed-in-account.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { expireEvents } from '../../src/events/retention.ts'
+import { expireEvents } from '../../src/log/events/retention.ts'
 import { createPool, type Pool } from '../../src/database/pool.ts'
 import { ageEvents } from '../support/ageing.ts'
 import { expectExactCounts } from '../support/counts.ts'

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../src/database/sql.ts'
-import { listEventsJson } from '../../src/events/read.ts'
-import { buildHistogram } from '../../src/events/histogram.ts'
-import { parseSearch } from '../../src/events/search-query.ts'
+import { listEventsJson } from '../../src/log/events/read.ts'
+import { buildHistogram } from '../../src/log/events/histogram.ts'
+import { parseSearch } from '../../src/log/events/search-query.ts'
 import {
   countUnindexed,
   indexNextEvents,
   listStaleSegments,
   refreshSegment,
   reindexProject,
-} from '../../src/events/search-index.ts'
-import { purgeDeleted } from '../../src/events/retention.ts'
+} from '../../src/log/events/search-index.ts'
+import { purgeDeleted } from '../../src/log/events/retention.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { newProject } from '../support/project.ts'
 import { appendTitles, compareIndex } from '../support/search-index.ts'

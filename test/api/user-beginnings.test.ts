@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { toArray } from '../../src/database/arrays.ts'
-import { reindexUsers } from '../../src/identities/user-indexer.ts'
+import { reindexUsers } from '../../src/log/identities/user-indexer.ts'
 import { expectIssues } from '../support/answers.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant, type TestTenant } from '../support/tenant.ts'

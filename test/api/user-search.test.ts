@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { NIL_UUID } from '../../src/base/ids.ts'
-import { listUsersJson } from '../../src/identities/users.ts'
+import { listUsersJson } from '../../src/log/identities/users.ts'
 import { expectIssues } from '../support/answers.ts'
 import { hold } from '../support/database-lock.ts'
 import { matchesText } from '../support/naive-words.ts'

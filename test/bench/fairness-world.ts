@@ -2,7 +2,7 @@ import { createOrganization } from '../../src/access/organizations/organizations
 import { createProject } from '../../src/access/organizations/projects.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
 import { newId, toId } from '../../src/base/ids.ts'
-import { reindexUsers } from '../../src/identities/user-indexer.ts'
+import { reindexUsers } from '../../src/log/identities/user-indexer.ts'
 import { SCOPES } from '../../src/access/keys/schema.ts'
 import { hashPassword } from '../../src/base/platform.ts'
 import { createKey } from '../support/keys.ts'

@@ -1,8 +1,8 @@
 // Our own queue, as `bench queue` measures it: `queue-ours.ts <database url>`.
 import { createPool } from '../../src/database/pool.ts'
 import { connect } from '../../src/database/sql.ts'
-import { createAppender } from '../../src/events/append.ts'
-import { toNewEvent } from '../../src/events/new-event.ts'
+import { createAppender } from '../../src/log/events/append.ts'
+import { toNewEvent } from '../../src/log/events/new-event.ts'
 import { createInFlightRequests } from '../../src/http/limits/idempotency.ts'
 import { startDispatcher } from '../../src/outbox/dispatcher.ts'
 import type { DeliveryKind } from '../../src/outbox/kind.ts'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { NIL_UUID } from '../../src/base/ids.ts'
 import { FUNCTIONS as SQL_FUNCTIONS, MIGRATIONS } from '../../src/database/sql-files.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
-import { indexNextEvents, MIN_EVENTS } from '../../src/events/search-index.ts'
+import { indexNextEvents, MIN_EVENTS } from '../../src/log/events/search-index.ts'
 import { copyDatabase, ensureDatabase, takeDatabase } from '../support/postgres.ts'
 import { ARGUMENTS, readEvents } from './table.ts'
 

@@ -6,9 +6,9 @@ import {
   type Fragment,
   type Sql,
 } from '../../src/database/sql.ts'
-import { toListCursor } from '../../src/events/seq-ranges.ts'
-import { listEventsJson } from '../../src/events/read.ts'
-import { parseSearch } from '../../src/events/search-query.ts'
+import { toListCursor } from '../../src/log/events/seq-ranges.ts'
+import { listEventsJson } from '../../src/log/events/read.ts'
+import { parseSearch } from '../../src/log/events/search-query.ts'
 import { closeCluster } from '../support/postgres.ts'
 import { BIG_PROJECT, createRandom, ensureBenchDatabase, EVENTS } from './read-data.ts'
 import { interleave, SHARE, type Line } from './table.ts'

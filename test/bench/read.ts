@@ -1,9 +1,9 @@
 import { createPool } from '../../src/database/pool.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
-import { toListCursor } from '../../src/events/seq-ranges.ts'
-import { buildHistogram } from '../../src/events/histogram.ts'
-import { findNeighbours, listEventsJson, type PageQuery } from '../../src/events/read.ts'
-import { parseSearch } from '../../src/events/search-query.ts'
+import { toListCursor } from '../../src/log/events/seq-ranges.ts'
+import { buildHistogram } from '../../src/log/events/histogram.ts'
+import { findNeighbours, listEventsJson, type PageQuery } from '../../src/log/events/read.ts'
+import { parseSearch } from '../../src/log/events/search-query.ts'
 import { createKey } from '../support/keys.ts'
 import { cloneDatabase, closeCluster } from '../support/postgres.ts'
 import {

@@ -5,10 +5,10 @@ import type { Static } from '@sinclair/typebox'
 import { renderSchemaTypes } from '../../clients/typescript/schema-types.ts'
 import type * as types from '../../clients/typescript/src/schema.ts'
 import * as keys from '../../src/access/keys/schema.ts'
-import * as channels from '../../src/channels/schema.ts'
-import * as events from '../../src/events/schema.ts'
 import * as envelope from '../../src/http/envelope.ts'
-import * as identities from '../../src/identities/schema.ts'
+import * as channels from '../../src/log/channels/schema.ts'
+import * as events from '../../src/log/events/schema.ts'
+import * as identities from '../../src/log/identities/schema.ts'
 import { ROOT } from '../support/docs.ts'
 
 test('the types of the client are those of the schemas', async () => {

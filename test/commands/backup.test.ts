@@ -9,7 +9,7 @@ import { migrate } from '../../src/database/migrate.ts'
 import { MIGRATIONS } from '../../src/database/sql-files.ts'
 import { connect } from '../../src/database/sql.ts'
 import { listTables } from '../../src/database/tables.ts'
-import { toErasedFile } from '../../src/identities/erased-file.ts'
+import { toErasedFile } from '../../src/log/identities/erased-file.ts'
 import { toId } from '../../src/base/ids.ts'
 import {
   backUp,

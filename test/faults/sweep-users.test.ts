@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readErasedFile, toErasedFile } from '../../src/identities/erased-file.ts'
+import { readErasedFile, toErasedFile } from '../../src/log/identities/erased-file.ts'
 import type { Sql } from '../../src/database/sql.ts'
 import { newProject, type Answered, type TestProject } from '../support/project.ts'
 import { SCRATCH } from '../support/scratch.ts'

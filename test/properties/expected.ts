@@ -1,5 +1,5 @@
 import { hasNothingToFind, MAX_WORDS, splitWords } from '../../src/base/text-search.ts'
-import { splitEmoji, type TextParts } from '../../src/channels/icon.ts'
+import { splitEmoji, type TextParts } from '../../src/log/channels/icon.ts'
 import {
   addEvent,
   addUser,

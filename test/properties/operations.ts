@@ -1,5 +1,5 @@
-import { NAME_PATTERN } from '../../src/channels/name.ts'
 import { NOT_BLANK } from '../../src/http/rules.ts'
+import { NAME_PATTERN } from '../../src/log/channels/name.ts'
 
 /** A JSON Schema of the document, with its references resolved. */
 export interface Schema {

@@ -1,8 +1,8 @@
 import { expect } from 'bun:test'
 import { toId } from '../../src/base/ids.ts'
 import type { Queryable } from '../../src/database/sql.ts'
-import { countByHour } from '../../src/events/histogram.ts'
-import { HOUR_MS, toEndMs } from '../../src/events/time-buckets.ts'
+import { countByHour } from '../../src/log/events/histogram.ts'
+import { HOUR_MS, toEndMs } from '../../src/log/events/time-buckets.ts'
 import { findWrongCounts } from './wrong-counts.ts'
 
 /** Expects event_counts to equal the counts of the project's events. */

@@ -1,7 +1,7 @@
 import { fromLiveFilters } from '../../src/dashboard/app/feed/match.ts'
 import { matchesMetadata } from '../../src/dashboard/app/feed/metadata.ts'
-import { readExactUser, type SearchFilters } from '../../src/events/search-filters.ts'
-import { parseSearch } from '../../src/events/search-query.ts'
+import { readExactUser, type SearchFilters } from '../../src/log/events/search-filters.ts'
+import { parseSearch } from '../../src/log/events/search-query.ts'
 import type { Filters as LiveFilters } from '../../src/dashboard/app/live/messages.ts'
 
 const BUCKETS = 24

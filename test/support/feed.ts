@@ -1,6 +1,6 @@
 import addFormats from 'ajv-formats'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { ServerMessage } from '../../src/feed/schema.ts'
+import { ServerMessage } from '../../src/log/feed/schema.ts'
 import type { SignedInAccount } from './signed-in-account.ts'
 import { scaled } from './until.ts'
 

@@ -3,7 +3,7 @@ import {
   type ValueFilter,
   type SearchFilters,
   type HasField,
-} from '../../src/events/search-filters.ts'
+} from '../../src/log/events/search-filters.ts'
 
 /** An event as a test sent it. */
 export interface SentEvent {

@@ -6,7 +6,7 @@ import {
   toExactUser,
   type FilterGroup,
   type SearchFilters,
-} from '../../src/events/search-filters.ts'
+} from '../../src/log/events/search-filters.ts'
 import type { SentEvent } from './naive-search.ts'
 import { newProject, type TestProject } from './project.ts'
 import { boot, type Booted } from './server.ts'

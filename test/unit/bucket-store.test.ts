@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { createBucketStore } from '../../src/archive/bucket-store.ts'
+import { createBucketStore } from '../../src/log/archive/bucket-store.ts'
 import { BUCKET_KEYS, startBucket, type TestBucket } from '../support/bucket.ts'
 
 const NAME = 'project=prj_1/month=2026-05/events-1.parquet'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { Event } from '../../src/events/schema.ts'
-import { parseSearch } from '../../src/events/search-query.ts'
+import type { Event } from '../../src/log/events/schema.ts'
+import { parseSearch } from '../../src/log/events/search-query.ts'
 import { toShellJson } from '../../src/dashboard/app/event/curl.ts'
 import { parseExact } from '../../src/http/exact-json.ts'
 import { createMatcher, needsServer, toLiveFilters } from '../../src/dashboard/app/feed/match.ts'

@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { gemoji } from 'gemoji'
-import { splitEmoji, toEmoji } from '../../src/channels/icon.ts'
-import { toDisplayName, toSlug } from '../../src/channels/name.ts'
-import { fromLogSnag, fromPlainText } from '../../src/events/new-event.ts'
-import { explainTimestamp, parseIsoTimestamp, parseTimestamp } from '../../src/events/timestamp.ts'
-import { parseListCursor, toListCursor } from '../../src/events/seq-ranges.ts'
-import { isTooFarAhead } from '../../src/events/schema.ts'
+import { splitEmoji, toEmoji } from '../../src/log/channels/icon.ts'
+import { toDisplayName, toSlug } from '../../src/log/channels/name.ts'
+import { fromLogSnag, fromPlainText } from '../../src/log/events/new-event.ts'
+import {
+  explainTimestamp,
+  parseIsoTimestamp,
+  parseTimestamp,
+} from '../../src/log/events/timestamp.ts'
+import { parseListCursor, toListCursor } from '../../src/log/events/seq-ranges.ts'
+import { isTooFarAhead } from '../../src/log/events/schema.ts'
 import { splitWords } from '../../src/base/text-search.ts'
 import { InvalidRequest } from '../../src/http/validation.ts'
 

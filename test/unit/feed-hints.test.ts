@@ -6,8 +6,8 @@ import {
   parsePayload,
   takePayload,
   toPayloadWord,
-} from '../../src/feed/notifier.ts'
-import { startPeriodicCheck } from '../../src/feed/periodic-check.ts'
+} from '../../src/log/feed/notifier.ts'
+import { startPeriodicCheck } from '../../src/log/feed/periodic-check.ts'
 import { until } from '../support/until.ts'
 
 const A = '0193a5b0-0000-7000-8000-000000000001'

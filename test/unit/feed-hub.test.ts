@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { compileFilter } from '../../src/feed/filter.ts'
-import { createHub, type Hub, type Subscription } from '../../src/feed/hub.ts'
-import { toEventMessage, toMessage } from '../../src/feed/messages.ts'
-import type { FeedEvent } from '../../src/feed/read-events.ts'
-import type { FeedFilters } from '../../src/feed/schema.ts'
+import { compileFilter } from '../../src/log/feed/filter.ts'
+import { createHub, type Hub, type Subscription } from '../../src/log/feed/hub.ts'
+import { toEventMessage, toMessage } from '../../src/log/feed/messages.ts'
+import type { FeedEvent } from '../../src/log/feed/read-events.ts'
+import type { FeedFilters } from '../../src/log/feed/schema.ts'
 
 const PROJECT = 'p1'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import type { Pool } from '../../src/database/pool.ts'
-import { compileFilter } from '../../src/feed/filter.ts'
-import type { Hub, Subscription } from '../../src/feed/hub.ts'
-import { createReplay } from '../../src/feed/replay.ts'
+import { compileFilter } from '../../src/log/feed/filter.ts'
+import type { Hub, Subscription } from '../../src/log/feed/hub.ts'
+import { createReplay } from '../../src/log/feed/replay.ts'
 import { until } from '../support/until.ts'
 
 const toSubscription = (projectId: string): Subscription => ({

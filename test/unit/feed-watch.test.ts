@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { newId } from '../../src/base/ids.ts'
 import type { Pool } from '../../src/database/pool.ts'
-import { startWatch } from '../../src/feed/watch.ts'
+import { startWatch } from '../../src/log/feed/watch.ts'
 import { until } from '../support/until.ts'
 
 test('a watcher starts a round at once, at most once a second', async () => {

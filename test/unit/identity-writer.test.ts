@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Pool } from '../../src/database/pool.ts'
 import { createInFlightRequests } from '../../src/http/limits/idempotency.ts'
-import { createIdentityWriter } from '../../src/identities/identify.ts'
+import { createIdentityWriter } from '../../src/log/identities/identify.ts'
 
 type Rows = { ord: number; outcome: string; body: string }[]
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
-import { scanLog, type ScanBatch, type ScanLimits } from '../../src/events/log-scan.ts'
-import type { ResolvedFilters } from '../../src/events/resolved-filters.ts'
+import { scanLog, type ScanBatch, type ScanLimits } from '../../src/log/events/log-scan.ts'
+import type { ResolvedFilters } from '../../src/log/events/resolved-filters.ts'
 
 const none = { is: [], not: [] }
 const resolved = {

@@ -57,7 +57,7 @@ mock.module('node:fs/promises', () => ({
 const { backUp } = await import('../support/backup.ts')
 const { loadSecrets, replaceSecretFile } =
   await import('../../src/database/secrets/open-secrets.ts')
-const { appendErasedNames } = await import('../../src/identities/erased-file.ts')
+const { appendErasedNames } = await import('../../src/log/identities/erased-file.ts')
 
 beforeEach(() => void (calls.length = 0))
 afterAll(() => mock.restore())

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { parseSearch } from '../../src/events/search-query.ts'
+import { parseSearch } from '../../src/log/events/search-query.ts'
 import {
   isStartOfDay,
   parseTyped,

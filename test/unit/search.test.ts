@@ -6,16 +6,16 @@ import {
   noFilters,
   toExactUser,
   type SearchFilters,
-} from '../../src/events/search-filters.ts'
+} from '../../src/log/events/search-filters.ts'
 import {
   applyFixes,
   explainIssue,
   findFix,
   findUnknownKeys,
-} from '../../src/events/search-explanation.ts'
-import { parseSearch } from '../../src/events/search-query.ts'
+} from '../../src/log/events/search-explanation.ts'
+import { parseSearch } from '../../src/log/events/search-query.ts'
 import { matchesFilters, type SentEvent } from '../support/naive-search.ts'
-import { toSearchText } from '../../src/events/search-text.ts'
+import { toSearchText } from '../../src/log/events/search-text.ts'
 import { hasNothingToFind } from '../../src/base/text-search.ts'
 
 const DAY = Date.UTC(2026, 0, 1)

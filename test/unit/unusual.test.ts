@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { findDeviation, type Activity } from '../../src/overview/unusual.ts'
+import { findDeviation, type Activity } from '../../src/log/overview/unusual.ts'
 
 const even = (hour: number): Activity => ({ running: hour, hour, day: 24 * hour })
 const weeks = (...hours: number[]) => hours.map(even)

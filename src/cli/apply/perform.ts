@@ -1,5 +1,5 @@
 import { TidingsError } from '../../../clients/typescript/src/errors.ts'
-import { toSlug } from '../../channels/name.ts'
+import { toSlug } from '../../log/channels/name.ts'
 import type { ManagementApi } from './api.ts'
 import type { Plan, Step } from './plan.ts'
 import type { State } from './state.ts'

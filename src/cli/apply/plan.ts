@@ -2,8 +2,8 @@ import { ACTIONS, isAtLeast, type ActionOn, type Role } from '../../access/guard
 import { parseEmail } from '../../base/config/values.ts'
 import { takeStart } from '../../base/cut-text.ts'
 import { replaceDisruptive } from '../../base/disruptive-text.ts'
-import { toEmoji } from '../../channels/icon.ts'
-import { toDisplayName, toSlug } from '../../channels/name.ts'
+import { toEmoji } from '../../log/channels/icon.ts'
+import { toDisplayName, toSlug } from '../../log/channels/name.ts'
 import type { ChannelEntry, MemberEntry, ProjectEntry, StateFile, WebhookEntry } from './file.ts'
 import { findOnly, type ChannelState, type ProjectState, type State } from './state.ts'
 

@@ -1,7 +1,7 @@
 import type { Role } from '../../access/guard/permissions.ts'
 import type { Invite, Member, Project } from '../../access/guard/schema.ts'
 import { isAtLeast } from '../../access/guard/permissions.ts'
-import type { ProjectChannel } from '../../channels/schema.ts'
+import type { ProjectChannel } from '../../log/channels/schema.ts'
 import { TidingsError } from '../../../clients/typescript/src/errors.ts'
 import type { CurrentToken } from '../../access/tokens/schema.ts'
 import type { Webhook } from '../../webhooks/schema.ts'

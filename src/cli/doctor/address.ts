@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Config } from '../../base/config.ts'
 import { toReason } from '../../base/errors.ts'
 import { httpGet } from '../../base/http-get.ts'
-import { FEED_PATH } from '../../feed/socket-guard.ts'
+import { FEED_PATH } from '../../log/feed/socket-guard.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
 const LOCAL = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/

@@ -1,8 +1,8 @@
-import { readSize } from '../../archive/files.ts'
-import { readLastRun, RUN_NOT_ENDED } from '../../archive/runs.ts'
 import type { Config } from '../../base/config.ts'
 import { isLockHeld } from '../../database/locks.ts'
 import type { Sql } from '../../database/sql.ts'
+import { readSize } from '../../log/archive/files.ts'
+import { readLastRun, RUN_NOT_ENDED } from '../../log/archive/runs.ts'
 import { toKnownTime } from '../../server/schedule.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 

@@ -8,7 +8,7 @@ import {
   hasOtherFunctions,
   listMigrations,
 } from '../../database/migrate.ts'
-import { countUnindexed } from '../../events/search-index.ts'
+import { countUnindexed } from '../../log/events/search-index.ts'
 import { connect, type Sql } from '../../database/sql.ts'
 import { findDatabaseProblem } from '../../database/requirements.ts'
 import { findWriteProblem } from '../../database/write-check.ts'

@@ -10,7 +10,7 @@ import {
   type OsUser,
 } from '../../database/embedded/folders.ts'
 import { toSecretFile } from '../../database/secrets/open-secrets.ts'
-import { toErasedFile } from '../../identities/erased-file.ts'
+import { toErasedFile } from '../../log/identities/erased-file.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
 const MB = 1024 * 1024

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type { ChannelEdit, ProjectChannel } from '../../../channels/schema.ts'
+import type { ChannelEdit, ProjectChannel } from '../../../log/channels/schema.ts'
 import type {
   ChannelNotificationSettingsInput,
   DefaultNotificationSettings,

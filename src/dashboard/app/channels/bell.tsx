@@ -1,4 +1,4 @@
-import type { ProjectChannel } from '../../../channels/schema.ts'
+import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { setNotifications } from './set-notifications.ts'
 

@@ -1,4 +1,4 @@
-import type { ChannelEdit, ProjectChannel } from '../../../channels/schema.ts'
+import type { ChannelEdit, ProjectChannel } from '../../../log/channels/schema.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { TextArea } from '../components/fields.tsx'
 import { InlineForm } from '../components/inline-form.tsx'

@@ -1,5 +1,5 @@
-import { parseSearch } from '../../../events/search-query.ts'
-import { toSearchText } from '../../../events/search-text.ts'
+import { parseSearch } from '../../../log/events/search-query.ts'
+import { toSearchText } from '../../../log/events/search-text.ts'
 import type { Account } from '../../../access/guard/schema.ts'
 import { ErrorBoundary } from 'preact-iso'
 import { lazyPages } from '../lazy-page.tsx'

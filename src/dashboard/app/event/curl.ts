@@ -1,4 +1,4 @@
-import type { Event } from '../../../events/schema.ts'
+import type { Event } from '../../../log/events/schema.ts'
 
 /**
  * A curl command that sends the same event again. Event data is untrusted and the command is pasted

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { isInvisible } from '../../../base/disruptive-text.ts'
-import type { Event } from '../../../events/schema.ts'
+import type { Event } from '../../../log/events/schema.ts'
 import { toVisibleTitle } from '../feed/log.ts'
 import { INTERACTIVE } from '../feed/use-pause.ts'
 import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/search.ts'

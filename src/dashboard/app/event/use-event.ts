@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Event } from '../../../events/schema.ts'
-import type { Neighbours } from '../../../events/search-schema.ts'
+import type { Event } from '../../../log/events/schema.ts'
+import type { Neighbours } from '../../../log/events/search-schema.ts'
 import { toApiPath } from '../api-paths.ts'
 import type { Row } from '../feed/log.ts'
 import { request, type Result, type Failure } from '../request.ts'

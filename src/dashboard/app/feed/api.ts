@@ -1,5 +1,5 @@
-import type { ProjectChannel, ProjectChannels } from '../../../channels/schema.ts'
-import type { EventPage, Histogram } from '../../../events/search-schema.ts'
+import type { ProjectChannel, ProjectChannels } from '../../../log/channels/schema.ts'
+import type { EventPage, Histogram } from '../../../log/events/search-schema.ts'
 import { toApiPath, toEventsApiPath } from '../api-paths.ts'
 import { request, type Result } from '../request.ts'
 import { toRow, type NewestPage } from './log.ts'

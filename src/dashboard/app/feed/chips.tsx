@@ -1,8 +1,8 @@
 import { useLocation } from 'preact-iso'
-import type { ProjectChannel } from '../../../channels/schema.ts'
-import { parseSearch, type SearchPart } from '../../../events/search-query.ts'
-import type { SearchTerm } from '../../../events/search-lexer.ts'
-import { parseIsoTimestamp } from '../../../events/timestamp.ts'
+import type { ProjectChannel } from '../../../log/channels/schema.ts'
+import { parseSearch, type SearchPart } from '../../../log/events/search-query.ts'
+import type { SearchTerm } from '../../../log/events/search-lexer.ts'
+import { parseIsoTimestamp } from '../../../log/events/timestamp.ts'
 import { toDate, toDateTime, toRangeName } from '../time.ts'
 import { isStartOfDay, toReaderText } from './reader-dates.ts'
 import {

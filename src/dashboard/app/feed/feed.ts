@@ -1,4 +1,4 @@
-import type { Event } from '../../../events/schema.ts'
+import type { Event } from '../../../log/events/schema.ts'
 import { batch, signal, type ReadonlySignal } from '@preact/signals'
 import { createThrottle } from '../live/throttle.ts'
 import type { Clock } from '../live/clock.ts'

@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
-import type { Histogram } from '../../../events/search-schema.ts'
+import type { Histogram } from '../../../log/events/search-schema.ts'
 import { toDateTime, toRangeName } from '../time.ts'
 import { Icon } from '../components/icon.tsx'
 import { Bars, type BarRange } from './bars.tsx'

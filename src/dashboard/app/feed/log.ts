@@ -1,6 +1,6 @@
 import { takeStart } from '../../../base/cut-text.ts'
 import { isInvisible } from '../../../base/disruptive-text.ts'
-import type { Event } from '../../../events/schema.ts'
+import type { Event } from '../../../log/events/schema.ts'
 
 /** The fields of an event that a row shows. Metadata may be large and is left out. */
 export interface Row extends Pick<

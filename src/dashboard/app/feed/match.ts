@@ -1,4 +1,4 @@
-import type { Event } from '../../../events/schema.ts'
+import type { Event } from '../../../log/events/schema.ts'
 import {
   noFilters,
   readExactUser,
@@ -7,7 +7,7 @@ import {
   type HasField,
   type SearchFilters,
   type ValueFilter,
-} from '../../../events/search-filters.ts'
+} from '../../../log/events/search-filters.ts'
 import type { Filters as LiveFilters } from '../live/messages.ts'
 import type { Match } from './feed.ts'
 import { matchesMetadata } from './metadata.ts'

@@ -1,6 +1,6 @@
-import type { Event } from '../../../events/schema.ts'
-import { listPaths, splitMetadata } from '../../../events/search-filters.ts'
 import { isNumberText, isRawNumber, toCanonicalNumber } from '../../../http/exact-json.ts'
+import type { Event } from '../../../log/events/schema.ts'
+import { listPaths, splitMetadata } from '../../../log/events/search-filters.ts'
 
 /** Returns whether metadata matches a `meta:` term. Compares as text, and numbers by value. */
 export function matchesMetadata(event: Event, text: string): boolean {

@@ -1,6 +1,6 @@
-import { parseSearch, type ParsedSearch } from '../../../events/search-query.ts'
-import type { SearchTerm } from '../../../events/search-lexer.ts'
-import { parseIsoTimestamp } from '../../../events/timestamp.ts'
+import { parseSearch, type ParsedSearch } from '../../../log/events/search-query.ts'
+import type { SearchTerm } from '../../../log/events/search-lexer.ts'
+import { parseIsoTimestamp } from '../../../log/events/timestamp.ts'
 
 // Readers write and read dates of their own time zone. Addresses, views and cards have the exact
 // times, so that they mean the same for every reader, and for the server.

@@ -1,7 +1,7 @@
 import { Icon } from '../components/icon.tsx'
 import { useLocation } from 'preact-iso'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { parseSearch } from '../../../events/search-query.ts'
+import { parseSearch } from '../../../log/events/search-query.ts'
 import { isComposing } from '../key-press.ts'
 import { focusSearch } from '../palette/state.ts'
 import type { Failure } from '../request.ts'

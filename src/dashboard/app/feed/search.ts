@@ -1,12 +1,16 @@
-import { parseIsoTimestamp } from '../../../events/timestamp.ts'
+import { parseIsoTimestamp } from '../../../log/events/timestamp.ts'
 import {
   addBound,
   noFilters,
   toExactUser,
   type SearchFilters,
-} from '../../../events/search-filters.ts'
-import { parseSearch, type ParsedSearch, type SearchPart } from '../../../events/search-query.ts'
-import { toSearchText } from '../../../events/search-text.ts'
+} from '../../../log/events/search-filters.ts'
+import {
+  parseSearch,
+  type ParsedSearch,
+  type SearchPart,
+} from '../../../log/events/search-query.ts'
+import { toSearchText } from '../../../log/events/search-text.ts'
 import { toEventPath, toFeedPath } from '../paths.ts'
 
 /** The channel, search text and time range in the URL of the feed. */

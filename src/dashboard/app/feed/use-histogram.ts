@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Histogram } from '../../../events/search-schema.ts'
+import type { Histogram } from '../../../log/events/search-schema.ts'
 import { createThrottle } from '../live/throttle.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import type { Failure } from '../request.ts'

@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import type { Card, NewCard } from '../../../insights/schema.ts'
+import type { Card, NewCard } from '../../../log/insights/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { toExactText, toReaderText } from '../feed/reader-dates.ts'
 import type { Failure } from '../request.ts'

@@ -1,4 +1,4 @@
-import type { Board, Card, CardEdit, CardResult, NewCard } from '../../../insights/schema.ts'
+import type { Board, Card, CardEdit, CardResult, NewCard } from '../../../log/insights/schema.ts'
 import { toApiPath } from '../api-paths.ts'
 import { request, type Result } from '../request.ts'
 

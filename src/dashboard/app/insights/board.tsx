@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { Board, Card } from '../../../insights/schema.ts'
+import type { Board, Card } from '../../../log/insights/schema.ts'
 import { showToast } from '../components/toast.tsx'
 import type { Query } from '../components/use-query.ts'
 import { createCard, deleteCard, orderCards } from './api.ts'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Card, CardGroup } from '../../../insights/schema.ts'
+import type { Card, CardGroup } from '../../../log/insights/schema.ts'
 import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { toExactText, toReaderText } from '../feed/reader-dates.ts'

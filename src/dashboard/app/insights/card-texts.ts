@@ -1,4 +1,4 @@
-import type { Card, CardGroup } from '../../../insights/schema.ts'
+import type { Card, CardGroup } from '../../../log/insights/schema.ts'
 
 /** The periods that a card can be set to, in hours. */
 export const PERIODS = {

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Card } from '../../../insights/schema.ts'
+import type { Card } from '../../../log/insights/schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { toReaderText } from '../feed/reader-dates.ts'

@@ -1,4 +1,4 @@
-import type { Card, CountsResult } from '../../../insights/schema.ts'
+import type { Card, CountsResult } from '../../../log/insights/schema.ts'
 import { CompleteSince } from './complete-since.tsx'
 import { GROUPS } from './card-texts.ts'
 import { toValuePath } from './links.ts'

@@ -1,4 +1,4 @@
-import type { Card, CardGroup } from '../../../insights/schema.ts'
+import type { Card, CardGroup } from '../../../log/insights/schema.ts'
 import { toSearchPath, toTermText, TIME_RANGES } from '../feed/search.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import type { Card, CardResult } from '../../../insights/schema.ts'
+import type { Card, CardResult } from '../../../log/insights/schema.ts'
 import { useQuery, type Query } from '../components/use-query.ts'
 import { readResult } from './api.ts'
 

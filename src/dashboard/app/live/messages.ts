@@ -1,5 +1,5 @@
-import type { Event } from '../../../events/schema.ts'
 import { parseExact } from '../../../http/exact-json.ts'
+import type { Event } from '../../../log/events/schema.ts'
 
 /** The filters of a subscription. An absent field matches everything. */
 export interface Filters {

@@ -1,5 +1,5 @@
 import type { Account } from '../../../access/guard/schema.ts'
-import type { OverviewProject } from '../../../overview/schema.ts'
+import type { OverviewProject } from '../../../log/overview/schema.ts'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { toVisibleTitle } from '../feed/log.ts'

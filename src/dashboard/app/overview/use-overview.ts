@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Overview } from '../../../overview/schema.ts'
+import type { Overview } from '../../../log/overview/schema.ts'
 import { useQuery, type Query } from '../components/use-query.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import { createThrottle } from '../live/throttle.ts'

@@ -1,4 +1,4 @@
-import type { ProjectChannel } from '../../../channels/schema.ts'
+import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import type { ProjectPageProps } from './props.ts'
 import { NotificationSettings } from '../channels/notification-settings.tsx'
 import { readChannel } from '../channels/api.ts'

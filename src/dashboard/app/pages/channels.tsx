@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useRef } from 'preact/hooks'
-import type { ProjectChannel } from '../../../channels/schema.ts'
+import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import type { ProjectPageProps } from './props.ts'
 import { ChannelBell } from '../channels/bell.tsx'
 import { NotificationSettings } from '../channels/notification-settings.tsx'

@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
-import type { Event } from '../../../events/schema.ts'
+import type { Event } from '../../../log/events/schema.ts'
 import { toApiPath } from '../api-paths.ts'
 import { readStored } from '../storage.ts'
 import { StandalonePage } from '../components/standalone-page.tsx'

@@ -1,5 +1,5 @@
 import type { Account } from '../../../access/guard/schema.ts'
-import type { OverviewProject } from '../../../overview/schema.ts'
+import type { OverviewProject } from '../../../log/overview/schema.ts'
 import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { listAccountLinks, NavLinks, Sidebar } from '../components/navigation.tsx'

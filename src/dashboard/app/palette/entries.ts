@@ -1,5 +1,5 @@
 import type { Account } from '../../../access/guard/schema.ts'
-import type { ProjectChannel } from '../../../channels/schema.ts'
+import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { changeSetting, readSetting, type SettingChange } from '../channels/api.ts'
 import { toMuteEnd, toSettingChange } from '../channels/mute.ts'
 import { copyText } from '../copy-text.ts'

@@ -1,7 +1,7 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Account } from '../../../access/guard/schema.ts'
-import type { ProjectChannel } from '../../../channels/schema.ts'
+import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { readChannelPage, readChannels } from '../feed/api.ts'
 import { Icon } from '../components/icon.tsx'
 import { isComposing, toShortcutKey } from '../key-press.ts'

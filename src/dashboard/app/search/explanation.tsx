@@ -4,14 +4,14 @@ import {
   findFix,
   findUnknownKeys,
   type SearchFix,
-} from '../../../events/search-explanation.ts'
+} from '../../../log/events/search-explanation.ts'
 import {
   MAX_DEPTH,
   MAX_LENGTH,
   MAX_TERMS,
   type ParsedSearch,
   type SearchProblem,
-} from '../../../events/search-query.ts'
+} from '../../../log/events/search-query.ts'
 import { parseTyped } from '../feed/reader-dates.ts'
 
 const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {

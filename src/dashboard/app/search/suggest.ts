@@ -1,5 +1,5 @@
-import type { Suggestions } from '../../../events/search-schema.ts'
-import { HAS_FIELDS } from '../../../events/search-filters.ts'
+import type { Suggestions } from '../../../log/events/search-schema.ts'
+import { HAS_FIELDS } from '../../../log/events/search-filters.ts'
 import { toApiPath } from '../api-paths.ts'
 import { toTermText } from '../feed/search.ts'
 import { request } from '../request.ts'

@@ -1,13 +1,13 @@
 import type { Static } from '@sinclair/typebox'
 import type { Page } from '../../../http/envelope.ts'
-import type { Erased } from '../../../identities/schema.ts'
+import type { Erased } from '../../../log/identities/schema.ts'
 import type {
   AliasChange,
   UserAlias,
   UserDetail,
   UserListItem,
   UserNames,
-} from '../../../identities/user-schema.ts'
+} from '../../../log/identities/user-schema.ts'
 import { toApiPath } from '../api-paths.ts'
 import { isSafeSegment } from '../paths.ts'
 import { request, toFailure, type Result } from '../request.ts'

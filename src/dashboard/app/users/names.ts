@@ -1,6 +1,6 @@
 import { batch, signal, type Signal } from '@preact/signals'
 import type { Static } from '@sinclair/typebox'
-import type { UserNames } from '../../../identities/user-schema.ts'
+import type { UserNames } from '../../../log/identities/user-schema.ts'
 import { toApiPath } from '../api-paths.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import { createThrottle } from '../live/throttle.ts'

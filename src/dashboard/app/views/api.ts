@@ -1,4 +1,4 @@
-import type { NewView, View, ViewEdit, Views } from '../../../views/schema.ts'
+import type { NewView, View, ViewEdit, Views } from '../../../log/views/schema.ts'
 import { toApiPath as toProjectPath } from '../api-paths.ts'
 import { request, type Result } from '../request.ts'
 

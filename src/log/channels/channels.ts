@@ -1,0 +1,265 @@
+import { writeAudit, type Actor } from '../../access/audit/audit.ts'
+import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
+import { projectNotFound } from '../../access/organizations/projects.ts'
+import { Fault } from '../../base/errors.ts'
+import type { Page } from '../../http/envelope.ts'
+import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
+import { invalidField } from '../../http/validation.ts'
+import { newId, parseId } from '../../base/ids.ts'
+import { hasNothingToFind, NOTHING_TO_FIND } from '../../base/text-search.ts'
+import { toEmoji } from './icon.ts'
+import { toDisplayName, toSlug } from './name.ts'
+import type {
+  Channel,
+  ChannelEdit,
+  NewChannel,
+  ProjectChannel,
+  ProjectChannelQuery,
+  ProjectChannels,
+} from './schema.ts'
+
+/** An account that reads a project; both are uuids. */
+export interface Reader {
+  projectId: string
+  accountId: string
+}
+
+/** Lists a page of a project's channels, newest first. */
+export async function listChannels(
+  sql: Queryable,
+  projectId: string,
+  query: PageQuery,
+): Promise<Page<Channel>> {
+  const { after, rows: limit } = parsePageQuery('chn', query)
+  // Ids are in the order of creation (uuid version 7).
+  const rows = await sql<Pick<Row, 'public_id' | 'name' | 'icon' | 'created_at'>[]>`
+    select public_id, name, icon, created_at
+    from channels
+    where project_id = ${projectId} ${after ? sql`and id < ${after}` : sql``}
+    order by id desc
+    limit ${limit}
+  `
+  const channels = rows.map(({ public_id: id, name, icon, created_at: at }) => {
+    return { id, name, icon, createdAt: at.toISOString() }
+  })
+  return toPage(channels, query, ({ id }) => id)
+}
+
+/**
+ * Lists a page of a project's channels as `reader` sees them, newest first. Throws `InvalidRequest`
+ * if a search has nothing to find.
+ */
+export async function listProjectChannels(
+  sql: Queryable,
+  reader: Reader,
+  query: ProjectChannelQuery,
+): Promise<ProjectChannels> {
+  const { archived, search = '' } = query
+  const { after, rows: limit } = parsePageQuery('chn', query)
+  const text = search.trim()
+  if (text !== '' && hasNothingToFind(text)) {
+    throw invalidField('search', 'invalid_format', NOTHING_TO_FIND)
+  }
+  const wanted = sql`
+    ${archived === 'true' ? sql`` : sql`and not c.is_archived`}
+    ${text === '' ? sql`` : sql`and strpos(fold_text(c.name), fold_text(${text})) > 0`}
+  `
+  const where = sql`${wanted} ${after ? sql`and c.id < ${after}` : sql``}`
+  const channels = await selectChannels(sql, reader, where, limit)
+  const [{ total }] = await sql<[{ total: number }]>`
+    select count(*)::int as total
+    from channels c
+    where c.project_id = ${reader.projectId} ${wanted}
+  `
+  return { ...toPage(channels, query, ({ id }) => id), total }
+}
+
+/** Returns one channel as `reader` sees it. Throws `not_found`. */
+export async function getProjectChannel(
+  sql: Queryable,
+  reader: Reader,
+  id: string,
+): Promise<ProjectChannel> {
+  const [channel] = await selectChannels(sql, reader, sql`and c.id = ${toChannelUuid(id)}`, 1)
+  if (!channel) throw channelNotFound()
+  return channel
+}
+
+/**
+ * Creates a channel before its first event. Returns its id. Throws `conflict` if a channel has the
+ * name, and `not_found` for a deleted project.
+ */
+export async function createChannel(
+  tx: Tx,
+  actor: Actor,
+  { organizationId, projectId, channel }: NewChannelOf,
+): Promise<string> {
+  // Events create channels under this lock.
+  const locked = await tx`select from event_logs where project_id = ${projectId} for update`
+  if (locked.count === 0) throw projectNotFound()
+  const { id, uuid } = newId('chn')
+  const { icon, description, isArchived = false, keepDays = null } = channel
+  const name = toDisplayName(channel.name)
+  const created = await tx`
+    insert into channels (
+      project_id, id, public_id, slug, name, icon, description, is_archived, keep_days, created_at
+    )
+    values (
+      ${projectId}, ${uuid}, ${id}, ${toSlug(name)}, ${name}, ${toEmoji(icon ?? '') ?? null},
+      ${description || null}, ${isArchived}, ${keepDays}, now()
+    )
+    on conflict (project_id, slug) do nothing
+  `
+  if (created.count === 0) throw new Fault('conflict', 'A channel of the project has this name')
+  await writeAudit(tx, actor, {
+    action: 'channel.created',
+    organizationId,
+    projectId,
+    target: id,
+    details: { isArchived, keepDays },
+  })
+  return id
+}
+
+interface NewChannelOf {
+  organizationId: string
+  projectId: string
+  channel: NewChannel
+}
+
+/**
+ * Changes the settings of a channel. A new name changes only the display name: events still find
+ * the channel by its first name. A process that has cached the channel may return the old name for
+ * 5 s. Throws `not_found`.
+ */
+export async function editChannel(
+  tx: Tx,
+  actor: Actor,
+  {
+    organizationId,
+    projectId,
+    id,
+    edit,
+  }: { organizationId: string; projectId: string; id: string; edit: ChannelEdit },
+): Promise<void> {
+  const { name, icon, description, isArchived, keepDays } = edit
+  const changed = await tx`
+    update channels set
+      name = coalesce(${name === undefined ? null : toDisplayName(name)}, name),
+      icon = ${icon === undefined ? tx`icon` : (toEmoji(icon ?? '') ?? null)},
+      description = ${description === undefined ? tx`description` : description || null},
+      is_archived = coalesce(${isArchived ?? null}, is_archived),
+      keep_days = ${keepDays === undefined ? tx`keep_days` : keepDays}
+    where project_id = ${projectId} and id = ${toChannelUuid(id)}
+  `
+  if (changed.count === 0) throw channelNotFound()
+  const fields = Object.entries({ name, icon, description, isArchived, keepDays })
+    .filter(([, value]) => value !== undefined)
+    .map(([field]) => field)
+  if (fields.length === 0) return
+  await writeAudit(tx, actor, {
+    action: 'channel.edited',
+    organizationId,
+    projectId,
+    target: id,
+    details: {
+      fields: fields.join(' '),
+      ...(isArchived !== undefined && { isArchived }),
+      ...(keepDays !== undefined && { keepDays }),
+    },
+  })
+}
+
+/**
+ * Selects how many events `reader` has not read in the channel of a row `c`, up to 100. Without a
+ * read mark, events since the membership began are unread.
+ */
+export function unreadColumn(sql: Queryable, { projectId, accountId }: Reader): Fragment {
+  return sql`
+    count_unread(
+      c.project_id, c.id,
+      (
+        select max(r.seq)
+        from read_marks r
+        where r.project_id = ${projectId} and r.account_id = ${accountId}
+          and (r.channel_id = c.id or r.channel_id is null)
+      ),
+      (
+        select m.created_at
+        from projects p
+          join memberships m on m.organization_id = p.organization_id and m.account_id = ${accountId}
+        where p.id = ${projectId}
+      )
+    )
+  `
+}
+
+/** Returns the uuid in a channel's id. Throws `not_found`. */
+export function toChannelUuid(id: string): string {
+  const uuid = parseId('chn', id)
+  if (!uuid) throw channelNotFound()
+  return uuid
+}
+
+export function channelNotFound(): Fault {
+  return new Fault('not_found', 'No channel of this project has this id')
+}
+
+interface Row {
+  public_id: string
+  name: string
+  icon: string | null
+  description: string | null
+  is_archived: boolean
+  keep_days: number | null
+  created_at: Date
+  last_seq: string | null
+  last_event_at: Date | null
+  unread: number
+  is_muted: boolean
+  today: string
+}
+
+async function selectChannels(
+  sql: Queryable,
+  reader: Reader,
+  where: Fragment,
+  limit: number,
+): Promise<ProjectChannel[]> {
+  // The page is selected first, so that Postgres counts only for its channels.
+  const rows = await sql<Row[]>`
+    with page as materialized (
+      select
+        c.project_id, c.id, c.public_id, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at
+      from channels c
+      where c.project_id = ${reader.projectId} ${where}
+      order by c.id desc
+      limit ${limit}
+    )
+    select
+      c.public_id, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at,
+      l.seq as last_seq, l.created_at as last_event_at, ${unreadColumn(sql, reader)} as unread,
+      is_muted(c.project_id, c.id, ${reader.accountId}) as is_muted, t.counts as today
+    from page c
+      join hourly_counts_of_channels(
+        ${reader.projectId}, array(select w.id from page w),
+        hour_of(now()) - interval '23 hours', hour_of(now())
+      ) t on t.channel_id = c.id
+      left join lateral last_event(c.project_id, c.id) l on true
+    order by c.id desc
+  `
+  return rows.map(row => ({
+    id: row.public_id,
+    name: row.name,
+    icon: row.icon,
+    description: row.description,
+    isArchived: row.is_archived,
+    keepDays: row.keep_days,
+    createdAt: row.created_at.toISOString(),
+    lastSeq: row.last_seq === null ? null : Number(row.last_seq),
+    lastEventAt: row.last_event_at?.toISOString() ?? null,
+    unread: row.unread,
+    isMuted: row.is_muted,
+    today: JSON.parse(row.today) as number[], // json_agg of counts.
+  }))
+}

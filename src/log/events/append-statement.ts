@@ -1,0 +1,204 @@
+import type { DeferredAdmission } from '../../access/keys/deferred-admission.ts'
+import { newId } from '../../base/ids.ts'
+import { toArray, toBytea } from '../../database/arrays.ts'
+import type { Fragment, Queryable } from '../../database/sql.ts'
+import type { IdempotencyClaim } from '../../http/limits/idempotency.ts'
+import type { EventChannel } from './channel-cache.ts'
+import { toResponseHead, toResponseTail } from './event-json.ts'
+import type { NewEvent } from './new-event.ts'
+
+/** One request with its event. */
+export interface AppendJob {
+  projectId: string
+  event: NewEvent
+  requestId: string
+  claim: IdempotencyClaim | undefined
+  /** Its admission, unless the request was admitted before. */
+  admission: DeferredAdmission | undefined
+}
+
+/** The distinct values of a column in order, and the position of each job's value, from 1. */
+export interface Numbered {
+  values: string[]
+  counts: number[]
+  /** Null for a job without a value. */
+  numbers: (number | null)[]
+}
+
+/** Numbers the distinct values of a column. */
+export function number(column: readonly (string | undefined)[]): Numbered {
+  const values = [...new Set(column)].filter(value => value !== undefined).toSorted()
+  const positions = new Map(values.map((value, index) => [value, index]))
+  const counts = values.map(() => 0)
+  const numbers = column.map(value => {
+    const index = value === undefined ? undefined : positions.get(value)
+    if (index === undefined) return null
+    counts[index] = (counts[index] ?? 0) + 1
+    return index + 1
+  })
+  return { values, counts, numbers }
+}
+
+/** The result of append_events, and of append_event. */
+export interface AppendedRows {
+  at_ms: string
+  /** For each key: limit, used, reset_at, retry_after. */
+  windows: ([number, number, number, number] | null)[] | null
+  seqs: (number | null)[]
+  notes: Note[] | null
+}
+
+/** Details of one event from append_events, by its position from 1. */
+export interface Note {
+  ord: number
+  outcome: 'replayed' | 'reused' | 'running' | null
+  body: string | null
+  /** This and the next two fields are null for a cached channel. */
+  channelUuid: string | null
+  channelId: string | null
+  channelName: string | null
+  userId: string | null
+}
+
+/** Jobs that are appended in one transaction. */
+export interface Batch {
+  jobs: AppendJob[]
+  /** The cached channel of each job. */
+  channels: (EventChannel | undefined)[]
+  projects: Numbered
+  keys: Numbered
+}
+
+/** Runs the statement that counts the requests of a batch and appends its events. */
+export async function appendRows(
+  sql: Queryable,
+  { jobs, channels, projects, keys }: Batch,
+): Promise<AppendedRows> {
+  const [job] = jobs
+  const [channel] = channels
+  if (jobs.length === 1 && job && channel && !job.claim) {
+    return appendRow(sql, job.event, { channel, projectId: job.projectId, keyHash: keys.values[0] })
+  }
+  const [row] = await sql<[AppendedRows]>`
+    select at_ms, windows, seqs, notes
+    from append_events(
+      ${toArray(projects.values)}::uuid[],
+      ${keys.values.length > 0 ? toArray(keys.values.map(toBytea)) : null}::bytea[],
+      ${toArray(keys.counts)}::int[],
+      ${projects.values.length > 1 ? toArray(projects.numbers) : null}::int[],
+      ${toArray(keys.numbers)}::int[],
+      ${toColumns(sql, jobs, channels)}
+    )
+  `
+  return row
+}
+
+/**
+ * Appends batches on one node of Citus. Each batch has the projects of one shard, and its requests
+ * were counted before. Returns one row for each batch.
+ */
+export async function appendOnNode(
+  sql: Queryable,
+  batches: readonly Batch[],
+): Promise<AppendedRows[]> {
+  const projectIds = batches.flatMap(({ projects }) => projects.values)
+  return sql<AppendedRows[]>`
+    select at_ms, windows, seqs, notes
+    from append_on_node(
+      ${projectIds[0] ?? null}::uuid, ${toArray(projectIds)}::uuid[],
+      ${toArray(batches.map(({ projects }) => projects.values.length))}::int[],
+      ${toArray(batches.map(({ jobs }) => jobs.length))}::int[],
+      ${toArray(batches.flatMap(({ projects }) => projects.numbers))}::int[],
+      ${toColumns(
+        sql,
+        batches.flatMap(({ jobs }) => jobs),
+        batches.flatMap(({ channels }) => channels),
+      )}
+    )
+  `
+}
+
+/** Returns the columns of the events, in the order of the parameters of append_events. */
+function toColumns(
+  sql: Queryable,
+  jobs: readonly AppendJob[],
+  cached: readonly (EventChannel | undefined)[],
+): Fragment {
+  // Events of a batch that create the same channel share one candidate.
+  const candidates = new Map<string, EventChannel>()
+  const channels = jobs.map(({ projectId, event, claim }, index) => {
+    const channel = cached[index]
+    // For a cached channel, the name is only needed in a response that the function stores.
+    if (channel) return claim ? { ...channel, slug: null } : toUuidOnly(channel)
+    const key = `${projectId} ${event.channelSlug}`
+    const candidate = candidates.get(key) ?? { ...newId('chn'), name: event.channelName }
+    candidates.set(key, candidate)
+    return { ...candidate, slug: event.channelSlug }
+  })
+  const column = (value: (event: NewEvent) => Value, usual: Value = null) =>
+    toColumn(jobs, ({ event }) => value(event), usual)
+  const keyed = (value: (job: AppendJob, claim: IdempotencyClaim) => string) =>
+    toColumn(jobs, job => (job.claim ? value(job, job.claim) : null), null)
+  return sql`
+    ${column(({ id }) => id.uuid)}::uuid[],
+    ${column(({ occurredAtMs }) => toTime(occurredAtMs))}::timestamptz[],
+    ${toArray(channels.map(({ uuid }) => uuid))}::uuid[],
+    ${toColumn(channels, ({ id }) => id, null)}::text[],
+    ${toColumn(channels, ({ slug }) => slug, null)}::text[],
+    ${toColumn(channels, ({ name }) => name, null)}::text[],
+    ${column(({ title }) => title)}::text[],
+    ${column(({ description }) => description)}::text[],
+    ${column(({ icon }) => icon)}::text[],
+    ${column(({ tags }) => (tags.length > 0 ? toArray(tags) : null))}::text[],
+    ${column(({ metadataJson }) => metadataJson, '{}')}::text[],
+    ${column(({ userRef }) => userRef)}::text[],
+    ${column(({ source }) => source, 'api')}::text[],
+    ${column(({ notify }) => notify, true)}::boolean[],
+    ${keyed((_, { key }) => key)}::text[],
+    ${keyed((_, { fingerprint }) => toBytea(fingerprint.toString('hex')))}::bytea[],
+    ${keyed(({ event }) => toResponseHead(event))}::text[],
+    ${keyed(({ event, requestId }) => toResponseTail(event, requestId))}::text[]
+  `
+}
+
+/** Appends one event, as append_events would. */
+async function appendRow(
+  sql: Queryable,
+  event: NewEvent,
+  {
+    channel,
+    projectId,
+    keyHash,
+  }: { channel: EventChannel; projectId: string; keyHash?: string | undefined },
+): Promise<AppendedRows> {
+  const { id, title, description, icon, tags, metadataJson, userRef, source, notify } = event
+  const [row] = await sql<[AppendedRows]>`
+    select at_ms, windows, seqs, notes
+    from append_event(
+      ${projectId}, decode(${keyHash ?? null}, 'hex'), ${id.uuid},
+      ${toTime(event.occurredAtMs)}::timestamptz, ${channel.uuid}, ${title}, ${description}, ${icon},
+      ${toArray(tags)}::text[], ${metadataJson}::text::json, ${userRef}, ${source}, ${notify}
+    )
+  `
+  return row
+}
+
+type Value = string | boolean | null
+
+/** Returns a column as an array literal, or null if each value is the usual one. */
+function toColumn<Item>(
+  items: readonly Item[],
+  toValue: (item: Item) => Value,
+  usual: Value,
+): string | null {
+  const values = items.map(toValue)
+  return values.every(value => value === usual) ? null : toArray(values)
+}
+
+function toUuidOnly({ uuid }: EventChannel) {
+  return { uuid, id: null, name: null, slug: null }
+}
+
+function toTime(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString()
+}

@@ -1,0 +1,264 @@
+import { invalidKey } from '../../base/errors.ts'
+import { appendBatch } from '../../base/metrics.ts'
+import { createBatcher, overloaded } from '../../database/batch.ts'
+import { runBriefly, type Pool } from '../../database/pool.ts'
+import type { Queryable } from '../../database/sql.ts'
+import {
+  StillRunning,
+  type InFlightRequests,
+  type IdempotencyOutcome,
+} from '../../http/limits/idempotency.ts'
+import { toRateLimitResult, type RateLimitResult } from '../../http/limits/rate-limit.ts'
+import {
+  appendOnNode,
+  appendRows,
+  number,
+  type AppendedRows,
+  type AppendJob,
+  type Batch,
+  type Note,
+  type Numbered,
+} from './append-statement.ts'
+import { createChannelCache, type EventChannel } from './channel-cache.ts'
+import { toEventResponse } from './event-json.ts'
+import type { KnownEvent } from './fail-over-check.ts'
+import { createPlaces } from './shard-places.ts'
+
+const MAX_ROWS = 500
+const MAX_WAITING = 20_000
+
+interface AppendResult {
+  outcome: IdempotencyOutcome
+  body: string
+}
+
+export interface Appender {
+  /**
+   * Resolves when the event is committed. `body` is the whole JSON response. A repeated
+   * Idempotency-Key gets the response of the first request.
+   */
+  append(job: AppendJob): Promise<AppendResult>
+  /** The number of events that wait for the next batch. */
+  readonly waiting: number
+  /** Resolves when no event is waiting or being appended. */
+  drain(): Promise<void>
+}
+
+/** The outcome of one job. */
+interface Appended {
+  /** Undefined if the request was admitted before; null if no live key has its hash. */
+  rateLimit: RateLimitResult | null | undefined
+  /** Undefined if the event was not appended. */
+  seq: number | undefined
+  atMs: number
+  note: Note | undefined
+  cachedChannel: EventChannel | undefined
+}
+
+export interface AppenderOptions {
+  pool: Pool
+  inflight: InFlightRequests
+  /** Called after each commit with the projects that have new events. */
+  onAppended?(projectIds: ReadonlySet<string>): void
+  /** Called after each commit with its last event. */
+  remember?(event: KnownEvent): void
+  /** True if projects are on several nodes. Each node then has batches of its own. */
+  isDistributed?: boolean
+}
+
+/**
+ * The only writer of events. Requests that arrive together are counted and appended in one
+ * transaction.
+ */
+export function createAppender({
+  pool,
+  inflight,
+  onAppended,
+  remember,
+  isDistributed = false,
+}: AppenderOptions): Appender {
+  const channelCache = createChannelCache()
+  const places = createPlaces(pool)
+
+  function toBatch(jobs: AppendJob[]): Batch {
+    const nowMs = performance.now()
+    return {
+      jobs,
+      channels: jobs.map(({ projectId, event }) =>
+        channelCache.find(projectId, event.channelSlug, nowMs),
+      ),
+      projects: number(jobs.map(({ projectId }) => projectId)),
+      keys: number(
+        jobs.map(({ admission }) => (admission?.isSettled === false ? admission.hash : undefined)),
+      ),
+    }
+  }
+
+  /** Appends to the logs of each shard on its own, in the order in which all servers do. */
+  async function runOnNode(jobs: AppendJob[], isBrief: boolean): Promise<Appended[]> {
+    const shards = new Map<string, number>()
+    for (const { projectId } of jobs)
+      if (!shards.has(projectId)) shards.set(projectId, (await places.find(projectId)).shard)
+    const groups = [...Map.groupBy(jobs, ({ projectId }) => shards.get(projectId) ?? 0)]
+    const batches = groups.sort(([a], [b]) => a - b).map(([, own]) => toBatch(own))
+    const append = (sql: Queryable) => appendOnNode(sql, batches)
+    const rows = await (isBrief ? runBriefly(pool, append) : pool.run(append))
+    const appended = new Map<AppendJob, Appended>()
+    batches.forEach((batch, nth) => {
+      // append_on_node returns one row per batch.
+      const results = toAppended(batch, rows[nth] as AppendedRows)
+      results.forEach((result, index) => appended.set(batch.jobs[index] as AppendJob, result))
+    })
+    return jobs.map(job => appended.get(job) as Appended)
+  }
+
+  async function run(jobs: AppendJob[], isBrief: boolean): Promise<Appended[]> {
+    let results: Appended[]
+    try {
+      if (isDistributed) {
+        results = await runOnNode(jobs, isBrief)
+      } else {
+        const batch = toBatch(jobs)
+        const append = (sql: Queryable) => appendRows(sql, batch)
+        results = toAppended(batch, await (isBrief ? runBriefly(pool, append) : pool.run(append)))
+      }
+    } catch (error) {
+      // A cached channel may have been deleted, and a project moved, so the retry must look it up.
+      channelCache.clear()
+      places.clear()
+      throw error
+    }
+    const projectIds = jobs.flatMap(({ projectId }, n) => (results[n]?.seq ? [projectId] : []))
+    if (projectIds.length > 0) onAppended?.(new Set(projectIds))
+    return results
+  }
+
+  function toAppended({ jobs, channels, keys }: Batch, row: AppendedRows): Appended[] {
+    const notes = new Map(row.notes?.map(note => [note.ord - 1, note]))
+    let last: KnownEvent | undefined
+    const places = keys.values.map(() => 0)
+    const results = jobs.map((job, index): Appended => {
+      const seq = row.seqs[index] ?? undefined
+      if (seq !== undefined) last = { projectId: job.projectId, seq, id: job.event.id.uuid }
+      return {
+        rateLimit: toRateLimit(row, keys, index, places),
+        seq,
+        atMs: Number(row.at_ms),
+        note: notes.get(index),
+        cachedChannel: channels[index],
+      }
+    })
+    if (last) remember?.(last)
+    return results
+  }
+
+  /** Throws when the request was not admitted, or the project was deleted. */
+  function toResult(result: Appended, job: AppendJob): AppendResult {
+    const { rateLimit, seq, note, cachedChannel } = result
+    const { projectId, event, requestId } = job
+    if (rateLimit !== undefined) job.admission?.settle(rateLimit ?? undefined)
+    if (note?.outcome === 'running') throw new StillRunning()
+    if (note?.outcome && note.body !== null) return { outcome: note.outcome, body: note.body }
+    if (seq === undefined) throw invalidKey()
+    const channel = cachedChannel ?? toChannel(note)
+    if (!cachedChannel) {
+      channelCache.remember(projectId, event.channelSlug, channel, performance.now())
+    }
+    const assigned = {
+      seq: String(seq),
+      channelId: channel.id,
+      channelName: channel.name,
+      userId: note?.userId ?? event.userRef,
+      createdAtMs: result.atMs,
+    }
+    return { outcome: 'done', body: toEventResponse(event, assigned, requestId) }
+  }
+
+  const create = () =>
+    createBatcher({
+      run,
+      toResult,
+      toGroup: ({ projectId }) => projectId,
+      toBytes,
+      maxJobs: MAX_ROWS,
+      maxWaiting: MAX_WAITING,
+      groupShare: 0.5,
+      observe: jobs => appendBatch.observe(jobs),
+    })
+  const batchers = new Map<number, ReturnType<typeof create>>()
+
+  function toBatcher(node: number) {
+    const batcher = batchers.get(node) ?? create()
+    batchers.set(node, batcher)
+    return batcher
+  }
+
+  function countWaiting(): number {
+    let sum = 0
+    for (const { waiting } of batchers.values()) sum += waiting
+    return sum
+  }
+
+  async function add(job: AppendJob): Promise<AppendResult> {
+    if (!isDistributed) return toBatcher(0).add(job)
+    // Counted on the coordinator, before the statement goes to the node of the project.
+    if (job.admission?.isSettled === false) await job.admission.admit()
+    if (countWaiting() >= MAX_WAITING) throw overloaded()
+    return toBatcher((await places.find(job.projectId)).node).add(job)
+  }
+
+  return {
+    async append(job) {
+      const { projectId, claim, admission } = job
+      if (!claim) return add(job)
+      // This request may get the response of the one that runs, but counts by itself.
+      if (admission && inflight.isRunning(projectId, claim)) await admission.admit()
+      return inflight.once(projectId, claim, tried => add({ ...job, claim: tried }))
+    },
+    get waiting() {
+      return countWaiting()
+    },
+    async drain() {
+      await Promise.all([...batchers.values()].map(batcher => batcher.drain()))
+    },
+  }
+}
+
+/**
+ * Returns the effect of a job's request on the window of its key. `places` has the number of
+ * requests of each key before this one, and is advanced.
+ */
+function toRateLimit(
+  row: AppendedRows,
+  { counts, numbers }: Numbered,
+  index: number,
+  places: number[],
+): RateLimitResult | null | undefined {
+  const position = numbers[index]
+  if (position === null || position === undefined) return undefined
+  const window = row.windows?.[position - 1]
+  if (!window) return null
+  const [limit, used, resetAt, retryAfter] = window
+  const nth = (places[position - 1] ?? 0) + 1
+  places[position - 1] = nth
+  return toRateLimitResult({ limit, used, resetAt, retryAfter }, counts[position - 1] ?? 0, nth)
+}
+
+/** Returns the channel that append_events looked up or created. */
+function toChannel(note: Note | undefined): EventChannel {
+  const { channelUuid: uuid, channelId: id, channelName: name } = note ?? {}
+  if (!uuid || !id || name === undefined || name === null) {
+    throw new Error('append_events returned no channel')
+  }
+  return { uuid, id, name }
+}
+
+/**
+ * Estimates the bytes that a job sends to Postgres. Short fields count as a constant. An event with
+ * an Idempotency-Key is sent twice: as a row and as its response.
+ */
+function toBytes({ event, claim }: AppendJob): number {
+  const { title, description, metadataJson } = event
+  const text = 500 + title.length + (description?.length ?? 0) + metadataJson.length
+  return claim ? 2 * text : text
+}

@@ -1,0 +1,207 @@
+import { toArray } from '../../database/arrays.ts'
+import type { Fragment, Queryable } from '../../database/sql.ts'
+import { isNumberText } from '../../http/exact-json.ts'
+import type { ResolvedGroup, ResolvedTerms, ResolvedUsers } from './resolved-filters.ts'
+import { listPaths, splitMetadata, type HasField } from './search-filters.ts'
+
+/** A name that Postgres reads as a place in an array, and JSON does not. */
+const ODD_PLACE = /^\s*([+-]\d+|0\d+|\s\d+)$/
+
+/**
+ * The SQL that reads `columns` of the event of a candidate, if the event matches all filters. It
+ * goes behind `from candidates cross join lateral`. Only the primary key has the order of `seq`. An
+ * equality would let the planner take another index when its statistics miss the project. Each
+ * candidate would then read all events of the project.
+ */
+export function toMatch(
+  sql: Queryable,
+  projectId: string,
+  resolved: ResolvedTerms,
+  columns = sql``,
+): Fragment {
+  return sql`
+    select ${columns}
+    from events e
+    where e.project_id = ${projectId} and e.seq between candidates.seq and candidates.seq
+      and ${toConditions(sql, resolved)}
+    order by e.seq
+    limit 1
+  `
+}
+
+/** The SQL condition that an event `e` matches all filters, and is not deleted. */
+export function toConditions(sql: Queryable, resolved: ResolvedTerms): Fragment {
+  return sql`e.deleted_at is null ${toTerms(sql, resolved)}`
+}
+
+/** The conditions of terms and their groups, each after `and`. */
+function toTerms(sql: Queryable, resolved: ResolvedTerms): Fragment {
+  const { channelIds, withoutChannelIds, users, withoutUsers } = resolved
+  const { sources, tags, metadata, has, groups } = resolved
+  const each = <Value>(values: Value[], toFragment: (value: Value) => Fragment) =>
+    values.reduce((all, value) => sql`${all} and ${toFragment(value)}`, sql``)
+  const some = (values: string[], toFragment: (list: string) => Fragment) =>
+    values.length > 0 ? toFragment(toArray(values)) : sql``
+  return sql`
+    ${some(channelIds ?? [], list => sql`and e.channel_id = any(${list}::uuid[])`)}
+    ${some(withoutChannelIds, list => sql`and e.channel_id <> all(${list}::uuid[])`)}
+    ${users ? sql`and ${toUser(sql, users)}` : sql``}
+    ${
+      Object.values(withoutUsers).some(list => list.length > 0)
+        ? sql`and ${toUser(sql, withoutUsers)} is not true`
+        : sql``
+    }
+    ${some(sources.is, list => sql`and e.source = any(${list}::text[])`)}
+    ${some(sources.not, list => sql`and e.source <> all(${list}::text[])`)}
+    ${some(tags.is, list => sql`and e.tags @> ${list}::text[]`)}
+    ${some(tags.not, list => sql`and not e.tags && ${list}::text[]`)}
+    ${each(metadata.is, one => toEquals(sql, one))}
+    ${each(metadata.not, one => sql`${toEquals(sql, one)} is not true`)}
+    ${each(has.is, one => toHas(sql, one))}
+    ${each(has.not, one => sql`not ${toHas(sql, one)}`)}
+    ${toTimeConditions(sql, resolved)}
+    ${toTextConditions(sql, resolved)}
+    ${each(groups, group => toAlternatives(sql, group))}
+  `
+}
+
+function toTextConditions(sql: Queryable, { texts, withoutTexts }: ResolvedTerms): Fragment {
+  if (texts.length + withoutTexts.length === 0) return sql``
+  return sql`and matches_texts(
+    e.title, e.description,
+    ${toArray(texts.map(({ needle }) => needle))}::text[],
+    ${toArray(texts.map(({ pattern }) => pattern))}::text[],
+    ${toArray(withoutTexts.map(({ pattern }) => pattern))}::text[],
+    ${[...texts, ...withoutTexts].some(({ hasSymbols }) => hasSymbols)}
+  )`
+}
+
+function toAlternatives(sql: Queryable, { isExcluded, terms }: ResolvedGroup): Fragment {
+  const any = terms.reduce((all, one) => sql`${all} or (true ${toTerms(sql, one)})`, sql`false`)
+  return isExcluded ? sql`(${any}) is not true` : sql`(${any})`
+}
+
+/** The condition that the event is about one of these users. It is null without a user. */
+function toUser(sql: Queryable, { references, beginnings, names }: ResolvedUsers): Fragment {
+  const refersTo = (beginning: string) => sql`starts_with(fold_text(e.user_ref), ${beginning})`
+  return [
+    ...beginnings.map(refersTo),
+    ...names.map(beginning => sql`${refersTo(beginning)} or ${hasName(sql, beginning)}`),
+  ].reduce(
+    (any, condition) => sql`(${any} or ${condition})`,
+    sql`(e.user_ref = any(${toArray(references)}::text[]))`,
+  )
+}
+
+/**
+ * The condition that a name of the event's user begins like this: the user_id, an alias, or a name
+ * in its properties. `between` and `limit` force the indexes, whatever the statistics say.
+ */
+function hasName(sql: Queryable, beginning: string): Fragment {
+  return sql`
+    exists (
+      select
+      from (
+        select coalesce(
+          (
+            select i.user_id from identities i
+            where i.project_id = e.project_id and i.user_id between e.user_ref and e.user_ref
+            order by i.user_id
+            limit 1
+          ),
+          (
+            select a.user_id from aliases a
+            where a.project_id = e.project_id and a.alias between e.user_ref and e.user_ref
+            order by a.alias
+            limit 1
+          )
+        ) as user_id
+        offset 0
+      ) o
+        cross join lateral (
+          select i.user_id, i.properties from identities i
+          where i.project_id = e.project_id and i.user_id between o.user_id and o.user_id
+          order by i.user_id
+          limit 1
+        ) i
+      where starts_with(fold_text(i.user_id), ${beginning})
+        or exists (
+          select from unnest(names_in_properties(i.properties)) as n (name)
+          where starts_with(fold_text(n.name), ${beginning})
+        )
+        or exists (
+          select from aliases a
+          where a.project_id = e.project_id and a.user_id between i.user_id and i.user_id
+            and starts_with(fold_text(a.alias), ${beginning})
+        )
+    )
+  `
+}
+
+/**
+ * The SQL conditions on the time of an event `e`. `is true` keeps a planner without statistics from
+ * reading each candidate through the index of time.
+ */
+export function toTimeConditions(
+  sql: Queryable,
+  { afterMs, beforeMs }: Pick<ResolvedTerms, 'afterMs' | 'beforeMs'>,
+): Fragment {
+  return sql`
+    ${afterMs === null ? sql`` : sql`and (e.occurred_at >= ${toDate(afterMs)}) is true`}
+    ${beforeMs === null ? sql`` : sql`and (e.occurred_at < ${toDate(beforeMs)}) is true`}
+  `
+}
+
+/**
+ * The condition that the metadata has this value at one of its paths. It is null or false when the
+ * metadata has no such path.
+ */
+function toEquals(sql: Queryable, text: string): Fragment {
+  const { path, value } = splitMetadata(text) ?? { path: [], value: '' }
+  const all = listPaths(path).map(one => toEqualsAt(sql, one, value))
+  return sql`(${all.reduce((any, one) => sql`${any} or ${one}`)})`
+}
+
+/**
+ * The condition that the metadata has this value at a path. Numbers are compared by value: `1.10`
+ * equals `1.1`.
+ */
+function toEqualsAt(sql: Queryable, path: readonly string[], value: string): Fragment {
+  const found = sql`e.metadata #>> ${toArray(path)}::text[]`
+  const type = sql`json_typeof(e.metadata #> ${toArray(path)}::text[])`
+  const isInObjects = path.flatMap((name, n) =>
+    ODD_PLACE.test(name)
+      ? [sql`and json_typeof(e.metadata #> ${toArray(path.slice(0, n))}::text[]) = 'object'`]
+      : [],
+  )
+  // Very long numbers are out of range for `numeric`.
+  const isEqual = isNumberText(value)
+    ? sql`(${found} = ${value} or case
+        when ${type} = 'number' and length(${found}) <= 200 then (${found})::numeric = ${value}::numeric
+        else false
+      end)`
+    : value === 'null'
+      ? sql`(${found} = ${value} or ${type} = 'null')`
+      : sql`${found} = ${value}`
+  return sql`(${isEqual} ${isInObjects.reduce((all, one) => sql`${all} ${one}`, sql``)})`
+}
+
+function toHas(sql: Queryable, has: HasField): Fragment {
+  switch (has) {
+    case 'description':
+      return sql`coalesce(e.description, '') <> ''`
+    case 'metadata':
+      return sql`e.metadata::text <> '{}'`
+    case 'tags':
+      return sql`e.tags <> '{}'`
+    case 'user':
+      return sql`e.user_ref is not null`
+    case 'icon':
+      return sql`e.icon is not null`
+  }
+}
+
+/** Limits the year to 9999: a Date writes later years in a form that Postgres cannot read. */
+function toDate(ms: number): Date {
+  return new Date(Math.min(ms, Date.parse('9999-12-31T23:59:59.999Z')))
+}

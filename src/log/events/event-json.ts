@@ -1,0 +1,96 @@
+import { toId } from '../../base/ids.ts'
+import type { NewEvent } from './new-event.ts'
+
+/** The length of a uuid, with which each text begins. */
+const UUID_LENGTH = 36
+/** Follows the uuid in each text. */
+const BEFORE_SEQ = '","seq":'
+
+/**
+ * Returns an event as JSON, with the same fields in the same order as the response to its creation.
+ * `text` comes from the SQL function `event_text`.
+ */
+export function toEventJson(text: string): string {
+  return `{"id":"${toId('evt', text.slice(0, UUID_LENGTH))}${text.slice(UUID_LENGTH)}`
+}
+
+/** Returns the seq of an event from its `event_text`. */
+export function toEventSeq(text: string): bigint {
+  const start = UUID_LENGTH + BEFORE_SEQ.length
+  return BigInt(text.slice(start, text.indexOf(',', start)))
+}
+
+/** The texts of several events, and their bytes in UTF-8. */
+export interface EventTexts {
+  texts: string[]
+  bytes: number
+}
+
+/** Splits the texts of several events. JSON never contains the character between them. */
+export function splitEventTexts(texts: string | null): EventTexts {
+  return texts === null
+    ? { texts: [], bytes: 0 }
+    : { texts: texts.split('\u0001'), bytes: Buffer.byteLength(texts) }
+}
+
+/** The fields of an event that append_events assigns. */
+export interface AssignedFields {
+  seq: string
+  channelId: string
+  channelName: string
+  userId: string | null
+  createdAtMs: number
+}
+
+/**
+ * Returns the start of the response to an event, up to its seq. append_events writes the part
+ * between this and `toResponseTail`.
+ */
+export function toResponseHead(event: NewEvent): string {
+  return `{"success":true,"data":{"id":"${event.id.id}","seq":`
+}
+
+/** Returns the end of the response to an event, from the quote that closes `createdAt`. */
+export function toResponseTail(event: NewEvent, requestId: string): string {
+  return `",${toContentJson(event)}},"requestId":"${requestId}"}`
+}
+
+/**
+ * Returns the response to an event without an Idempotency-Key. For an event with a key,
+ * append_events writes the same text.
+ */
+export function toEventResponse(
+  event: NewEvent,
+  assigned: AssignedFields,
+  requestId: string,
+): string {
+  const createdAt = new Date(assigned.createdAtMs).toISOString()
+  const timestamp =
+    event.occurredAtMs === null ? createdAt : new Date(event.occurredAtMs).toISOString()
+  return (
+    `${toResponseHead(event)}${assigned.seq},"channelId":"${assigned.channelId}"` +
+    `,"channelName":${JSON.stringify(assigned.channelName)},"userId":${JSON.stringify(assigned.userId)}` +
+    `,"timestamp":"${timestamp}","createdAt":"${createdAt}${toResponseTail(event, requestId)}`
+  )
+}
+
+// Quotes in texts before the field are escaped, so the first match is the field.
+const USER = /"userId":(null|"(?:[^"\\]|\\.)*")/
+
+/**
+ * Returns the response to an event with the reference that the request sent, in place of the
+ * user_id that it resolved to. An erased user stays null.
+ */
+export function toUserAsSent(body: string, { userRef }: NewEvent): string {
+  return body.replace(USER, (field, user) =>
+    user === 'null' ? field : `"userId":${JSON.stringify(userRef)}`,
+  )
+}
+
+function toContentJson(event: NewEvent): string {
+  return (
+    `"title":${JSON.stringify(event.title)},"description":${JSON.stringify(event.description)}` +
+    `,"icon":${JSON.stringify(event.icon)},"tags":${JSON.stringify(event.tags)}` +
+    `,"metadata":${event.metadataJson},"source":${JSON.stringify(event.source)},"notify":${event.notify}`
+  )
+}

@@ -1,0 +1,254 @@
+import { toArray } from '../../database/arrays.ts'
+import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../../database/sql.ts'
+import { toTimeConditions } from './event-conditions.ts'
+import type { ResolvedFilters, ResolvedTerms } from './resolved-filters.ts'
+import { canUseTokens, toTokenGroups } from './search-tokens.ts'
+import { clipRanges, type Direction, type SeqRange } from './seq-ranges.ts'
+
+/**
+ * The source of candidates, in the order of seq: the log, the index of channels or users, or the
+ * search index (`tokens`).
+ */
+type AccessPath = 'log' | 'channels' | 'users' | 'tokens'
+
+/** One step of a scan: up to `size` candidates from `accessPath`, within `range`. */
+export interface ScanBatch {
+  accessPath: AccessPath
+  direction: Direction
+  range: SeqRange
+  size: number
+  /** The time limit for reading the search index. It always reads at least one bucket. */
+  timeLimitMs: number
+}
+
+/** The result of one batch. */
+export interface BatchResult {
+  candidates: number
+  /** The last candidate, if any; for the search index, the last seq that it examined. */
+  lastSeq: bigint | undefined
+  /** True if the caller has enough events. */
+  isDone: boolean
+}
+
+/** Limits of a scan, so that one with few matches ends early. */
+export interface ScanLimits {
+  /** No batch starts after this time; by default 80 ms, and a minute for up to 4,096 seqs. */
+  timeLimitMs?: number
+  /** No batch starts after this many candidates. */
+  maxCandidates?: number
+  /** The size of the first batch. */
+  firstBatch?: number
+  /** The number of candidates after which a scan switches to the search index, if that can help. */
+  candidatesBeforeIndex?: number
+}
+
+export interface ScanOptions extends ScanLimits {
+  direction: Direction
+  /** Starts after this seq, in the direction; undefined starts at the end of the log. */
+  from: bigint | undefined
+  /** How many events the caller wants. */
+  wanted: number
+}
+
+const TIME_LIMIT_MS = 80
+/** A small log is answered in one page, also by a busy server. */
+const SMALL_LOG_SEQS = 4_096n
+const SMALL_LOG_LIMIT_MS = 60_000
+/** The time that one batch should take. */
+const BATCH_MS = 25
+const FIRST_BATCH = 256
+/** The same for filters that parse metadata, of which each event may have 256 KiB. */
+const FIRST_METADATA_BATCH = 16
+const MAX_BATCH = 4_096
+/** The number of seqs of a segment, as in sql/tables/0007_events.sql. */
+const SEGMENT_SEQS = 4_096n
+
+/**
+ * Scans a log in batches of growing size, by the cheapest access path for the filters. When a limit
+ * is reached, it returns the last scanned seq. At the end of the log, or when `visit` is done, it
+ * returns undefined. A statement timeout during a batch is such a limit, too. If it ends the first
+ * batch, or a batch of a small log, the scan continues with a smaller one.
+ */
+export async function scanLog(
+  resolved: ResolvedFilters,
+  { direction, from, wanted, ...limits }: ScanOptions,
+  visit: (batch: ScanBatch) => Promise<BatchResult>,
+): Promise<bigint | undefined> {
+  const first = chooseAccessPath(resolved)
+  let { accessPath } = first
+  let budget = canUseTokens(resolved) ? (limits.candidatesBeforeIndex ?? first.budget) : Infinity
+  let ranges = direction === 'older' ? resolved.ranges.toReversed() : resolved.ranges
+  if (from !== undefined) ranges = clipRanges(ranges, direction, from)
+  const isSmall = limits.timeLimitMs === undefined && countSeqs(ranges) <= SMALL_LOG_SEQS
+  const limitMs = limits.timeLimitMs ?? (isSmall ? SMALL_LOG_LIMIT_MS : TIME_LIMIT_MS)
+  const deadline = performance.now() + limitMs
+  const maxFirst = readsMetadata(resolved) ? FIRST_METADATA_BATCH : Infinity
+  let size = Math.min(limits.firstBatch ?? FIRST_BATCH, maxFirst)
+  let spent = 0
+  let reached: bigint | undefined
+  for (let [range] = ranges; range; [range] = ranges) {
+    if (budget <= 0) {
+      accessPath = 'tokens'
+      budget = Infinity
+      // Most candidates of the search index match, so it needs about as many as are wanted.
+      size = Math.min(2 * wanted, MAX_BATCH)
+    }
+    const limit = Math.min(size, budget)
+    const timeLimitMs = Math.max(deadline - performance.now(), 1)
+    const batch = { accessPath, direction, range, size: limit, timeLimitMs }
+    const startedMs = performance.now()
+    const visited = await visit(batch).catch((error: unknown) => {
+      if (sqlState(error) !== QUERY_CANCELED || ((reached === undefined || isSmall) && limit === 1))
+        throw error
+    })
+    if (!visited) {
+      if (reached !== undefined && !isSmall) return reached
+      size = Math.ceil(limit / 16)
+      continue
+    }
+    const { candidates, lastSeq, isDone } = visited
+    if (isDone) return undefined
+    const isCut = lastSeq !== undefined && (accessPath === 'tokens' || candidates >= limit)
+    const seen = isCut ? lastSeq : direction === 'older' ? range.first : range.last
+    ranges = clipRanges(ranges, direction, seen)
+    reached = seen
+    size = growBatch(size, performance.now() - startedMs)
+    spent += candidates
+    budget -= candidates
+    const isOver = performance.now() > deadline || spent >= (limits.maxCandidates ?? Infinity)
+    if (isOver && ranges.length > 0) return seen
+  }
+  return undefined
+}
+
+function countSeqs(ranges: SeqRange[]): bigint {
+  return ranges.reduce((sum, { first, last }) => sum + last - first + 1n, 0n)
+}
+
+function readsMetadata({ metadata, groups }: ResolvedTerms): boolean {
+  return (
+    metadata.is.length + metadata.not.length > 0 ||
+    groups.some(({ terms }) => terms.some(readsMetadata))
+  )
+}
+
+/** Returns the size of the next batch, so that it takes about `BATCH_MS`. */
+function growBatch(size: number, tookMs: number): number {
+  const factor = Math.min(4, BATCH_MS / Math.max(tookMs, 0.1))
+  return Math.min(Math.max(Math.ceil(size * factor), 1), MAX_BATCH)
+}
+
+/**
+ * Chooses the first access path, and a budget: the number of candidates before the search index
+ * takes over. A user has few events, so the index of users is enough. Frequent matches are soon
+ * found in the log or a channel. The search index finds rare ones.
+ */
+function chooseAccessPath({ channelIds, users }: ResolvedFilters): {
+  accessPath: AccessPath
+  budget: number
+} {
+  // The index has whole references.
+  if (users && users.beginnings.length + users.names.length === 0)
+    return { accessPath: 'users', budget: 2_048 }
+  return { accessPath: channelIds ? 'channels' : 'log', budget: 512 }
+}
+
+/**
+ * Selects the `seq` of each candidate of a batch, in its direction. The row comparisons keep the
+ * planner from using the primary key instead of the index of the access path.
+ */
+export function toCandidates(
+  sql: Queryable,
+  projectId: string,
+  resolved: ResolvedFilters,
+  { accessPath, direction, range, size, timeLimitMs }: ScanBatch,
+): Fragment {
+  const [first, last] = [String(range.first), String(range.last)]
+  const order = direction === 'older' ? sql`desc` : sql`asc`
+  switch (accessPath) {
+    case 'log': {
+      const start = toStart(sql, projectId, resolved, { direction, range })
+      const [from, to] = direction === 'older' ? [sql`${first}`, start] : [start, sql`${last}`]
+      return sql`
+        select e.seq
+        from events e
+        where e.project_id = ${projectId} and e.seq between ${from} and ${to}
+        order by e.seq ${order}
+        limit ${size}
+      `
+    }
+    case 'channels':
+      return sql`
+        select found.seq
+        from unnest(${toArray(resolved.channelIds ?? [])}::uuid[]) as asked (id)
+          cross join lateral (
+            select e.seq
+            from events e
+            where e.project_id = ${projectId}
+              and (e.channel_id, e.seq) >= (asked.id, ${first}::bigint)
+              and (e.channel_id, e.seq) <= (asked.id, ${last}::bigint)
+            order by e.channel_id ${order}, e.seq ${order}
+            limit ${size}
+          ) found
+        order by found.seq ${order}
+        limit ${size}
+      `
+    case 'users':
+      return sql`
+        select found.seq
+        from unnest(${toArray(resolved.users?.references ?? [])}::text[]) as asked (reference)
+          cross join lateral (
+            select e.seq
+            from events e
+            where e.project_id = ${projectId} and e.user_ref is not null
+              and (e.user_ref, e.seq) >= (asked.reference, ${first}::bigint)
+              and (e.user_ref, e.seq) <= (asked.reference, ${last}::bigint)
+            order by e.user_ref ${order}, e.seq ${order}
+            limit ${size}
+          ) found
+        order by found.seq ${order}
+        limit ${size}
+      `
+    case 'tokens': {
+      const { numbers, lows, highs } = toTokenGroups(resolved)
+      return sql`
+        select f.seq
+        from find_token_candidates(
+          ${projectId}, ${toArray(numbers)}::int[], ${toArray(lows)}::text[],
+          ${toArray(highs)}::text[], ${first}, ${last}, ${direction === 'older'}, ${size},
+          ${timeLimitMs}
+        ) as f (seq)
+      `
+    }
+  }
+}
+
+/**
+ * Returns SQL for the seq from which a scan of a range starts. Up to 4,095 events of its first
+ * segment can be outside the time of the filters. One look-up passes them, which is cheaper than
+ * batches of candidates.
+ */
+function toStart(
+  sql: Queryable,
+  projectId: string,
+  resolved: ResolvedFilters,
+  { direction, range: { first, last } }: Pick<ScanBatch, 'direction' | 'range'>,
+): Fragment {
+  const isOlder = direction === 'older'
+  if (resolved.afterMs === null && resolved.beforeMs === null) {
+    return sql`${String(isOlder ? last : first)}::bigint`
+  }
+  const beyond = isOlder ? last - SEGMENT_SEQS : first + SEGMENT_SEQS
+  const [low, high] = isOlder ? [beyond, last] : [first, beyond]
+  return sql`coalesce(
+    (
+      select e.seq
+      from events e
+      where e.project_id = ${projectId} and e.seq between ${String(low)} and ${String(high)}
+        ${toTimeConditions(sql, resolved)}
+      order by e.seq ${isOlder ? sql`desc` : sql`asc`}
+      limit 1
+    ),
+    ${String(beyond)}::bigint
+  )`
+}

@@ -1,0 +1,83 @@
+import { splitEmoji, toEmoji, type TextParts } from '../channels/icon.ts'
+import { toDisplayName, toSlug } from '../channels/name.ts'
+import { removeEscapeSequences } from '../../base/disruptive-text.ts'
+import { isRawNumber, toNumberText } from '../../http/exact-json.ts'
+import { countCodePoints } from '../../http/rules.ts'
+import { newId, type Id } from '../../base/ids.ts'
+import { parseTimestamp } from './timestamp.ts'
+import type { EventInput, LogInput } from './schema.ts'
+
+const MAX_TAGS = 20
+const MAX_TAG_LENGTH = 50
+
+/** A validated event on its way into the log. */
+export interface NewEvent {
+  id: Id
+  channelName: string
+  channelSlug: string
+  title: string
+  description: string | null
+  icon: string | null
+  tags: string[]
+  metadataJson: string
+  userRef: string | null
+  source: string
+  notify: boolean
+  /** Milliseconds since 1970. Null means the time of creation. */
+  occurredAtMs: number | null
+}
+
+/** Fills in defaults and normalizes the channel name, tags and icon. */
+export function toNewEvent(input: EventInput): NewEvent {
+  return {
+    id: newId('evt'),
+    channelName: toDisplayName(input.channelName),
+    channelSlug: toSlug(input.channelName),
+    title: input.title.trim(),
+    description: input.description ?? null,
+    icon: (input.icon === undefined ? undefined : toEmoji(input.icon)) ?? null,
+    tags: input.tags ? [...new Set(input.tags)] : [],
+    metadataJson: input.metadata ? JSON.stringify(input.metadata) : '{}',
+    userRef: input.userId ?? null,
+    source: input.source ?? 'api',
+    notify: input.notify ?? true,
+    occurredAtMs: input.timestamp === undefined ? null : (parseTimestamp(input.timestamp) ?? null),
+  }
+}
+
+/**
+ * Converts LogSnag's body. Its `tags` object becomes the metadata. Each pair also becomes a tag
+ * `key:value`, if it is not an object and fits the limits of tags.
+ */
+export function fromLogSnag(input: LogInput): EventInput {
+  const pairs = Object.entries(input.tags ?? {})
+  return {
+    channelName: input.channel,
+    title: input.event,
+    ...(input.description !== undefined && { description: input.description }),
+    ...(input.icon !== undefined && { icon: input.icon }),
+    ...(input.tags && { metadata: input.tags }),
+    tags: pairs
+      .filter(([, value]) => typeof value !== 'object' || isRawNumber(value))
+      .map(([key, value]) => `${key}:${isRawNumber(value) ? toNumberText(value) : value}`)
+      .filter(tag => countCodePoints(tag) <= MAX_TAG_LENGTH)
+      .slice(0, MAX_TAGS),
+    userId: input.user_id ?? null,
+    notify: input.notify ?? false,
+    ...(input.timestamp !== undefined && { timestamp: input.timestamp }),
+  }
+}
+
+/**
+ * Converts plain text. Escape sequences of a terminal are removed. An emoji or shortcode at the
+ * start is the icon if other text follows. The rest of the first line is the title, and the other
+ * lines are the description.
+ */
+export function fromPlainText(text: string): Pick<EventInput, 'title'> & Partial<EventInput> {
+  const plain = removeEscapeSequences(text)
+  const split = splitEmoji(plain.trimStart())
+  const { icon, rest }: TextParts = split.rest.trim() === '' ? { rest: plain } : split
+  const [first = '', ...lines] = rest.trimStart().split(/\r?\n/)
+  const description = lines.join('\n').trim()
+  return { title: first.trim(), ...(icon && { icon }), ...(description && { description }) }
+}

@@ -1,0 +1,72 @@
+import { parseId } from '../../base/ids.ts'
+import { toArray } from '../../database/arrays.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { toSlug } from '../channels/name.ts'
+import { splitEventTexts, type EventTexts } from './event-json.ts'
+import type { SearchFilters, ValueFilter } from './search-filters.ts'
+import type { Direction } from './seq-ranges.ts'
+
+// The largest bigint of Postgres.
+const MAX_SEQ = 2n ** 63n - 1n
+
+/** A batch of a log, from the event after `from` in a direction, or from that end of the log. */
+export interface PlainBatch {
+  direction: Direction
+  from: bigint | undefined
+  /** The largest number of events to read. */
+  size: number
+  /** How many matches end the batch early. */
+  wanted: number
+  /** The bytes of texts that end the batch early. */
+  maxBytes: number
+}
+
+/**
+ * Returns true for filters of at most one channel, sources and tags. The first page of such a list
+ * takes one statement.
+ */
+export function isPlain(filters: SearchFilters): boolean {
+  const { channels, users, sources, tags, metadata, has, words, phrases, groups } = filters
+  const isEmpty = ({ is, not }: ValueFilter) => is.length + not.length === 0
+  return (
+    channels.is.length <= 1 &&
+    [channels, sources, tags].every(({ not }) => not.length === 0) &&
+    [users, metadata, has, words, phrases].every(isEmpty) &&
+    groups.length === 0 &&
+    filters.after === null &&
+    filters.before === null
+  )
+}
+
+/**
+ * Reads a batch with plain filters. Returns the texts of its matches, in its direction. `stopped`
+ * is the last seq that it read, or undefined at the end of the log. With `wanted` matches or
+ * `maxBytes` of texts, it has no meaning.
+ */
+export async function readPlainBatch(
+  sql: Queryable,
+  projectId: string,
+  { channels, sources, tags }: SearchFilters,
+  { direction, from, size, wanted, maxBytes }: PlainBatch,
+): Promise<EventTexts & { stopped: bigint | undefined }> {
+  const isNewestFirst = direction === 'older'
+  const start = from ?? (isNewestFirst ? MAX_SEQ : 0n)
+  const [channel] = channels.is
+  const list = (values: string[]) => (values.length === 0 ? null : toArray(values))
+  const [row] = await sql<
+    [{ candidates: number | null; last_seq: string | null; texts: string | null }]
+  >`
+    select l.candidates, l.last_seq, l.texts
+    from list_events(
+      ${projectId}, ${channel === undefined ? null : (parseId('chn', channel) ?? null)},
+      ${channel === undefined ? null : toSlug(channel)}, ${list(sources.is)}::text[],
+      ${list(tags.is)}::text[], ${String(start)}, ${isNewestFirst}, ${size}, ${wanted},
+      ${maxBytes}
+    ) l
+  `
+  const isCut = row.candidates === size && row.last_seq !== null
+  return {
+    ...splitEventTexts(row.texts),
+    stopped: isCut ? BigInt(row.last_seq ?? 0) : undefined,
+  }
+}

@@ -1,0 +1,212 @@
+import { toSlug } from '../channels/name.ts'
+import { toArray } from '../../database/arrays.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { parseId } from '../../base/ids.ts'
+import { listReferences } from '../identities/users.ts'
+import { listSeqRanges, type SeqRange } from './seq-ranges.ts'
+import {
+  readExactUser,
+  type HasField,
+  type SearchFilters,
+  type ValueFilter,
+} from './search-filters.ts'
+import { readTextPatterns, type TextPattern } from './text-patterns.ts'
+
+/** The terms of a search, or of an alternative of it, as database values. */
+export interface ResolvedTerms {
+  /** Undefined does not filter, as for `users`. */
+  channelIds: string[] | undefined
+  withoutChannelIds: string[]
+  users: ResolvedUsers | undefined
+  withoutUsers: ResolvedUsers
+  sources: ValueFilter
+  tags: ValueFilter
+  metadata: ValueFilter
+  has: ValueFilter<HasField>
+  /** The texts that an event must have, and must not have. */
+  texts: TextPattern[]
+  withoutTexts: TextPattern[]
+  afterMs: number | null
+  beforeMs: number | null
+  groups: ResolvedGroup[]
+}
+
+/** The time for the beginnings of names in a search. Each event is compared with later ones. */
+const NAMES_MS = 50
+
+/** The users that match one of these. Beginnings are folded texts. */
+export interface ResolvedUsers {
+  /** User_ids and aliases of events. */
+  references: string[]
+  /** Beginnings of the user_id or alias of an event. */
+  beginnings: string[]
+  /** Beginnings of any name of an event's user, because too many users have such a name. */
+  names: string[]
+}
+
+/** The alternatives of a group that some event can match. */
+export interface ResolvedGroup {
+  isExcluded: boolean
+  terms: ResolvedTerms[]
+}
+
+/** Search filters as database values. */
+export interface ResolvedFilters extends ResolvedTerms {
+  /** The parts of the log that can contain matches, in the order of seq. */
+  ranges: SeqRange[]
+}
+
+/**
+ * Looks up the channels, users and words of filters, the beginnings of names for `namesMs`. Returns
+ * undefined when no event can match.
+ */
+export async function resolveFilters(
+  sql: Queryable,
+  projectId: string,
+  filters: SearchFilters,
+  { namesMs = NAMES_MS } = {},
+): Promise<ResolvedFilters | undefined> {
+  const deadline = performance.now() + namesMs
+  const { after, before, words, phrases, sources, tags, groups } = filters
+  const lists = [words, phrases, sources, tags].map(({ is }) => is)
+  const ranges = await listSeqRanges(sql, projectId, {
+    afterMs: after,
+    beforeMs: before,
+    // The search index reads every bucket of a range, including empty ones.
+    endsAtHead: [...lists, groups].some(list => list.length > 0),
+  })
+  const terms = ranges.length > 0 && (await resolveTerms(sql, { projectId, deadline }, filters))
+  return terms ? { ...terms, ranges } : undefined
+}
+
+/** Resolves the terms of filters and of their groups. Returns undefined if no event can match. */
+async function resolveTerms(
+  sql: Queryable,
+  limits: { projectId: string; deadline: number },
+  filters: SearchFilters,
+): Promise<ResolvedTerms | undefined> {
+  const { channels, users, words, phrases, sources, tags, metadata, has, after, before } = filters
+  const { projectId } = limits
+  const channelIds = await listChannelIds(sql, projectId, channels.is)
+  const texts = await readTextPatterns(sql, words.is, phrases.is)
+  const hasText = words.is.length + phrases.is.length > 0
+  if (channelIds?.length === 0 || (hasText && texts.length === 0)) return undefined
+  const groups: ResolvedGroup[] = []
+  for (const group of filters.groups) {
+    const found: ResolvedTerms[] = []
+    for (const alternative of group.filters) {
+      const terms = await resolveTerms(sql, limits, alternative)
+      if (terms) found.push(terms)
+    }
+    if (found.length > 0) groups.push({ isExcluded: group.isExcluded, terms: found })
+    else if (!group.isExcluded) return undefined
+  }
+  return {
+    ...{ sources, tags, metadata, has, channelIds, groups },
+    withoutChannelIds: (await listChannelIds(sql, projectId, channels.not)) ?? [],
+    users: users.is.length > 0 ? await resolveUsers(sql, limits, users.is) : undefined,
+    withoutUsers: await resolveUsers(sql, limits, users.not),
+    texts,
+    withoutTexts: await readTextPatterns(sql, words.not, phrases.not),
+    afterMs: after,
+    beforeMs: before,
+  }
+}
+
+/**
+ * Returns true if the index of channels or users alone decides a match: every candidate from it
+ * matches, unless the event is deleted.
+ */
+export function isCoveredByIndex({
+  channelIds,
+  users,
+  tags,
+  sources,
+  metadata,
+  has,
+  ...rest
+}: ResolvedFilters): boolean {
+  const { texts, withoutTexts, withoutChannelIds, withoutUsers, groups } = rest
+  const lists = [texts, withoutTexts, withoutChannelIds, ...Object.values(withoutUsers), groups]
+  const choices = [tags, sources, metadata, has].flatMap(choice => [choice.is, choice.not])
+  return (
+    !(channelIds && users) &&
+    [...lists, ...choices, users?.beginnings ?? [], users?.names ?? []].every(
+      list => list.length === 0,
+    ) &&
+    rest.afterMs === null &&
+    rest.beforeMs === null
+  )
+}
+
+/** Returns the uuids of channels by name or id. An id takes precedence over an equal name. */
+async function listChannelIds(
+  sql: Queryable,
+  projectId: string,
+  channels: string[],
+): Promise<string[] | undefined> {
+  if (channels.length === 0) return undefined
+  const rows = await sql<{ id: string }[]>`
+    select distinct coalesce(by_id.id, by_slug.id) as id
+    from unnest(
+        ${toArray(channels.map(one => parseId('chn', one)))}::uuid[],
+        ${toArray(channels.map(toSlug))}::text[]
+      ) as asked (id, slug)
+      left join lateral (
+        select id from channels
+        where project_id = ${projectId} and id between asked.id and asked.id
+        order by id
+        limit 1
+      ) by_id on true
+      left join lateral (
+        select id from channels
+        where project_id = ${projectId} and slug between asked.slug and asked.slug
+        order by slug
+        limit 1
+      ) by_slug on true
+    where by_id.id is not null or by_slug.id is not null
+  `
+  return rows.map(({ id }) => id)
+}
+
+/** Looks up users by whole references, and until the deadline by the beginnings of names. */
+async function resolveUsers(
+  sql: Queryable,
+  { projectId, deadline }: { projectId: string; deadline: number },
+  users: readonly string[],
+): Promise<ResolvedUsers> {
+  const references = new Set<string>()
+  const beginnings: string[] = []
+  const names: string[] = []
+  for (const user of users) {
+    const exact = readExactUser(user)
+    if (exact !== undefined) {
+      for (const one of await listReferences(sql, projectId, exact)) references.add(one)
+      continue
+    }
+    const { beginning, found } = await findBeginning(sql, projectId, {
+      user,
+      timeLimitMs: deadline - performance.now(),
+    })
+    for (const one of found ?? []) references.add(one)
+    ;(found ? beginnings : names).push(beginning)
+  }
+  return { references: [...references], beginnings, names }
+}
+
+/** `found` is null if the users with such a name cannot be listed in this time. */
+async function findBeginning(
+  sql: Queryable,
+  projectId: string,
+  { user, timeLimitMs }: { user: string; timeLimitMs: number },
+): Promise<{ beginning: string; found: string[] | null }> {
+  const [row] = await sql<[{ beginning: string; found: string | null }]>`
+    select
+      f.beginning,
+      case when ${timeLimitMs > 0}
+        then to_json(references_of_beginning(${projectId}, f.beginning, ${timeLimitMs}))::text
+      end as found
+    from fold_text(${user}) as f (beginning)
+  `
+  return { ...row, found: row.found === null ? null : (JSON.parse(row.found) as string[]) }
+}

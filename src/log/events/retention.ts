@@ -1,0 +1,198 @@
+import { toReason } from '../../base/errors.ts'
+import { pause } from '../../base/functions.ts'
+import { NIL_UUID, toId } from '../../base/ids.ts'
+import { logger } from '../../base/log.ts'
+import { isClockUntrusted } from '../../database/clock.ts'
+import type { Pool } from '../../database/pool.ts'
+import { UNDO_GRACE_S } from './deletion.ts'
+
+const log = logger('events')
+const EVERY_MS = 5_000
+/** The pause after a pass that deleted all expired events. */
+const IDLE_PAUSE_MS = 60_000
+const BATCH = 500
+/** The number of channels or projects that one query returns. */
+const PAGE_SIZE = 100
+/** The longest time to expire events before deleted events are purged again. */
+const ROUND_MS = 4_000
+/** The longest time to expire events of one channel in a pass. */
+const CHANNEL_MS = 1_000
+/**
+ * The pause after a batch, as a multiple of the batch's time. It leaves the project's log and the
+ * disk to others. It is shorter for a channel whose events expired more than LATE_S ago.
+ */
+const PAUSE_FACTOR = 3
+const LATE_PAUSE_FACTOR = 1
+const LATE_S = 3_600
+
+/** The key of a channel; uuids. */
+interface ChannelKey {
+  project_id: string
+  channel_id: string
+}
+
+/** A channel with a retention. */
+interface ChannelWithRetention extends ChannelKey {
+  /** The seconds since its oldest event expired. Negative when nothing has expired. */
+  late_s: number
+}
+
+/** The progress of a pass through all channels with a retention. */
+interface RetentionPass {
+  /** The last processed channel; undefined at the start and at the end of a pass. */
+  after: ChannelKey | undefined
+  /** True if a channel still has expired events. */
+  isMore: boolean
+  /** True if a channel failed. Another pass begins soon. */
+  hasFailed: boolean
+}
+
+/**
+ * Deletes expired events, and purges events that a member deleted, in small batches with pauses. It
+ * deletes nothing while the clock is not trusted. Several processes can run it: a lock lets one of
+ * them work on a project at a time. With an archive, expired events stay until the archive has
+ * them.
+ */
+export function startRetention(
+  pool: Pool,
+  { hasArchive }: { hasArchive: boolean },
+): { stop(): Promise<void> } {
+  const stopped = new AbortController()
+  const { signal } = stopped
+
+  async function run(): Promise<void> {
+    const pass: RetentionPass = { after: undefined, isMore: false, hasFailed: false }
+    let idleUntilMs = 0
+    let pauseMs = 0
+    do {
+      pauseMs = EVERY_MS
+      try {
+        if (await isClockUntrusted(pool)) continue
+        await purgeDeleted(pool)
+        if (hasArchive || performance.now() < idleUntilMs) continue
+        await expireEvents(pool, pass, signal)
+        // A backlog needs no pause here, because each batch has one.
+        if (pass.after || pass.isMore) pauseMs = 0
+        else if (!pass.hasFailed) idleUntilMs = performance.now() + IDLE_PAUSE_MS
+        if (!pass.after) pass.isMore = pass.hasFailed = false
+      } catch (error) {
+        if (!signal.aborted) warn(error)
+      }
+    } while (await pause(pauseMs, signal))
+  }
+
+  const running = run()
+  return {
+    async stop() {
+      stopped.abort()
+      await running
+    },
+  }
+}
+
+/** Purges deleted events that can no longer be restored: one batch of each project. */
+export async function purgeDeleted(pool: Pool): Promise<void> {
+  const rows = await pool.run(
+    sql => sql<{ project_id: string; before: string }[]>`
+      select distinct project_id, (now() - make_interval(secs => ${UNDO_GRACE_S}))::text as before
+      from events
+      where deleted_at < now() - make_interval(secs => ${UNDO_GRACE_S})
+      limit ${PAGE_SIZE}
+    `,
+  )
+  for (const { project_id: project, before } of rows) {
+    await pool
+      .run(sql => sql`select purge_events(${project}, ${before}::timestamptz, ${BATCH})`)
+      .catch(warn)
+  }
+}
+
+/**
+ * Continues a pass and deletes expired events, for up to ROUND_MS. `pass.after` is undefined at the
+ * end.
+ */
+export async function expireEvents(
+  pool: Pool,
+  pass: RetentionPass,
+  signal?: AbortSignal,
+): Promise<void> {
+  const untilMs = performance.now() + ROUND_MS
+  const deleted = new Map<string, number>()
+  try {
+    for (;;) {
+      const startedMs = performance.now()
+      const channels = await listChannelsWithRetention(pool, pass.after)
+      await pause((performance.now() - startedMs) * PAUSE_FACTOR, signal)
+      for (const channel of channels) {
+        if (performance.now() > untilMs || signal?.aborted) return
+        pass.after = channel
+        if (channel.late_s <= 0) continue
+        const { isMore, hasFailed, count } = await expireChannel(pool, channel, signal)
+        pass.isMore ||= isMore
+        pass.hasFailed ||= hasFailed
+        deleted.set(channel.project_id, (deleted.get(channel.project_id) ?? 0) + count)
+      }
+      if (channels.length < PAGE_SIZE) break
+    }
+    pass.after = undefined
+  } finally {
+    for (const [project, events] of deleted) {
+      if (events === 0) continue
+      log.info('Deleted {events} expired events', {
+        events,
+        project: toId('prj', project),
+      })
+    }
+  }
+}
+
+/**
+ * Deletes a channel's expired events for up to CHANNEL_MS. The next pass retries after an error.
+ */
+async function expireChannel(
+  pool: Pool,
+  { project_id: project, channel_id: channel, late_s }: ChannelWithRetention,
+  signal?: AbortSignal,
+): Promise<{ count: number; isMore: boolean; hasFailed: boolean }> {
+  const untilMs = performance.now() + CHANNEL_MS
+  const pauseFactor = late_s > LATE_S ? LATE_PAUSE_FACTOR : PAUSE_FACTOR
+  let count = 0
+  let last = '0'
+  do {
+    const startedMs = performance.now()
+    const rows = await pool
+      .run(
+        sql => sql<{ deleted: number; last_seq: string }[]>`
+          select deleted, last_seq from expire_events(${project}, ${channel}, ${last}, ${BATCH})
+        `,
+      )
+      .catch(warn)
+    const [row] = rows ?? []
+    if (!row) return { count, isMore: false, hasFailed: rows === undefined }
+    count += row.deleted
+    last = row.last_seq
+    if (!(await pause((performance.now() - startedMs) * pauseFactor, signal))) break
+  } while (performance.now() < untilMs)
+  return { count, isMore: true, hasFailed: false }
+}
+
+/** Lists the next channels with a retention. */
+async function listChannelsWithRetention(
+  pool: Pool,
+  after: ChannelKey | undefined,
+): Promise<ChannelWithRetention[]> {
+  return pool.run(
+    sql => sql<ChannelWithRetention[]>`
+      select project_id, channel_id, late_s
+      from channels_with_retention(
+        ${after?.project_id ?? NIL_UUID}, ${after?.channel_id ?? NIL_UUID}, ${PAGE_SIZE}
+      )
+    `,
+  )
+}
+
+function warn(error: unknown): undefined {
+  log.warning('Deleting events failed and will be retried: {reason}', {
+    reason: toReason(error),
+  })
+}

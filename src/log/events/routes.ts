@@ -1,0 +1,137 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { FindOrganization, ProjectReads } from '../../access/organizations/projects.ts'
+import { ChannelName } from '../channels/name.ts'
+import { invalidKey } from '../../base/errors.ts'
+import { succeedJson } from '../../http/call.ts'
+import { Failure, SuccessOf } from '../../http/envelope.ts'
+import { createValidator, invalidField } from '../../http/validation.ts'
+import { respondToWrite, type KeyCall, type KeyGuard } from '../../access/keys/guard.ts'
+import type { Quotas } from '../../http/limits/quotas.ts'
+import type { Appender } from './append.ts'
+import { toUserAsSent } from './event-json.ts'
+import { fromLogSnag, fromPlainText, toNewEvent, type NewEvent } from './new-event.ts'
+import { getEventJson, listLogJson } from './read.ts'
+import { isSearch } from './search-filters.ts'
+import { Event, EventInput, EventQuery, LogInput, LogPage, TextInput } from './schema.ts'
+import { toListFilters } from './search-schema.ts'
+
+const tags = ['Events']
+const created = { 201: SuccessOf(Event, 'The event is committed.') }
+const textEvent = createValidator(EventInput)
+
+interface Parts {
+  guard: KeyGuard
+  appender: Appender
+  quotas: Pick<Quotas, 'check' | 'count'>
+  findOrganization: FindOrganization
+  reads: ProjectReads
+}
+
+/** Routes of /v1 that create and read events. */
+export function eventRoutes({ guard, appender, quotas, findOrganization, reads }: Parts) {
+  async function create(call: KeyCall, input: EventInput): Promise<Response> {
+    const { key, requestId, claim, admission } = call
+    const { projectId } = key
+    const event = toNewEvent(input)
+    const organizationId = await findOrganization(projectId)
+    if (organizationId === undefined) throw invalidKey()
+    const counted = {
+      organizationId,
+      projectId,
+      channelSlug: event.channelSlug,
+      bytes: countBytes(event),
+    }
+    await quotas.check(counted)
+    const written = await appender.append({ projectId, event, requestId, claim, admission })
+    if (written.outcome === 'done') quotas.count(counted)
+    return respondToWrite(call, 201, written, body => toUserAsSent(body, event))
+  }
+
+  return new Elysia({ name: 'events' })
+    .use(guard)
+    .post('/v1/events', ({ call, body }) => create(call, body), {
+      scope: { withWrite: 'events:write' },
+      body: EventInput,
+      response: created,
+      detail: {
+        operationId: 'createEvent',
+        summary: 'Create an event',
+        description:
+          'An unknown channel is created. A 201 response means that the event is stored durably.',
+        tags,
+      },
+    })
+    .post('/v1/log', ({ call, body }) => create(call, fromLogSnag(body)), {
+      scope: { withWrite: 'events:write' },
+      body: LogInput,
+      response: created,
+      detail: { operationId: 'logEvent', summary: "Create an event from LogSnag's body", tags },
+    })
+    .post(
+      '/v1/channels/:name',
+      ({ call, body, params: { name } }) => {
+        if (body.trim() === '') throw invalidField('title', 'required', 'Required')
+        return create(call, textEvent.parse({ channelName: name, ...fromPlainText(body) }))
+      },
+      {
+        scope: { withWrite: 'events:write' },
+        params: Type.Object({ name: ChannelName }),
+        body: TextInput,
+        response: created,
+        detail: {
+          operationId: 'sendText',
+          summary: 'Create an event from text',
+          description:
+            'The first line is the title, an emoji at its start the icon, and the rest the description.',
+          tags,
+        },
+      },
+    )
+    .get(
+      '/v1/events',
+      async ({ call, query }) => {
+        const { projectId } = call.key
+        const filters = toListFilters(query)
+        const read = isSearch(filters) ? reads.search : reads.run
+        const page = await read(projectId, sql => listLogJson(sql, projectId, filters, query))
+        return succeedJson(call, 200, page)
+      },
+      {
+        scope: 'events:read',
+        query: EventQuery,
+        response: { 200: SuccessOf(LogPage, 'A page of events.') },
+        detail: {
+          operationId: 'listEvents',
+          summary: 'List events',
+          description:
+            'Newest first, or with `after` in the order of the log. A page may hold fewer items than its limit, or none: it ends before its events reach 1 MiB, or when matches are rare. Continue until `nextCursor` is null. `completeAfter` says where the log begins.',
+          tags,
+        },
+      },
+    )
+    .get(
+      '/v1/events/:id',
+      async ({ call, params: { id } }) => {
+        const { projectId } = call.key
+        const event = await reads.run(projectId, sql => getEventJson(sql, projectId, id))
+        return succeedJson(call, 200, event)
+      },
+      {
+        scope: 'events:read',
+        params: Type.Object({
+          id: Type.String({ minLength: 1, description: 'The id of the event.' }),
+        }),
+        response: { 200: SuccessOf(Event, 'The event.'), 404: Failure },
+        detail: { operationId: 'getEvent', summary: 'Get an event', tags },
+      },
+    )
+}
+
+/** Returns the UTF-8 bytes of an event's texts, which its organization's quota counts. */
+function countBytes({ channelName, title, description, ...event }: NewEvent): number {
+  const { metadataJson, tags, userRef, source } = event
+  return Buffer.byteLength(
+    [channelName, title, description, metadataJson, ...tags, userRef, source].join(''),
+  )
+}

@@ -1,0 +1,243 @@
+import { QUERY_CANCELED, sqlState, type Queryable } from '../../database/sql.ts'
+import { takeStart } from '../../base/cut-text.ts'
+import { listUsersJson } from '../identities/users.ts'
+import { InvalidRequest } from '../../http/validation.ts'
+import { findClosest } from '../../base/closest.ts'
+import { collectMetadata } from './metadata-names.ts'
+import type { Suggestion, SuggestionQuery } from './search-schema.ts'
+
+const MAX_SUGGESTIONS = 10
+const MAX_CHANNELS = 1_000
+const MAX_LABEL = 200
+/** How many of the newest events are read for values that no index has. */
+const RECENT_EVENTS = 300
+/** Metadata that takes more bytes, as stored or as text, is not read for suggestions. */
+const MAX_METADATA_BYTES = 4_096
+/** How many of the newest parts of the search index are read, and rows of each. */
+const RECENT_PARTS = 8
+const ROWS_PER_PART = 20
+
+/** The time of a search of users. Reading the found ones fits into the limit of the statement. */
+const USERS_MS = 200
+
+/** The first character of a token in the search index. */
+const TOKEN_MARKS = { tag: '#', source: '@' }
+
+/** The page for a text that no user can have. */
+const NO_USERS = '{"items":[]}'
+
+/** A value, and how often it was found. */
+interface Candidate {
+  value: string
+  label: string | null
+  count: number
+}
+
+/**
+ * Suggests values for a term of a search that begin with a text, the most frequent first. Then come
+ * values that contain the text. If there are none, it suggests one of the 200 most frequent ones
+ * that is similar to the text. It knows all users, 1,000 channels, and what the newest events have.
+ * It suggests nothing if reading takes too long. `sql` is not a transaction.
+ */
+export async function suggestValues(
+  sql: Queryable,
+  projectId: string,
+  query: SuggestionQuery,
+): Promise<Suggestion[]> {
+  try {
+    return await findSuggestions(sql, projectId, query)
+  } catch (error) {
+    if (sqlState(error) !== QUERY_CANCELED) throw error
+    return []
+  }
+}
+
+async function findSuggestions(
+  sql: Queryable,
+  projectId: string,
+  { field = 'channel', text = '' }: SuggestionQuery,
+): Promise<Suggestion[]> {
+  const wanted = text.trim()
+  if (field === 'user') {
+    const known = await findUsers(sql, projectId, wanted)
+    // Names of users can be anywhere in their properties, so each one fits.
+    if (known.length > 0) return known.map(toSuggestion)
+  }
+  const candidates = await listCandidates(sql, projectId, field, wanted)
+  const toName = ({ value }: Candidate) => value.toLowerCase()
+  const lower = wanted.toLowerCase()
+  const found = candidates
+    .filter(one => toName(one).includes(lower))
+    .toSorted(
+      (a, b) =>
+        Number(toName(b).startsWith(lower)) - Number(toName(a).startsWith(lower)) ||
+        b.count - a.count,
+    )
+  if (found.length > 0) return found.slice(0, MAX_SUGGESTIONS).map(toSuggestion)
+  const similar = findClosest(
+    wanted,
+    candidates.toSorted((a, b) => b.count - a.count).map(({ value }) => value),
+  )
+  return candidates.filter(({ value }) => value === similar).map(toSuggestion)
+}
+
+function toSuggestion({ value, label }: Candidate): Suggestion {
+  return { value, label }
+}
+
+async function listCandidates(
+  sql: Queryable,
+  projectId: string,
+  field: NonNullable<SuggestionQuery['field']>,
+  wanted: string,
+): Promise<Candidate[]> {
+  switch (field) {
+    case 'channel':
+      return listChannels(sql, projectId)
+    case 'tag':
+    case 'source':
+      return listTokens(sql, projectId, TOKEN_MARKS[field], wanted)
+    case 'user':
+      return listUserReferences(sql, projectId)
+    case 'meta':
+      return collectMetadata(await listMetadata(sql, projectId), wanted).map(one => ({
+        ...one,
+        label: null,
+      }))
+  }
+}
+
+async function findUsers(sql: Queryable, projectId: string, search: string): Promise<Candidate[]> {
+  const query = { search, limit: MAX_SUGGESTIONS }
+  const page = await listUsersJson(sql, projectId, query, USERS_MS).catch((error: unknown) => {
+    if (error instanceof InvalidRequest) return NO_USERS
+    throw error
+  })
+  // listUsersJson writes this shape.
+  const { items } = JSON.parse(page) as {
+    items: { userId: string; properties: Record<string, unknown> | null }[]
+  }
+  return items.map(({ userId, properties }) => {
+    const name = [properties?.['name'], properties?.['email']].find(
+      one => typeof one === 'string' && one !== '',
+    )
+    return { value: userId, label: name ? takeStart(String(name), MAX_LABEL) : null, count: 0 }
+  })
+}
+
+async function listChannels(sql: Queryable, projectId: string): Promise<Candidate[]> {
+  const rows = await sql<{ name: string }[]>`
+    select name
+    from channels
+    where project_id = ${projectId} and not is_archived
+    order by id desc
+    limit ${MAX_CHANNELS}
+  `
+  return rows.map(({ name }) => ({ value: name, label: null, count: 0 }))
+}
+
+/**
+ * Lists tags or sources of the newest parts of the search index, and of the newest events, which
+ * the index may not have yet.
+ */
+async function listTokens(
+  sql: Queryable,
+  projectId: string,
+  mark: string,
+  wanted: string,
+): Promise<Candidate[]> {
+  const ofEvents = mark === TOKEN_MARKS.tag ? sql`e.tags` : sql`array[e.source]`
+  const rows = await sql<{ value: string; count: number }[]>`
+    with recent as materialized (
+      select ${ofEvents} as names
+      from events e
+      where e.project_id = ${projectId} and e.deleted_at is null
+      order by e.seq desc
+      limit ${RECENT_EVENTS}
+    ), parts as materialized (
+      select p.first_seq
+      from search_parts p
+      where p.project_id = ${projectId}
+      order by p.first_seq desc
+      limit ${RECENT_PARTS}
+    ), indexed as materialized (
+      select t.tokens, t.counts, t.first_token, t.bits
+      from parts p
+        -- Tokens are compared exactly, so all of them are read for one in another case.
+        cross join (values (${mark + wanted}), (${mark})) as w (low)
+        cross join lateral (
+          (
+            select t.tokens, t.counts, t.first_token, t.bits
+            from event_tokens t
+            where t.project_id = ${projectId} and t.first_seq = p.first_seq and t.first_token <= w.low
+            order by t.first_token desc
+            limit 1
+          )
+          union all
+          (
+            select t.tokens, t.counts, t.first_token, t.bits
+            from event_tokens t
+            where t.project_id = ${projectId} and t.first_seq = p.first_seq and t.first_token > w.low
+              and t.first_token < ${mark}::text || chr(1114111)
+            order by t.first_token
+            limit ${ROWS_PER_PART}
+          )
+        ) t
+    ), named as (
+      select n.name, 1 as count from recent r cross join lateral unnest(r.names) as n (name)
+      union all
+      select substr(t.token, 2), t.count
+      from indexed i
+        cross join lateral (
+          select u.token, u.count from unnest(i.tokens, i.counts) as u (token, count) where i.bits is null
+          union all
+          select i.first_token, bit_count(i.bits)::int where i.bits is not null
+        ) t
+      where t.token like ${mark}::text || '%'
+    )
+    select n.name as value, sum(n.count)::float8 as count
+    from named n
+    where n.name <> ''
+    group by n.name
+    order by 2 desc, 1
+    limit 1000
+  `
+  return rows.map(row => ({ ...row, label: null }))
+}
+
+/** Lists the users that the newest events name. */
+async function listUserReferences(sql: Queryable, projectId: string): Promise<Candidate[]> {
+  const rows = await sql<{ value: string; count: number }[]>`
+    select r.user_ref as value, count(*)::float8 as count
+    from (
+      select e.user_ref
+      from events e
+      where e.project_id = ${projectId} and e.deleted_at is null
+      order by e.seq desc
+      limit ${RECENT_EVENTS}
+    ) r
+    where r.user_ref is not null
+    group by r.user_ref
+  `
+  return rows.map(row => ({ ...row, label: null }))
+}
+
+async function listMetadata(sql: Queryable, projectId: string): Promise<string[]> {
+  const rows = await sql<{ text: string }[]>`
+    select t.text
+    from (
+      select e.metadata
+      from events e
+      where e.project_id = ${projectId} and e.deleted_at is null
+      order by e.seq desc
+      limit ${RECENT_EVENTS}
+    ) r
+      -- Only the text of small values is read: a large one would have to be decompressed.
+      cross join lateral (
+        select case when pg_column_size(r.metadata) <= ${MAX_METADATA_BYTES} then r.metadata::text end as text
+        offset 0
+      ) t
+    where octet_length(t.text) between 3 and ${MAX_METADATA_BYTES}
+  `
+  return rows.map(({ text }) => text)
+}

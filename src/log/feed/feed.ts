@@ -1,0 +1,217 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Cookies } from '../../access/guard/secret.ts'
+import type { Pool } from '../../database/pool.ts'
+import { Fault } from '../../base/errors.ts'
+import type { KnownEvent } from '../events/fail-over-check.ts'
+import type { Hint } from '../../base/hints.ts'
+import type { Site } from '../../http/site.ts'
+import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
+import { registerGauge } from '../../base/metrics.ts'
+import type { Socket } from '../../base/listener.ts'
+import { checkAccess, readEpoch } from './access.ts'
+import { createSocketGuard, type SocketSession } from './socket-guard.ts'
+import { createHub } from './hub.ts'
+import { startHintListener } from './hint-listener.ts'
+import { parsePayload, type Notifier } from './notifier.ts'
+import { logFailure } from './read-events.ts'
+import { createReplay } from './replay.ts'
+import { createSockets } from './sockets.ts'
+import { startLogTailer } from './log-tailer.ts'
+import { startPeriodicCheck } from './periodic-check.ts'
+import { startWatch } from './watch.ts'
+
+const CHECK_MS = 1_000
+/** Events are sent only if access was checked within this time. */
+const FRESH_MS = 5_000
+const HEARTBEAT_MS = 15_000
+const DRAIN_STEP_MS = 50
+
+export interface FeedOptions {
+  /** Reads new events and checks access. Nothing else uses it, so nothing delays it. */
+  tailPool: Pool
+  /** Opens sockets and subscriptions. */
+  pool: Pool
+  /** Reads the events that clients have missed. */
+  replayPool: Pool
+  /** For sessions. No request for data uses it. */
+  sessions: Pool
+  /** The URL of the database itself: LISTEN does not work through a pooler. */
+  listenUrl: string
+  /** The port of the server. */
+  port: number
+  notifier: Notifier
+  /** Called with each published event. */
+  onPublished(event: KnownEvent): void
+  site: Site
+  cookies: Cookies
+  failedAuthentications: FailedAuthentications
+  toAddress(request: Request): string
+  /** Sends a text to the sockets that have joined a topic. */
+  publish(topic: string, text: string): void
+  /** Called when other processes have appended events to these projects. */
+  onNewEvents?(projectIds: ReadonlySet<string>): void
+  listenerHeartbeatMs?: number | undefined
+  listenerTimeoutMs?: number | undefined
+  heartbeatMs?: number | undefined
+}
+
+export type Feed = Awaited<ReturnType<typeof startFeed>>
+
+/**
+ * Starts the live feed. The platform passes it the socket requests and messages that it receives.
+ */
+export async function startFeed(options: FeedOptions) {
+  const { tailPool, pool, notifier } = options
+  const hub = createHub(options.publish)
+  let epoch = await tailPool.run(readEpoch)
+  let lag = 0
+  let isDraining = false
+
+  const isAllowed = () => access.isFresh
+  const tailer = startLogTailer({
+    pool: tailPool,
+    hub,
+    isListening: () => listener.isUp,
+    isAllowed,
+    onPublished: options.onPublished,
+  })
+  const replay = createReplay({
+    pool: options.replayPool,
+    hub,
+    isAllowed,
+    onStalled: subscription => sockets.closeSocketOf(subscription, 'tooSlow'),
+  })
+  const watch = startWatch({ pool, isListening: () => listener.isUp })
+  const sockets = createSockets({
+    pool,
+    hub,
+    replay,
+    watch,
+    getEpoch: () => epoch,
+    onSubscribed: projectId => tailer.wake([projectId]),
+  })
+
+  /** Closes the sockets whose access has ended. A new epoch closes all of them. */
+  async function check(): Promise<void> {
+    if (sockets.size === 0) return
+    const { grants, revoke } = sockets.listGrants()
+    const cursors = hub
+      .listFollowed()
+      .map(({ projectId, position }) => ({ projectId, after: position }))
+    const found = await tailPool.run(sql => checkAccess(sql, grants, cursors))
+    lag = found.lag
+    for (const index of found.revoked) revoke(index)
+    if (found.epoch === epoch) return
+    epoch = found.epoch
+    sockets.closeAll('restored')
+  }
+
+  const access = startPeriodicCheck({
+    everyMs: CHECK_MS,
+    freshMs: FRESH_MS,
+    check,
+    onFailure: error => logFailure('Checking access failed', error),
+  })
+
+  /** Acts on hints, and returns the projects with new events. */
+  function handle(hints: readonly Hint[]): ReadonlySet<string> {
+    const changed = new Set<string>()
+    for (const hint of hints) {
+      const { kind } = hint
+      if (kind === 'events') {
+        changed.add(hint.projectId)
+        watch.hint()
+      } else if (kind === 'access') void access.checkNow()
+      else if (kind === 'unread') sockets.sendUnread(hint.accountId, hint.projectId)
+      else {
+        if (kind === 'deleted') hub.removeEvent(hint.projectId, hint.seq)
+        tailer.reread(hint.projectId, hint.seq)
+      }
+    }
+    if (changed.size > 0) tailer.wake(changed)
+    return changed
+  }
+
+  notifier.follow(handle)
+  const listener = startHintListener({
+    url: options.listenUrl,
+    port: options.port,
+    heartbeatMs: options.listenerHeartbeatMs,
+    timeoutMs: options.listenerTimeoutMs,
+    onPayload(payload) {
+      const { origin, hints } = parsePayload(payload)
+      if (origin === notifier.origin) return
+      if (hints.includes('anyEvents')) {
+        tailer.wake('all')
+        watch.hint()
+      }
+      const changed = handle(hints.filter(hint => hint !== 'anyEvents'))
+      if (changed.size > 0) options.onNewEvents?.(changed)
+    },
+    onListening() {
+      tailer.wake('all')
+      void access.checkNow()
+    },
+  })
+  await listener.firstAttempt
+
+  const heartbeat = setInterval(() => {
+    hub.sendHeartbeats()
+    sockets.sendHeartbeats()
+  }, options.heartbeatMs ?? HEARTBEAT_MS)
+
+  registerGauge('tidings_feed_sockets', 'Open live sockets.', { read: () => sockets.size })
+  registerGauge('tidings_feed_subscriptions', 'Subscriptions of live sockets to projects.', {
+    read: () => hub.subscriptions,
+  })
+  registerGauge('tidings_feed_listener_up', 'Whether LISTEN works: 1 or 0.', {
+    read: () => Number(listener.isUp),
+  })
+  registerGauge('tidings_feed_events_behind', 'Events that are not published yet.', {
+    read: () => lag,
+  })
+
+  return {
+    upgrade: createSocketGuard({
+      ...options,
+      findRefusal() {
+        if (isDraining)
+          return new Fault('unavailable', 'The server is stopping. Try again shortly.')
+        if (sockets.hasRoom) return undefined
+        return new Fault('unavailable', 'Too many sockets are open. Try again later.')
+      },
+    }),
+    open(socket: Socket<SocketSession>): void {
+      sockets.open(socket)
+      if (isDraining) sockets.closeAll('stopping')
+    },
+    message: sockets.message,
+    close: sockets.close,
+    /** Milliseconds since the LISTEN connection was lost; 0 while it listens. */
+    get listenerDownMs() {
+      return listener.downMs
+    },
+    /** The number of open sockets. */
+    get sockets() {
+      return sockets.size
+    },
+    /** Replaces the LISTEN connection. */
+    renew: listener.renew,
+    /**
+     * Closes the open sockets with 1012, evenly over `durationMs`. Then refuses new ones, and
+     * closes the rest with 1001.
+     */
+    async drain(durationMs: number): Promise<void> {
+      for (let left = Math.ceil(durationMs / DRAIN_STEP_MS); left > 0; left--) {
+        sockets.closeOldest(Math.ceil(sockets.size / left), 'draining')
+        await sleep(DRAIN_STEP_MS)
+      }
+      isDraining = true
+      sockets.closeAll('stopping')
+    },
+    async stop(): Promise<void> {
+      clearInterval(heartbeat)
+      await Promise.all([tailer.stop(), watch.stop(), access.stop(), listener.stop()])
+    },
+  }
+}

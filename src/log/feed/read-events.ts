@@ -1,0 +1,153 @@
+import { Fault, toReason } from '../../base/errors.ts'
+import { toId } from '../../base/ids.ts'
+import { limitLines, logger } from '../../base/log.ts'
+import { toArray } from '../../database/arrays.ts'
+import { isUnavailable, type Queryable } from '../../database/sql.ts'
+import { eventTextJoins, storedColumns } from '../events/event-columns.ts'
+import { toEventJson } from '../events/event-json.ts'
+import type { FilterFields, FilterNeeds } from './filter.ts'
+import { toEventMessage } from './messages.ts'
+
+const log = logger('feed')
+
+/** A part of a project's log to read, and the data that its filters need. */
+export interface LogSlice extends FilterNeeds {
+  projectId: string
+  /** Selects events with after < seq <= until. */
+  after: number
+  until: number
+}
+
+/** An event to publish. `text` is the whole message, serialized once for all sockets. */
+export interface FeedEvent {
+  projectId: string
+  /** The uuid. */
+  id: string
+  seq: number
+  text: string
+  fields: FilterFields
+  createdAtMs: number
+}
+
+interface Row {
+  project_id: string
+  id: string
+  seq: string
+  created_at: Date
+  tags: string
+  source: string
+  text: string
+  channel_public_id: string
+  channel_slug: string
+  user_names: string | null
+  search_text: string | null
+}
+
+/** How many events to read. */
+export interface SliceBounds {
+  /** The largest number from one slice, and from all together. */
+  each: number
+  most: number
+  /** The reading ends with the event with which metadata and descriptions reach these bytes. */
+  maxBytes: number
+}
+
+/**
+ * Reads the first events of each slice in order, within `bounds`. `isCut` is true if `most` or
+ * `maxBytes` may have ended the reading. One statement reads them, so events and aliases come from
+ * one snapshot.
+ */
+export async function readSlices(
+  sql: Queryable,
+  slices: readonly LogSlice[],
+  { each, most, maxBytes }: SliceBounds,
+): Promise<{ events: FeedEvent[]; isCut: boolean }> {
+  const names = slices.flatMap(({ projectId, userNames }) =>
+    userNames.map(name => ({ projectId, name })),
+  )
+  const rows = await sql<Row[]>`
+    with named as materialized (
+      select n.project_id, n.name, coalesce(user_of_name(n.project_id, n.name), n.name) as user_id
+      from unnest(
+          ${toArray(names.map(({ projectId }) => projectId))}::uuid[],
+          ${toArray(names.map(({ name }) => name))}::text[]
+        ) as n (project_id, name)
+    ), bounded as materialized (
+      select ${storedColumns(sql)}, s.wants_text
+      from unnest(
+          ${toArray(slices.map(({ projectId }) => projectId))}::uuid[],
+          ${toArray(slices.map(({ after }) => after))}::bigint[],
+          ${toArray(slices.map(({ until }) => until))}::bigint[],
+          ${toArray(slices.map(({ wantsText }) => wantsText))}::boolean[]
+        ) as s (project_id, after, until, wants_text)
+        -- Most polled logs have no new events. This ends their part after one read of the log's head.
+        cross join lateral (
+          select from log_of(s.project_id) l where l.last_seq > s.after limit 1
+        ) l
+        cross join lateral (
+          select ${storedColumns(sql)}
+          from events_between(s.project_id, s.after, s.until) e
+          where e.deleted_at is null
+          order by e.seq
+          limit ${each}
+        ) e
+      -- Drops only the ends of slices, because each slice is read in order.
+      limit ${most}
+    ), fresh as (
+      select
+        *,
+        sum(bytes_of_event(metadata, description))
+          over (rows between unbounded preceding and 1 preceding) as bytes_before
+      from bounded
+    )
+    select
+      e.project_id, e.id, e.seq, e.created_at, to_json(e.tags)::text as tags, e.source, t.text,
+      c.public_id as channel_public_id, c.slug as channel_slug,
+      (
+        select json_agg(n.name)::text
+        from named n
+        where n.project_id = e.project_id and n.user_id = t.user_id
+      ) as user_names,
+      case when e.wants_text then
+        search_text(e.title, e.description)
+      end as search_text
+    from fresh e
+      ${eventTextJoins(sql)}
+    where coalesce(e.bytes_before, 0) < ${maxBytes}
+    order by e.project_id, e.seq
+  `
+  const events = rows.map(toFeedEvent)
+  const bytes = events.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
+  return { events, isCut: events.length >= most || bytes >= maxBytes }
+}
+
+function toFeedEvent(row: Row): FeedEvent {
+  const seq = Number(row.seq)
+  return {
+    projectId: row.project_id,
+    id: row.id,
+    seq,
+    text: toEventMessage(toId('prj', row.project_id), seq, toEventJson(row.text)),
+    fields: {
+      channelId: row.channel_public_id,
+      channelSlug: row.channel_slug,
+      tags: JSON.parse(row.tags) as string[],
+      source: row.source,
+      userNames: row.user_names === null ? [] : (JSON.parse(row.user_names) as string[]),
+      searchText: row.search_text ?? '',
+    },
+    createdAtMs: row.created_at.getTime(),
+  }
+}
+
+// A client can repeat a message that meets a bug.
+const reportBug = limitLines((failure, count) =>
+  log.error('{failure}', { failure, ...(count > 1 && { count }) }),
+)
+
+/** Logs a failed operation: as `debug` when the database is unavailable, otherwise as an error. */
+export function logFailure(message: string, error: unknown): void {
+  const failure = `${message}: ${toReason(error)}`
+  if (error instanceof Fault || isUnavailable(error)) log.debug('{failure}', { failure })
+  else reportBug(failure)
+}

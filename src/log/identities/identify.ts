@@ -1,0 +1,235 @@
+import { Fault, invalidKey } from '../../base/errors.ts'
+import { setNewest } from '../../base/functions.ts'
+import { newId } from '../../base/ids.ts'
+import { createSemaphore } from '../../base/semaphore.ts'
+import { toArray, alignRows } from '../../database/arrays.ts'
+import { createBatcher, type Batcher } from '../../database/batch.ts'
+import { runBriefly, type Pool } from '../../database/pool.ts'
+import type { Queryable } from '../../database/sql.ts'
+import {
+  StillRunning,
+  type IdempotencyClaim,
+  type InFlightRequests,
+  type IdempotencyOutcome,
+} from '../../http/limits/idempotency.ts'
+import type { Quotas } from '../../http/limits/quotas.ts'
+import type { IdentifyInput } from './schema.ts'
+
+/** The number of concurrent batches. An organization has one at a time. */
+const MAX_RUNNING = 2
+/** A batch holds the log of its projects for as long as this many jobs with this cost take. */
+const MAX_ROWS = 100
+const MAX_BATCH_COST = 256 * 1024
+/** An alias takes about as long as so many bytes of properties. */
+const ALIAS_COST = 4 * 1024
+const MAX_WAITING_PER_ORGANIZATION = 1_000
+const MAX_WAITING_BYTES_PER_ORGANIZATION = 32 * 1024 * 1024
+const MAX_WAITING_BYTES = 128 * 1024 * 1024
+const MAX_BATCHERS = 1_000
+
+interface IdentifyJob {
+  organizationId: string
+  projectId: string
+  input: IdentifyInput
+  requestId: string
+  claim: IdempotencyClaim | undefined
+}
+
+interface IdentifyResult {
+  outcome: IdempotencyOutcome
+  body: string
+}
+
+export interface IdentityWriter {
+  /**
+   * Creates or updates an identity and its aliases. `body` is the whole JSON response. Rejects with
+   * `unavailable` when too much of the organization waits, and with `quota_exceeded`.
+   */
+  identify(job: IdentifyJob): Promise<IdentifyResult>
+  /** The number of jobs that wait for their batch. */
+  readonly waiting: number
+  /** Resolves when no job is waiting or running. */
+  drain(): Promise<void>
+}
+
+/** A job with its properties as JSON. Null keeps the stored properties. */
+type PreparedJob = IdentifyJob & { propertiesJson: string | null }
+
+interface Waiting {
+  job: PreparedJob
+  bytes: number
+  resolve(result: Promise<IdentifyResult>): void
+}
+
+/** The jobs of an organization that wait for its next batch. */
+interface Queue {
+  jobs: Waiting[]
+  bytes: number
+  /** Settles when the queue is empty and its last batch has ended. */
+  emptied: Promise<void>
+}
+
+interface Row {
+  ord: number
+  outcome: IdempotencyOutcome | 'running'
+  body: string
+}
+
+export interface IdentityWriterOptions {
+  pool: Pool
+  inflight: InFlightRequests
+  quotas: Pick<Quotas, 'checkUser' | 'countUser'>
+  /** Called after each commit with the project of an identify and its organization. */
+  onIdentified?(projectId: string, organizationId: string): void
+}
+
+/**
+ * Creates the only writer of identify. Waiting calls of an organization share a transaction, which
+ * locks the logs of their projects. No transaction has calls of two organizations.
+ */
+export function createIdentityWriter({
+  pool,
+  inflight,
+  quotas,
+  onIdentified,
+}: IdentityWriterOptions): IdentityWriter {
+  const turns = createSemaphore({ total: MAX_RUNNING, perKey: 1 })
+  const queues = new Map<string, Queue>()
+  // Kept after their queues are empty, because a batcher remembers which projects are locked.
+  const batchers = new Map<string, Batcher<PreparedJob, IdentifyResult>>()
+  let waitingBytes = 0
+
+  function createOrganizationBatcher() {
+    return createBatcher({
+      async run(jobs: PreparedJob[], isBrief) {
+        const identify = (sql: Queryable) => identifyRows(sql, jobs)
+        const rows = await (isBrief ? runBriefly(pool, identify) : pool.run(identify))
+        return alignRows(rows, jobs.length)
+      },
+      toResult(row, { projectId, organizationId }) {
+        // No row means that the project was deleted.
+        if (!row) throw invalidKey()
+        const { outcome, body } = row
+        if (outcome === 'running') throw new StillRunning()
+        if (outcome === 'done') onIdentified?.(projectId, organizationId)
+        return { outcome, body }
+      },
+      toGroup: ({ projectId }) => projectId,
+      maxJobs: MAX_ROWS,
+      maxWaiting: MAX_ROWS,
+    })
+  }
+
+  function add(job: PreparedJob): Promise<IdentifyResult> {
+    const { organizationId } = job
+    const bytes = 500 + (job.propertiesJson?.length ?? 0)
+    const queue = queues.get(organizationId)
+    const isFull =
+      queue !== undefined &&
+      (queue.jobs.length >= MAX_WAITING_PER_ORGANIZATION ||
+        queue.bytes + bytes > MAX_WAITING_BYTES_PER_ORGANIZATION)
+    if (isFull || waitingBytes + bytes > MAX_WAITING_BYTES) {
+      return Promise.reject(
+        new Fault('unavailable', 'Too many identifies are waiting. Try again shortly.'),
+      )
+    }
+    return new Promise(resolve => {
+      const waiting = { job, bytes, resolve }
+      waitingBytes += bytes
+      if (queue) {
+        queue.jobs.push(waiting)
+        queue.bytes += bytes
+      } else {
+        const created = { jobs: [waiting], bytes, emptied: Promise.resolve() }
+        queues.set(organizationId, created)
+        created.emptied = empty(organizationId, created)
+      }
+    })
+  }
+
+  /** Runs the batches of a queue until it is empty. */
+  async function empty(organizationId: string, queue: Queue): Promise<void> {
+    while (queue.jobs.length > 0) {
+      await turns.run(organizationId, async () => {
+        const batch = takeBatch(queue)
+        const batcher = batchers.get(organizationId) ?? createOrganizationBatcher()
+        setNewest(batchers, organizationId, batcher, MAX_BATCHERS)
+        for (const { job, bytes, resolve } of batch) {
+          waitingBytes -= bytes
+          resolve(batcher.add(job))
+        }
+        await batcher.drain()
+      })
+    }
+    queues.delete(organizationId)
+  }
+
+  return {
+    async identify(job) {
+      const { properties } = job.input
+      const propertiesJson = properties ? JSON.stringify(properties) : null
+      const prepared = { ...job, propertiesJson }
+      const user = { organizationId: job.organizationId, bytes: countBytes(prepared) }
+      quotas.checkUser(user)
+      const written = await (job.claim
+        ? inflight.once(job.projectId, job.claim, claim => add({ ...prepared, claim }))
+        : add(prepared))
+      if (written.outcome === 'done') quotas.countUser(user)
+      return written
+    },
+    get waiting() {
+      return queues.values().reduce((sum, { jobs }) => sum + jobs.length, 0)
+    },
+    async drain() {
+      while (queues.size > 0) await Promise.all(queues.values().map(({ emptied }) => emptied))
+    },
+  }
+}
+
+/** Returns the UTF-8 bytes of the texts of a user. */
+function countBytes({ propertiesJson, input: { user_id: userId, aliases = [] } }: PreparedJob) {
+  return [userId, ...aliases, propertiesJson ?? ''].reduce(
+    (sum, text) => sum + Buffer.byteLength(text),
+    0,
+  )
+}
+
+/** Removes the first jobs of a queue, up to the cost of a batch. */
+function takeBatch(queue: Queue): Waiting[] {
+  let cost = 0
+  let size = 0
+  while (size < queue.jobs.length && size < MAX_ROWS) {
+    const next = toCost(queue.jobs[size])
+    if (size > 0 && cost + next > MAX_BATCH_COST) break
+    cost += next
+    size++
+  }
+  const batch = queue.jobs.splice(0, size)
+  for (const { bytes } of batch) queue.bytes -= bytes
+  return batch
+}
+
+function toCost(waiting: Waiting | undefined): number {
+  if (!waiting) return 0
+  const { propertiesJson, input } = waiting.job
+  return (propertiesJson?.length ?? 0) + ALIAS_COST * (input.aliases?.length ?? 0)
+}
+
+function identifyRows(sql: Queryable, jobs: PreparedJob[]): Promise<Row[]> {
+  const ids = jobs.map(() => newId('idn'))
+  const column = (value: (job: PreparedJob) => string | null) => toArray(jobs.map(value))
+  return sql<Row[]>`
+    select ord, outcome, body
+    from identify_users(
+      ${column(({ projectId }) => projectId)}::uuid[],
+      ${column(({ input }) => input.user_id)}::text[],
+      ${toArray(ids.map(({ uuid }) => uuid))}::uuid[],
+      ${toArray(ids.map(({ id }) => id))}::text[],
+      ${column(({ propertiesJson }) => propertiesJson)}::json[],
+      ${column(({ input }) => JSON.stringify(input.aliases ?? []))}::json[],
+      ${column(({ claim }) => claim?.key ?? null)}::text[],
+      ${column(({ claim }) => (claim ? `\\x${claim.fingerprint.toString('hex')}` : null))}::bytea[],
+      ${column(({ requestId }) => `,"requestId":"${requestId}"}`)}::text[]
+    )
+  `
+}

@@ -1,0 +1,169 @@
+import { QUERY_CANCELED, sqlState, type Queryable } from '../../database/sql.ts'
+import { buildHistogram, isByChannel } from '../events/histogram.ts'
+import type { ScanLimits } from '../events/log-scan.ts'
+import { resolveFilters } from '../events/resolved-filters.ts'
+import type { SearchFilters } from '../events/search-filters.ts'
+import { toSearchFilters } from '../events/search-schema.ts'
+import { toId } from '../../base/ids.ts'
+import { countByChannel, type Counts } from './channel-counts.ts'
+import { toPeriod, type Period } from './period.ts'
+import type { Card, CardResult, CountsResult } from './schema.ts'
+import { nameValues, sumByUser } from './value-names.ts'
+import { countValues } from './value-counts.ts'
+
+/** How many values a card shows as bars, and in a table. */
+const MAX_VALUES = { series: 0, number: 0, top: 8, table: 50 }
+
+type CardContent = Pick<Card, 'kind' | 'groupBy' | 'metadataPath' | 'q' | 'hours'>
+
+export interface ResultOptions {
+  nowMs: number
+  limits?: ScanLimits
+}
+
+/**
+ * Counts what a card shows. Counts are exact when only channels are searched and grouped.
+ * Otherwise the events are scanned from the newest back for about 150 ms, and `completeSince` tells
+ * how far that came.
+ */
+export async function readResult(
+  sql: Queryable,
+  projectId: string,
+  card: CardContent,
+  { nowMs, limits }: ResultOptions,
+): Promise<CardResult> {
+  const filters = toSearchFilters(card)
+  const period = toPeriod(card.hours, nowMs)
+  if (card.kind === 'series') {
+    const range = { fromMs: period.fromMs, toMs: nowMs, nowMs }
+    const histogram = await buildHistogram(sql, projectId, filters, range, limits)
+    return { kind: 'series', histogram }
+  }
+  const counted = await countMatches(sql, projectId, { card, filters, period, limits })
+  const { groupBy } = card
+  const values =
+    groupBy === 'user' ? await sumByUser(sql, projectId, counted.values) : counted.values
+  return toResult(sql, projectId, { ...counted, values, card, period })
+}
+
+interface Wanted {
+  card: CardContent
+  filters: SearchFilters
+  period: Period
+  limits: ScanLimits | undefined
+}
+
+interface Counted {
+  all: Counts
+  values: ReadonlyMap<string, Counts>
+  /** Undefined when the whole period was counted. */
+  completeSinceMs: number | undefined
+  /** False when the period before was not counted to its end. */
+  hasPrevious: boolean
+}
+
+async function countMatches(
+  sql: Queryable,
+  projectId: string,
+  { card: { kind, groupBy, metadataPath }, filters, period, limits }: Wanted,
+): Promise<Counted> {
+  const hasPrevious = kind !== 'top'
+  const after = Math.max(
+    filters.after ?? -Infinity,
+    hasPrevious ? period.previousFromMs : period.fromMs,
+  )
+  const before = Math.min(filters.before ?? Infinity, period.toMs)
+  const resolved = await resolveFilters(sql, projectId, { ...filters, after, before })
+  const nothing = { total: 0, previous: 0 }
+  if (!resolved) {
+    return { all: nothing, values: new Map(), completeSinceMs: undefined, hasPrevious }
+  }
+  const isExact =
+    isByChannel(filters) &&
+    (groupBy === null || groupBy === 'channel') &&
+    filters.after === null &&
+    filters.before === null
+  if (isExact) {
+    try {
+      const values = await countByChannel(sql, projectId, resolved, period)
+      const all = [...values.values()].reduce(
+        (sum, { total, previous }) => ({
+          total: sum.total + total,
+          previous: sum.previous + previous,
+        }),
+        nothing,
+      )
+      return { all, values, completeSinceMs: undefined, hasPrevious }
+    } catch (error) {
+      // The statement timeout has ended a count over very many hours and channels.
+      if (sqlState(error) !== QUERY_CANCELED) throw error
+    }
+  }
+  const path = metadataPath?.split('.') ?? []
+  const scanned = await countValues(
+    sql,
+    projectId,
+    resolved,
+    { period, groupBy, path, hasPrevious },
+    limits,
+  )
+  const { completeSinceMs } = scanned
+  return {
+    ...scanned,
+    completeSinceMs:
+      completeSinceMs !== undefined && completeSinceMs > period.fromMs
+        ? completeSinceMs
+        : undefined,
+    hasPrevious: hasPrevious && completeSinceMs === undefined,
+  }
+}
+
+async function toResult(
+  sql: Queryable,
+  projectId: string,
+  {
+    all,
+    values,
+    completeSinceMs,
+    hasPrevious,
+    card,
+    period,
+  }: Counted & {
+    card: CardContent
+    period: Period
+  },
+): Promise<CountsResult> {
+  const { kind, groupBy } = card
+  const max = MAX_VALUES[kind]
+  const found = [...values].filter(
+    ([, { total, previous }]) => total + (hasPrevious ? previous : 0) > 0,
+  )
+  const shown = groupBy === null ? [] : found.toSorted(byCount).slice(0, max)
+  const names = await nameValues(sql, projectId, {
+    groupBy,
+    values: shown.map(([value]) => value),
+  })
+  return {
+    kind: 'counts',
+    from: new Date(period.fromMs).toISOString(),
+    to: new Date(period.toMs).toISOString(),
+    total: all.total,
+    previous: hasPrevious ? all.previous : null,
+    completeSince: completeSinceMs === undefined ? null : new Date(completeSinceMs).toISOString(),
+    values: shown.map(([value, { total, previous }]) => ({
+      value: groupBy === 'channel' ? toId('chn', value) : value,
+      name: names.get(value) ?? null,
+      total,
+      previous: hasPrevious ? previous : null,
+    })),
+    hasMore: groupBy !== null && found.length > shown.length,
+  }
+}
+
+/** The most matches first, and equally frequent values in a fixed order. */
+function byCount(
+  [a, { total: totalA, previous: previousA }]: [string, Counts],
+  [b, { total: totalB, previous: previousB }]: [string, Counts],
+): number {
+  return totalB - totalA || previousB - previousA || (a < b ? -1 : 1)
+}

@@ -1,0 +1,67 @@
+import { toArray } from '../../database/arrays.ts'
+import type { Queryable } from '../../database/sql.ts'
+import type { Counts } from './channel-counts.ts'
+import type { CardGroup } from './schema.ts'
+
+/** References of users that are resolved. The rarer ones count as users of their own. */
+const MAX_REFERENCES = 1_000
+const MAX_NAME_LENGTH = 200
+
+/** Sums the counts of references, which are user_ids and aliases, by the user_id of their owner. */
+export async function sumByUser(
+  sql: Queryable,
+  projectId: string,
+  counts: ReadonlyMap<string, Counts>,
+): Promise<Map<string, Counts>> {
+  const references = [...counts]
+    .toSorted(([, a], [, b]) => b.total - a.total)
+    .slice(0, MAX_REFERENCES)
+    .map(([reference]) => reference)
+  const rows = await sql<{ alias: string; user_id: string }[]>`
+    select r.reference as alias, u.user_id
+    from unnest(${toArray(references)}::text[]) as r (reference)
+      cross join lateral user_of_name(${projectId}, r.reference) as u (user_id)
+    where u.user_id <> r.reference
+  `
+  const owners = new Map(rows.map(({ alias, user_id }) => [alias, user_id]))
+  const sums = new Map<string, Counts>()
+  for (const [reference, { total, previous }] of counts) {
+    const user = owners.get(reference) ?? reference
+    const sum = sums.get(user)
+    sums.set(user, {
+      total: (sum?.total ?? 0) + total,
+      previous: (sum?.previous ?? 0) + previous,
+    })
+  }
+  return sums
+}
+
+/** Returns the names of channels (by uuid) and users (by user_id). Other values have none. */
+export async function nameValues(
+  sql: Queryable,
+  projectId: string,
+  { groupBy, values }: { groupBy: CardGroup | null; values: readonly string[] },
+): Promise<Map<string, string>> {
+  if (values.length === 0) return new Map()
+  if (groupBy === 'channel') {
+    const rows = await sql<{ id: string; name: string }[]>`
+      select id, name
+      from channels
+      where project_id = ${projectId} and id = any(${toArray(values)}::uuid[])
+    `
+    return new Map(rows.map(({ id, name }) => [id, name]))
+  }
+  if (groupBy !== 'user') return new Map()
+  const rows = await sql<{ user_id: string; name: string }[]>`
+    select i.user_id, n.name
+    from identities i
+      cross join lateral (
+        select left(
+          coalesce(nullif(i.properties ->> 'name', ''), i.properties ->> 'email'), ${MAX_NAME_LENGTH}
+        ) as name
+      ) n
+    where i.project_id = ${projectId} and i.user_id = any(${toArray(values)}::text[])
+      and n.name <> ''
+  `
+  return new Map(rows.map(({ user_id, name }) => [user_id, name]))
+}

@@ -1,0 +1,186 @@
+import { toId } from '../../base/ids.ts'
+import { toArray } from '../../database/arrays.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { HOUR_MS } from '../events/time-buckets.ts'
+import type { Unusual } from './schema.ts'
+import { findDeviation, type Activity, type Deviation } from './unusual.ts'
+
+const WEEK_MS = 7 * 24 * HOUR_MS
+const PAST_WEEKS = 4
+/** Rows of channels and weeks that are compared, of all projects of one organization. */
+const MAX_ROWS = 10_000
+const MAX_UNUSUAL_CHANNELS = 3
+
+/** The activity of a project. */
+export interface ProjectActivity {
+  hours: number[]
+  unusual: Unusual[]
+}
+
+/**
+ * Returns the activity of projects of one organization, by their uuid. It reads the exact counts of
+ * the last 24 hours, and of the same hours in four past weeks.
+ */
+export async function readActivity(
+  sql: Queryable,
+  projectIds: readonly string[],
+  nowMs: number,
+): Promise<Map<string, ProjectActivity>> {
+  const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS
+  const hours = await readHours(sql, projectIds, hourMs)
+  const weeks = await readWeeks(sql, projectIds, hourMs)
+  return new Map(
+    projectIds.map(id => {
+      const of = weeks.filter(row => row.projectId === id)
+      const whole = of.find(row => row.channel === null)
+      const found = whole ? judge(whole, { nowMs, hourMs }) : []
+      const unusual =
+        found.length > 0
+          ? found
+          : of.filter(row => row.channel !== null).flatMap(row => judge(row, { nowMs, hourMs }))
+      return [
+        id,
+        {
+          hours: hours.get(id) ?? new Array<number>(24).fill(0),
+          unusual: unusual.toSorted(byCount).slice(0, MAX_UNUSUAL_CHANNELS),
+        },
+      ]
+    }),
+  )
+}
+
+/** Counts the events of the last 24 hours by hour, for each project. */
+async function readHours(
+  sql: Queryable,
+  projectIds: readonly string[],
+  hourMs: number,
+): Promise<Map<string, number[]>> {
+  const rows = await sql<{ id: string; hours: string }[]>`
+    select p.id, h.hours
+    from unnest(${toArray(projectIds)}::uuid[]) as p (id)
+      cross join lateral (
+        select json_agg(coalesce(n.n, 0) order by g.hour)::text as hours
+        from generate_series(
+            ${new Date(hourMs - 23 * HOUR_MS)}::timestamptz, ${new Date(hourMs)}::timestamptz, interval '1 hour'
+          ) as g (hour)
+          left join (
+            select e.hour, sum(e.n)::float8 as n
+            from counts_of_hours(p.id, ${new Date(hourMs - 23 * HOUR_MS)}, ${new Date(hourMs)}) e
+            group by e.hour
+          ) n on n.hour = g.hour
+      ) h
+  `
+  return new Map(rows.map(({ id, hours }) => [id, JSON.parse(hours) as number[]]))
+}
+
+/** The activity of a project, or of one of its channels, in this week and the past ones. */
+interface Weeks {
+  projectId: string
+  /** Null for the whole project. */
+  channel: { id: string; name: string; icon: string | null } | null
+  createdAt: Date
+  /** By the number of weeks ago. */
+  activity: Activity[]
+}
+
+async function readWeeks(
+  sql: Queryable,
+  projectIds: readonly string[],
+  hourMs: number,
+): Promise<Weeks[]> {
+  const starts = Array.from({ length: PAST_WEEKS + 1 }, (_, week) =>
+    new Date(hourMs - week * WEEK_MS).toISOString(),
+  )
+  const rows = await sql<
+    {
+      project_id: string
+      channel_id: string | null
+      name: string | null
+      icon: string | null
+      created_at: Date
+      weeks: string
+    }[]
+  >`
+    with counted as materialized (
+      select
+        p.id as project_id, e.channel_id, w.ord - 1 as week,
+        coalesce(sum(e.n) filter (where e.hour = w.hour), 0) as running,
+        coalesce(sum(e.n) filter (where e.hour = w.hour - interval '1 hour'), 0) as hour,
+        coalesce(sum(e.n) filter (where e.hour < w.hour), 0) as day
+      from unnest(${toArray(projectIds)}::uuid[]) as p (id)
+        cross join unnest(${toArray(starts)}::timestamptz[]) with ordinality as w (hour, ord)
+        cross join lateral counts_of_hours(p.id, w.hour - interval '24 hours', w.hour) e
+      group by 1, 2, 3
+    ), summed as (
+      select
+        c.project_id, c.channel_id,
+        json_agg(json_build_array(c.week, c.running, c.hour, c.day))::text as weeks,
+        sum(c.day + c.running) as n
+      from (
+        select project_id, channel_id, week, running, hour, day from counted
+        union all
+        select project_id, null, week, sum(running), sum(hour), sum(day)
+        from counted
+        group by project_id, week
+      ) c
+      group by c.project_id, c.channel_id
+      -- Projects first, and then the channels with the most events.
+      order by c.channel_id is not null, n desc
+      limit ${MAX_ROWS}
+    )
+    select
+      s.project_id, s.channel_id, c.name, c.icon, coalesce(c.created_at, p.created_at) as created_at, s.weeks
+    from summed s
+      join projects p on p.id = s.project_id
+      left join channels_of_all(${toArray(projectIds)}::uuid[]) c
+        on c.project_id = s.project_id and c.id = s.channel_id
+  `
+  return rows.map(row => {
+    const activity: Activity[] = starts.map(() => ({ running: 0, hour: 0, day: 0 }))
+    // json_agg of four counts each.
+    for (const [week, running, hour, day] of JSON.parse(row.weeks) as Four[])
+      activity[week] = { running, hour, day }
+    return {
+      projectId: row.project_id,
+      channel: row.channel_id === null ? null : toChannel(row.channel_id, row),
+      createdAt: row.created_at,
+      activity,
+    }
+  })
+}
+
+type Four = [number, number, number, number]
+
+function toChannel(uuid: string, { name, icon }: { name: string | null; icon: string | null }) {
+  return { id: toId('chn', uuid), name: name ?? '', icon }
+}
+
+interface Clock {
+  nowMs: number
+  /** The start of the present hour. */
+  hourMs: number
+}
+
+function judge({ channel, createdAt, activity }: Weeks, clock: Clock): Unusual[] {
+  const [now, ...past] = activity
+  const knownWeeks = (clock.nowMs - createdAt.getTime()) / WEEK_MS
+  const found = now && findDeviation(now, past, knownWeeks)
+  if (!found) return []
+  const { kind, count, usual } = found
+  return [{ channel, kind, ...toSpan(found, clock), count, usual }]
+}
+
+function toSpan({ span }: Deviation, { nowMs, hourMs }: Clock): { from: string; to: string } {
+  const hours = { running: 0, hour: 1, day: 24 }[span]
+  return {
+    from: new Date(hourMs - hours * HOUR_MS).toISOString(),
+    to: new Date(span === 'running' ? nowMs : hourMs).toISOString(),
+  }
+}
+
+/** The largest deviations first, by the number of events. */
+function byCount(a: Unusual, b: Unusual): number {
+  const toSize = ({ kind, count, usual }: Unusual) =>
+    kind === 'loud' ? count - usual.most : usual.least - count
+  return toSize(b) - toSize(a)
+}

@@ -1,0 +1,180 @@
+import { isAtLeast, type Role } from '../../access/guard/permissions.ts'
+import type { AdmittedSession } from '../../access/guard/sessions.ts'
+import { withTimeout } from '../../base/functions.ts'
+import { toId } from '../../base/ids.ts'
+import { toArray } from '../../database/arrays.ts'
+import type { Pool } from '../../database/pool.ts'
+import { isUnavailable, type Queryable } from '../../database/sql.ts'
+import { readActivity, type ProjectActivity } from './activity.ts'
+import { MAX_COUNTED, type Overview, type OverviewProject } from './schema.ts'
+
+const MAX_PROJECTS = 100
+const NEWEST = 3
+/** The time for one read of one organization, and for all of them. */
+const READ_MS = 2_000
+const TOTAL_MS = 6_000
+
+interface OverviewOptions {
+  /** For the list of projects. */
+  pool: Pool
+  /** For events and counts. Each organization has its own share. */
+  searches: Pool
+  nowMs: number
+}
+
+/**
+ * Returns the overview of an account's projects. The organizations are read one after another, each
+ * in its share of connections, so an account in many of them delays no other. An organization that
+ * cannot be read in time leaves its projects incomplete.
+ */
+export async function getOverview(
+  { account, session }: AdmittedSession,
+  { pool, searches, nowMs }: OverviewOptions,
+): Promise<Overview> {
+  const all = await pool.run(sql => listOwnProjects(sql, account.id, session.id))
+  const shown = all.slice(0, MAX_PROJECTS)
+  const deadline = performance.now() + TOTAL_MS
+  const projects: OverviewProject[] = []
+  for (const [organizationId, own] of Map.groupBy(shown, one => one.organizationId)) {
+    const share = searches.of(organizationId)
+    const ids = own.map(({ id }) => id)
+    const tryInTime = async <Result>(work: (sql: Queryable) => Promise<Result>) => {
+      const leftMs = Math.min(READ_MS, deadline - performance.now())
+      return leftMs > 0 ? tryToRead(share.run(work), leftMs) : undefined
+    }
+    const recent = await tryInTime(sql => readRecent(sql, ids, account.id))
+    const activity = recent && (await tryInTime(sql => readActivity(sql, ids, nowMs)))
+    for (const project of own) projects.push(toProject(project, recent, activity))
+  }
+  return { projects, more: all.length - shown.length }
+}
+
+/** Returns undefined if the database cannot read something, or needs more time. */
+async function tryToRead<Result>(
+  reading: Promise<Result>,
+  timeoutMs: number,
+): Promise<Result | undefined> {
+  const known = reading.catch((error: unknown) => {
+    if (!isUnavailable(error)) throw error
+    return undefined
+  })
+  return withTimeout(timeoutMs, known, () => undefined)
+}
+
+/** A project of an account; ids are uuids. */
+interface OwnProject {
+  id: string
+  name: string
+  organizationId: string
+  organization: string
+  role: Role
+  head: number
+}
+
+async function listOwnProjects(
+  sql: Queryable,
+  accountId: string,
+  sessionId: string,
+): Promise<OwnProject[]> {
+  return await sql<OwnProject[]>`
+    select
+      p.id, p.name, o.id as "organizationId", o.name as organization, m.role, l.last_seq::float8 as head
+    from sessions s
+      join memberships m on m.account_id = s.account_id
+      join organizations o on o.id = m.organization_id and o.deleted_at is null
+        and not lacks_second_factor(o.requires_second_factor, s.is_multi_factor)
+      join projects p on p.organization_id = o.id and p.deleted_at is null
+      cross join lateral log_of(p.id) l
+    where s.id = ${sessionId} and s.account_id = ${accountId}
+    order by o.id, p.id
+  `
+}
+
+/** The newest events of a project, and what the account has not seen of it. */
+interface Recent {
+  id: string
+  unseen: number
+  newest: string | null
+  dead: number
+  dead_at: Date | null
+  webhooks: number
+}
+
+async function readRecent(
+  sql: Queryable,
+  projectIds: readonly string[],
+  accountId: string,
+): Promise<Map<string, Recent>> {
+  const rows = await sql<Recent[]>`
+    select p.id, u.n as unseen, n.newest, d.dead, d.dead_at, w.webhooks
+    from unnest(${toArray(projectIds)}::uuid[]) as p (id)
+      cross join lateral (
+        select
+          (
+            select max(r.seq) from read_marks r where r.project_id = p.id and r.account_id = ${accountId}
+          ) as seq,
+          (
+            select m.created_at
+            from projects o
+              join memberships m on m.organization_id = o.organization_id and m.account_id = ${accountId}
+            where o.id = p.id
+          ) as since
+      ) mark
+      cross join lateral count_events_since(
+        p.id, coalesce(mark.seq, 0),
+        case when mark.seq is null then coalesce(mark.since, 'infinity') else '-infinity' end, ${MAX_COUNTED}
+      ) u
+      cross join lateral (
+        select json_agg(
+            json_build_object(
+              'id', e.id, 'title', e.title, 'icon', e.icon, 'channelName', e.channel_name,
+              'createdAt', to_iso(e.created_at)
+            )
+            order by e.seq desc
+          )::text as newest
+        from newest_events(p.id, ${NEWEST}) e
+      ) n
+      cross join lateral (
+        select count(*)::int as dead, max(d.at) as dead_at
+        from (
+          select d.at from dead_letters d where d.project_id = p.id order by d.id desc limit ${MAX_COUNTED}
+        ) d
+        where d.at > now() - interval '7 days'
+      ) d
+      cross join lateral (
+        select count(*)::int as webhooks
+        from webhooks w
+        where w.project_id = p.id and w.deleted_at is null
+          and (w.disabled_at is not null or w.paused_until > now())
+      ) w
+  `
+  return new Map(rows.map(row => [row.id, row]))
+}
+
+function toProject(
+  { id, name, organizationId, organization, role, head }: OwnProject,
+  recent: ReadonlyMap<string, Recent> | undefined,
+  activity: ReadonlyMap<string, ProjectActivity> | undefined,
+): OverviewProject {
+  const found = recent?.get(id)
+  // json_agg of objects with a uuid as id.
+  const newest = JSON.parse(found?.newest ?? '[]') as OverviewProject['newest']
+  return {
+    id: toId('prj', id),
+    name,
+    organization: { id: toId('org', organizationId), name: organization },
+    head,
+    unseen: found?.unseen ?? 0,
+    newest: newest.map(event => ({ ...event, id: toId('evt', event.id) })),
+    hours: activity?.get(id)?.hours ?? [],
+    unusual: activity?.get(id)?.unusual ?? [],
+    failed: isAtLeast(role, 'admin')
+      ? {
+          deliveries: found?.dead ?? 0,
+          lastAt: found?.dead_at?.toISOString() ?? null,
+          webhooks: found?.webhooks ?? 0,
+        }
+      : null,
+    isComplete: activity !== undefined,
+  }
+}

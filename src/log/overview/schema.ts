@@ -1,0 +1,94 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { OneOf } from '../../http/rules.ts'
+import { closed, Nullable, Timestamp } from '../../http/schema-parts.ts'
+
+/** The most new events and failed deliveries that are counted. */
+export const MAX_COUNTED = 100
+
+const Named = Type.Object({ id: Type.String(), name: Type.String() }, closed)
+const Count = Type.Integer({ minimum: 0 })
+const UpTo100 = Type.Integer({ minimum: 0, maximum: MAX_COUNTED })
+
+/** A span with far more, or far fewer, events than the same hours of the past weeks. */
+const Unusual = Type.Object(
+  {
+    channel: Nullable(
+      Type.Object(
+        { id: Type.String(), name: Type.String(), icon: Nullable(Type.String()) },
+        closed,
+      ),
+      'Null for the project as a whole.',
+    ),
+    kind: OneOf(['loud', 'silent']),
+    from: Timestamp,
+    to: Timestamp,
+    count: Count,
+    usual: Type.Object(
+      { least: Count, most: Count },
+      { ...closed, description: 'The counts in the same hours of up to four past weeks.' },
+    ),
+  },
+  closed,
+)
+export type Unusual = Static<typeof Unusual>
+
+/** A project as one of its members sees it among all of theirs. */
+export const OverviewProject = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    organization: Named,
+    head: Type.Integer({ minimum: 0, description: 'The last seq of the log.' }),
+    unseen: Type.Integer({
+      minimum: 0,
+      maximum: MAX_COUNTED,
+      description: 'The events since the last one that you have seen, up to 100.',
+    }),
+    newest: Type.Array(
+      Type.Object(
+        {
+          id: Type.String(),
+          title: Type.String(),
+          icon: Nullable(Type.String()),
+          channelName: Type.String(),
+          createdAt: Timestamp,
+        },
+        closed,
+      ),
+      { description: 'The three newest events.' },
+    ),
+    hours: Type.Array(Count, {
+      description: 'The events of the last 24 hours, the present one included, oldest first.',
+    }),
+    unusual: Type.Array(Unusual, {
+      description: 'Of the project, else of up to three of its channels.',
+    }),
+    failed: Nullable(
+      Type.Object(
+        {
+          deliveries: UpTo100,
+          lastAt: Nullable(Timestamp),
+          webhooks: Type.Integer({ minimum: 0, description: 'Paused or disabled webhooks.' }),
+        },
+        closed,
+      ),
+      'Deliveries that were given up in the last seven days. Null unless you are an admin.',
+    ),
+    isComplete: Type.Boolean({
+      description:
+        'False when reading took too long: then `hours` and `unusual` are empty, and the other fields can be.',
+    }),
+  },
+  { $id: 'OverviewProject', additionalProperties: false },
+)
+export type OverviewProject = Static<typeof OverviewProject>
+
+/** All projects of an account, by organization, oldest first. */
+export const Overview = Type.Object(
+  {
+    projects: Type.Array(OverviewProject),
+    more: Type.Integer({ minimum: 0, description: 'The projects beyond the first 100.' }),
+  },
+  closed,
+)
+export type Overview = Static<typeof Overview>

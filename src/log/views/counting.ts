@@ -1,0 +1,104 @@
+import type { Queryable } from '../../database/sql.ts'
+import { toMatch } from '../events/event-conditions.ts'
+import { scanLog, toCandidates, type ScanBatch } from '../events/log-scan.ts'
+import { resolveFilters, type ResolvedFilters } from '../events/resolved-filters.ts'
+import { parseSearch } from '../events/search-query.ts'
+import { clipRanges } from '../events/seq-ranges.ts'
+import { MAX_NEW, type View } from './schema.ts'
+import { toViewId, type StoredView } from './views.ts'
+
+/** The time for one view, and for all views of a request. */
+const VIEW_MS = 20
+const TOTAL_MS = 150
+/** The count of a view that could not be counted. */
+export const UNCOUNTED = { newEvents: null, isPartial: true }
+/** A batch is small, so that it can end soon after the time limit. */
+const FIRST_BATCH = 128
+
+/**
+ * Counts the matches of views that are newer than their marks, from the newest event back, for
+ * about 150 ms in all. A count that ends early is partial, and views that it does not come to have
+ * none.
+ */
+export async function countNewEvents(
+  sql: Queryable,
+  projectId: string,
+  views: readonly StoredView[],
+): Promise<View[]> {
+  const deadline = performance.now() + TOTAL_MS
+  const [log] = await sql<{ head: string }[]>`
+    select last_seq as head from event_logs where project_id = ${projectId}
+  `
+  const head = BigInt(log?.head ?? 0)
+  const counted: View[] = []
+  for (const view of views) {
+    const isLate = performance.now() > deadline
+    const isEmpty = head <= view.markSeq
+    const count = isEmpty
+      ? { newEvents: 0, isPartial: false }
+      : isLate
+        ? UNCOUNTED
+        : await countView(sql, projectId, view)
+    counted.push(toView(view, count))
+  }
+  return counted
+}
+
+export function toView(
+  { uuid, name, q, isShared, hasBell, createdAt }: StoredView,
+  count: Pick<View, 'newEvents' | 'isPartial'>,
+): View {
+  return { id: toViewId(uuid), name, q, isShared, hasBell, ...count, createdAt }
+}
+
+async function countView(
+  sql: Queryable,
+  projectId: string,
+  { q, markSeq }: StoredView,
+): Promise<Pick<View, 'newEvents' | 'isPartial'>> {
+  // The view was valid when it was saved.
+  const resolved = await resolveFilters(sql, projectId, parseSearch(q).filters)
+  if (!resolved) return { newEvents: 0, isPartial: false }
+  const unseen = { ...resolved, ranges: clipRanges(resolved.ranges, 'newer', markSeq) }
+  let found = 0
+  const options = {
+    ...({ direction: 'older', from: undefined, wanted: MAX_NEW } as const),
+    timeLimitMs: VIEW_MS,
+    firstBatch: FIRST_BATCH,
+  }
+  const stopped = await scanLog(unseen, options, async batch => {
+    const { matches, ...visited } = await countBatch(sql, projectId, unseen, batch)
+    found += matches
+    return { ...visited, isDone: found >= MAX_NEW }
+  })
+  return {
+    newEvents: Math.min(found, MAX_NEW),
+    isPartial: stopped !== undefined || found >= MAX_NEW,
+  }
+}
+
+async function countBatch(
+  sql: Queryable,
+  projectId: string,
+  resolved: ResolvedFilters,
+  batch: ScanBatch,
+): Promise<{ candidates: number; lastSeq: bigint | undefined; matches: number }> {
+  const [row] = await sql<[{ candidates: number; last_seq: string | null; matches: number }]>`
+    with candidates as materialized (
+      ${toCandidates(sql, projectId, resolved, batch)}
+    )
+    select
+      (select count(*)::int from candidates) as candidates,
+      (select min(seq) from candidates) as last_seq,
+      (
+        select count(*)::int
+        from candidates
+          cross join lateral (${toMatch(sql, projectId, resolved)}) e
+      ) as matches
+  `
+  return {
+    candidates: row.candidates,
+    lastSeq: row.last_seq === null ? undefined : BigInt(row.last_seq),
+    matches: row.matches,
+  }
+}
