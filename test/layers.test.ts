@@ -51,10 +51,7 @@ const PLACES = [
 /** Paths that move into their room later. */
 const MOVING: [string, string][] = [
   ['backup/', 'server/backup/'],
-  ['outbox/', 'delivery/outbox/'],
-  ['push/', 'delivery/push/'],
   ['server.ts', 'server/server.ts'],
-  ['webhooks/', 'delivery/webhooks/'],
   ['workers.ts', 'server/workers.ts'],
 ]
 const BROWSER_PACKAGES = new Set([

@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty'
-import { findSignatureProblem } from '../webhooks/signing.ts'
+import { findSignatureProblem } from '../delivery/webhooks/signing.ts'
 import { command, UsageError, withExamples } from './command.ts'
 
 const MAX_BYTES = 8 * 1024 * 1024

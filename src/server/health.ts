@@ -4,7 +4,7 @@ import { describeUnavailable, type Queryable, type Sql } from '../database/sql.t
 import { findWriteProblem } from '../database/write-check.ts'
 import type { Appender } from '../log/events/append.ts'
 import { publicRoutes } from '../http/public-route.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import type { Outbox } from '../delivery/outbox/outbox.ts'
 import { withTimeout } from '../base/functions.ts'
 import { registerGauge } from '../base/metrics.ts'
 

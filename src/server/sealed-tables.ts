@@ -1,9 +1,9 @@
 import { SEALED_PROVIDERS } from '../access/openid/providers.ts'
 import { SEALED_TOTP_SECRETS } from '../access/second-factor/sealing.ts'
+import { SEALED_SUBSCRIPTIONS } from '../delivery/push/address.ts'
+import { SEALED_VAPID_KEYS } from '../delivery/push/vapid.ts'
+import { SEALED_WEBHOOKS } from '../delivery/webhooks/sealing.ts'
 import { SEALED_ERASURE_KEYS } from '../log/identities/erased-users.ts'
-import { SEALED_SUBSCRIPTIONS } from '../push/address.ts'
-import { SEALED_VAPID_KEYS } from '../push/vapid.ts'
-import { SEALED_WEBHOOKS } from '../webhooks/sealing.ts'
 
 /** The tables with columns that are encrypted at rest. */
 export const SEALED_TABLES = [

@@ -10,9 +10,9 @@ import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../base/ids.ts'
 import { readDiskUsage } from './disk.ts'
 import type { Site } from '../http/site.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import type { Outbox } from '../delivery/outbox/outbox.ts'
 import { RUNTIME } from '../base/platform.ts'
-import { chooseVapidSubject, toVapidKeyId } from '../push/vapid.ts'
+import { chooseVapidSubject, toVapidKeyId } from '../delivery/push/vapid.ts'
 import { VERSION } from '../base/version.ts'
 
 /** Pending deliveries are counted up to this number. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { enqueueDeliveries, resumeTarget } from '../../src/outbox/enqueue.ts'
-import type { Outbox } from '../../src/outbox/outbox.ts'
+import { enqueueDeliveries, resumeTarget } from '../../src/delivery/outbox/enqueue.ts'
+import type { Outbox } from '../../src/delivery/outbox/outbox.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { addTarget, createTestKind } from '../support/delivery-kind.ts'

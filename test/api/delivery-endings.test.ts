@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { reap } from '../../src/access/organizations/deletion.ts'
 import { createPool, type Pool } from '../../src/database/pool.ts'
-import type { Outbox } from '../../src/outbox/outbox.ts'
+import type { Outbox } from '../../src/delivery/outbox/outbox.ts'
 import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'

@@ -1,14 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { claimDeliveries, extendLeases } from '../../src/outbox/claims.ts'
-import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../../src/outbox/kind.ts'
-import { ensureCursors, registerKind } from '../../src/outbox/cursors.ts'
-import { settleDeliveries } from '../../src/outbox/settler.ts'
-import { dispatchWebhooks } from '../../src/webhooks/dispatch.ts'
+import { claimDeliveries, extendLeases } from '../../src/delivery/outbox/claims.ts'
+import type {
+  DeliveryAttempt,
+  DeliveryKind,
+  DeliveryOutcome,
+} from '../../src/delivery/outbox/kind.ts'
+import { ensureCursors, registerKind } from '../../src/delivery/outbox/cursors.ts'
+import { settleDeliveries } from '../../src/delivery/outbox/settler.ts'
+import { dispatchWebhooks } from '../../src/delivery/webhooks/dispatch.ts'
 import { newProject } from '../support/project.ts'
-import { RELEASED, toSettlement } from '../../src/outbox/settlement.ts'
+import { RELEASED, toSettlement } from '../../src/delivery/outbox/settlement.ts'
 import { toArray } from '../../src/database/arrays.ts'
 import { connect } from '../../src/database/sql.ts'
-import { findWebhookTargets } from '../../src/webhooks/target.ts'
+import { findWebhookTargets } from '../../src/delivery/webhooks/target.ts'
 import { insertWebhook } from '../support/webhooks.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { resumeTarget } from '../../src/outbox/enqueue.ts'
-import type { DeliveryOutcome } from '../../src/outbox/kind.ts'
+import { resumeTarget } from '../../src/delivery/outbox/enqueue.ts'
+import type { DeliveryOutcome } from '../../src/delivery/outbox/kind.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 import { until } from '../support/until.ts'

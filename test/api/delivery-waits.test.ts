@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Fault } from '../../src/base/errors.ts'
 import { toId } from '../../src/base/ids.ts'
-import type { DeliveryOutcome } from '../../src/outbox/kind.ts'
-import { startOutbox } from '../../src/outbox/outbox.ts'
-import { HIDDEN, toSettlement } from '../../src/outbox/settlement.ts'
-import { BACKLOG_FULL, MAX_BACKLOG, markFullBacklogs } from '../../src/webhooks/dispatch.ts'
-import { createWebhookKind, RETRY_SCHEDULE_MS } from '../../src/webhooks/kind.ts'
+import type { DeliveryOutcome } from '../../src/delivery/outbox/kind.ts'
+import { startOutbox } from '../../src/delivery/outbox/outbox.ts'
+import { HIDDEN, toSettlement } from '../../src/delivery/outbox/settlement.ts'
+import {
+  BACKLOG_FULL,
+  MAX_BACKLOG,
+  markFullBacklogs,
+} from '../../src/delivery/webhooks/dispatch.ts'
+import { createWebhookKind, RETRY_SCHEDULE_MS } from '../../src/delivery/webhooks/kind.ts'
 import { appendEvents, openDeliveries, type Deliveries } from '../support/deliveries.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 import { until } from '../support/until.ts'

@@ -2,9 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../src/base/ids.ts'
 import { toArray } from '../../src/database/arrays.ts'
 import type { Sql, Tx } from '../../src/database/sql.ts'
-import { enqueueDeliveries, replayDeadLetter, resumeTarget } from '../../src/outbox/enqueue.ts'
-import { settleDeliveries } from '../../src/outbox/settler.ts'
-import { markFullBacklogs } from '../../src/webhooks/dispatch.ts'
+import {
+  enqueueDeliveries,
+  replayDeadLetter,
+  resumeTarget,
+} from '../../src/delivery/outbox/enqueue.ts'
+import { settleDeliveries } from '../../src/delivery/outbox/settler.ts'
+import { markFullBacklogs } from '../../src/delivery/webhooks/dispatch.ts'
 import { hold } from '../support/database-lock.ts'
 import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
 

@@ -5,23 +5,31 @@ import { toId } from '../../src/base/ids.ts'
 import { toArray } from '../../src/database/arrays.ts'
 import { WORKER_SETTINGS } from '../../src/database/delivery-settings.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
+import {
+  claimDeliveries,
+  extendLeases,
+  findWaitingTargets,
+} from '../../src/delivery/outbox/claims.ts'
+import {
+  listDeadLetters,
+  listEventDeliveries,
+  listPendingDeliveries,
+} from '../../src/delivery/outbox/deliveries.ts'
+import {
+  enqueueDeliveries,
+  replayDeadLetter,
+  resumeTarget,
+} from '../../src/delivery/outbox/enqueue.ts'
+import type { Settlement } from '../../src/delivery/outbox/settlement.ts'
+import { settleDeliveries } from '../../src/delivery/outbox/settler.ts'
+import { listAttempts } from '../../src/delivery/webhooks/attempts.ts'
+import { dispatchWebhooks } from '../../src/delivery/webhooks/dispatch.ts'
+import { recoverEvents } from '../../src/delivery/webhooks/recovery.ts'
 import { getProjectChannel, listChannels } from '../../src/log/channels/channels.ts'
 import { getUnread } from '../../src/log/channels/unread.ts'
 import { appendRows, number, type AppendJob } from '../../src/log/events/append-statement.ts'
 import { toNewEvent } from '../../src/log/events/new-event.ts'
 import { getUserJson, listReferences } from '../../src/log/identities/users.ts'
-import { claimDeliveries, extendLeases, findWaitingTargets } from '../../src/outbox/claims.ts'
-import {
-  listDeadLetters,
-  listEventDeliveries,
-  listPendingDeliveries,
-} from '../../src/outbox/deliveries.ts'
-import { enqueueDeliveries, replayDeadLetter, resumeTarget } from '../../src/outbox/enqueue.ts'
-import type { Settlement } from '../../src/outbox/settlement.ts'
-import { settleDeliveries } from '../../src/outbox/settler.ts'
-import { listAttempts } from '../../src/webhooks/attempts.ts'
-import { dispatchWebhooks } from '../../src/webhooks/dispatch.ts'
-import { recoverEvents } from '../../src/webhooks/recovery.ts'
 import { cloneDatabase, closeCluster } from '../support/postgres.ts'
 import { COUNT, countRows, FILL_MANY, fillProject } from '../support/row-counts.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
+import { WITHHELD_REASONS } from '../../src/delivery/push/dispatch.ts'
 import { makeDeliveriesDue } from '../support/ageing.ts'
 import { newMember } from '../support/signed-in-account.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'

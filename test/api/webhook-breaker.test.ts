@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createWebhookSender } from '../../src/webhooks/sender.ts'
+import { createWebhookSender } from '../../src/delivery/webhooks/sender.ts'
 import { ageWebhook } from '../support/ageing.ts'
 import { bootForWebhooks, type TestWebhook, type WebhookServer } from '../support/webhooks.ts'
 

@@ -3,7 +3,7 @@ import {
   findSignatureProblem,
   formatPreviousSecrets,
   parsePreviousSecrets,
-} from '../../src/webhooks/signing.ts'
+} from '../../src/delivery/webhooks/signing.ts'
 import { ageWebhook } from '../support/ageing.ts'
 import { until } from '../support/until.ts'
 import { bootForWebhooks, type TestWebhook, type WebhookServer } from '../support/webhooks.ts'

@@ -10,7 +10,7 @@ import {
   storeAttempt,
   storeSuccessfulAttempts,
   type CompletedAttempt,
-} from '../../src/webhooks/recording.ts'
+} from '../../src/delivery/webhooks/recording.ts'
 import { until } from '../support/until.ts'
 import { createRecordingSender, createWebhooks } from '../support/webhooks.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
-import { NO_MATCHING_WEBHOOK } from '../../src/webhooks/dispatch.ts'
+import { NO_MATCHING_WEBHOOK } from '../../src/delivery/webhooks/dispatch.ts'
 import { expectFailure, expectIssues } from '../support/answers.ts'
 import { appendEvents } from '../support/deliveries.ts'
 import { createKey } from '../support/keys.ts'

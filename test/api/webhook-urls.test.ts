@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { newSigningSecret, signMessage } from '../../src/webhooks/signing.ts'
+import { newSigningSecret, signMessage } from '../../src/delivery/webhooks/signing.ts'
 import { newMember, newOrganization, type SignedInAccount } from '../support/signed-in-account.ts'
 import { boot, type Booted } from '../support/server.ts'
 

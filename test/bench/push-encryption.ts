@@ -1,5 +1,5 @@
 // The encryption of our push alone: `push-encryption.ts <push service as JSON>`.
-import { encryptPush } from '../../src/push/push-client.ts'
+import { encryptPush } from '../../src/delivery/push/push-client.ts'
 import type { TestBrowser } from '../support/push-service.ts'
 import { runSender } from './sender.ts'
 

@@ -1,9 +1,9 @@
 // Our complete webhook delivery, as `bench webhooks` measures it: `webhooks-ours.ts <database url>
 // <url of the receiver>`.
 import { newId } from '../../src/base/ids.ts'
-import { createWebhookKind } from '../../src/webhooks/kind.ts'
-import { newSigningSecret } from '../../src/webhooks/signing.ts'
-import { toSealedCell } from '../../src/webhooks/sealing.ts'
+import { createWebhookKind } from '../../src/delivery/webhooks/kind.ts'
+import { newSigningSecret } from '../../src/delivery/webhooks/signing.ts'
+import { toSealedCell } from '../../src/delivery/webhooks/sealing.ts'
 import { newProject } from '../support/project.ts'
 import { openOutbox } from './outbox-world.ts'
 import { openPostgresClock } from './processor-time.ts'

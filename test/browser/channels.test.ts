@@ -6,7 +6,7 @@ import { insertSubscription } from '../support/push.ts'
 import { boot, type Booted } from '../support/server.ts'
 import { newTenant } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
+import { WITHHELD_REASONS } from '../../src/delivery/push/dispatch.ts'
 
 const DELIVERIES = 'GET /api/projects/:id/events/:event/deliveries'
 const EDIT = 'PATCH /api/projects/:id/channels/:channel'

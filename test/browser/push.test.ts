@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
-import type { Subscription } from '../../src/push/schema.ts'
+import type { Subscription } from '../../src/delivery/push/schema.ts'
 import { OTHER_KEY } from '../support/fake-push.ts'
 import { openPushWorld, type PushWorld } from '../support/push.ts'
 import { newTenant } from '../support/tenant.ts'

@@ -10,7 +10,7 @@ import {
   type SecretSource,
 } from '../../src/database/secrets/open-secrets.ts'
 import { rotateSecrets } from '../../src/database/secrets/rotation.ts'
-import { SEALED_WEBHOOKS } from '../../src/webhooks/sealing.ts'
+import { SEALED_WEBHOOKS } from '../../src/delivery/webhooks/sealing.ts'
 import { newOrganization } from '../support/signed-in-account.ts'
 import { cloneDatabase } from '../support/postgres.ts'
 import { captureLog } from '../support/log.ts'

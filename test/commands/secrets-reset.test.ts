@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { connect, type Sql } from '../../src/database/sql.ts'
-import { ensureVapidKey } from '../../src/push/vapid.ts'
+import { ensureVapidKey } from '../../src/delivery/push/vapid.ts'
 import { openSecrets } from '../../src/database/secrets/open-secrets.ts'
 import { newMember, newOrganization } from '../support/signed-in-account.ts'
 import { cloneDatabase } from '../support/postgres.ts'

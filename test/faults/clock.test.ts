@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'bun:test'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../src/base/ids.ts'
-import { newSigningSecret } from '../../src/webhooks/signing.ts'
+import { newSigningSecret } from '../../src/delivery/webhooks/signing.ts'
 import {
   createBrowser,
   newAccount,

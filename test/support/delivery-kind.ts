@@ -1,8 +1,12 @@
 import { Agent, request } from 'node:http'
 import { toArray } from '../../src/database/arrays.ts'
 import type { Queryable, Sql } from '../../src/database/sql.ts'
-import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../../src/outbox/kind.ts'
-import { toDispatched, type DispatchedRow } from '../../src/outbox/new-deliveries.ts'
+import type {
+  DeliveryAttempt,
+  DeliveryKind,
+  DeliveryOutcome,
+} from '../../src/delivery/outbox/kind.ts'
+import { toDispatched, type DispatchedRow } from '../../src/delivery/outbox/new-deliveries.ts'
 
 export interface TestKindOptions extends Partial<DeliveryKind> {
   /** The inbox (inbox.ts) that receives for all targets. */

@@ -1,5 +1,5 @@
-import type { Delivery } from '../../src/outbox/schema.ts'
-import { WITHHELD_REASONS } from '../../src/push/dispatch.ts'
+import type { Delivery } from '../../src/delivery/outbox/schema.ts'
+import { WITHHELD_REASONS } from '../../src/delivery/push/dispatch.ts'
 
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
 

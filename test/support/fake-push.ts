@@ -1,6 +1,6 @@
 import type { BrowserContext, Disposable } from 'playwright-core'
-import type { Subscription } from '../../src/push/schema.ts'
-import { toPhoneLink } from '../../src/push/subscriptions.ts'
+import type { Subscription } from '../../src/delivery/push/schema.ts'
+import { toPhoneLink } from '../../src/delivery/push/subscriptions.ts'
 import type { FakeApi } from './fake-api.ts'
 
 /** The push state of a browser without a real push service. */

@@ -1,5 +1,5 @@
 import { createECDH, createHash, randomBytes } from 'node:crypto'
-import { sealAddress } from '../../src/push/address.ts'
+import { sealAddress } from '../../src/delivery/push/address.ts'
 import { newId, parseId, toId } from '../../src/base/ids.ts'
 import type { SignedInAccount } from './signed-in-account.ts'
 import { startPushService, type PushService, type TestBrowser } from './push-service.ts'

@@ -7,12 +7,12 @@ import {
   createWebhookSender,
   type SenderParts,
   type WebhookAttempt,
-} from '../../src/webhooks/sender.ts'
-import { registerKind } from '../../src/outbox/cursors.ts'
-import type { DeliveryKind, DeliveryOutcome, Dispatched } from '../../src/outbox/kind.ts'
+} from '../../src/delivery/webhooks/sender.ts'
+import { registerKind } from '../../src/delivery/outbox/cursors.ts'
+import type { DeliveryKind, DeliveryOutcome, Dispatched } from '../../src/delivery/outbox/kind.ts'
 import { WORKER_SETTINGS } from '../../src/database/delivery-settings.ts'
-import { newSigningSecret } from '../../src/webhooks/signing.ts'
-import { toSealedCell } from '../../src/webhooks/sealing.ts'
+import { newSigningSecret } from '../../src/delivery/webhooks/signing.ts'
+import { toSealedCell } from '../../src/delivery/webhooks/sealing.ts'
 import {
   newMember,
   newOrganization,

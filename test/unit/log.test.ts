@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'bun:test'
 import { createProviderClients } from '../../src/access/openid/provider-client.ts'
 import { configureLog, limitLines, logger } from '../../src/base/log.ts'
+import { tryToRecord } from '../../src/delivery/outbox/kind.ts'
 import { toFailure } from '../../src/http/failures.ts'
 import { logFailure } from '../../src/log/feed/read-events.ts'
-import { tryToRecord } from '../../src/outbox/kind.ts'
 import { captureLog, configureTestLog } from '../support/log.ts'
 import { until } from '../support/until.ts'
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createWakeUpSignal } from '../../src/base/wake-up.ts'
+import { createFairQueue } from '../../src/delivery/outbox/fair-queue.ts'
+import { checkKinds, type DeliveryOutcome } from '../../src/delivery/outbox/kind.ts'
+import { toSettlement } from '../../src/delivery/outbox/settlement.ts'
 import { parseCursor, toCursor, UUID_PATTERN } from '../../src/http/paging.ts'
-import { createFairQueue } from '../../src/outbox/fair-queue.ts'
-import { checkKinds, type DeliveryOutcome } from '../../src/outbox/kind.ts'
-import { toSettlement } from '../../src/outbox/settlement.ts'
 import { createTestKind } from '../support/delivery-kind.ts'
 
 const SCHEDULE = [0, 5_000, 300_000]

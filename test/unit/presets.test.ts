@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { findPresetProblem, formatForPreset } from '../../src/webhooks/presets.ts'
+import { findPresetProblem, formatForPreset } from '../../src/delivery/webhooks/presets.ts'
 
 describe('delivery: a preset', () => {
   const notice = {

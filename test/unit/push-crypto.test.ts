@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { createECDH } from 'node:crypto'
-import { isP256Point } from '../../src/push/address.ts'
-import { encryptPush } from '../../src/push/push-client.ts'
-import { createVapidTokenCache } from '../../src/push/vapid.ts'
+import { isP256Point } from '../../src/delivery/push/address.ts'
+import { encryptPush } from '../../src/delivery/push/push-client.ts'
+import { createVapidTokenCache } from '../../src/delivery/push/vapid.ts'
 import {
   decryptPush,
   decryptRecords,

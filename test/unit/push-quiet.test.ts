@@ -4,7 +4,7 @@ import {
   isTimeZone,
   parseTimeOfDay,
   formatTimeOfDay,
-} from '../../src/push/quiet-hours.ts'
+} from '../../src/delivery/push/quiet-hours.ts'
 
 const hours = (from: string, to: string, timeZone: string) => ({
   from: parseTimeOfDay(from)!,

@@ -8,7 +8,7 @@ import {
 } from '../../src/dashboard/app/push/state.ts'
 import { ensureSubscription } from '../../src/dashboard/app/push/subscription.ts'
 import { toPath, parsePush } from '../../src/dashboard/app/worker/push-message.ts'
-import { toPhoneLink } from '../../src/push/subscriptions.ts'
+import { toPhoneLink } from '../../src/delivery/push/subscriptions.ts'
 import { OTHER_KEY, PUSH_KEY } from '../support/fake-push.ts'
 
 const ORIGIN = 'https://tidings.example'

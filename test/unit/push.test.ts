@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { EgressResult } from '../../src/http/egress/egress.ts'
 import { newId, toId } from '../../src/base/ids.ts'
-import { PUSH_SCHEDULE_MS } from '../../src/push/kind.ts'
+import { PUSH_SCHEDULE_MS } from '../../src/delivery/push/kind.ts'
 import {
   truncateToBytes,
   MAX_PAYLOAD_BYTES,
@@ -10,8 +10,8 @@ import {
   toShortMessage,
   toTestMessage,
   type PushMessage,
-} from '../../src/push/payload.ts'
-import { toPushOutcome } from '../../src/push/outcome.ts'
+} from '../../src/delivery/push/payload.ts'
+import { toPushOutcome } from '../../src/delivery/push/outcome.ts'
 import { parseVapidSubject } from '../../src/base/config/values.ts'
 
 const DAY_MS = 86_400_000

@@ -8,11 +8,11 @@ import {
   toBreakerAfterFailure,
   toBreakerAfterLimit,
   type CircuitBreaker,
-} from '../../src/webhooks/circuit-breaker.ts'
-import { RETRY_SCHEDULE_MS } from '../../src/webhooks/kind.ts'
-import { newSigningSecret, signMessage } from '../../src/webhooks/signing.ts'
-import { toWebhookOutcome } from '../../src/webhooks/outcome.ts'
-import { findSignatureProblem } from '../../src/webhooks/signing.ts'
+} from '../../src/delivery/webhooks/circuit-breaker.ts'
+import { RETRY_SCHEDULE_MS } from '../../src/delivery/webhooks/kind.ts'
+import { newSigningSecret, signMessage } from '../../src/delivery/webhooks/signing.ts'
+import { toWebhookOutcome } from '../../src/delivery/webhooks/outcome.ts'
+import { findSignatureProblem } from '../../src/delivery/webhooks/signing.ts'
 import { STANDARD_WEBHOOKS } from '../support/vectors.ts'
 
 const DAY_MS = 86_400_000

@@ -11,11 +11,11 @@ import {
 } from 'yaml'
 import { Email, Name, ProjectChange, RoleBody } from '../../access/guard/schema.ts'
 import { parseEmail } from '../../base/config/values.ts'
+import { NewWebhook } from '../../delivery/webhooks/schema.ts'
 import { Nullable } from '../../http/schema-parts.ts'
 import { createValidator, InvalidRequest, type ObjectSchema } from '../../http/validation.ts'
 import { ChannelName, toSlug } from '../../log/channels/name.ts'
 import { NewChannel } from '../../log/channels/schema.ts'
-import { NewWebhook } from '../../webhooks/schema.ts'
 
 // The fields and their rules are those of the management API, except that names replace ids.
 export type ChannelEntry = NewChannel

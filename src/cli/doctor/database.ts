@@ -20,8 +20,8 @@ import { BACKUP_NOT_ENDED, readLastBackup } from '../../server/scheduled-backups
 import { failed, ok, warning, type Finding } from './finding.ts'
 import { findSecretsProblem, type SecretSource } from '../../database/secrets/open-secrets.ts'
 import type { Config } from '../../base/config.ts'
-import { describeRefusal, listRefusingServices } from '../../push/refusing-services.ts'
-import { findVapidSubject } from '../../push/vapid.ts'
+import { describeRefusal, listRefusingServices } from '../../delivery/push/refusing-services.ts'
+import { findVapidSubject } from '../../delivery/push/vapid.ts'
 
 const MAX_SKEW_S = 5
 const WRITE_TIMEOUT_MS = 3_000

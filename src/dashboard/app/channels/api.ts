@@ -1,10 +1,10 @@
 import type { Static } from '@sinclair/typebox'
-import type { ChannelEdit, ProjectChannel } from '../../../log/channels/schema.ts'
 import type {
   ChannelNotificationSettingsInput,
   DefaultNotificationSettings,
   NotificationSettingsPage,
-} from '../../../push/schema.ts'
+} from '../../../delivery/push/schema.ts'
+import type { ChannelEdit, ProjectChannel } from '../../../log/channels/schema.ts'
 import { toApiPath } from '../api-paths.ts'
 import { channelChanges } from '../feed/use-channels.ts'
 import { request, type Result } from '../request.ts'

@@ -1,4 +1,4 @@
-import type { Delivery } from '../../../outbox/schema.ts'
+import type { Delivery } from '../../../delivery/outbox/schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { ErrorNotice } from '../components/standalone-page.tsx'

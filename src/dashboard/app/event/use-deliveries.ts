@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import { useEffect, useState } from 'preact/hooks'
-import type { Delivery, EventDeliveries } from '../../../outbox/schema.ts'
+import type { Delivery, EventDeliveries } from '../../../delivery/outbox/schema.ts'
 import { request, type Result, type Failure } from '../request.ts'
 import { toEventApiPath } from './use-event.ts'
 

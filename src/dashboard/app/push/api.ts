@@ -1,11 +1,11 @@
-import type { Page } from '../../../http/envelope.ts'
 import type {
   PhoneLink,
   PushKey,
   Subscription,
   SubscriptionEdit,
   PushTestResult,
-} from '../../../push/schema.ts'
+} from '../../../delivery/push/schema.ts'
+import type { Page } from '../../../http/envelope.ts'
 import { request, type Result } from '../request.ts'
 
 const SUBSCRIPTIONS = '/api/push/subscriptions'

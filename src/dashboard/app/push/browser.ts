@@ -1,4 +1,4 @@
-import type { Subscription } from '../../../push/schema.ts'
+import type { Subscription } from '../../../delivery/push/schema.ts'
 import { readStored, store } from '../storage.ts'
 import { toFailure, type Result } from '../request.ts'
 import { isInstalled } from '../session.ts'

@@ -1,4 +1,4 @@
-import type { SubscriptionEdit } from '../../../push/schema.ts'
+import type { SubscriptionEdit } from '../../../delivery/push/schema.ts'
 import { showToast } from '../components/toast.tsx'
 import { editDevice } from './api.ts'
 

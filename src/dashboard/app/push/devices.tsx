@@ -1,4 +1,4 @@
-import type { Subscription } from '../../../push/schema.ts'
+import type { Subscription } from '../../../delivery/push/schema.ts'
 import { Timestamp } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { removeDevice } from './api.ts'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Subscription, PushTestResult } from '../../../push/schema.ts'
+import type { Subscription, PushTestResult } from '../../../delivery/push/schema.ts'
 import type { Result } from '../request.ts'
 import { sendTest } from './api.ts'
 import { toDuration } from '../time.ts'

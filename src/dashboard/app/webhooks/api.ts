@@ -1,5 +1,4 @@
-import type { Page } from '../../../http/envelope.ts'
-import type { Delivery } from '../../../outbox/schema.ts'
+import type { Delivery } from '../../../delivery/outbox/schema.ts'
 import type {
   Attempt,
   AttemptDetail,
@@ -8,7 +7,8 @@ import type {
   QueuedEvents,
   RotatedSecret,
   Webhook,
-} from '../../../webhooks/schema.ts'
+} from '../../../delivery/webhooks/schema.ts'
+import type { Page } from '../../../http/envelope.ts'
 import { toApiPath } from '../api-paths.ts'
 import { request, type Result } from '../request.ts'
 

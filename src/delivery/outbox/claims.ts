@@ -1,0 +1,107 @@
+import { toArray } from '../../database/arrays.ts'
+import type { Sql } from '../../database/sql.ts'
+import type { ClaimRequest, WaitingTarget } from './fair-queue.ts'
+import type { ClaimedDelivery, KindName, Lease } from './kind.ts'
+
+/** The number of targets that one scan returns. The next scan continues after the last of them. */
+export const MAX_TARGETS_PER_SCAN = 5_000
+
+interface ClaimOptions {
+  kind: KindName
+  requests: readonly ClaimRequest[]
+  maxDeliveries: number
+  leaseMs: number
+}
+
+/**
+ * Finds the first delivery of each target. It skips deliveries that were due before `floor`. The
+ * query jumps from target to target, so a target with 200,000 deliveries costs no more than a
+ * target with one.
+ */
+export async function findWaitingTargets(
+  sql: Sql,
+  { kind, after, floor }: { kind: KindName; after: string; floor: string | null },
+): Promise<WaitingTarget[]> {
+  // After the clock was set back, new deliveries are due before the old `floor`.
+  const from =
+    floor === null ? sql`'-infinity'` : sql`least(${floor}::timestamptz, now() - interval '10 s')`
+  return sql<WaitingTarget[]>`
+    with recursive targets as (
+      (
+        select o.target_id, o.available_at
+        from outbox o
+        where o.kind = ${kind} and o.target_id > ${after}
+          and o.available_at >= ${from}
+        order by o.target_id, o.available_at
+        limit 1
+      )
+      union all
+      select n.target_id, n.available_at
+      from targets t
+        cross join lateral (
+          select o.target_id, o.available_at
+          from outbox o
+          where o.kind = ${kind} and o.target_id > t.target_id
+            and o.available_at >= ${from}
+          order by o.target_id, o.available_at
+          limit 1
+        ) n
+    )
+    select
+      target_id as "targetId", available_at::text as "dueAt",
+      (least(available_at, now()) - interval '10 s')::text as floor,
+      (extract(epoch from available_at - now()) * 1000)::float8 as "dueInMs"
+    from targets
+    limit ${MAX_TARGETS_PER_SCAN}
+  `
+}
+
+/**
+ * Leases at most `maxDeliveries` due deliveries: first the oldest of each target, then the second
+ * oldest of each, and so on. It skips locked rows.
+ */
+export async function claimDeliveries(
+  sql: Sql,
+  { kind, requests, maxDeliveries, leaseMs }: ClaimOptions,
+): Promise<ClaimedDelivery[]> {
+  const token = crypto.randomUUID()
+  const rows = await sql<Omit<ClaimedDelivery, 'token'>[]>`
+    select
+      id, project_id as "projectId", event_id as "eventId", target_id as "targetId", claim_count as "claimCount",
+      attempts, is_gone as "isGone", age_ms as "ageMs", waited_ms as "waitedMs", hidden_ms as "hiddenMs"
+    from claim_deliveries(
+      ${kind},
+      ${toArray(requests.map(({ targetId }) => targetId))}::uuid[],
+      ${toArray(requests.map(({ room }) => room))}::int[],
+      ${toArray(requests.map(({ dueAt }) => dueAt))}::timestamptz[],
+      ${maxDeliveries}, ${leaseMs}, ${token}
+    )
+  `
+  return rows.map(row => ({ ...row, token }))
+}
+
+/**
+ * Extends leases to `leaseMs` from now. Returns the ids of the leases that the caller still held.
+ */
+export async function extendLeases(
+  sql: Sql,
+  { leases, leaseMs }: { leases: readonly Lease[]; leaseMs: number },
+): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    with held as materialized (
+      select o.id
+      from unnest(
+          ${toArray(leases.map(({ id }) => id))}::uuid[],
+          ${toArray(leases.map(({ token }) => token))}::uuid[]
+        ) as i (id, token)
+        join outbox o on o.id = i.id and o.token = i.token
+      order by o.id
+      for update of o
+    )
+    update outbox o set available_at = now() + ${leaseMs}::float8 * interval '1 ms'
+    from held h
+    where o.id = h.id
+    returning o.id
+  `
+  return rows.map(({ id }) => id)
+}

@@ -1,0 +1,255 @@
+import type { Pool } from '../../database/pool.ts'
+import { isUnavailable } from '../../database/sql.ts'
+import { toReason } from '../../base/errors.ts'
+import { limitLines, logger } from '../../base/log.ts'
+import { deliveryAttempts, deliverySeconds, lostLeases } from '../../base/metrics.ts'
+import { withTimeout } from '../../base/functions.ts'
+import { extendLeases } from './claims.ts'
+import type { FairQueue } from './fair-queue.ts'
+import type { ClaimedDelivery, DeliveryKind, DeliveryOutcome } from './kind.ts'
+import {
+  DATABASE_UNAVAILABLE,
+  findEarlyOutcome,
+  RELEASED,
+  RESTORE_MS,
+  toSettlement,
+} from './settlement.ts'
+import { createSettler } from './settler.ts'
+
+const TICK_MS = 250
+/** An attempt that takes longer is hanging. It no longer counts against the concurrency limit. */
+const HANG_MS = 2_000
+const MAX_HANGING = 1_024
+/** How long an attempt may continue after its signal was aborted. */
+const ABORT_MS = 2_000
+const DRAIN_MS = 3_000
+
+const log = logger('outbox')
+
+// Each event of a project can cause a line for each of its targets.
+const warnOfPostponed = limitLines((reason, deliveries) =>
+  log.warning('A delivery is postponed, because the database is unavailable: {reason}', {
+    deliveries,
+    reason,
+  }),
+)
+const reportBug = limitLines<{ kind: string; stack: string | undefined }>(
+  (reason, attempts, details) =>
+    log.error('A bug ended an attempt: {reason}', { attempts, reason, ...details }),
+)
+
+interface InFlightOptions {
+  pool: Pool
+  kind: DeliveryKind
+  queue: FairQueue
+  /** Called when there is room for another attempt. */
+  onFree(): void
+}
+
+interface Entry {
+  delivery: ClaimedDelivery
+  controller: AbortController
+  startedMs: number
+  /** When the lease was last extended. */
+  leasedMs: number
+  isHanging: boolean
+  /** True when the attempt has an outcome, or its outcome no longer matters. */
+  hasEnded: boolean
+}
+
+/** Creates the set of in-flight deliveries: those that a worker has claimed and not yet settled. */
+export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlightOptions) {
+  const entries = new Map<string, Entry>()
+  let running = 0
+  let hanging = 0
+  let onIdle: (() => void) | undefined
+  let isExtending = false
+
+  const settler = createSettler({
+    pool,
+    onSettled(batch, lost) {
+      for (const { id, token } of batch) {
+        if (lost.has(id)) lostLeases.inc({ kind: kind.name })
+        if (entries.get(id)?.delivery.token === token) entries.delete(id)
+      }
+      onFree()
+    },
+  })
+  const ticking = setInterval(tick, TICK_MS)
+  ticking.unref()
+
+  function add(delivery: ClaimedDelivery): void {
+    const nowMs = performance.now()
+    // If this worker claims a delivery again, the lease of the previous attempt was lost.
+    const previous = entries.get(delivery.id)
+    if (previous) lose(previous)
+    const controller = new AbortController()
+    const times = { startedMs: nowMs, leasedMs: nowMs }
+    const entry: Entry = { delivery, controller, ...times, isHanging: false, hasEnded: false }
+    entries.set(delivery.id, entry)
+    running++
+    queue.start(delivery.targetId)
+    const { hiddenMs, isGone } = delivery
+    if (hiddenMs !== null && hiddenMs < RESTORE_MS && !isGone) {
+      end(entry)
+      settler.add(delivery, { ...RELEASED, delayMs: RESTORE_MS - hiddenMs })
+      return
+    }
+    const outcome = findEarlyOutcome(delivery)
+    if (outcome) finish(entry, outcome)
+    else void attempt(entry)
+  }
+
+  async function attempt(entry: Entry): Promise<void> {
+    const { id, projectId, eventId, targetId, attempts, waitedMs } = entry.delivery
+    const isLast = attempts + 1 >= kind.schedule.length
+    const delivery = { id, projectId, eventId, targetId, attempt: attempts + 1, isLast, waitedMs }
+    try {
+      finish(entry, await kind.send(delivery, entry.controller.signal))
+    } catch (error) {
+      if (entry.hasEnded) return
+      if (entry.controller.signal.aborted) return expire(entry)
+      // `DeliveryKind.send` throws this only before it sends anything.
+      if (isUnavailable(error)) {
+        warnOfPostponed(toReason(error))
+        return finish(entry, DATABASE_UNAVAILABLE)
+      }
+      const { reason, stack } = toBugReport(error)
+      reportBug(reason, { kind: kind.name, stack })
+      finish(entry, { kind: 'retry', reason: 'The attempt failed with an error of this server' })
+    }
+  }
+
+  function finish(entry: Entry, outcome: DeliveryOutcome): void {
+    if (entry.hasEnded) return
+    end(entry)
+    const { targetId, attempts, ageMs } = entry.delivery
+    const nowMs = performance.now()
+    const latencyMs = ageMs + nowMs - entry.startedMs
+    deliveryAttempts.inc({ kind: kind.name, outcome: outcome.kind })
+    if (outcome.kind === 'done') deliverySeconds.observe({ kind: kind.name }, latencyMs / 1000)
+    if (outcome.kind === 'postponed') {
+      if (outcome.keepsPlace) queue.rest(targetId, outcome.afterMs, nowMs)
+      else if (!outcome.isAlone) queue.pause(targetId, outcome.afterMs, nowMs)
+    }
+    const settlement = toSettlement({
+      outcome,
+      attempt: attempts + 1,
+      schedule: kind.schedule,
+      latencyMs,
+      random: Math.random(),
+    })
+    const recorded = outcome.kind === 'done' ? outcome.recorded : undefined
+    if (recorded) void settler.addAfter(recorded, entry.delivery, settlement)
+    else settler.add(entry.delivery, settlement)
+    if (running === 0) settler.hurry()
+  }
+
+  function expire(entry: Entry): void {
+    finish(entry, { kind: 'retry', reason: `The attempt took longer than ${kind.timeoutMs} ms` })
+  }
+
+  /** Ends an attempt, with or without an outcome, and frees its slot. */
+  function end(entry: Entry): void {
+    entry.hasEnded = true
+    running--
+    queue.end(entry.delivery.targetId)
+    if (entry.isHanging) {
+      hanging--
+      queue.unhang(entry.delivery.targetId)
+    }
+    onFree()
+    if (running === 0) onIdle?.()
+  }
+
+  /** Drops a delivery whose lease was lost. The outcome of its attempt can no longer be stored. */
+  function lose(entry: Entry): void {
+    const { id } = entry.delivery
+    if (entries.get(id) === entry) entries.delete(id)
+    if (entry.hasEnded) return
+    lostLeases.inc({ kind: kind.name })
+    end(entry)
+    entry.controller.abort(new Error('The lease of this delivery was lost'))
+  }
+
+  function tick(): void {
+    const nowMs = performance.now()
+    for (const entry of entries.values()) {
+      if (entry.hasEnded) continue
+      const tookMs = nowMs - entry.startedMs
+      if (!entry.isHanging && tookMs > HANG_MS && hanging < MAX_HANGING) {
+        entry.isHanging = true
+        hanging++
+        queue.hang(entry.delivery.targetId)
+        onFree()
+      }
+      if (tookMs > kind.timeoutMs) entry.controller.abort(new Error('The attempt took too long'))
+      if (tookMs > kind.timeoutMs + ABORT_MS) expire(entry)
+    }
+    if (!isExtending) void extend(nowMs)
+  }
+
+  /** Extends the leases that are older than a third of their duration. */
+  async function extend(nowMs: number): Promise<void> {
+    const old = [...entries.values()].filter(({ leasedMs }) => nowMs - leasedMs > kind.leaseMs / 3)
+    if (old.length === 0) return
+    isExtending = true
+    try {
+      const leases = old.map(({ delivery }) => delivery)
+      const { leaseMs } = kind
+      const kept = new Set(await pool.run(sql => extendLeases(sql, { leases, leaseMs })))
+      for (const entry of old) {
+        if (kept.has(entry.delivery.id)) entry.leasedMs = nowMs
+        else if (!entry.hasEnded) lose(entry)
+      }
+    } catch (error) {
+      log.warning('Leases could not be extended: {reason}', { reason: toReason(error) })
+    } finally {
+      isExtending = false
+    }
+  }
+
+  return {
+    /** Attempts and settles each delivery. */
+    add: (claimed: readonly ClaimedDelivery[]) => claimed.forEach(add),
+    /** The number of running attempts, without those that hang. */
+    get slotsInUse() {
+      return running - hanging
+    },
+    /** The number of running attempts. */
+    get running() {
+      return running
+    },
+    /** The number of deliveries whose outcome is not stored yet. */
+    get unsettled() {
+      return entries.size - running
+    },
+    /**
+     * Waits up to `graceMs` for running attempts, aborts the others, and releases their deliveries.
+     */
+    async stop(graceMs: number): Promise<void> {
+      if (running > 0) {
+        const idle = new Promise<void>(resolve => (onIdle = resolve))
+        await withTimeout(graceMs, idle, () => {})
+      }
+      for (const entry of entries.values()) {
+        if (entry.hasEnded) continue
+        end(entry)
+        entry.controller.abort(new Error('The server is stopping'))
+        settler.add(entry.delivery, RELEASED)
+      }
+      await settler.drain(performance.now() + DRAIN_MS)
+      clearInterval(ticking)
+    },
+  }
+}
+
+/**
+ * Returns the name of an error and its stack. The message is left out, because it may contain the
+ * URL of a target, which is a secret.
+ */
+function toBugReport(error: unknown): { reason: string; stack?: string } {
+  if (!(error instanceof Error)) return { reason: typeof error }
+  const frames = error.stack?.split('\n').filter(line => /^\s+at /.test(line))
+  return { reason: error.name, stack: frames?.slice(0, 8).join('\n') ?? '' }
+}

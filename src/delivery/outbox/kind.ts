@@ -1,0 +1,220 @@
+import { toReason } from '../../base/errors.ts'
+import { limitLines, logger } from '../../base/log.ts'
+import type { Queryable, Sql } from '../../database/sql.ts'
+
+export const KIND_NAMES = ['webhook', 'push'] as const
+export type KindName = (typeof KIND_NAMES)[number]
+
+/** The prefixes of targets' public ids. */
+export const TARGET_PREFIX = { webhook: 'whk', push: 'psh' } as const
+
+const log = logger('outbox')
+const reportUnrecorded = limitLines((reason, attempts) =>
+  log.error('An attempt was made but could not be recorded: {reason}', { attempts, reason }),
+)
+
+/** A kind of delivery: which targets an event has, and how a delivery is sent. Ids are uuids. */
+export interface DeliveryKind {
+  readonly name: KindName
+  /**
+   * Takes the next events of some projects, and writes their deliveries, in one transaction.
+   * `take_event_ranges` takes the events. It calls `has_targets`, which has a case for each kind.
+   * Filters and preferences decide which targets an event has. A target that is left out for a
+   * reason worth showing gets a `withheld` record in `deliveries` instead. See `dispatch_webhooks`.
+   */
+  dispatch(sql: Sql, request: DispatchRequest): Promise<Dispatched>
+  /** True if `dispatch` leases deliveries. The worker then keeps its free slots for them. */
+  readonly leasesNew?: boolean
+  /**
+   * Makes one attempt, outside of any transaction. It must not throw after something was sent: use
+   * `tryToRecord`. If it throws because the database is unavailable, the delivery is postponed. Any
+   * other error is a bug, and counts as a failed attempt.
+   */
+  send(attempt: DeliveryAttempt, signal: AbortSignal): Promise<DeliveryOutcome>
+  /**
+   * Returns the names of targets, which every member of the project may see. They contain no
+   * secrets. Deleted targets are left out.
+   */
+  getTargetNames(
+    sql: Queryable,
+    targets: { projectId: string; targetIds: readonly string[] },
+  ): Promise<ReadonlyMap<string, string>>
+  /** Explains why a dispatched event has neither a delivery nor a record; undefined if unknown. */
+  explainNoDelivery?(
+    sql: Queryable,
+    event: { projectId: string; eventId: string },
+  ): Promise<{ reason: string; at: Date } | undefined>
+  /**
+   * Marks targets with a full backlog, and unmarks those with room again. For a marked target,
+   * `dispatch` writes a record instead of a delivery. It is called every 10 seconds. `mayBeFull` is
+   * false while the kind has fewer than 100,000 pending deliveries.
+   */
+  markFullBacklogs?(sql: Sql, mayBeFull: boolean): Promise<void>
+  /** The delay before each attempt, in ms, ± 20 %. The first is 0. */
+  readonly schedule: readonly number[]
+  /** The most concurrent attempts to one target. */
+  readonly perTarget: number
+  /** The most concurrent attempts, not counting those that hang. 256 by default. */
+  readonly concurrency?: number
+  /** The time after which the signal of an attempt is aborted. */
+  readonly timeoutMs: number
+  /** The time after which another worker can claim the delivery of a worker that has died. */
+  readonly leaseMs: number
+}
+
+/** The projects to dispatch, and the most events of those that have targets. */
+export interface DispatchRequest {
+  readonly projectIds: readonly string[]
+  readonly maxEvents: number
+  /** The lease for new deliveries; undefined if all of them are due at once. */
+  readonly lease: NewLease | undefined
+}
+
+/**
+ * A lease on one delivery. Only its holder can settle the delivery, until another claim changes the
+ * token.
+ */
+export interface Lease {
+  id: string
+  token: string
+}
+
+/** A claimed delivery. No other worker can claim it until its lease ends. */
+export interface ClaimedDelivery extends Lease {
+  projectId: string
+  eventId: string
+  targetId: string
+  /** The number of claims since the last outcome, including this one. */
+  claimCount: number
+  /** The number of failed attempts. */
+  attempts: number
+  /** The time since the event was created, and the time since the delivery was first due. */
+  ageMs: number
+  waitedMs: number
+  /**
+   * `isGone`: the event or its project no longer exists. `hiddenMs`: the time since the event was
+   * deleted; null for an event that is not deleted.
+   */
+  isGone: boolean
+  hiddenMs: number | null
+}
+
+/**
+ * A lease for deliveries that are about to be inserted. The worker of this process begins them
+ * right after the commit, without a scan and a claim.
+ */
+export interface NewLease {
+  token: string
+  leaseMs: number
+  /** The most deliveries that can be leased, in all and to one target. */
+  free: number
+  perTarget: number
+  /** The targets for which fewer can be leased. */
+  rooms: readonly { targetId: string; room: number }[]
+}
+
+/** The range of a project's log that a dispatch has taken. */
+export interface TakenRange {
+  projectId: string
+  /** The range begins after `fromSeq` and ends with `toSeq`. */
+  fromSeq: number
+  toSeq: number
+  hasTargets: boolean
+  /** True if the range reaches the end of the log. */
+  isWhole: boolean
+  /** How long its oldest event has waited, in ms; 0 for a project without targets. */
+  lagMs: number
+}
+
+/**
+ * The result of a dispatch. Projects without new events, or whose cursor another dispatcher holds,
+ * have no range.
+ */
+export interface Dispatched {
+  ranges: readonly TakenRange[]
+  /** The number of inserted deliveries, and those that are leased. */
+  count: number
+  leased: readonly ClaimedDelivery[]
+}
+
+/** One attempt of a delivery. */
+export interface DeliveryAttempt {
+  /** The id of the delivery, the same in every attempt. */
+  readonly id: string
+  readonly projectId: string
+  readonly eventId: string
+  readonly targetId: string
+  /** The number of this attempt, from 1. */
+  readonly attempt: number
+  readonly isLast: boolean
+  /**
+   * The time from when the delivery was first due until its claim, by the clock of the database.
+   */
+  readonly waitedMs: number
+}
+
+/**
+ * The outcome of an attempt. Members see the reason, so it must contain no secret and nothing of
+ * the event.
+ * - `done` is settled once its attempt is `recorded`, which never rejects. The slot is free before.
+ * - `gone` writes a dead letter without further attempts.
+ * - `failed` ends the delivery without a dead letter.
+ * - `withheld` means that the target should not get the event after all.
+ */
+export type DeliveryOutcome =
+  | { readonly kind: 'done'; readonly recorded?: Promise<void> }
+  | { readonly kind: 'retry'; readonly afterMs?: number; readonly reason: string }
+  | { readonly kind: 'gone' | 'failed' | 'cancelled' | 'withheld'; readonly reason: string }
+  | Postponed
+
+/**
+ * Postpones a delivery by `afterMs` without using up an attempt, and skips the target meanwhile.
+ * However old a delivery is, it is not given up for that: only attempts end it.
+ */
+export interface Postponed {
+  readonly kind: 'postponed'
+  readonly afterMs: number
+  readonly reason: string
+  /** True if the reason is about this delivery, so that the target gets others meanwhile. */
+  readonly isAlone?: boolean
+  /**
+   * True if the target has asked to wait. The delivery keeps its place before later ones, and for a
+   * minute after the wait the target gets one attempt at a time.
+   */
+  readonly keepsPlace?: boolean
+}
+
+/**
+ * Runs `work`, which stores the result of an attempt, and logs its error. It never throws, because
+ * the delivery would be sent again. A missing record is better than that.
+ */
+export async function tryToRecord(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    reportUnrecorded(toReason(error))
+  }
+}
+
+/** A lease must last this much longer than an attempt, so that the attempt can be settled. */
+const SETTLE_MS = 5_000
+
+/** Throws if the settings of a kind contradict each other. */
+export function checkKinds(kinds: readonly DeliveryKind[]): void {
+  for (const { name, leaseMs, timeoutMs, schedule, perTarget } of kinds) {
+    if (leaseMs <= timeoutMs + SETTLE_MS) {
+      throw new Error(
+        `The lease of a ${name} (${leaseMs} ms) must be more than ${SETTLE_MS} ms longer than its timeout (${timeoutMs} ms)`,
+      )
+    }
+    if (schedule[0] !== 0)
+      throw new Error(`The first attempt of a ${name} must be due at once: schedule[0] must be 0`)
+    if (perTarget < 1)
+      throw new Error(
+        `A ${name} must allow at least one attempt at a time: perTarget must be 1 or more`,
+      )
+  }
+  if (new Set(kinds.map(({ name }) => name)).size < kinds.length) {
+    throw new Error('Two kinds of delivery have the same name')
+  }
+}

@@ -1,0 +1,224 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { toReason } from '../../base/errors.ts'
+import { limitLines, logger } from '../../base/log.ts'
+import { toArray } from '../../database/arrays.ts'
+import type { Pool } from '../../database/pool.ts'
+import { DEADLOCK, isUnavailable, sqlState, type Sql } from '../../database/sql.ts'
+import type { Lease } from './kind.ts'
+import type { Settlement } from './settlement.ts'
+
+const MAX_BATCH = 500
+/** With this many settlements, a worker without attempts waits for no more of them. */
+const IDLE_BATCH = 50
+const MAX_DELAY_MS = 50
+const MAX_PAUSE_MS = 1_000
+/** How often a drain looks whether the expected settlements were added. */
+const EXPECTED_MS = 5
+
+const log = logger('outbox')
+const reportRefused = limitLines<string>((reason, deliveries, id) =>
+  log.error('The outcome of a delivery cannot be stored: {reason}', { id, deliveries, reason }),
+)
+
+type Settled = Lease & Settlement
+
+interface SettlerOptions {
+  pool: Pool
+  /** Called with a stored batch, and with the ids whose lease was lost. */
+  onSettled(batch: readonly Lease[], lost: ReadonlySet<string>): void
+}
+
+/**
+ * Creates a settler. It stores settlements in batches: every 50 ms, or as soon as there are 500.
+ */
+export function createSettler({ pool, onSettled }: SettlerOptions) {
+  let queue: Settled[] = []
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let flushing: Promise<void> | undefined
+  let deadlineMs = Infinity
+  let expected = 0
+
+  function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    return (flushing ??= run().finally(() => {
+      flushing = undefined
+      if (queue.length > 0 && performance.now() < deadlineMs) schedule()
+    }))
+  }
+
+  function schedule(): void {
+    if (queue.length >= MAX_BATCH) void flush()
+    else timer ??= setTimeout(() => void flush(), MAX_DELAY_MS)
+  }
+
+  async function run(): Promise<void> {
+    do await settle(queue.splice(0, MAX_BATCH))
+    while (queue.length >= MAX_BATCH)
+  }
+
+  /**
+   * Stores a batch, or its deliveries one by one if Postgres refuses it. A lease that ends
+   * meanwhile keeps its delivery from being changed.
+   */
+  async function settle(batch: Settled[]): Promise<void> {
+    const kept = batch.filter(({ keepsPlace }) => keepsPlace)
+    if (kept.length > 0 && kept.length < batch.length) {
+      await settle(kept)
+      return settle(batch.filter(({ keepsPlace }) => !keepsPlace))
+    }
+    const refusal = batch.length > 0 ? await store(batch) : undefined
+    if (refusal === undefined) return
+    for (const one of batch) {
+      const reason = await store([one])
+      if (reason === undefined) continue
+      // It is claimed again when its lease ends, and given up after 10 claims.
+      reportRefused(reason, one.id)
+      onSettled([one], new Set([one.id]))
+    }
+  }
+
+  /**
+   * Stores a batch, and retries while the database is unavailable. Returns the reason if Postgres
+   * refused the batch.
+   */
+  async function store(batch: Settled[]): Promise<string | undefined> {
+    for (let pauseMs = 50; ; pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)) {
+      try {
+        onSettled(batch, new Set(await pool.run(sql => settleDeliveries(sql, batch))))
+        return undefined
+      } catch (error) {
+        const reason = toReason(error)
+        log.warning('Outcomes of deliveries could not be stored, and are stored again: {reason}', {
+          deliveries: batch.length,
+          reason,
+        })
+        const state = sqlState(error)
+        if (state !== undefined && state !== DEADLOCK && !isUnavailable(error)) return reason
+        if (performance.now() + pauseMs > deadlineMs) return undefined
+        await sleep(pauseMs)
+      }
+    }
+  }
+
+  function add({ id, token }: Lease, settlement: Settlement): void {
+    queue.push({ id, token, ...settlement })
+    if (!flushing) schedule()
+  }
+
+  return {
+    add,
+    /** Announces that no attempt is running, so that few settlements will follow. */
+    hurry(): void {
+      if (queue.length >= IDLE_BATCH && !flushing) void flush()
+    },
+    /** Adds a settlement once its attempt is recorded. */
+    async addAfter(recorded: Promise<void>, lease: Lease, settlement: Settlement): Promise<void> {
+      expected++
+      await recorded
+      expected--
+      add(lease, settlement)
+    },
+    /**
+     * Stores the remaining settlements, also those whose attempts are not recorded yet. Resolves
+     * when they are stored, or at `untilMs` of `performance.now()`.
+     */
+    async drain(untilMs: number): Promise<void> {
+      deadlineMs = untilMs
+      while (performance.now() < deadlineMs) {
+        if (queue.length > 0 || flushing) await flush()
+        else if (expected > 0) await sleep(EXPECTED_MS)
+        else break
+      }
+      clearTimeout(timer)
+    },
+  }
+}
+
+/**
+ * Stores settlements, either all or none of which keep their place. Returns the ids whose lease the
+ * caller has lost; they are unchanged.
+ */
+export async function settleDeliveries(sql: Sql, settled: readonly Settled[]): Promise<string[]> {
+  const column = (value: (one: Settled) => string | number | null) => toArray(settled.map(value))
+  if (settled.some(({ keepsPlace }) => keepsPlace)) return returnToPlace(sql, settled)
+  const rows = await sql<{ id: string }[]>`
+    select store_settlements(
+      ${column(({ id }) => id)}::uuid[], ${column(({ token }) => token)}::uuid[],
+      ${column(({ state }) => state)}::text[], ${column(({ attempts }) => attempts)}::int[],
+      ${column(({ delayMs }) => delayMs)}::float8[], ${column(({ reason }) => reason)}::text[],
+      ${column(({ latencyMs }) => latencyMs)}::bigint[]
+    ) as id
+  `
+  return rows.map(({ id }) => id)
+}
+
+/** The number of deliveries of a target whose order is checked when one is returned. */
+const MAX_ORDERED = 1_000
+
+/**
+ * Makes deliveries due since they were requested, so that no later one overtakes them. Those that
+ * were requested in one transaction are put into the order of their events, some microseconds
+ * apart.
+ */
+async function returnToPlace(sql: Sql, settled: readonly Settled[]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    with given as materialized (
+      select i.id, i.token, i.reason
+      from unnest(
+          ${toArray(settled.map(({ id }) => id))}::uuid[],
+          ${toArray(settled.map(({ token }) => token))}::uuid[],
+          ${toArray(settled.map(({ reason }) => reason))}::text[]
+        ) as i (id, token, reason)
+    ), held as materialized (
+      select o.id, o.kind, o.target_id, o.event_id, o.requested_at, g.reason
+      from given g
+        join outbox o on o.id = g.id and o.token = g.token
+      order by o.id
+      for update of o
+    ), waiting as materialized (
+      select h.id, h.target_id, h.event_id, h.requested_at, h.requested_at as due_at, true as is_held, h.reason
+      from held h
+      union all
+      select o.id, t.target_id, o.event_id, o.requested_at, o.available_at, false, o.reason
+      from (select distinct kind, target_id from held) t
+        cross join lateral (
+          select o.id, o.event_id, o.requested_at, o.available_at, o.reason
+          from outbox o
+          where o.kind = t.kind and o.target_id = t.target_id and o.available_at <= now() and o.token is null
+          order by o.available_at, o.id
+          limit ${MAX_ORDERED}
+        ) o
+    ), ordered as (
+      select
+        w.*, row_number() over in_order as place,
+        coalesce(lag(w.due_at) over in_order >= w.due_at, false) as is_late
+      from waiting w
+      window in_order as (partition by w.target_id order by w.requested_at, w.event_id)
+    ), placed as materialized (
+      select
+        o.id, o.is_held, o.reason, bool_or(o.is_late) over (partition by o.target_id) as is_mixed,
+        -- Each is a microsecond later than the one before, and none before its request.
+        o.place * interval '1 us' + max(o.requested_at - o.place * interval '1 us') over (
+          partition by o.target_id order by o.place
+        ) as due_at
+      from ordered o
+    ), others as materialized (
+      select o.id
+      from placed p
+        join outbox o on o.id = p.id
+      where p.is_mixed and not p.is_held and o.token is null
+      for update of o skip locked
+    ), returned as (
+      update outbox o set
+        -- After the clock was set back, the request can be in the future.
+        available_at = least(p.due_at, now()),
+        token = null, is_resumed = false, claim_count = 0, reason = p.reason
+      from placed p
+      where o.id = p.id and (p.is_held or p.id in (select id from others))
+      returning o.id
+    )
+    select id from given where id not in (select id from returned)
+  `
+  return rows.map(({ id }) => id)
+}

@@ -1,0 +1,208 @@
+import type { Pool } from '../../database/pool.ts'
+import { toReason } from '../../base/errors.ts'
+import { logger } from '../../base/log.ts'
+import { claimDeliveries, findWaitingTargets, MAX_TARGETS_PER_SCAN } from './claims.ts'
+import { NIL_UUID } from '../../base/ids.ts'
+import { createFairQueue, type WaitingTarget } from './fair-queue.ts'
+import { createInFlightDeliveries } from './in-flight.ts'
+import type { ClaimedDelivery, DeliveryKind, NewLease } from './kind.ts'
+import { createWakeUpSignal } from '../../base/wake-up.ts'
+
+const POLL_MS = 1_000
+const CONCURRENCY = 256
+/** With more unsettled deliveries than this, the worker claims no more. */
+const MAX_UNSETTLED = 2_000
+/**
+ * With few free slots, the worker waits this long for more of them. Claims become fewer and larger.
+ */
+const GATHER_MS = 5
+/**
+ * Scans that take longer may use at most a tenth of the time, but there is one at least every
+ * second.
+ */
+const SHORT_SCAN_MS = 25
+const SCAN_PAUSE_FACTOR = 9
+/** At this interval a scan starts without a lower bound. */
+const FULL_SCAN_MS = 30_000
+
+const log = logger('outbox')
+
+/** A reservation of a worker's free slots. Until its end the worker claims nothing. */
+export interface Reservation {
+  lease: NewLease
+  /** Ends the reservation, and begins the deliveries that were committed with the lease. */
+  end(leased: readonly ClaimedDelivery[]): void
+}
+
+/** Starts the worker that sends the deliveries of one kind. */
+export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: DeliveryKind }) {
+  const wakeUp = createWakeUpSignal()
+  const queue = createFairQueue(kind.perTarget)
+  const inFlight = createInFlightDeliveries({ pool, kind, queue, onFree: wakeUp.send })
+  const concurrency = kind.concurrency ?? CONCURRENCY
+  let isStopped = false
+  // When a scan is due, and when one is allowed, by `performance.now()`.
+  let scanDueMs = 0
+  let scanAllowedMs = 0
+  let claimedMs = 0
+  let oldestDueMs = Infinity
+  let after = NIL_UUID
+  let floor: string | null = null
+  let fullScanMs = -Infinity
+  // True once a scan has found all targets that are due.
+  let hasScanned = false
+  let isClaiming = false
+  let reserved: PromiseWithResolvers<void> | undefined
+
+  async function run(): Promise<void> {
+    while (!isStopped) {
+      try {
+        isClaiming = true
+        if (await claim()) continue
+      } catch (error) {
+        log.warning('Deliveries could not be claimed. The next try is in a second: {reason}', {
+          kind: kind.name,
+          reason: toReason(error),
+        })
+        scanAllowedMs = performance.now() + POLL_MS
+        wakeUp.sendIn(POLL_MS)
+      } finally {
+        isClaiming = false
+      }
+      await wakeUp.sleep()
+    }
+  }
+
+  /**
+   * Claims as many deliveries as there are free slots. Returns true if the next claim can follow at
+   * once.
+   */
+  async function claim(): Promise<boolean> {
+    // The free slots are reserved. The end of the reservation wakes this loop.
+    if (reserved) return false
+    const nowMs = performance.now()
+    if (nowMs >= scanDueMs && nowMs >= scanAllowedMs) await scan(nowMs)
+    const resumeMs = queue.resume(performance.now())
+    wakeUp.sendIn(Math.min(Math.max(scanDueMs, scanAllowedMs), resumeMs) - performance.now())
+    const free = concurrency - inFlight.slotsInUse
+    if (free <= 0 || inFlight.unsettled > MAX_UNSETTLED || !queue.hasDue) return false
+    const requests = queue.next(free, performance.now())
+    if (requests.length === 0) return false
+    const room = Math.min(
+      free,
+      requests.reduce((sum, request) => sum + request.room, 0),
+    )
+    const leftMs = claimedMs + GATHER_MS - performance.now()
+    if (room < inFlight.slotsInUse / 2 && leftMs > 0) {
+      wakeUp.sendIn(leftMs)
+      return false
+    }
+    const { name, leaseMs } = kind
+    const claimed = await pool.run(sql =>
+      claimDeliveries(sql, { kind: name, requests, maxDeliveries: free, leaseMs }),
+    )
+    claimedMs = performance.now()
+    const counts = new Map<string, number>()
+    for (const { targetId } of claimed) counts.set(targetId, (counts.get(targetId) ?? 0) + 1)
+    queue.claimed(requests, { counts, isAll: claimed.length < free })
+    inFlight.add(claimed)
+    return true
+  }
+
+  /** Finds the targets with due deliveries, and when the next delivery is due. */
+  async function scan(startedMs: number): Promise<void> {
+    scanDueMs = startedMs + POLL_MS
+    const isFromStart = after === NIL_UUID
+    if (isFromStart && startedMs - fullScanMs > FULL_SCAN_MS) {
+      floor = null
+      fullScanMs = startedMs
+    }
+    const found = await pool.run(sql => findWaitingTargets(sql, { kind: kind.name, after, floor }))
+    const endedMs = performance.now()
+    queue.update(found, endedMs)
+    const isPartial = found.length === MAX_TARGETS_PER_SCAN
+    hasScanned = !isPartial && isFromStart
+    after = (isPartial && found.at(-1)?.targetId) || NIL_UUID
+    const earliest = found.reduce<WaitingTarget | undefined>(
+      (one, other) => (one && one.dueInMs <= other.dueInMs ? one : other),
+      undefined,
+    )
+    // An incomplete scan says nothing about the remaining targets.
+    if (isPartial || !isFromStart) floor = null
+    else if (earliest) floor = earliest.floor
+    const isOverdue = ({ targetId, dueInMs }: WaitingTarget) =>
+      dueInMs <= 0 && !queue.isPaused(targetId, endedMs)
+    oldestDueMs = endedMs + Math.min(Infinity, ...found.filter(isOverdue).map(one => one.dueInMs))
+    const next = Math.min(...found.map(({ dueInMs }) => (dueInMs > 0 ? dueInMs : Infinity)))
+    scanDueMs = isPartial ? endedMs : Math.min(scanDueMs, endedMs + next)
+    const tookMs = endedMs - startedMs
+    scanAllowedMs =
+      endedMs + (tookMs > SHORT_SCAN_MS ? Math.min(POLL_MS, SCAN_PAUSE_FACTOR * tookMs) : 0)
+  }
+
+  function reserve(): Reservation | undefined {
+    const free = concurrency - inFlight.slotsInUse
+    // A scan that is due goes first. Otherwise dispatches in a row would hold up retries.
+    const isScanDue = performance.now() >= Math.max(scanDueMs, scanAllowedMs)
+    const isIdle = hasScanned && !isScanDue && !isClaiming && !reserved && !queue.hasDue && free > 0
+    if (!isIdle || isStopped || inFlight.unsettled > MAX_UNSETTLED) return undefined
+    const { resolve } = (reserved = Promise.withResolvers<void>())
+    return {
+      lease: {
+        token: crypto.randomUUID(),
+        leaseMs: kind.leaseMs,
+        free,
+        perTarget: kind.perTarget,
+        rooms: queue.listRooms(performance.now()),
+      },
+      end(leased) {
+        reserved = undefined
+        inFlight.add(leased)
+        wakeUp.send()
+        resolve()
+      },
+    }
+  }
+
+  const running = run()
+  return {
+    /**
+     * Reserves the free slots for deliveries that are about to be inserted. Returns undefined if
+     * there are none, or if other deliveries are due, which then go first.
+     */
+    reserve,
+    /** Announces new deliveries. Without this call the poll finds them within a second. */
+    wake(): void {
+      scanDueMs = 0
+      wakeUp.send()
+    },
+    /** Announces that a target was resumed, so that its pause ends. */
+    resume(targetId: string): void {
+      queue.unpause(targetId)
+      scanDueMs = 0
+      wakeUp.send()
+    },
+    /**
+     * How long the oldest due delivery has been overdue, in ms. Deliveries of paused targets are
+     * left out.
+     */
+    get oldestMs() {
+      return Math.max(0, performance.now() - oldestDueMs)
+    },
+    /** The number of running attempts. */
+    get running() {
+      return inFlight.running
+    },
+    /**
+     * Stops claiming, waits up to `graceMs` for running attempts, and releases the other
+     * deliveries.
+     */
+    async stop(graceMs: number): Promise<void> {
+      isStopped = true
+      wakeUp.send()
+      await running
+      await reserved?.promise
+      await inFlight.stop(graceMs)
+    },
+  }
+}

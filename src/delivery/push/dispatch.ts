@@ -1,0 +1,57 @@
+import { toArray } from '../../database/arrays.ts'
+import type { Queryable, Sql } from '../../database/sql.ts'
+import type { Dispatched, DispatchRequest } from '../outbox/kind.ts'
+import { toDispatched, type DispatchedRow } from '../outbox/new-deliveries.ts'
+import { dispatchViewPushes } from './view-pushes.ts'
+
+/** The reasons why a push is withheld, as sentences for the page of the event. */
+export const WITHHELD_REASONS = {
+  notifyFalse: 'The event was sent with notify: false',
+  archived: 'The channel is archived',
+  old: 'The event happened more than 10 minutes before it was sent',
+  noDevice: 'No member of the organization has a device for notifications',
+  off: 'Notifications are off on this device',
+  muted: 'The member has muted the channel',
+  quiet: 'This device has quiet hours',
+  collapsed: 'Collapsed: after 10 notifications in a minute, one notification counts the rest',
+} as const
+
+/**
+ * Enqueues pushes for the new events of some projects, and records the pushes that are withheld. A
+ * project without devices gets no records, because a record would cost as much as the event.
+ * `explainNoPush` derives the reason instead.
+ */
+export async function dispatchPushes(sql: Sql, request: DispatchRequest): Promise<Dispatched> {
+  const { projectIds, maxEvents } = request
+  const sentences = JSON.stringify(WITHHELD_REASONS)
+  return await sql.begin(async tx => {
+    const [row] = await tx<[DispatchedRow & { has_bells: boolean }]>`
+      select ranges, count, has_bells
+      from dispatch_push_ranges(${toArray(projectIds)}::uuid[], ${maxEvents}, ${sentences}::text::jsonb)
+    `
+    const dispatched = toDispatched(row, request)
+    if (!row.has_bells) return dispatched
+    const ofViews = await dispatchViewPushes(tx, dispatched.ranges, sentences)
+    return { ...dispatched, count: dispatched.count + ofViews }
+  })
+}
+
+/**
+ * Explains why an event has neither a push nor a record: nobody had a device. Undefined if its
+ * records may have been deleted, or if it is older than this kind of delivery.
+ */
+export async function explainNoPush(
+  sql: Queryable,
+  { projectId, eventId }: { projectId: string; eventId: string },
+): Promise<{ reason: string; at: Date } | undefined> {
+  const [row] = await sql<{ notify: boolean; created_at: Date }[]>`
+    select e.notify, e.created_at
+    from event_by_id(${projectId}, ${eventId}) e
+      join delivery_kinds k on k.kind = 'push' and k.since <= e.created_at
+    where e.deleted_at is null
+      -- Records are kept for 30 days.
+      and e.created_at > now() - interval '29 days'
+  `
+  const reason = row?.notify ? WITHHELD_REASONS.noDevice : WITHHELD_REASONS.notifyFalse
+  return row && { reason, at: row.created_at }
+}

@@ -1,0 +1,155 @@
+import { toArray } from '../../database/arrays.ts'
+import { createBatcher, type Batcher } from '../../database/batch.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { transact } from '../../database/pool.ts'
+import type { Site } from '../../http/site.ts'
+import { rememberOpened } from '../../database/secrets/secrets.ts'
+import { HIDDEN } from '../outbox/settlement.ts'
+import {
+  tryToRecord,
+  type DeliveryAttempt,
+  type DeliveryKind,
+  type DeliveryOutcome,
+} from '../outbox/kind.ts'
+import { dispatchPushes, explainNoPush, WITHHELD_REASONS } from './dispatch.ts'
+import { DAY_S, toDeliveryOutcome } from './outcome.ts'
+import { toSummaryMessage, toEventMessage, type PushMessage } from './payload.ts'
+import { PUSH_TIMEOUT_MS, type PushClient, type PushParts } from './push-client.ts'
+import { createRefusalLog, type RefusalLog } from './refusing-services.ts'
+import { storeAcceptedPushes, storePushOutcome, type AttemptedDevice } from './recording.ts'
+import { findPushTargets, openPushTarget, takeBurstCount, type PushTarget } from './target.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+/** The delay before each attempt, in ms, ± 20 %: a day in all. */
+export const PUSH_SCHEDULE_MS: readonly number[] = [
+  0,
+  5 * SECOND,
+  30 * SECOND,
+  2 * MINUTE,
+  10 * MINUTE,
+  30 * MINUTE,
+  HOUR,
+  3 * HOUR,
+  6 * HOUR,
+  12 * HOUR,
+]
+/** The time for two requests, because the first can be too large, and for the database. */
+const ATTEMPT_MS = 2 * PUSH_TIMEOUT_MS + 5 * SECOND
+/** The most attempts that share a statement. */
+const MAX_BATCH = 200
+const MAX_WAITING = 5_000
+
+export interface PushKindParts extends PushParts {
+  pushClient: PushClient
+  site: Site
+}
+
+interface SenderParts extends PushKindParts {
+  /** Resolves with undefined for a device that was removed. */
+  reads: Batcher<DeliveryAttempt, PushTarget | undefined>
+  /** Resolves with true if the outcome was stored. */
+  accepted: Batcher<AttemptedDevice & { reason: string }, boolean>
+  refusals: RefusalLog
+}
+
+/**
+ * Creates the delivery kind for web push. Its targets are the push subscriptions of members.
+ * Concurrent attempts share the statements that read targets and store accepted pushes.
+ */
+export function createPushKind(parts: PushKindParts): DeliveryKind {
+  const { pool } = parts
+  const secrets = { open: rememberOpened(parts.secrets) }
+  const limits = { maxJobs: MAX_BATCH, maxWaiting: MAX_WAITING }
+  const reads = createBatcher({
+    run: (attempts: DeliveryAttempt[]) => pool.run(sql => findPushTargets(sql, attempts)),
+    toResult: (row, attempt) => row && openPushTarget(row, attempt, secrets),
+    ...limits,
+  })
+  const accepted = createBatcher({
+    async run(all: (AttemptedDevice & { reason: string })[]) {
+      const stored = await pool.run(sql => storeAcceptedPushes(sql, all))
+      return all.map(({ id }) => stored.has(id))
+    },
+    toResult: isStored => isStored,
+    ...limits,
+  })
+  const refusals = createRefusalLog(pool, parts.vapidSubject)
+  const all = { ...parts, reads, accepted, refusals }
+  return {
+    name: 'push',
+    dispatch: dispatchPushes,
+    send: (attempt, signal) => sendPush(all, attempt, signal),
+    getTargetNames: getDeviceNames,
+    explainNoDelivery: explainNoPush,
+    schedule: PUSH_SCHEDULE_MS,
+    perTarget: 4,
+    timeoutMs: ATTEMPT_MS,
+    leaseMs: 2 * ATTEMPT_MS,
+  }
+}
+
+/** Makes one attempt. It checks membership and settings at this time, not at dispatch. */
+async function sendPush(
+  parts: SenderParts,
+  attempt: DeliveryAttempt,
+  signal: AbortSignal,
+): Promise<DeliveryOutcome> {
+  const { pool, pushClient, site, reads, accepted, refusals } = parts
+  const target = await reads.add(attempt)
+  if (!target) return { kind: 'cancelled', reason: 'The device was signed out or removed' }
+  const { event, withheld, nowMs, address } = target
+  if (!event) return { kind: 'cancelled', reason: 'The account is no longer a member' }
+  if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
+  if (target.isHidden) return HIDDEN
+  const leftS = DAY_S - Math.floor(attempt.waitedMs / SECOND)
+  if (leftS <= 0) return { kind: 'failed', reason: 'The push was not accepted within a day' }
+
+  const message = target.isSummary
+    ? await toBurstSummary(parts, target, site)
+    : toEventMessage(site.url, event)
+  if (!message) return { kind: 'withheld', reason: WITHHELD_REASONS.collapsed }
+  const ttlS = attempt.attempt === 1 ? DAY_S : leftS
+  const { outcome: made } = await pushClient.push({ address, message, ttlS, nowMs, signal })
+  let isHopeless = false
+  await tryToRecord(async () => {
+    const { kind, reason } = made
+    if (kind === 'accepted' && (await accepted.add({ ...target, reason }))) return
+    ;({ isHopeless } = await transact(pool, tx => storePushOutcome(tx, target, made)))
+    if (kind === 'refused') await refusals.check()
+  })
+  const outcome = isHopeless
+    ? ({ kind: 'failed', reason: made.reason } as const)
+    : toDeliveryOutcome(made)
+  // A summary counts the events of a burst, but does not deliver this event.
+  return target.isSummary && outcome.kind === 'done'
+    ? { kind: 'withheld', reason: WITHHELD_REASONS.collapsed }
+    : outcome
+}
+
+async function toBurstSummary(
+  { pool }: PushKindParts,
+  { event, accountId }: PushTarget,
+  site: Site,
+): Promise<PushMessage | undefined> {
+  if (!event) return undefined
+  const burst = await pool.run(sql => takeBurstCount(sql, { ...event, accountId }))
+  return burst && toSummaryMessage(site.url, { ...event, ...burst })
+}
+
+/** Returns the names of members' devices, as `account: device`. */
+async function getDeviceNames(
+  sql: Queryable,
+  { projectId, targetIds }: { projectId: string; targetIds: readonly string[] },
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await sql<{ id: string; label: string; name: string }[]>`
+    select d.id, d.label, r.name
+    from projects p
+      join memberships m on m.organization_id = p.organization_id
+      join push_subscriptions d on d.account_id = m.account_id
+      join accounts r on r.id = d.account_id
+    where p.id = ${projectId} and d.id = any(${toArray(targetIds)}::uuid[])
+  `
+  return new Map(rows.map(({ id, label, name }) => [id, `${name}: ${label}`]))
+}

@@ -1,0 +1,271 @@
+import { Kind, Type, type Static } from '@sinclair/typebox'
+import { QrCode } from '../../http/qr-code.ts'
+import {
+  defineRule,
+  issue,
+  invalidType,
+  NO_ISSUES,
+  type Issue,
+  OneOf,
+  Text,
+  TrimmedText,
+} from '../../http/rules.ts'
+import { closed, Timestamp, Nullable } from '../../http/schema-parts.ts'
+import { IsoTimestamp } from '../../log/events/schema.ts'
+import { isP256Point } from './address.ts'
+import { isTimeZone, parseTimeOfDay } from './quiet-hours.ts'
+
+/** Defines a rule for text that `isValid` checks. */
+function ruleOf(kind: string, isValid: (text: string) => boolean, message: string): string {
+  return defineRule(kind, value => {
+    if (typeof value !== 'string') return invalidType('string', value)
+    return isValid(value) ? NO_ISSUES : issue('invalid_format', message)
+  })
+}
+
+const P256DH = ruleOf(
+  'P256dh',
+  text => isP256Point(toBytes(text)),
+  "Must be the browser's key: an uncompressed point of P-256 in base64url",
+)
+const AUTH = ruleOf('Auth', text => toBytes(text).length === 16, 'Must be 16 bytes in base64url')
+const TIME_OF_DAY = '^([01][0-9]|2[0-3]):[0-5][0-9]$'
+const QUIET_HOURS = defineRule('QuietHours', value => {
+  if (value === null) return NO_ISSUES
+  if (typeof value !== 'object' || Array.isArray(value)) return invalidType('object', value)
+  const { from, to, timeZone } = value as Record<string, unknown>
+  const issues = [
+    ...checkPart('from', from, isTime, 'Must be a time of the day like 22:00'),
+    ...checkPart('to', to, isTime, 'Must be a time of the day like 07:00'),
+    ...checkPart('timeZone', timeZone, isTimeZone, 'Must name a time zone like Europe/Berlin'),
+  ]
+  if (issues.length > 0 || from !== to) return issues
+  return issue('invalid_value', 'Must not end when it begins. Turn the device off instead')
+})
+
+function checkPart(
+  name: string,
+  value: unknown,
+  isValid: (text: string) => boolean,
+  message: string,
+): Issue[] {
+  const at = (issues: readonly Issue[]) => issues.map(one => ({ ...one, path: [name] }))
+  if (value === undefined) return at(issue('required', 'Required'))
+  if (typeof value !== 'string') return at(invalidType('string', value))
+  return isValid(value) ? [] : at(issue('invalid_format', message))
+}
+
+function isTime(text: string): boolean {
+  return parseTimeOfDay(text) !== undefined
+}
+
+function toBytes(text: string): Buffer {
+  // Browsers leave out the padding; some libraries add it.
+  return /^[\w-]{1,128}={0,2}$/.test(text) ? Buffer.from(text, 'base64url') : Buffer.alloc(0)
+}
+
+function textOf(kind: string) {
+  return Type.Unsafe<string>({ [Kind]: kind, type: 'string' })
+}
+
+export const PushKey = Type.Object(
+  {
+    id: Type.String(),
+    publicKey: Type.String({ description: 'The applicationServerKey of pushManager.subscribe.' }),
+  },
+  closed,
+)
+export type PushKey = Static<typeof PushKey>
+
+/** The link to the page on which a phone subscribes. */
+export const PhoneLink = Type.Object(
+  {
+    url: Type.String(),
+    qr: QrCode,
+  },
+  closed,
+)
+export type PhoneLink = Static<typeof PhoneLink>
+
+/** Nothing is pushed in quiet hours. Null means none. */
+const QuietHoursInput = Type.Unsafe<{ from: string; to: string; timeZone: string } | null>({
+  [Kind]: QUIET_HOURS,
+  type: ['object', 'null'],
+  required: ['from', 'to', 'timeZone'],
+  properties: {
+    from: { type: 'string', pattern: TIME_OF_DAY, description: 'The first minute.' },
+    to: {
+      type: 'string',
+      pattern: TIME_OF_DAY,
+      description: 'The minute after the last one. On the next day if it is earlier than `from`.',
+    },
+    timeZone: { type: 'string', description: 'The IANA name.' },
+  },
+})
+
+const Label = TrimmedText({ maxLength: 60, description: 'The name of the device.' })
+
+export const NewSubscription = Type.Object(
+  {
+    endpoint: Text({
+      minLength: 1,
+      maxLength: 2048,
+      description: 'The endpoint of the PushSubscription in the browser.',
+    }),
+    keys: Type.Object({ p256dh: textOf(P256DH), auth: textOf(AUTH) }),
+    label: Type.Optional(Label),
+  },
+  {
+    // The keys are those of the example in RFC 8291.
+    examples: [
+      {
+        endpoint: 'https://push.example.com/send/abc',
+        keys: {
+          p256dh:
+            'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+          auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+        },
+        label: 'Phone',
+      },
+    ],
+  },
+)
+export type NewSubscription = Static<typeof NewSubscription>
+
+export const SubscriptionEdit = Type.Object(
+  {
+    label: Type.Optional(Label),
+    isOn: Type.Optional(Type.Boolean()),
+    quietHours: Type.Optional(QuietHoursInput),
+  },
+  { examples: [{ label: 'Phone', isOn: true }] },
+)
+export type SubscriptionEdit = Static<typeof SubscriptionEdit>
+
+/** A device as its account sees it. */
+export const Subscription = Type.Object(
+  {
+    id: Type.String(),
+    label: Type.String(),
+    /** The host of the push service. */
+    host: Type.String(),
+    isOn: Type.Boolean(),
+    /** True for the browser that sends this request. */
+    isCurrent: Type.Boolean(),
+    quietHours: Nullable(
+      Type.Object({ from: Type.String(), to: Type.String(), timeZone: Type.String() }, closed),
+    ),
+    createdAt: Timestamp,
+    lastPushAt: Nullable(Timestamp),
+    /** The last response of the push service, as a sentence. */
+    lastOutcome: Nullable(Type.String()),
+    /**
+     * Refusals of this device alone since the last accepted push. After the fifth one, each event
+     * is pushed once, without retries.
+     */
+    refusals: Type.Integer({ minimum: 0 }),
+    /** The reason of the last of these refusals; null without one. */
+    flagged: Nullable(Type.String()),
+  },
+  closed,
+)
+export type Subscription = Static<typeof Subscription>
+
+export const RemovedSubscription = Type.Object({ id: Type.String() }, closed)
+
+export const PushTestInput = Type.Object(
+  {
+    subscriptionId: Type.Optional(
+      Text({
+        minLength: 1,
+        maxLength: 255,
+        description: 'The browser of this request by default.',
+      }),
+    ),
+  },
+  { examples: [{ subscriptionId: 'sub_01kadz5p6vf2w8y3m4n5q6r7s8' }] },
+)
+export type PushTestInput = Static<typeof PushTestInput>
+
+/** The response of a push service to a test. */
+export const PushTestResult = Type.Object(
+  {
+    subscriptionId: Type.String(),
+    isAccepted: Type.Boolean(),
+    /** Null without a response. */
+    status: Nullable(Type.Integer()),
+    body: Nullable(Type.String({ description: 'The first 1 KiB of the response, as text.' })),
+    /** The outcome as a sentence. */
+    reason: Type.String(),
+    latencyMs: Nullable(Type.Integer({ minimum: 0 })),
+    /** True if the subscription was removed, because the push service no longer knows it. */
+    isRemoved: Type.Boolean(),
+  },
+  closed,
+)
+export type PushTestResult = Static<typeof PushTestResult>
+
+const STATES = ['on', 'mute'] as const
+const Until = Type.Optional(
+  Nullable(IsoTimestamp('When the mute ends. Without it, the mute does not end.')),
+)
+const COLLAPSE =
+  'Replaces notifications beyond 10 a minute from one channel with one that counts the rest.'
+
+/**
+ * Settings for the channels of a project that have none of their own. If `collapse` is absent, it
+ * stays unchanged.
+ */
+export const DefaultNotificationSettingsInput = Type.Object(
+  {
+    state: OneOf(STATES),
+    muteUntil: Until,
+    collapse: Type.Optional(Type.Boolean({ description: COLLAPSE })),
+  },
+  { examples: [{ state: 'mute', muteUntil: '2026-11-23T08:00:00Z' }] },
+)
+export type DefaultNotificationSettingsInput = Static<typeof DefaultNotificationSettingsInput>
+
+export const ChannelNotificationSettingsInput = Type.Object(
+  {
+    state: OneOf([...STATES, 'default'], 'default: the state of the project.'),
+    muteUntil: Until,
+    collapse: Type.Optional(
+      Nullable(Type.Boolean(), `${COLLAPSE} null: the setting of the project.`),
+    ),
+  },
+  { examples: [{ state: 'default' }] },
+)
+export type ChannelNotificationSettingsInput = Static<typeof ChannelNotificationSettingsInput>
+
+const setting = {
+  state: OneOf(STATES),
+  muteUntil: Nullable(Timestamp),
+  collapse: Type.Boolean({ description: COLLAPSE }),
+}
+
+/** Settings for the channels of a project that have none of their own. */
+export const DefaultNotificationSettings = Type.Object(setting, closed)
+export type DefaultNotificationSettings = Static<typeof DefaultNotificationSettings>
+
+/** The settings of a channel. Each is its own or that of the project. */
+export const ChannelNotificationSettings = Type.Object(
+  {
+    channelId: Type.String(),
+    isDefault: Type.Boolean({ description: 'True if the state is that of the project.' }),
+    isCollapseDefault: Type.Boolean({ description: 'True if `collapse` is that of the project.' }),
+    ...setting,
+  },
+  closed,
+)
+export type ChannelNotificationSettings = Static<typeof ChannelNotificationSettings>
+
+export const NotificationSettingsPage = Type.Object(
+  {
+    default: DefaultNotificationSettings,
+    items: Type.Array(ChannelNotificationSettings),
+    nextCursor: Nullable(Type.String()),
+  },
+  closed,
+)
+export type NotificationSettingsPage = Static<typeof NotificationSettingsPage>

@@ -1,0 +1,165 @@
+import { isExpired } from '../../access/guard/sessions.ts'
+import { toArray, alignRows } from '../../database/arrays.ts'
+import type { Secrets } from '../../database/secrets/secrets.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { openAddress, type PushAddress } from './address.ts'
+import { WITHHELD_REASONS } from './dispatch.ts'
+import type { PushEvent } from './payload.ts'
+import { isInQuietHours } from './quiet-hours.ts'
+
+/** A device as the sender needs it. Ids are uuids. */
+export interface PushTarget {
+  id: string
+  accountId: string
+  address: PushAddress
+  /** SHA-256 of the endpoint in hex. A change shows that the browser has subscribed again. */
+  endpointHash: string
+  /** Undefined if the event was permanently deleted, or if the account is no longer a member. */
+  event: PushEvent | undefined
+  /** True if the event was deleted and can still be restored. */
+  isHidden: boolean
+  /** The reason why the push is withheld; undefined if it is not. */
+  withheld: string | undefined
+  /** True if the push is the summary of a burst. */
+  isSummary: boolean
+  /** The current time, by the clock of the database. */
+  nowMs: number
+}
+
+/** The uuids of a delivery. */
+export interface PushTargetId {
+  projectId: string
+  eventId: string
+  targetId: string
+}
+
+/** A device with a sealed address. Columns of the event are null if `event` is. */
+export interface SealedPushTarget extends Pick<
+  PushTarget,
+  'accountId' | 'endpointHash' | 'isSummary'
+> {
+  address: string
+  now: Date
+  isOn: boolean
+  isMuted: boolean
+  isArchived: boolean | null
+  isHidden: boolean | null
+  quiet: [from: number | null, to: number | null, timeZone: string | null]
+  event: Omit<PushEvent, 'projectId' | 'eventId'> | null
+}
+
+/**
+ * Returns the devices of deliveries, in their order. Undefined for a device that was removed or
+ * whose session has expired.
+ */
+export async function findPushTargets(
+  sql: Queryable,
+  ids: readonly PushTargetId[],
+): Promise<(SealedPushTarget | undefined)[]> {
+  const rows = await sql<(SealedPushTarget & { ord: number })[]>`
+    select
+      t.ord::int as ord, r.account_id as "accountId", r.address, r.endpoint_hash as "endpointHash",
+      clock_timestamp() as now, r.is_on as "isOn", r.is_muted as "isMuted", r.is_archived as "isArchived",
+      r.is_hidden as "isHidden", r.is_summary as "isSummary", r.quiet, r.event
+    from unnest(
+        ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
+        ${toArray(ids.map(({ eventId }) => eventId))}::uuid[],
+        ${toArray(ids.map(({ targetId }) => targetId))}::uuid[]
+      ) with ordinality as t (project_id, event_id, id, ord)
+      cross join lateral (
+        select
+          d.account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on,
+          json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet,
+          e.event, e.is_archived, e.is_hidden,
+          n.is_muted and not exists (
+            select
+            from view_pushes w
+              join view_bells b
+                on b.project_id = w.project_id and b.view_id = w.view_id and b.account_id = w.account_id
+            where w.project_id = t.project_id and w.event_id = t.event_id and w.account_id = d.account_id
+          ) as is_muted,
+          exists (
+            select
+            from delivery_records r
+            where r.project_id = t.project_id and r.event_id = t.event_id and r.kind = 'push'
+              and r.target_id = d.id and r.state = 'withheld' and r.reason = ${WITHHELD_REASONS.collapsed}
+          ) as is_summary
+        from push_subscriptions d
+          join sessions s on s.id = d.session_id and not ${isExpired(sql)}
+          left join lateral (
+            select
+              c.id as channel_id, c.is_archived, v.deleted_at is not null as is_hidden,
+              json_build_object(
+                'project', p.name, 'channelId', c.id, 'channel', c.name, 'title', v.title,
+                'description', v.description, 'icon', v.icon
+              ) as event
+            from projects p
+              join organizations o on o.id = p.organization_id and o.deleted_at is null
+                and not lacks_second_factor(o.requires_second_factor, s.is_multi_factor)
+              join memberships m on m.organization_id = o.id and m.account_id = d.account_id
+              cross join lateral event_by_id(p.id, t.event_id) v
+              cross join lateral channel_by_id(v.project_id, v.channel_id) c
+            where p.id = t.project_id and p.deleted_at is null
+          ) e on true
+          cross join lateral effective_notification_settings(t.project_id, e.channel_id, d.account_id) n
+        where d.id = t.id
+        -- Keeps Postgres from turning the lookups into one join.
+        offset 0
+      ) r
+  `
+  return alignRows(rows, ids.length)
+}
+
+/**
+ * Opens the address of a device. Throws `UnreadableSecret` if it was sealed with another
+ * APP_SECRET.
+ */
+export function openPushTarget(
+  row: SealedPushTarget,
+  { projectId, eventId, targetId }: PushTargetId,
+  secrets: Pick<Secrets, 'open'>,
+): PushTarget {
+  return {
+    id: targetId,
+    accountId: row.accountId,
+    address: openAddress(secrets, targetId, row.address),
+    endpointHash: row.endpointHash,
+    event: row.event ? { ...row.event, projectId, eventId } : undefined,
+    isHidden: row.isHidden ?? false,
+    withheld: findReason(row),
+    isSummary: row.isSummary,
+    nowMs: row.now.getTime(),
+  }
+}
+
+/**
+ * Returns how many events of a burst are collapsed so far, and marks its summary as sent. Another
+ * summary counts the events that follow. Undefined if the burst is over.
+ */
+export async function takeBurstCount(
+  sql: Queryable,
+  { projectId, channelId, accountId }: { projectId: string; channelId: string; accountId: string },
+): Promise<{ count: number; burstAtMs: number } | undefined> {
+  const [row] = await sql<{ collapsed: number; burst_at: Date }[]>`
+    update push_bursts set summary_at = null
+    where project_id = ${projectId} and channel_id = ${channelId} and account_id = ${accountId}
+      and collapsed > 0
+    returning collapsed, burst_at
+  `
+  return row && { count: row.collapsed, burstAtMs: row.burst_at.getTime() }
+}
+
+function findReason({
+  isOn,
+  isArchived,
+  isMuted,
+  quiet,
+  now,
+}: SealedPushTarget): string | undefined {
+  if (!isOn) return WITHHELD_REASONS.off
+  if (isArchived) return WITHHELD_REASONS.archived
+  if (isMuted) return WITHHELD_REASONS.muted
+  const [from, to, timeZone] = quiet
+  if (from === null || to === null || timeZone === null) return undefined
+  return isInQuietHours({ from, to, timeZone }, now) ? WITHHELD_REASONS.quiet : undefined
+}

@@ -1,0 +1,121 @@
+import { toArray } from '../../database/arrays.ts'
+import type { Fragment, Queryable, Sql } from '../../database/sql.ts'
+import type { Dispatched, DispatchRequest } from '../outbox/kind.ts'
+import { toDispatched, type DispatchedRow } from '../outbox/new-deliveries.ts'
+
+/**
+ * The most pending deliveries of one webhook. The backlog is checked every 10 seconds, so it can
+ * grow a little larger.
+ */
+export const MAX_BACKLOG = 100_000
+/** A full backlog counts as full until a tenth of it is delivered. */
+const ROOM_AT = 0.9 * MAX_BACKLOG
+
+/**
+ * The recorded reason for an event that a full backlog kept out: a code for programs, then a
+ * sentence.
+ */
+export const BACKLOG_FULL =
+  'backlog_full: This webhook already has 100,000 pending deliveries. Recover the time range once it works again'
+
+/** The reason shown for an event that no webhook of its project received. */
+export const NO_MATCHING_WEBHOOK =
+  'No webhook matched: each is for other channels, was disabled, or was created later'
+
+/** Writes a delivery for each webhook that matches a new event of these projects. */
+export async function dispatchWebhooks(sql: Sql, request: DispatchRequest): Promise<Dispatched> {
+  const { projectIds, maxEvents, lease } = request
+  const [row] = await sql<[DispatchedRow]>`
+    select ranges, count, leased
+    from dispatch_webhooks(
+      ${toArray(projectIds)}::uuid[], ${maxEvents}, ${BACKLOG_FULL}, ${lease ? JSON.stringify(lease) : null}::text::json
+    )
+  `
+  return toDispatched(row, request)
+}
+
+/** Returns a condition: the webhook `w` is for the channel of the event `e`. */
+export function matchesChannel(sql: Queryable): Fragment {
+  return sql`(
+    w.has_all_channels
+    or exists (
+      select from webhook_channels wc
+      where wc.project_id = w.project_id and wc.webhook_id = w.id and wc.channel_id = e.channel_id
+    )
+  )`
+}
+
+/**
+ * Explains why an event has no delivery. Undefined if the project has no webhooks, or if the event
+ * is so old that its records may have been deleted.
+ */
+export async function explainNoWebhookDelivery(
+  sql: Queryable,
+  { projectId, eventId }: { projectId: string; eventId: string },
+): Promise<{ reason: string; at: Date } | undefined> {
+  const [row] = await sql<{ created_at: Date }[]>`
+    select e.created_at
+    from event_by_id(${projectId}, ${eventId}) e
+      join delivery_kinds k on k.kind = 'webhook' and k.since <= e.created_at
+    where e.deleted_at is null
+      -- Records are kept for 30 days.
+      and e.created_at > now() - interval '29 days'
+      and exists (select from webhooks w where w.project_id = e.project_id and w.type = 'event.created' and w.deleted_at is null)
+  `
+  return row && { reason: NO_MATCHING_WEBHOOK, at: row.created_at }
+}
+
+/**
+ * Marks webhooks with a full backlog, and unmarks those with room again. It marks none unless
+ * `mayBeFull` is set. A locked webhook is left to the next check.
+ */
+export async function markFullBacklogs(sql: Sql, mayBeFull: boolean): Promise<void> {
+  await sql`
+    with found as materialized (
+      select w.id
+      from webhooks w
+      where w.backlog_full_at is not null and not exists (
+        select from outbox o
+        where o.kind = 'webhook' and o.target_id = w.id
+        order by o.available_at
+        limit 1 offset ${ROOM_AT - 1}
+      )
+      order by w.id
+      for no key update skip locked
+    )
+    update webhooks w set backlog_full_at = null
+    from found f
+    where w.id = f.id
+  `
+  if (!mayBeFull) return
+  await sql`
+    with recursive walk as (
+      (select o.target_id from outbox o where o.kind = 'webhook' order by o.target_id limit 1)
+      union all
+      select n.target_id
+      from walk t
+        cross join lateral (
+          select o.target_id
+          from outbox o
+          where o.kind = 'webhook' and o.target_id > t.target_id
+          order by o.target_id
+          limit 1
+        ) n
+    ), found as materialized (
+      select w.id
+      from walk t
+        join webhooks w on w.id = t.target_id
+      where w.backlog_full_at is null and exists (
+        select from outbox o
+        where o.kind = 'webhook' and o.target_id = t.target_id
+        order by o.available_at
+        limit 1 offset ${MAX_BACKLOG - 1}
+      )
+      order by w.id
+      for no key update of w skip locked
+    )
+    update webhooks w set backlog_full_at = now()
+    from found f
+    where w.id = f.id
+  `
+}

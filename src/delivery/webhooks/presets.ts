@@ -1,0 +1,164 @@
+import { takeStart } from '../../base/cut-text.ts'
+import { isInvisible } from '../../base/disruptive-text.ts'
+
+/** The formats of a body: Standard Webhooks, or what a service accepts. */
+export const PRESETS = ['standard', 'slack', 'discord', 'telegram', 'ntfy'] as const
+export type Preset = (typeof PRESETS)[number]
+
+/** The fields of an event that presets use. */
+export interface PresetEvent {
+  title: string
+  description: string | null
+  icon: string | null
+  channelName: string
+  projectName: string
+  timestamp: string
+  tags: readonly string[]
+}
+
+/** The URL and the body of a request. */
+export interface WebhookRequest {
+  url: string
+  body: string
+}
+
+/** The longest JSON that ntfy reads is twice its longest message, 4,096 bytes. */
+const MAX_NTFY_JSON = 8_000
+const MAX_NTFY_MESSAGE = 4_000
+const MAX_TELEGRAM = 4_096
+
+type PresetFormat = (url: URL, event: PresetEvent) => { url?: string; body: object }
+
+const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
+  // Plain text only, so that nothing in an event becomes a mention, a link or formatting.
+  slack: (_, event) => ({
+    body: {
+      text: escapeSlack(toHeadline(event)),
+      blocks: [
+        { type: 'header', text: toPlainText(cut(toHeadline(event), 150)) },
+        ...(event.description
+          ? [{ type: 'section', text: toPlainText(cut(event.description, 3000)) }]
+          : []),
+        { type: 'context', elements: [toPlainText(cut(toFooter(event), 300))] },
+      ],
+    },
+  }),
+  discord: (_, event) => ({
+    body: {
+      allowed_mentions: { parse: [] },
+      embeds: [
+        {
+          // All texts of an embed together have at most 6,000.
+          title: cutMarkdown(toHeadline(event), 256),
+          ...(event.description && { description: cutMarkdown(event.description, 4096) }),
+          footer: { text: cut(toFooter(event), 1024) },
+          timestamp: event.timestamp,
+        },
+      ],
+    },
+  }),
+  telegram: (url, event) => ({
+    body: {
+      chat_id: url.searchParams.get('chat_id'),
+      text: toText(event, MAX_TELEGRAM),
+      link_preview_options: { is_disabled: true },
+    },
+  }),
+  // ntfy takes JSON at the root of the server. The topic is the last segment of the URL.
+  ntfy: (url, event) => {
+    const [topic = '', ...base] = url.pathname.split('/').filter(Boolean).reverse()
+    const others = {
+      topic: decodeURIComponent(topic),
+      title: cut(toHeadline(event), 250),
+      tags: event.tags.filter(tag => !isInvisible(tag)).slice(0, 5),
+    }
+    const text = event.description ?? toFooter(event)
+    return {
+      url: `${url.origin}${['', ...base.reverse(), ''].join('/')}${url.search}`,
+      body: { ...others, message: cutMessage(text, MAX_NTFY_JSON - countJsonBytes(others)) },
+    }
+  },
+}
+
+/** Formats the request for a service. */
+export function formatForPreset(
+  preset: Exclude<Preset, 'standard'>,
+  url: string,
+  event: PresetEvent,
+): WebhookRequest {
+  const { title, description, icon, channelName } = event
+  // Services refuse text of which nothing is seen, or show an empty message.
+  const request = FORMATS[preset](new URL(url), {
+    ...event,
+    title: isInvisible(title) ? channelName : title,
+    description: isInvisible(description ?? '') ? null : description,
+    icon: isInvisible(icon ?? '') ? null : icon,
+  })
+  return { url: request.url ?? url, body: JSON.stringify(request.body) }
+}
+
+/** Returns why a service cannot use a URL, as a sentence; undefined if it can. */
+export function findPresetProblem(preset: Preset, url: URL): string | undefined {
+  if (preset === 'telegram' && !url.searchParams.get('chat_id')) {
+    return 'For Telegram, the URL must be https://api.telegram.org/bot…/sendMessage?chat_id=…'
+  }
+  if (preset === 'ntfy' && !/^(\/[\w-]+)*\/[\w-]{1,64}$/.test(url.pathname)) {
+    return 'For ntfy, the URL must end with the topic, like https://ntfy.sh/my-topic'
+  }
+  return undefined
+}
+
+function toHeadline({ icon, title }: PresetEvent): string {
+  return icon === null ? title : `${icon} ${title}`
+}
+
+function toFooter({ channelName, projectName }: PresetEvent): string {
+  return `${channelName} · ${projectName}`
+}
+
+/** Cuts the description, so that the other parts fit. */
+function toText(event: PresetEvent, units: number): string {
+  const around = toHeadline(event).length + toFooter(event).length + 2 * '\n\n'.length
+  const description = event.description && cut(event.description, units - around)
+  return [toHeadline(event), description, toFooter(event)].filter(Boolean).join('\n\n')
+}
+
+/** Cuts a message to what ntfy shows, and to `jsonBytes` of JSON. */
+function cutMessage(text: string, jsonBytes: number): string {
+  for (let bytes = MAX_NTFY_MESSAGE; ; bytes = Math.floor(0.9 * bytes)) {
+    const message = cutBytes(text, bytes)
+    if (countJsonBytes(message) <= jsonBytes) return message
+  }
+}
+
+function countJsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value))
+}
+
+function toPlainText(text: string) {
+  return { type: 'plain_text', text, emoji: false }
+}
+
+function escapeSlack(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}
+
+function escapeMarkdown(text: string): string {
+  return text.replace(/[\\`*_{}[\]()#+.!|~>:@<-]/g, '\\$&')
+}
+
+/** Escapes text, and cuts it without leaving a backslash that escapes nothing. */
+function cutMarkdown(text: string, units: number): string {
+  return cut(escapeMarkdown(text), units).replace(/(?<!\\)((?:\\\\)*)\\…$/, '$1…')
+}
+
+/** Cuts text to a number of UTF-16 units, which services count, without splitting a character. */
+function cut(text: string, units: number): string {
+  return text.length <= units ? text : `${takeStart(text, units - 1)}…`
+}
+
+function cutBytes(text: string, bytes: number): string {
+  if (Buffer.byteLength(text) <= bytes) return text
+  const start = new TextDecoder().decode(Buffer.from(text).subarray(0, bytes - 3))
+  return `${takeStart(text, start.replace(/\ufffd+$/, '').length)}…`
+}

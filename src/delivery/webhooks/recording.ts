@@ -1,0 +1,212 @@
+import { SERVER, writeAudit } from '../../access/audit/audit.ts'
+import { toId } from '../../base/ids.ts'
+import { toArray } from '../../database/arrays.ts'
+import type { Queryable, Tx } from '../../database/sql.ts'
+import { toBodyText, type EgressResult } from '../../http/egress/egress.ts'
+import { toAttempt, type AttemptRow } from './attempts.ts'
+import {
+  CLOSED_BREAKER,
+  FAILING_FOR_DAYS,
+  FAILURES_TO_PAUSE,
+  shouldDisable,
+  toBreakerAfterFailure,
+  toBreakerAfterLimit,
+  type CircuitBreaker,
+} from './circuit-breaker.ts'
+import { hashBody } from './message.ts'
+import type { WebhookOutcome } from './outcome.ts'
+import type { Preset, WebhookRequest } from './presets.ts'
+import type { Attempt } from './schema.ts'
+import type { WebhookTarget } from './target.ts'
+
+/** An attempt whose request was sent. Ids are uuids. */
+export interface CompletedAttempt {
+  id: string
+  projectId: string
+  webhookId: string
+  kind: Attempt['kind']
+  /** The uuid of the event or the audit entry; null for a test. */
+  eventId: string | null
+  /** True if the request named a user. */
+  hasUser: boolean
+  number: number
+  startedAt: Date
+  preset: Preset
+  /** The generation of the webhook that was called. */
+  generation: number
+  request: WebhookRequest
+  answer: Answer
+  outcome: WebhookOutcome
+}
+
+/** The recorded part of a response, or why there was none. */
+type Answer = Pick<AttemptRow, 'status' | 'error' | 'response' | 'latencyMs'>
+
+/** Returns what is recorded of a result, so that nothing else of it stays in memory. */
+export function toAnswer(result: EgressResult): Answer {
+  const { latencyMs } = result
+  if ('error' in result) return { status: null, error: result.error, response: null, latencyMs }
+  return { status: result.status, error: null, response: toBodyText(result.body), latencyMs }
+}
+
+/**
+ * Stores an attempt. A success resets the failure counters, unless the webhook was changed since it
+ * was called. Returns the attempt as the API shows it.
+ */
+export async function storeAttempt(tx: Tx, made: CompletedAttempt): Promise<Attempt> {
+  const { projectId, webhookId, generation, outcome } = made
+  if (outcome.kind === 'delivered') {
+    // An endpoint may have asked to wait after it took this message, and the time of the wait keeps
+    // deliveries in their order for a minute. A test is sent all the same, and ends both.
+    const endsWait = made.kind === 'webhook.test'
+    await tx`
+      update webhooks set
+        failures = ${CLOSED_BREAKER.failures}, failing_since = null, pauses = ${CLOSED_BREAKER.pauses},
+        paused_until = case
+          when not ${endsWait} and failures < ${FAILURES_TO_PAUSE}
+            and paused_until > now() - interval '1 minute' then paused_until
+        end
+      where project_id = ${projectId} and id = ${webhookId} and generation = ${generation}
+        and (failures > 0 or paused_until is not null)
+    `
+  }
+  await insertAttempts(tx, [made], { onlyFree: false })
+  return toAttempt(toRow(made))
+}
+
+/**
+ * Stores successful attempts in one statement. It leaves out webhooks with failures to reset, and
+ * webhooks that are locked, because one locked row would delay all others. Returns the ids of the
+ * stored attempts; store the others with `storeAttempt`.
+ */
+export function storeSuccessfulAttempts(
+  sql: Queryable,
+  made: readonly CompletedAttempt[],
+): Promise<Set<string>> {
+  return insertAttempts(sql, made, { onlyFree: true })
+}
+
+/**
+ * Counts a failure of a webhook, or makes it wait as its endpoint asked. Ten failures in a row
+ * pause it. It is disabled if its endpoint is gone, or has only failed for five days. Returns the
+ * time until the next attempt; undefined if the webhook was changed or deleted since it was called.
+ */
+export async function countFailure(
+  tx: Tx,
+  { projectId, id, generation, isProbe, context }: WebhookTarget,
+  outcome: WebhookOutcome,
+): Promise<number | undefined> {
+  const [row] = await tx<
+    {
+      failures: number
+      failing_since: Date | null
+      pauses: number
+      paused_until: Date | null
+      is_enabled: boolean
+      now: Date
+      checked_now: Date
+    }[]
+  >`
+    select failures, failing_since, pauses, paused_until, disabled_at is null as is_enabled,
+      clock_timestamp() as now, checked_now()
+    from webhooks
+    where project_id = ${projectId} and id = ${id} and generation = ${generation} and deleted_at is null
+    for no key update
+  `
+  if (!row) return undefined
+  const nowMs = row.now.getTime()
+  const before: CircuitBreaker = {
+    failures: row.failures,
+    failingSinceMs: row.failing_since?.getTime() ?? null,
+    pauses: row.pauses,
+    pausedUntilMs: row.paused_until?.getTime() ?? null,
+  }
+  const failed = outcome.kind === 'limited' ? before : toBreakerAfterFailure(before, isProbe, nowMs)
+  const asksToWait =
+    outcome.kind === 'limited' || (outcome.kind === 'failed' && outcome.afterMs !== undefined)
+  const breaker = asksToWait ? toBreakerAfterLimit(failed, outcome.afterMs, nowMs) : failed
+  const hopeless = shouldDisable(failed, row.checked_now.getTime()) ? FAILING_FOR_DAYS : null
+  const mayDisable = row.is_enabled && outcome.kind !== 'limited'
+  const reason = mayDisable ? (outcome.kind === 'gone' ? outcome.reason : hopeless) : null
+  await tx`
+    update webhooks set
+      failures = ${breaker.failures},
+      failing_since = ${toDate(breaker.failingSinceMs)},
+      pauses = ${breaker.pauses},
+      paused_until = ${toDate(breaker.pausedUntilMs)},
+      disabled_at = case when ${reason}::text is null then disabled_at else now() end,
+      disabled_reason = coalesce(${reason}, disabled_reason)
+    where project_id = ${projectId} and id = ${id}
+  `
+  if (reason !== null) {
+    await writeAudit(tx, SERVER, {
+      action: 'webhook.disabled',
+      organizationId: context.organization.id,
+      projectId,
+      target: toId('whk', id),
+      details: { reason },
+    })
+  }
+  return Math.max(0, (breaker.pausedUntilMs ?? nowMs) - nowMs)
+}
+
+/** Inserts attempts, and returns their ids. `onlyFree` is that of `storeSuccessfulAttempts`. */
+async function insertAttempts(
+  sql: Queryable,
+  made: readonly CompletedAttempt[],
+  { onlyFree }: { onlyFree: boolean },
+): Promise<Set<string>> {
+  const rows = made.map(one => ({ ...one, ...toRow(one) }))
+  const column = (value: (row: (typeof rows)[number]) => string | number | boolean | null) =>
+    toArray(rows.map(value))
+  const inserted = await sql<{ id: string }[]>`
+    select insert_webhook_attempts(
+      ${column(({ projectId }) => projectId)}::uuid[],
+      ${column(({ id }) => id)}::uuid[],
+      ${column(({ webhookId }) => webhookId)}::uuid[],
+      ${column(({ eventId }) => eventId)}::uuid[],
+      ${column(({ kind }) => kind)}::text[],
+      ${column(({ number }) => number)}::int[],
+      ${column(({ outcome }) => outcome)}::text[],
+      ${column(({ status }) => status)}::int[],
+      ${column(({ error }) => error)}::text[],
+      ${column(({ reason }) => reason)}::text[],
+      ${column(({ response }) => response)}::text[],
+      ${column(({ latencyMs }) => latencyMs)}::int[],
+      ${column(({ startedAt }) => startedAt.toISOString())}::timestamptz[],
+      ${column(({ request }) => new URL(request.url).host)}::text[],
+      ${column(({ preset }) => preset)}::text[],
+      ${column(({ request }) => `\\x${hashBody(request.body).toString('hex')}`)}::bytea[],
+      ${column(({ hasUser }) => hasUser)}::boolean[],
+      ${onlyFree}
+    ) as id
+  `
+  return new Set(inserted.map(({ id }) => id))
+}
+
+function toRow({
+  id,
+  kind,
+  eventId,
+  number,
+  startedAt,
+  answer,
+  outcome,
+}: CompletedAttempt): AttemptRow {
+  return {
+    ...answer,
+    id,
+    kind,
+    eventId,
+    // The response to a test, which has no event, is the only one that is made of this row.
+    eventTitle: null,
+    number,
+    outcome: outcome.kind === 'delivered' ? 'delivered' : 'failed',
+    reason: outcome.reason,
+    startedAt,
+  }
+}
+
+function toDate(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms)
+}

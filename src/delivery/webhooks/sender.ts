@@ -1,0 +1,238 @@
+import type { AuditEntry } from '../../access/audit/entries.ts'
+import { Fault } from '../../base/errors.ts'
+import { newId } from '../../base/ids.ts'
+import { createBatcher, type Batcher } from '../../database/batch.ts'
+import { type Pool, transact } from '../../database/pool.ts'
+import { rememberOpened, type Secrets } from '../../database/secrets/secrets.ts'
+import type { Tx } from '../../database/sql.ts'
+import type { Egress } from '../../http/egress/egress.ts'
+import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/kind.ts'
+import { HIDDEN } from '../outbox/settlement.ts'
+import { auditWebhook, type Editor } from './editing.ts'
+import {
+  hasUser,
+  toEntryRequest,
+  toEventRequest,
+  toMessageId,
+  toTestMessageId,
+  toTestRequest,
+} from './message.ts'
+import { CHANGED, findEarlyWebhookOutcome, toWebhookOutcome, toDeliveryOutcome } from './outcome.ts'
+import {
+  countFailure,
+  storeAttempt,
+  storeSuccessfulAttempts,
+  toAnswer,
+  type CompletedAttempt,
+} from './recording.ts'
+import type { Attempt } from './schema.ts'
+import { CONTENT_TYPE, signMessage } from './signing.ts'
+import { findWebhookTargets, openWebhookTarget, type WebhookTarget } from './target.ts'
+import { lockWebhook, webhookNotFound } from './webhooks.ts'
+
+/** The timeout of one attempt, for headers and body together. */
+export const WEBHOOK_TIMEOUT_MS = 15_000
+/** How long an attempt waits for the body. The outcome is known from the status. */
+const MAX_BODY_MS = 1_000
+
+/** The most attempts that one read serves. Events can be large. */
+const MAX_READ = 32
+const MAX_STORED = 400
+/** How long successes are collected to be stored together. Nothing waits for them. */
+const COLLECT_MS = 20
+const MAX_WAITING = 5_000
+/**
+ * The shortest time between two tests of a webhook. It keeps tests from being used to flood a third
+ * party.
+ */
+const TEST_INTERVAL_S = 3
+
+export interface SenderParts {
+  pool: Pool
+  secrets: Secrets
+  egress: Egress
+}
+
+/** The fields of a delivery that an attempt needs. */
+export type WebhookAttempt = Omit<DeliveryAttempt, 'id' | 'isLast'>
+
+/**
+ * Makes one attempt to deliver an event to a webhook, and stores its outcome. It holds no database
+ * connection during the request.
+ */
+export type WebhookSender = (
+  attempt: WebhookAttempt,
+  signal?: AbortSignal,
+) => Promise<DeliveryOutcome>
+
+/** The target and the event, or the audit entry, of one attempt; undefined if deleted. */
+interface Content {
+  target: WebhookTarget | undefined
+  eventJson: string | undefined
+  entry: AuditEntry | undefined
+}
+
+interface Batches {
+  reads: Batcher<WebhookAttempt, Content>
+  /** Resolves with true if the success was stored. */
+  successes: Batcher<CompletedAttempt, boolean>
+}
+
+/**
+ * Creates a sender. Concurrent attempts share the statements that read them. Successes of 20 ms
+ * share the statement that stores them, while the next attempts are made.
+ */
+export function createWebhookSender(parts: SenderParts): WebhookSender {
+  const { pool } = parts
+  const secrets = { open: rememberOpened(parts.secrets) }
+  const reads = createBatcher({
+    run: (attempts: WebhookAttempt[]) =>
+      pool.run(sql => findWebhookTargets(sql, attempts, { mayProbe: true })),
+    toResult: (found, attempt) => ({
+      target: found && openWebhookTarget(found.row, attempt, secrets),
+      eventJson: found?.eventJson,
+      entry: found?.entry,
+    }),
+    maxJobs: MAX_READ,
+    maxWaiting: MAX_WAITING,
+  })
+  const successes = createBatcher({
+    async run(made: CompletedAttempt[]) {
+      const stored = await pool.run(sql => storeSuccessfulAttempts(sql, made))
+      return made.map(({ id }) => stored.has(id))
+    },
+    toResult: isStored => isStored,
+    maxJobs: MAX_STORED,
+    maxWaiting: MAX_WAITING,
+    collectMs: COLLECT_MS,
+  })
+  return (attempt, signal) => sendEvent({ ...parts, reads, successes }, attempt, signal)
+}
+
+async function sendEvent(
+  { pool, egress, reads, successes }: SenderParts & Batches,
+  attempt: WebhookAttempt,
+  signal?: AbortSignal,
+): Promise<DeliveryOutcome> {
+  const { target, eventJson, entry } = await reads.add(attempt)
+  if (!target) return { kind: 'cancelled', reason: 'The webhook was deleted' }
+  if (eventJson === undefined && entry === undefined) return HIDDEN
+  const earlyOutcome = findEarlyWebhookOutcome(target)
+  if (earlyOutcome) return earlyOutcome
+  const made = await makeAttempt(
+    egress,
+    target,
+    {
+      id: newId('att').uuid,
+      messageId: toMessageId(attempt.eventId, attempt.targetId),
+      eventId: attempt.eventId,
+      kind: entry ? 'audit.entry' : 'event.created',
+      hasUser: eventJson !== undefined && hasUser(eventJson),
+      number: attempt.attempt,
+      request: entry
+        ? toEntryRequest(target, entry, target.context)
+        : toEventRequest(target, eventJson ?? '', target.context),
+    },
+    signal,
+  )
+  const { outcome } = made
+  const { waitedMs } = attempt
+  let limitedMs: number | undefined
+  let isChanged = false
+  if (outcome.kind === 'unsent') return toDeliveryOutcome(outcome, { limitedMs, waitedMs })
+  const store = () =>
+    transact(pool, async tx => {
+      await storeAttempt(tx, made)
+      if (outcome.kind === 'delivered') return
+      limitedMs = await countFailure(tx, target, outcome)
+      isChanged = limitedMs === undefined
+    })
+  // A success that ends failures or a pause counts at once.
+  if (outcome.kind === 'delivered' && !target.hasFailures && target.pausedUntilMs === null) {
+    const recorded = tryToRecord(async () => {
+      if (!(await successes.add(made))) await store()
+    })
+    return { kind: 'done', recorded }
+  }
+  await tryToRecord(store)
+  if (isChanged) return CHANGED
+  return toDeliveryOutcome(outcome, { limitedMs, waitedMs })
+}
+
+/**
+ * Sends a `webhook.test` now, even if the webhook is paused or disabled. A success resets the
+ * failure counters; a failure does not count. Throws `not_found` and `rate_limited`.
+ */
+export async function testWebhook(
+  { pool, secrets, egress }: SenderParts,
+  editor: Editor,
+  id: string,
+): Promise<Attempt> {
+  const targetId = await transact(pool, tx => reserveTest(tx, editor, id))
+  const ids = { projectId: editor.projectId, targetId }
+  const [found] = await pool.run(sql => findWebhookTargets(sql, [ids], { mayProbe: false }))
+  if (!found) throw webhookNotFound()
+  const target = openWebhookTarget(found.row, ids, secrets)
+  const attemptId = newId('att').uuid
+  const made = await makeAttempt(egress, target, {
+    id: attemptId,
+    messageId: toTestMessageId(attemptId),
+    kind: 'webhook.test',
+    eventId: null,
+    hasUser: false,
+    number: 1,
+    request: toTestRequest(target, target.context, target.nowMs),
+  })
+  return transact(pool, tx => storeAttempt(tx, made))
+}
+
+/**
+ * Records that a test is sent now. Returns the webhook's uuid. Throws `rate_limited` within three
+ * seconds of the last test.
+ */
+async function reserveTest(tx: Tx, editor: Editor, id: string): Promise<string> {
+  const { id: uuid, testedAt, now } = await lockWebhook(tx, editor.projectId, id)
+  if (testedAt && now.getTime() - testedAt.getTime() <= TEST_INTERVAL_S * 1_000) {
+    throw new Fault(
+      'rate_limited',
+      `A webhook can be tested every ${TEST_INTERVAL_S} seconds. Try again shortly`,
+      {
+        'Retry-After': String(TEST_INTERVAL_S),
+      },
+    )
+  }
+  await tx`
+    update webhooks set tested_at = now() where project_id = ${editor.projectId} and id = ${uuid}
+  `
+  await auditWebhook(tx, editor, 'webhook.tested', uuid)
+  return uuid
+}
+
+/** Signs a request and sends it. Returns the completed attempt. */
+async function makeAttempt(
+  egress: Egress,
+  target: WebhookTarget,
+  {
+    messageId,
+    ...attempt
+  }: Pick<CompletedAttempt, 'id' | 'kind' | 'eventId' | 'hasUser' | 'number' | 'request'> & {
+    messageId: string
+  },
+  signal?: AbortSignal,
+): Promise<CompletedAttempt> {
+  const { projectId, id: webhookId, nowMs, preset, generation, signingSecrets } = target
+  const { url, body } = attempt.request
+  const headers = signMessage({ id: messageId, timestampMs: nowMs, body }, signingSecrets)
+  const result = await egress.send({
+    url,
+    body,
+    headers: { 'Content-Type': CONTENT_TYPE, ...headers },
+    timeoutMs: WEBHOOK_TIMEOUT_MS,
+    maxBodyMs: MAX_BODY_MS,
+    signal,
+  })
+  const outcome = toWebhookOutcome(result, nowMs)
+  const startedAt = new Date(nowMs)
+  const answer = toAnswer(result)
+  return { ...attempt, projectId, webhookId, startedAt, preset, generation, answer, outcome }
+}
