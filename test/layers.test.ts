@@ -48,12 +48,6 @@ const PLACES = [
   ),
   'main',
 ]
-/** Paths that move into their room later. */
-const MOVING: [string, string][] = [
-  ['backup/', 'server/backup/'],
-  ['server.ts', 'server/server.ts'],
-  ['workers.ts', 'server/workers.ts'],
-]
 const BROWSER_PACKAGES = new Set([
   'preact',
   'preact/hooks',
@@ -99,14 +93,6 @@ function toPlace(file: string): string {
   return PLACES.includes(place) ? place : room
 }
 
-/** Returns where a file will be. */
-function toMoved(file: string): string {
-  const [from, to] = MOVING.find(
-    ([from]) => file === from || (from.endsWith('/') && file.startsWith(from)),
-  ) ?? ['', '']
-  return to + file.slice(from.length)
-}
-
 function readImports(file: string): { specifier: string; isTypeOnly: boolean }[] {
   const text = readFileSync(join(SRC, file), 'utf8')
   return [...text.matchAll(IMPORT)].map(match => ({
@@ -116,7 +102,7 @@ function readImports(file: string): { specifier: string; isTypeOnly: boolean }[]
 }
 
 test('every file is in a folder of a room', () => {
-  const lost = files.map(toMoved).filter(file => {
+  const lost = files.filter(file => {
     const path = file.split('/')
     const isLoose = path.length < 3 || path[0] === 'dashboard'
     const place = isLoose ? toPlace(file) : `${path[0]}/${path[1]}`
@@ -158,7 +144,7 @@ test('a folder imports only folders of rooms before its own, and those before it
       if (!specifier.startsWith('.')) return []
       const target = relative(SRC, resolve(SRC, dirname(file), specifier))
       if (target.startsWith('..')) return []
-      const [from, to] = [toPlace(toMoved(file)), toPlace(toMoved(target))]
+      const [from, to] = [toPlace(file), toPlace(target)]
       if (from === to) return []
       return PLACES.indexOf(to) < PLACES.indexOf(from) ? [] : [`${file} imports ${target}`]
     }),

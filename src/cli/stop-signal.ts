@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { WORKER_VARIABLE } from '../workers.ts'
+import { WORKER_VARIABLE } from '../server/workers.ts'
 
 /** Signals within this time count as one. */
 const SAME_SIGNAL_MS = 500

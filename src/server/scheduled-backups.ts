@@ -1,5 +1,5 @@
-import { writeBackup } from '../backup/backup.ts'
-import { rotateCopies } from '../backup/copies.ts'
+import { writeBackup } from './backup/backup.ts'
+import { rotateCopies } from './backup/copies.ts'
 import type { BackupSchedule } from '../base/config.ts'
 import { toLock } from '../database/locks.ts'
 import type { Pool } from '../database/pool.ts'

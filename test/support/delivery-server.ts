@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { parseConfig } from '../../src/base/config.ts'
 import { configureLog } from '../../src/base/log.ts'
-import { startServer } from '../../src/server.ts'
-import { startWorkers, WORKER_VARIABLE } from '../../src/workers.ts'
+import { startServer } from '../../src/server/server.ts'
+import { startWorkers, WORKER_VARIABLE } from '../../src/server/workers.ts'
 
 /** The timeout of an attempt, and the shortest lease that it allows. */
 export const SHORT_TIMEOUT_MS = 5_000

@@ -1,6 +1,6 @@
 import { parseConfig, type Config } from '../../src/base/config.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
-import { startServer, type Server, type ServerOptions } from '../../src/server.ts'
+import { startServer, type Server, type ServerOptions } from '../../src/server/server.ts'
 import { toPooledUrl } from './pooler.ts'
 import { cloneDatabase } from './postgres.ts'
 import { SCRATCH } from './scratch.ts'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
-import { isBackedUp } from '../../src/backup/rows.ts'
+import { isBackedUp } from '../../src/server/backup/rows.ts'
 import { CLOSE_REASONS } from '../../src/log/feed/schema.ts'
 import { parseConfig } from '../../src/base/config.ts'
 import { MIGRATIONS } from '../../src/database/sql-files.ts'

@@ -1,6 +1,6 @@
-import type { SealedTable } from '../database/secrets/rotation.ts'
-import type { Secrets } from '../database/secrets/secrets.ts'
-import type { Table } from '../database/tables.ts'
+import type { SealedTable } from '../../database/secrets/rotation.ts'
+import type { Secrets } from '../../database/secrets/secrets.ts'
+import type { Table } from '../../database/tables.ts'
 
 /**
  * Tables that are not backed up. Used or withdrawn sign-in links, and withdrawn tokens, would work

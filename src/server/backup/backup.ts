@@ -5,15 +5,21 @@ import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import { COMMAND_LINE, writeAudit } from '../access/audit/audit.ts'
-import { COPY_SETTINGS, copyOut, readSnapshot, toBlocks, toCopyTarget } from '../database/copy.ts'
-import { connect, type Tx } from '../database/sql.ts'
-import { hasSchema, refuseNewerSchema } from '../database/migrate.ts'
-import { listTables } from '../database/tables.ts'
-import { openSecrets, type SecretSource } from '../database/secrets/open-secrets.ts'
-import type { SealedTable } from '../database/secrets/rotation.ts'
-import { findOwner, makePrivate, syncFolder } from '../base/private-files.ts'
-import { VERSION } from '../base/version.ts'
+import { COMMAND_LINE, writeAudit } from '../../access/audit/audit.ts'
+import {
+  COPY_SETTINGS,
+  copyOut,
+  readSnapshot,
+  toBlocks,
+  toCopyTarget,
+} from '../../database/copy.ts'
+import { connect, type Tx } from '../../database/sql.ts'
+import { hasSchema, refuseNewerSchema } from '../../database/migrate.ts'
+import { listTables } from '../../database/tables.ts'
+import { openSecrets, type SecretSource } from '../../database/secrets/open-secrets.ts'
+import type { SealedTable } from '../../database/secrets/rotation.ts'
+import { findOwner, makePrivate, syncFolder } from '../../base/private-files.ts'
+import { VERSION } from '../../base/version.ts'
 import { findCopyName, removeAbandonedParts, toPartPath } from './copies.ts'
 import { END_OF_ROWS, FORMAT, toLine } from './format.ts'
 import { explainFileError } from './file-error.ts'

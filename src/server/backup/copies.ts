@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import type { Queryable } from '../database/sql.ts'
+import type { Queryable } from '../../database/sql.ts'
 
 /** A rotated copy: its time, and the id of its installation. Earlier versions wrote no id. */
 const NAME = /^tidings-(\d{4}-\d{2}-\d{2}T\d{6}Z)(?:-([0-9a-f]{8}))?\.backup$/

@@ -6,7 +6,7 @@ import {
   UnreadableSecret,
   type SealedCell,
   type Secrets,
-} from '../database/secrets/secrets.ts'
+} from '../../database/secrets/secrets.ts'
 import type { BackupHeader } from './format.ts'
 
 type Scrypt = BackupHeader['scrypt']
