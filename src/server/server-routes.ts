@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { SessionGuard } from '../access/guard/guard.ts'
-import { OrganizationUsage, ServerInfo } from '../access/guard/schema.ts'
+import { OrganizationUsage, ServerInfo } from '../dashboard/server-schema.ts'
 import type { QuotaLimits } from '../base/config.ts'
 import type { Pool } from '../database/pool.ts'
 import { listStandbys, type Standby } from '../database/standbys.ts'

@@ -1,4 +1,4 @@
-import type { OrganizationUsage } from '../../src/access/guard/schema.ts'
+import type { OrganizationUsage } from '../../src/dashboard/server-schema.ts'
 import { ACCOUNT, type FakeApi } from './fake-api.ts'
 import { fillProviders } from './fake-openid.ts'
 

@@ -11,16 +11,16 @@ import type { Cookies } from '../guard/secret.ts'
 import type { SessionGuard } from '../guard/guard.ts'
 import { createInvite, findInvite, listInvites, withdrawInvite } from './invites.ts'
 import { inviteNotFound, joinWithNewAccount, joinWithAccount, toNewAccount } from './joining.ts'
+import { DeletedId } from '../guard/schema.ts'
 import {
   AcceptInviteBody,
-  DeletedId,
   InvitePreview,
   Invite,
   InviteBody,
   JoinedOrganization,
   NewInvite,
   InviteTokenBody,
-} from '../guard/schema.ts'
+} from './schema.ts'
 
 const tags = ['Organizations']
 

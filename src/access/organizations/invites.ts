@@ -6,7 +6,7 @@ import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
 import { writeAudit } from '../audit/audit.ts'
 import { ACTIONS, isAtLeast, requireVerifiedFor, ROLES, type Role } from '../guard/permissions.ts'
-import type { InvitePreview, Invite } from '../guard/schema.ts'
+import type { InvitePreview, Invite } from './schema.ts'
 import { hashSecret, isSecret, newSecret } from '../guard/secret.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
 

@@ -5,7 +5,8 @@ import { succeed } from '../../http/call.ts'
 import { PageOf, SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
 import type { SessionGuard } from '../guard/guard.ts'
-import { DeletedId, Member, RoleBody } from '../guard/schema.ts'
+import { DeletedId } from '../guard/schema.ts'
+import { Member, RoleBody } from './schema.ts'
 import { changeRole, leaveOrganization, listMembers, removeMember } from './members.ts'
 
 const tags = ['Organizations']

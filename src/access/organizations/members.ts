@@ -5,7 +5,7 @@ import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
 import { writeAudit } from '../audit/audit.ts'
 import { requireVerifiedFor, type Role } from '../guard/permissions.ts'
-import type { Member } from '../guard/schema.ts'
+import type { Member } from './schema.ts'
 import { lockOwnAccount, toAccountInfo } from '../sign-in/account.ts'
 import {
   createOwnersResetLink,

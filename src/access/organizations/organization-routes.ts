@@ -5,13 +5,8 @@ import { SuccessOf } from '../../http/envelope.ts'
 import { toId } from '../../base/ids.ts'
 import { deleteOrganization } from './deletion.ts'
 import type { SessionGuard } from '../guard/guard.ts'
-import {
-  DeletedId,
-  Organization,
-  OrganizationBody,
-  OrganizationChange,
-  toName,
-} from '../guard/schema.ts'
+import { DeletedId, toName } from '../guard/schema.ts'
+import { Organization, OrganizationBody, OrganizationChange } from './schema.ts'
 import { createOwnOrganization, editOrganization, getOrganization } from './organizations.ts'
 
 const tags = ['Organizations']

@@ -10,7 +10,8 @@ import {
   type Action,
   type Role,
 } from '../guard/permissions.ts'
-import { toName, type Organization, type OrganizationChange } from '../guard/schema.ts'
+import { toName } from '../guard/schema.ts'
+import type { Organization, OrganizationChange } from './schema.ts'
 import type { AdmittedCaller } from '../guard/sessions.ts'
 import { withdrawLinksOfMember } from '../sign-in/reset-links.ts'
 

@@ -5,7 +5,8 @@ import { SuccessOf } from '../../http/envelope.ts'
 import { toId } from '../../base/ids.ts'
 import { deleteProject } from './deletion.ts'
 import type { SessionGuard } from '../guard/guard.ts'
-import { DeletedId, Project, ProjectBody, ProjectChange, toName } from '../guard/schema.ts'
+import { DeletedId, toName } from '../guard/schema.ts'
+import { Project, ProjectBody, ProjectChange } from './schema.ts'
 import { addProject, editProject, getProject } from './projects.ts'
 
 const tags = ['Projects']

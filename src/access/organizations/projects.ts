@@ -5,7 +5,7 @@ import type { Pool } from '../../database/pool.ts'
 import type { Queryable, Sql, Tx } from '../../database/sql.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Role } from '../guard/permissions.ts'
-import type { Project, ProjectChange } from '../guard/schema.ts'
+import type { Project, ProjectChange } from './schema.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
 
 const MAX_PROJECTS = 100

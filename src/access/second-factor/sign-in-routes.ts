@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { lockAccount } from '../sign-in/account.ts'
 import { findCredentials } from '../sign-in/credentials.ts'
-import { Account } from '../guard/schema.ts'
+import { Account } from '../sign-in/schema.ts'
 import { signIn } from '../sign-in/sign-in.ts'
 import type { SignInSteps } from '../sign-in/sign-in-steps.ts'
 import { writeAudit } from '../audit/audit.ts'

@@ -3,7 +3,8 @@ import { toId } from '../../base/ids.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { requireOwnFactor, type CredentialAction } from '../guard/credential-table.ts'
 import type { Role } from '../guard/permissions.ts'
-import type { Account, AccountInfo } from '../guard/schema.ts'
+import type { AccountInfo } from '../guard/schema.ts'
+import type { Account } from './schema.ts'
 import { readProven, type AdmittedCaller, type AdmittedSession } from '../guard/sessions.ts'
 
 /** Returns the caller's account with its organizations and projects, oldest first. */

@@ -1,7 +1,8 @@
 import { toId } from '../../base/ids.ts'
 import type { Tx } from '../../database/sql.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import type { Account, SignInMethod } from '../guard/schema.ts'
+import type { SignInMethod } from '../guard/schema.ts'
+import type { Account } from './schema.ts'
 import { hashSecret, MAX_COOKIE_AGE_S, newSecret, type Cookies } from '../guard/secret.ts'
 import {
   admitSession,

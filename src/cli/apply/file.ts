@@ -9,7 +9,8 @@ import {
   type Document,
   type Node,
 } from 'yaml'
-import { Email, Name, ProjectChange, RoleBody } from '../../access/guard/schema.ts'
+import { Email, Name } from '../../access/guard/schema.ts'
+import { ProjectChange, RoleBody } from '../../access/organizations/schema.ts'
 import { parseEmail } from '../../base/config/values.ts'
 import { NewWebhook } from '../../delivery/webhooks/schema.ts'
 import { Nullable } from '../../http/schema-parts.ts'

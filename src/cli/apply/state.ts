@@ -1,5 +1,5 @@
 import type { Role } from '../../access/guard/permissions.ts'
-import type { Invite, Member, Project } from '../../access/guard/schema.ts'
+import type { Invite, Member, Project } from '../../access/organizations/schema.ts'
 import { isAtLeast } from '../../access/guard/permissions.ts'
 import type { ProjectChannel } from '../../log/channels/schema.ts'
 import { TidingsError } from '../../../clients/typescript/src/errors.ts'

@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import type { SessionGuard } from '../../access/guard/guard.ts'
-import { DeletedId, Project } from '../../access/guard/schema.ts'
+import { DeletedId } from '../../access/guard/schema.ts'
+import { Project } from '../../access/organizations/schema.ts'
 import { deleteSampleProject } from '../../access/organizations/deletion.ts'
 import { getProject, projectNotFound } from '../../access/organizations/projects.ts'
 import { Fault } from '../../base/errors.ts'

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox'
-import type { Account, EndedSessions, SessionInfo } from '../../../access/guard/schema.ts'
+import type { SessionInfo } from '../../../access/guard/schema.ts'
+import type { Account, EndedSessions } from '../../../access/sign-in/schema.ts'
 import type {
   RecoveryCodes,
   TotpSecret as NewTotpSecret,

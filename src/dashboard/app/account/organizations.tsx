@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { CreateOrganization } from '../organization/create-organization.tsx'
 import { toOrganizationPath } from '../paths.ts'
 

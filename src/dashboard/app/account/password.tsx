@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'

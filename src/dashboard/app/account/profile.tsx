@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { SignOutButton } from '../components/sign-out-button.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { ActionButton } from '../components/action-button.tsx'
 import { CodeBlock } from '../components/code-block.tsx'
 import { CodeField } from '../components/code-field.tsx'

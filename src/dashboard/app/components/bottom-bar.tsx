@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { Icon } from './icon.tsx'
 import {
   listAccountLinks,

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { ProjectSidebar } from './project-sidebar.tsx'
 import { EMPTY_SEARCH } from '../feed/search.ts'
 import { useChannels } from '../feed/use-channels.ts'

@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { PATHS, toFeedPath, toOrganizationPath } from '../paths.ts'
 import { hasSeveralProjects } from '../session.ts'
 import { chooseTheme, theme, THEMES } from '../theme.ts'

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { PATHS, toFeedPath, toOrganizationPath, toProjectPath } from '../paths.ts'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { Icon } from './icon.tsx'
 
 /** A link in the navigation. */

@@ -1,6 +1,6 @@
 import { parseSearch } from '../../../log/events/search-query.ts'
 import { toSearchText } from '../../../log/events/search-text.ts'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { ErrorBoundary } from 'preact-iso'
 import { lazyPages } from '../lazy-page.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'

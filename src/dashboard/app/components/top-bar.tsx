@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { PATHS } from '../paths.ts'
 import { Logo } from './artwork.tsx'
 import { AccountMenu, ProjectMenu } from './menus.tsx'

@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { VerifyAtProvider } from '../openid/verify-at-provider.tsx'
 import { canUsePasskeys, verifyWithPasskey } from '../passkeys/api.ts'
 import { request } from '../request.ts'

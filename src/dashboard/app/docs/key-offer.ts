@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import type { NewApiKey } from '../../../access/keys/schema.ts'
 import type { Static } from '@sinclair/typebox'
 import { request } from '../request.ts'

@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { useQuery } from '../components/use-query.ts'
 import { readInvites, readOrganization } from '../organization/api.ts'
 import { PATHS, toOrganizationPath, toProjectPath } from '../paths.ts'

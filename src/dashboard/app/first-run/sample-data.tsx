@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
-import type { Account, Project } from '../../../access/guard/schema.ts'
+import type { Project } from '../../../access/organizations/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { PATHS, toFeedPath } from '../paths.ts'
 import { request, type Failure, type Result } from '../request.ts'
 import { findProject, isAtLeast, loadSession } from '../session.ts'

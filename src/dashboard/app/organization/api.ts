@@ -2,12 +2,11 @@ import type {
   Invite,
   Member,
   NewInvite,
-  NewResetLink,
-  OpenResetLink,
   Organization,
   Project,
   ProjectChange,
-} from '../../../access/guard/schema.ts'
+} from '../../../access/organizations/schema.ts'
+import type { NewResetLink, OpenResetLink } from '../../../access/sign-in/schema.ts'
 import type { Role } from '../../../access/guard/permissions.ts'
 import type { Page } from '../../../http/envelope.ts'
 import { toApiPath as toProjectPath } from '../api-paths.ts'

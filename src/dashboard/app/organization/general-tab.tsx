@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { PATHS } from '../paths.ts'

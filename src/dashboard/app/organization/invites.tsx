@@ -1,5 +1,5 @@
 import type { Role } from '../../../access/guard/permissions.ts'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { PagedList } from '../components/paged-list.tsx'

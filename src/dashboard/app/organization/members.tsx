@@ -1,5 +1,5 @@
 import type { Role } from '../../../access/guard/permissions.ts'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'

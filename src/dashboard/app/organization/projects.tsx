@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded } from '../components/loaded.tsx'

@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { Passkeys } from '../account/passkeys.tsx'
 import { SecondFactor } from '../account/second-factor.tsx'
 import { Ways } from '../components/verification-ways.tsx'

@@ -1,4 +1,4 @@
-import type { Organization } from '../../../access/guard/schema.ts'
+import type { Organization } from '../../../access/organizations/schema.ts'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { showToast } from '../components/toast.tsx'

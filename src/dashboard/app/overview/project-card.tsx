@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import type { OverviewProject } from '../../../log/overview/schema.ts'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { Timestamp } from '../components/timestamp.tsx'

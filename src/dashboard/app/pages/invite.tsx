@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
-import type { InvitePreview } from '../../../access/guard/schema.ts'
+import type { InvitePreview } from '../../../access/organizations/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
 import { StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'

@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import type { OverviewProject } from '../../../log/overview/schema.ts'
 import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'

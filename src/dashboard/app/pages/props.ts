@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 
 /** The props of a page outside of a project. */
 export interface AccountPageProps {

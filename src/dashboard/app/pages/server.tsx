@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { ServerInfo } from '../../../access/guard/schema.ts'
+import type { ServerInfo } from '../../server-schema.ts'
 import type { AccountPageProps } from './props.ts'
 import { AuditLog } from '../audit/audit-log.tsx'
 import { SettingsLayout } from '../components/layout.tsx'

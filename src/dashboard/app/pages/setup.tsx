@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
 import { StandalonePage } from '../components/standalone-page.tsx'

@@ -1,4 +1,4 @@
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { changeSetting, readSetting, type SettingChange } from '../channels/api.ts'
 import { toMuteEnd, toSettingChange } from '../channels/mute.ts'

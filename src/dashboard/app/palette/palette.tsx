@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { readChannelPage, readChannels } from '../feed/api.ts'
 import { Icon } from '../components/icon.tsx'

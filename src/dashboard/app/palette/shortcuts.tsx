@@ -1,6 +1,6 @@
 import { ErrorBoundary, useLocation } from 'preact-iso'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { isComposing, toShortcutKey } from '../key-press.ts'
 import { lazyPages } from '../lazy-page.tsx'
 import { readStored } from '../storage.ts'

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import type { PasskeyInfo, PasskeyList } from '../../../access/passkeys/schema.ts'
 import { request, toFailure, type Result } from '../request.ts'
 import { isInstalled } from '../session.ts'

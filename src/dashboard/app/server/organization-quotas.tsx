@@ -1,4 +1,4 @@
-import type { OrganizationUsage } from '../../../access/guard/schema.ts'
+import type { OrganizationUsage } from '../../server-schema.ts'
 import { Loaded } from '../components/loaded.tsx'
 import type { Query } from '../components/use-query.ts'
 import { request, type Result } from '../request.ts'

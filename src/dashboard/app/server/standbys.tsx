@@ -1,4 +1,4 @@
-import type { ServerInfo } from '../../../access/guard/schema.ts'
+import type { ServerInfo } from '../../server-schema.ts'
 import { toSize } from './sizes.ts'
 
 type Standby = NonNullable<ServerInfo['database']['standbys']>[number]

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { CodeField } from '../components/code-field.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { request } from '../request.ts'

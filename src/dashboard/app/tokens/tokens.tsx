@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Checkbox, Fieldset, Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Account } from '../../../access/guard/schema.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useQuery } from '../components/use-query.ts'
