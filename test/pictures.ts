@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Page } from 'playwright-core'
-import { launch, type TestBrowser } from './support/chromium.ts'
-import { closeCluster } from './support/postgres.ts'
-import { boot } from './support/server.ts'
-import { newTenant } from './support/tenant.ts'
+import { launch, type TestBrowser } from './support/clients/chromium.ts'
+import { closeCluster } from './support/servers/postgres.ts'
+import { boot } from './support/servers/server.ts'
+import { newTenant } from './support/worlds/tenant.ts'
 
 // Makes the pictures of docs/ from the product as it is, with its sample data. The manifest of the
 // application names them with their sizes.

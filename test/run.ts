@@ -6,8 +6,8 @@ import { summarize, type Summary } from './runner/report.ts'
 import { runLane } from './runner/run-lane.ts'
 import { measureSpeed } from './runner/speed.ts'
 import { clearFolder } from './support/leftovers.ts'
-import { closeCluster, createEmptyDatabase, dropDatabase } from './support/postgres.ts'
 import { SCRATCH } from './support/scratch.ts'
+import { closeCluster, createEmptyDatabase, dropDatabase } from './support/servers/postgres.ts'
 
 // `bun test/run.ts [light] [slow] [PATTERN …]` runs the files of the lanes whose paths contain a
 // pattern. It ends with `N passed, N failed`, and with 1 if a test failed or left something behind.

@@ -1,8 +1,8 @@
 import { afterAll } from 'bun:test'
 import './support/scratch.ts'
 import { configureTestLog } from './support/log.ts'
-import { stopPooler } from './support/pooler.ts'
-import { closeCluster } from './support/postgres.ts'
+import { stopPooler } from './support/servers/pooler.ts'
+import { closeCluster } from './support/servers/postgres.ts'
 
 configureTestLog()
 

@@ -1,4 +1,4 @@
-import { readBalance, startCitus } from '../support/citus.ts'
+import { readBalance, startCitus } from '../support/servers/citus.ts'
 import { createMeasureWith, KEYED, print } from './ingest.ts'
 import { readProcessorMs } from './processor-time.ts'
 import { makeKey, startTidings, stopCandidates, toBearer, type Candidate } from './server.ts'

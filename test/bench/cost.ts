@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
-import { closeCluster } from '../support/postgres.ts'
+import { closeCluster } from '../support/servers/postgres.ts'
 import { measureWorld, startReceiver, type Figures, type Offered } from './cost-measure.ts'
 import { buildWorld, copyWorld, type Shape } from './cost-world.ts'
 import { plot, type Panel } from './plot.ts'

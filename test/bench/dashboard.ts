@@ -1,11 +1,15 @@
 import { once } from 'node:events'
 import type { Page } from 'playwright-core'
 import { connect, type Sql } from '../../src/database/sql.ts'
-import { launch, type TestPage } from '../support/chromium.ts'
-import { createKey } from '../support/keys.ts'
-import { newMember, newOrganization, type SignedInAccount } from '../support/signed-in-account.ts'
-import { createRequests } from '../support/project.ts'
-import { cloneDatabase, closeCluster, copyDatabase } from '../support/postgres.ts'
+import { launch, type TestPage } from '../support/clients/chromium.ts'
+import { createKey } from '../support/worlds/keys.ts'
+import {
+  newMember,
+  newOrganization,
+  type SignedInAccount,
+} from '../support/worlds/signed-in-account.ts'
+import { createRequests } from '../support/worlds/project.ts'
+import { cloneDatabase, closeCluster, copyDatabase } from '../support/servers/postgres.ts'
 import { BIG_PROJECT, ensureBenchDatabase } from './read-data.ts'
 import { makeKey, startTidings } from './server.ts'
 import { median } from './wrk.ts'

@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import type { Sql } from '../../src/database/sql.ts'
-import { toSuperuserUrl } from '../support/postgres.ts'
+import { toSuperuserUrl } from '../support/servers/postgres.ts'
 
 /** Prints how Postgres runs the statements of each query, including those inside functions. */
 export async function explainOnce(

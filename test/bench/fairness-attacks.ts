@@ -2,8 +2,8 @@ import { connect, type Socket } from 'node:net'
 import { crc32 } from 'node:zlib'
 import { newSecret } from '../../src/access/guard/secret.ts'
 import { newToken } from '../../src/access/keys/token.ts'
-import { toRequest } from '../support/raw-http.ts'
-import { toFrame } from '../support/raw-feed.ts'
+import { toRequest } from '../support/clients/raw-http.ts'
+import { toFrame } from '../support/clients/raw-feed.ts'
 import type { Attacker } from './fairness-load.ts'
 
 /** One kind of hostile load. `run` ends soon after `isOver`. */

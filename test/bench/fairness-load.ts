@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
-import { toRequest } from '../support/raw-http.ts'
+import { toRequest } from '../support/clients/raw-http.ts'
 import { ATTACKS, type Connection, type Hands } from './fairness-attacks.ts'
 
 /** The organization whose requests are measured. */

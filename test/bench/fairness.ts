@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import type { Sql } from '../../src/database/sql.ts'
-import { cloneDatabase, closeCluster } from '../support/postgres.ts'
+import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
 import { ATTACKS } from './fairness-attacks.ts'
 import type { Timed, Victim } from './fairness-load.ts'
 import { fillWorld, openWorld } from './fairness-world.ts'

@@ -2,8 +2,8 @@
 // READY, then answers each line of input with one line.
 import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
-import { createHttpClient } from '../support/http-client.ts'
-import { createFrameReader, toFrame } from '../support/raw-feed.ts'
+import { createHttpClient } from '../support/clients/http-client.ts'
+import { createFrameReader, toFrame } from '../support/clients/raw-feed.ts'
 import type { LoadJob } from './feed-process.ts'
 
 const job = JSON.parse(process.argv[2] ?? '') as LoadJob

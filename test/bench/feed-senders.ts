@@ -1,4 +1,4 @@
-import { createEmptyDatabase } from '../support/postgres.ts'
+import { createEmptyDatabase } from '../support/servers/postgres.ts'
 import { ask, readFigures, startLoad, startLineProcess, type Job } from './feed-process.ts'
 import { SHARE } from './table.ts'
 import { findNode, installPeers } from './peers.ts'

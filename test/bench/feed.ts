@@ -4,8 +4,8 @@ import { createOrganization } from '../../src/access/organizations/organizations
 import { createProject } from '../../src/access/organizations/projects.ts'
 import { toId } from '../../src/base/ids.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
-import { createKey } from '../support/keys.ts'
-import { cloneDatabase, closeCluster } from '../support/postgres.ts'
+import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
+import { createKey } from '../support/worlds/keys.ts'
 import { ask, startLoad, type Job } from './feed-process.ts'
 import {
   measureDelay,

@@ -4,7 +4,7 @@ import {
   closeCluster,
   createEmptyDatabase,
   toSuperuserUrl,
-} from '../support/postgres.ts'
+} from '../support/servers/postgres.ts'
 import {
   makeKey,
   startCandidate,

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from '../../src/database/sql.ts'
-import { cloneDatabase, closeCluster } from '../support/postgres.ts'
+import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
 import { makeKey, startTidings } from './server.ts'
 import { load, requireWrk } from './wrk.ts'
 

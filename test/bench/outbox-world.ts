@@ -7,7 +7,7 @@ import { WORKER_SETTINGS } from '../../src/database/delivery-settings.ts'
 import { startDeliveryWorker } from '../../src/delivery/outbox/worker.ts'
 import { createEgress, type Egress } from '../../src/http/egress/egress.ts'
 import type { Secrets } from '../../src/database/secrets/secrets.ts'
-import { appendEvents } from '../support/deliveries.ts'
+import { appendEvents } from '../support/worlds/deliveries.ts'
 import { testSecrets } from '../support/secret.ts'
 
 /**

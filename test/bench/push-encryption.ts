@@ -1,6 +1,6 @@
 // The encryption of our push alone: `push-encryption.ts <push service as JSON>`.
 import { encryptPush } from '../../src/delivery/push/push-client.ts'
-import type { TestBrowser } from '../support/push-service.ts'
+import type { TestBrowser } from '../support/servers/push-service.ts'
 import { runSender } from './sender.ts'
 
 const { browsers } = JSON.parse(process.argv[2] ?? '') as { browsers: [TestBrowser] }

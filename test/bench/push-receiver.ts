@@ -1,7 +1,7 @@
 // The push service of `bench push`, in its own process: it decrypts and checks every push. Prints
 // its address and subscriptions; answers each line of input with the pushes since the last line.
 import { createInterface } from 'node:readline'
-import { startPushService } from '../support/push-service.ts'
+import { startPushService } from '../support/servers/push-service.ts'
 
 const DEVICES = 8
 

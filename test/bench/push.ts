@@ -1,4 +1,4 @@
-import { closeCluster, cloneDatabase } from '../support/postgres.ts'
+import { closeCluster, cloneDatabase } from '../support/servers/postgres.ts'
 import { startLineProcess, type LineProcess } from './feed-process.ts'
 import { findNode, installPeers } from './peers.ts'
 import { measureSending, toLines } from './sender-figures.ts'

@@ -8,9 +8,9 @@ import { startDispatcher } from '../../src/delivery/outbox/dispatcher.ts'
 import type { DeliveryKind } from '../../src/delivery/outbox/kind.ts'
 import { startOutbox, type Outbox } from '../../src/delivery/outbox/outbox.ts'
 import { WORKER_SETTINGS } from '../../src/database/delivery-settings.ts'
-import { appendEvents } from '../support/deliveries.ts'
-import { addTarget, createTargets, createTestKind } from '../support/delivery-kind.ts'
-import { newProject } from '../support/project.ts'
+import { appendEvents } from '../support/worlds/deliveries.ts'
+import { addTarget, createTargets, createTestKind } from '../support/worlds/delivery-kind.ts'
+import { newProject } from '../support/worlds/project.ts'
 import { runQueue, type Queue } from './queue-program.ts'
 
 const PROJECTS = 20

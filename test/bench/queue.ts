@@ -1,5 +1,5 @@
 import { connect } from '../../src/database/sql.ts'
-import { cloneDatabase, closeCluster, createEmptyDatabase } from '../support/postgres.ts'
+import { cloneDatabase, closeCluster, createEmptyDatabase } from '../support/servers/postgres.ts'
 import { startLineProcess, type LineProcess } from './feed-process.ts'
 import { findNode, installPeers } from './peers.ts'
 import { openPostgresClock, readProcessMs } from './processor-time.ts'

@@ -3,7 +3,7 @@ import { NIL_UUID } from '../../src/base/ids.ts'
 import { FUNCTIONS as SQL_FUNCTIONS, MIGRATIONS } from '../../src/database/sql-files.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
 import { indexNextEvents, MIN_EVENTS } from '../../src/log/events/search-index.ts'
-import { copyDatabase, ensureDatabase, takeDatabase } from '../support/postgres.ts'
+import { copyDatabase, ensureDatabase, takeDatabase } from '../support/servers/postgres.ts'
 import { ARGUMENTS, readEvents } from './table.ts'
 
 /** Half of them are in one project. */

@@ -9,7 +9,7 @@ import {
 import { toListCursor } from '../../src/log/events/seq-ranges.ts'
 import { listEventsJson } from '../../src/log/events/read.ts'
 import { parseSearch } from '../../src/log/events/search-query.ts'
-import { closeCluster } from '../support/postgres.ts'
+import { closeCluster } from '../support/servers/postgres.ts'
 import { BIG_PROJECT, createRandom, ensureBenchDatabase, EVENTS } from './read-data.ts'
 import { interleave, SHARE, type Line } from './table.ts'
 

@@ -4,8 +4,8 @@ import { toListCursor } from '../../src/log/events/seq-ranges.ts'
 import { buildHistogram } from '../../src/log/events/histogram.ts'
 import { findNeighbours, listEventsJson, type PageQuery } from '../../src/log/events/read.ts'
 import { parseSearch } from '../../src/log/events/search-query.ts'
-import { createKey } from '../support/keys.ts'
-import { cloneDatabase, closeCluster } from '../support/postgres.ts'
+import { createKey } from '../support/worlds/keys.ts'
+import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
 import {
   BIG_PROJECT,
   createRandom,

@@ -1,6 +1,6 @@
 import { connect, type Sql } from '../../src/database/sql.ts'
-import { createKey } from '../support/keys.ts'
-import { closeCluster, ensureDatabase } from '../support/postgres.ts'
+import { closeCluster, ensureDatabase } from '../support/servers/postgres.ts'
+import { createKey } from '../support/worlds/keys.ts'
 import { openPostgresClock } from './processor-time.ts'
 import { reportFill, takeIndexes, useDatabase } from './read-data.ts'
 import { startTidings, stopCandidates, type Candidate } from './server.ts'

@@ -20,7 +20,7 @@ import { printTable, type Line } from './table.ts'
 import { compareWebhooks } from './webhooks.ts'
 import { benchWorkers } from './workers.ts'
 import { benchStart } from './start.ts'
-import { keepCluster } from '../support/postgres.ts'
+import { keepCluster } from '../support/servers/postgres.ts'
 
 // `bun run bench <name>` prints ratios to named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {

@@ -6,8 +6,8 @@ import { createOrganization } from '../../src/access/organizations/organizations
 import { createProject } from '../../src/access/organizations/projects.ts'
 import { newId } from '../../src/base/ids.ts'
 import { connect, type Queryable } from '../../src/database/sql.ts'
-import { createKey } from '../support/keys.ts'
 import { SCRATCH } from '../support/scratch.ts'
+import { createKey } from '../support/worlds/keys.ts'
 import { findNode, installPeers } from './peers.ts'
 
 const MAIN = resolve(import.meta.dir, '../../src/main.ts')

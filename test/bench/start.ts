@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { launch, type TestBrowser } from '../support/chromium.ts'
+import { launch, type TestBrowser } from '../support/clients/chromium.ts'
 import { measureFirstMinute } from '../support/first-minute.ts'
 import { median } from './wrk.ts'
 import { makeFolder } from '../support/scratch.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createHttpClient, type HttpClient } from '../support/http-client.ts'
+import { createHttpClient, type HttpClient } from '../support/clients/http-client.ts'
 
 const CLIENTS = 32
 

@@ -1,4 +1,4 @@
-import { cloneDatabase, closeCluster } from '../support/postgres.ts'
+import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
 import { createMeasure, KEYED, print, verify } from './ingest.ts'
 import { makeKey, startTidings, stopCandidates, type Candidate } from './server.ts'
 import { requireWrk } from './wrk.ts'

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
-import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
-import { boot, type Booted } from '../support/server.ts'
+import {
+  HAS_BROWSER,
+  launch,
+  type TestBrowser,
+  type TestPage,
+} from '../support/clients/chromium.ts'
+import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
   let server: Booted

@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
-import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
-import { toDelivery } from '../support/fake-deliveries.ts'
-import { insertSubscription } from '../support/push.ts'
-import { boot, type Booted } from '../support/server.ts'
-import { newTenant } from '../support/tenant.ts'
+import {
+  HAS_BROWSER,
+  launch,
+  type TestBrowser,
+  type TestPage,
+} from '../support/clients/chromium.ts'
+import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { toDelivery } from '../support/fakes/deliveries.ts'
+import { insertSubscription } from '../support/worlds/push.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
+import { newTenant } from '../support/worlds/tenant.ts'
 import { until } from '../support/until.ts'
 import { WITHHELD_REASONS } from '../../src/delivery/push/dispatch.ts'
 

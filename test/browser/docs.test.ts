@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
-import { fakeApi, type FakeApi } from '../support/fake-api.ts'
-import { boot, type Booted } from '../support/server.ts'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
+import { fakeApi, type FakeApi } from '../support/fakes/api.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
   let server: Booted

@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { parseExact } from '../../src/http/exact-json.ts'
-import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
-import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
-import { boot, type Booted } from '../support/server.ts'
+import {
+  HAS_BROWSER,
+  launch,
+  type TestBrowser,
+  type TestPage,
+} from '../support/clients/chromium.ts'
+import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 
 const PAYMENT = {

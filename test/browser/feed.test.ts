@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
-import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
-import { fakeApi, PROJECT, type FakeApi, type FakeEvent } from '../support/fake-api.ts'
-import { fillOrganization, setRole } from '../support/fake-organization.ts'
-import { fillKeys, fillWebhooks } from '../support/fake-hooks.ts'
-import { boot, type Booted } from '../support/server.ts'
+import {
+  HAS_BROWSER,
+  launch,
+  type TestBrowser,
+  type TestPage,
+} from '../support/clients/chromium.ts'
+import { fakeApi, PROJECT, type FakeApi, type FakeEvent } from '../support/fakes/api.ts'
+import { fillOrganization, setRole } from '../support/fakes/organization.ts'
+import { fillKeys, fillWebhooks } from '../support/fakes/hooks.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 
 const numbered = (from: number, to: number): FakeEvent[] =>

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
-import { fakeApi, PROJECT } from '../support/fake-api.ts'
-import { boot, type Booted } from '../support/server.ts'
+import {
+  HAS_BROWSER,
+  launch,
+  type TestBrowser,
+  type TestPage,
+} from '../support/clients/chromium.ts'
+import { fakeApi, PROJECT } from '../support/fakes/api.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 
 const FROM = '2026-11-10T00:00:00Z'

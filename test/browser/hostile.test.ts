@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
 import { toHostile } from '../support/hostile.ts'
-import { boot, type Booted } from '../support/server.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 import { openScreens, type ScreenPages } from './screen-pages.ts'
 import { SCREENS } from './screens.ts'
 

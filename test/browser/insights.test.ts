@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
-import { newMember, type SignedInAccount } from '../support/signed-in-account.ts'
-import { boot, type Booted } from '../support/server.ts'
-import { newTenant } from '../support/tenant.ts'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
+import { newMember, type SignedInAccount } from '../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
+import { newTenant } from '../support/worlds/tenant.ts'
 import { until } from '../support/until.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {

@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch } from '../support/chromium.ts'
+import { HAS_BROWSER, launch } from '../support/clients/chromium.ts'
 import { findFreePort } from '../support/loopback.ts'
-import { CLIENT_ID, CLIENT_SECRET, startOpenidProvider } from '../support/openid-provider.ts'
-import { newMember, newOrganization } from '../support/signed-in-account.ts'
-import { boot } from '../support/server.ts'
+import {
+  CLIENT_ID,
+  CLIENT_SECRET,
+  startOpenidProvider,
+} from '../support/servers/openid-provider.ts'
+import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
+import { boot } from '../support/servers/server.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §2 signing in at a provider', () => {
   test('leads through the pages of the provider to the feed', async () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { newAccount, PASSWORD } from '../support/browser.ts'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
-import { newOrganization } from '../support/signed-in-account.ts'
-import { boot, type Booted } from '../support/server.ts'
+import { newAccount, PASSWORD } from '../support/worlds/browser.ts'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
+import { newOrganization } from '../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 
 const NEW_PASSWORD = 'orange lantern forty'

@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { newAccount, PASSWORD } from '../support/browser.ts'
-import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
-import { fakeApi, PROJECT, type FakeApi } from '../support/fake-api.ts'
-import { boot, type Booted } from '../support/server.ts'
-import { newTenant } from '../support/tenant.ts'
+import {
+  HAS_BROWSER,
+  launch,
+  type TestBrowser,
+  type TestPage,
+} from '../support/clients/chromium.ts'
+import { fakeApi, PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
+import { newAccount, PASSWORD } from '../support/worlds/browser.ts'
+import { newTenant } from '../support/worlds/tenant.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
   let server: Booted

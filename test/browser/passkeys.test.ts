@@ -1,12 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { CDPSession } from 'playwright-core'
-import { newAccount, PASSWORD } from '../support/browser.ts'
-import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
-import { toOrigin } from '../support/passkeys.ts'
-import { boot, type Booted } from '../support/server.ts'
-import { newOrganization } from '../support/signed-in-account.ts'
-import { insertTotpSecret, toTotpCode } from '../support/totp.ts'
+import {
+  HAS_BROWSER,
+  launch,
+  type TestBrowser,
+  type TestPage,
+} from '../support/clients/chromium.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
+import { newAccount, PASSWORD } from '../support/worlds/browser.ts'
+import { toOrigin } from '../support/worlds/passkeys.ts'
+import { newOrganization } from '../support/worlds/signed-in-account.ts'
+import { insertTotpSecret, toTotpCode } from '../support/worlds/totp.ts'
 
 describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
   let server: Booted

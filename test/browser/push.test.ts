@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
 import type { Subscription } from '../../src/delivery/push/schema.ts'
-import { OTHER_KEY } from '../support/fake-push.ts'
-import { openPushWorld, type PushWorld } from '../support/push.ts'
-import { newTenant } from '../support/tenant.ts'
+import { OTHER_KEY } from '../support/fakes/push.ts'
+import { openPushWorld, type PushWorld } from '../support/worlds/push.ts'
+import { newTenant } from '../support/worlds/tenant.ts'
 import { until } from '../support/until.ts'
-import { giveSubscription, reachWorker } from '../support/worker.ts'
+import { giveSubscription, reachWorker } from '../support/clients/worker.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page that it opens', () => {
   let browser: TestBrowser

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser, type TestPage } from '../support/chromium.ts'
-import { boot, type Booted } from '../support/server.ts'
+import {
+  HAS_BROWSER,
+  launch,
+  type TestBrowser,
+  type TestPage,
+} from '../support/clients/chromium.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 import { openScreens, type ScreenPages } from './screen-pages.ts'
 import { SCREENS } from './screens.ts'
 

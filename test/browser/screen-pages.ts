@@ -1,7 +1,7 @@
 import type { Disposable } from 'playwright-core'
-import type { TestBrowser, TestPage } from '../support/chromium.ts'
-import { fakeApi, type FakeApi } from '../support/fake-api.ts'
-import { fakeBrowser } from '../support/fake-push.ts'
+import type { TestBrowser, TestPage } from '../support/clients/chromium.ts'
+import { fakeApi, type FakeApi } from '../support/fakes/api.ts'
+import { fakeBrowser } from '../support/fakes/push.ts'
 import type { Screen } from './screens.ts'
 
 /** Shows screens one after another. */

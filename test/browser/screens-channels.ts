@@ -1,6 +1,6 @@
-import { listDeliveries } from '../support/fake-deliveries.ts'
-import { PROJECT, type FakeApi } from '../support/fake-api.ts'
-import { fillShop, REFUND } from '../support/fake-shop.ts'
+import { listDeliveries } from '../support/fakes/deliveries.ts'
+import { PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { fillShop, REFUND } from '../support/fakes/shop.ts'
 import type { Screen } from './screens.ts'
 
 const CHANNEL = 'GET /api/projects/:id/channels/:channel'

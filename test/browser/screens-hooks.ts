@@ -1,6 +1,6 @@
-import { ACCOUNT, PROJECT, type FakeApi } from '../support/fake-api.ts'
-import { fillKeys, fillWebhooks, noKeys, noWebhooks } from '../support/fake-hooks.ts'
-import { fillShop } from '../support/fake-shop.ts'
+import { ACCOUNT, PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { fillKeys, fillWebhooks, noKeys, noWebhooks } from '../support/fakes/hooks.ts'
+import { fillShop } from '../support/fakes/shop.ts'
 import type { Screen } from './screens.ts'
 
 const KEYS = `/p/${PROJECT}/settings/keys`

@@ -1,6 +1,6 @@
-import { PROJECT } from '../support/fake-api.ts'
-import { fillBoard, fillOverview, noCards } from '../support/fake-insights.ts'
-import { fillShop } from '../support/fake-shop.ts'
+import { PROJECT } from '../support/fakes/api.ts'
+import { fillBoard, fillOverview, noCards } from '../support/fakes/insights.ts'
+import { fillShop } from '../support/fakes/shop.ts'
 import type { Screen } from './screens.ts'
 
 const path = `/p/${PROJECT}/insights`

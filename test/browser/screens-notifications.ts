@@ -1,6 +1,6 @@
-import type { FakeApi } from '../support/fake-api.ts'
-import { fakePush, LAPTOP, PHONE, PUSH_KEY, TABLET } from '../support/fake-push.ts'
-import type { FakeBrowser } from '../support/fake-push.ts'
+import type { FakeApi } from '../support/fakes/api.ts'
+import { fakePush, LAPTOP, PHONE, PUSH_KEY, TABLET } from '../support/fakes/push.ts'
+import type { FakeBrowser } from '../support/fakes/push.ts'
 import type { Screen } from './screens.ts'
 
 const path = '/notifications'

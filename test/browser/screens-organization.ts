@@ -1,7 +1,7 @@
 import { toTotpUri } from '../../src/access/second-factor/totp.ts'
 import { toQrCode } from '../../src/http/qr-code.ts'
-import { ACCOUNT, type FakeApi } from '../support/fake-api.ts'
-import { BAD_SERVER, fillOrganization, setRole } from '../support/fake-organization.ts'
+import { ACCOUNT, type FakeApi } from '../support/fakes/api.ts'
+import { BAD_SERVER, fillOrganization, setRole } from '../support/fakes/organization.ts'
 import type { Screen } from './screens.ts'
 
 const ORGANIZATION = '/settings/organizations/org_1'

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
-import { boot } from '../support/server.ts'
-import { newTenant } from '../support/tenant.ts'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
+import { boot } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
+import { newTenant } from '../support/worlds/tenant.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', () => {
   let browser: TestBrowser

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { newAccount, PASSWORD } from '../support/browser.ts'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
-import { createKey } from '../support/keys.ts'
-import { createRequests } from '../support/project.ts'
-import { boot, type Booted } from '../support/server.ts'
-import { newTenant } from '../support/tenant.ts'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
+import { newAccount, PASSWORD } from '../support/worlds/browser.ts'
+import { createKey } from '../support/worlds/keys.ts'
+import { createRequests } from '../support/worlds/project.ts'
+import { newTenant } from '../support/worlds/tenant.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
   let browser: TestBrowser

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
-import { boot, type Booted } from '../support/server.ts'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 
 /** The page, its text and its accent, as tokens.css has them. */
 const OURS = {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/chromium.ts'
-import { boot } from '../support/server.ts'
-import { newTenant } from '../support/tenant.ts'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
+import { boot } from '../support/servers/server.ts'
+import { newTenant } from '../support/worlds/tenant.ts'
 import { until } from '../support/until.ts'
 import { listen } from '../support/loopback.ts'
 

@@ -11,10 +11,10 @@ import {
 } from '../../src/database/secrets/open-secrets.ts'
 import { rotateSecrets } from '../../src/database/secrets/rotation.ts'
 import { SEALED_WEBHOOKS } from '../../src/delivery/webhooks/sealing.ts'
-import { newOrganization } from '../support/signed-in-account.ts'
-import { cloneDatabase } from '../support/postgres.ts'
+import { newOrganization } from '../support/worlds/signed-in-account.ts'
+import { cloneDatabase } from '../support/servers/postgres.ts'
 import { captureLog } from '../support/log.ts'
-import { runProgram, spawnProgram, startProgram } from '../support/process.ts'
+import { runProgram, spawnProgram, startProgram } from '../support/servers/process.ts'
 import { until } from '../support/until.ts'
 import { makeFolder } from '../support/scratch.ts'
 

@@ -3,18 +3,18 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Role } from '../../src/access/guard/permissions.ts'
 import { listCodeBlocks } from '../support/docs.ts'
-import { createKey } from '../support/keys.ts'
-import { newManagementToken } from '../support/management-token.ts'
-import { runProgram } from '../support/process.ts'
-import { createRequests } from '../support/project.ts'
 import { SCRATCH } from '../support/scratch.ts'
-import { boot, type Booted } from '../support/server.ts'
+import { runProgram } from '../support/servers/process.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
+import { createKey } from '../support/worlds/keys.ts'
+import { newManagementToken } from '../support/worlds/management-token.ts'
+import { createRequests } from '../support/worlds/project.ts'
 import {
   newMember,
   newOrganization,
   type SignedInAccount,
   type TestOrganization,
-} from '../support/signed-in-account.ts'
+} from '../support/worlds/signed-in-account.ts'
 
 const PAGE = 'docs/management-api.md'
 

@@ -19,19 +19,19 @@ import {
   PASSPHRASE,
   restore,
   rewrite,
-} from '../support/backup.ts'
-import { createBrowser, newAccount } from '../support/browser.ts'
-import { openFeed } from '../support/feed.ts'
-import { createKey } from '../support/keys.ts'
-import { newMember, newOrganization } from '../support/signed-in-account.ts'
-import { createEmptyDatabase } from '../support/postgres.ts'
-import { createRequests, newProject } from '../support/project.ts'
-import { insertSubscription } from '../support/push.ts'
+} from '../support/worlds/backup.ts'
+import { createBrowser, newAccount } from '../support/worlds/browser.ts'
+import { openFeed } from '../support/clients/feed.ts'
+import { createKey } from '../support/worlds/keys.ts'
+import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
+import { createEmptyDatabase } from '../support/servers/postgres.ts'
+import { createRequests, newProject } from '../support/worlds/project.ts'
+import { insertSubscription } from '../support/worlds/push.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { listTraces } from '../support/traces.ts'
-import { startReceiver, type Receiver } from '../support/receiver.ts'
-import { boot, type Booted } from '../support/server.ts'
-import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { startReceiver, type Receiver } from '../support/servers/receiver.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
+import { startTcpProxy } from '../support/servers/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
 const EVENT = { channelName: 'payments', title: 'New payment', userId: 'ada', tags: ['a\tb\\\n'] }

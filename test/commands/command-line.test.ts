@@ -2,15 +2,15 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
-import { cloneDatabase, createEmptyDatabase } from '../support/postgres.ts'
-import { runProgram, startProgram } from '../support/process.ts'
-import { createRequests, newProject } from '../support/project.ts'
+import { cloneDatabase, createEmptyDatabase } from '../support/servers/postgres.ts'
+import { runProgram, startProgram } from '../support/servers/process.ts'
+import { createRequests, newProject } from '../support/worlds/project.ts'
 import { connect } from '../../src/database/sql.ts'
 import { indexNextEvents } from '../../src/log/events/search-index.ts'
 import { toId } from '../../src/base/ids.ts'
 import { appendTitles, compareIndex } from '../support/search-index.ts'
 import { makeFolder } from '../support/scratch.ts'
-import { boot, type Booted } from '../support/server.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 
 let server: Booted
 beforeAll(async () => {

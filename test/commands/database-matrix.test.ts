@@ -3,9 +3,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { SERVER_ROLE } from '../../src/database/embedded/cluster.ts'
-import { hasDebianPostgres, hasEnUs, startDebianPostgres } from '../support/debian-postgres.ts'
 import { HOSTILE, HOSTILE_BUT_LEFT } from '../support/hostile-settings.ts'
-import { FOREIGN } from '../support/postgres.ts'
+import {
+  hasDebianPostgres,
+  hasEnUs,
+  startDebianPostgres,
+} from '../support/servers/debian-postgres.ts'
+import { FOREIGN } from '../support/servers/postgres.ts'
 import { scaled } from '../support/until.ts'
 
 /** All searches. With LC_CTYPE C, PostgreSQL 15 knows no upper case of letters beyond ASCII. */
@@ -13,16 +17,16 @@ const SEARCHES = ['channel-settings', 'search', 'search-words', 'user-search', '
 /** Writing, reading, times, names and keys. */
 const FILES = {
   C: [
-    'events',
-    'filters',
-    'identify',
-    'keys',
-    'histograms',
-    'json-values',
-    'time-zone',
+    'log/events/append',
+    'log/events/search-filters',
+    'log/identities/identify',
+    'access/keys/keys',
+    'log/events/histogram',
+    'http/exact-json',
+    'contract/2-time-zone',
     ...SEARCHES,
   ],
-  en_US: ['events', 'identify', 'time-zone', ...SEARCHES],
+  en_US: ['log/events/append', 'log/identities/identify', 'contract/2-time-zone', ...SEARCHES],
 }
 /** Random cases of a property. Locales change characters, not combinations of filters. */
 const CASES = '10'
@@ -35,7 +39,7 @@ test.each(isThere ? (['C', 'en_US'] as const).filter(locale => locale === 'C' ||
     for (const [name, value] of Object.entries({ ...HOSTILE, ...HOSTILE_BUT_LEFT })) {
       await postgres.admin.unsafe(`alter role ${SERVER_ROLE} set ${name} = '${value}'`)
     }
-    const files = FILES[locale].map(name => `test/api/${name}.test.ts`)
+    const files = FILES[locale].map(name => `test/${name}.api.test.ts`)
     const child = spawn(process.execPath, ['test', '--timeout', '60000', ...files], {
       env: { ...process.env, [FOREIGN]: postgres.superuserUrl, TIDINGS_FUZZ: CASES },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -9,8 +9,8 @@ import {
   hasDebianPostgres,
   startDebianPostgres,
   type DebianPostgres,
-} from '../support/debian-postgres.ts'
-import { runProgram } from '../support/process.ts'
+} from '../support/servers/debian-postgres.ts'
+import { runProgram } from '../support/servers/process.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
 

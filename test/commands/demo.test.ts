@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import { createBrowser } from '../support/browser.ts'
-import { spawnProgram } from '../support/process.ts'
 import { SCRATCH } from '../support/scratch.ts'
+import { spawnProgram } from '../support/servers/process.ts'
 import { until } from '../support/until.ts'
+import { createBrowser } from '../support/worlds/browser.ts'
 
 const listFolders = () => readdirSync(SCRATCH).filter(name => name.startsWith('tidings-demo-'))
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { listRows, readSection, readText } from '../support/docs.ts'
-import { runProgram } from '../support/process.ts'
+import { runProgram } from '../support/servers/process.ts'
 
 const PAGE = 'docs/command-line.md'
 

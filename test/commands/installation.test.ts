@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { cloneDatabase, createEmptyDatabase } from '../support/postgres.ts'
-import { runProgram, startProgram } from '../support/process.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { APP_SECRET } from '../support/secret.ts'
+import { cloneDatabase, createEmptyDatabase } from '../support/servers/postgres.ts'
+import { runProgram, startProgram } from '../support/servers/process.ts'
 
 const BACKUP = { BACKUP_PASSPHRASE: 'a long passphrase' }
 

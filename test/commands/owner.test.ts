@@ -7,11 +7,11 @@ import {
   newAddress,
   PASSWORD,
   WRONG_PASSWORD,
-} from '../support/browser.ts'
-import { newOrganization } from '../support/signed-in-account.ts'
-import { cloneDatabase, createEmptyDatabase } from '../support/postgres.ts'
-import { spawnProgram, startProgram } from '../support/process.ts'
-import { boot, type Booted } from '../support/server.ts'
+} from '../support/worlds/browser.ts'
+import { newOrganization } from '../support/worlds/signed-in-account.ts'
+import { cloneDatabase, createEmptyDatabase } from '../support/servers/postgres.ts'
+import { spawnProgram, startProgram } from '../support/servers/process.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 import { makeFolder } from '../support/scratch.ts'
 
 let server: Booted

@@ -4,21 +4,28 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { parseUrl } from '../../src/base/database-url.ts'
 import { connect, waitUntilReachable } from '../../src/database/sql.ts'
-import { toPooledUrl } from '../support/pooler.ts'
-import { cloneDatabase, toSuperuserUrl } from '../support/postgres.ts'
-import { POOLER } from '../support/server.ts'
+import { toPooledUrl } from '../support/servers/pooler.ts'
+import { cloneDatabase, toSuperuserUrl } from '../support/servers/postgres.ts'
+import { POOLER } from '../support/servers/server.ts'
 import { hasTool } from '../support/tools.ts'
 import { scaled, until } from '../support/until.ts'
 
 setDefaultTimeout(scaled(120_000))
 
 /** The write path, reading, the feed and deliveries. */
-const FILES = ['events', 'idempotency', 'identify', 'feed-hints', 'filters', 'dispatch']
+const FILES = [
+  'log/events/append',
+  'http/limits/idempotency',
+  'log/identities/identify',
+  'log/feed/notifier',
+  'log/events/search-filters',
+  'delivery/outbox/dispatcher',
+]
 
 test.skipIf(!hasTool('pgbouncer'))(
   'scale §1 the API passes its tests through PgBouncer in transaction mode',
   async () => {
-    const files = FILES.map(name => `test/api/${name}.test.ts`)
+    const files = FILES.map(name => `test/${name}.api.test.ts`)
     const child = spawn(process.execPath, ['test', '--timeout', '60000', ...files], {
       env: { ...process.env, [POOLER]: '1' },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -4,8 +4,8 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { hasContainers } from '../support/containers.ts'
 import { makeFolder } from '../support/scratch.ts'
-import { cloneDatabase } from '../support/postgres.ts'
-import { runProgram, startProgram } from '../support/process.ts'
+import { cloneDatabase } from '../support/servers/postgres.ts'
+import { runProgram, startProgram } from '../support/servers/process.ts'
 import { until } from '../support/until.ts'
 
 const folder = makeFolder()

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toId } from '../../src/base/ids.ts'
-import { createApi, newMember } from '../support/signed-in-account.ts'
+import { createApi, newMember } from '../support/worlds/signed-in-account.ts'
 import type { RemovedEvent } from './ledger-check.ts'
 import type { Fleet } from './fleet.ts'
 import type { Random } from './random.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sendSignal } from '../../src/database/embedded/processes.ts'
-import type { TcpProxy } from '../support/tcp-proxy.ts'
+import type { TcpProxy } from '../support/servers/tcp-proxy.ts'
 import type { Table } from './ledger-check.ts'
 import { readStart, untilStartedAnew } from './deliveries.ts'
 import { listPostgres, type Fleet } from './fleet.ts'

@@ -1,8 +1,8 @@
 import type { Sql } from '../../src/database/sql.ts'
 import { parseId, toId } from '../../src/base/ids.ts'
-import { newMember } from '../support/signed-in-account.ts'
-import { insertSubscription } from '../support/push.ts'
-import type { PushService, TestBrowser } from '../support/push-service.ts'
+import { newMember } from '../support/worlds/signed-in-account.ts'
+import { insertSubscription } from '../support/worlds/push.ts'
+import type { PushService, TestBrowser } from '../support/servers/push-service.ts'
 import type { RemovedEvents, RunResult } from './ledger-check.ts'
 import type { Fleet } from './fleet.ts'
 

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toArray } from '../../src/database/arrays.ts'
 import type { Sql } from '../../src/database/sql.ts'
-import { startPushService } from '../support/push-service.ts'
+import { startPushService } from '../support/servers/push-service.ts'
 import { testSecrets } from '../support/secret.ts'
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { startTcpProxy, type TcpProxy } from '../support/servers/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 import { findWrongCounts } from '../support/wrong-counts.ts'
 import { startDeletions } from './all-deletions.ts'
@@ -70,7 +70,7 @@ export async function runAll({
       VAPID_SUBJECT: 'mailto:ops@example.com',
       NODE_EXTRA_CA_CERTS: authority,
     },
-    ...(isShort && { program: join(import.meta.dirname, '../support/delivery-server.ts') }),
+    ...(isShort && { program: join(import.meta.dirname, '../support/servers/delivery-server.ts') }),
   })
   const followers: Follower[] = []
   const leavers = new Map<string, RemovedEvent>()

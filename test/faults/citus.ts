@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readBalance, startCitus } from '../support/citus.ts'
+import { readBalance, startCitus } from '../support/servers/citus.ts'
 import { until } from '../support/until.ts'
 import type { RunResult } from './ledger-check.ts'
 import { runSeq } from './seq.ts'

@@ -9,14 +9,17 @@ import {
   newAddress,
   PASSWORD,
   WRONG_PASSWORD,
-} from '../support/browser.ts'
-import { openFeed } from '../support/feed.ts'
-import { prepareClockedDatabases, type ClockedDatabase } from '../support/clocked-database.ts'
-import { runProgram, startProgram, type Program } from '../support/process.ts'
-import { newProject } from '../support/project.ts'
-import { startReceiver } from '../support/receiver.ts'
+} from '../support/worlds/browser.ts'
+import { openFeed } from '../support/clients/feed.ts'
+import {
+  prepareClockedDatabases,
+  type ClockedDatabase,
+} from '../support/worlds/clocked-database.ts'
+import { runProgram, startProgram, type Program } from '../support/servers/process.ts'
+import { newProject } from '../support/worlds/project.ts'
+import { startReceiver } from '../support/servers/receiver.ts'
 import { testSecrets } from '../support/secret.ts'
-import { newTenant, type TestTenant } from '../support/tenant.ts'
+import { newTenant, type TestTenant } from '../support/worlds/tenant.ts'
 import { until } from '../support/until.ts'
 import { insertReceivingWebhook } from './webhook-receiver.ts'
 import { makeFolder } from '../support/scratch.ts'

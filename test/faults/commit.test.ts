@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { registry } from '../../src/base/metrics.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
-import { cloneDatabase } from '../support/postgres.ts'
-import { startProgram } from '../support/process.ts'
-import { createRequests, newProject, type TestProject } from '../support/project.ts'
-import { boot } from '../support/server.ts'
-import { startTcpProxy, type Held } from '../support/tcp-proxy.ts'
+import { cloneDatabase } from '../support/servers/postgres.ts'
+import { startProgram } from '../support/servers/process.ts'
+import { boot } from '../support/servers/server.ts'
+import { startTcpProxy, type Held } from '../support/servers/tcp-proxy.ts'
 import { until } from '../support/until.ts'
+import { createRequests, newProject, type TestProject } from '../support/worlds/project.ts'
 
 let sql: Sql
 let databaseUrl: string

@@ -1,6 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { hasContainers } from '../support/containers.ts'
-import { isNamed } from '../support/embedded.ts'
+import { isNamed } from '../support/servers/embedded.ts'
 import { runContainers } from './containers.ts'
 import { newSeed } from './random.ts'
 import { scaled } from '../support/until.ts'

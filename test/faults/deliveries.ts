@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sendSignal } from '../../src/database/embedded/processes.ts'
 import type { Sql } from '../../src/database/sql.ts'
 import { openSecrets } from '../../src/database/secrets/open-secrets.ts'
-import { SHORT_LEASE_MS, SHORT_TIMEOUT_MS } from '../support/delivery-server.ts'
-import type { Program } from '../support/process.ts'
+import { SHORT_LEASE_MS, SHORT_TIMEOUT_MS } from '../support/servers/delivery-server.ts'
+import type { Program } from '../support/servers/process.ts'
 import { until } from '../support/until.ts'
 import type { RunResult } from './ledger-check.ts'
 import { createServedWorkers, killAll, listLiveWorkers } from './served-workers.ts'
@@ -74,7 +74,7 @@ export async function runDeliveries({
     projects: 3,
     isEmbedded: true,
     env: { EGRESS_ALLOW_CIDRS: '127.0.0.0/8' },
-    ...(isShort && { program: join(import.meta.dirname, '../support/delivery-server.ts') }),
+    ...(isShort && { program: join(import.meta.dirname, '../support/servers/delivery-server.ts') }),
   })
   try {
     const { sql, dataDir = '' } = fleet

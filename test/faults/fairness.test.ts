@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { openDeliveries, type Deliveries } from '../support/deliveries.ts'
-import { addTarget, createTestKind } from '../support/delivery-kind.ts'
-import { startInbox, type Inbox } from '../support/inbox.ts'
+import { startInbox, type Inbox } from '../support/servers/inbox.ts'
 import { until } from '../support/until.ts'
+import { openDeliveries, type Deliveries } from '../support/worlds/deliveries.ts'
+import { addTarget, createTestKind } from '../support/worlds/delivery-kind.ts'
 
 let deliveries: Deliveries
 let inbox: Inbox

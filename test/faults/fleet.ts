@@ -3,10 +3,15 @@ import { join } from 'node:path'
 import { startEmbedded } from '../../src/database/embedded/embedded.ts'
 import { listClusterProcesses } from '../../src/database/embedded/processes.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
-import { cloneDatabase } from '../support/postgres.ts'
-import { startProgram, toEmbeddedUrl, type Program, type Runtime } from '../support/process.ts'
-import { newProject } from '../support/project.ts'
 import { makeFolder } from '../support/scratch.ts'
+import { cloneDatabase } from '../support/servers/postgres.ts'
+import {
+  startProgram,
+  toEmbeddedUrl,
+  type Program,
+  type Runtime,
+} from '../support/servers/process.ts'
+import { newProject } from '../support/worlds/project.ts'
 import { checkLedger, type RemovedEvents, type RunResult } from './ledger-check.ts'
 import { startLoad, type Load, type LoadOptions } from './ledger.ts'
 

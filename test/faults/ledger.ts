@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createHttpClient, type HttpClient } from '../support/http-client.ts'
-import type { RawAnswer } from '../support/raw-http.ts'
+import { createHttpClient, type HttpClient } from '../support/clients/http-client.ts'
+import type { RawAnswer } from '../support/clients/raw-http.ts'
 import type { Random } from './random.ts'
 
 /**

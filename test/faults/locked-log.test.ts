@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { lockLog } from '../support/database-lock.ts'
-import { newProject } from '../support/project.ts'
-import { boot, type Booted } from '../support/server.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
+import { newProject } from '../support/worlds/project.ts'
 
 let server: Booted
 beforeAll(async () => {

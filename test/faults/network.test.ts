@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../src/database/sql.ts'
-import { cloneDatabase } from '../support/postgres.ts'
-import { createRequests, newProject } from '../support/project.ts'
-import { boot } from '../support/server.ts'
-import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { cloneDatabase } from '../support/servers/postgres.ts'
+import { boot } from '../support/servers/server.ts'
+import { startTcpProxy } from '../support/servers/tcp-proxy.ts'
 import { until } from '../support/until.ts'
+import { createRequests, newProject } from '../support/worlds/project.ts'
 
 const DEADLINE_MS = 3_000
 const BOUND_MS = 30_000

@@ -1,4 +1,4 @@
-import { createHttpClient } from '../support/http-client.ts'
+import { createHttpClient } from '../support/clients/http-client.ts'
 import type { RunResult } from './ledger-check.ts'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUnavailable, type Sql } from '../../src/database/sql.ts'
-import { createHttpClient } from '../support/http-client.ts'
+import { createHttpClient } from '../support/clients/http-client.ts'
 import type { RunResult } from './ledger-check.ts'
 import { startFleet, type Fleet } from './fleet.ts'
 import { createRandom } from './random.ts'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { sendSignal } from '../../src/database/embedded/processes.ts'
 import { listConnectedProcesses } from '../support/connected-processes.ts'
-import { listWorkers, type Exit, type Program } from '../support/process.ts'
+import { listWorkers, type Exit, type Program } from '../support/servers/process.ts'
 
 /** Counts the workers that have served connections, for servers with several processes. */
 export interface ServedWorkers {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toArray } from '../../src/database/arrays.ts'
 import { connect } from '../../src/database/sql.ts'
-import { createHttpClient, type HttpClient } from '../support/http-client.ts'
-import type { RawAnswer } from '../support/raw-http.ts'
+import { createHttpClient, type HttpClient } from '../support/clients/http-client.ts'
+import type { RawAnswer } from '../support/clients/raw-http.ts'
 import type { RunResult } from './ledger-check.ts'
 import { createRandom, type Random } from './random.ts'
 

@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import type { Sql } from '../../src/database/sql.ts'
-import { listWorkers, type Program } from '../support/process.ts'
+import { listWorkers, type Program } from '../support/servers/process.ts'
 import { listPostgres, type Fleet } from './fleet.ts'
 import type { Follower } from './follower.ts'
 import type { SoakLoad } from './soak-load.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { testSecrets } from '../support/secret.ts'
-import type { Pair } from '../support/standby.ts'
+import type { Pair } from '../support/servers/standby.ts'
 import { checkDeliveries } from './delivery-check.ts'
 import { untilEmpty } from './deliveries.ts'
 import { checkFollowers, startFollowers } from './feed.ts'
@@ -51,7 +51,7 @@ export async function runStandby<Loss extends string>({
     projects: 2,
     databaseUrl: cluster.url,
     env: { EGRESS_ALLOW_CIDRS: '127.0.0.0/8' },
-    program: join(import.meta.dirname, '../support/delivery-server.ts'),
+    program: join(import.meta.dirname, '../support/servers/delivery-server.ts'),
   })
   const followers: Follower[] = []
   const problems: string[] = []

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { registry } from '../../src/base/metrics.ts'
-import { newProject, type Answered, type TestProject } from '../support/project.ts'
+import { newProject, type Answered, type TestProject } from '../support/worlds/project.ts'
 import { hasCommitted, sweep, type Failure, type Transaction } from '../support/sweep.ts'
 import { openLanes, type ServerLane } from '../support/sweep-lanes.ts'
 import { until } from '../support/until.ts'

@@ -12,13 +12,13 @@ import { createPushKind } from '../../src/delivery/push/kind.ts'
 import { createPushClient } from '../../src/delivery/push/push-client.ts'
 import { ensureVapidKey } from '../../src/delivery/push/vapid.ts'
 import { createWebhookKind } from '../../src/delivery/webhooks/kind.ts'
-import { makeDeliveriesDue } from '../support/ageing.ts'
-import { appendEvents } from '../support/deliveries.ts'
-import { cloneDatabase } from '../support/postgres.ts'
-import { insertSubscription } from '../support/push.ts'
-import { startPushService, type PushService } from '../support/push-service.ts'
+import { makeDeliveriesDue } from '../support/worlds/ageing.ts'
+import { appendEvents } from '../support/worlds/deliveries.ts'
+import { cloneDatabase } from '../support/servers/postgres.ts'
+import { insertSubscription } from '../support/worlds/push.ts'
+import { startPushService, type PushService } from '../support/servers/push-service.ts'
 import { testSecrets } from '../support/secret.ts'
-import { newMember, newOrganization } from '../support/signed-in-account.ts'
+import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
 import {
   hasCommitted,
   isOfExecution,
@@ -27,7 +27,7 @@ import {
   type Lane,
   type Transaction,
 } from '../support/sweep.ts'
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { startTcpProxy, type TcpProxy } from '../support/servers/tcp-proxy.ts'
 import { scaled, until } from '../support/until.ts'
 import { startWebhookReceiver, type Respond, type WebhookReceiver } from './webhook-receiver.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readErasedFile, toErasedFile } from '../../src/log/identities/erased-file.ts'
 import type { Sql } from '../../src/database/sql.ts'
-import { newProject, type Answered, type TestProject } from '../support/project.ts'
+import { newProject, type Answered, type TestProject } from '../support/worlds/project.ts'
 import { SCRATCH } from '../support/scratch.ts'
 import {
   hasCommitted,

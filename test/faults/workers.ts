@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sendSignal } from '../../src/database/embedded/processes.ts'
-import { listWorkers } from '../support/process.ts'
+import { listWorkers } from '../support/servers/process.ts'
 import type { RunResult } from './ledger-check.ts'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'

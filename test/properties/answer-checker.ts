@@ -1,6 +1,6 @@
 import { UUID_V4 } from '../support/answers.ts'
+import type { RawAnswer } from '../support/clients/raw-http.ts'
 import { checkDeclared } from '../support/conformance.ts'
-import type { RawAnswer } from '../support/raw-http.ts'
 
 /** Patterns that no answer may contain: paths, dependencies and internal errors of the program. */
 const INTERNALS: [what: string, pattern: RegExp][] = [

@@ -14,10 +14,13 @@ import { disableWebhook, editWebhook, enableWebhook } from '../../src/delivery/w
 import { createWebhookKind, RETRY_SCHEDULE_MS } from '../../src/delivery/webhooks/kind.ts'
 import { newSigningSecret } from '../../src/delivery/webhooks/signing.ts'
 import { insertReceivingWebhook } from '../faults/webhook-receiver.ts'
-import { prepareClockedDatabases, type ClockedDatabase } from '../support/clocked-database.ts'
-import { appendEvents } from '../support/deliveries.ts'
-import { newProject } from '../support/project.ts'
-import { startReceiver, type Receiver } from '../support/receiver.ts'
+import {
+  prepareClockedDatabases,
+  type ClockedDatabase,
+} from '../support/worlds/clocked-database.ts'
+import { appendEvents } from '../support/worlds/deliveries.ts'
+import { newProject } from '../support/worlds/project.ts'
+import { startReceiver, type Receiver } from '../support/servers/receiver.ts'
 import { testSecrets } from '../support/secret.ts'
 import { until } from '../support/until.ts'
 import { toFate, type Fate, type Obstacle } from './delivery-model.ts'

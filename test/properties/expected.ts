@@ -13,7 +13,7 @@ import {
   type EventFields,
   type Model,
 } from './model.ts'
-import type { RawAnswer } from '../support/raw-http.ts'
+import type { RawAnswer } from '../support/clients/raw-http.ts'
 import type { ApiRequest } from './requests.ts'
 import { isRaw, meaning, spell } from './spelling.ts'
 import type { Lane } from './world.ts'

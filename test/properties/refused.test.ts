@@ -2,7 +2,7 @@ import { afterAll, beforeAll, test } from 'bun:test'
 import fc from 'fast-check'
 import { hasNothingToFind, MAX_WORDS, splitWords } from '../../src/base/text-search.ts'
 import { checkInLanes, report, TIMEOUT_MS } from './lanes.ts'
-import type { RawAnswer } from '../support/raw-http.ts'
+import type { RawAnswer } from '../support/clients/raw-http.ts'
 import { brokenRequestsOf, type BrokenRequest } from './requests.ts'
 import { openWorld, type World } from './world.ts'
 

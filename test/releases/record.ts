@@ -7,13 +7,13 @@ import { format } from 'oxfmt'
 import '../support/scratch.ts'
 import { VERSION } from '../../src/base/version.ts'
 import { connect } from '../../src/database/sql.ts'
-import { backUp } from '../support/backup.ts'
-import { newAccount } from '../support/browser.ts'
-import { newFullTenant } from '../support/full-tenant.ts'
-import { cloneDatabase, closeCluster } from '../support/postgres.ts'
-import { createRequests } from '../support/project.ts'
 import { makeFolder } from '../support/scratch.ts'
-import { boot } from '../support/server.ts'
+import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
+import { boot } from '../support/servers/server.ts'
+import { backUp } from '../support/worlds/backup.ts'
+import { newAccount } from '../support/worlds/browser.ts'
+import { newFullTenant } from '../support/worlds/full-tenant.ts'
+import { createRequests } from '../support/worlds/project.ts'
 
 const FOLDER = join(import.meta.dirname, VERSION)
 const EVENTS = 12
@@ -73,7 +73,7 @@ function runTests(): string {
     '--preload',
     join(import.meta.dirname, 'recorder.ts'),
   ]
-  spawnSync(process.execPath, [...command, '--no-isolate', '--parallel=4', 'test/api'], {
+  spawnSync(process.execPath, [...command, '--no-isolate', '--parallel=4', '.api.test.ts'], {
     env: { ...process.env, RECORD_TO: folder },
     stdio: 'inherit',
   })

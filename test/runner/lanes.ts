@@ -40,11 +40,11 @@ const MIN_BATCH_MS = 10_000
 const UNKNOWN_MS = 5_000
 
 const SLOW = [
-  /^test\/runtimes/,
-  /^test\/embedded-(containers|majors)/,
-  /^test\/migrations-releases/,
+  /^test\/runtimes\//,
+  /^test\/database\/embedded\/(embedded\.containers|upgrade)\./,
+  /^test\/database\/releases\./,
   /^test\/browser\/first-minute\./,
-  /^test\/client\/package\./,
+  /^test\/clients\/typescript\/package\./,
   /^test\/commands\/(database-matrix|generators|monitoring|pooler)\./,
   /^test\/faults\/(all|clock|containers|drain|erasure|fairness|feed|load|network)\./,
   /^test\/faults\/(rolling-upgrade|soak|standby|stop-phases)\./,
@@ -54,12 +54,20 @@ export function getLane(file: string): Lane {
   return SLOW.some(pattern => pattern.test(file)) ? 'slow' : 'light'
 }
 
+/** Kinds of tests that have a folder of their own, beside the rooms. */
+const FOLDERS: Readonly<Record<string, Kind>> = {
+  browser: 'browser',
+  commands: 'processes',
+  faults: 'processes',
+  properties: 'processes',
+  runtimes: 'processes',
+}
+
+/** `a.test.ts` is a unit test, and `a.api.test.ts` sends requests to a server. */
 export function getKind(file: string): Kind {
   const [, folder = ''] = file.split('/')
-  if (folder === 'browser') return 'browser'
-  if (folder === 'api' || folder === 'client' || folder.startsWith('migrations')) return 'api'
-  if (['unit', 'layers.test.ts', 'guard.test.ts'].includes(folder)) return 'unit'
-  return 'processes'
+  const [, kind] = /\.(api|processes)\.test\.ts$/.exec(file) ?? []
+  return FOLDERS[folder] ?? (kind as Kind | undefined) ?? 'unit'
 }
 
 /**

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
-import type { Answered } from './project.ts'
-import type { RawAnswer } from './raw-http.ts'
+import type { RawAnswer } from './clients/raw-http.ts'
+import type { Answered } from './worlds/project.ts'
 
 export const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 export const RATE_HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']

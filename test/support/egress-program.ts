@@ -1,7 +1,7 @@
 // Sends requests of the guarded client to a faulty receiver; prints each outcome as a JSON object.
 import { createEgress } from '../../src/http/egress/egress.ts'
 import { createAuthority } from './certificates.ts'
-import { FAULTS, startReceiver } from './receiver.ts'
+import { FAULTS, startReceiver } from './servers/receiver.ts'
 
 const authority = createAuthority()
 const certificate = authority.issue(['hook.test'])

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { TestBrowser } from './chromium.ts'
-import { PASSWORD } from './browser.ts'
+import type { TestBrowser } from './clients/chromium.ts'
+import { PASSWORD } from './worlds/browser.ts'
 
 const START_MS = 300_000
 

@@ -1,7 +1,7 @@
 import type { Action } from '../../src/access/guard/permissions.ts'
-import { createAuthenticator } from './authenticator.ts'
-import type { FullTenant } from './full-tenant.ts'
-import { newSubscription } from './push.ts'
+import { createAuthenticator } from './clients/authenticator.ts'
+import type { FullTenant } from './worlds/full-tenant.ts'
+import { newSubscription } from './worlds/push.ts'
 
 /** The password of every test account that has one. */
 export const PASSWORD = 'correct horse battery staple'

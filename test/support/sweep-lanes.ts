@@ -1,8 +1,8 @@
 import { connect } from '../../src/database/sql.ts'
-import { cloneDatabase } from './postgres.ts'
-import { boot } from './server.ts'
+import { cloneDatabase } from './servers/postgres.ts'
+import { boot } from './servers/server.ts'
+import { startTcpProxy } from './servers/tcp-proxy.ts'
 import type { Lane } from './sweep.ts'
-import { startTcpProxy } from './tcp-proxy.ts'
 import { scaled } from './until.ts'
 
 /** A server with a database of its own. */

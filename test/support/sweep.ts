@@ -1,5 +1,5 @@
 import type { Sql } from '../../src/database/sql.ts'
-import type { Held, Passing, TcpProxy } from './tcp-proxy.ts'
+import type { Held, Passing, TcpProxy } from './servers/tcp-proxy.ts'
 
 /** The ways in which a message of the product to Postgres fails. */
 const CLIENT_WAYS = [

@@ -5,8 +5,8 @@ import { verifyAssertion, verifyNewCredential } from '../../src/access/passkeys/
 import { createVapidTokenCache } from '../../src/delivery/push/vapid.ts'
 import { signMessage } from '../../src/delivery/webhooks/signing.ts'
 import { findSignatureProblem } from '../../src/delivery/webhooks/signing.ts'
-import { createAuthenticator } from './authenticator.ts'
-import { decryptPush, decryptRecords, toBytes, verifyVapid } from './push-crypto.ts'
+import { createAuthenticator } from './clients/authenticator.ts'
+import { decryptPush, decryptRecords, toBytes, verifyVapid } from './clients/push-crypto.ts'
 import { RFC8188, RFC8291, RFC8292, STANDARD_WEBHOOKS } from './vectors.ts'
 
 // Prints what the server's modules compute for the official vectors on this runtime, as JSON. It is

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { hashSecret, newSecret } from '../../../src/access/guard/secret.ts'
 import { lockEvents } from '../../support/database-lock.ts'
-import { createBrowser } from '../../support/browser.ts'
-import { newFullTenant, type FullTenant } from '../../support/full-tenant.ts'
+import { createBrowser } from '../../support/worlds/browser.ts'
+import { newFullTenant, type FullTenant } from '../../support/worlds/full-tenant.ts'
 import {
   createApi,
   newMember,
   newOrganization,
   newSignedInAccount,
   type SignedInAccount,
-} from '../../support/signed-in-account.ts'
-import { boot, type Booted } from '../../support/server.ts'
+} from '../../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 
 // Attacks with what grants something later, after its maker has lost the right to grant it.

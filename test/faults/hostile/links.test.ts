@@ -2,10 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
 import { createSession } from '../../../src/access/guard/sessions.ts'
 import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
-import { createBrowser, newAccount, newAddress, PASSWORD } from '../../support/browser.ts'
-import { newMember, newOrganization, newSignedInAccount } from '../../support/signed-in-account.ts'
-import { newProject } from '../../support/project.ts'
-import { boot, type Booted } from '../../support/server.ts'
+import { createBrowser, newAccount, newAddress, PASSWORD } from '../../support/worlds/browser.ts'
+import {
+  newMember,
+  newOrganization,
+  newSignedInAccount,
+} from '../../support/worlds/signed-in-account.ts'
+import { newProject } from '../../support/worlds/project.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
 
 // Attacks with sign-in links: used twice, for another purpose, or by another account.
 //

@@ -3,10 +3,10 @@ import {
   newMember,
   newOrganization,
   type SignedInAccount,
-} from '../../support/signed-in-account.ts'
-import { newSubscription } from '../../support/push.ts'
-import { startReceiver, type Receiver } from '../../support/receiver.ts'
-import { boot, type Booted } from '../../support/server.ts'
+} from '../../support/worlds/signed-in-account.ts'
+import { newSubscription } from '../../support/worlds/push.ts'
+import { startReceiver, type Receiver } from '../../support/servers/receiver.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
 
 // Attacks on the server's network through the addresses that it sends to.
 //

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newProject, type TestProject } from '../../support/project.ts'
-import { openRaw, sendRaw, toRequest } from '../../support/raw-http.ts'
-import { boot, type Booted } from '../../support/server.ts'
+import { openRaw, sendRaw, toRequest } from '../../support/clients/raw-http.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { newProject, type TestProject } from '../../support/worlds/project.ts'
 
 // Texts that are cheap to send and would cost the process or its database seconds.
 //

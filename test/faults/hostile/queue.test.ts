@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newSecret } from '../../../src/access/guard/secret.ts'
-import { newProject } from '../../support/project.ts'
-import { openRaw } from '../../support/raw-http.ts'
-import { boot, type Booted } from '../../support/server.ts'
+import { openRaw } from '../../support/clients/raw-http.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { newProject } from '../../support/worlds/project.ts'
 
 // Attacks that make others wait.
 //

@@ -3,9 +3,9 @@ import {
   newOrganization,
   newSignedInAccount,
   type SignedInAccount,
-} from '../../support/signed-in-account.ts'
-import { newProject, type TestProject } from '../../support/project.ts'
-import { boot, type Booted } from '../../support/server.ts'
+} from '../../support/worlds/signed-in-account.ts'
+import { newProject, type TestProject } from '../../support/worlds/project.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
 
 // The cost of refused requests.
 

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { ApiKey, Scope } from '../../../src/access/keys/schema.ts'
 import { toId } from '../../../src/base/ids.ts'
-import { ageVerification } from '../../support/ageing.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { listAuditEntries } from '../../support/audit.ts'
-import { createKey } from '../../support/keys.ts'
-import { createRequests, newProject, type TestProject } from '../../support/project.ts'
-import { boot, type Booted } from '../../support/server.ts'
-import { newMember } from '../../support/signed-in-account.ts'
-import { newTenant } from '../../support/tenant.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { ageVerification } from '../../support/worlds/ageing.ts'
+import { createKey } from '../../support/worlds/keys.ts'
+import { createRequests, newProject, type TestProject } from '../../support/worlds/project.ts'
+import { newMember } from '../../support/worlds/signed-in-account.ts'
+import { newTenant } from '../../support/worlds/tenant.ts'
 
 // Keys that read or destroy more than their scopes say, and admins that give them more.
 //

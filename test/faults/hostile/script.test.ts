@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newMember, newOrganization } from '../../support/signed-in-account.ts'
-import { newProject } from '../../support/project.ts'
-import { sendRaw, toRequest } from '../../support/raw-http.ts'
-import { startReceiver } from '../../support/receiver.ts'
-import { boot, type Booted } from '../../support/server.ts'
+import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
+import { newProject } from '../../support/worlds/project.ts'
+import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
+import { startReceiver } from '../../support/servers/receiver.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
 
 // Text that tries to be executed, or to become a header.
 //

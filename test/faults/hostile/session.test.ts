@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { ageSessions } from '../../support/ageing.ts'
-import { createBrowser, newAccount, PASSWORD } from '../../support/browser.ts'
-import { newSubscription } from '../../support/push.ts'
+import { ageSessions } from '../../support/worlds/ageing.ts'
+import { createBrowser, newAccount, PASSWORD } from '../../support/worlds/browser.ts'
+import { newSubscription } from '../../support/worlds/push.ts'
 import {
   newMember,
   newOrganization,
   newSignedInAccount,
   type SignedInAccount,
-} from '../../support/signed-in-account.ts'
-import { boot, type Booted } from '../../support/server.ts'
+} from '../../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
 
 // Attacks that act as another account, or with a higher role.
 //

@@ -3,11 +3,11 @@ import { newSecret } from '../../../src/access/guard/secret.ts'
 import { connect } from '../../../src/database/sql.ts'
 import { buildHistogram } from '../../../src/log/events/histogram.ts'
 import { noFilters } from '../../../src/log/events/search-filters.ts'
-import { appendEvents } from '../../support/deliveries.ts'
+import { appendEvents } from '../../support/worlds/deliveries.ts'
 import { lockEvents, lockTable } from '../../support/database-lock.ts'
-import { newProject } from '../../support/project.ts'
-import { newMember, newOrganization } from '../../support/signed-in-account.ts'
-import { boot, type Booted } from '../../support/server.ts'
+import { newProject } from '../../support/worlds/project.ts'
+import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
 
 // Connections that one organization, or a stranger, cannot take from others.
 

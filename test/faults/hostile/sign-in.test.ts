@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openRaw, sendRaw, toRequest } from '../../support/clients/raw-http.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
 import {
   createBrowser,
   newAccount,
   newAddress,
   PASSWORD,
   WRONG_PASSWORD,
-} from '../../support/browser.ts'
-import { openRaw, sendRaw, toRequest } from '../../support/raw-http.ts'
-import { boot, type Booted } from '../../support/server.ts'
+} from '../../support/worlds/browser.ts'
 
 // Attacks on sign-in by clients without an account: guesses, lock-outs and forged addresses.
 //

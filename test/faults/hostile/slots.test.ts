@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newMember, newOrganization } from '../../support/signed-in-account.ts'
-import { newProject } from '../../support/project.ts'
-import { boot, type Booted } from '../../support/server.ts'
+import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
+import { newProject } from '../../support/worlds/project.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
 
 // An account and a project have four slots each, which no request may keep.
 

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { ageVerification } from '../../support/ageing.ts'
+import { ageVerification } from '../../support/worlds/ageing.ts'
 import {
   createApi,
   newMember,
   newOrganization,
   newSignedInAccount,
-} from '../../support/signed-in-account.ts'
-import { newProject, type TestProject } from '../../support/project.ts'
-import { newFullTenant, type FullTenant } from '../../support/full-tenant.ts'
-import { boot, type Booted } from '../../support/server.ts'
+} from '../../support/worlds/signed-in-account.ts'
+import { newProject, type TestProject } from '../../support/worlds/project.ts'
+import { newFullTenant, type FullTenant } from '../../support/worlds/full-tenant.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
 
 // Attacks on another tenant's data: by cursors, by text in filters, and by fields that callers may
 // not set. Attacks that find out who has an account.

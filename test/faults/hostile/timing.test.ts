@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newToken } from '../../../src/access/keys/token.ts'
 import { newSecret } from '../../../src/access/guard/secret.ts'
-import { newAddress } from '../../support/browser.ts'
-import { revokeKey } from '../../support/keys.ts'
-import { newMember, newOrganization } from '../../support/signed-in-account.ts'
-import { newProject } from '../../support/project.ts'
-import { newFullTenant } from '../../support/full-tenant.ts'
-import { boot, type Booted } from '../../support/server.ts'
+import { newAddress } from '../../support/worlds/browser.ts'
+import { revokeKey } from '../../support/worlds/keys.ts'
+import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
+import { newProject } from '../../support/worlds/project.ts'
+import { newFullTenant } from '../../support/worlds/full-tenant.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
 
 // Response times that reveal whether something exists. Covered elsewhere: sign-in with a wrong
 // password (api/sign-in).

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
 import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
 import { MANAGEMENT_TOKEN } from '../../../src/base/token-form.ts'
-import { newAddress } from '../../support/browser.ts'
+import { newAddress } from '../../support/worlds/browser.ts'
 import {
   createTokenApi,
   newManagementToken,
   type TestToken,
-} from '../../support/management-token.ts'
-import { sendRaw, toRequest } from '../../support/raw-http.ts'
+} from '../../support/worlds/management-token.ts'
+import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
 import {
   createApi,
   newMember,
@@ -16,8 +16,8 @@ import {
   newSignedInAccount,
   type SignedInAccount,
   type TestOrganization,
-} from '../../support/signed-in-account.ts'
-import { boot, type Booted } from '../../support/server.ts'
+} from '../../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 
 // Attacks with management tokens: ended, limited, guessed and misplaced ones.

@@ -1,0 +1,438 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
+import {
+  CREDENTIAL_ACTIONS,
+  FACTORS,
+  isAllowedTo,
+  SESSION_KINDS,
+  type CredentialAction,
+  type Factors,
+  type SessionKind,
+} from '../../../src/access/guard/credential-table.ts'
+import { ACTIONS } from '../../../src/access/guard/permissions.ts'
+import type { NewSession } from '../../../src/access/guard/sessions.ts'
+import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
+import { parseId, toId } from '../../../src/base/ids.ts'
+import type { Tx } from '../../../src/database/sql.ts'
+import { expectFailure } from '../../support/answers.ts'
+import { createAuthenticator } from '../../support/clients/authenticator.ts'
+import { API } from '../../support/contracts.ts'
+import { lockAccountRow } from '../../support/database-lock.ts'
+import { listRows, readSection } from '../../support/docs.ts'
+import { findFreePort } from '../../support/loopback.ts'
+import { BODIES } from '../../support/request-bodies.ts'
+import {
+  CLIENT_ID,
+  CLIENT_SECRET,
+  signInAt,
+  startOpenidProvider,
+  type OpenidProvider,
+} from '../../support/servers/openid-provider.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import {
+  createBrowser,
+  newAccount,
+  newAddress,
+  PASSWORD,
+  type TestAccount,
+  type TestBrowser,
+} from '../../support/worlds/browser.ts'
+import { insertConnection, insertProvider } from '../../support/worlds/connections.ts'
+import { newManagementToken } from '../../support/worlds/management-token.ts'
+import { insertPasskey, toOrigin } from '../../support/worlds/passkeys.ts'
+import type { Answered } from '../../support/worlds/project.ts'
+import {
+  newMember,
+  newOrganization,
+  newSession,
+  type SignedInAccount,
+  type TestOrganization,
+} from '../../support/worlds/signed-in-account.ts'
+import { insertTotpSecret, toTotpCode } from '../../support/worlds/totp.ts'
+
+let server: Booted
+let provider: OpenidProvider
+let organization: TestOrganization
+let member: SignedInAccount
+/** The row of a session that was made in each way. */
+let made: Record<SessionKind, Pick<NewSession, 'method' | 'isMultiFactor'>>
+beforeAll(async () => {
+  provider = await startOpenidProvider()
+  const port = await findFreePort()
+  const booted = await boot(
+    {
+      port,
+      egressAllowCidrs: ['127.0.0.0/8', '::1/128'],
+      trustedProxies: ['127.0.0.1/32'],
+      authProxyHeader: 'remote-email',
+      providers: [
+        {
+          name: 'trusted',
+          label: 'Trusted',
+          issuer: provider.issuer,
+          clientId: CLIENT_ID,
+          clientSecret: CLIENT_SECRET,
+          scopes: 'openid email profile groups',
+          groupsClaim: 'groups',
+          isTrusted: true,
+        },
+      ],
+    },
+    { kinds: [] },
+  )
+  server = { ...booted, url: `http://localhost:${port}` }
+  provider.serve(server.url, ['trusted'])
+  organization = await newOrganization(server)
+  member = await newMember(server, organization, 'viewer')
+  await insertProvider(server)
+  made = await signInInEveryWay()
+}, 120_000)
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+  await provider[Symbol.asyncDispose]()
+})
+
+const ROWS = Object.keys(CREDENTIAL_ACTIONS) as CredentialAction[]
+const KINDS = Object.keys(SESSION_KINDS) as SessionKind[]
+/** Actions that depend on the factors of the account. */
+const STRICT = ROWS.filter(action => CREDENTIAL_ACTIONS[action].passkey === 'multi-factor')
+
+/** An account in one of the states, and what its requests name. */
+interface Cell {
+  person: SignedInAccount
+  /** The secret of its authenticator app. */
+  secret: string | undefined
+  passkeyId: string
+  connectionId: string
+  tokenIds: { personal: string; organization: string }
+  spareSessionId: string
+}
+
+test('every way to sign in proves what the table says', () => {
+  const proven = Object.entries(made).map(([kind, { isMultiFactor }]) => [kind, isMultiFactor])
+  expect(Object.fromEntries(proven)).toEqual(SESSION_KINDS)
+  expect(new Set(Object.values(made).map(({ method }) => method)).size).toBe(5)
+})
+
+test('the table has every action on credentials of the account', () => {
+  const OTHERS = new Set([
+    ...['account.read', 'account.edit', 'account.export', 'overview.read'],
+    ...['push.read', 'push.subscribe', 'push.edit', 'push.remove', 'push.test'],
+  ])
+  const own = Object.entries(ACTIONS).flatMap(([name, { on }]) => (on === 'account' ? [name] : []))
+  expect(own.filter(name => !OTHERS.has(name) && !(name in CREDENTIAL_ACTIONS))).toEqual([])
+})
+
+const CELLS = ROWS.flatMap(action =>
+  KINDS.map(kind => [action, kind] as [CredentialAction, SessionKind]),
+)
+
+test.each(CELLS)('%s in a session by %s', async (action, kind) => {
+  const outcomes = await Promise.all(
+    FACTORS.map(async factors => {
+      const send = await prepare(await newCell(kind, factors), action)
+      const answered = await send()
+      return [factors, answered.map(({ status, body }) => toOutcome(status, body?.code))] as const
+    }),
+  )
+  const session = { isMultiFactor: SESSION_KINDS[kind] }
+  const expected = FACTORS.map(factors => [
+    factors,
+    outcomes[0]![1].map(() =>
+      isAllowedTo(action, { ...session, factors }) ? 'allowed' : 'refused',
+    ),
+  ])
+  expect(outcomes).toEqual(expected as never)
+})
+
+test.each(STRICT)('a token does not do %s', async action => {
+  const cell = await newCell('passkey', 'none')
+  for (const options of [{}, { organizationId: organization.uuid }]) {
+    const accountId = cell.person.uuid
+    const token = await newManagementToken(server, { accountId, isMultiFactor: true, ...options })
+    const { uuid, id } = cell.person
+    const send = await prepare({ ...cell, person: { ...cell.person, ...token, uuid, id } }, action)
+    for (const answered of await send()) expectFailure(answered, 403, 'forbidden')
+  }
+})
+
+// Asking for the options of a passkey and beginning a visit change nothing, so they take no lock.
+const LOCKING = STRICT.filter(action => !/^(passkeys|connections)\.create$/.test(action))
+
+test.each(LOCKING)('%s is refused if the account gets a factor while it waits', async action => {
+  const cell = await newCell('password', 'none')
+  const send = await prepare(cell, action)
+  const lock = await lockAccountRow(server.sql, cell.person.uuid, tx => enablePasskey(tx, cell))
+  const answers = send()
+  await lock.untilBlocked()
+  await lock.release()
+  expect((await answers).map(({ body }) => body.code)).toEqual(['second_factor_needed'])
+})
+
+test.each(LOCKING)('%s is refused if the session ends while it waits', async action => {
+  const cell = await newCell('passkey', 'none')
+  const send = await prepare(cell, action)
+  const lock = await lockAccountRow(
+    server.sql,
+    cell.person.uuid,
+    tx => tx`delete from sessions where account_id = ${cell.person.uuid}`,
+  )
+  const answers = send()
+  await lock.untilBlocked()
+  await lock.release()
+  expect((await answers).map(({ status }) => status)).toEqual([401])
+})
+
+test('a connection is refused if the account gets a factor during the visit', async () => {
+  const person = await newKnownAccount()
+  const browser = createBrowser(server.url)
+  await browser.signIn(person.email, PASSWORD)
+  const callback = await beginVisit(browser, person, 'connect')
+  await insertPasskey(server, person)
+  const answered = await browser.request(`${callback.pathname}${callback.search}`)
+  expect(answered.headers.get('location')).toContain('problem=expired')
+  const connections = (await browser.get('/api/me/connections')).body.data.items
+  expect(connections).toEqual([])
+})
+
+test('a reset link makes no session, and leaves an account without a factor', async () => {
+  const account = await newAccount(server)
+  await Promise.all([insertPasskey(server, account), insertTotpSecret(server, account)])
+  const link = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
+  const browser = createBrowser(server.url)
+  const password = 'gravel monsoon nineteen'
+  const reset = await browser.post('/api/reset', { token: link.token, password })
+  expect([reset.status, browser.cookies.has('tidings')]).toEqual([200, false])
+  expect((await browser.signIn(account.email, password)).status).toBe(200)
+  expect((await browser.post('/api/second-factor')).status).toBe(200)
+})
+
+test('a session does what it was refused once it is confirmed with the factor', async () => {
+  const account = await newAccount(server)
+  const secret = await insertTotpSecret(server, account)
+  const session = await newSession(server, account)
+  const browser = createBrowser(server.url)
+  browser.cookies.set('tidings', session.cookie.replace('tidings=', ''))
+  expectFailure(await browser.delete('/api/second-factor'), 403, 'second_factor_needed')
+  const code = toTotpCode(secret)
+  expect((await browser.post('/api/session/second-factor', { code })).status).toBe(200)
+  expect((await browser.delete('/api/second-factor')).status).toBe(200)
+})
+
+test('docs/signing-in.md prints the table', () => {
+  const section = readSection('docs/signing-in.md', 'Permissions of each kind of session')
+  const rows = listRows(section).map(cells => cells.map(cell => cell.replaceAll('`', '')))
+  expect(rows).toEqual(
+    ROWS.map(action => [
+      action,
+      listRequests(action).join(', '),
+      ...KINDS.map(kind => toWord(action, SESSION_KINDS[kind])),
+      'no',
+    ]),
+  )
+})
+
+/** Returns what the documentation says: `yes`, or `first` if only accounts without a factor may. */
+function toWord(action: CredentialAction, isMultiFactor: boolean): string {
+  const allowed = FACTORS.filter(factors => isAllowedTo(action, { isMultiFactor, factors }))
+  if (allowed.length === FACTORS.length) return 'yes'
+  expect(allowed).toEqual(['none'])
+  return 'first'
+}
+
+/** Returns the routes of an action, as the documentation names them. */
+function listRequests(action: CredentialAction): string[] {
+  if (action === 'account.changeAddress') return ['PATCH /api/me']
+  const declared = API.filter(route => route.action === action).map(
+    ({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`,
+  )
+  return action === 'connections.create'
+    ? ['POST /api/openid/{provider}/visits', ...declared]
+    : declared
+}
+
+/** Returns a function that requests every route of an action. */
+async function prepare(cell: Cell, action: CredentialAction): Promise<() => Promise<Answered[]>> {
+  const { person } = cell
+  if (action === 'account.changeAddress') {
+    const email = `new-${crypto.randomUUID()}@example.com`
+    return async () => [await person.patch('/api/me', { email })]
+  }
+  if (action === 'connections.create') {
+    return async () => [await person.post('/api/openid/trusted/visits', { purpose: 'connect' })]
+  }
+  const json = await toBody(cell, action)
+  const requests = API.filter(route => route.action === action).map(({ method, path, body }) => ({
+    method,
+    path: path.replaceAll(/:(\w+)/g, (_, name: string) => toParameter(cell, action, name)),
+    json: body && json,
+  }))
+  return async () => {
+    const answers: Answered[] = []
+    // Ending all sessions ends this one, too, so it comes last.
+    for (const { path, ...rest } of requests.toSorted((a, b) => b.path.length - a.path.length)) {
+      answers.push(await person.request(path, rest))
+    }
+    return answers
+  }
+}
+
+async function toBody(cell: Cell, action: CredentialAction): Promise<object | undefined> {
+  const { person, secret } = cell
+  switch (action) {
+    case 'account.verify':
+      return { password: PASSWORD }
+    case 'account.changePassword':
+      return { currentPassword: PASSWORD, newPassword: 'gravel monsoon nineteen' }
+    case 'account.addSecondFactor':
+      return { code: secret === undefined ? '000000' : toTotpCode(secret) }
+    case 'passkeys.add': {
+      const options = (await person.post('/api/passkeys/options')).body.data
+      const credential = createAuthenticator(server.url)
+      return options
+        ? { name: 'A passkey', credential: credential.create(options) }
+        : BODIES['passkeys.add']?.({} as never)
+    }
+    case 'secondFactor.confirm': {
+      const begun = (await person.post('/api/second-factor')).body
+      return { code: begun.success ? toTotpCode(begun.data.secret) : '000000' }
+    }
+    default:
+      return BODIES[action]?.({} as never)
+  }
+}
+
+function toParameter(cell: Cell, action: CredentialAction, name: string): string {
+  const { organization: ofOrganization, personal } = cell.tokenIds
+  const values: Record<string, string> = {
+    passkeyId: cell.passkeyId,
+    connectionId: cell.connectionId,
+    tokenId: action.startsWith('organization') ? ofOrganization : personal,
+    sessionId: cell.spareSessionId,
+    organizationId: organization.id,
+    accountId: member.id,
+    provider: 'company',
+  }
+  return values[name] ?? ''
+}
+
+/**
+ * Returns whether the table allowed a request. A conflict comes after it, such as a second app. So
+ * does the provider that another cell has deleted.
+ */
+function toOutcome(status: number, code: string | undefined): string {
+  if (status === 403 && code === 'second_factor_needed') return 'refused'
+  return status < 300 || status === 409 || code === 'not_found' ? 'allowed' : `${status} ${code}`
+}
+
+/** An owner and operator with these factors, in a session that was made in this way. */
+async function newCell(kind: SessionKind, factors: Factors): Promise<Cell> {
+  const account = await newAccount(server)
+  const { uuid } = account
+  await server.sql`update accounts set is_operator = true where id = ${uuid}`
+  await server.sql`
+    insert into memberships (organization_id, account_id, role)
+    values (${organization.uuid}, ${uuid}, 'owner')
+  `
+  const passkeyId = await insertPasskey(server, account)
+  if (!factors.includes('passkey')) {
+    await server.sql`update passkeys set disabled_at = now() where account_id = ${uuid}`
+  }
+  const [personal, ofOrganization, spare] = await Promise.all([
+    newManagementToken(server, { accountId: uuid }),
+    newManagementToken(server, { accountId: uuid, organizationId: organization.uuid }),
+    newSession(server, account),
+  ])
+  return {
+    person: await newSession(server, account, made[kind]),
+    secret: factors.includes('app') ? await insertTotpSecret(server, account) : undefined,
+    passkeyId,
+    connectionId: await insertConnection(server, account),
+    tokenIds: { personal: personal.id, organization: ofOrganization.id },
+    spareSessionId: toId('ses', spare.sessionId),
+  }
+}
+
+/** Signs in once in every way. Returns what the session's row says about it. */
+async function signInInEveryWay(): Promise<typeof made> {
+  const known = await newKnownAccount()
+  const withApp = await newAccount(server)
+  const secret = await insertTotpSecret(server, withApp)
+  const withPasskey = await newAccount(server)
+  const passkey = createAuthenticator(toOrigin(server))
+  await insertPasskey(server, withPasskey, passkey)
+  const owner = await newMember(server, organization, 'owner')
+  let codes: string[] = []
+  const ways: Record<SessionKind, (browser: TestBrowser) => Promise<unknown>> = {
+    async password(browser) {
+      await browser.signIn(known.email, PASSWORD, newAddress())
+    },
+    async 'password and code'(browser) {
+      await browser.signIn(withApp.email, PASSWORD, newAddress())
+      await browser.post('/api/session/code', { code: toTotpCode(secret) })
+      codes = (await browser.post('/api/second-factor/recovery-codes')).body.data.codes
+    },
+    async 'password and recovery code'(browser) {
+      await browser.signIn(withApp.email, PASSWORD, newAddress())
+      await browser.post('/api/session/code', { code: codes[0] })
+    },
+    async passkey(browser) {
+      const options = (await browser.post('/api/session/passkey/options')).body.data
+      await browser.post('/api/session/passkey', { credential: passkey.get(options) })
+    },
+    async proxy(browser) {
+      const headers = { 'remote-email': known.email }
+      await browser.request('/api/session/proxy', { method: 'POST', json: {}, headers })
+    },
+    async provider(browser) {
+      await visit(browser, known)
+    },
+    async 'provider that reports MFA'(browser) {
+      provider.forge = claims => ({ ...claims, amr: ['pwd', 'mfa'] })
+      await visit(browser, known)
+      provider.forge = undefined
+    },
+    async 'setup link or invite'(browser) {
+      const path = `/api/organizations/${organization.id}/invites`
+      const token = (await owner.post(path, { role: 'viewer' })).body.data.url.split('#')[1]
+      const email = `${crypto.randomUUID()}@example.com`
+      const body = { token, name: 'Ada', email, password: PASSWORD }
+      await browser.post('/api/invites/accept', body)
+    },
+  }
+  const rows: Partial<typeof made> = {}
+  for (const kind of KINDS) {
+    const browser = createBrowser(server.url)
+    await ways[kind](browser)
+    expect([kind, browser.cookies.has('tidings')]).toEqual([kind, true])
+    const [session] = (await browser.get('/api/sessions')).body.data.items
+    rows[kind] = { method: session.method, isMultiFactor: session.isMultiFactor }
+  }
+  return rows as typeof made
+}
+
+/** An account whose address the provider and the proxy know, and have proven. */
+async function newKnownAccount(): Promise<TestAccount> {
+  const account = await newAccount(server)
+  await server.sql`update accounts set is_email_proven = true where id = ${account.uuid}`
+  provider.people.set(account.id, { name: 'Ada', email: account.email, email_verified: true })
+  return account
+}
+
+async function visit(browser: TestBrowser, account: TestAccount, purpose = 'signIn') {
+  const { pathname, search } = await beginVisit(browser, account, purpose)
+  return browser.request(`${pathname}${search}`)
+}
+
+/** Signs in at the provider. Returns the callback to which it sends the browser. */
+async function beginVisit(browser: TestBrowser, { id }: TestAccount, purpose: string) {
+  const started = await browser.post('/api/openid/trusted/visits', { purpose })
+  return new URL(await signInAt(started.body.data.url, id))
+}
+
+function enablePasskey(tx: Tx, { person, passkeyId }: Cell) {
+  return tx`
+    update passkeys set disabled_at = null
+    where account_id = ${person.uuid} and id = ${parseId('pky', passkeyId) ?? null}
+  `
+}

@@ -1,0 +1,225 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { ageSessions } from '../../support/worlds/ageing.ts'
+import { expectFailure, expectIssues } from '../../support/answers.ts'
+import {
+  createBrowser,
+  listAccountAudit,
+  newAccount,
+  newAddress,
+  PASSWORD,
+} from '../../support/worlds/browser.ts'
+import { insertSubscription } from '../../support/worlds/push.ts'
+import {
+  newMember,
+  newOrganization,
+  newSignedInAccount,
+} from '../../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Signs an account in, by default not from an installed app. */
+async function signIn(email: string, isInstalled = false) {
+  const browser = createBrowser(server.url)
+  const answered = await browser.request('/api/session', {
+    method: 'POST',
+    json: { email, password: PASSWORD, isInstalled },
+    headers: { 'user-agent': 'Test browser', 'x-forwarded-for': newAddress() },
+  })
+  expect(answered.status).toBe(200)
+  return { ...browser, answered }
+}
+
+test('design §6 GET /api/me returns the account, its organizations and projects', async () => {
+  const organization = await newOrganization(server)
+  const person = await newMember(server, organization, 'member')
+  const { status, body } = await person.get('/api/me')
+  expect(status).toBe(200)
+  expect(body.data.person).toEqual({
+    id: person.id,
+    name: 'Test person',
+    email: person.email,
+    isOperator: false,
+  })
+  expect(body.data.organizations).toEqual([
+    {
+      id: organization.id,
+      name: 'Test organization',
+      needsSecondFactor: false,
+      role: 'member',
+      projects: [{ id: organization.project.id, name: 'Test project', isSample: false }],
+    },
+  ])
+})
+
+test('case 19: an ended session is refused on the next request, in the full envelope', async () => {
+  const person = await newSignedInAccount(server)
+  expect((await person.get('/api/me')).status).toBe(200)
+  await server.sql`delete from sessions where account_id = ${person.uuid}`
+  const { status, body } = await person.get('/api/me')
+  expect(status).toBe(401)
+  expect(body).toEqual({
+    success: false,
+    error: 'Sign in first',
+    code: 'signed_out',
+    requestId: expect.any(String),
+  })
+})
+
+test('reliability §6 a session ends after 7 days without use', async () => {
+  const account = await newAccount(server)
+  const browser = await signIn(account.email)
+  await ageSessions(server.sql, account.uuid, '6 days 23 hours')
+  expect((await browser.get('/api/me')).status).toBe(200)
+  // The request was a use: another week begins.
+  await ageSessions(server.sql, account.uuid, '6 days 23 hours')
+  expect((await browser.get('/api/me')).status).toBe(200)
+  await ageSessions(server.sql, account.uuid, '7 days')
+  expectFailure(await browser.get('/api/me'), 401, 'signed_out')
+  expect((await browser.get('/api/sessions')).status).toBe(401)
+})
+
+test('reliability §6 a session ends after 30 days, regardless of use', async () => {
+  const account = await newAccount(server)
+  const browser = await signIn(account.email)
+  for (let week = 0; week < 4; week++) {
+    await ageSessions(server.sql, account.uuid, '6 days 23 hours')
+    expect((await browser.get('/api/me')).status).toBe(200)
+  }
+  await ageSessions(server.sql, account.uuid, '3 days')
+  expectFailure(await browser.get('/api/me'), 401, 'signed_out')
+})
+
+describe('reliability §6 the session of an installed app', () => {
+  /** Signs in as an installed app whose subscription is proven or not. Null has none. */
+  async function signInInstalled(isProven: boolean | null) {
+    const account = await newAccount(server)
+    const browser = await signIn(account.email, true)
+    if (isProven === null) return { account, ...browser }
+    const [{ id }] = await server.sql<[{ id: string }]>`
+      select id from sessions where account_id = ${account.uuid}
+    `
+    await insertSubscription(server, { uuid: account.uuid, sessionId: id })
+    await server.sql`
+      update push_subscriptions set is_proven = ${isProven} where session_id = ${id}
+    `
+    return { account, ...browser }
+  }
+
+  test.each([null, false])(
+    'ends after 7 days without use unless a push was accepted (%p)',
+    async isProven => {
+      const { account, get } = await signInInstalled(isProven)
+      await ageSessions(server.sql, account.uuid, '6 days 23 hours')
+      expect((await get('/api/me')).status).toBe(200)
+      await ageSessions(server.sql, account.uuid, '7 days 1 minute')
+      expectFailure(await get('/api/me'), 401, 'signed_out')
+    },
+  )
+
+  test('ends after a year once a push was accepted, regardless of use; its cookie lasts as long', async () => {
+    const { account, answered, get } = await signInInstalled(true)
+    expect(answered.headers.getSetCookie()[0]).toEndWith('; Max-Age=31536000')
+    await ageSessions(server.sql, account.uuid, '364 days')
+    const { status, headers } = await get('/api/me')
+    expect([status, headers.getSetCookie()]).toEqual([200, []])
+    await ageSessions(server.sql, account.uuid, '2 days')
+    expectFailure(await get('/api/me'), 401, 'signed_out')
+  })
+
+  test('falls back to 30 days when its subscription is gone', async () => {
+    const { account, get } = await signInInstalled(true)
+    await ageSessions(server.sql, account.uuid, '31 days')
+    expect((await get('/api/me')).status).toBe(200)
+    await server.sql`delete from push_subscriptions where account_id = ${account.uuid}`
+    expectFailure(await get('/api/me'), 401, 'signed_out')
+  })
+})
+
+test("dashboard §2 GET /api/sessions lists the account's live sessions, newest first, page by page", async () => {
+  const account = await newAccount(server)
+  await signIn((await newAccount(server)).email)
+  const gone = await signIn(account.email)
+  await ageSessions(server.sql, account.uuid, '8 days')
+  expect((await gone.get('/api/me')).status).toBe(401)
+  const [first, second] = [await signIn(account.email, true), await signIn(account.email)]
+  const { body } = await first.get('/api/sessions')
+  expect(body.data).toEqual({
+    items: [false, true].map(isFirst => ({
+      id: expect.stringMatching(/^ses_/),
+      createdAt: expect.any(String),
+      lastSeenAt: expect.any(String),
+      address: expect.stringMatching(/^10\./),
+      userAgent: 'Test browser',
+      browser: 'A browser',
+      method: 'password',
+      isMultiFactor: false,
+      isInstalled: isFirst,
+      isCurrent: isFirst,
+    })),
+    nextCursor: null,
+  })
+  const page = (await second.get('/api/sessions?limit=1')).body.data
+  expect(page.items).toEqual([{ ...body.data.items[0], isCurrent: true }])
+  const next = (await second.get(`/api/sessions?limit=1&cursor=${page.nextCursor}`)).body.data
+  expect(next).toEqual({ items: [{ ...body.data.items[1], isCurrent: false }], nextCursor: null })
+  expectIssues(await second.get('/api/sessions?cursor=x'), 'cursor invalid_format')
+  expectIssues(await second.get('/api/sessions?limit=101'), 'limit out_of_range')
+})
+
+test('dashboard §2 an account ends one of its own sessions, and no other', async () => {
+  const [account, other] = [await newAccount(server), await newAccount(server)]
+  const [here, there] = [await signIn(account.email), await signIn(account.email)]
+  const stranger = await signIn(other.email)
+  const [, { id }] = (await there.get('/api/sessions')).body.data.items
+  for (const wrong of [id.slice(0, -1), 'ses_x', account.id]) {
+    expectFailure(await here.delete(`/api/sessions/${wrong}`), 404, 'not_found')
+  }
+  expectFailure(await stranger.delete(`/api/sessions/${id}`), 404, 'not_found')
+  expect((await here.get('/api/me')).status).toBe(200)
+
+  const ended = await there.delete(`/api/sessions/${id}`)
+  expect([ended.status, ended.headers.getSetCookie()]).toEqual([200, []])
+  expect((await here.get('/api/me')).status).toBe(401)
+  expect((await there.get('/api/me')).status).toBe(200)
+  const own = (await there.get('/api/sessions')).body.data.items[0].id
+  const left = await there.delete(`/api/sessions/${own}`)
+  expect(left.headers.getSetCookie()[0]).toStartWith('tidings=;')
+  expect((await listAccountAudit(server, account)).slice(-2)).toEqual([
+    'account: session.ended',
+    'account: session.ended',
+  ])
+})
+
+test('dashboard §2 signing out everywhere ends every session, including this one', async () => {
+  const [account, other] = [await newAccount(server), await newAccount(server)]
+  const browsers = [await signIn(account.email), await signIn(account.email, true)]
+  const stranger = await signIn(other.email)
+  const answered = await browsers[0]!.delete('/api/sessions')
+  expect(answered.body.data).toEqual({ sessionsEnded: 2 })
+  expect(answered.headers.get('clear-site-data')).toBe('"cache", "storage"')
+  expect(browsers[0]!.cookies.has('tidings')).toBe(false)
+  for (const browser of browsers) expect((await browser.get('/api/me')).status).toBe(401)
+  expect((await stranger.get('/api/me')).status).toBe(200)
+  expect((await listAccountAudit(server, account)).at(-1)).toBe('account: sessions.ended')
+})
+
+test('an account has at most 100 sessions: the least recently used one ends', async () => {
+  const account = await newAccount(server)
+  const [old, older] = [await signIn(account.email), await signIn(account.email)]
+  await ageSessions(server.sql, account.uuid, '1 hour')
+  await old.get('/api/me')
+  await server.sql`
+    insert into sessions (id, hash, account_id, is_installed, method, address, user_agent)
+    select gen_random_uuid(), sha256(gen_random_uuid()::text::bytea), ${account.uuid}, false, 'password', '', ''
+    from generate_series(1, 98)
+  `
+  const fresh = await signIn(account.email)
+  expect((await older.get('/api/me')).status).toBe(401)
+  expect((await old.get('/api/me')).status).toBe(200)
+  expect((await fresh.get('/api/sessions?limit=100')).body.data.items).toHaveLength(100)
+})

@@ -1,0 +1,786 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
+import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
+import type { ProviderSettings } from '../../../src/base/config/openid.ts'
+import { expectFailure } from '../../support/answers.ts'
+import {
+  createBrowser,
+  newAccount,
+  PASSWORD,
+  type TestBrowser,
+} from '../../support/worlds/browser.ts'
+import { lockAccountRow } from '../../support/database-lock.ts'
+import { openFeed } from '../../support/clients/feed.ts'
+import {
+  CLIENT_ID,
+  CLIENT_SECRET,
+  signInAt,
+  startOpenidProvider,
+  type Claims,
+  type OpenidProvider,
+} from '../../support/servers/openid-provider.ts'
+import {
+  newMember,
+  newOrganization,
+  newSignedInAccount,
+} from '../../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { findFreePort } from '../../support/loopback.ts'
+
+let provider: OpenidProvider
+let other: OpenidProvider
+let server: Booted
+let url: string
+beforeAll(async () => {
+  ;[provider, other] = await Promise.all([startOpenidProvider(), startOpenidProvider()])
+  const port = await findFreePort()
+  url = `http://localhost:${port}`
+  server = await boot(
+    {
+      port,
+      egressAllowCidrs: ['127.0.0.0/8', '::1/128'],
+      trustedProxies: ['127.0.0.1/32'],
+      authProxyHeader: 'remote-email',
+      providers: [
+        toSettings('company', provider.issuer),
+        toSettings('other', other.issuer),
+        { ...toSettings('trusted', provider.issuer), isTrusted: true },
+      ],
+    },
+    { keyCooldownMs: 0, kinds: [] },
+  )
+  provider.serve(url, ['company', 'trusted'])
+  other.serve(url, ['other'])
+})
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+  await Promise.all([provider[Symbol.asyncDispose](), other[Symbol.asyncDispose]()])
+})
+beforeEach(() => {
+  provider.forge = undefined
+  provider.failure = undefined
+})
+
+describe('contract §12 a sign-in at a provider', () => {
+  test('creates an account with the role of a rule, and returns to the page', async () => {
+    const { organization } = await newRules([['group', 'staff', 'member']])
+    const person = newPerson({ groups: ['staff'] })
+    const browser = createBrowser(url)
+    const { location } = await visit(browser, person.login, { next: '/notifications?x=1' })
+    expect(location).toBe('/notifications?x=1')
+    const me = (await browser.get('/api/me')).body.data
+    expect(me.person).toMatchObject({ name: 'Ada', email: person.email, isOperator: false })
+    expect(me.organizations).toMatchObject([{ id: organization.id, role: 'member' }])
+    expect((await browser.get('/api/sessions')).body.data.items[0].method).toBe('openid')
+    // From then on, issuer and subject identify the account, whatever the address is.
+    person.set({ email: `other-${person.email}`, email_verified: false, groups: ['staff'] })
+    const again = createBrowser(url)
+    expect((await visit(again, person.login)).location).toBe('/')
+    expect((await again.get('/api/me')).body.data.person.id).toBe(me.person.id)
+  })
+
+  test.each([
+    ['//evil.example', '/'],
+    ['https://evil.example', '/'],
+    ['/\\evil.example', '/'],
+    ['/api/me', '/'],
+    ['/p/a?channel=b', '/p/a?channel=b'],
+  ])('with the next page %s ends at %s', async (next, expected) => {
+    const person = await newKnownPerson()
+    expect((await visit(createBrowser(url), person.login, { next })).location).toBe(expected)
+  })
+
+  test('of an unknown person, or with an unverified address, is refused', async () => {
+    const stranger = newPerson()
+    expect((await visit(createBrowser(url), stranger.login)).problem).toBe('unknown')
+    await newRules([['group', 'staff', 'member']])
+    for (const email_verified of [false, 'true', undefined]) {
+      const person = newPerson({ email_verified, groups: ['staff'] })
+      expect((await visit(createBrowser(url), person.login)).problem).toBe('unverified')
+    }
+  })
+
+  test('accepts an invite for the verified address, and only for it', async () => {
+    const { organization, owner } = await newRules([])
+    const person = newPerson()
+    const token = async (email: string) => {
+      const path = `/api/organizations/${organization.id}/invites`
+      const { body } = await owner.post(path, { role: 'admin', email })
+      return body.data.url.split('#')[1]
+    }
+    const other = await token('other@people.example')
+    const refused = await visit(createBrowser(url), person.login, { invite: other })
+    expect(refused.problem).toBe('invite')
+    const browser = createBrowser(url)
+    const own = await token(person.email)
+    expect((await visit(browser, person.login, { invite: own })).problem).toBeNull()
+    const { organizations } = (await browser.get('/api/me')).body.data
+    expect(organizations).toMatchObject([{ id: organization.id, role: 'admin' }])
+  })
+})
+
+describe('contract §12 an existing account', () => {
+  test('is connected only once it is signed in with its own credential', async () => {
+    const account = await newAccount(server)
+    const person = newPerson({ email: account.email })
+    const browser = createBrowser(url)
+    const first = await visit(browser, person.login)
+    expect(first.location).toBe('/sign-in?next=%2F')
+    expect((await browser.get('/api/me')).status).toBe(401)
+    const { confirmation } = (await browser.get('/api/sign-in')).body.data
+    expect(confirmation).toEqual({ label: 'company', email: account.email })
+    // Another account in this browser gets nothing.
+    const stranger = await newAccount(server)
+    await browser.signIn(stranger.email)
+    expect((await browser.post('/api/openid/confirmation')).status).toBe(409)
+    await browser.signIn(account.email)
+    expect((await browser.post('/api/openid/confirmation')).status).toBe(200)
+    const again = createBrowser(url)
+    expect((await visit(again, person.login)).location).toBe('/')
+    expect((await again.get('/api/me')).body.data.person.id).toBe(account.id)
+  })
+
+  test('is connected at once by a trusted provider, unless it is an operator or has another identity', async () => {
+    const account = await newAccount(server)
+    const person = newPerson({ email: account.email })
+    const options = { name: 'trusted' }
+    const earlier = createBrowser(url)
+    expect((await earlier.signIn(account.email)).status).toBe(200)
+    const browser = createBrowser(url)
+    expect((await visit(browser, person.login, options)).location).toBe('/')
+    expect((await browser.get('/api/me')).body.data.person.id).toBe(account.id)
+    // Somebody else may have entered this address, so the earlier ways in are gone.
+    expect((await earlier.get('/api/me')).status).toBe(401)
+    expect((await createBrowser(url).signIn(account.email)).status).toBe(401)
+    const successor = newPerson({ email: account.email })
+    const refused = await visit(createBrowser(url), successor.login, options)
+    expect(refused.problem).toBe('otherIdentity')
+    const operator = await newSignedInAccount(server, { isOperator: true })
+    const impostor = newPerson({ email: operator.email })
+    const asked = await visit(createBrowser(url), impostor.login, options)
+    expect(asked.location).toBe('/sign-in?next=%2F')
+  })
+
+  test('connects no identity with an address that it has just left', async () => {
+    const account = await newAccount(server)
+    const person = newPerson({ email: account.email })
+    const browser = createBrowser(url)
+    await visit(browser, person.login)
+    await browser.signIn(account.email)
+    const confirm = () => browser.post('/api/openid/confirmation')
+    const moved = `moved-${account.email}`
+    expect((await whileMoving(account.uuid, moved, confirm)).status).toBe(409)
+    const other = newPerson({ email: moved })
+    const callback = await begin(browser, other.login, { purpose: 'connect' })
+    const connect = () => finish(browser, callback)
+    const done = await whileMoving(account.uuid, `again-${moved}`, connect)
+    expect(done.problem).toBe('address')
+    expect((await browser.get('/api/me/connections')).body.data.items).toEqual([])
+  })
+
+  test('is not connected once its provider has another issuer', async () => {
+    const account = await newAccount(server)
+    const person = newPerson({ email: account.email })
+    const browser = createBrowser(url)
+    await visit(browser, person.login)
+    await browser.signIn(account.email)
+    await using moved = await boot(
+      { databaseUrl: server.databaseUrl, providers: [toSettings('company', other.issuer)] },
+      { kinds: [] },
+    )
+    const there = createBrowser(moved.url)
+    for (const [name, value] of browser.cookies) there.cookies.set(name, value)
+    expectFailure(await there.post('/api/openid/confirmation'), 409, 'conflict')
+    expect((await there.get('/api/me/connections')).body.data.items).toEqual([])
+  })
+
+  test('proves no address that it has just left', async () => {
+    const account = await newAccount(server)
+    const person = newPerson({ email: account.email })
+    const moved = `moved-${account.email}`
+    const atProvider = createBrowser(url)
+    const visited = await begin(atProvider, person.login, { name: 'trusted' })
+    const first = await whileMoving(account.uuid, moved, () => finish(atProvider, visited))
+    expect(first.problem).toBe('unknown')
+    const atProxy = () =>
+      createBrowser(url).request('/api/session/proxy', {
+        method: 'POST',
+        json: {},
+        headers: { 'remote-email': moved },
+      })
+    const second = await whileMoving(account.uuid, `again-${moved}`, atProxy)
+    expect([second.status, second.body.code]).toEqual([403, 'forbidden'])
+    const [row] = await server.sql`
+      select is_email_proven, password_hash is null as is_emptied
+      from accounts where id = ${account.uuid}
+    `
+    expect(row).toEqual({ is_email_proven: false, is_emptied: false })
+  })
+
+  test('connects itself, verifies at the provider, and disconnects while another way in is left', async () => {
+    const account = await newAccount(server)
+    const browser = createBrowser(url)
+    await browser.signIn(account.email)
+    const stranger = newPerson()
+    const wrong = await visit(browser, stranger.login, { purpose: 'connect', next: '/account' })
+    expect([wrong.problem, wrong.location.split('?')[0]]).toEqual(['address', '/account'])
+    const person = newPerson({ email: account.email })
+    const done = await visit(browser, person.login, { purpose: 'connect', next: '/account' })
+    expect(done.location).toBe('/account')
+    await server.sql`
+      update sessions set verified_at = now() - interval '1 hour' where account_id = ${account.uuid}
+    `
+    expect((await browser.get('/api/me')).body.data.isVerified).toBe(false)
+    const verified = await visit(browser, person.login, { purpose: 'verify', next: '/account' })
+    expect(verified.location).toBe('/account')
+    expect((await browser.get('/api/me')).body.data.isVerified).toBe(true)
+    const { items } = (await browser.get('/api/me/connections')).body.data
+    expect(items).toMatchObject([{ provider: 'company', label: 'company' }])
+    await server.sql`update accounts set password_hash = null where id = ${account.uuid}`
+    const path = `/api/me/connections/${items[0].id}`
+    expect((await browser.delete(path)).status).toBe(409)
+    await server.sql`update accounts set password_hash = 'x' where id = ${account.uuid}`
+    expect((await browser.delete(path)).status).toBe(200)
+  })
+})
+
+describe('contract §12 rules of an organization', () => {
+  test('change and end only memberships that they gave', async () => {
+    const { organization } = await newRules([
+      ['group', 'staff', 'viewer'],
+      ['group', 'leads', 'admin'],
+      ['domain', 'people.example', 'viewer'],
+    ])
+    const person = newPerson({ groups: ['staff', 'leads'] })
+    expect((await visit(createBrowser(url), person.login)).problem).toBeNull()
+    expect(await readRole(organization.uuid, person.email)).toBe('admin')
+    person.set({ groups: [] })
+    await visit(createBrowser(url), person.login)
+    expect(await readRole(organization.uuid, person.email)).toBe('viewer')
+    person.set({ groups: [], email_verified: false })
+    const browser = createBrowser(url)
+    expect((await visit(browser, person.login)).problem).toBeNull()
+    expect(await readRole(organization.uuid, person.email)).toBeUndefined()
+    expect((await browser.get(`/api/organizations/${organization.id}`)).status).toBe(404)
+    const [entry] = await server.sql<{ details: object; actor: string }[]>`
+      select details, actor from audit_log
+      where organization_id = ${organization.uuid} and action = 'member.removed'
+    `
+    expect(entry).toEqual({ actor: 'server', details: { role: 'viewer', provider: 'company' } })
+  })
+
+  test('keep the last owner of an organization', async () => {
+    const { organization, owner } = await newRules([['group', 'owners', 'owner']])
+    const person = newPerson({ groups: ['owners'] })
+    await visit(createBrowser(url), person.login)
+    await server.sql`
+      delete from memberships
+      where organization_id = ${organization.uuid} and account_id = ${owner.uuid}
+    `
+    person.set({ groups: [] })
+    await visit(createBrowser(url), person.login)
+    expect(await readRole(organization.uuid, person.email)).toBe('owner')
+  })
+
+  test('never draw in a member of another organization', async () => {
+    const person = await newKnownPerson()
+    const [{ id }] = await server.sql<[{ id: string }]>`
+      select id from accounts where email = ${person.email}
+    `
+    const { organization } = await newRules([['group', 'everyone', 'viewer']])
+    const foreign = await newOrganization(server)
+    await server.sql`
+      insert into memberships (organization_id, account_id, role) values (${foreign.uuid}, ${id}, 'viewer')
+    `
+    person.set({ groups: ['everyone'] })
+    await visit(createBrowser(url), person.login)
+    expect(await readRole(organization.uuid, person.email)).toBeUndefined()
+    expect(await readRole(foreign.uuid, person.email)).toBe('viewer')
+  })
+
+  test('take an operator, because they could draw in the accounts of others', async () => {
+    const { organization } = await newRules([])
+    const owner = await newMember({ ...server, url }, organization, 'owner')
+    const answered = await owner.put(`/api/organizations/${organization.id}/sign-in-rules`, {
+      rules: [{ provider: 'company', kind: 'domain', value: 'victim.example', role: 'viewer' }],
+    })
+    expect([answered.status, answered.body.error]).toEqual([
+      403,
+      'Requires an owner who is an operator of the server',
+    ])
+  })
+
+  test('are refused with an unknown provider or an invalid domain', async () => {
+    const { organization, owner } = await newRules([])
+    const answered = await owner.put(`/api/organizations/${organization.id}/sign-in-rules`, {
+      rules: [
+        { provider: 'nowhere', kind: 'group', value: 'a', role: 'viewer' },
+        { provider: 'company', kind: 'domain', value: 'no domain', role: 'viewer' },
+        { provider: 'proxy', kind: 'group', value: 'a', role: 'viewer' },
+      ],
+    })
+    const paths = answered.body.details.map(({ path }: { path: string[] }) => path.join('.'))
+    expect([answered.status, paths]).toEqual([
+      400,
+      ['rules.0.provider', 'rules.1.value', 'rules.2.kind'],
+    ])
+  })
+
+  test.each([
+    ['\u202E', 'changes the direction of text'],
+    ['\u0007', 'is a control character'],
+  ])('and names of providers are refused with %j, which %s', async character => {
+    const { organization, owner } = await newRules([])
+    const rules = ['domain', 'group'].map(kind => ({
+      ...{ provider: 'company', kind, value: `moc${character}.example`, role: 'viewer' },
+    }))
+    const path = `/api/organizations/${organization.id}/sign-in-rules`
+    const refused = await owner.put(path, { rules })
+    const added = await owner.post('/api/server/providers', {
+      ...{ name: `com${character}pany`, label: `Com${character}pany`, clientId: 'a' },
+      ...{ issuer: 'https://login.example.com', clientSecret: 'a client secret' },
+    })
+    const toFields = (one: typeof refused) => one.body.details.map((at: any) => at.path.join('.'))
+    expect([refused.status, toFields(refused)]).toEqual([400, ['rules.0.value', 'rules.1.value']])
+    expect([added.status, toFields(added)]).toEqual([400, ['name', 'label']])
+  })
+})
+
+describe('contract §12 the claims of a provider', () => {
+  test('have an address and its verification from one source', async () => {
+    const victim = await newKnownPerson()
+    const thief = newPerson({ groups: ['staff'] })
+    for (const claims of [
+      { email: victim.email },
+      { email: victim.email, email_verified: false },
+      { email: thief.email, email_verified: false },
+    ]) {
+      provider.forge = given => ({ ...given, ...claims })
+      const browser = createBrowser(url)
+      expect((await visit(browser, thief.login, { name: 'trusted' })).problem).toBe('unverified')
+    }
+    // The token has the address alone, and the endpoint has it with its verification.
+    provider.forge = given => ({ ...given, email: thief.email })
+    const { problem } = await visit(createBrowser(url), thief.login, { name: 'trusted' })
+    expect(problem).toBe('unknown')
+  })
+
+  test('have an address of ASCII alone, so that no other letter becomes that of an account', async () => {
+    const victim = await newAccount(server)
+    const email = `kim.${victim.email}`
+    await server.sql`update accounts set email = ${email} where id = ${victim.uuid}`
+    const thief = newPerson({ groups: ['staff'] })
+    // The Kelvin sign, whose lower case is the letter k.
+    const claims = { email: email.replace('k', '\u212a'), email_verified: true }
+    provider.forge = given => ({ ...given, ...claims })
+    const { problem } = await visit(createBrowser(url), thief.login, { name: 'trusted' })
+    expect(problem).toBe('unverified')
+  })
+
+  test('about the sign-in itself are those of the token, which is signed', async () => {
+    const person = await newKnownPerson()
+    person.set({ groups: ['staff'], amr: ['mfa'], auth_time: 1 })
+    const browser = createBrowser(url)
+    expect((await visit(browser, person.login)).location).toBe('/')
+    const [session] = (await browser.get('/api/sessions')).body.data.items
+    expect(session.isMultiFactor).toBe(false)
+  })
+
+  test.each([
+    ['just now', 0, 0, null],
+    ['two minutes before the visit', 0, 120, 'stale'],
+    ['just now, by a clock four minutes behind', -240, 0, null],
+    ['two minutes before the visit, by a clock four minutes ahead', 240, 120, 'stale'],
+    ['just now, by a clock four minutes ahead', 240, 0, null],
+  ])('verify the session if a credential was entered %s', async (_, aheadS, ageS, problem) => {
+    const person = await newKnownPerson()
+    const browser = createBrowser(url)
+    await visit(browser, person.login)
+    provider.forge = given => ({
+      ...given,
+      iat: Number(given.iat) + aheadS,
+      exp: Number(given.exp) + aheadS,
+      auth_time: Number(given['auth_time']) + aheadS - ageS,
+    })
+    const verified = await visit(browser, person.login, { purpose: 'verify', next: '/account' })
+    expect(verified.problem).toBe(problem)
+  })
+})
+
+describe('contract §12 a callback is refused', () => {
+  test('with another state, in another browser, and a second time', async () => {
+    const person = await newKnownPerson()
+    const browser = createBrowser(url)
+    const callback = await begin(browser, person.login)
+    const changed = new URL(callback)
+    changed.searchParams.set('state', 'another')
+    expect((await finish(createBrowser(url), callback)).problem).toBe('expired')
+    const kept = browser.cookies.get('tidings-openid') ?? ''
+    expect((await finish(browser, changed)).problem).toBe('expired')
+    browser.cookies.set('tidings-openid', kept)
+    expect((await finish(browser, callback)).location).toBe('/')
+    browser.cookies.set('tidings-openid', kept)
+    expect((await finish(browser, callback)).problem).toBe('expired')
+  })
+
+  test('of another provider, or with the issuer of another one', async () => {
+    const person = await newKnownPerson()
+    const browser = createBrowser(url)
+    const callback = await begin(browser, person.login)
+    const mixed = new URL(callback)
+    mixed.pathname = '/openid/other/callback'
+    const kept = browser.cookies.get('tidings-openid') ?? ''
+    expect((await finish(browser, mixed)).problem).toBe('expired')
+    browser.cookies.set('tidings-openid', kept)
+    callback.searchParams.set('iss', other.issuer)
+    expect((await finish(browser, callback)).problem).toBe('invalid')
+  })
+
+  test.each([
+    ['another nonce', { nonce: 'another' }, 'invalid'],
+    ['another audience', { aud: 'another' }, 'invalid'],
+    ['another issuer', { iss: 'https://evil.example' }, 'invalid'],
+    ['an ID token that ended 11 minutes ago', { exp: -660, iat: -4000 }, 'clock'],
+    ['an ID token that ended 290 s ago', { exp: -290, iat: -4000 }, null],
+    ['a clock 290 s ahead', { iat: 290, nbf: 290, exp: 4000 }, null],
+    ['a clock 11 minutes ahead', { iat: 660, nbf: 660, exp: 4000 }, 'clock'],
+  ])('with %s', async (_, changed, problem) => {
+    const person = await newKnownPerson()
+    const now = Math.floor(Date.now() / 1000)
+    provider.forge = claims => ({
+      ...claims,
+      ...Object.fromEntries(
+        Object.entries(changed).map(([name, value]) => [
+          name,
+          typeof value === 'number' ? now + value : value,
+        ]),
+      ),
+    })
+    expect((await visit(createBrowser(url), person.login)).problem).toBe(problem)
+  })
+
+  test('with an unknown key; a key that the provider has published since is fetched', async () => {
+    const person = await newKnownPerson()
+    await provider.rotateKey(false)
+    expect((await visit(createBrowser(url), person.login)).problem).toBe('invalid')
+    await provider.rotateKey(true)
+    expect((await visit(createBrowser(url), person.login)).problem).toBeNull()
+  })
+})
+
+describe('contract §12 a provider that is away', () => {
+  test('leaves sessions and passwords alone, and the sign-in page names it', async () => {
+    const person = await newKnownPerson()
+    const browser = createBrowser(url)
+    await visit(browser, person.login)
+    const callback = await begin(createBrowser(url), person.login)
+    const waiting = createBrowser(url)
+    const late = await begin(waiting, person.login)
+    provider.failure = 503
+    expect((await finish(waiting, late)).problem).toBe('unavailable')
+    expect((await browser.get('/api/me')).status).toBe(200)
+    const { providers } = (await createBrowser(url).get('/api/sign-in')).body.data
+    expect(providers).toContainEqual({ name: 'company', label: 'company', isFailing: true })
+    expect(providers).toContainEqual({ name: 'other', label: 'other', isFailing: false })
+    const operator = await newSignedInAccount({ ...server, url }, { isOperator: true })
+    const check = () => operator.post('/api/server/providers/company/check')
+    expect((await check()).body.data.problem).toContain('no OpenID Connect metadata')
+    const refused = await createBrowser(url).post('/api/openid/company/visits', {
+      purpose: 'signIn',
+    })
+    expect([refused.status, refused.body.code]).toEqual([503, 'unavailable'])
+    provider.failure = undefined
+    expect((await check()).body.data.problem).toBeNull()
+    expect(callback.pathname).toBe('/openid/company/callback')
+    expect((await visit(createBrowser(url), person.login)).problem).toBeNull()
+  })
+})
+
+describe('contract §12 back-channel logout', () => {
+  test('ends the sessions of a token of the provider, and forged tokens end none', async () => {
+    const person = await newKnownPerson()
+    const browser = createBrowser(url)
+    const sid = await visitWithSid(browser, person.login)
+    const elsewhere = createBrowser(url)
+    await visitWithSid(elsewhere, person.login)
+    const now = Math.floor(Date.now() / 1000)
+    const claims = {
+      iss: provider.issuer,
+      aud: CLIENT_ID,
+      iat: now,
+      exp: now + 120,
+      jti: crypto.randomUUID(),
+      sub: person.login,
+      events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+    }
+    const { sub: _, ...anonymous } = claims
+    const forged = [
+      await other.sign(claims),
+      await provider.sign({ ...claims, aud: 'another' }),
+      await provider.sign({ ...claims, iss: other.issuer }),
+      await provider.sign({ ...claims, nonce: 'x' }),
+      await provider.sign({ ...claims, events: {} }),
+      await provider.sign({ ...claims, iat: now - 3600, exp: now + 60 }),
+      await provider.sign(anonymous),
+      `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.`,
+      'nonsense',
+    ]
+    for (const token of forged) expect(await logOut(token)).toBe(400)
+    expect((await browser.get('/api/me')).status).toBe(200)
+    const feeds = await Promise.all([browser, elsewhere].map(openFeedOf))
+    // The provider's own token names the session.
+    await provider.endSession(person.login, sid)
+    expect((await feeds[0]!.closed).code).toBe(1008)
+    expect((await browser.get('/api/me')).status).toBe(401)
+    expect((await elsewhere.get('/api/me')).status).toBe(200)
+    const genuine = await provider.sign(claims)
+    expect(await logOut(genuine)).toBe(200)
+    expect((await feeds[1]!.closed).code).toBe(1008)
+    expect((await elsewhere.get('/api/me')).status).toBe(401)
+    expect(await logOut(genuine)).toBe(400)
+  })
+})
+
+describe('contract §12 the proxy header', () => {
+  const signIn = (headers: Record<string, string>, at = url) =>
+    createBrowser(at).request('/api/session/proxy', { method: 'POST', json: {}, headers })
+
+  test('signs in an existing account by one request of the own page', async () => {
+    const account = await newAccount(server)
+    const headers = { 'Remote-Email': account.email.toUpperCase() }
+    const earlier = createBrowser(server.url)
+    expect((await earlier.signIn(account.email)).status).toBe(200)
+    const browser = createBrowser(server.url)
+    const options = await browser.request('/api/sign-in', { headers })
+    expect(options.body.data.proxyEmail).toBe(account.email)
+    const post = { method: 'POST', json: {}, headers }
+    expect((await browser.request('/api/session/proxy', post)).status).toBe(200)
+    const { items } = (await browser.get('/api/sessions')).body.data
+    expect(items.map(({ method }: { method: string }) => method)).toEqual(['proxy'])
+    expect((await createBrowser(server.url).signIn(account.email)).status).toBe(401)
+    // Only the first sign-in does this.
+    expect((await signIn(headers, server.url)).status).toBe(200)
+    expect((await browser.get('/api/me')).status).toBe(200)
+    const cross = { ...headers, 'sec-fetch-site': 'cross-site' }
+    expect((await signIn(cross, server.url)).status).toBe(403)
+  })
+
+  test('is ignored without a value, with two, and from other peers', async () => {
+    const { email } = await newAccount(server)
+    for (const value of ['', `evil@x.example, ${email}`, `${email},${email}`, 'nobody']) {
+      expect((await signIn({ 'Remote-Email': value }, server.url)).status).toBe(403)
+    }
+    await using untrusting = await boot(
+      { trustedProxies: ['192.0.2.0/24'], authProxyHeader: 'remote-email' },
+      { kinds: [] },
+    )
+    const account = await newAccount(untrusting)
+    const answered = await signIn({ 'Remote-Email': account.email }, untrusting.url)
+    expect(answered.status).toBe(403)
+  })
+
+  test('creates an account only with an invite or a rule for the domain', async () => {
+    const email = `${crypto.randomUUID()}@proxied.example`
+    expect((await signIn({ 'Remote-Email': email }, server.url)).status).toBe(403)
+    const { organization } = await newRules([['domain', 'proxied.example', 'viewer', 'proxy']])
+    expect((await signIn({ 'Remote-Email': email }, server.url)).status).toBe(200)
+    expect(await readRole(organization.uuid, email)).toBe('viewer')
+  })
+})
+
+describe('contract §12 with passwords off', () => {
+  test('only owners sign in with a password, if it was set from the machine', async () => {
+    await using strict = await boot({ arePasswordsOff: true }, { kinds: [] })
+    const account = await newAccount(strict)
+    const organization = await newOrganization(strict)
+    const owner = await newMember(strict, organization, 'owner')
+    const browser = createBrowser(strict.url)
+    expect((await browser.get('/api/sign-in')).body.data.hasPasswords).toBe(false)
+    expect((await browser.signIn(account.email)).status).toBe(401)
+    const link = `/api/organizations/${organization.id}/members/${account.id}/reset-link`
+    await strict.sql`
+      insert into memberships (organization_id, account_id, role)
+      values (${organization.uuid}, ${account.uuid}, 'owner')
+    `
+    expect((await owner.post(link)).status).toBe(403)
+    const invite = await owner.post(`/api/organizations/${organization.id}/invites`, {
+      role: 'viewer',
+    })
+    const token = invite.body.data.url.split('#')[1]
+    const joined = await createBrowser(strict.url).post('/api/invites/accept', {
+      token,
+      name: 'Eve',
+      email: 'eve@people.example',
+      password: PASSWORD,
+    })
+    expect(joined.status).toBe(403)
+    const reset = await strict.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
+    const password = 'crimson lighthouse forty'
+    expect((await browser.post('/api/reset', { token: reset.token, password })).status).toBe(200)
+    expect((await browser.signIn(account.email, password)).status).toBe(200)
+    const change = { currentPassword: password, newPassword: 'amber windmill thirty' }
+    expect((await browser.put('/api/me/password', change)).status).toBe(403)
+    await strict.sql`update memberships set role = 'admin' where account_id = ${account.uuid}`
+    expect((await createBrowser(strict.url).signIn(account.email, password)).status).toBe(401)
+  })
+})
+
+// The last test, because the server writes what it has counted when it stops.
+test('contract §12 failed callbacks are limited while the provider fails, and are in the audit log', async () => {
+  const from = { headers: { 'x-forwarded-for': '198.51.100.9' } }
+  const visits = await Promise.all(
+    Array.from({ length: 61 }, async () => {
+      const browser = createBrowser(server.url)
+      const json = { purpose: 'signIn' }
+      const path = '/api/openid/company/visits'
+      const started = await browser.request(path, { method: 'POST', json, ...from })
+      const state = new URL(started.body.data.url).searchParams.get('state')
+      return { browser, state }
+    }),
+  )
+  provider.failure = 503
+  const answers: number[] = []
+  for (const { browser, state } of visits) {
+    const query = new URLSearchParams({ code: 'x', state: state ?? '', iss: provider.issuer })
+    answers.push((await browser.request(`/openid/company/callback?${query}`, from)).status)
+  }
+  expect(answers).toEqual([...Array<number>(60).fill(303), 429])
+  await server.server.stop()
+  const [row] = await server.sql`
+    select string_agg(distinct details ->> 'ways', ' ') as ways, sum((details ->> 'count')::int)::int as count
+    from audit_log
+    where action = 'session.refused' and organization_id is null and address = '198.51.100.9'
+  `
+  expect(row).toEqual({ ways: 'company unavailable', count: 61 })
+})
+
+/** A person who already has an account, by a rule of an organization. */
+async function newKnownPerson() {
+  const group = crypto.randomUUID()
+  await newRules([['group', group, 'viewer']])
+  const person = newPerson({ groups: [group] })
+  expect((await visit(createBrowser(url), person.login)).problem).toBeNull()
+  return person
+}
+
+async function readRole(organizationId: string, email: string): Promise<string | undefined> {
+  const [row] = await server.sql<{ role: string }[]>`
+    select m.role
+    from memberships m
+      join accounts a on a.id = m.account_id
+    where m.organization_id = ${organizationId} and a.email = ${email}
+  `
+  return row?.role
+}
+
+async function visitWithSid(browser: TestBrowser, login: string): Promise<string> {
+  let sid = ''
+  provider.forge = claims => {
+    sid = String(claims['sid'])
+    return claims
+  }
+  expect((await visit(browser, login)).problem).toBeNull()
+  provider.forge = undefined
+  return sid
+}
+
+/** Changes the address of an account after `request` was admitted, and before it has the row. */
+async function whileMoving<Answer>(
+  accountId: string,
+  email: string,
+  request: () => Promise<Answer>,
+): Promise<Answer> {
+  const lock = await lockAccountRow(
+    server.sql,
+    accountId,
+    tx => tx`update accounts set email = ${email} where id = ${accountId}`,
+  )
+  const late = request()
+  await lock.untilBlocked()
+  await lock.release()
+  return late
+}
+
+function openFeedOf(browser: TestBrowser) {
+  return openFeed(url, { cookie: `tidings=${browser.cookies.get('tidings')}` })
+}
+
+async function logOut(token: string): Promise<number> {
+  const { status } = await fetch(`${url}/openid/company/backchannel-logout`, {
+    method: 'POST',
+    body: new URLSearchParams({ logout_token: token }),
+  })
+  return status
+}
+
+type Rule = ['group' | 'domain', string, string, string?]
+
+async function newRules(rules: readonly Rule[]) {
+  const organization = await newOrganization(server)
+  const owner = await newMember({ ...server, url }, organization, 'owner')
+  await server.sql`update accounts set is_operator = true where id = ${owner.uuid}`
+  const answered = await owner.put(`/api/organizations/${organization.id}/sign-in-rules`, {
+    rules: rules.map(([kind, value, role, name = 'company']) => ({
+      provider: name,
+      kind,
+      value,
+      role,
+    })),
+  })
+  expect(answered.status).toBe(200)
+  return { organization, owner }
+}
+
+let people = 0
+function newPerson(claims: Claims = {}, at = provider) {
+  const login = `person-${people++}-${crypto.randomUUID().slice(0, 8)}`
+  const email = `${login}@people.example`
+  const set = (changed: Claims) =>
+    at.people.set(login, { name: 'Ada', email, email_verified: true, ...changed })
+  set(claims)
+  return { login, email, set }
+}
+
+/** Signs in at a provider, and opens the callback with the query that it sent. */
+async function visit(
+  browser: TestBrowser,
+  login: string,
+  options: { name?: string; next?: string; purpose?: string; invite?: string } = {},
+) {
+  const callback = await begin(browser, login, options)
+  return finish(browser, callback)
+}
+
+async function begin(
+  browser: TestBrowser,
+  login: string,
+  {
+    name = 'company',
+    purpose = 'signIn',
+    ...rest
+  }: { name?: string; next?: string; purpose?: string; invite?: string } = {},
+): Promise<URL> {
+  const started = await browser.post(`/api/openid/${name}/visits`, { purpose, ...rest })
+  expect([started.status, started.body.error]).toEqual([201, undefined])
+  return new URL(await signInAt(started.body.data.url, login))
+}
+
+async function finish(browser: TestBrowser, { pathname, search }: URL) {
+  const answered = await browser.request(`${pathname}${search}`)
+  const location = answered.headers.get('location') ?? ''
+  const problem = new URL(location, url).searchParams.get('problem')
+  return { status: answered.status, location, problem }
+}
+
+function toSettings(name: string, issuer: string): ProviderSettings {
+  return {
+    name,
+    label: name,
+    issuer,
+    clientId: CLIENT_ID,
+    clientSecret: CLIENT_SECRET,
+    scopes: 'openid email profile groups',
+    groupsClaim: 'groups',
+    isTrusted: false,
+  }
+}

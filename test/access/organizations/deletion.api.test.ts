@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { listProjects } from '../../../src/access/organizations/projects.ts'
+import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
+import * as keys from '../../../src/access/keys/keys.ts'
+import { expectFailure } from '../../support/answers.ts'
+import { listAuditEntries } from '../../support/audit.ts'
+import { lockLog } from '../../support/database-lock.ts'
+import { createKey } from '../../support/worlds/keys.ts'
+import {
+  newMember,
+  newOrganization,
+  newSignedInAccount,
+  type TestOrganization,
+} from '../../support/worlds/signed-in-account.ts'
+import { createRequests } from '../../support/worlds/project.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { until } from '../../support/until.ts'
+
+let server: Booted
+let second: Booted
+beforeAll(async () => {
+  server = await boot({}, { lockWaitMs: 60_000 })
+  second = await boot({ databaseUrl: server.databaseUrl })
+})
+afterAll(async () => {
+  await second[Symbol.asyncDispose]()
+  await server[Symbol.asyncDispose]()
+})
+
+const EVENT = { channelName: 'a', title: 't' }
+
+async function newTenant() {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const { token } = await createKey(server.sql, {
+    projectId: organization.project.uuid,
+    name: 'k',
+    limit: 1_000_000,
+  })
+  return { organization, owner, key: token, path: `/api/projects/${organization.project.id}` }
+}
+
+/** Writes and reads with `key` on the first and the second server; returns the four statuses. */
+async function ask(key: string): Promise<number[]> {
+  const answers = [server, second].map(async ({ url }) => {
+    const { post, get } = createRequests(url, key)
+    return [(await post('/v1/events', EVENT)).status, (await get('/v1/me')).status]
+  })
+  return (await Promise.all(answers)).flat()
+}
+
+async function countEvents({ project }: TestOrganization): Promise<number> {
+  const [row] = await server.sql`
+    select count(*)::int as n from events where project_id = ${project.uuid}
+  `
+  return row?.['n']
+}
+
+test('contract §11 a deleted project is gone at once, on every server', async () => {
+  const { organization, owner, key, path } = await newTenant()
+  expect(await ask(key)).toEqual([201, 200, 201, 200])
+  const { status, body } = await owner.delete(path)
+  expect([status, body.data]).toEqual([200, { id: organization.project.id }])
+  expect(await ask(key)).toEqual([401, 401, 401, 401])
+  for (const url of [server.url, second.url]) {
+    const answer = await fetch(url + path, { headers: { cookie: owner.cookie } })
+    expect(answer.status).toBe(404)
+  }
+  for (const act of [
+    () => owner.delete(path),
+    () => owner.patch(path, { name: 'n' }),
+    () => owner.get(`${path}/keys`),
+    () => owner.post(`${path}/keys`, { name: 'n' }),
+  ]) {
+    expectFailure(await act(), 404, 'not_found')
+  }
+  expect((await owner.get('/api/me')).body.data.organizations[0].projects).toEqual([])
+  const { data } = (await owner.get(`/api/organizations/${organization.id}`)).body
+  expect(data.projects).toEqual([])
+  const listed = await listProjects(server.sql)
+  expect(listed.map(({ uuid }) => uuid)).not.toContain(organization.project.uuid)
+  expect(
+    createKey(server.sql, { projectId: organization.project.uuid, name: 'k' }),
+  ).rejects.toThrow('No project has this id')
+  expect(await listAuditEntries(server.sql, organization.uuid)).toEqual([
+    expect.objectContaining({ action: 'key.created', accountId: null }),
+    {
+      action: 'project.deleted',
+      target: organization.project.id,
+      accountId: owner.uuid,
+      details: { name: 'Test project' },
+    },
+  ])
+})
+
+test('contract §11 under load, every event answered 201 was stored, and none is stored after a deletion', async () => {
+  const { organization, owner, key, path } = await newTenant()
+  let created = 0
+  const statuses = new Set<number>()
+  const load = [server, second].flatMap(({ url }) =>
+    Array.from({ length: 10 }, async () => {
+      const { post } = createRequests(url, key)
+      for (;;) {
+        const { status } = await post('/v1/events', EVENT)
+        statuses.add(status)
+        if (status === 201) created++
+        // Failed authentications of one address are limited: one refusal is enough.
+        else break
+      }
+    }),
+  )
+  await until(() => created > 50)
+  expect((await owner.delete(path)).status).toBe(200)
+  const stored = await countEvents(organization)
+  await Promise.all(load)
+  expect(await countEvents(organization)).toBe(stored)
+  expect(created).toBe(stored)
+  expect([...statuses].sort()).toEqual([201, 401])
+})
+
+test('contract §11 an append that waits for a deletion is 401 and stores nothing', async () => {
+  const { organization, owner, key, path } = await newTenant()
+  const { post } = createRequests(server.url, key)
+  const hold = await lockLog(server.sql, organization.project.uuid)
+  const deleted = owner.delete(path)
+  await hold.untilBlocked()
+  const sent = [post('/v1/events', EVENT), post('/v1/events', EVENT, { 'idempotency-key': 'k' })]
+  await hold.untilBlocked(2)
+  await hold.release()
+  expect((await deleted).status).toBe(200)
+  for (const answer of sent) expect((await answer).status).toBe(401)
+  const { status } = await createRequests(server.url, key).post('/v1/identify', { user_id: 'ada' })
+  expect(status).toBe(401)
+  expect(await countEvents(organization)).toBe(0)
+})
+
+test('contract §11 a project that is deleted while it gets keys keeps no working key', async () => {
+  for (let round = 0; round < 5; round++) {
+    const { organization, owner, path } = await newTenant()
+    const [deleted, ...made] = await Promise.all([
+      owner.delete(path),
+      ...Array.from({ length: 5 }, () => owner.post(`${path}/keys`, { name: 'k' })),
+    ])
+    expect(deleted?.status).toBe(200)
+    for (const { status, body } of made) {
+      expect([201, 404]).toContain(status)
+      if (status === 201) expect(await ask(body.data.key)).toEqual([401, 401, 401, 401])
+    }
+    const live = await server.sql`
+      select from api_keys where project_id = ${organization.project.uuid} and revoked_at is null
+    `
+    expect(live).toHaveLength(0)
+  }
+})
+
+test('contract §11 a key created by the command line during the deletion of its project is invalid', async () => {
+  const { organization, owner, path } = await newTenant()
+  let deletion: Promise<{ status: number }> | undefined
+  const { token } = await server.sql.begin(async tx => {
+    const made = await keys.createKey(tx, COMMAND_LINE, {
+      projectId: organization.project.uuid,
+      name: 'k',
+    })
+    deletion = owner.delete(path)
+    await until(async () => {
+      const waiting = await tx`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+      `
+      return waiting.length > 0
+    })
+    return made
+  })
+  expect((await deletion)?.status).toBe(200)
+  expect(await ask(token)).toEqual([401, 401, 401, 401])
+})
+
+test('contract §11 deleting an organization deletes its projects, memberships and invites', async () => {
+  const { organization, owner, key, path } = await newTenant()
+  const member = await newMember(server, organization, 'admin')
+  const place = `/api/organizations/${organization.id}`
+  const other = (await member.post(`${place}/projects`, { name: 'Second' })).body.data
+  const { key: otherKey } = (await member.post(`/api/projects/${other.id}/keys`, { name: 'k' }))
+    .body.data
+  await member.post(`${place}/invites`, { role: 'viewer' })
+  expectFailure(await member.delete(place), 403, 'forbidden')
+
+  expect((await owner.delete(place)).body.data).toEqual({ id: organization.id })
+  expect(await ask(key)).toEqual([401, 401, 401, 401])
+  expect(await ask(otherKey)).toEqual([401, 401, 401, 401])
+  for (const person of [owner, member]) {
+    expect((await person.get('/api/me')).body.data.organizations).toEqual([])
+    for (const gone of [place, path, `${place}/members`, `/api/projects/${other.id}`]) {
+      expectFailure(await person.get(gone), 404, 'not_found')
+    }
+  }
+  expectFailure(await owner.post(`${place}/projects`, { name: 'n' }), 404, 'not_found')
+  const left = await server.sql`
+    select from memberships where organization_id = ${organization.uuid}
+    union all
+    select from invites where organization_id = ${organization.uuid}
+  `
+  expect(left).toHaveLength(0)
+  // Only the operator can read the log: the organization has no member left.
+  const operator = await newSignedInAccount(server, { isOperator: true })
+  const { items } = (await operator.get('/api/server/audit?action=organization.deleted')).body.data
+  expect(items[0]).toMatchObject({
+    target: organization.id,
+    person: { id: owner.id, name: 'Test person' },
+    details: { name: 'Test organization', projects: 2 },
+  })
+})
+
+test('contract §11 projects that are created while their organization is deleted do not survive it', async () => {
+  const { organization, owner } = await newTenant()
+  const admin = await newMember(server, organization, 'admin')
+  const place = `/api/organizations/${organization.id}`
+  const [, ...made] = await Promise.all([
+    owner.delete(place),
+    ...Array.from({ length: 10 }, () => admin.post(`${place}/projects`, { name: 'p' })),
+  ])
+  for (const { status } of made) expect([201, 404]).toContain(status)
+  const live = await server.sql`
+    select from projects where organization_id = ${organization.uuid} and deleted_at is null
+  `
+  expect(live).toHaveLength(0)
+})

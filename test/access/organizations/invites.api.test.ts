@@ -1,0 +1,232 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { ageInvite, ageVerification } from '../../support/worlds/ageing.ts'
+import { expectFailure, expectIssues } from '../../support/answers.ts'
+import { listAuditEntries } from '../../support/audit.ts'
+import {
+  createApi,
+  newMember,
+  newOrganization,
+  newSignedInAccount,
+  type SignedInAccount,
+} from '../../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  // Invalid tokens are counted by address, so each request comes from another one.
+  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+async function invite(
+  person: SignedInAccount,
+  organization: { id: string },
+  body: { role: string; email?: string | null },
+): Promise<{ id: string; token: string }> {
+  const answer = await person.post(`/api/organizations/${organization.id}/invites`, body)
+  expect(answer.status).toBe(201)
+  return { id: answer.body.data.id, token: answer.body.data.url.split('#')[1] }
+}
+
+let askers = 0
+async function look(token: unknown) {
+  const headers = { 'x-forwarded-for': `198.51.100.${askers++ % 250}` }
+  return createApi(server.url).request('/api/invites/look', {
+    method: 'POST',
+    json: { token },
+    headers,
+  })
+}
+
+test('reliability §6 an invite is a link of 256 bits, valid for 7 days and stored only as a hash', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const { status, body } = await admin.post(`/api/organizations/${organization.id}/invites`, {
+    role: 'member',
+    email: ' Ada@Example.com',
+  })
+  expect(status).toBe(201)
+  expect(body.data).toEqual({
+    id: expect.stringMatching(/^inv_/),
+    url: expect.stringMatching(
+      new RegExp(`^http://localhost:${server.server.port}/invite#[\\w-]{43}$`),
+    ),
+    role: 'member',
+    email: 'ada@example.com',
+    expiresAt: expect.any(String),
+  })
+  const days = (Date.parse(body.data.expiresAt) - Date.now()) / 86_400_000
+  expect(days).toBeWithin(6.99, 7.01)
+  const token = body.data.url.split('#')[1]
+  const [stored] = await server.sql`
+    select (select json_agg(i)::text from invites i) || (select json_agg(a)::text from audit_log a) as text
+  `
+  expect(stored?.['text']).not.toContain(token)
+  expect(await listAuditEntries(server.sql, organization.uuid)).toEqual([
+    {
+      action: 'invite.created',
+      target: body.data.id,
+      accountId: admin.uuid,
+      details: { role: 'member', isBound: true },
+    },
+  ])
+  expect((await look(token)).body.data).toEqual({
+    organization: { name: 'Test organization' },
+    role: 'member',
+    invitedBy: { name: 'Test person' },
+    email: 'ada@example.com',
+    expiresAt: body.data.expiresAt,
+  })
+})
+
+test('reliability §6 members cannot invite above their own role', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const owner = await newMember(server, organization, 'owner')
+  const path = `/api/organizations/${organization.id}/invites`
+  expectFailure(await admin.post(path, { role: 'owner' }), 403, 'forbidden')
+  for (const role of ['admin', 'member', 'viewer']) await invite(admin, organization, { role })
+  await invite(owner, organization, { role: 'owner', email: null })
+  expectIssues(await owner.post(path, { role: 'operator' }), 'role invalid_value')
+  for (const email of ['', 'ada', 'a@', 'a b@c', 'ä@example.com', `${'a'.repeat(250)}@b.c`]) {
+    const { status, body } = await owner.post(path, { role: 'viewer', email })
+    expect([email, status, body.details?.[0].path]).toEqual([email, 400, ['email']])
+  }
+  const known = await owner.post(path, { role: 'viewer', email: admin.email.toUpperCase() })
+  expectFailure(known, 409, 'conflict')
+})
+
+test('contract §12 inviting an admin or an owner requires a verification', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  await ageVerification(server.sql, owner.sessionId)
+  const path = `/api/organizations/${organization.id}/invites`
+  for (const role of ['admin', 'owner']) {
+    expectFailure(await owner.post(path, { role }), 403, 'verification_needed')
+  }
+  for (const role of ['member', 'viewer']) await invite(owner, organization, { role })
+})
+
+test('dashboard §11 open invites are listed newest first, without their links, and can be withdrawn', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const path = `/api/organizations/${organization.id}/invites`
+  const made = [
+    await invite(admin, organization, { role: 'viewer' }),
+    await invite(admin, organization, { role: 'member', email: 'bob@example.com' }),
+    await invite(admin, organization, { role: 'viewer' }),
+  ]
+  const [first, second, third] = made as [(typeof made)[0], (typeof made)[0], (typeof made)[0]]
+  await ageInvite(server.sql, first.id, '8 days')
+  const page = await admin.get(`${path}?limit=1`)
+  expect(page.body.data.items).toHaveLength(1)
+  const next = await admin.get(`${path}?limit=1&cursor=${page.body.data.nextCursor}`)
+  expect([...page.body.data.items, ...next.body.data.items].map(({ id }) => id)).toEqual([
+    third.id,
+    second.id,
+  ])
+  expect(next.body.data).toEqual({
+    items: [
+      {
+        id: second.id,
+        role: 'member',
+        email: 'bob@example.com',
+        invitedBy: 'Test person',
+        createdAt: expect.any(String),
+        expiresAt: expect.any(String),
+      },
+    ],
+    nextCursor: null,
+  })
+  const stranger = await newMember(server, await newOrganization(server), 'owner')
+  const other = (await stranger.get('/api/me')).body.data.organizations[0].id
+  for (const id of [second.id, 'inv_1']) {
+    const path = `/api/organizations/${other}/invites/${id}`
+    expectFailure(await stranger.delete(path), 404, 'not_found')
+  }
+  expect((await look(second.token)).status).toBe(200)
+  expect((await admin.delete(`${path}/${second.id}`)).body.data).toEqual({ id: second.id })
+  expectFailure(await admin.delete(`${path}/${second.id}`), 404, 'not_found')
+  expectFailure(await admin.delete(`${path}/${first.id}`), 404, 'not_found')
+  expectFailure(await look(second.token), 404, 'not_found')
+})
+
+test('contract §12 an organization has at most 100 open invites', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  await server.sql`
+    insert into invites (id, organization_id, hash, role, invited_by, expires_at)
+    select
+      gen_random_uuid(), ${organization.uuid}, sha256(n::text::bytea || ${organization.uuid}::text::bytea),
+      'viewer', ${admin.uuid}, now() + interval '1 day'
+    from generate_series(1, 99) as g (n)
+  `
+  await invite(admin, organization, { role: 'viewer' })
+  const path = `/api/organizations/${organization.id}/invites`
+  const { status, body } = await admin.post(path, { role: 'viewer' })
+  expect([status, body.error]).toEqual([409, expect.stringContaining('Withdraw one first')])
+})
+
+describe('reliability §6 an invite is invalid', () => {
+  test('after its 7 days', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const { id, token } = await invite(owner, organization, { role: 'viewer' })
+    await ageInvite(server.sql, id, '6 days 23 hours')
+    expect((await look(token)).status).toBe(200)
+    await ageInvite(server.sql, id, '1 hour')
+    expectFailure(await look(token), 404, 'not_found')
+  })
+
+  test('for ever once its creator was removed or has lost the required role', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const admin = await newMember(server, organization, 'admin')
+    const path = `/api/organizations/${organization.id}/members/${admin.id}`
+    await owner.patch(path, { role: 'owner' })
+    const asOwner = await invite(admin, organization, { role: 'owner' })
+    const asAdmin = await invite(admin, organization, { role: 'admin' })
+    const asViewer = await invite(admin, organization, { role: 'viewer' })
+
+    await owner.patch(path, { role: 'admin' })
+    expectFailure(await look(asOwner.token), 404, 'not_found')
+    expect((await look(asAdmin.token)).status).toBe(200)
+    // A member may not invite.
+    await owner.patch(path, { role: 'member' })
+    expectFailure(await look(asAdmin.token), 404, 'not_found')
+    expectFailure(await look(asViewer.token), 404, 'not_found')
+
+    await owner.patch(path, { role: 'owner' })
+    for (const { token } of [asOwner, asAdmin, asViewer]) {
+      expectFailure(await look(token), 404, 'not_found')
+    }
+    const last = await invite(admin, organization, { role: 'viewer' })
+    await owner.delete(path)
+    expectFailure(await look(last.token), 404, 'not_found')
+  })
+
+  test('once the organization is deleted', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const { token } = await invite(owner, organization, { role: 'viewer' })
+    expect((await owner.delete(`/api/organizations/${organization.id}`)).status).toBe(200)
+    expectFailure(await look(token), 404, 'not_found')
+  })
+
+  test('with an unknown token, and many tries from one address are refused', async () => {
+    for (const token of ['x', 'x'.repeat(43), "' or 1=1", 'é'.repeat(43)]) {
+      expectFailure(await look(token), 404, 'not_found')
+    }
+    expectIssues(await look(''), 'token too_short')
+    expectIssues(await look(5), 'token invalid_type')
+    const person = await newSignedInAccount(server)
+    const headers = { 'x-forwarded-for': '203.0.113.9' }
+    const statuses = []
+    for (let n = 0; n < 70; n++) {
+      const json = { token: 'x'.repeat(43) }
+      const path = n % 2 ? '/api/invites/look' : '/api/invites/accept'
+      statuses.push((await person.request(path, { method: 'POST', json, headers })).status)
+    }
+    expect(statuses).toEqual([...Array(60).fill(404), ...Array(10).fill(429)])
+  })
+})

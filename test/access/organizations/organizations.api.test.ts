@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { ageVerification } from '../../support/worlds/ageing.ts'
+import { expectFailure, expectIssues } from '../../support/answers.ts'
+import { listAuditActions, listAuditEntries } from '../../support/audit.ts'
+import {
+  newMember,
+  newOrganization,
+  newSignedInAccount,
+} from '../../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test('design §6 the operator creates an organization and is its owner', async () => {
+  const operator = await newSignedInAccount(server, { isOperator: true })
+  const { status, body } = await operator.post('/api/organizations', { name: '  Ada & Co  ' })
+  expect(status).toBe(201)
+  expect(body.data).toEqual({
+    id: expect.stringMatching(/^org_/),
+    name: 'Ada & Co',
+    role: 'owner',
+    createdAt: expect.any(String),
+    members: 1,
+    requiresSecondFactor: false,
+    membersWithoutSecondFactor: 1,
+    projects: [],
+  })
+  const { id } = body.data
+  expect((await operator.get('/api/me')).body.data.organizations).toEqual([
+    { id, name: 'Ada & Co', role: 'owner', needsSecondFactor: false, projects: [] },
+  ])
+  const read = await operator.get(`/api/organizations/${id}`)
+  expect(read.body.data).toEqual(body.data)
+})
+
+test('design §6 a new project has an empty log, and accepts events with its own key', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const path = `/api/organizations/${organization.id}/projects`
+  const { status, body } = await admin.post(path, { name: 'Shop' })
+  expect(status).toBe(201)
+  expect(body.data).toEqual({
+    id: expect.stringMatching(/^prj_/),
+    name: 'Shop',
+    organization: { id: organization.id, name: 'Test organization' },
+    role: 'admin',
+    keepDays: null,
+    createdAt: expect.any(String),
+    head: 0,
+  })
+  const { id } = body.data
+  const { key } = (await admin.post(`/api/projects/${id}/keys`, { name: 'k' })).body.data
+  const sent = await fetch(`${server.url}/v1/events`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: '{"channelName": "a", "title": "t"}',
+  })
+  expect(sent.status).toBe(201)
+  expect((await admin.get(`/api/projects/${id}`)).body.data.head).toBe(1)
+  expect((await admin.get(`/api/organizations/${organization.id}`)).body.data.projects).toEqual(
+    [organization.project, { id, name: 'Shop' }].map(({ id }) => ({
+      id,
+      name: expect.any(String),
+    })),
+  )
+})
+
+test('contract §12 an owner renames the organization; the audit log has each change', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const { status, body } = await owner.patch(`/api/organizations/${organization.id}`, { name: 'B' })
+  expect([status, body.data.name]).toEqual([200, 'B'])
+  await owner.post(`/api/organizations/${organization.id}/projects`, { name: 'P' })
+  await owner.patch(`/api/projects/${organization.project.id}`, { name: 'Q', keepDays: 30 })
+  const deeds = await listAuditEntries(server.sql, organization.uuid)
+  expect(deeds).toEqual([
+    {
+      action: 'organization.renamed',
+      target: organization.id,
+      accountId: owner.uuid,
+      details: { name: 'B' },
+    },
+    {
+      action: 'project.created',
+      target: expect.stringMatching(/^prj_/),
+      accountId: owner.uuid,
+      details: { name: 'P' },
+    },
+    {
+      action: 'project.edited',
+      target: organization.project.id,
+      accountId: owner.uuid,
+      details: { name: 'Q', keepDays: 30 },
+    },
+  ])
+})
+
+test('contract §11 retention is 1 to 36,500 days, or unlimited', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const path = `/api/projects/${organization.project.id}`
+  for (const keepDays of [36_500, 1, null]) {
+    expect((await admin.patch(path, { keepDays })).body.data.keepDays).toBe(keepDays)
+  }
+  for (const keepDays of [0, -1, 36_501, 1.5, '7']) {
+    const { status, body } = await admin.patch(path, { keepDays })
+    expect([status, body.details?.[0].path]).toEqual([400, ['keepDays']])
+  }
+  const named = await admin.patch(path, { name: 'Only the name' })
+  expect(named.body.data).toMatchObject({ name: 'Only the name', keepDays: null })
+})
+
+test('reliability §6 a shorter retention destroys events, and takes the password', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const path = `/api/projects/${organization.project.id}`
+  await admin.patch(path, { keepDays: 30 })
+  await ageVerification(server.sql, admin.sessionId)
+  expectFailure(await admin.patch(path, { keepDays: 29 }), 403, 'verification_needed')
+  for (const keepDays of [30, 31, null]) {
+    expect((await admin.patch(path, { keepDays })).status).toBe(200)
+  }
+  expectFailure(await admin.patch(path, { keepDays: 36_500 }), 403, 'verification_needed')
+  expect((await admin.get(path)).body.data.keepDays).toBe(null)
+})
+
+test('contract §1 a name is 1 to 100 characters, without control or bidirectional ones', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const path = `/api/organizations/${organization.id}`
+  const names: [unknown, string][] = [
+    ['', 'too_short'],
+    ['   ', 'too_short'],
+    ['x'.repeat(101), 'too_long'],
+    ['a\u001b[2Jb', 'invalid_value'],
+    ['a\nb', 'invalid_value'],
+    ['a\u202eb', 'invalid_value'],
+    ['a\u0000b', 'invalid_encoding'],
+    [5, 'invalid_type'],
+    [null, 'invalid_type'],
+  ]
+  for (const [name, code] of names) expectIssues(await owner.patch(path, { name }), `name ${code}`)
+  expect((await owner.patch(path, {})).status).toBe(200)
+  expect((await owner.patch(path, { name: '😀'.repeat(100) })).status).toBe(200)
+})
+
+test('contract §12 an organization has at most 100 projects, also under concurrent requests', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const path = `/api/organizations/${organization.id}/projects`
+  await server.sql`
+    insert into projects (id, organization_id, name)
+    select gen_random_uuid(), ${organization.uuid}, 'p' from generate_series(1, 97)
+  `
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () => admin.post(path, { name: 'More' })),
+  )
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, ...Array(8).fill(409)])
+  const refused = answers.find(({ status }) => status === 409)
+  expect(refused?.body.error).toContain('at most 100 projects')
+  expect(await listAuditActions(server.sql, organization.uuid)).toHaveLength(2)
+})
+
+test('case 20: an invalid id, one of another kind or of another tenant is 404', async () => {
+  const organization = await newOrganization(server)
+  const other = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  for (const id of [other.id, other.project.id, 'org_1', organization.uuid, "'", '%00', '..']) {
+    const { status } = await owner.get(`/api/organizations/${encodeURIComponent(id)}`)
+    expect([id, [400, 404].includes(status)]).toEqual([id, true])
+  }
+  for (const id of [other.project.id, organization.id, 'prj_1', organization.project.uuid]) {
+    expectFailure(await owner.get(`/api/projects/${id}`), 404, 'not_found')
+  }
+})

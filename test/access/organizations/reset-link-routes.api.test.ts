@@ -1,0 +1,380 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
+import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
+import { expectFailure } from '../../support/answers.ts'
+import { listAuditActions } from '../../support/audit.ts'
+import {
+  createApi,
+  newMember,
+  newOrganization,
+  newSignedInAccount,
+  type TestOrganization,
+  type SignedInAccount,
+} from '../../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { until } from '../../support/until.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+async function countLinks({ uuid }: SignedInAccount): Promise<number> {
+  return (await server.sql`select from reset_links where account_id = ${uuid}`).length
+}
+
+async function join(
+  organization: { uuid: string },
+  person: SignedInAccount,
+  role: string,
+): Promise<void> {
+  await server.sql`
+    insert into memberships (organization_id, account_id, role)
+    values (${organization.uuid}, ${person.uuid}, ${role})
+  `
+}
+
+test('reliability §6 an owner creates a reset link for a member; its token is kept as a hash alone', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const member = await newMember(server, organization, 'admin')
+  const path = `/api/organizations/${organization.id}/members/${member.id}/reset-link`
+  const { status, body } = await owner.post(path)
+  expect(status).toBe(201)
+  expect(body.data.url).toMatch(
+    new RegExp(`^http://localhost:${server.server.port}/reset#[\\w-]{43}$`),
+  )
+  expect(Date.parse(body.data.expiresAt)).toBeGreaterThan(Date.now())
+  expect(await countLinks(member)).toBe(1)
+  const token = body.data.url.split('#')[1]
+  const tables = await server.sql`
+    select (select json_agg(r)::text from reset_links r) || (select json_agg(a)::text from audit_log a) as text
+  `
+  expect(tables[0]?.['text']).not.toContain(token)
+  expect(await listAuditActions(server.sql, organization.uuid)).toContain('member.resetLinkCreated')
+})
+
+test('reliability §6 a reset link takes an owner of every organization of the member', async () => {
+  const organization = await newOrganization(server)
+  const elsewhere = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const member = await newMember(server, organization, 'viewer')
+  await join(elsewhere, member, 'viewer')
+  const path = `/api/organizations/${organization.id}/members/${member.id}/reset-link`
+  const refused = await owner.post(path)
+  expectFailure(refused, 403, 'forbidden')
+  expect(refused.body.error).toContain('tidings owner reset')
+  await join(elsewhere, owner, 'admin')
+  expectFailure(await owner.post(path), 403, 'forbidden')
+  expect(await countLinks(member)).toBe(0)
+  await server.sql`
+    update memberships set role = 'owner'
+    where organization_id = ${elsewhere.uuid} and account_id = ${owner.uuid}
+  `
+  expect((await owner.post(path)).status).toBe(201)
+})
+
+test('reliability §6 only operators create reset links for operators', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const operator = await newSignedInAccount(server, { isOperator: true })
+  const another = await newSignedInAccount(server, { isOperator: true })
+  await join(organization, operator, 'viewer')
+  await join(organization, another, 'owner')
+  const path = `/api/organizations/${organization.id}/members/${operator.id}/reset-link`
+  expectFailure(await owner.post(path), 403, 'forbidden')
+  expect(await countLinks(operator)).toBe(0)
+  expect((await another.post(path)).status).toBe(201)
+})
+
+test('reliability §6 members create no reset link for themselves: a session does not replace the password', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const path = `/api/organizations/${organization.id}/members/${owner.id}/reset-link`
+  expectFailure(await owner.post(path), 409, 'conflict')
+  expect(await countLinks(owner)).toBe(0)
+})
+
+/** Returns a reset link for a member of another owner's organization, too. */
+async function newLink() {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const otherOwner = await newMember(server, organization, 'owner')
+  const member = await newMember(server, organization, 'member')
+  const path = `/api/organizations/${organization.id}/members/${member.id}/reset-link`
+  const made = await owner.post(path)
+  expect(made.status).toBe(201)
+  return { organization, owner, otherOwner, member, token: made.body.data.url.split('#')[1] }
+}
+
+const use = (token: string) =>
+  createApi(server.url).post('/api/reset', { token, password: 'gravel monsoon nineteen' })
+
+async function countResetActions({ uuid }: TestOrganization): Promise<Record<string, number>> {
+  const actions = await listAuditActions(server.sql, uuid)
+  const counts: Record<string, number> = {}
+  for (const action of actions) {
+    if (action.startsWith('member.resetLink')) counts[action] = (counts[action] ?? 0) + 1
+  }
+  return counts
+}
+
+type Made = Awaited<ReturnType<typeof newLink>>
+
+describe('reliability §6 a reset link is dead once its maker lost the right to create it:', () => {
+  // Changes the database directly, so that no code withdraws the link: using it checks the right
+  // again.
+  test.each<[string, (made: Made) => Promise<unknown>]>([
+    [
+      'the member has joined another organization',
+      async ({ member }) => join(await newOrganization(server), member, 'viewer'),
+    ],
+    [
+      'the member has left',
+      ({ member }) => server.sql`delete from memberships where account_id = ${member.uuid}`,
+    ],
+    [
+      'the maker was removed',
+      ({ owner }) => server.sql`delete from memberships where account_id = ${owner.uuid}`,
+    ],
+    [
+      'the maker has lost the role',
+      ({ owner }) =>
+        server.sql`update memberships set role = 'admin' where account_id = ${owner.uuid}`,
+    ],
+    [
+      'the maker is deleted',
+      ({ owner }) => server.sql`delete from accounts where id = ${owner.uuid}`,
+    ],
+    [
+      'the organization is deleted',
+      ({ organization }) =>
+        server.sql`update organizations set deleted_at = now() where id = ${organization.uuid}`,
+    ],
+    [
+      'the member has become an operator',
+      ({ member }) => server.sql`update accounts set is_operator = true where id = ${member.uuid}`,
+    ],
+  ])('%s', async (_, change) => {
+    const made = await newLink()
+    await change(made)
+    expectFailure(await use(made.token), 404, 'not_found')
+    const [row] =
+      await server.sql`select password_hash from accounts where id = ${made.member.uuid}`
+    expect(row?.['password_hash']).toBeNull()
+  })
+
+  test('the member is joining another organization at the same moment', async () => {
+    const { member, token } = await newLink()
+    const elsewhere = await newOrganization(server)
+    const used = await server.sql.begin(async tx => {
+      await tx`
+        insert into memberships (organization_id, account_id, role)
+        values (${elsewhere.uuid}, ${member.uuid}, 'viewer')
+      `
+      const using = { answer: use(token) }
+      await untilWaiting()
+      return using
+    })
+    expectFailure(await used.answer, 404, 'not_found')
+  })
+
+  /** Resolves when the reset waits for a lock. */
+  async function untilWaiting(): Promise<void> {
+    await until(async () => {
+      const waiting = await server.sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+      `
+      return waiting.length > 0
+    })
+  }
+})
+
+describe('reliability §6 a reset link is withdrawn, with an audit entry, when', () => {
+  const member = ({ organization: { id } }: Made, { id: account }: SignedInAccount) =>
+    `/api/organizations/${id}/members/${account}`
+
+  test.each<[string, (made: Made) => Promise<{ status: number }>]>([
+    [
+      'the member joins another organization',
+      async made => {
+        const elsewhere = await newOrganization(server)
+        const admin = await newMember(server, elsewhere, 'admin')
+        const invite = await admin.post(`/api/organizations/${elsewhere.id}/invites`, {
+          role: 'viewer',
+        })
+        const token = invite.body.data.url.split('#')[1]
+        return made.member.post('/api/invites/accept', { token })
+      },
+    ],
+    [
+      'the member gets another role',
+      made => made.otherOwner.patch(member(made, made.member), { role: 'admin' }),
+    ],
+    ['the member is removed', made => made.otherOwner.delete(member(made, made.member))],
+    [
+      'the member leaves',
+      made => made.member.delete(`/api/organizations/${made.organization.id}/membership`),
+    ],
+    [
+      'the maker gets another role',
+      made => made.otherOwner.patch(member(made, made.owner), { role: 'admin' }),
+    ],
+    ['the maker is removed', made => made.otherOwner.delete(member(made, made.owner))],
+    [
+      'the maker leaves',
+      made => made.owner.delete(`/api/organizations/${made.organization.id}/membership`),
+    ],
+    [
+      'the organization is deleted',
+      made => made.otherOwner.delete(`/api/organizations/${made.organization.id}`),
+    ],
+    [
+      'another owner makes a newer one',
+      made => made.otherOwner.post(`${member(made, made.member)}/reset-link`),
+    ],
+  ])('%s', async (_, change) => {
+    const made = await newLink()
+    expect([200, 201]).toContain((await change(made)).status)
+    const left = await server.sql`
+      select from reset_links where hash = sha256(${made.token}::text::bytea)
+    `
+    expect(left).toHaveLength(0)
+    expect(await countResetActions(made.organization)).toMatchObject({
+      'member.resetLinkWithdrawn': 1,
+    })
+    expectFailure(await use(made.token), 404, 'not_found')
+  })
+
+  test('an operator creates an organization that the maker does not own', async () => {
+    const organization = await newOrganization(server)
+    const maker = await newSignedInAccount(server, { isOperator: true })
+    const operator = await newSignedInAccount(server, { isOperator: true })
+    await join(organization, maker, 'owner')
+    await join(organization, operator, 'viewer')
+    const path = `/api/organizations/${organization.id}/members/${operator.id}/reset-link`
+    expect((await maker.post(path)).status).toBe(201)
+    expect((await operator.post('/api/organizations', { name: 'Founded' })).status).toBe(201)
+    expect(await countLinks(operator)).toBe(0)
+  })
+})
+
+test('reliability §6 a reset link stays valid while the right of its maker is unchanged', async () => {
+  const { organization, owner, otherOwner, member, token } = await newLink()
+  await join(await newOrganization(server), owner, 'viewer')
+  const path = `/api/organizations/${organization.id}/members/${otherOwner.id}`
+  expect((await owner.patch(path, { role: 'admin' })).status).toBe(200)
+  expect((await use(token)).status).toBe(200)
+  expect(await countResetActions(organization)).toEqual({
+    'member.resetLinkCreated': 1,
+    'member.resetLinkUsed': 1,
+  })
+  const [row] = await server.sql`
+    select count(*)::int as n from audit_log where target = ${member.id} and action = 'password.reset'
+  `
+  expect(row?.['n']).toBe(1)
+})
+
+test('reliability §6 joining fails with a session that a reset has just ended', async () => {
+  const { member, token } = await newLink()
+  const elsewhere = await newOrganization(server)
+  const admin = await newMember(server, elsewhere, 'admin')
+  const path = `/api/organizations/${elsewhere.id}/invites`
+  const invite = await admin.post(path, { role: 'viewer' })
+  // One of the two wins the race, and the other is refused.
+  const [reset, joined] = await Promise.all([
+    use(token),
+    member.post('/api/invites/accept', { token: invite.body.data.url.split('#')[1] }),
+  ])
+  expect([reset.status, joined.status]).toSatisfy(
+    // Without its session, the request lacks the fields of a new account.
+    ([reset, joined]) =>
+      (reset === 200 && (joined === 401 || joined === 400)) || (reset === 404 && joined === 200),
+  )
+})
+
+describe('reliability §6 the list of open reset links', () => {
+  const listPath = ({ id }: { id: string }) => `/api/organizations/${id}/reset-links`
+
+  test('shows who created each link, for whom, and when it expires; never its secret', async () => {
+    const { organization, owner, otherOwner, member, token } = await newLink()
+    const { status, body } = await otherOwner.get(listPath(organization))
+    expect(status).toBe(200)
+    const [item] = body.data.items
+    expect(body.data.items).toHaveLength(1)
+    expect(item).toMatchObject({ person: { id: member.id }, createdBy: 'Test person' })
+    expect(item.id).toMatch(/^rst_/)
+    expect(Object.keys(item).toSorted()).toEqual([
+      'createdAt',
+      'createdBy',
+      'expiresAt',
+      'id',
+      'person',
+    ])
+    const hash = createHash('sha256').update(token).digest('hex')
+    for (const secret of [token, hash]) expect(JSON.stringify(body)).not.toContain(secret)
+    await server.sql`update reset_links set expires_at = now() where account_id = ${member.uuid}`
+    expect((await owner.get(listPath(organization))).body.data.items).toEqual([])
+  })
+
+  test('has pages, newest first', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const ids: string[] = []
+    for (let n = 0; n < 3; n++) {
+      const { id } = await newMember(server, organization, 'viewer')
+      const made = await owner.post(
+        `/api/organizations/${organization.id}/members/${id}/reset-link`,
+      )
+      ids.unshift(made.body.data.id)
+    }
+    const first = (await owner.get(`${listPath(organization)}?limit=2`)).body.data
+    const { nextCursor: cursor } = first
+    const second = (await owner.get(`${listPath(organization)}?limit=2&cursor=${cursor}`)).body.data
+    const listed = [...first.items, ...second.items].map(({ id }: { id: string }) => id)
+    expect([listed, second.nextCursor]).toEqual([ids, null])
+  })
+
+  test('has links of the command line for members whose password the caller may reset', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const member = await newMember(server, organization, 'viewer')
+    await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, member.uuid))
+    const list = async () => (await owner.get(listPath(organization))).body.data.items
+    expect(await list()).toMatchObject([{ person: { id: member.id }, createdBy: null }])
+    const [{ id }] = await list()
+    await join(await newOrganization(server), member, 'viewer')
+    expect(await list()).toEqual([])
+    expectFailure(await owner.delete(`${listPath(organization)}/${id}`), 404, 'not_found')
+    expect(await countLinks(member)).toBe(1)
+  })
+
+  test('an owner withdraws a link, with one audit entry; the link stops working', async () => {
+    const { organization, otherOwner, member, token } = await newLink()
+    const path = listPath(organization)
+    const [{ id }] = (await otherOwner.get(path)).body.data.items
+    expect((await otherOwner.delete(`${path}/${id}`)).body.data).toEqual({ id })
+    expectFailure(await otherOwner.delete(`${path}/${id}`), 404, 'not_found')
+    expectFailure(await use(token), 404, 'not_found')
+    expect(await countResetActions(organization)).toEqual({
+      'member.resetLinkCreated': 1,
+      'member.resetLinkWithdrawn': 1,
+    })
+    const entries = await server.sql`
+      select account_id from audit_log where action = 'reset.withdrawn' and target = ${member.id}
+    `
+    expect(entries.map(row => row['account_id'])).toEqual([otherOwner.uuid])
+  })
+
+  test('withdrawing a link of the command line writes to the log of the organization, too', async () => {
+    const organization = await newOrganization(server)
+    const owner = await newMember(server, organization, 'owner')
+    const member = await newMember(server, organization, 'viewer')
+    const { id } = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, member.uuid))
+    expect((await owner.delete(`${listPath(organization)}/${id}`)).status).toBe(200)
+    expect(await countResetActions(organization)).toEqual({ 'member.resetLinkWithdrawn': 1 })
+  })
+})

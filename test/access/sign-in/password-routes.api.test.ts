@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { ageFailures, ageSessions } from '../../support/worlds/ageing.ts'
+import { expectFailure, expectIssues } from '../../support/answers.ts'
+import {
+  createBrowser,
+  listAccountAudit,
+  newAccount,
+  newAddress,
+  PASSWORD,
+  WRONG_PASSWORD,
+} from '../../support/worlds/browser.ts'
+import { lockAccountRow } from '../../support/database-lock.ts'
+import { newSignedInAccount } from '../../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const NEW_PASSWORD = 'gravel monsoon nineteen'
+
+async function newSignedIn() {
+  const account = await newAccount(server)
+  const browser = createBrowser(server.url)
+  await browser.signIn(account.email, PASSWORD, newAddress())
+  return { account, browser }
+}
+
+test('dashboard §5 typing the password again confirms the session for 10 minutes, under a new token', async () => {
+  const { account, browser } = await newSignedIn()
+  await ageSessions(server.sql, account.uuid, '10 minutes')
+  expect((await browser.get('/api/me')).body.data.isVerified).toBe(false)
+  const before = { cookie: `tidings=${browser.cookies.get('tidings')}` }
+  const answered = await browser.post('/api/session/verify', { password: PASSWORD })
+  expect(answered.body.data).toEqual((await browser.get('/api/me')).body.data)
+  expect(answered.body.data.isVerified).toBe(true)
+  expectFailure(await browser.request('/api/me', { headers: before }), 401, 'signed_out')
+  await ageSessions(server.sql, account.uuid, '9 minutes 50 seconds')
+  expect((await browser.get('/api/me')).body.data.isVerified).toBe(true)
+  expect((await listAccountAudit(server, account)).at(-1)).toBe('account: session.verified')
+})
+
+test('reliability §6 of two concurrent confirmations of one session, one succeeds and keeps the session', async () => {
+  const { browser } = await newSignedIn()
+  const headers = { cookie: `tidings=${browser.cookies.get('tidings')}` }
+  const answers = await Promise.all(
+    // More attempts at once can be too many.
+    Array.from({ length: 2 }, () =>
+      browser.request('/api/session/verify', {
+        method: 'POST',
+        json: { password: PASSWORD },
+        headers,
+      }),
+    ),
+  )
+  const statuses = answers.map(({ status }) => status).sort()
+  expect(statuses[0]).toBe(200)
+  expect(statuses.slice(1).every(status => status === 409 || status === 401)).toBe(true)
+  expect((await browser.get('/api/me')).status).toBe(200)
+})
+
+test('reliability §6 a stolen session does not help to guess the password, and delays nobody else', async () => {
+  const { account, browser } = await newSignedIn()
+  for (let time = 0; time < 5; time++) {
+    const json =
+      time % 2 === 0
+        ? await browser.post('/api/session/verify', { password: WRONG_PASSWORD })
+        : await browser.put('/api/me/password', {
+            currentPassword: WRONG_PASSWORD,
+            newPassword: NEW_PASSWORD,
+          })
+    expectFailure(json, 401, 'wrong_credentials')
+  }
+  await server.sql`update sign_in_failures set failures = 15`
+  const refused = await browser.post('/api/session/verify', { password: PASSWORD })
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '900'])
+  const other = createBrowser(server.url)
+  expect((await other.signIn(account.email, PASSWORD, newAddress())).status).toBe(200)
+  await ageFailures(server.sql, '15 minutes')
+  expect((await browser.post('/api/session/verify', { password: PASSWORD })).status).toBe(200)
+  expect((await listAccountAudit(server, account)).slice(1, 6)).toEqual(
+    Array(5).fill('account: password.refused'),
+  )
+})
+
+test('dashboard §2 a new password ends all other sessions and open reset links, and renews this session', async () => {
+  const { account, browser } = await newSignedIn()
+  const others = [createBrowser(server.url), createBrowser(server.url)]
+  for (const other of others) await other.signIn(account.email, PASSWORD, newAddress())
+  await server.sql`
+    insert into reset_links (id, hash, account_id, expires_at)
+    values (gen_random_uuid(), sha256('x'), ${account.uuid}, now() + interval '1 hour')
+  `
+  const before = { cookie: `tidings=${browser.cookies.get('tidings')}` }
+  const answered = await browser.put('/api/me/password', {
+    currentPassword: PASSWORD,
+    newPassword: NEW_PASSWORD,
+  })
+  expect([answered.status, answered.body.data]).toEqual([200, { sessionsEnded: 2 }])
+  for (const other of others) expect((await other.get('/api/me')).status).toBe(401)
+  expect((await browser.request('/api/me', { headers: before })).status).toBe(401)
+  expect((await browser.get('/api/me')).status).toBe(200)
+  expect(await server.sql`select from reset_links where account_id = ${account.uuid}`).toHaveLength(
+    0,
+  )
+  expect((await listAccountAudit(server, account)).at(-1)).toBe('account: password.changed')
+
+  const fresh = createBrowser(server.url)
+  expect((await fresh.signIn(account.email, PASSWORD, newAddress())).status).toBe(401)
+  expect((await fresh.signIn(account.email, NEW_PASSWORD, newAddress())).status).toBe(200)
+})
+
+test('reliability §6 a password with accents is the same from every keyboard', async () => {
+  const { account, browser } = await newSignedIn()
+  const newPassword = 'crème brûlée forêt'
+  await browser.put('/api/me/password', {
+    currentPassword: PASSWORD,
+    newPassword: newPassword.normalize('NFD'),
+  })
+  for (const form of ['NFC', 'NFD']) {
+    const fresh = createBrowser(server.url)
+    expect((await fresh.signIn(account.email, newPassword.normalize(form))).status).toBe(200)
+  }
+})
+
+test('reliability §6 an unacceptable password is a 400 that says why', async () => {
+  const { account, browser } = await newSignedIn()
+  const change = (newPassword: string) =>
+    browser.put('/api/me/password', { currentPassword: PASSWORD, newPassword })
+  expectIssues(await change('eleven char'), 'newPassword too_short')
+  expectIssues(await change('ä'.repeat(129)), 'newPassword too_long')
+  for (const bad of ['Password1234!', 'qwertyuiop[]', account.email, 'Test account 1', PASSWORD]) {
+    expectIssues(await change(bad), 'newPassword invalid_value')
+  }
+  const { body } = await change('aaaaaaaaaaaaaaa')
+  expect(body.details[0].message).toContain('A few unrelated words are easy to remember')
+})
+
+test('contract §12 an account without a password cannot confirm its session', async () => {
+  const person = await newSignedInAccount(server)
+  const answered = await person.post('/api/session/verify', { password: PASSWORD })
+  expectFailure(answered, 401, 'wrong_credentials')
+})
+
+test('contract §12 an address that another request has just changed is a new one', async () => {
+  const { account, browser } = await newSignedIn()
+  await ageSessions(server.sql, account.uuid, '10 minutes')
+  const moved = `moved-${account.email}`
+  const lock = await lockAccountRow(
+    server.sql,
+    account.uuid,
+    tx => tx`
+      update accounts set email = ${moved}, is_email_proven = true where id = ${account.uuid}
+    `,
+  )
+  // The address of the account, as this request found it.
+  const late = browser.patch('/api/me', { email: account.email })
+  await lock.untilBlocked()
+  await lock.release()
+  expectFailure(await late, 403, 'verification_needed')
+  const rows = await server.sql`select email from accounts where id = ${account.uuid}`
+  expect([...rows]).toEqual([{ email: moved }])
+})
+
+test('contract §12 PATCH /api/me changes the name, and the e-mail within 10 minutes of the password', async () => {
+  const { account, browser } = await newSignedIn()
+  const renamed = await browser.patch('/api/me', { name: ' Ada  Lovelace ' })
+  expect(renamed.body.data.person).toMatchObject({ name: 'Ada  Lovelace', email: account.email })
+  const email = `New-${account.email}`
+  await ageSessions(server.sql, account.uuid, '10 minutes')
+  expectFailure(await browser.patch('/api/me', { email }), 403, 'verification_needed')
+  // Unchanged fields need no password.
+  const same = await browser.patch('/api/me', { name: 'Ada', email: account.email.toUpperCase() })
+  expect(same.status).toBe(200)
+  await browser.post('/api/session/verify', { password: PASSWORD })
+  const moved = await browser.patch('/api/me', { email })
+  expect(moved.body.data.person).toMatchObject({ name: 'Ada', email: email.toLowerCase() })
+  expect((await browser.get('/api/me')).body.data).toEqual(moved.body.data)
+  expect((await createBrowser(server.url).signIn(email)).status).toBe(200)
+  expect((await createBrowser(server.url).signIn(account.email)).status).toBe(401)
+  expect(
+    (await listAccountAudit(server, account)).filter(deed => deed.includes('edited')),
+  ).toHaveLength(3)
+})
+
+test('contract §12 an e-mail belongs to one account: a second use is a conflict', async () => {
+  const { browser } = await newSignedIn()
+  const taken = await newAccount(server)
+  const refused = await browser.patch('/api/me', { name: 'Eve', email: taken.email })
+  expectFailure(refused, 409, 'conflict')
+  expect((await browser.get('/api/me')).body.data.person.name).toBe('Test account')
+  expectIssues(await browser.patch('/api/me', { name: ' ' }), 'name too_short')
+  expectIssues(await browser.patch('/api/me', { email: 'ada' }), 'email invalid_format')
+})

@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
+import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
+import { expectFailure, expectIssues } from '../../support/answers.ts'
+import { listAuditActions } from '../../support/audit.ts'
+import {
+  createBrowser,
+  listAccountAudit,
+  newAccount,
+  newAddress,
+  PASSWORD,
+  WRONG_PASSWORD,
+  type TestAccount,
+} from '../../support/worlds/browser.ts'
+import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const password = 'gravel monsoon nineteen'
+
+const newLink = async ({ uuid }: Pick<TestAccount, 'uuid'>) =>
+  (await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, uuid))).token
+
+test('dashboard §2 a reset link sets a new password once, and ends every session', async () => {
+  const account = await newAccount(server)
+  const [browser, other] = [createBrowser(server.url), createBrowser(server.url)]
+  for (const one of [browser, other]) await one.signIn(account.email, PASSWORD, newAddress())
+  const token = await newLink(account)
+  const answered = await browser.post('/api/reset', { token, password })
+  expect([answered.status, answered.body.data]).toEqual([200, { email: account.email }])
+  // The link does not sign in.
+  expect(browser.cookies.has('tidings')).toBe(false)
+  for (const one of [browser, other]) expect((await one.get('/api/me')).status).toBe(401)
+  expectFailure(await browser.post('/api/reset', { token, password }), 404, 'not_found')
+  expect((await browser.signIn(account.email)).status).toBe(401)
+  expect((await browser.signIn(account.email, password)).status).toBe(200)
+  expect((await listAccountAudit(server, account)).slice(2, 4)).toEqual([
+    'command line: reset.created',
+    'account: password.reset',
+  ])
+})
+
+test('a reset link ends the invites and the reset links that the account made', async () => {
+  const organization = await newOrganization(server)
+  const [owner, member] = [
+    await newMember(server, organization, 'owner'),
+    await newMember(server, organization, 'viewer'),
+  ]
+  const path = `/api/organizations/${organization.id}`
+  const made = [
+    await owner.post(`${path}/invites`, { role: 'owner' }),
+    await owner.post(`${path}/members/${member.id}/reset-link`),
+  ]
+  expect(made.map(({ status }) => status)).toEqual([201, 201])
+  const browser = createBrowser(server.url)
+  const [invite, link] = made.map(({ body }) => ({ token: body.data.url.split('#')[1] }))
+  expect((await browser.post('/api/invites/look', invite)).status).toBe(200)
+  const reset = { token: await newLink(owner), password }
+  expect((await browser.post('/api/reset', reset)).status).toBe(200)
+  expect((await browser.post('/api/invites/look', invite)).status).toBe(404)
+  expectFailure(await browser.post('/api/reset', { ...link, password }), 404, 'not_found')
+  expect(await listAuditActions(server.sql, organization.uuid)).toEqual(
+    expect.arrayContaining(['invite.withdrawn', 'member.resetLinkWithdrawn']),
+  )
+})
+
+test('dashboard §2 a link is dead after an hour, and when a newer one is made; forged ones never work', async () => {
+  const account = await newAccount(server)
+  const browser = createBrowser(server.url)
+  const post = (token: string) => browser.post('/api/reset', { token, password })
+  const older = await newLink(account)
+  const newer = await newLink(account)
+  const others = await newLink(await newAccount(server))
+  for (const dead of [older, `${newer}x`, newer.toUpperCase(), 'x'.repeat(43), '\n']) {
+    expectFailure(await post(dead), 404, 'not_found')
+  }
+  await server.sql`update reset_links set expires_at = expires_at - interval '1 hour'`
+  for (const dead of [newer, others]) expectFailure(await post(dead), 404, 'not_found')
+  expect((await browser.signIn(account.email)).status).toBe(200)
+})
+
+test('dashboard §2 of 20 concurrent uses of a link, one sets the password', async () => {
+  const account = await newAccount(server)
+  const token = await newLink(account)
+  const passwords = Array.from({ length: 20 }, (_, at) => `${password} ${at}`)
+  const answers = await Promise.all(
+    passwords.map(password => createBrowser(server.url).post('/api/reset', { token, password })),
+  )
+  const winners = answers.flatMap(({ status }, at) => (status === 200 ? [at] : []))
+  expect(winners).toHaveLength(1)
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(404)])
+  const winner = passwords[winners[0]!]!
+  expect((await createBrowser(server.url).signIn(account.email, winner)).status).toBe(200)
+})
+
+test('reliability §6 an unacceptable password does not use up the link', async () => {
+  const account = await newAccount(server)
+  const token = await newLink(account)
+  const browser = createBrowser(server.url)
+  const refused = await browser.post('/api/reset', { token, password: account.email })
+  expectIssues(refused, 'password invalid_value')
+  expect((await browser.post('/api/reset', { token, password })).status).toBe(200)
+})
+
+test('reliability §6 a reset link works while others guess the password', async () => {
+  const account = await newAccount(server)
+  const address = newAddress()
+  const guess = () => createBrowser(server.url).signIn(account.email, WRONG_PASSWORD, address)
+  await guess()
+  await server.sql`update sign_in_failures set failures = 16`
+  const browser = createBrowser(server.url)
+  expect((await browser.signIn(account.email, PASSWORD, address)).status).toBe(429)
+  const token = await newLink(account)
+  expect((await browser.post('/api/reset', { token, password })).status).toBe(200)
+  // Failures between the link and the sign-in delay other browsers only: this one is known.
+  for (let time = 0; time < 6; time++) await guess()
+  expect((await browser.signIn(account.email, password, address)).status).toBe(200)
+})
+
+test('reliability §6 a reset forgets the known browsers', async () => {
+  const account = await newAccount(server)
+  const thief = createBrowser(server.url)
+  await thief.signIn(account.email, PASSWORD, newAddress())
+  await createBrowser(server.url).post('/api/reset', { token: await newLink(account), password })
+  await server.sql`delete from sign_in_failures`
+  const address = newAddress()
+  for (let time = 0; time < 5; time++) await thief.signIn(account.email, WRONG_PASSWORD, address)
+  // They count for the network: its other browsers are delayed, too.
+  await server.sql`update sign_in_failures set last_at = clock_timestamp()`
+  const other = createBrowser(server.url)
+  expect((await other.signIn(account.email, password, address)).status).toBe(429)
+})
+
+test('reliability §6 a concurrent sign-in with the old password leaves no session after a reset', async () => {
+  const account = await newAccount(server)
+  const token = await newLink(account)
+  const browsers = Array.from({ length: 4 }, () => createBrowser(server.url))
+  const [reset, ...signIns] = await Promise.all([
+    createBrowser(server.url).post('/api/reset', { token, password }),
+    ...browsers.map(browser => browser.signIn(account.email, PASSWORD, newAddress())),
+  ])
+  expect(reset.status).toBe(200)
+  expect(signIns.every(({ status }) => status === 200 || status === 401)).toBe(true)
+  for (const browser of browsers) expect((await browser.get('/api/me')).status).toBe(401)
+})
+
+test('reliability §6 many tries of unknown links are delayed', async () => {
+  const address = { 'x-forwarded-for': newAddress() }
+  const browser = createBrowser(server.url)
+  const statuses = []
+  for (let time = 0; time < 61; time++) {
+    const json = { token: `${'x'.repeat(40)}${time}`, password }
+    const options = { method: 'POST', json, headers: address }
+    statuses.push((await browser.request('/api/reset', options)).status)
+  }
+  expect(statuses).toEqual([...Array(60).fill(404), 429])
+  // A valid link is not delayed.
+  const json = { token: await newLink(await newAccount(server)), password }
+  const options = { method: 'POST', json, headers: address }
+  expect((await browser.request('/api/reset', options)).status).toBe(200)
+})

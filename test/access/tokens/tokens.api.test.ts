@@ -1,0 +1,340 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
+import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
+import { createKey } from '../../support/worlds/keys.ts'
+import { createRequests } from '../../support/worlds/project.ts'
+import { hashToken, MANAGEMENT_TOKEN } from '../../../src/base/token-form.ts'
+import {
+  createTokenApi,
+  newManagementToken,
+  type TestToken,
+} from '../../support/worlds/management-token.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import {
+  createApi,
+  newMember,
+  newOrganization,
+  newSignedInAccount,
+  type SignedInAccount,
+  type TestOrganization,
+} from '../../support/worlds/signed-in-account.ts'
+
+let server: Booted
+let organization: TestOrganization
+let owner: SignedInAccount
+beforeAll(async () => {
+  server = await boot({ trustedProxies: ['127.0.0.0/8'] }, { kinds: [] })
+  organization = await newOrganization(server)
+  owner = await newMember(server, organization, 'owner')
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const ofOrganization = () => `/api/organizations/${organization.id}`
+const ofProject = () => `/api/projects/${organization.project.id}`
+
+/** Creates a token with a request. Returns the data of the answer. */
+async function create(
+  person: SignedInAccount,
+  body: object = {},
+  path = '/api/tokens',
+): Promise<any> {
+  const answer = await person.post(path, { name: 'Deploy', role: 'admin', ...body })
+  expect([answer.status, answer.body.error]).toEqual([201, undefined])
+  return answer.body.data
+}
+
+const getStatus = async (token: Pick<TestToken, 'get'>, path = ofProject()) =>
+  (await token.get(path)).status
+
+describe('creation', () => {
+  test('shows the secret once, stores its hash, and lets it expire after 90 days', async () => {
+    const { token, ...created } = await create(owner)
+    expect(MANAGEMENT_TOKEN.isWellFormed(token)).toBe(true)
+    const listed = (await owner.get('/api/tokens')).body.data.items
+    expect(listed).toEqual([created])
+    expect(created).toMatchObject({
+      name: 'Deploy',
+      role: 'admin',
+      prefix: 'tdm_',
+      lastFour: token.slice(-4),
+      projects: null,
+      lastUsedAt: null,
+      isExpired: false,
+      createdBy: { id: owner.id, name: 'Test person' },
+    })
+    const days = (Date.parse(created.expiresAt) - Date.parse(created.createdAt)) / 86_400_000
+    expect(days).toBeCloseTo(90, 1)
+    const [row] = await server.sql`
+      select to_jsonb(t)::text as row from management_tokens t
+      where hash = decode(${hashToken(token)}, 'hex')
+    `
+    expect(row?.['row']).not.toContain(token.slice(4, 30))
+  })
+
+  test('requires a role that the creator has, here or somewhere', async () => {
+    const member = await newMember(server, organization, 'member')
+    const admin = await newMember(server, organization, 'admin')
+    const personal = await member.post('/api/tokens', { name: 'Deploy', role: 'admin' })
+    const shared = await admin.post(`${ofOrganization()}/tokens`, { name: 'Deploy', role: 'owner' })
+    expect([personal.status, personal.body.code]).toEqual([403, 'forbidden'])
+    expect([shared.status, shared.body.code]).toEqual([403, 'forbidden'])
+  })
+
+  test('refuses projects that the creator cannot open, and those of other organizations', async () => {
+    const elsewhere = await newOrganization(server)
+    const both = await newMember(server, organization, 'owner')
+    await server.sql`
+      insert into memberships (organization_id, account_id, role)
+      values (${elsewhere.uuid}, ${both.uuid}, 'owner')
+    `
+    const ask = (person: SignedInAccount, path: string) =>
+      person.post(path, { name: 'Deploy', role: 'viewer', projects: [elsewhere.project.id] })
+    const answers = [
+      await ask(owner, '/api/tokens'),
+      await ask(both, `${ofOrganization()}/tokens`),
+      await ask(both, '/api/tokens'),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([400, 400, 201])
+  })
+
+  test('has bounds: 1 to 365 days, and 50 tokens', async () => {
+    const person = await newMember(server, organization, 'viewer')
+    for (const expiresInDays of [0, 366, null]) {
+      const body = { name: 'Deploy', role: 'viewer', expiresInDays }
+      expect((await person.post('/api/tokens', body)).status).toBe(400)
+    }
+    await server.sql`
+      insert into management_tokens (
+        id, hash, last_four, name, account_id, role, is_multi_factor, expires_at
+      )
+      select gen_random_uuid(), sha256(n::text::bytea), '0000', 'Many', ${person.uuid}, 'viewer',
+        false,
+        now() + interval '1 day'
+      from generate_series(1, 50) as n
+    `
+    const answer = await person.post('/api/tokens', { name: 'Deploy', role: 'viewer' })
+    expect([answer.status, answer.body.code]).toEqual([409, 'conflict'])
+  })
+})
+
+describe('a request with a token', () => {
+  test('needs no Origin, and ignores cookies', async () => {
+    const viewer = await newMember(server, organization, 'viewer')
+    const { token } = await create(owner)
+    const change = (bearer: string, cookie: string) =>
+      createTokenApi(server.url, bearer, { cookie }).patch(ofProject(), { name: 'Shop' })
+    expect((await change(token, viewer.cookie)).status).toBe(200)
+    const invalid = await change(MANAGEMENT_TOKEN.newToken(), owner.cookie)
+    expect([invalid.status, invalid.body.code]).toEqual([401, 'signed_out'])
+    expect(invalid.headers.get('www-authenticate')).toBe('Bearer')
+    const none = await createTokenApi(server.url, '', { cookie: owner.cookie }).get('/api/me')
+    expect(none.status).toBe(401)
+  })
+
+  test('leaves other schemes to a proxy, and then needs the cookie and the Origin', async () => {
+    const headers = { authorization: 'Basic YTpi', cookie: owner.cookie }
+    const read = await fetch(`${server.url}/api/me`, { headers })
+    const changed = await fetch(`${server.url}/api/sessions`, { method: 'DELETE', headers })
+    expect([read.status, changed.status]).toEqual([200, 403])
+  })
+
+  test('is refused with the token in the URL, and says why', async () => {
+    const { token } = await create(owner)
+    const answer = await fetch(`${server.url}/api/token?access_token=${token}`)
+    expect(answer.status).toBe(401)
+    expect(await answer.json()).toMatchObject({ error: expect.stringContaining('Authorization') })
+  })
+
+  test('counts against 300 in 60 seconds, once each', async () => {
+    const token = await newManagementToken(server, { accountId: owner.uuid })
+    const first = await token.patch(ofProject(), { name: 'Shop' })
+    expect(first.headers.get('x-ratelimit-remaining')).toBe('299')
+    await server.sql`update rate_windows set used = 299 where key_id = ${token.uuid}`
+    expect((await token.get(ofProject())).headers.get('x-ratelimit-remaining')).toBe('0')
+    const refused = await token.get(ofProject())
+    expect([refused.status, refused.headers.get('x-ratelimit-limit')]).toEqual([429, '300'])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  })
+
+  test('is in the audit log under the name of the token, and of its creator', async () => {
+    const { token, id } = await create(owner, { name: 'Audited' })
+    await createTokenApi(server.url, token).patch(ofProject(), { name: 'Shop' })
+    const [entry] = (await owner.get(`${ofOrganization()}/audit?action=project.edited`)).body.data
+      .items
+    expect(entry).toMatchObject({
+      actor: 'token',
+      token: { id, name: 'Audited' },
+      person: { id: owner.id },
+    })
+  })
+
+  test('notes its last use', async () => {
+    const { token } = await create(owner, { name: 'Used' })
+    await createTokenApi(server.url, token).get('/api/token')
+    const { items } = (await owner.get('/api/tokens')).body.data
+    expect(items.find((one: any) => one.name === 'Used').lastUsedAt).not.toBeNull()
+  })
+
+  test('with an organization token reads no settings of its creator', async () => {
+    const { id: projectId, uuid } = organization.project
+    const key = await createKey(server.sql, { projectId: uuid, name: 'Test' })
+    const v1 = createRequests(server.url, key.token)
+    const event = await v1.post('/v1/events', { channelName: 'orders', title: 'One' })
+    const path = `/api/projects/${projectId}/channels/${event.body.data.channelId}`
+    await owner.put(`${path}/notifications`, { state: 'mute' })
+    const shared = await create(owner, { role: 'viewer' }, `${ofOrganization()}/tokens`)
+    const personal = await create(owner, { role: 'viewer' })
+    const tokens = [shared, personal].map(({ token }) => createTokenApi(server.url, token))
+    const answers = await Promise.all(tokens.map(token => token.get(path)))
+    expect(answers.map(({ body }) => body.data.isMuted)).toEqual([false, true])
+  })
+})
+
+describe('a token acts with the present rights of its creator', () => {
+  test('a lower role of the creator lowers the token at once', async () => {
+    const admin = await newMember(server, organization, 'admin')
+    const personal = await create(admin)
+    const shared = await create(admin, {}, `${ofOrganization()}/tokens`)
+    const tokens = [personal, shared].map(({ token }) => createTokenApi(server.url, token))
+    const keys = `${ofProject()}/keys`
+    for (const token of tokens) expect(await getStatus(token, keys)).toBe(200)
+    await owner.patch(`${ofOrganization()}/members/${admin.id}`, { role: 'viewer' })
+    for (const token of tokens) {
+      expect([await getStatus(token, keys), await getStatus(token)]).toEqual([403, 200])
+    }
+  })
+
+  test('a removed creator ends the organization token for ever, and the reach of the personal one', async () => {
+    const admin = await newMember(server, organization, 'admin')
+    const personal = createTokenApi(server.url, (await create(admin)).token)
+    const { token, id } = await create(admin, {}, `${ofOrganization()}/tokens`)
+    const shared = createTokenApi(server.url, token)
+    await owner.delete(`${ofOrganization()}/members/${admin.id}`)
+    expect([await getStatus(personal), await getStatus(shared)]).toEqual([404, 401])
+    await server.sql`
+      insert into memberships (organization_id, account_id, role)
+      values (${organization.uuid}, ${admin.uuid}, 'admin')
+    `
+    expect([await getStatus(personal), await getStatus(shared)]).toEqual([200, 401])
+    const { items } = (await owner.get(`${ofOrganization()}/tokens`)).body.data
+    expect(items.map((one: any) => one.id)).not.toContain(id)
+  })
+
+  test('a deleted organization ends its tokens', async () => {
+    const other = await newOrganization(server)
+    const person = await newMember(server, other, 'owner')
+    const path = `/api/organizations/${other.id}`
+    const { token } = await create(person, {}, `${path}/tokens`)
+    expect(await getStatus(createTokenApi(server.url, token), '/api/token')).toBe(200)
+    expect((await person.delete(path)).status).toBe(200)
+    expect(await getStatus(createTokenApi(server.url, token), '/api/token')).toBe(401)
+  })
+
+  test('a deleted project does not lift the limit of a token', async () => {
+    const added = await owner.post(`${ofOrganization()}/projects`, { name: 'Second' })
+    const path = `/api/projects/${added.body.data.id}`
+    const { token } = await create(owner, { projects: [added.body.data.id] })
+    const limited = createTokenApi(server.url, token)
+    expect([await getStatus(limited, path), await getStatus(limited)]).toEqual([200, 404])
+    await owner.delete(path)
+    expect([await getStatus(limited, path), await getStatus(limited)]).toEqual([404, 404])
+    expect((await limited.get('/api/token')).body.data.organizations).toEqual([])
+  })
+
+  test('an organization that requires a second factor refuses tokens of sessions without one', async () => {
+    const other = await newOrganization(server)
+    const { uuid: accountId } = await newMember(server, other, 'owner')
+    await server.sql`
+      update organizations set requires_second_factor = true where id = ${other.uuid}
+    `
+    const path = `/api/projects/${other.project.id}`
+    const weak = await newManagementToken(server, { accountId })
+    const strong = await newManagementToken(server, { accountId, isMultiFactor: true })
+    expect((await weak.get(path)).body.code).toBe('second_factor_needed')
+    expect((await strong.get(path)).status).toBe(200)
+    const lifted = await strong.patch(`/api/organizations/${other.id}`, {
+      requiresSecondFactor: false,
+    })
+    expect([lifted.status, lifted.body.code]).toEqual([403, 'forbidden'])
+  })
+
+  test('a token that is limited to projects neither creates nor operates a webhook of the audit log', async () => {
+    const webhooks = `${ofProject()}/webhooks`
+    const input = { url: 'https://93.184.216.34/hook', type: 'audit.entry' }
+    const { id } = (await owner.post(webhooks, input)).body.data
+    const made = await owner.post(webhooks, { url: input.url })
+    const open = createTokenApi(server.url, (await create(owner)).token)
+    const projects = [organization.project.id]
+    const limited = createTokenApi(server.url, (await create(owner, { projects })).token)
+    const since = new Date(Date.now() - 60_000).toISOString()
+    const act = async (one: typeof open, webhook: string) => {
+      const path = `${webhooks}/${webhook}`
+      const requests: [string, string, object?][] = [
+        ['PATCH', path, { name: 'x' }],
+        ['GET', `${path}/attempts`],
+        ['POST', `${path}/disable`],
+        ['POST', `${path}/enable`],
+        ['POST', `${path}/recover`, { since }],
+        ['POST', `${path}/rotate`, {}],
+        ['DELETE', path],
+      ]
+      const statuses: number[] = []
+      for (const [method, at, json] of requests) {
+        statuses.push((await one.request(at, { method, ...(json && { json }) })).status)
+      }
+      return statuses
+    }
+    const all = (status: number) => Array<number>(7).fill(status)
+    expect((await limited.post(webhooks, input)).body.code).toBe('forbidden')
+    expect(await act(limited, id)).toEqual(all(403))
+    expect(await act(limited, made.body.data.id)).toEqual(all(200))
+    expect((await open.post(webhooks, input)).status).toBe(201)
+    expect(await act(open, id)).toEqual(all(200))
+  })
+
+  test('nobody is invited above the role of the token', async () => {
+    const { token } = await create(owner, { role: 'admin' })
+    const invite = (role: string) =>
+      createTokenApi(server.url, token).post(`${ofOrganization()}/invites`, { role })
+    expect((await invite('owner')).status).toBe(403)
+    expect((await invite('admin')).status).toBe(201)
+  })
+})
+
+describe('the end of a token', () => {
+  test('a withdrawn one is refused from the next request on', async () => {
+    const { token, id } = await create(owner)
+    const { token: other } = await create(owner, {}, `${ofOrganization()}/tokens`)
+    expect((await owner.delete(`/api/tokens/${id}`)).status).toBe(200)
+    expect(await getStatus(createTokenApi(server.url, token))).toBe(401)
+    expect(await getStatus(createTokenApi(server.url, other))).toBe(200)
+    expect((await owner.delete(`/api/tokens/${id}`)).status).toBe(404)
+  })
+
+  test('an admin withdraws the organization token of an owner', async () => {
+    const admin = await newMember(server, organization, 'admin')
+    const path = `${ofOrganization()}/tokens`
+    const { token, id } = await create(owner, { role: 'owner' }, path)
+    expect((await admin.delete(`${path}/${id}`)).status).toBe(200)
+    expect(await getStatus(createTokenApi(server.url, token))).toBe(401)
+  })
+
+  test('a reset of the password ends all tokens of the account', async () => {
+    const admin = await newMember(server, organization, 'admin')
+    const made = [await create(admin), await create(admin, {}, `${ofOrganization()}/tokens`)]
+    const tokens = made.map(({ token }) => createTokenApi(server.url, token))
+    const link = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, admin.uuid))
+    for (const token of tokens) expect(await getStatus(token)).toBe(200)
+    const json = { token: link.token, password: 'gravel monsoon nineteen' }
+    expect((await createApi(server.url).post('/api/reset', json)).status).toBe(200)
+    for (const token of tokens) expect(await getStatus(token)).toBe(401)
+  })
+
+  test('an expired one is refused, and listed as expired', async () => {
+    const person = await newSignedInAccount(server)
+    const token = await newManagementToken(server, { accountId: person.uuid, expiresIn: '-1 s' })
+    expect(await getStatus(token, '/api/token')).toBe(401)
+    const { items } = (await person.get('/api/tokens')).body.data
+    expect(items).toMatchObject([{ id: token.id, isExpired: true }])
+  })
+})

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import {
+  createClient,
+  RateLimitError,
+  TidingsError,
+  UnauthorizedError,
+  ValidationError,
+  type ResponseInfo,
+  type Client,
+} from '../../../clients/typescript/src/client.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { newProject } from '../../support/worlds/project.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+function toClient(apiKey: string): Client {
+  return createClient({ baseUrl: server.url, apiKey, retries: 0 })
+}
+
+test('contract §9 our own client sends, identifies, reads and erases', async () => {
+  const { key, keyId } = await newProject(server)
+  const client = toClient(key)
+  expect((await client.me()).key.id).toBe(keyId)
+
+  const first = await client.events.create({
+    channelName: 'Payments',
+    title: 'One',
+    userId: '@ada',
+  })
+  expect(first).toMatchObject({ seq: 1, channelName: 'Payments', userId: '@ada' })
+  const identity = await client.identify({
+    user_id: 'a/d&a',
+    properties: { plan: 'pro' },
+    aliases: ['@ada', '@ada'],
+  })
+  expect(identity.aliases.created).toEqual(['@ada'])
+  expect(identity.aliases.failed).toHaveLength(1)
+  expect(await client.events.get(first.id)).toEqual({ ...first, userId: 'a/d&a' })
+  expect(await client.users.get('@ada')).toMatchObject({ userId: 'a/d&a', aliases: ['@ada'] })
+
+  for (let n = 2; n <= 7; n++) {
+    await client.events.create({
+      channelName: n % 2 ? 'odd' : 'even',
+      title: `${n}`,
+      tags: ['x y'],
+    })
+  }
+  const page = await client.events.list({ limit: 2 })
+  expect(page.items.map(({ seq }) => seq)).toEqual([7, 6])
+  const next = await client.events.list({ limit: 2, cursor: page.nextCursor })
+  expect(next.items.map(({ seq }) => seq)).toEqual([5, 4])
+  const forward = await Array.fromAsync(client.events.all({ after: 3, limit: 2, tag: 'x y' }))
+  expect(forward.map(({ seq }) => seq)).toEqual([4, 5, 6, 7])
+  const backward = await Array.fromAsync(client.events.all({ limit: 2, channel: 'ODD' }))
+  expect(backward.map(({ seq }) => seq)).toEqual([7, 5, 3])
+  const since = await Array.fromAsync(client.events.all({ from: new Date(first.createdAt) }))
+  expect(since).toHaveLength(7)
+  const channels = await client.channels.list({ limit: 2 })
+  expect(channels.items.map(({ name }) => name)).toEqual(['odd', 'even'])
+  const rest = await client.channels.list({ limit: 2, cursor: channels.nextCursor })
+  expect(rest).toMatchObject({ items: [{ name: 'Payments' }], nextCursor: null })
+
+  expect(await client.users.erase('a/d&a')).toMatchObject({ userId: 'a/d&a', events: 1 })
+  expect((await client.events.get(first.id)).userId).toBeNull()
+})
+
+test('contract §5 our own client reports that a retry was replayed', async () => {
+  const client = toClient((await newProject(server)).key)
+  const answers: ResponseInfo[] = []
+  const options = {
+    idempotencyKey: 'order-1',
+    onResponse: (info: ResponseInfo) => answers.push(info),
+  }
+  const event = { channelName: 'c', title: 't' }
+  const first = await client.events.create(event, options)
+  expect(await client.events.create(event, options)).toEqual(first)
+  expect(answers.map(({ replayed }) => replayed)).toEqual([false, true])
+  expect(answers[0]?.requestId).not.toBe(answers[1]?.requestId)
+})
+
+test('contract §1 our own client throws the error that the server returned', async () => {
+  const project = await newProject(server, { limit: 4, scopes: ['events:write'] })
+  const client = toClient(project.key)
+  const invalid = await catchError(client.events.create({ channelName: '', title: 't' }))
+  expect(invalid).toBeInstanceOf(ValidationError)
+  expect(invalid).toMatchObject({ status: 400, details: [{ path: ['channelName'] }] })
+  expect(await catchError(client.events.list())).toMatchObject({
+    status: 403,
+    code: 'insufficient_scope',
+  })
+  await client.events.create({ channelName: 'c', title: 't' }, { idempotencyKey: 'k' })
+  const reused = catchError(
+    client.events.create({ channelName: 'c', title: 'u' }, { idempotencyKey: 'k' }),
+  )
+  expect(await reused).toMatchObject({ status: 422, code: 'idempotency_key_reused' })
+  const limited = await catchError(client.me())
+  expect(limited).toBeInstanceOf(RateLimitError)
+  expect((limited as RateLimitError).retryAfterMs).toBeGreaterThan(50_000)
+  expect(await catchError(toClient('wrong').me())).toBeInstanceOf(UnauthorizedError)
+
+  const reader = toClient((await newProject(server)).key)
+  const missing = [
+    catchError(reader.users.get('nobody')),
+    catchError(reader.users.erase('nobody')),
+    catchError(reader.events.get('evt_x')),
+  ]
+  for (const error of await Promise.all(missing)) {
+    expect(error).toBeInstanceOf(TidingsError)
+    expect(error).toMatchObject({ status: 404, code: 'not_found', requestId: expect.any(String) })
+  }
+})
+
+function catchError(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+}

@@ -1,0 +1,141 @@
+import { afterEach, expect, test } from 'bun:test'
+import { inspect } from 'node:util'
+import {
+  ConnectionError,
+  RateLimitError,
+  TidingsError,
+  UnauthorizedError,
+  ValidationError,
+} from '../../../clients/typescript/src/client.ts'
+import type { Reply } from '../../support/servers/scripted-server.ts'
+import {
+  API_KEY,
+  REQUEST_ID,
+  EVENT,
+  startStory,
+  errorOf,
+  success,
+  failure,
+  closeServers,
+} from '../../support/worlds/client-story.ts'
+
+afterEach(closeServers)
+
+test('§7 errors: 400 is a ValidationError whose details are also in its message', async () => {
+  const details = [
+    { path: ['channelName'], message: 'Required', code: 'required' },
+    { path: ['tags', '3'], message: 'Too long', code: 'too_long' },
+    { path: [], message: 'Not an object' },
+  ]
+  const { client } = await startStory([failure(400, { error: 'Validation error', details })])
+  const error = await errorOf(client.events.create(EVENT), ValidationError)
+  expect(error).toBeInstanceOf(TidingsError)
+  expect(error).toMatchObject({
+    name: 'ValidationError',
+    status: 400,
+    requestId: REQUEST_ID,
+    details,
+    message: 'Validation error; channelName: Required; tags.3: Too long; body: Not an object',
+  })
+})
+
+test('§7 errors: 401 has two fields and is an UnauthorizedError, with the requestId of its header', async () => {
+  const body = { error: 'Unauthorized', message: 'Invalid or missing API key' }
+  const headers = { 'X-Request-Id': REQUEST_ID }
+  const { client } = await startStory([
+    { status: 401, body, headers },
+    { status: 401, body },
+  ])
+  const expected = { name: 'UnauthorizedError', status: 401, message: 'Invalid or missing API key' }
+  const error = await errorOf(client.me(), UnauthorizedError)
+  expect(error).toMatchObject({ ...expected, requestId: REQUEST_ID })
+  expect((await errorOf(client.me(), UnauthorizedError)).requestId).toBeUndefined()
+})
+
+test('§7 errors: 429 is a RateLimitError with retryAfterMs', async () => {
+  const { client } = await startStory(
+    [failure(429, { message: 'Wait a little' }, { 'Retry-After': '7' })],
+    { retries: 0 },
+  )
+  expect(await errorOf(client.me(), RateLimitError)).toMatchObject({
+    name: 'RateLimitError',
+    status: 429,
+    message: 'Wait a little',
+    retryAfterMs: 7000,
+    requestId: REQUEST_ID,
+  })
+})
+
+test('§7 errors: every other failure is a plain TidingsError with status, code and requestId', async () => {
+  for (const [status, code] of [
+    [403, 'insufficient_scope'],
+    [404, 'not_found'],
+    [409, 'conflict'],
+    [422, 'idempotency_key_reused'],
+    [500, undefined],
+  ] as const) {
+    const { client } = await startStory([failure(status, { code })], { retries: 0 })
+    const error = await errorOf(client.me(), TidingsError)
+    expect(error.constructor).toBe(TidingsError)
+    expect(error).toMatchObject({
+      name: 'TidingsError',
+      status,
+      code,
+      message: 'No',
+      requestId: REQUEST_ID,
+    })
+  }
+})
+
+test('errors: a connection that cannot be made is a ConnectionError with its cause', async () => {
+  const { server, client } = await startStory([success({})], { retries: 1 })
+  await server.close()
+  const error = await errorOf(client.me(), ConnectionError)
+  expect(error).toMatchObject({ timedOut: false, message: `No response from ${server.url}` })
+  expect(error.cause).toBeInstanceOf(Error)
+})
+
+test('errors: a body that Tidings did not write becomes a TidingsError, never a SyntaxError', async () => {
+  const bodies = ['<html>502</html>', '', '{"success":true', 'null', '[]', '1', '"x"', '{}']
+  for (const body of bodies) {
+    for (const status of [200, 201, 400, 404, 418, 502]) {
+      const { client } = await startStory([{ status, body }], { retries: 0 })
+      const error = await errorOf(client.me(), TidingsError)
+      expect(error.message).toBe(`HTTP ${status}, and the response body is not from Tidings`)
+      expect(error.status).toBe(status)
+    }
+  }
+  const { client } = await startStory([{ status: 404, body: { success: true, data: 1 } }])
+  await errorOf(client.me(), TidingsError)
+  for (const body of [{ details: [null] }, { details: 'x', error: 1 }, { success: false }]) {
+    const { client } = await startStory([{ status: 400, body }])
+    expect((await errorOf(client.me(), TidingsError)).constructor).toBe(TidingsError)
+  }
+})
+
+test('errors: a redirect is not followed, which would turn a POST into a GET', async () => {
+  for (const status of [301, 302, 307, 308]) {
+    const { server, client } = await startStory([
+      { status, headers: { Location: '/v1/events' } },
+      success({ items: [], nextCursor: null }),
+    ])
+    const error = await errorOf(client.events.create(EVENT), TidingsError)
+    expect(error).toMatchObject({ status, message: expect.stringMatching(/redirects.*baseUrl/) })
+    expect(server.received).toHaveLength(1)
+  }
+})
+
+test('errors: no error and no cause contains the API key', async () => {
+  const { server: gone, client: unreachable } = await startStory([success({})], { retries: 0 })
+  await gone.close()
+  const replies: Reply[] = ['drop', 'cut', 'hang', failure(400, { details: [] }), failure(401)]
+  const errors = [await errorOf(unreachable.me(), TidingsError)]
+  for (const reply of [...replies, failure(429), failure(500), { status: 502, body: 'no' }]) {
+    const { client } = await startStory([reply], { retries: 0, timeoutMs: 100 })
+    errors.push(await errorOf(client.events.create(EVENT), TidingsError))
+  }
+  for (const error of errors) {
+    const shown = inspect(error, { depth: 20, showHidden: true }) + JSON.stringify(error)
+    expect(shown).not.toContain(API_KEY.slice(4))
+  }
+})

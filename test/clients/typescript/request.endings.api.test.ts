@@ -1,0 +1,138 @@
+import { afterEach, expect, test } from 'bun:test'
+import { ConnectionError, TidingsError } from '../../../clients/typescript/src/client.ts'
+import {
+  EVENT,
+  startStory,
+  errorOf,
+  success,
+  failure,
+  keysOf,
+  closeServers,
+} from '../../support/worlds/client-story.ts'
+
+afterEach(closeServers)
+
+test('timeouts: an answer that never arrives, or stops within its body, is a ConnectionError', async () => {
+  await Promise.all(
+    (['hang', 'stall'] as const).map(async reply => {
+      const { server, client } = await startStory([reply], { timeoutMs: 250, retries: 1 })
+      const error = await errorOf(client.me(), ConnectionError)
+      expect(error).toMatchObject({ name: 'ConnectionError', timedOut: true, status: undefined })
+      expect(error.message).toBe(`No response from ${server.url} within 250 ms`)
+      expect(error.cause).toBeDefined()
+      expect(server.received).toHaveLength(2)
+    }),
+  )
+})
+
+test('timeouts: each attempt has its own timeout, and a retry keeps the key', async () => {
+  const { server, client } = await startStory(['hang', 'stall', success({ ok: 1 }, 201)], {
+    timeoutMs: 250,
+  })
+  expect<unknown>(await client.events.create(EVENT)).toEqual({ ok: 1 })
+  expect(new Set(keysOf(server)).size).toBe(1)
+})
+
+test('timeouts: Infinity waits as long as a timer can', async () => {
+  const { client } = await startStory([success({ ok: 1 })], { timeoutMs: Infinity, retries: 0 })
+  expect<unknown>(await client.me()).toEqual({ ok: 1 })
+})
+
+test('timeouts: every call removes its timers and listeners, with any outcome', async () => {
+  const timers = new Set<unknown>()
+  const listeners = new Set<unknown>()
+  const { setTimeout, clearTimeout } = globalThis
+  const { client } = await startStory(
+    [failure(500), 'drop', 'stall', success({}), failure(404), failure(500)],
+    { timeoutMs: 250 },
+  )
+  const { signal } = new AbortController()
+  const { addEventListener, removeEventListener } = signal
+  const listening = (type: string, listener: () => void) => {
+    listeners.add(listener)
+    addEventListener.call(signal, type, listener)
+  }
+  const leaving = (type: string, listener: () => void) => {
+    listeners.delete(listener)
+    removeEventListener.call(signal, type, listener)
+  }
+  Object.assign(signal, { addEventListener: listening, removeEventListener: leaving })
+  const starting = (run: () => void, ms: number) => {
+    const timer = setTimeout(run, ms)
+    timers.add(timer)
+    return timer
+  }
+  const clearing = (timer: Timer) => {
+    timers.delete(timer)
+    clearTimeout(timer)
+  }
+  Object.assign(globalThis, { setTimeout: starting, clearTimeout: clearing })
+  try {
+    await client.me({ signal })
+    await errorOf(client.me({ signal }), TidingsError)
+    await errorOf(client.me({ signal }), TidingsError)
+  } finally {
+    Object.assign(globalThis, { setTimeout, clearTimeout })
+  }
+  expect([timers.size, listeners.size]).toEqual([0, 0])
+})
+
+test('abort: an aborted signal sends nothing and rejects with its reason', async () => {
+  const { server, client } = await startStory([success({})])
+  const reason = new Error('changed my mind')
+  expect(await errorOf(client.me({ signal: AbortSignal.abort(reason) }), Error)).toBe(reason)
+  expect(server.received).toEqual([])
+})
+
+test('abort: a signal ends an attempt, also within its body, without a retry', async () => {
+  for (const [reply, retries] of [
+    ['hang', 3],
+    ['stall', 3],
+    ['hang', 0],
+  ] as const) {
+    const { server, client } = await startStory([reply], { retries })
+    const controller = new AbortController()
+    const call = client.events.create(EVENT, { signal: controller.signal })
+    await server.until(1)
+    controller.abort()
+    const error = await errorOf(call, DOMException)
+    expect(error.name).toBe('AbortError')
+    expect(server.received).toHaveLength(1)
+  }
+})
+
+test('abort: a signal ends the wait before a retry', async () => {
+  const { server, client } = await startStory([failure(429, {}, { 'Retry-After': '60' })])
+  const controller = new AbortController()
+  const { setTimeout } = globalThis
+  // Aborts once the client has begun its wait of a minute.
+  const waiting = new Promise<void>(resolve => {
+    const asked = (run: () => void, ms: number) => {
+      if (ms >= 60_000) resolve()
+      return setTimeout(run, ms)
+    }
+    // The client calls it with these arguments alone.
+    globalThis.setTimeout = asked as typeof setTimeout
+  })
+  try {
+    const call = client.me({ signal: controller.signal })
+    await waiting
+    controller.abort('enough')
+    expect(await call.catch(reason => reason)).toBe('enough')
+  } finally {
+    globalThis.setTimeout = setTimeout
+  }
+  expect(server.received).toHaveLength(1)
+})
+
+test('abort: a signal ends an iteration between its pages', async () => {
+  const { server, client } = await startStory([
+    success({ items: [{ seq: 1 }], nextCursor: 'more' }),
+  ])
+  const controller = new AbortController()
+  const events = client.events.all({}, { signal: controller.signal })
+  expect((await events.next()).value).toMatchObject({ seq: 1 })
+  controller.abort()
+  await errorOf(events.next(), DOMException)
+  expect(server.received).toHaveLength(1)
+})

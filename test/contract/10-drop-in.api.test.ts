@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { EmitKit, EmitKitError, RateLimitError, ValidationError } from '@emitkit/js'
+import { expectIssues } from '../support/answers.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
+import { newProject, type TestProject } from '../support/worlds/project.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+function toEmitKit({ key }: Pick<TestProject, 'key'>): EmitKit {
+  return new EmitKit(key, { baseUrl: server.url })
+}
+
+test('contract §10 @emitkit/js creates events', async () => {
+  const project = await newProject(server, { limit: 100 })
+  const client = toEmitKit(project)
+  const result = await client.events.create({
+    channelName: 'payments',
+    title: 'Payment received',
+    description: 'From Ada',
+    icon: '💰',
+    tags: ['stripe'],
+    metadata: { amount: 99.99 },
+    userId: null,
+    notify: false,
+    source: 'shop',
+  })
+  expect((await project.get(`/v1/events/${result.data.id}`)).body.data).toEqual(result.data)
+  expect(result.data).toMatchObject({ title: 'Payment received', notify: false, source: 'shop' })
+  expect(result.wasReplayed).toBe(false)
+  expect(result.requestId).toMatch(/^[0-9a-f-]{36}$/)
+  expect(result.rateLimit).toMatchObject({ limit: 100, remaining: 99 })
+  expect(result.rateLimit.resetIn).toBeGreaterThan(50_000)
+  expect(client.rateLimit).toEqual(result.rateLimit)
+})
+
+test('contract §10 @emitkit/js identifies users, and its events resolve their aliases', async () => {
+  const client = toEmitKit(await newProject(server))
+  const identity = {
+    user_id: 'user_123',
+    properties: { email: 'ada@example.com', plan: 'pro' },
+    aliases: ['ada@example.com', 'ada', 'ada'],
+  }
+  const { data } = await client.identify(identity)
+  expect(data).toMatchObject({ userId: 'user_123', properties: identity.properties })
+  expect(data.aliases.created).toEqual(['ada@example.com', 'ada'])
+  expect(data.aliases.failed).toHaveLength(1)
+  const event = await client.events.create({ channelName: 'c', title: 't', userId: 'ada' })
+  expect(event.data.userId).toBe('user_123')
+})
+
+test('contract §10 @emitkit/js reports that a retry was replayed', async () => {
+  const client = toEmitKit(await newProject(server))
+  const event = { channelName: 'c', title: 't' }
+  const first = await client.events.create(event, { idempotencyKey: 'order-1' })
+  const second = await client.events.create(event, { idempotencyKey: 'order-1' })
+  expect([first.wasReplayed, second.wasReplayed]).toEqual([false, true])
+  expect(second.data).toEqual(first.data)
+  expect(second.requestId).toBe(first.requestId)
+})
+
+test('contract §10 @emitkit/js throws its RateLimitError', async () => {
+  const client = toEmitKit(await newProject(server, { limit: 1 }))
+  await client.identify({ user_id: 'ada' })
+  const error = await catchError(client.events.create({ channelName: 'c', title: 't' }))
+  expect(error).toBeInstanceOf(RateLimitError)
+  expect(error).toMatchObject({ statusCode: 429, rateLimit: { limit: 1, remaining: 0 } })
+  expect(error).toHaveProperty('requestId', expect.stringMatching(/^[0-9a-f-]{36}$/))
+})
+
+test('contract §10 @emitkit/js throws its ValidationError, and its EmitKitError for other failures', async () => {
+  const project = await newProject(server)
+  const error = await catchError(toEmitKit(project).events.create({ title: 't' }))
+  expect(error).toBeInstanceOf(ValidationError)
+  expect(error).toMatchObject({
+    message: 'Validation error',
+    statusCode: 400,
+    validationErrors: [{ path: ['channelName'], message: 'Required' }],
+  })
+  const refused = await catchError(toEmitKit({ key: 'emitkit_wrong' }).identify({ user_id: 'ada' }))
+  expect(refused).toBeInstanceOf(EmitKitError)
+  expect(refused).toMatchObject({ statusCode: 401, message: 'Unauthorized' })
+})
+
+test("contract §10 /v1/log accepts LogSnag's body", async () => {
+  const { post } = await newProject(server)
+  const answer = await post('/v1/log', {
+    project: 'shop',
+    channel: 'payments',
+    event: 'New payment',
+    description: 'From Ada',
+    icon: '💰',
+    parser: 'markdown',
+    tags: { plan: 'pro', amount: 42, paid: true, nested: { x: 1 } },
+    user_id: 'ada',
+    notify: true,
+    timestamp: 1_700_000_000,
+  })
+  expect(answer.status).toBe(201)
+  expect(answer.body.data).toMatchObject({
+    channelName: 'payments',
+    title: 'New payment',
+    description: 'From Ada',
+    icon: '💰',
+    metadata: { plan: 'pro', amount: 42, paid: true, nested: { x: 1 } },
+    tags: ['plan:pro', 'amount:42', 'paid:true'],
+    userId: 'ada',
+    notify: true,
+    timestamp: '2023-11-14T22:13:20.000Z',
+  })
+})
+
+test('contract §10 /v1/log notifies only on request, and drops tags over a limit', async () => {
+  const { post } = await newProject(server)
+  const bare = await post('/v1/log', { channel: 'c', event: 'e' })
+  expect(bare.body.data).toMatchObject({ notify: false, metadata: {}, tags: [], userId: null })
+  const many = Array.from({ length: 25 }, (_, n) => [`key${n}`, n])
+  const tags = { long: 'x'.repeat(46), fits: '🦊'.repeat(45), ...Object.fromEntries(many) }
+  const { status, body } = await post('/v1/log', { channel: 'c', event: 'e', tags })
+  expect(status).toBe(201)
+  expect(body.data.metadata).toEqual(tags)
+  expect(body.data.tags).toEqual([
+    `fits:${tags.fits}`,
+    ...many.slice(0, 19).map(pair => pair.join(':')),
+  ])
+})
+
+test('contract §10 /v1/log turns a negative zero into a tag, like every number', async () => {
+  const { request } = await newProject(server)
+  const answer = await request('/v1/log', {
+    method: 'POST',
+    body: '{"channel":"c","event":"e","tags":{"change":-0}}',
+    headers: { 'content-type': 'application/json' },
+  })
+  expect(answer.body.data.tags).toEqual(['change:-0'])
+})
+
+test("contract §10 /v1/log reports errors under the names of LogSnag's fields", async () => {
+  const { post } = await newProject(server)
+  expectIssues(await post('/v1/log', {}), 'channel required', 'event required')
+  const future = Date.now() / 1000 + 3600
+  for (const timestamp of [future, -1, 1e300]) {
+    const answer = await post('/v1/log', { channel: 'c', event: 'e', timestamp })
+    expectIssues(answer, 'timestamp out_of_range')
+  }
+  const odd = await post('/v1/log', { channel: 'c', event: 'e', tags: ['x'], user_id: 7 })
+  expectIssues(odd, 'tags invalid_type', 'user_id invalid_type')
+})
+
+test("contract §10 /v1/identify accepts LogSnag's body", async () => {
+  const { post } = await newProject(server)
+  const body = { project: 'shop', user_id: 'ada', properties: { name: 'Ada', plan: 'pro' } }
+  const answer = await post('/v1/identify', body)
+  expect(answer.status).toBe(200)
+  expect(answer.body.data).toMatchObject({ userId: 'ada', properties: body.properties })
+})
+
+test('contract §10 text becomes an event: its first line the title, a leading emoji the icon, the rest the description', async () => {
+  const { request } = await newProject(server)
+  const cases: [string, { title: string; icon: string | null; description: string | null }][] = [
+    ['Backup done', { title: 'Backup done', icon: null, description: null }],
+    [
+      '💾 Backup done\nin 3 s\n\nBye\n',
+      { title: 'Backup done', icon: '💾', description: 'in 3 s\n\nBye' },
+    ],
+    ['👨‍👩‍👧‍👦Family\r\nx\r\ny', { title: 'Family', icon: '👨‍👩‍👧‍👦', description: 'x\ny' }],
+    ['\n  Padded  \n', { title: 'Padded', icon: null, description: null }],
+    [
+      '100% & <b>+more</b>=x%41',
+      { title: '100% & <b>+more</b>=x%41', icon: null, description: null },
+    ],
+    ['7 new users', { title: '7 new users', icon: null, description: null }],
+  ]
+  for (const [body, expected] of cases) {
+    const headers = { 'content-type': 'text/plain' }
+    const answer = await request('/v1/channels/Big%20Ops', { method: 'POST', body, headers })
+    expect(answer.status).toBe(201)
+    expect(answer.body.data).toMatchObject({ channelName: 'Big Ops', notify: true, ...expected })
+  }
+})
+
+test('contract §10 the body of curl -d is read as raw text, regardless of its content type', async () => {
+  const { request } = await newProject(server)
+  const body = '🚨 a=b&c=d + 100%25 %zz "ü"'
+  // curl -d sends the form type by default, and encodes nothing.
+  for (const type of ['application/x-www-form-urlencoded', 'text/plain']) {
+    const headers = { 'content-type': type }
+    const sent = await request('/v1/channels/ops', { method: 'POST', body, headers })
+    expect(sent.status).toBe(201)
+    expect(sent.body.data).toMatchObject({ title: 'a=b&c=d + 100%25 %zz "ü"', icon: '🚨' })
+  }
+})
+
+test('contract §10 text that is not a valid event is refused by the rules of events', async () => {
+  const { request } = await newProject(server)
+  const send = (path: string, body: string | Uint8Array<ArrayBuffer>, type = 'text/plain') =>
+    request(path, { method: 'POST', body, headers: { 'content-type': type } })
+  expectIssues(await send('/v1/channels/ops', ' \n '), 'title required')
+  expectIssues(await send('/v1/channels/ops', 'x'.repeat(501)), 'title too_long')
+  expectIssues(await send('/v1/channels/ops', `t\n${'x'.repeat(5001)}`), 'description too_long')
+  expectIssues(await send('/v1/channels/%E2%80%AEops', 't'), 'name invalid_format')
+  expectIssues(await send('/v1/channels/ops', new Uint8Array([0xff, 0xfe])), ' invalid_encoding')
+  expect((await send('/v1/channels/ops', '{}', 'application/json')).status).toBe(415)
+})
+
+async function catchError(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+}

@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { randomInt } from 'node:crypto'
+import { toArray } from '../../src/database/arrays.ts'
+import { BACKGROUND_TABLES } from '../support/background-tables.ts'
+import { ACTIONS } from '../../src/access/guard/permissions.ts'
+import { API, type ApiContract } from '../support/contracts.ts'
+import { newMember, type SignedInAccount } from '../support/worlds/signed-in-account.ts'
+import {
+  createTokenApi,
+  newManagementToken,
+  type TestToken,
+} from '../support/worlds/management-token.ts'
+import type { Answered } from '../support/worlds/project.ts'
+import { BODIES } from '../support/request-bodies.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
+import { newFullTenant, toPath, type FullTenant } from '../support/worlds/full-tenant.ts'
+
+// Each test makes many requests.
+
+let server: Booted
+/** The tenant whose data must stay unknown and unchanged. */
+let other: FullTenant
+let checksum: string
+/** The tenant that makes all requests; it never changes either. */
+let own: FullTenant
+/** Tokens of the own tenant. */
+let tokens: Record<'organization' | 'limited', TestToken>
+
+beforeAll(async () => {
+  server = await boot({ trustedProxies: ['127.0.0.0/8'] }, { kinds: [] })
+  own = await newFullTenant(server)
+  other = await newFullTenant(server)
+  // An owner of both tenants, whose token is limited to the project of one.
+  const owner = await newMember(server, own.organization, 'owner')
+  await server.sql`
+    insert into memberships (organization_id, account_id, role)
+    values (${other.organization.uuid}, ${owner.uuid}, 'owner')
+  `
+  tokens = {
+    organization: await newManagementToken(server, {
+      accountId: owner.uuid,
+      organizationId: own.organization.uuid,
+    }),
+    limited: await newManagementToken(server, {
+      accountId: owner.uuid,
+      projectIds: [own.organization.project.uuid],
+    }),
+  }
+  checksum = await toChecksum(other)
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Providers belong to the installation, so their paths name no tenant. */
+const inside = API.filter(({ path }) => path.replace(':provider', '').includes(':'))
+
+test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
+  "case 20: %s with another tenant's id in any place of its path is 404 and changes nothing",
+  async (_, contract) => {
+    for (const [, name = ''] of contract.path.matchAll(/:(\w+)/g)) {
+      const params = { ...own.params, [name]: other.params[name] ?? '' }
+      const answer = await ask(own.people.owner, contract, toPath(contract, params), own)
+      expect([name, answer.status, answer.body.code]).toEqual([name, 404, 'not_found'])
+      expectNoLeak(answer, other.params[name])
+    }
+    expect(await toChecksum(other)).toBe(checksum)
+  },
+)
+
+test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
+  'case 20: %s with all ids of another tenant is 404 for every role',
+  async (_, contract) => {
+    const answer = await ask(own.people.owner, contract, toPath(contract, other.params), own)
+    expect([answer.status, answer.body.code]).toEqual([404, 'not_found'])
+    expectNoLeak(answer)
+    expect(await toChecksum(other)).toBe(checksum)
+  },
+)
+
+test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
+  'case 20: %s with an id outside of a token is refused and changes nothing',
+  async (_, contract) => {
+    const names = [...contract.path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+    const everyId = Object.fromEntries(names.map(name => [name, other.params[name] ?? '']))
+    await resetRateLimits()
+    for (const [kind, token] of Object.entries(tokens)) {
+      for (const ids of [...names.map(name => ({ [name]: everyId[name] ?? '' })), everyId]) {
+        const answer = await ask(token, contract, toPath(contract, { ...own.params, ...ids }), own)
+        // Some actions are refused to every token, and organizations to a limited one.
+        const isRefused = [403, 404].includes(answer.status)
+        expect([kind, ids, answer.status, isRefused]).toEqual([kind, ids, answer.status, true])
+        expectNoLeak(answer, Object.values(ids).join())
+      }
+    }
+    expect(await toChecksum(other)).toBe(checksum)
+  },
+)
+
+test('case 20: no query and no body reaches data outside of a token through its ids', async () => {
+  for (const contract of inside) {
+    await resetRateLimits()
+    const path = toPath(contract, own.params)
+    const fields = Object.entries(contract.query?.properties ?? {})
+    for (const [name] of fields.filter(([, schema]) => schema['type'] === 'string')) {
+      for (const value of Object.values({ ...other.names, ...other.params })) {
+        const query = `${name}=${encodeURIComponent(value)}`
+        expectNoLeak(await tokens.limited.request(`${path}?${query}`), value)
+      }
+    }
+  }
+  const webhook = await tokens.limited.post(toPath(WEBHOOKS, own.params), {
+    url: 'https://93.184.216.34/hook',
+    channels: [other.params['channelId']],
+  })
+  expectNoLeak(webhook, other.params['channelId'])
+  expect(webhook.status).toBe(400)
+  expect(await toChecksum(other)).toBe(checksum)
+})
+
+test('case 20: a token sees its own organizations and projects, and no others', async () => {
+  await resetRateLimits()
+  const { organization, limited } = tokens
+  const projects = [{ id: own.organization.project.id, name: 'Test project' }]
+  for (const token of [organization, limited]) {
+    const answer = await token.get('/api/token')
+    expect(answer.body.data.organizations).toEqual([
+      { id: own.organization.id, name: 'Test organization', role: 'owner', projects },
+    ])
+    expectNoLeak(answer)
+  }
+})
+
+test('case 20: no query of any list finds data of another tenant', async () => {
+  for (const contract of API) {
+    for (const [name, schema] of Object.entries(contract.query?.properties ?? {})) {
+      if (schema['type'] !== 'string') continue
+      for (const value of [...Object.values(other.names), ...Object.values(other.params)]) {
+        for (const text of [value, `channel:"${value}"`, `user:"${value}"`, `tag:"${value}"`]) {
+          const path = `${toPath(contract, own.params)}?${name}=${encodeURIComponent(text)}`
+          expectNoLeak(await own.people.owner.request(path), value)
+        }
+      }
+    }
+  }
+  expect(await toChecksum(other)).toBe(checksum)
+})
+
+test('case 20: no body reaches data of another tenant through its ids', async () => {
+  for (const contract of inside.filter(({ body }) => body)) {
+    const own = await newFullTenant(server)
+    const sample = BODIES[contract.action]?.(own) ?? {}
+    const properties = Object.keys((contract.body as { properties?: object }).properties ?? {})
+    for (const field of properties) {
+      for (const value of [...Object.values(other.params), ...Object.values(other.names)]) {
+        const answer = await own.people.owner.request(toPath(contract, own.params), {
+          method: contract.method,
+          json: { ...sample, [field]: value },
+        })
+        expectNoLeak(answer, value)
+      }
+    }
+  }
+  expect(await toChecksum(other)).toBe(checksum)
+})
+
+test('case 20: an invite opens its own organization alone, and reveals nothing else', async () => {
+  const looked = await own.people.viewer.post('/api/invites/look', { token: other.inviteToken })
+  expect(looked.status).toBe(200)
+  for (const [what, id] of Object.entries(other.params)) {
+    expect([what, looked.text.includes(id)]).toEqual([what, false])
+  }
+  expect(await toChecksum(other)).toBe(checksum)
+})
+
+test('case 20: API keys of one tenant open nothing of /api, and sessions nothing of /v1', async () => {
+  for (const contract of API.filter(({ action }) => ACTIONS[action].on !== 'anyone')) {
+    const headers = { 'x-forwarded-for': `198.51.100.${randomInt(256)}` }
+    const api = createTokenApi(server.url, own.key, headers)
+    const { method } = contract
+    const { status, body } = await api.request(toPath(contract, own.params), { method })
+    expect([contract.path, status, body.error]).toEqual([
+      contract.path,
+      401,
+      'This is an API key, which opens /v1. Use a management token for /api.',
+    ])
+  }
+  const events = await own.people.owner.request('/v1/events')
+  expect(events.status).toBe(401)
+  const wrongly = await tokens.organization.get('/v1/events')
+  expect([wrongly.status, wrongly.body]).toEqual([
+    401,
+    {
+      error: 'Unauthorized',
+      message: 'This is a management token, which opens /api. Use an API key for /v1.',
+    },
+  ])
+})
+
+const WEBHOOKS = API.find(({ action }) => action === 'webhooks.create')!
+
+/** Lets each test make 300 requests with a token. */
+async function resetRateLimits(): Promise<void> {
+  await server.sql`delete from rate_windows`
+}
+
+function ask(
+  person: Pick<SignedInAccount, 'request'>,
+  contract: ApiContract,
+  path: string,
+  own: FullTenant,
+) {
+  const json = BODIES[contract.action]?.(own)
+  if (contract.body && !json) throw new Error(`No test knows a body for ${contract.action}`)
+  return person.request(path, { method: contract.method, ...(contract.body && { json }) })
+}
+
+/**
+ * Expects nothing of the other tenant in the answer, except for `asked`, which the request sent.
+ */
+function expectNoLeak(answer: Answered, asked?: string): void {
+  for (const secret of [...Object.values(other.names), ...Object.values(other.params)]) {
+    if (asked?.includes(secret) || secret.includes(asked ?? '\0')) continue
+    expect([secret, answer.text.includes(secret)]).toEqual([secret, false])
+  }
+  expect(answer.status).toBeLessThan(500)
+}
+
+/**
+ * Returns a checksum over all rows that name the tenant in any column, without those written
+ * later: the audit log has the refused requests once a minute.
+ */
+async function toChecksum({ uuids }: FullTenant): Promise<string> {
+  const tables = await server.sql<{ name: string }[]>`
+    select table_name as name from information_schema.tables
+    where table_schema = 'public' and table_type = 'BASE TABLE'
+      and table_name <> all(${toArray(BACKGROUND_TABLES)}::text[])
+    order by table_name
+  `
+  const sums: string[] = []
+  for (const { name } of tables) {
+    const [row] = await server.sql.unsafe<[{ sum: string }]>(
+      `select coalesce(md5(string_agg(j::text, '|' order by j::text)), '') as sum
+       from (select to_jsonb(t) - 'last_used_at' as j from "${name}" t) t
+       where j::text ~ $1 and coalesce(j ->> 'action', '') not like 'access.%'`,
+      [uuids.join('|')],
+    )
+    sums.push(`${name} ${row.sum}`)
+  }
+  return sums.join('\n')
+}

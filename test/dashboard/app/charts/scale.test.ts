@@ -1,0 +1,27 @@
+import { expect, test } from 'bun:test'
+import { stack, toTicks } from '../../../../src/dashboard/app/charts/scale.ts'
+
+test('parts of a bar are stacked, and keep their share on a square-root scale', () => {
+  const series = [
+    [1, 0, 25],
+    [3, 0, 75],
+  ]
+  expect(stack(series, false)).toEqual([
+    [1, 0, 25],
+    [4, 0, 100],
+  ])
+  expect(stack(series, true)).toEqual([
+    [0.5, 0, 2.5],
+    [2, 0, 10],
+  ])
+  expect(stack([], true)).toEqual([])
+})
+
+test('an axis has round counts at the bottom, the middle and the top', () => {
+  expect(toTicks(0, false)).toEqual([0])
+  expect(toTicks(1, false)).toEqual([0, 1])
+  expect(toTicks(7, false)).toEqual([0, 2, 5])
+  expect(toTicks(1_234, false)).toEqual([0, 500, 1_000])
+  expect(toTicks(Math.sqrt(1_000), true)).toEqual([0, 200, 1_000])
+  expect(toTicks(Math.sqrt(3), true)).toEqual([0, 2])
+})

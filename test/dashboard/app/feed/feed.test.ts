@@ -1,0 +1,277 @@
+import { describe, expect, test } from 'bun:test'
+import { createFeed } from '../../../../src/dashboard/app/feed/feed.ts'
+import type { NewestPage, Row } from '../../../../src/dashboard/app/feed/log.ts'
+import { toFailure, type Result } from '../../../../src/dashboard/app/request.ts'
+import { createFakeClock } from '../../../support/fakes/clock.ts'
+import { createFakeSocket, type FakeSocket } from '../../../support/fakes/socket.ts'
+
+const PROJECT = 'prj_1'
+const AT = '2026-11-20T10:00:00.000Z'
+const event = (seq: number) => ({
+  ...{ id: `evt_${seq}`, seq, channelId: 'chn_1', channelName: 'payments', userId: null },
+  ...{ timestamp: AT, createdAt: AT, title: `Event ${seq}`, description: null, icon: null },
+  ...{ tags: [], metadata: {}, source: 'api', notify: true },
+})
+const message = (seq: number) => ({ type: 'event', project: PROJECT, seq, event: event(seq) })
+const row = (seq: number) =>
+  ({ ...event(seq), atMs: Date.parse(AT), receivedMs: Date.parse(AT) }) satisfies Row
+
+/** Returns the feed of a server whose log has `head` events, and pages of `size`. */
+function start(head: number, { size = 50 } = {}) {
+  const clock = createFakeClock()
+  const sockets: FakeSocket[] = []
+  const reads: { cursor: string | undefined; answer(page: Result<NewestPage>): void }[] = []
+  const world = {
+    ...{ isHidden: false, head, deleted: new Set<number>() },
+    ...{ unseen: [] as number[], shown: [] as number[] },
+  }
+  const feed = createFeed({
+    project: PROJECT,
+    filters: {},
+    match: () => 'yes',
+    readPage: cursor => new Promise(answer => reads.push({ cursor, answer })),
+    open() {
+      const socket = createFakeSocket()
+      sockets.push(socket)
+      return socket
+    },
+    check: async () => 'signed_in',
+    isOnline: () => true,
+    isHidden: () => world.isHidden,
+    clock,
+    random: () => 0,
+    onUnseen: count => world.unseen.push(count),
+    onShown: rows => world.shown.push(...rows.map(({ seq }) => seq)),
+    onChannels() {},
+  })
+  const settle = () => new Promise(resolve => setImmediate(resolve))
+  return {
+    ...{ feed, clock, world, reads },
+    get socket() {
+      return sockets.at(-1)!
+    },
+    get seqs() {
+      return feed.log.value.rows.map(({ seq }) => seq)
+    },
+    /** Answers the oldest pending read as the server would. */
+    async page() {
+      const { cursor, answer } = reads.shift()!
+      const newest = cursor === undefined ? world.head : Number(cursor) - 1
+      const oldest = Math.max(1, newest - size + 1)
+      const items = Array.from({ length: newest - oldest + 1 }, (_, at) => row(newest - at)).filter(
+        ({ seq }) => !world.deleted.has(seq),
+      )
+      answer({ ok: true, data: { items, nextCursor: oldest > 1 ? String(oldest) : null } })
+      await settle()
+    },
+    async fail() {
+      reads.shift()!.answer({ ok: false, failure: toFailure({ code: 'x', message: 'No.' }) })
+      await settle()
+    },
+    emit(count = 1) {
+      for (let n = 0; n < count; n++) {
+        world.head += 1
+        sockets.at(-1)!.receive(message(world.head))
+      }
+    },
+  }
+}
+
+describe('dashboard.md §4 a feed', () => {
+  test('shows the newest page, and then each new event, at most every 300 ms', async () => {
+    const it = start(3)
+    it.socket.welcome(3)
+    await it.page()
+    expect(it.seqs).toEqual([3, 2, 1])
+    it.clock.pass(1_000)
+    it.emit(2)
+    expect(it.seqs).toEqual([4, 3, 2, 1])
+    it.emit(3)
+    it.clock.pass(299)
+    expect(it.seqs[0]).toBe(4)
+    it.clock.pass(1)
+    expect(it.seqs).toEqual([8, 7, 6, 5, 4, 3, 2, 1])
+    expect(it.world.shown).toEqual([4, 8, 7, 6, 5])
+  })
+
+  test('reads the page again if the connection starts behind its end', async () => {
+    const it = start(3)
+    await it.page()
+    it.world.head = 5
+    it.socket.welcome(5)
+    expect(it.reads).toHaveLength(1)
+    await it.page()
+    expect(it.seqs).toEqual([5, 4, 3, 2, 1])
+  })
+
+  test('also reads it again if the connection started during the first read', async () => {
+    const it = start(3)
+    it.socket.welcome(5)
+    await it.page()
+    it.world.head = 5
+    await it.page()
+    expect([it.seqs, it.reads.length]).toEqual([[5, 4, 3, 2, 1], 0])
+  })
+
+  test('keeps events that arrive before the page, and shows them once', async () => {
+    const it = start(3)
+    it.socket.welcome(3)
+    it.emit(2)
+    it.clock.pass(300)
+    expect(it.seqs).toEqual([])
+    await it.page()
+    it.clock.pass(300)
+    expect(it.seqs).toEqual([5, 4, 3, 2, 1])
+  })
+
+  test('collects events while paused, and resumes with all of them', async () => {
+    const it = start(1)
+    it.socket.welcome(1)
+    await it.page()
+    it.feed.dispatch({ type: 'pause', reason: 'manual' })
+    it.emit(37)
+    it.clock.pass(300)
+    expect([it.seqs, it.feed.live.value.waiting]).toEqual([[1], 37])
+    it.feed.dispatch({ type: 'resume' })
+    expect([it.seqs.length, it.feed.live.value.waiting]).toEqual([38, 0])
+  })
+
+  test('renders nothing while hidden, and counts', async () => {
+    const it = start(1)
+    it.socket.welcome(1)
+    await it.page()
+    const before = it.feed.log.value
+    it.world.isHidden = true
+    it.emit(4)
+    it.clock.pass(300)
+    expect(it.feed.log.value).toBe(before)
+    expect(it.world.unseen.at(-1)).toBe(4)
+    it.world.isHidden = false
+    it.feed.updateVisibility()
+    expect([it.seqs, it.world.unseen.at(-1)]).toEqual([[5, 4, 3, 2, 1], 0])
+  })
+
+  test('keeps its rows during a gap until the newest page arrives, and loses nothing afterwards', async () => {
+    const it = start(3)
+    it.socket.welcome(3)
+    await it.page()
+    it.world.head = 90
+    it.socket.receive({ type: 'gap', project: PROJECT, reason: 'retention', head: 90 })
+    expect(it.seqs).toEqual([3, 2, 1])
+    it.emit(1)
+    it.clock.pass(300)
+    it.world.head = 90
+    await it.page()
+    it.clock.pass(300)
+    expect(it.seqs.slice(0, 3)).toEqual([91, 90, 89])
+    expect(it.seqs).not.toContain(3)
+  })
+
+  test('retries a failed page on request and on the next connection', async () => {
+    const it = start(3)
+    it.socket.welcome(3)
+    await it.fail()
+    expect(it.feed.reading.value).toMatchObject({ kind: 'failed', page: 'first' })
+    it.feed.retry()
+    expect(it.feed.reading.value).toEqual({ kind: 'first' })
+    await it.page()
+    expect(it.seqs).toEqual([3, 2, 1])
+  })
+
+  test('loads older pages, and skips an empty one that continues', async () => {
+    const it = start(120)
+    it.socket.welcome(120)
+    await it.page()
+    void it.feed.readOlder()
+    it.reads.shift()!.answer({ ok: true, data: { items: [], nextCursor: '71' } })
+    await new Promise(resolve => setImmediate(resolve))
+    await it.page()
+    expect([it.seqs.length, it.seqs.at(-1)]).toEqual([100, 21])
+    void it.feed.readOlder()
+    await it.page()
+    expect([it.seqs.length, it.feed.log.value.older.kind]).toEqual([120, 'end'])
+  })
+
+  test('finds the way back to removed rows from the newest page', async () => {
+    const it = start(100)
+    it.socket.welcome(100)
+    await it.page()
+    it.emit(300)
+    it.clock.pass(300)
+    expect([it.seqs.length, it.feed.log.value.older.kind]).toEqual([200, 'cut'])
+    void it.feed.readOlder()
+    for (let n = 0; n < 5; n++) await it.page()
+    expect(it.reads).toHaveLength(0)
+    expect(it.seqs).toEqual(Array.from({ length: 250 }, (_, at) => 400 - at))
+  })
+
+  test('drops a page whose place was removed before it arrived', async () => {
+    const it = start(300)
+    it.socket.welcome(300)
+    await it.page()
+    void it.feed.readOlder()
+    it.emit(200)
+    it.clock.pass(300)
+    await it.page()
+    expect(it.seqs).toEqual(Array.from({ length: 200 }, (_, at) => 500 - at))
+  })
+
+  test('removes a deleted event, and restores it on undo', async () => {
+    const it = start(3)
+    it.socket.welcome(3)
+    await it.page()
+    it.clock.pass(300)
+    it.socket.receive({ type: 'deleted', project: PROJECT, seq: 2 })
+    it.clock.pass(300)
+    expect(it.seqs).toEqual([3, 1])
+    it.socket.receive({ type: 'restored', project: PROJECT, seq: 2, event: event(2) })
+    it.clock.pass(300)
+    expect(it.seqs).toEqual([3, 2, 1])
+  })
+
+  test('shows a restored event that it never had', async () => {
+    const it = start(3)
+    it.socket.welcome(3)
+    it.world.deleted.add(2)
+    await it.page()
+    expect(it.seqs).toEqual([3, 1])
+    it.socket.receive({ type: 'restored', project: PROJECT, seq: 2, event: event(2) })
+    it.clock.pass(300)
+    expect(it.seqs).toEqual([3, 2, 1])
+  })
+
+  test('keeps its order, and each event, when deletions are undone while it is paused', async () => {
+    const it = start(10)
+    it.socket.welcome(10)
+    await it.page()
+    it.feed.dispatch({ type: 'pause', reason: 'manual' })
+    it.emit(2)
+    it.clock.pass(300)
+    it.socket.receive({ type: 'deleted', project: PROJECT, seq: 12 })
+    it.socket.receive({ type: 'restored', project: PROJECT, seq: 12, event: event(12) })
+    it.clock.pass(300)
+    expect([it.seqs[0], it.feed.live.value.waiting]).toEqual([10, 2])
+    it.emit(1)
+    it.feed.dispatch({ type: 'resume' })
+    it.clock.pass(300)
+    expect(it.seqs.slice(0, 4)).toEqual([13, 12, 11, 10])
+  })
+
+  test('never shows an event that was deleted while its page was on the way', async () => {
+    const it = start(3)
+    it.socket.welcome(3)
+    it.socket.receive({ type: 'deleted', project: PROJECT, seq: 2 })
+    await it.page()
+    it.clock.pass(300)
+    expect(it.seqs).toEqual([3, 1])
+  })
+
+  test('does not change after it was stopped', async () => {
+    const it = start(3)
+    it.socket.welcome(3)
+    it.feed.stop()
+    await it.page()
+    it.clock.pass(1_000)
+    expect([it.seqs, it.clock.waiting, it.socket.isClosed]).toEqual([[], 0, true])
+  })
+})

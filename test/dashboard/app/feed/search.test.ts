@@ -1,0 +1,261 @@
+import { describe, expect, test } from 'bun:test'
+import type { Event } from '../../../../src/log/events/schema.ts'
+import { parseSearch } from '../../../../src/log/events/search-query.ts'
+import { toShellJson } from '../../../../src/dashboard/app/event/curl.ts'
+import { parseExact } from '../../../../src/http/exact-json.ts'
+import {
+  createMatcher,
+  needsServer,
+  toLiveFilters,
+} from '../../../../src/dashboard/app/feed/match.ts'
+import { applySuggestion, findFragment } from '../../../../src/dashboard/app/search/fragment.ts'
+import {
+  EMPTY_SEARCH,
+  parse,
+  readSearch,
+  toQuery,
+  toSearchPath,
+  toTermText,
+  withoutPart,
+} from '../../../../src/dashboard/app/feed/search.ts'
+
+const EVENT: Event = {
+  ...{ id: 'evt_1', seq: 1, channelId: 'chn_1', channelName: 'payments', userId: 'ada' },
+  ...{ timestamp: '2026-11-20T10:00:00.000Z', createdAt: '2026-11-20T10:00:00.000Z' },
+  ...{
+    title: 'New payment',
+    description: null,
+    icon: null,
+    tags: ['vip'],
+    metadata: { a: 1, b: { c: ['x'], d: null } },
+  },
+  ...{ source: 'shop', notify: true },
+}
+const filtersOf = (text: string) => parseSearch(text).filters
+const judge = (text: string) => createMatcher(filtersOf(text))(EVENT)
+
+describe('dashboard.md §3 the filter of the socket', () => {
+  test.each([
+    ['', {}],
+    ['channel:a channel:b tag:x', { channels: ['a', 'b'], tags: ['x'] }],
+    ['user:"ada" source:shop new pay', { userId: 'ada', source: 'shop', text: 'new pay' }],
+    ['user:ada source:shop', { source: 'shop' }],
+    ['user:"ada" user:"bob" source:a source:b', {}],
+    ['-tag:x -word has:icon before:2026-01-01', {}],
+    ['"new payment" word', { text: 'word new payment' }],
+    [
+      `channel:${'a'.repeat(256)} tag:${'b'.repeat(51)} ${'c'.repeat(150)}`,
+      { text: 'c'.repeat(150) },
+    ],
+    ['a'.repeat(201), {}],
+    ['tag:x (source:a OR has:icon) -(tag:a word)', { tags: ['x'] }],
+    [
+      'tag:x (channel:a channel:b OR user:"ada" new pay) (tag:y OR tag:z)',
+      { tags: ['x'], any: [{ channels: ['a', 'b'] }, { userId: 'ada', text: 'new pay' }] },
+    ],
+    ['(has:icon OR word) (source:a OR word)', { any: [{ source: 'a' }, { text: 'word' }] }],
+    ['user:"ada" OR user:"bob"', {}],
+    ['tag:x OR user:ada', {}],
+    ['tag:x OR "a phrase"', {}],
+    ['channel:a OR channel:b', { channels: ['a', 'b'] }],
+  ])('for %p', (text, expected) => {
+    expect<object>(toLiveFilters(filtersOf(text))).toEqual(expected)
+  })
+
+  test.each([
+    ['payment', 'yes'],
+    ['tag:vip source:shop has:metadata has:user', 'yes'],
+    ['source:shop source:web', 'yes'],
+    ['after:2026-11-20T10:00Z before:2026-11-20T10:01Z', 'yes'],
+    ['before:2026-11-20T10:00Z', 'no'],
+    ['after:2026-11-20T10:01Z', 'no'],
+    ['has:icon', 'no'],
+    ['-has:metadata', 'no'],
+    ['meta:a=1 meta:b.c.0=x meta:b.d=null -meta:b.e=null', 'yes'],
+    ['meta:a=1.0', 'yes'],
+    ['meta:a=2', 'no'],
+    ['meta:b.c.length=1', 'no'],
+    ['-meta:a=1', 'no'],
+    ['-tag:vip', 'no'],
+    ['-source:shop', 'no'],
+    ['"new payment"', 'maybe'],
+    ['-word', 'maybe'],
+    ['-channel:payments', 'maybe'],
+    ['user:AD', 'yes'],
+    ['user:da', 'maybe'],
+    ['user:adä', 'maybe'],
+    ['user:"ad" user:"bob"', 'maybe'],
+    ['user:"bob" user:ad', 'yes'],
+    ['-user:ad', 'no'],
+    ['-user:"ada"', 'no'],
+    ['-user:"ad"', 'maybe'],
+    ['-user:bob', 'maybe'],
+    ['user:ada -user:bob', 'maybe'],
+    ['-user:bob has:icon', 'no'],
+    ['tag:vip OR tag:x', 'yes'],
+    ['tag:x OR has:icon', 'no'],
+    ['tag:x OR payment', 'yes'],
+    ['(tag:x OR payment) (tag:x OR new)', 'maybe'],
+    ['tag:x OR "new payment"', 'maybe'],
+    ['user:Ada OR channel:Payments', 'yes'],
+    ['-(tag:vip source:shop)', 'no'],
+    ['-(tag:vip source:web)', 'yes'],
+    ['(tag:vip -has:icon) OR source:web', 'yes'],
+    ['has:icon OR (channel:payments user:ada)', 'yes'],
+    ['has:icon OR channel:Payments', 'maybe'],
+    ['has:icon OR -channel:payments', 'no'],
+    ['has:icon OR user:bob', 'maybe'],
+    ['payment (has:icon OR tag:vip)', 'yes'],
+    ['"new payment" (tag:vip OR has:icon)', 'maybe'],
+  ] as const)('with %p the event is %s', (text, expected) => {
+    expect(judge(text)).toBe(expected)
+    if (expected === 'maybe') expect(needsServer(filtersOf(text))).toBe(true)
+  })
+
+  test('an event without a user is of no user', () => {
+    const judge = (text: string) => createMatcher(filtersOf(text))({ ...EVENT, userId: null })
+    expect(['user:a', '-user:a', 'user:a OR user:"b"'].map(judge)).toEqual(['no', 'yes', 'no'])
+  })
+})
+
+describe('dashboard.md §3 the filter of a number', () => {
+  const metadata = '{"id":1152921506151679042,"price":1.10,"zero":-0,"text":"1.10"}'
+  const event = { ...EVENT, metadata: parseExact(metadata).value as Event['metadata'] }
+  const has = (one: string) => createMatcher(filtersOf(`meta:${one}`))(event) === 'yes'
+
+  test.each([
+    ['id=1152921506151679042', true],
+    ['id=1152921506151679000', false],
+    ['id=1152921506151679041', false],
+    ['id=1152921506151679042.0', true],
+    ['price=1.10', true],
+    ['price=1.1', true],
+    ['price=110e-2', true],
+    ['price=0x1', false],
+    ['price=', false],
+    ['price.rawJSON=1.10', false],
+    ['zero=0', true],
+    ['zero=-0.0', true],
+    ['text=1.10', true],
+    ['text=1.1', false],
+  ])('%p: %p', (one, expected) => {
+    expect(has(one)).toBe(expected)
+  })
+
+  test('its link finds the event', () => {
+    for (const one of ['id=1152921506151679042', 'price=1.10']) {
+      expect(toTermText('metadata', one)).toBe(`meta:${one}`)
+    }
+  })
+})
+
+describe('dashboard.md §3 a search and its address', () => {
+  test('convert to each other', () => {
+    const path = toSearchPath('prj_1', {
+      ...{ channelId: 'chn_1', text: 'a "b & c" -tag:d#e' },
+      ...{ from: '24h', to: '2026-11-20T10:00:00Z' },
+    })
+    const { searchParams } = new URL(path, 'http://localhost')
+    expect(readSearch(Object.fromEntries(searchParams))).toEqual({
+      ...{ channelId: 'chn_1', text: 'a "b & c" -tag:d#e' },
+      ...{ from: '24h', to: '2026-11-20T10:00:00Z' },
+    })
+    expect(toSearchPath('prj_1', EMPTY_SEARCH, 'evt_1')).toBe('/p/prj_1/e/evt_1')
+  })
+
+  test('omit invalid moments, and a typed channel goes before the chosen one', () => {
+    expect(readSearch({ from: 'x', to: 'toString', q: ' channel:a ', channel: 'chn_1' })).toEqual({
+      ...EMPTY_SEARCH,
+      text: 'channel:a',
+    })
+    expect(readSearch({ from: 'constructor', channel: '' })).toEqual(EMPTY_SEARCH)
+  })
+
+  test('have a range that ends now, and the narrower of two bounds applies', () => {
+    const nowMs = Date.parse('2026-11-20T10:00:00Z')
+    const search = { ...EMPTY_SEARCH, channelId: 'chn_1', text: 'after:2026-11-20', from: '24h' }
+    expect(toQuery(search, nowMs)).toEqual({
+      q: 'channel:chn_1 after:2026-11-20',
+      from: '2026-11-19T10:00:00.000Z',
+    })
+    expect(parse(search, nowMs).filters.after).toBe(Date.parse('2026-11-20'))
+    expect(toQuery({ ...EMPTY_SEARCH, text: 'after:2h x' }, nowMs)).toEqual({ q: 'after:2h x' })
+  })
+
+  test('a chosen channel holds for all alternatives, and invalid terms are left out', () => {
+    const q = (text: string, channelId?: string) =>
+      toQuery({ ...EMPTY_SEARCH, channelId, text }, 0).q
+    expect(q('a OR tag:b', 'chn_1')).toBe('channel:chn_1 (a OR tag:b)')
+    expect(q('a OR tag:b')).toBe('a OR tag:b')
+    expect(q('before:x a', 'chn_1')).toBe('channel:chn_1 a')
+    expect(q('before:x')).toBeUndefined()
+  })
+
+  test('a part is removed from the text as typed', () => {
+    const remove = (text: string, n: number) => {
+      const part = parse({ ...EMPTY_SEARCH, text }, 0).parts[n]
+      return part && withoutPart(text, part)
+    }
+    expect(remove('a  after:2h "b c"', 1)).toBe('a "b c"')
+    expect(remove('x (a OR b) -tag:c', 1)).toBe('x -tag:c')
+  })
+
+  test('a value that no search can express has no search', () => {
+    expect(toTermText('users', 'a "b" c')).toBe('user:"a \\"b\\" c"')
+    expect(toTermText('users', 'ada')).toBe('user:"ada"')
+    expect(toTermText('users', '   ')).toBeUndefined()
+    expect(toTermText('tags', 'x'.repeat(600))).toBeUndefined()
+  })
+})
+
+describe('dashboard.md §3 the term that is being typed', () => {
+  const find = (marked: string) => {
+    const caret = marked.indexOf('|')
+    const text = marked.replace('|', '')
+    const found = findFragment(text, caret)
+    return found && [text.slice(found.start, found.end), found.sign, found.key, found.value]
+  }
+  test.each<[string, string[] | undefined]>([
+    ['|', ['', '', '', '']],
+    ['ch|', ['ch', '', '', 'ch']],
+    ['a tag:v|ip b', ['tag:vip', '', 'tag', 'v']],
+    ['-TAG:|', ['-TAG:', '-', 'tag', '']],
+    ['(user:ad|)', ['user:ad', '', 'user', 'ad']],
+    ['-(a OR channel:"Sign u|', ['channel:"Sign u', '', 'channel', 'Sign u']],
+    ['channel:"Sign u|ps" x', ['channel:"Sign ups"', '', 'channel', 'Sign u']],
+    ['channel:"Sign ups"|', undefined],
+    ['"a phra|se"', undefined],
+    ['foo:b|', ['foo:b', '', '', 'foo:b']],
+    ['meta:plan=p|', ['meta:plan=p', '', 'meta', 'plan=p']],
+  ])('in %p', (marked, expected) => {
+    expect(find(marked)).toEqual(expected)
+  })
+
+  test('is replaced by a suggestion, and the caret moves on', () => {
+    const take = (marked: string, term: string, isWhole = true) => {
+      const caret = marked.indexOf('|')
+      const text = marked.replace('|', '')
+      const fragment = findFragment(text, caret)
+      const taken = fragment && applySuggestion(text, fragment, { term, isWhole })
+      return taken && `${taken.text.slice(0, taken.caret)}|${taken.text.slice(taken.caret)}`
+    }
+    expect(take('a ch| b', 'channel:', false)).toBe('a channel:| b')
+    expect(take('a -tag:v|', 'tag:vip')).toBe('a -tag:vip |')
+    expect(take('tag:v| b', 'tag:vip')).toBe('tag:vip |b')
+    expect(take('(tag:v|)', 'tag:vip')).toBe('(tag:vip|)')
+    expect(take('channel:"Sign|', 'channel:"Sign ups"')).toBe('channel:"Sign ups" |')
+  })
+})
+
+test('reliability §9 JSON for a shell is equal, without characters that a shell would interpret', () => {
+  const hostile = {
+    a: `'; rm -rf ~ #`,
+    b: '" & calc | more > x < y ^ %PATH% !h! `id` $(id)',
+    c: 'back\\slash\\" \\n \n \u001b[2J \u009b \u202e \u2028',
+    'k"\\': ['👩‍🚀', 'Zürich'],
+  }
+  const text = toShellJson(hostile)
+  expect(JSON.parse(text)).toEqual(hostile)
+  expect(text).not.toMatch(/[&|<>^%!`$'\p{Cc}]|\\"/u)
+  expect(text).toContain('👩‍🚀')
+})

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'bun:test'
+import { toBackoffMs } from '../../../../src/dashboard/app/live/backoff.ts'
+import { createAnnouncer } from '../../../../src/dashboard/app/live/announcer.ts'
+import { createThrottle } from '../../../../src/dashboard/app/live/throttle.ts'
+import { toTitle } from '../../../../src/dashboard/app/live/unseen.ts'
+import { createFakeClock } from '../../../support/fakes/clock.ts'
+
+describe('the delay before reconnecting', () => {
+  test.each([
+    [1, 500],
+    [2, 1_000],
+    [3, 2_000],
+    [6, 15_000],
+    [60, 15_000],
+  ])('attempt %d waits between 0.25 s and %d ms at random', (attempt, ceiling) => {
+    expect(toBackoffMs(attempt, () => 0)).toBe(250)
+    expect(toBackoffMs(attempt, () => 0.5)).toBe(Math.round(250 + (ceiling - 250) / 2))
+    expect(toBackoffMs(attempt, () => 1)).toBe(ceiling)
+  })
+})
+
+describe('a batch', () => {
+  function count() {
+    const clock = createFakeClock()
+    const runs: number[] = []
+    const batch = createThrottle(clock, 300, () => runs.push(clock.now() - 1_000_000))
+    return { clock, runs, batch }
+  }
+
+  test('runs at once after a quiet time, and then at most once per interval', () => {
+    const { clock, runs, batch } = count()
+    for (let ms = 0; ms < 1_000; ms += 10) {
+      batch.trigger()
+      clock.pass(10)
+    }
+    clock.pass(1_000)
+    expect(runs).toEqual([0, 300, 600, 900, 1_200])
+    batch.trigger()
+    expect(runs.at(-1)).toBe(2_000)
+  })
+
+  test('a flush runs what waits, once, and nothing else', () => {
+    const { clock, runs, batch } = count()
+    batch.flush()
+    expect(runs).toEqual([])
+    batch.trigger()
+    batch.trigger()
+    clock.pass(100)
+    batch.flush()
+    batch.flush()
+    clock.pass(1_000)
+    expect(runs).toEqual([0, 100])
+    expect(clock.waiting).toBe(0)
+  })
+
+  test('has no timer while idle or after a stop', () => {
+    const { clock, runs, batch } = count()
+    expect(clock.waiting).toBe(0)
+    batch.trigger()
+    batch.trigger()
+    expect(clock.waiting).toBe(1)
+    batch.stop()
+    clock.pass(1_000)
+    expect([clock.waiting, runs]).toEqual([0, [0]])
+  })
+
+  test('is not delayed by a clock that was set back', () => {
+    const { clock, runs, batch } = count()
+    batch.trigger()
+    clock.pass(-3_600_000)
+    batch.trigger()
+    clock.pass(300)
+    expect(runs).toHaveLength(2)
+  })
+})
+
+test('the status line announces at once, and then everything new every 10 s', () => {
+  const clock = createFakeClock()
+  const said: string[] = []
+  const announcer = createAnnouncer(clock, sentence => said.push(sentence))
+  announcer.add(1, 'First')
+  for (let n = 0; n < 5; n++) {
+    announcer.add(10, `Number ${n}`)
+    clock.pass(1_000)
+  }
+  clock.pass(20_000)
+  expect(said).toEqual(['New event: First', '50 new events. Newest: Number 4'])
+})
+
+test.each([
+  [0, 'Shop'],
+  [3, '(3) Shop'],
+  [4_000, '(999+) Shop'],
+])('the page title has the number of unseen events: %d', (count, title) => {
+  expect(toTitle('Shop', count)).toBe(title)
+})

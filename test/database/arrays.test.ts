@@ -1,0 +1,44 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { toArray } from '../../src/database/arrays.ts'
+import { connect } from '../../src/database/sql.ts'
+import { cloneDatabase } from '../support/servers/postgres.ts'
+
+test.each([
+  [[], '{}'],
+  [['a', 'b'], '{"a","b"}'],
+  [[''], '{""}'],
+  [[null, undefined], '{NULL,NULL}'],
+  [['NULL', 'null'], '{"NULL","null"}'],
+  [['a,b', '{c}', ' d '], '{"a,b","{c}"," d "}'],
+  [['"', '\\', '\\"'], '{"\\"","\\\\","\\\\\\""}'],
+  [['\n', '🚀'], '{"\n","🚀"}'],
+  [[1, -2.5, true, false], '{1,-2.5,true,false}'],
+])('%p is the array %s', (values, literal) => {
+  expect(toArray(values)).toBe(literal)
+})
+
+test('Postgres reads every array back unchanged', async () => {
+  const sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
+  const character = fc.constantFrom(
+    'a',
+    '"',
+    '\\',
+    ',',
+    '{',
+    '}',
+    "'",
+    ' ',
+    '\n',
+    'N',
+    '🚀',
+    'NULL',
+  )
+  const text = fc.string({ unit: character, maxLength: 8 })
+  const lists = fc.sample(fc.array(fc.option(text), { maxLength: 6 }), 500)
+  for (const list of lists) {
+    const [row] = await sql`select to_json(${toArray(list)}::text[])::text as json`
+    expect(JSON.parse(row?.['json'])).toEqual(list)
+  }
+  await sql.end()
+})

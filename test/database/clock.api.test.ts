@@ -1,0 +1,268 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { checkQueue } from '../../src/cli/doctor/database.ts'
+import { isClockUntrusted } from '../../src/database/clock.ts'
+import { createPool } from '../../src/database/pool.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
+import { listStaleSegments } from '../../src/log/events/search-index.ts'
+import { purgeDeleted } from '../../src/log/events/retention.ts'
+import { parseId } from '../../src/base/ids.ts'
+import {
+  prepareClockedDatabases,
+  type ClockedDatabase,
+} from '../support/worlds/clocked-database.ts'
+import { newFullTenant } from '../support/worlds/full-tenant.ts'
+import { cloneDatabase } from '../support/servers/postgres.ts'
+import { startReceiver } from '../support/servers/receiver.ts'
+import { boot } from '../support/servers/server.ts'
+import { newSession } from '../support/worlds/signed-in-account.ts'
+import { newTenant } from '../support/worlds/tenant.ts'
+import { until } from '../support/until.ts'
+
+interface StoredTime {
+  place: string
+  written_by: string
+  is_extended: boolean
+  when_back: 'bounded' | 'moved' | 'other' | null
+  latest: string | null
+  reason: string
+}
+
+let createDatabase: () => Promise<ClockedDatabase>
+beforeAll(async () => {
+  createDatabase = await prepareClockedDatabases()
+})
+
+test('clock: every column with a time is on the list of stored_times once, and no other', async () => {
+  const sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
+  const columns = await sql<{ place: string }[]>`
+    select c.relname || '.' || a.attname as place
+    from pg_class c
+      join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+      join pg_type t on t.oid = a.atttypid
+      left join pg_type e on e.oid = t.typelem
+    where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p')
+      -- Dates, times, intervals, and arrays and ranges of them.
+      and (t.typcategory in ('D', 'T') or e.typcategory in ('D', 'T') or t.typname ~ '^(ts|date).*range')
+  `
+  const times = await sql<StoredTime[]>`select * from stored_times()`
+  await sql.end()
+  const places = (rows: readonly { place: string }[]) => rows.map(({ place }) => place).toSorted()
+  expect(places(times)).toEqual(places(columns))
+  for (const { reason, when_back, latest } of times) {
+    expect(reason).toMatch(/^[A-Z].*\.$/)
+    expect(latest !== null).toBe(when_back === 'bounded' || when_back === 'moved')
+  }
+})
+
+/** Checks the clock, as every server does within seconds. */
+async function check({ url }: Pick<ClockedDatabase, 'url'>): Promise<{ isUntrusted: boolean }> {
+  const pool = createPool(url, { name: 'test clock', max: 1 })
+  try {
+    return { isUntrusted: await isClockUntrusted(pool) }
+  } finally {
+    await pool.end()
+  }
+}
+
+/** Lists the times that a jump back corrects, with the number of rows that are too late. */
+async function listLate(sql: Sql): Promise<{ place: string; rows: number }[]> {
+  const times = await sql<StoredTime[]>`
+    select * from stored_times() where when_back in ('bounded', 'moved') order by place
+  `
+  const late = []
+  for (const { place, latest } of times) {
+    const [table = '', column = ''] = place.split('.')
+    const [row] = await sql<[{ n: number }]>`
+      select count(*)::int as n from ${sql(table)}
+      where ${sql(column)} > now() + greatest(${latest}::interval, interval '0')
+    `
+    late.push({ place, rows: row.n })
+  }
+  return late
+}
+
+/** Moves all times that a jump back corrects ahead by 10 days. */
+async function moveAhead(sql: Sql): Promise<void> {
+  const times = await sql<StoredTime[]>`
+    select * from stored_times() where when_back in ('bounded', 'moved')
+  `
+  for (const { place, latest } of times) {
+    const [table = '', column = ''] = place.split('.')
+    await sql`
+      update ${sql(table)} set
+        ${sql(column)} = now() + greatest(${latest}::interval, interval '0') + interval '10 days'
+      where ${sql(column)} is not null
+    `
+  }
+}
+
+/** Inserts a row into each table that a full tenant leaves empty. */
+async function fillOthers(
+  sql: Sql,
+  { projectId, accountId, channelId }: { projectId: string; accountId: string; channelId: string },
+): Promise<void> {
+  await sql`insert into sign_in_failures (account, lane, failures, last_at) values (sha256('a'), sha256('b'), 9, now())`
+  await sql`insert into known_devices (hash, account_id) values (sha256('a'), ${accountId})`
+  await sql`insert into setup_links (hash, expires_at) values (sha256('a'), now())`
+  await sql`insert into sign_in_steps (hash, account_id, is_installed, expires_at) values (sha256('a'), ${accountId}, false, now())`
+  await sql`insert into stale_segments (project_id, segment, first_at, last_at) values (${projectId}, 0, now(), now())`
+  // The server continues an erasure that is 10 s old.
+  await sql`
+    insert into erasures (project_id, user_id, touched_at)
+    values (${projectId}, 'somebody', now() + interval '1 day')
+  `
+  await sql`
+    insert into push_bursts (project_id, channel_id, account_id, recent, burst_at, collapsed_at, summary_at)
+    values (${projectId}, ${channelId}, ${accountId}, array[now()], now(), now(), now())
+  `
+  await sql`
+    insert into outbox (project_id, event_id, kind, target_id, failed_at)
+    values (${projectId}, gen_random_uuid(), 'push', gen_random_uuid(), now())
+  `
+  // The server takes one that is due.
+  await sql`
+    insert into resumed_targets (kind, target_id, next_at)
+    values ('push', gen_random_uuid(), now() + interval '1 day')
+  `
+  await sql`
+    insert into archive_files (id, project_id, month, name, state, checked_at, written_at)
+    values (gen_random_uuid(), ${projectId}, '2020-01-01', 'a file', 'writing', now(), now())
+  `
+  await sql`
+    update webhooks set
+      disabled_at = now(), disabled_reason = 'It failed', failing_since = now(), paused_until = now(),
+      tested_at = now(), previous_secret = secret, previous_until = now()
+  `
+  await sql`
+    insert into webhooks (project_id, id, name, host, preset, has_all_channels, deleted_at)
+    values (${projectId}, gen_random_uuid(), 'deleted', '127.0.0.1', 'standard', true, now())
+  `
+  await sql`update push_subscriptions set tested_at = now()`
+  await sql`update api_keys set last_used_at = now()`
+  await sql`update management_tokens set last_used_at = now()`
+  await sql`update events set deleted_at = now() + interval '1 day'`
+}
+
+test.concurrent('clock: after a jump back, no time of the list is later than it can be', async () => {
+  await using server = await boot({}, { kinds: [] })
+  const { sql } = server
+  const { params, people } = await newFullTenant(server)
+  const projectId = parseId('prj', params['projectId'] ?? '') ?? ''
+  await (await newTenant(server)).send({}, { 'idempotency-key': 'a key' })
+  await fillOthers(sql, {
+    projectId,
+    accountId: people.owner.uuid,
+    channelId: parseId('chn', params['channelId'] ?? '') ?? '',
+  })
+  const [token] = await sql<[{ expires_at: Date }]>`select expires_at from management_tokens`
+
+  // One transaction, so that a check of the server finds all of it.
+  await sql.begin(async tx => {
+    await moveAhead(tx as unknown as Sql)
+    await tx`update push_bursts set recent = array[now() + interval '10 days']`
+    expect((await listLate(tx as unknown as Sql)).filter(({ rows }) => rows === 0)).toEqual([])
+    await tx`update clock set checked_at = now() + interval '10 days'`
+  })
+  expect(await check({ url: server.databaseUrl })).toEqual({ isUntrusted: false })
+  expect((await listLate(sql)).filter(({ rows }) => rows > 0)).toEqual([])
+  expect(await sql`select from push_bursts where recent <> '{}'`).toHaveLength(0)
+  const [moved] = await sql<[{ days: number }]>`
+    select round(extract(epoch from ${token.expires_at} - expires_at) / 86400)::int as days
+    from management_tokens
+  `
+  expect(moved.days).toBe(10)
+})
+
+test.concurrent('clock: deletions and erasures that began while the clock was ahead end after it was set back', async () => {
+  await using database = await createDatabase()
+  const { sql, url: databaseUrl } = database
+  await using server = await boot({ databaseUrl }, { kinds: [] })
+  const tenant = await newTenant(server)
+  const { person, path, projectId, send } = tenant
+  await check(database)
+  await database.moveClock('5 days')
+  expect(await check(database)).toEqual({ isUntrusted: true })
+
+  const once = { 'idempotency-key': 'an order' }
+  const first = await send({}, once)
+  const deleted = await send()
+  expect((await person.delete(`${path}/events/${deleted.id}`)).status).toBe(200)
+  await sql`insert into stale_segments (project_id, segment, first_at, last_at) values (${projectId}, 0, now(), now())`
+  // Another process began to erase a user, and has ended.
+  await tenant.identify('ada')
+  await sql`select begin_erasure(${projectId}, 'ada', null)`
+
+  await database.moveClock('-5 days')
+  await check(database)
+  await database.moveClock('11 seconds')
+  expect((await person.post(`${path}/events/${deleted.id}/restore`)).status).toBe(404)
+  const pool = createPool(databaseUrl, { name: 'test clock', max: 1 })
+  await purgeDeleted(pool)
+  await pool.end()
+  expect(await sql`select from events where seq = ${deleted.seq}`).toHaveLength(0)
+  await until(async () => (await sql`select from erasures`).length === 0)
+  await database.moveClock('11 minutes')
+  expect(await listStaleSegments(sql)).toMatchObject([{ projectId, segment: '0' }])
+  expect(await send({}, once)).toEqual(first)
+  await sql`select delete_expired_keys(100)`
+  await database.moveClock('24 hours')
+  expect((await send({}, once)).seq).toBeGreaterThan(first.seq)
+})
+
+test.concurrent('clock: a step back of 25 seconds suspends no deletion', async () => {
+  await using database = await createDatabase()
+  const { sql, url: databaseUrl } = database
+  await using server = await boot({ databaseUrl }, { kinds: [] })
+  await newTenant(server)
+  await check(database)
+  await database.moveClock('-25 seconds')
+  expect(await check(database)).toEqual({ isUntrusted: false })
+  const [clock] = await sql<[{ untrusted_until: Date | null }]>`select untrusted_until from clock`
+  expect(clock.untrusted_until).toBeNull()
+})
+
+test.concurrent('clock: a jump forward cancels nothing that waits for a disabled webhook', async () => {
+  await using database = await createDatabase()
+  await using receiver = await startReceiver()
+  const { sql, url: databaseUrl } = database
+  const egress = { databaseUrl, egressAllowCidrs: ['127.0.0.0/8'] }
+  const tenant = await (async () => {
+    await using server = await boot(egress)
+    const made = await newTenant(server)
+    receiver.script('/hook', { status: 500 })
+    const { body } = await made.person.post(`${made.path}/webhooks`, {
+      name: 'A webhook',
+      url: `${receiver.url}/hook`,
+    })
+    await made.send()
+    await receiver.until(1, '/hook')
+    await until(async () => (await sql`select from outbox where attempts = 1`).length === 1)
+    const { status } = await made.person.post(`${made.path}/webhooks/${body.data.id}/disable`)
+    expect(status).toBe(200)
+    await check(database)
+    return { ...made, webhookId: body.data.id as string }
+  })()
+
+  await database.moveClock('31 days')
+  await check(database)
+  await using server = await boot(egress)
+  // The delivery is due, found disabled, and postponed.
+  await until(async () => {
+    const rows = await sql`select from outbox where reason = 'The webhook is disabled'`
+    return rows.length === 1
+  })
+  const session = await newSession(server, tenant.person)
+  const enabled = await session.post(`${tenant.path}/webhooks/${tenant.webhookId}/enable`)
+  expect(enabled.status).toBe(200)
+  await receiver.until(2, '/hook')
+})
+
+test('clock: the doctor counts no dead letter of the future as one of the last day', async () => {
+  await using server = await boot({}, { kinds: [] })
+  const { sql } = server
+  await newFullTenant(server)
+  const find = async () => (await checkQueue(sql)).map(({ check: name }) => name)
+  expect(await find()).toContain('dead letters')
+  await sql`update dead_letters set at = now() + interval '1 year'`
+  expect(await find()).not.toContain('dead letters')
+})

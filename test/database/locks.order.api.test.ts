@@ -1,0 +1,375 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { newId } from '../../src/base/ids.ts'
+import { toArray } from '../../src/database/arrays.ts'
+import type { Sql, Tx } from '../../src/database/sql.ts'
+import {
+  enqueueDeliveries,
+  replayDeadLetter,
+  resumeTarget,
+} from '../../src/delivery/outbox/enqueue.ts'
+import { settleDeliveries } from '../../src/delivery/outbox/settler.ts'
+import { markFullBacklogs } from '../../src/delivery/webhooks/dispatch.ts'
+import { hold } from '../support/database-lock.ts'
+import { openDeliveries, type Deliveries } from '../support/worlds/deliveries.ts'
+
+// The order is that of docs/database.md. With another one, Postgres ends a transaction of these
+// tests as a deadlock.
+
+let deliveries: Deliveries
+let sql: Sql
+beforeAll(async () => {
+  deliveries = await openDeliveries()
+  ;({ sql } = deliveries)
+})
+afterAll(() => deliveries[Symbol.asyncDispose]())
+
+const TOKEN = '00000000-0000-7000-8000-00000000000a'
+
+interface Pair {
+  projectId: string
+  targetId: string
+  /** Two events, by their ids. */
+  events: [string, string]
+  /** The events between them, by their ids. */
+  between: string[]
+  /** Two ids of deliveries, in their order. */
+  ids: [string, string]
+}
+
+async function newPair(distance = 1): Promise<Pair> {
+  const { projectId, targetId } = await deliveries.newTarget()
+  const events = (await deliveries.append(projectId, distance + 1)).toSorted()
+  const [one = '', other = ''] = [events[0], events.at(-1)]
+  const [low = '', high = ''] = [newId('dlv').uuid, newId('dlv').uuid].toSorted()
+  return {
+    ...{ projectId, targetId, events: [one, other], ids: [low, high] },
+    between: events.slice(1, -1),
+  }
+}
+
+/** The delivery of the first event has the higher id. */
+async function insertCrossed(
+  { projectId, targetId, events, ids: [low, high] }: Pair,
+  tokens: readonly (string | null)[] = [null, null],
+): Promise<void> {
+  await sql`
+    insert into outbox (id, project_id, event_id, kind, target_id, token, available_at)
+    select d.id, ${projectId}, d.event_id, 'webhook', ${targetId}, d.token, now() + interval '30 s'
+    from unnest(
+      ${toArray([high, low])}::uuid[], ${toArray(events)}::uuid[], ${toArray(tokens)}::uuid[]
+    ) as d (id, event_id, token)
+  `
+}
+
+const lockRow = (tx: Tx, id: string) => tx`select from outbox where id = ${id} for update`
+
+/** Runs `work` while another transaction has locked `low`, and locks `high` once `work` waits. */
+async function runBeside<Result>(
+  { ids: [low, high] }: Pair,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const lock = await hold(
+    sql,
+    tx => lockRow(tx, low),
+    tx => lockRow(tx, high),
+  )
+  const running = work()
+  await Promise.race([lock.untilBlocked(), running])
+  await lock.release()
+  return running
+}
+
+const enqueue = ({ projectId, targetId, events: [one, other], between }: Pair) =>
+  sql.begin(tx =>
+    enqueueDeliveries(tx, { kind: 'webhook', projectId, targetId }, [one, ...between, other]),
+  )
+
+test.each([2, 2_500])(
+  'locks: %d events are enqueued again beside who locks their deliveries',
+  async count => {
+    const pair = await newPair(count - 1)
+    await insertCrossed(pair)
+    expect(await runBeside(pair, () => enqueue(pair))).toBe(count)
+    const rows = await deliveries.pending(pair.projectId)
+    expect(rows.filter(row => row.due_in_s <= 0)).toHaveLength(count)
+  },
+)
+
+test.each([2, 2_500])(
+  'locks: %d events, the newest first, are enqueued beside who writes the same ones',
+  async count => {
+    const pair = await newPair(count - 1)
+    const { projectId, targetId, events } = pair
+    const insert = (tx: Tx, eventId: string) =>
+      tx`insert into outbox (project_id, event_id, kind, target_id) values (${projectId}, ${eventId}, 'webhook', ${targetId})`
+    const lock = await hold(
+      sql,
+      tx => insert(tx, events[0]),
+      tx => insert(tx, events[1]),
+    )
+    const running = enqueue({
+      ...{ ...pair, events: [events[1], events[0]] },
+      between: pair.between.toReversed(),
+    })
+    await lock.untilBlocked()
+    await lock.release()
+    expect(await running).toBe(count)
+    expect(await deliveries.pending(projectId)).toHaveLength(count)
+  },
+)
+
+test.each([2, 2_500])(
+  'locks: %d events are enqueued again beside who locks a delivery and then a dead letter',
+  async count => {
+    const pair = await newPair(count - 1)
+    const {
+      projectId,
+      targetId,
+      events: [one, other],
+      ids: [id, deadId],
+    } = pair
+    await sql`
+      insert into outbox (id, project_id, event_id, kind, target_id)
+      values (${id}, ${projectId}, ${other}, 'webhook', ${targetId})
+    `
+    await sql`
+      insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
+      values (${deadId}, ${projectId}, ${one}, 'webhook', ${targetId}, 10, 'It failed')
+    `
+    const lock = await hold(
+      sql,
+      tx => lockRow(tx, id),
+      tx => tx`select from dead_letters where id = ${deadId} for update`,
+    )
+    const running = enqueue(pair)
+    await lock.untilBlocked()
+    await lock.release()
+    expect(await running).toBe(count)
+    expect(await sql`select from dead_letters where project_id = ${projectId}`).toHaveLength(0)
+  },
+)
+
+test('locks: events are enqueued again without waiting for their deliveries in flight', async () => {
+  const pair = await newPair()
+  await insertCrossed(pair, [TOKEN, TOKEN])
+  const lock = await hold(sql, tx => lockRow(tx, pair.ids[0]))
+  expect(await enqueue(pair)).toBe(2)
+  await lock.release()
+  expect(await deliveries.pending(pair.projectId)).toMatchObject([
+    { is_taken: true },
+    { is_taken: true },
+  ])
+})
+
+test('locks: a delivery that is given up while its event is enqueued keeps its dead letter', async () => {
+  const pair = await newPair()
+  await insertCrossed(pair, [TOKEN, null])
+  const [low, high] = pair.ids
+  const lock = await hold(sql, tx => lockRow(tx, low))
+  const running = enqueue(pair)
+  await lock.untilBlocked()
+  await settleDeliveries(sql, [
+    {
+      ...{ id: high, token: TOKEN, state: 'dead', attempts: 1, delayMs: null },
+      ...{ reason: 'It failed', latencyMs: null, keepsPlace: false },
+    },
+  ])
+  await lock.release()
+  expect(await running).toBe(2)
+  expect(await deliveries.pending(pair.projectId)).toMatchObject([{ event_id: pair.events[1] }])
+  const dead = await sql`select from dead_letters where project_id = ${pair.projectId}`
+  expect(dead).toHaveLength(1)
+})
+
+test('locks: a target is resumed beside who locks its deliveries', async () => {
+  const pair = await newPair()
+  // The one in flight has the higher id.
+  await insertCrossed(pair, [TOKEN, null])
+  await sql.begin(tx => resumeTarget(tx, { kind: 'webhook', targetId: pair.targetId }))
+  const resumed = await runBeside(
+    pair,
+    async () => await sql<{ is_done: boolean }[]>`select is_done from resume_deliveries(10)`,
+  )
+  expect([...resumed]).toEqual([{ is_done: true }])
+  const rows = await sql`
+    select is_resumed, available_at <= now() as is_due from outbox where project_id = ${pair.projectId} order by id
+  `
+  expect([...rows]).toEqual([
+    { is_resumed: false, is_due: true },
+    { is_resumed: true, is_due: false },
+  ])
+})
+
+test.each([
+  ['waits', TOKEN],
+  ['was given up', null],
+])(
+  'locks: a delivery that is settled while its target is resumed, and %s, keeps to its state',
+  async (_, held) => {
+    const pair = await newPair()
+    await insertCrossed(pair, [TOKEN, held])
+    const [low, high] = pair.ids
+    await sql.begin(tx => resumeTarget(tx, { kind: 'webhook', targetId: pair.targetId }))
+    const lock = await hold(sql, tx => lockRow(tx, low))
+    const running = sql`select from resume_deliveries(10)`.execute()
+    await lock.untilBlocked()
+    await settleDeliveries(sql, [
+      {
+        ...{ id: high, token: TOKEN, state: held ? null : 'dead', attempts: 0 },
+        ...{ delayMs: 3_600_000, reason: 'It is disabled', latencyMs: null, keepsPlace: false },
+      },
+    ])
+    await lock.release()
+    await running
+    const rows = await sql`
+      select is_resumed, available_at <= now() as is_due from outbox where project_id = ${pair.projectId} order by id
+    `
+    expect([...rows]).toEqual(
+      held
+        ? [
+            { is_resumed: true, is_due: false },
+            { is_resumed: false, is_due: true },
+          ]
+        : [{ is_resumed: false, is_due: true }],
+    )
+  },
+)
+
+/** Dispatches two events to targets, whatever the order of the events in their log. */
+function dispatch(pair: Pair, { lease, isFull }: { lease: object | null; isFull: boolean }) {
+  return sql`
+    select count
+    from insert_deliveries(
+      'webhook',
+      array(
+        select (${pair.projectId}::uuid, e.id, ${pair.targetId}::uuid, now(), false, ${isFull})::new_delivery
+        from unnest(${toArray(pair.events.toReversed())}::uuid[]) as e (id)
+      ),
+      'It is full', ${lease === null ? null : JSON.stringify(lease)}::text::json
+    )
+  `.execute()
+}
+
+const LEASE = { token: TOKEN, leaseMs: 30_000, free: 10, perTarget: 10, rooms: [] }
+
+test.each([
+  ['deliveries', { lease: null, isFull: false }],
+  ['leased deliveries', { lease: LEASE, isFull: false }],
+  ['records of a full backlog', { lease: null, isFull: true }],
+])('locks: %s are written beside who writes the same ones', async (_, options) => {
+  const pair = await newPair()
+  const { projectId, targetId, events } = pair
+  const insert = (tx: Tx, eventId: string) =>
+    options.isFull
+      ? tx`insert into deliveries (project_id, event_id, kind, target_id, state) values (${projectId}, ${eventId}, 'webhook', ${targetId}, 'failed')`
+      : tx`insert into outbox (project_id, event_id, kind, target_id) values (${projectId}, ${eventId}, 'webhook', ${targetId})`
+  const lock = await hold(
+    sql,
+    tx => insert(tx, events[0]),
+    tx => insert(tx, events[1]),
+  )
+  const running = dispatch(pair, options)
+  await lock.untilBlocked()
+  await lock.release()
+  expect([...(await running)]).toEqual([{ count: '0' }])
+})
+
+test('locks: a dead letter is replayed beside who enqueues its event', async () => {
+  const pair = await newPair()
+  const {
+    projectId,
+    targetId,
+    events: [eventId],
+    ids: [id],
+  } = pair
+  await sql`
+    insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
+    values (${id}, ${projectId}, ${eventId}, 'webhook', ${targetId}, 10, 'It failed')
+  `
+  const lock = await hold(
+    sql,
+    tx =>
+      tx`insert into outbox (project_id, event_id, kind, target_id) values (${projectId}, ${eventId}, 'webhook', ${targetId})`,
+    tx => tx`delete from dead_letters where id = ${id}`,
+  )
+  const running = sql.begin(tx => replayDeadLetter(tx, { projectId, id }))
+  const outcome = running.then(
+    () => 'replayed',
+    (error: Error) => error.message,
+  )
+  await lock.untilBlocked()
+  await lock.release()
+  expect(await outcome).toBe('No dead letter of this project has this id.')
+  expect(await deliveries.pending(projectId)).toHaveLength(1)
+})
+
+async function newDeadLetter() {
+  const {
+    projectId,
+    targetId,
+    events,
+    ids: [id],
+  } = await newPair()
+  await sql`
+    insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
+    values (${id}, ${projectId}, ${events[0]}, 'webhook', ${targetId}, 10, 'It failed')
+  `
+  return { projectId, targetId, events, id }
+}
+
+const NOT_FOUND = 'No dead letter of this project has this id.'
+
+const replay = (dead: { projectId: string; id: string }) =>
+  sql
+    .begin(tx => replayDeadLetter(tx, dead))
+    .then(
+      ({ id }) => id,
+      (error: Error) => error.message,
+    )
+
+test('locks: a dead letter is replayed beside who has stored its id', async () => {
+  const dead = await newDeadLetter()
+  const { projectId, targetId, events, id } = dead
+  // Postgres checks the primary key on its own, after the key of the event and the target.
+  const lock = await hold(
+    sql,
+    tx =>
+      tx`insert into outbox (id, project_id, event_id, kind, target_id) values (${id}, ${projectId}, ${events[1]}, 'webhook', ${targetId})`,
+    tx => tx`delete from dead_letters where id = ${id}`,
+  )
+  const running = replay(dead)
+  await lock.untilBlocked()
+  await lock.release()
+  expect(await running).toBe(NOT_FOUND)
+})
+
+test('locks: a dead letter that is replayed twice at once is replayed once', async () => {
+  for (let round = 0; round < 20; round++) {
+    const dead = await newDeadLetter()
+    const lock = await hold(sql, tx => tx`lock table outbox in share row exclusive mode`)
+    const running = [replay(dead), replay(dead)]
+    await lock.untilBlocked(2)
+    await lock.release()
+    expect((await Promise.all(running)).toSorted()).toEqual([dead.id, NOT_FOUND])
+    expect(await deliveries.pending(dead.projectId)).toHaveLength(1)
+  }
+})
+
+test('locks: the check of full backlogs waits for no webhook', async () => {
+  const { projectId } = await deliveries.newTarget()
+  const [locked, free] = [newId('whk').uuid, newId('whk').uuid]
+  for (const id of [locked, free]) {
+    await sql`
+      insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret, backlog_full_at)
+      values (${projectId}, ${id}, 'w', 'u', 'h', 'standard', true, 's', now())
+    `
+  }
+  const lock = await hold(
+    sql,
+    tx => tx`select from webhooks where id = ${locked} for no key update`,
+  )
+  await markFullBacklogs(sql, true)
+  const full = await sql`select id from webhooks where backlog_full_at is not null`
+  expect([...full]).toEqual([{ id: locked }])
+  await lock.release()
+})

@@ -1,0 +1,423 @@
+import { expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createOrganization } from '../../src/access/organizations/organizations.ts'
+import { createProject } from '../../src/access/organizations/projects.ts'
+import { listEventsJson, type PageQuery } from '../../src/log/events/read.ts'
+import { indexNextEvents } from '../../src/log/events/search-index.ts'
+import { parseSearch } from '../../src/log/events/search-query.ts'
+import {
+  findOldestServer,
+  findSchemaProblem,
+  listMigrations,
+  migrate,
+  refuseNewerSchema,
+} from '../../src/database/migrate.ts'
+import { FUNCTIONS, MIGRATIONS, type Migration } from '../../src/database/sql-files.ts'
+import { addRelease, listBrokenReleases, type ReleaseIndex } from '../../src/database/releases.ts'
+import { connect, type Sql } from '../../src/database/sql.ts'
+import { appendEvents } from '../support/worlds/deliveries.ts'
+import { createEmptyDatabase } from '../support/servers/postgres.ts'
+import index from '../../releases.json' with { type: 'json' }
+import { spawnProgram, startProgram } from '../support/servers/process.ts'
+import { newProject } from '../support/worlds/project.ts'
+import { until } from '../support/until.ts'
+import { listHourlyCounts } from '../support/counts.ts'
+
+const RELEASED: ReleaseIndex = index
+const FOLDER = join(import.meta.dirname, '../../sql/tables')
+const NAMES = MIGRATIONS.map(({ name }) => name)
+/** The result of the first start. */
+const ALL = [...NAMES, 'functions']
+const MORE: Migration = { name: '9000_more', text: 'create table more (id int primary key);' }
+
+test('the program contains every file of sql/tables as a migration, in order and unchanged', () => {
+  const files = readdirSync(FOLDER).sort()
+  expect(MIGRATIONS).toEqual(
+    files.map(file => ({
+      name: file.replace(/\.sql$/, ''),
+      text: readFileSync(join(FOLDER, file), 'utf8'),
+    })),
+  )
+})
+
+test('the files in sql/tables are numbered without gaps', () => {
+  expect(NAMES.map(name => Number(name.slice(0, 4)))).toEqual(NAMES.map((_, n) => n + 1))
+})
+
+test('the migrations of released versions never change', () => {
+  expect(listBrokenReleases(RELEASED, MIGRATIONS)).toEqual([])
+})
+
+test('a release has the checksums of its own migrations, which may not change or vanish', () => {
+  const [first, second] = MIGRATIONS as [Migration, Migration]
+  const release = { version: '0.9.0', date: '2026-11-22' }
+  const index = addRelease({ releases: [] }, release, [first])
+  const next = { version: '0.10.0', date: '2026-12-01' }
+  const { releases } = addRelease(index, next, [first, second])
+  expect(releases.map(one => Object.keys(one.migrations))).toEqual([[first.name], [second.name]])
+  expect(listBrokenReleases({ releases }, MIGRATIONS)).toEqual([])
+
+  const edited = [{ ...first, text: `${first.text}\n` }]
+  expect(listBrokenReleases({ releases }, edited)).toEqual([
+    '0001_accounts of 0.9.0 was changed',
+    '0002_keys of 0.10.0 is missing',
+  ])
+  expect(() => addRelease(index, next, edited)).toThrow('0001_accounts of 0.9.0 was changed')
+  expect(() => addRelease(index, release, [first])).toThrow('0.9.0 is not newer than 0.9.0')
+})
+
+/** Statements that can break a running server of the version before. */
+const BREAKING =
+  /\b(drop|rename|truncate|revoke)\b|\balter column (?!\w+ set \(n_distinct)|\badd (constraint|check|unique|foreign)\b|\badd column (?!.*\bdefault\b).*\bnot null\b/i
+
+test('a migration of a later release that is not additive names the oldest server', () => {
+  const isWrong = (one: Migration) =>
+    BREAKING.test(one.text.replace(/--.*/g, '')) && findOldestServer(one) === undefined
+  const first = new Set(Object.keys(RELEASED.releases.at(0)?.migrations ?? {}))
+  const later = RELEASED.releases.length === 0 ? [] : MIGRATIONS.filter(one => !first.has(one.name))
+  expect(later.filter(isWrong).map(({ name }) => name)).toEqual([])
+  for (const text of [
+    'alter table events drop column icon;',
+    'alter table events add column a int not null;',
+    'alter table events alter column title type varchar;',
+  ]) {
+    expect(isWrong({ name: '9000', text })).toBe(true)
+    expect(isWrong({ name: '9000', text: `-- Oldest server: 0.3.0\n${text}` })).toBe(false)
+  }
+  for (const text of [
+    'create table more (id int not null); -- Do not drop it.',
+    'alter table events add column a int not null default 0;',
+    'alter table events alter column project_id set (n_distinct = 100);',
+  ])
+    expect(isWrong({ name: '9000', text })).toBe(false)
+})
+
+test('every table, index and function has a comment in its own form', () => {
+  const made = /((?:^--.*\n)*)^create (?:unlogged |or replace )?(table|view|index|function) (\w+)/gm
+  const found = [...MIGRATIONS, ...FUNCTIONS.files].flatMap(({ text }) => [...text.matchAll(made)])
+  expect(found.length).toBeGreaterThan(200)
+  const begins = {
+    table: /^-- (One row|The only row) /,
+    view: /^-- One row /,
+    index: /^-- Serves /,
+  }
+  const wrong = found.filter(([, comment = '', what]) => {
+    const begin = begins[what as keyof typeof begins] ?? /^-- /
+    return !begin.test(comment)
+  })
+  expect(wrong.map(([, , what, name]) => `${what} ${name}`)).toEqual([])
+})
+
+test('a second run applies nothing', async () => {
+  await using database = await open()
+  expect(await migrate(database.url)).toEqual(ALL)
+  expect(await migrate(database.url)).toEqual([])
+  expect(await database.stored()).toEqual(NAMES)
+})
+
+test('indexes can be rebuilt and inspected while Postgres hides our functions', async () => {
+  await using database = await open()
+  await migrate(database.url)
+  const { sql } = database
+  const { id } = await newProject({ sql, url: '' })
+  await appendEvents(sql, id, 3)
+  await sql`
+    insert into identities (project_id, user_id, id, public_id, properties, created_at, updated_at)
+    values (${id}, 'ada', ${id}, 'usr_ada', '{"plan": "pro"}', now(), now())
+  `
+  await sql.unsafe('reindex table events')
+  await sql.unsafe('reindex table identities')
+  await sql.unsafe('analyze')
+})
+
+test('concurrent runs apply each migration once', async () => {
+  await using database = await open()
+  const applied = await Promise.all(Array.from({ length: 6 }, () => migrate(database.url)))
+  expect(applied.flat().sort()).toEqual(ALL)
+  expect(await database.stored()).toEqual(NAMES)
+})
+
+test('two processes that start at once both serve, and one of them creates the first key', async () => {
+  await using database = await open()
+  const env = { DATABASE_URL: database.url, LOG_LEVEL: 'debug' }
+  const programs = await Promise.all([startProgram({ env }), startProgram({ env })])
+  await using _first = programs[0]
+  await using _second = programs[1]
+  for (const { url } of programs) expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  expect(programs.map(({ firstKey }) => firstKey !== undefined).sort()).toEqual([false, true])
+  const applied = programs.flatMap(({ logged }) => logged('Applied migration'))
+  expect(applied).toHaveLength(NAMES.length)
+  expect(programs.flatMap(({ logged }) => logged('Replaced the functions'))).toHaveLength(1)
+  expect(await database.stored()).toEqual(NAMES)
+  for (const program of programs) expect((await program.kill('SIGTERM')).code).toBe(0)
+})
+
+test('a migration that was edited after it was applied is refused', async () => {
+  await using database = await open()
+  await migrate(database.url, [MORE])
+  const changed = [{ ...MORE, text: `${MORE.text} -- really` }]
+  const message = 'Migration 9000_more was edited after it was applied'
+  await expect(migrate(database.url, changed)).rejects.toThrow(message)
+  await expect(listMigrations(database.sql, changed)).rejects.toThrow(message)
+  // The table of migrations of a checkout before 0.2.0.
+  await database.sql`alter table migrations drop column oldest_server`
+  await expect(migrate(database.url, changed)).rejects.toThrow('Back up with the version')
+})
+
+test('a schema that breaks the program is refused by name, with instructions', async () => {
+  await using database = await open()
+  const breaking = { name: '9000_more', text: `-- Oldest server: 900.0.0\n${MORE.text}` }
+  await migrate(database.url, [...MIGRATIONS, breaking])
+  const message =
+    'The database has migrations of a newer Tidings: 9000_more. ' +
+    'Run that newer version, or restore a backup from before the upgrade.'
+  await expect(migrate(database.url)).rejects.toThrow(message)
+  expect(await findSchemaProblem(database.sql)).toBe(
+    'The schema of the database requires Tidings 900.0.0 or newer',
+  )
+
+  await using program = spawnProgram({ env: { DATABASE_URL: database.url } })
+  await expect(program.listening).rejects.toThrow('before it listened')
+  expect(await program.exited).toEqual({ code: 1, signal: null })
+  expect(program.output()).toContain(message)
+  expect(await database.stored()).toEqual([...NAMES, '9000_more'])
+})
+
+test('a schema with additive migrations of a newer program is accepted, one without our own is not', async () => {
+  await using database = await open()
+  await migrate(database.url, [...MIGRATIONS, MORE])
+  expect(await migrate(database.url)).toEqual([])
+  expect(await findSchemaProblem(database.sql)).toBeUndefined()
+  await expect(refuseNewerSchema(database.sql)).rejects.toThrow('a newer Tidings: 9000_more.')
+  await database.sql`delete from migrations where name = ${NAMES.at(-1)!}`
+  expect(await findSchemaProblem(database.sql)).toBe(
+    'The schema of the database is older than this program',
+  )
+})
+
+test('a migration that waits for a long transaction does not hold up statements', async () => {
+  await using database = await open()
+  await migrate(database.url, [MORE])
+  const reader = connect(database.url, { name: 'test', max: 1 })
+  const alter = { name: '9001_alter', text: 'alter table more add column a int;' }
+  const { migrated } = await reader.begin(async tx => {
+    await tx`select from more`
+    const migrated = migrate(database.url, [MORE, alter])
+    await until(async () => {
+      const waiting = await database.sql`
+        select from pg_locks where not granted and relation = 'more'::regclass
+      `
+      return waiting.length > 0
+    })
+    // Queues behind the migration, and would time out after 2 s.
+    await database.sql`select from more`
+    return { migrated }
+  })
+  expect(await migrated).toEqual(['9001_alter'])
+  await reader.end()
+})
+
+test('a migration that waits for a vacuum also waits until Postgres would cancel it', async () => {
+  await using database = await open()
+  await migrate(database.url, [MORE])
+  const vacuum = connect(database.url, { name: 'test', max: 1 })
+  const alter = { name: '9001_alter', text: 'alter table more alter id set statistics 0;' }
+  const { migrated } = await vacuum.begin(async tx => {
+    // The lock of a vacuum.
+    await tx`lock table more in share update exclusive mode`
+    const migrated = migrate(database.url, [MORE, alter])
+    await until(async () => {
+      const waiting = await database.sql`
+        select from pg_locks
+        where not granted and relation = 'more'::regclass
+          and clock_timestamp() - waitstart > current_setting('deadlock_timeout')::interval
+      `
+      return waiting.length > 0
+    })
+    return { migrated }
+  })
+  expect(await migrated).toEqual(['9001_alter'])
+  await vacuum.end()
+})
+
+test('a failed migration leaves nothing behind, and the earlier ones stay', async () => {
+  await using database = await open()
+  const broken = { name: '9001_broken', text: 'create table half (id int); select 1 / 0;' }
+  await expect(migrate(database.url, [MORE, broken])).rejects.toThrow('division by zero')
+  expect(await database.stored()).toEqual(['9000_more'])
+  expect(await database.tables()).toEqual(['migrations', 'more'])
+  // Once the migration is corrected, the run continues where it stopped.
+  const mended = { ...broken, text: 'create table whole (id int);' }
+  expect(await migrate(database.url, [MORE, mended])).toEqual(['9001_broken'])
+  expect(await database.tables()).toEqual(['migrations', 'more', 'whole'])
+})
+
+test('a starting server migrates an older schema', async () => {
+  await using database = await open()
+  const [first] = MIGRATIONS
+  await migrate(database.url, [first!])
+  expect(await database.stored()).toEqual([first!.name])
+  await using program = await startProgram({ env: { DATABASE_URL: database.url } })
+  expect((await fetch(`${program.url}/readyz`)).status).toBe(200)
+  expect(await database.stored()).toEqual(NAMES)
+})
+
+test('events are counted by UTC hour, found by time and searched, in any time zone of the session', async () => {
+  await using database = await open()
+  await migrate(database.url)
+  const { sql } = database
+  await sql.unsafe("set timezone = 'Asia/Kolkata'")
+  const { id: projectId } = await newProject({ sql, url: '' })
+  await sql`
+    insert into channels (project_id, id, public_id, slug, name, created_at)
+    values (${projectId}, ${projectId}, 'chn_1', 'c', 'c', now())
+  `
+  await sql`
+    select a.at_ms
+    from (
+      select
+        array_agg(${projectId}::uuid) filter (where n = 1) as projects,
+        array_agg(${projectId}::uuid) as channels, array_agg(gen_random_uuid()) as ids,
+        array_agg(timestamptz '2026-03-10T00:30:00Z' + n * interval '1 minute' order by n) as moments,
+        array_agg('alpha ' || n order by n) as titles,
+        array_agg('{"tag ' || n % 10 || '"}' order by n) as tags
+      from generate_series(1, 5000) n
+    ) e
+      cross join lateral append_events(
+        project_ids => projects, key_hashes => null, key_counts => null, project_numbers => null,
+        key_numbers => null, ids => ids, occurred_ats => moments, channel_ids => channels,
+        channel_public_ids => null, channel_slugs => null, channel_names => null, titles => titles,
+        descriptions => null, icons => null, tag_lists => tags, metadatas => null, user_refs => null,
+        sources => null, notifies => null, keys => null, fingerprints => null, response_heads => null,
+        response_tails => null
+      ) a
+  `
+  const range = {
+    fromMs: Date.parse('2026-03-10T00:00:00Z'),
+    toMs: Date.parse('2026-03-10T02:00:00Z'),
+  }
+  const { channels } = await listHourlyCounts(sql, projectId, range)
+  expect(channels[0]?.hourly).toEqual([29, 60])
+  const find = async (text: string) => {
+    const { filters } = parseSearch(text)
+    const seqs: number[] = []
+    // A page of a log this long is short on a slow machine.
+    for (let query: PageQuery = {}; ;) {
+      const page = JSON.parse(await listEventsJson(sql, projectId, filters, query))
+      seqs.push(...page.items.map(({ seq }: { seq: number }) => seq))
+      if (page.nextCursor === null) return seqs
+      query = { cursor: page.nextCursor }
+    }
+  }
+  await indexNextEvents(sql, projectId)
+  await indexNextEvents(sql, projectId)
+  expect(await find('alpha 42 tag:"tag 2"')).toEqual([
+    4292, 4282, 4272, 4262, 4252, 4242, 4232, 4222, 4212, 4202, 422, 42,
+  ])
+  expect(await find('before:2026-03-10T00:33Z')).toEqual([2, 1])
+})
+
+test('a migration may exceed the timeouts of the database', async () => {
+  await using database = await open()
+  const [{ name }] = await database.sql<[{ name: string }]>`select current_database() as name`
+  await database.sql.unsafe(`alter database ${name} set statement_timeout = 50`)
+  const slow = { name: '9002_slow', text: 'select pg_sleep(0.2);' }
+  expect(await migrate(database.url, [slow])).toEqual(['9002_slow'])
+})
+
+async function open() {
+  const url = await createEmptyDatabase()
+  const sql: Sql = connect(url, { name: 'test', max: 1 })
+  const read = async (rows: Promise<{ name: string }[]>) => (await rows).map(({ name }) => name)
+  return {
+    url,
+    sql,
+    /** Returns the names of the applied migrations. */
+    stored: () => read(sql<{ name: string }[]>`select name from migrations order by name`),
+    tables: () =>
+      read(sql<{ name: string }[]>`
+        select table_name as name
+        from information_schema.tables
+        where table_schema = 'public'
+        order by 1
+      `),
+    [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }),
+  }
+}
+
+test('each installation has a secret of its own for the locks of names', async () => {
+  const secrets = await Promise.all(
+    [1, 2].map(async () => {
+      const url = await createEmptyDatabase()
+      await migrate(url)
+      const sql = connect(url, { name: 'test', max: 1 })
+      const [row] = await sql<[{ secret: string }]>`select encode(lock_secret(), 'hex') as secret`
+      await sql.end({ timeout: 1 })
+      return row.secret
+    }),
+  )
+  expect(secrets[0]).toMatch(/^[0-9a-f]{64}$/)
+  expect(secrets[1]).not.toBe(secrets[0])
+})
+
+test('the changes of aliases that erasures left are deleted, and an erasure in progress keeps its names', async () => {
+  const url = await createEmptyDatabase()
+  const before = MIGRATIONS.slice(
+    0,
+    NAMES.findIndex(name => name.endsWith('_erased_history')),
+  )
+  expect(before.length).toBeGreaterThan(25)
+  await migrate(url, before)
+  const sql = connect(url, { name: 'test', max: 1 })
+  const project = await sql.begin(async tx =>
+    createProject(tx, {
+      organizationId: await createOrganization(tx, 'Test organization'),
+      name: 'Test project',
+    }),
+  )
+  await sql`
+    insert into identities (project_id, user_id, id, public_id, properties, created_at, updated_at)
+    select ${project}, u.name, gen_random_uuid(), u.name, '{}', u.at::timestamptz, now()
+    from (values ('carl', '2026-01-01'), ('back', '2026-06-01')) as u (name, at)
+  `
+  await sql`
+    insert into aliases (project_id, alias, user_id, created_at) values (${project}, 'present', 'carl', now())
+  `
+  await sql`truncate alias_changes`
+  await sql`
+    insert into erased_users (id, project_id, erased_at) values (gen_random_uuid(), ${project}, '2026-05-01')
+  `
+  const change = (at: string, user: string, alias: string, kind: string, other?: string) => sql`
+    insert into alias_changes (project_id, user_id, at, alias, change, other)
+    values (${project}, ${user}, ${at}, ${alias}, ${kind}, ${other ?? null})
+  `
+  // Of an erased user, of one who came back, and of an alias whose last owner was erased.
+  await change('2026-02-01', 'gone', 'present', 'moved from')
+  await change('2026-02-01', 'back', 'of gone', 'added')
+  await change('2026-02-01', 'carl', 'of gone', 'moved to')
+  await change('2026-02-01', 'carl', 'present', 'moved to', 'gone')
+  await change('2026-02-01', 'carl', 'present', 'moved from', 'back')
+  await change('2026-02-01', 'carl', 'removed', 'added')
+  await change('2026-02-02', 'carl', 'removed', 'removed')
+  await change('2026-06-02', 'back', 'back', 'removed')
+  await sql`insert into erasures (project_id, user_id) values (${project}, 'running')`
+  await sql`insert into erasure_names (project_id, user_id, name) values (${project}, 'running', 'alias')`
+
+  await migrate(url)
+  const kept = await sql`
+    select user_id, alias, change, other from alias_changes order by id
+  `
+  expect([...kept] as unknown[]).toEqual([
+    { user_id: 'carl', alias: 'present', change: 'moved to', other: null },
+    { user_id: 'carl', alias: 'present', change: 'moved from', other: null },
+    { user_id: 'carl', alias: 'removed', change: 'added', other: null },
+    { user_id: 'carl', alias: 'removed', change: 'removed', other: null },
+    { user_id: 'back', alias: 'back', change: 'removed', other: null },
+  ])
+  const names = await sql`
+    select n.name from erasures e join erasure_names n on n.erasure_id = e.id where e.user_id = 'running'
+  `
+  expect([...names] as unknown[]).toEqual([{ name: 'alias' }])
+  await sql.end({ timeout: 1 })
+})

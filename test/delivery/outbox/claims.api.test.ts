@@ -1,0 +1,361 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { claimDeliveries, extendLeases } from '../../../src/delivery/outbox/claims.ts'
+import type {
+  DeliveryAttempt,
+  DeliveryKind,
+  DeliveryOutcome,
+} from '../../../src/delivery/outbox/kind.ts'
+import { ensureCursors, registerKind } from '../../../src/delivery/outbox/cursors.ts'
+import { settleDeliveries } from '../../../src/delivery/outbox/settler.ts'
+import { dispatchWebhooks } from '../../../src/delivery/webhooks/dispatch.ts'
+import { newProject } from '../../support/worlds/project.ts'
+import { RELEASED, toSettlement } from '../../../src/delivery/outbox/settlement.ts'
+import { toArray } from '../../../src/database/arrays.ts'
+import { connect } from '../../../src/database/sql.ts'
+import { findWebhookTargets } from '../../../src/delivery/webhooks/target.ts'
+import { insertWebhook } from '../../support/worlds/webhooks.ts'
+import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
+import { createTestKind } from '../../support/worlds/delivery-kind.ts'
+import { parseId, toId } from '../../../src/base/ids.ts'
+import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
+import { until } from '../../support/until.ts'
+
+let deliveries: Deliveries
+beforeAll(async () => {
+  deliveries = await openDeliveries()
+})
+afterAll(() => deliveries[Symbol.asyncDispose]())
+
+const DONE = toSettlement({
+  outcome: { kind: 'done' },
+  attempt: 1,
+  schedule: [0],
+  latencyMs: 1,
+  random: 0,
+})
+
+/** Returns a delivery kind whose attempts wait for the test. */
+function createHeldKind(options: Partial<DeliveryKind> = {}) {
+  const sent: {
+    job: DeliveryAttempt
+    signal: AbortSignal
+    answer(outcome: DeliveryOutcome): void
+  }[] = []
+  const kind = createTestKind({
+    ...options,
+    send: (job, signal) => new Promise(resolve => void sent.push({ job, signal, answer: resolve })),
+  })
+  return { sent, kind }
+}
+
+/** Inserts an outbox row for a new project without waking a worker. */
+async function queue(kind: 'webhook' | 'push' = 'push') {
+  const { projectId, targetId } = await deliveries.newTarget()
+  const [eventId = ''] = await deliveries.append(projectId)
+  await deliveries.sql`
+    insert into outbox (project_id, event_id, kind, target_id)
+    values (${projectId}, ${eventId}, ${kind}, ${targetId})
+  `
+  const claim = async () => {
+    const [job] = await claimDeliveries(deliveries.sql, {
+      kind,
+      requests: [{ targetId, room: 8, dueAt: '-infinity' }],
+      maxDeliveries: 8,
+      leaseMs: 30_000,
+    })
+    return job
+  }
+  return { projectId, targetId, eventId, claim }
+}
+
+test('case 17: a worker that lost its lease changes nothing', async () => {
+  const { projectId, claim } = await queue()
+  const zombie = (await claim())!
+  expect(await claim()).toBeUndefined()
+  await makeDeliveriesDue(deliveries.sql, projectId)
+  const heir = (await claim())!
+  expect(heir.id).toBe(zombie.id)
+  expect(heir.claimCount).toBe(2)
+
+  const before = await deliveries.pending(projectId)
+  const lost = [zombie.id]
+  expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...DONE }])).toEqual(lost)
+  expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...RELEASED }])).toEqual(lost)
+  const extend = { leases: [zombie], leaseMs: 90_000 }
+  expect(await extendLeases(deliveries.sql, extend)).toEqual([])
+  const after = await deliveries.pending(projectId)
+  expect(after.map(({ due_in_s: _, ...row }) => row)).toEqual(
+    before.map(({ due_in_s: _, ...row }) => row),
+  )
+  expect(after[0]?.due_in_s).toBeLessThan(31)
+
+  expect(await extendLeases(deliveries.sql, { leases: [heir], leaseMs: 90_000 })).toEqual([heir.id])
+  expect((await deliveries.pending(projectId))[0]?.due_in_s).toBeGreaterThan(80)
+  expect(await settleDeliveries(deliveries.sql, [{ ...heir, ...DONE }])).toEqual([])
+  expect(await deliveries.pending(projectId)).toEqual([])
+})
+
+test('delivery: deliveries that keep their place are due in the order of their events', async () => {
+  const { sql } = deliveries
+  const { projectId, targetId } = await deliveries.newTarget()
+  const events = (await deliveries.append(projectId, 30)).sort()
+  // Requested in one transaction, as by a dispatch, and with random ids.
+  for (const half of [events.slice(15), events.slice(0, 15)]) {
+    await sql`
+      insert into outbox (project_id, event_id, kind, target_id, available_at, requested_at)
+      select ${projectId}, e, 'push', ${targetId}, p.at, p.at
+      from unnest(${toArray(half)}::uuid[]) e,
+        (select now() - ${half[0] === events[0] ? 2 : 1}::int * interval '1 s' as at) p
+    `
+  }
+  const claim = (room: number) =>
+    claimDeliveries(sql, {
+      kind: 'push',
+      requests: [{ targetId, room, dueAt: '-infinity' }],
+      maxDeliveries: room,
+      leaseMs: 30_000,
+    })
+  const kept = toSettlement({
+    outcome: {
+      kind: 'postponed',
+      afterMs: 1_000,
+      reason: '',
+      keepsPlace: true,
+    },
+    attempt: 1,
+    schedule: [0],
+    latencyMs: 1,
+    random: 0,
+  })
+  const list = () => sql<{ event_id: string; version: string }[]>`
+    select event_id, xmin::text as version from outbox
+    where target_id = ${targetId} and available_at <= now() and token is null and claim_count = 0
+    order by available_at, id
+  `
+  const claimed = await claim(8)
+  for (const half of [claimed.slice(4), claimed.slice(0, 4)]) {
+    expect(
+      await settleDeliveries(
+        sql,
+        half.map(one => ({ ...one, ...kept })),
+      ),
+    ).toEqual([])
+  }
+  const before = await list()
+  expect(before.map(row => row.event_id)).toEqual(events)
+  // The next one in turn is returned without changing the others.
+  const [first] = await claim(1)
+  expect(first?.eventId).toBe(events[0]!)
+  const zombie = { ...first!, token: crypto.randomUUID() }
+  expect(await settleDeliveries(sql, [{ ...zombie, ...kept }])).toEqual([first!.id])
+  expect(await settleDeliveries(sql, [{ ...first!, ...kept }])).toEqual([])
+  const after = await list()
+  expect(after.map(row => row.event_id)).toEqual(events)
+  expect(after.slice(1)).toEqual(before.slice(1))
+})
+
+test('case 17: settlements of one batch do not affect each other', async () => {
+  const { sql } = deliveries
+  const take = async () => {
+    const one = await queue()
+    return { ...(await one.claim())!, projectId: one.projectId }
+  }
+  const [ended, released, zombie] = [await take(), await take(), await take()]
+  await sql`update outbox set token = gen_random_uuid() where id = ${zombie.id}`
+  const batch = [
+    { ...released, ...RELEASED },
+    { ...zombie, ...DONE },
+    { ...ended, ...DONE },
+  ]
+  expect(await settleDeliveries(sql, batch)).toEqual([zombie.id])
+  expect(await deliveries.pending(ended.projectId)).toEqual([])
+  expect(await deliveries.ended(ended.projectId)).toMatchObject([{ state: 'delivered' }])
+  expect(await deliveries.pending(released.projectId)).toMatchObject([
+    { is_taken: false, claim_count: 0 },
+  ])
+  expect(await deliveries.pending(zombie.projectId)).toMatchObject([{ is_taken: true }])
+  expect(await deliveries.ended(zombie.projectId)).toEqual([])
+})
+
+test('case 17: of two workers, the one with the newer lease settles the delivery', async () => {
+  const zombie = createHeldKind({ perTarget: 1 })
+  const heir = createHeldKind()
+  const { projectId } = await deliveries.newTarget()
+  await using one = await run(zombie.kind)
+  await deliveries.append(projectId)
+  one.outbox.wake([projectId])
+  await until(() => zombie.sent.length === 1)
+  await using two = await run(heir.kind)
+  await makeDeliveriesDue(deliveries.sql, projectId)
+  two.outbox.wakeWorkers()
+  await until(() => heir.sent.length === 1)
+  expect(heir.sent[0]?.job).toMatchObject({ id: zombie.sent[0]!.job.id, attempt: 1 })
+  zombie.sent[0]?.answer({ kind: 'gone', reason: 'A zombie says so' })
+  await until(() => one.outbox.running === 0)
+  heir.sent[0]?.answer({ kind: 'done' })
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered', attempts: 1 })
+})
+
+test('delivery: a worker that claims its own delivery again aborts its first attempt', async () => {
+  const held = createHeldKind()
+  const { projectId } = await deliveries.newTarget()
+  await using one = await run(held.kind)
+  await deliveries.append(projectId)
+  one.outbox.wake([projectId])
+  await until(() => held.sent.length === 1)
+  await makeDeliveriesDue(deliveries.sql, projectId)
+  one.outbox.wakeWorkers()
+  await until(() => held.sent.length === 2)
+  expect(held.sent[0]?.signal.aborted).toBe(true)
+  held.sent[0]?.answer({ kind: 'gone', reason: 'Too late' })
+  held.sent[1]?.answer({ kind: 'done' })
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered' })
+})
+
+test('delivery: an attempt that never ends is aborted and counts', async () => {
+  const held = createHeldKind({ timeoutMs: 100, leaseMs: 5_101 })
+  const { projectId } = await deliveries.newTarget()
+  await using one = await run(held.kind)
+  await deliveries.append(projectId)
+  one.outbox.wake([projectId])
+  await until(() => held.sent[0]?.signal.aborted === true)
+  await until(async () => (await deliveries.pending(projectId))[0]?.attempts === 1)
+  expect((await deliveries.pending(projectId))[0]?.reason).toBe(
+    'The attempt took longer than 100 ms',
+  )
+  expect(one.outbox.running).toBe(0)
+})
+
+test('case 25: a stop waits for in-flight deliveries, and returns the others without using an attempt', async () => {
+  const held = createHeldKind()
+  const quick = await deliveries.newTarget()
+  const slow = await deliveries.newTarget()
+  const one = await run(held.kind, { graceMs: 300 })
+  await deliveries.append(quick.projectId)
+  await deliveries.append(slow.projectId)
+  one.outbox.wake([quick.projectId, slow.projectId])
+  await until(() => held.sent.length === 2)
+  const stopped = one.outbox.stop()
+  // No more deliveries are claimed.
+  const late = await deliveries.newTarget()
+  await deliveries.append(late.projectId)
+  one.outbox.wake([late.projectId])
+  held.sent.find(({ job }) => job.targetId === quick.targetId)?.answer({ kind: 'done' })
+  await stopped
+  expect((await deliveries.ended(quick.projectId))[0]).toMatchObject({ state: 'delivered' })
+  expect(held.sent.find(({ job }) => job.targetId === slow.targetId)?.signal.aborted).toBe(true)
+  const [row] = await deliveries.pending(slow.projectId)
+  expect(row).toMatchObject({ attempts: 0, claim_count: 0, is_taken: false })
+  expect(row?.due_in_s).toBeLessThanOrEqual(0)
+  expect(held.sent).toHaveLength(2)
+  await one[Symbol.asyncDispose]()
+})
+
+test('delivery: it is settled once its attempt is recorded, and its slot is free before', async () => {
+  const { projectId, targetId } = await deliveries.newTarget()
+  const held = createHeldKind({ perTarget: 1 })
+  // Other tests leave deliveries.
+  const own = () => held.sent.filter(({ job }) => job.targetId === targetId)
+  const one = await run(held.kind)
+  await deliveries.append(projectId, 2)
+  one.outbox.wake([projectId])
+  await until(() => own().length === 1)
+  const { promise: recorded, resolve: record } = Promise.withResolvers<void>()
+  own()[0]!.answer({ kind: 'done', recorded })
+  await until(() => own().length === 2)
+  own()[1]!.answer({ kind: 'done' })
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect(await deliveries.pending(projectId)).toMatchObject([{ is_taken: true, attempts: 0 }])
+  // A stop waits for the record, too.
+  const stopped = one.outbox.stop()
+  record()
+  await stopped
+  expect(await deliveries.ended(projectId)).toHaveLength(2)
+})
+
+test('delivery: a delivery that crashes every worker is given up', async () => {
+  const { projectId, eventId, claim } = await queue('webhook')
+  for (let claims = 1; claims <= 10; claims++) {
+    expect((await claim())?.claimCount).toBe(claims)
+    await makeDeliveriesDue(deliveries.sql, projectId)
+  }
+  const held = createHeldKind()
+  await using _ = await run(held.kind)
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect((await deliveries.ended(projectId))[0]).toMatchObject({
+    state: 'dead',
+    reason: 'The server stopped 10 times during this attempt',
+  })
+  expect(held.sent.filter(({ job }) => job.eventId === eventId)).toEqual([])
+})
+
+/** Runs an outbox on its own pool. */
+async function run(kind: DeliveryKind, options: { graceMs?: number } = {}) {
+  const outbox = await deliveries.start(kind, { graceMs: 100, ...options })
+  return { outbox, [Symbol.asyncDispose]: () => outbox.stop() }
+}
+
+test('plans that were made on empty tables read no more rows than they need', async () => {
+  await using fresh = await openDeliveries()
+  const sql = connect(fresh.databaseUrl, { name: 'test', max: 1 })
+  const claim = (targetId: string) =>
+    claimDeliveries(sql, {
+      kind: 'webhook',
+      requests: [{ targetId, room: 20, dueAt: '-infinity' }],
+      maxDeliveries: 20,
+      leaseMs: 30_000,
+    })
+  const find = (ids: { projectId: string; targetId: string; eventId: string }[]) =>
+    findWebhookTargets(sql, ids, { mayProbe: true })
+  await registerKind(sql, 'webhook')
+  await claim(crypto.randomUUID())
+  await settleDeliveries(sql, [])
+  await find([])
+  const { id: empty } = await newProject({ sql, url: '' })
+  await ensureCursors(sql, { kind: 'webhook', projectIds: [empty] })
+  const dispatch = (projectId: string) =>
+    dispatchWebhooks(sql, { projectIds: [projectId], maxEvents: 20, lease: undefined })
+  await dispatch(empty)
+
+  const COUNT = 400
+  const { projectId } = await fresh.newTarget()
+  const eventIds = await fresh.append(projectId, COUNT)
+  const { webhookId: targetId } = await insertWebhook(fresh, projectId, {
+    eventId: toId('evt', eventIds[0]!),
+    mark: 'a',
+  })
+  const uuid = parseId('whk', targetId)!
+  await fresh.sql`update webhooks set created_at = created_at - interval '1 day'`
+  await ensureCursors(sql, { kind: 'webhook', projectIds: [projectId] })
+  const readRows = async () => {
+    await sql`select pg_stat_force_next_flush()`
+    const rows = await sql<{ name: string; fetched: string }[]>`
+      select relname as name, idx_tup_fetch as fetched
+      from pg_stat_user_tables
+      where relname in ('events', 'outbox', 'webhooks')
+    `
+    return new Map(rows.map(({ name, fetched }) => [name, Number(fetched)]))
+  }
+  const before = await readRows()
+  for (let done = 0; done < COUNT; done += 20) {
+    expect((await dispatch(projectId)).count).toBe(20)
+    const claimed = await claim(uuid)
+    expect(claimed).toHaveLength(20)
+    const found = await find(claimed)
+    expect(found.filter(one => one?.eventJson !== undefined)).toHaveLength(20)
+    await settleDeliveries(
+      sql,
+      claimed.map(({ id, token }) => ({ id, token, ...DONE })),
+    )
+  }
+  const after = await readRows()
+  const fetched = (name: string) => (after.get(name)! - before.get(name)!) / COUNT
+  // Dispatch, claim and attempt read an event once each. A scan of the project would read hundreds.
+  expect(fetched('events')).toBeGreaterThan(1)
+  expect(fetched('events')).toBeLessThan(4)
+  expect(fetched('outbox')).toBeLessThan(30)
+  expect(fetched('webhooks')).toBeLessThan(4)
+  await sql.end()
+})

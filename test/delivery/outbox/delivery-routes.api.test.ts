@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { toId } from '../../../src/base/ids.ts'
+import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
+import { addTarget, createTargets, createTestKind } from '../../support/worlds/delivery-kind.ts'
+import { cloneDatabase } from '../../support/servers/postgres.ts'
+import {
+  newMember,
+  newOrganization,
+  type TestOrganization,
+} from '../../support/worlds/signed-in-account.ts'
+import { connect } from '../../../src/database/sql.ts'
+import { createKey } from '../../support/worlds/keys.ts'
+import { createRequests } from '../../support/worlds/project.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { startInbox, type Inbox } from '../../support/servers/inbox.ts'
+import { until } from '../../support/until.ts'
+
+let server: Booted
+let inbox: Inbox
+beforeAll(async () => {
+  inbox = await startInbox()
+  const databaseUrl = await cloneDatabase()
+  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  await createTargets(sql)
+  await sql.end()
+  server = await boot({ databaseUrl }, { kinds: [createTestKind({ url: inbox.url })] })
+})
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+  await inbox[Symbol.asyncDispose]()
+})
+
+/** Returns a project of the organization with one target, and a function that posts its events. */
+async function newTarget(organization: TestOrganization) {
+  const { uuid, id } = organization.project
+  const targetId = await addTarget(server.sql, uuid, 'hooks.example.com')
+  const { token } = await createKey(server.sql, { projectId: uuid, name: 'test', limit: 1_000 })
+  const { post } = createRequests(server.url, token)
+  return {
+    uuid,
+    targetId,
+    path: `/api/projects/${id}`,
+    async send(): Promise<string> {
+      const event = { channelName: 'payments', title: 'New payment' }
+      return (await post('/v1/events', event)).body.data.id as string
+    },
+  }
+}
+
+test('delivery: a posted event is delivered to its targets, and its page shows the deliveries', async () => {
+  const organization = await newOrganization(server)
+  const { path, targetId, send } = await newTarget(organization)
+  const viewer = await newMember(server, organization, 'viewer')
+  const id = await send()
+  const read = () => viewer.get(`${path}/events/${id}/deliveries`)
+  await until(async () => (await read()).body.data.items[0]?.state === 'delivered')
+  const { body } = await read()
+  expect(body.data).toEqual({
+    items: [
+      {
+        id: expect.stringMatching(/^dlv_/),
+        eventId: id,
+        entryId: null,
+        kind: 'webhook',
+        target: { id: toId('whk', targetId), name: 'hooks.example.com' },
+        state: 'delivered',
+        attempts: 1,
+        latencyMs: expect.any(Number),
+        reason: null,
+        at: expect.any(String),
+        nextAttemptAt: null,
+      },
+    ],
+    nextCursor: null,
+    isDispatched: true,
+  })
+})
+
+test('delivery: an event that was sent to nobody says why', async () => {
+  const organization = await newOrganization(server)
+  const { path, uuid, send, targetId } = await newTarget(organization)
+  await server.sql`delete from test_targets where id = ${targetId}`
+  const viewer = await newMember(server, organization, 'viewer')
+  const id = await send()
+  const read = async () => (await viewer.get(`${path}/events/${id}/deliveries`)).body.data
+  await until(async () => (await read()).isDispatched === true)
+  expect(await read()).toEqual({ items: [], nextCursor: null, isDispatched: true })
+  await server.sql`
+    insert into deliveries (project_id, event_id, kind, state, reason)
+    select ${uuid}, e.id, 'push', 'withheld', 'no device' from events e where e.project_id = ${uuid}
+  `
+  expect((await read()).items).toMatchObject([
+    { kind: 'push', target: null, state: 'withheld', reason: 'no device', attempts: 0 },
+  ])
+})
+
+test('delivery: pending deliveries and dead letters are listed page by page', async () => {
+  const organization = await newOrganization(server)
+  const { path, uuid, targetId, send } = await newTarget(organization)
+  const admin = await newMember(server, organization, 'admin')
+  inbox.answer(targetId, (response, { attempt }) =>
+    response.writeHead(attempt < 2 ? 500 : 410).end(),
+  )
+  const ids = [await send(), await send(), await send()].reverse()
+  const read = async (state: string) => {
+    const items = []
+    let cursor = ''
+    do {
+      const page = await admin.get(`${path}/deliveries?state=${state}&limit=2${cursor}`)
+      expect(page.status).toBe(200)
+      items.push(...page.body.data.items)
+      cursor = page.body.data.nextCursor === null ? '' : `&cursor=${page.body.data.nextCursor}`
+    } while (cursor !== '')
+    return items
+  }
+  await until(async () => {
+    const pending = await read('pending')
+    return pending.length === 3 && pending.every(one => one.attempts === 1)
+  })
+  const pending = await read('pending')
+  expect(pending.map(one => one.eventId)).toEqual(ids)
+  expect(pending[0]).toMatchObject({ state: 'pending', reason: 'http_500', at: null })
+  expect(Date.parse(pending[0].nextAttemptAt)).toBeGreaterThan(0)
+  expect(await read('dead')).toEqual([])
+
+  await makeDeliveriesDue(server.sql, uuid)
+  await until(async () => (await read('dead')).length === 3)
+  const dead = await read('dead')
+  expect(dead.map(one => one.eventId).sort()).toEqual(ids.sort())
+  expect(dead[0]).toMatchObject({ state: 'dead', attempts: 2, reason: 'http_410' })
+  expect(await read('pending')).toEqual([])
+})
+
+test('delivery: a dead letter is replayed once, under its own id and with an audit entry', async () => {
+  const organization = await newOrganization(server)
+  const { path, uuid, targetId, send } = await newTarget(organization)
+  const admin = await newMember(server, organization, 'admin')
+  inbox.answer(targetId, response => response.writeHead(410).end())
+  const eventId = await send()
+  const readDead = async () => (await admin.get(`${path}/deliveries?state=dead`)).body.data.items
+  await until(async () => (await readDead()).length === 1)
+  const [{ id }] = await readDead()
+  inbox.answer(targetId)
+
+  const { status, body } = await admin.post(`${path}/deliveries/${id}/replay`)
+  expect(status).toBe(200)
+  expect(body.data).toMatchObject({ id, eventId, state: 'pending', attempts: 0 })
+  const readEvent = async () =>
+    (await admin.get(`${path}/events/${eventId}/deliveries`)).body.data.items
+  await until(async () => (await readEvent())[0]?.state === 'delivered')
+  expect(await readEvent()).toMatchObject([{ id, state: 'delivered', attempts: 1 }])
+  expect(await readDead()).toEqual([])
+  expect((await admin.post(`${path}/deliveries/${id}/replay`)).status).toBe(404)
+  const entries = await server.sql`
+    select account_id, target, details::text as details
+    from audit_log
+    where project_id = ${uuid} and action = 'delivery.replayed'
+  `
+  expect([...entries]).toEqual([
+    { account_id: admin.uuid, target: id, details: '{"kind":"webhook"}' },
+  ])
+})
+
+test('delivery: the dead letter of a hidden event is kept, and cannot be replayed', async () => {
+  const organization = await newOrganization(server)
+  const { path, uuid, targetId, send } = await newTarget(organization)
+  const admin = await newMember(server, organization, 'admin')
+  inbox.answer(targetId, response => response.writeHead(410).end())
+  await send()
+  const readDead = async () => (await admin.get(`${path}/deliveries?state=dead`)).body.data.items
+  await until(async () => (await readDead()).length === 1)
+  const [{ id }] = await readDead()
+  await server.sql`update events set deleted_at = now() where project_id = ${uuid}`
+  const { status, body } = await admin.post(`${path}/deliveries/${id}/replay`)
+  expect([status, body.code]).toEqual([409, 'conflict'])
+  expect(await readDead()).toHaveLength(1)
+})
+
+test("contract §12 a viewer sees an event's deliveries; only an admin lists and replays them", async () => {
+  const organization = await newOrganization(server)
+  const { path } = await newTarget(organization)
+  const id = toId('dlv', crypto.randomUUID())
+  const statuses = []
+  for (const role of ['viewer', 'member', 'admin'] as const) {
+    const person = await newMember(server, organization, role)
+    statuses.push([
+      (await person.get(`${path}/deliveries?state=dead`)).status,
+      (await person.post(`${path}/deliveries/${id}/replay`)).status,
+    ])
+  }
+  expect(statuses).toEqual([
+    [403, 403],
+    [403, 403],
+    [200, 404],
+  ])
+})
+
+test("case 20: another tenant's deliveries are 404 and stay unchanged", async () => {
+  const theirs = await newOrganization(server)
+  const { path, targetId, send, uuid } = await newTarget(theirs)
+  inbox.answer(targetId, response => response.writeHead(410).end())
+  const eventId = await send()
+  const dead = () => server.sql`select id from dead_letters where project_id = ${uuid}`
+  await until(async () => (await dead()).length === 1)
+  const id = toId('dlv', (await dead())[0]?.['id'])
+
+  const ours = await newOrganization(server)
+  const owner = await newMember(server, ours, 'owner')
+  const own = `/api/projects/${ours.project.id}`
+  const answers = [
+    await owner.get(`${path}/deliveries?state=dead`),
+    await owner.get(`${path}/events/${eventId}/deliveries`),
+    await owner.get(`${own}/events/${eventId}/deliveries`),
+    await owner.post(`${path}/deliveries/${id}/replay`),
+    await owner.post(`${own}/deliveries/${id}/replay`),
+    await owner.post(`${own}/deliveries/${eventId}/replay`),
+    await owner.get(`${own}/events/${id}/deliveries`),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404, 404, 404])
+  expect((await owner.get(`${own}/deliveries?state=dead`)).body.data.items).toEqual([])
+  expect(await dead()).toHaveLength(1)
+})
+
+test('contract §12 a list refuses unknown filters', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const path = `/api/projects/${organization.project.id}/deliveries`
+  const refused = async (query: string) => (await admin.get(`${path}${query}`)).body.details?.[0]
+  expect((await admin.get(path)).body.data).toEqual({ items: [], nextCursor: null })
+  expect(await refused('?state=delivered')).toMatchObject({ path: ['state'] })
+  expect(await refused('?state=dead&limit=101')).toMatchObject({ path: ['limit'] })
+  const cursor = Buffer.from(`${crypto.randomUUID()} x`).toString('base64url')
+  expect(await refused(`?state=dead&cursor=${cursor}`)).toMatchObject({ path: ['cursor'] })
+  expect(await refused(`?state=pending&cursor=${cursor}`)).toMatchObject({ path: ['cursor'] })
+})

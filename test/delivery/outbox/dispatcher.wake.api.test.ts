@@ -1,0 +1,209 @@
+import { expect, test } from 'bun:test'
+import { connect } from '../../../src/database/sql.ts'
+import { ensureCursors } from '../../../src/delivery/outbox/cursors.ts'
+import type { NewLease } from '../../../src/delivery/outbox/kind.ts'
+import { cloneDatabase } from '../../support/servers/postgres.ts'
+import { boot } from '../../support/servers/server.ts'
+import { until } from '../../support/until.ts'
+import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
+import { addTarget, createTargets, createTestKind } from '../../support/worlds/delivery-kind.ts'
+import { createRequests, newProject } from '../../support/worlds/project.ts'
+
+/**
+ * Appends events one at a time on one server; returns the milliseconds until the other delivered
+ * all.
+ */
+async function measure(events: number, ingesting: object): Promise<number> {
+  const databaseUrl = await cloneDatabase()
+  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const told: string[] = []
+  try {
+    await createTargets(sql)
+    const kind = createTestKind({
+      async send({ eventId }) {
+        told.push(eventId)
+        return { kind: 'done' }
+      },
+    })
+    await using here = await boot({ databaseUrl }, ingesting)
+    await using _there = await boot({ databaseUrl }, { kinds: [kind] })
+    const project = await newProject(here)
+    await addTarget(sql, project.id)
+    const { post } = createRequests(here.url, project.key)
+    const startedMs = performance.now()
+    for (let n = 1; n <= events; n++) {
+      const { status } = await post('/v1/events', { channelName: 'ops', title: `No ${n}` })
+      expect(status).toBe(201)
+      await until(() => told.length === n)
+    }
+    return performance.now() - startedMs
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+// Without hints each event waits for the 1 s poll. The bound is ten times the usual time.
+const EVENTS = 10
+const BOUND_MS = 5_000
+
+test('design §4 a process delivers events that another process accepted, at once', async () => {
+  const tookMs = await measure(EVENTS, { kinds: [] })
+  expect(tookMs).toBeLessThan(BOUND_MS)
+})
+
+test('design §4 a process delivers at once events that another, busy process dispatched', async () => {
+  const busy = createTestKind({ concurrency: 0 })
+  const tookMs = await measure(EVENTS, { kinds: [busy] })
+  expect(tookMs).toBeLessThan(BOUND_MS)
+})
+
+/** Dispatches the first `count` events of a project with a lease, as a dispatcher does. */
+async function dispatch({ sql }: Deliveries, projectId: string, count: number, lease: NewLease) {
+  await ensureCursors(sql, { kind: 'webhook', projectIds: [projectId] })
+  return createTestKind().dispatch(sql, { projectIds: [projectId], maxEvents: count, lease })
+}
+
+const LEASE = { token: crypto.randomUUID(), leaseMs: 30_000, free: 100, perTarget: 3, rooms: [] }
+
+test('delivery: a dispatch leases at most the free slots, and in turn the room of each target', async () => {
+  await using deliveries = await openDeliveries()
+  await (await deliveries.start(createTestKind())).stop()
+  const lease = async (free: number) => {
+    const { projectId, targetId } = await deliveries.newTarget()
+    const others = [
+      await addTarget(deliveries.sql, projectId),
+      await addTarget(deliveries.sql, projectId),
+    ]
+    const [deleted = ''] = await deliveries.append(projectId, 5)
+    await deliveries.sql`update events set deleted_at = now() where id = ${deleted}`
+    const rooms = others.map((id, room) => ({ targetId: id, room }))
+    const done = await dispatch(deliveries, projectId, 5, { ...LEASE, free, rooms })
+    const pending = await deliveries.pending(projectId)
+    const taken = pending.filter(row => row.is_taken)
+    expect(done.count).toBe(15)
+    expect(taken.map(row => row.event_id).sort()).toEqual(
+      done.leased.map(({ eventId }) => eventId).sort(),
+    )
+    for (const row of pending) {
+      expect(row.claim_count).toBe(row.is_taken ? 1 : 0)
+      if (row.is_taken) expect(row.event_id).not.toBe(deleted)
+      expect(row.due_in_s > 15).toBe(row.is_taken)
+    }
+    return [targetId, ...others].map(id => taken.filter(row => row.target_id === id).length)
+  }
+  // The room of the second target is 0, and that of the third is 1.
+  expect(await lease(100)).toEqual([3, 0, 1])
+  expect(await lease(2)).toEqual([1, 0, 1])
+})
+
+test('delivery: a new delivery begins without a claim, unless others are due', async () => {
+  await using deliveries = await openDeliveries()
+  const { sql } = deliveries
+  const begun: string[] = []
+  const kind = createTestKind({
+    leasesNew: true,
+    async send({ eventId }) {
+      begun.push(eventId)
+      return { kind: 'done' }
+    },
+  })
+  const outbox = await deliveries.start(kind)
+  const { projectId, targetId } = await deliveries.newTarget()
+  const deliver = async () => {
+    const [eventId = ''] = await deliveries.append(projectId)
+    outbox.wake([projectId])
+    await until(() => begun.includes(eventId))
+    await until(async () => (await deliveries.pending(projectId)).length === 0)
+  }
+  await sql`create table claims (n int)`
+  await sql`
+    create function count_claim() returns trigger language plpgsql as $$
+    begin
+      insert into claims values (1);
+      return new;
+    end
+    $$
+  `
+  await sql`create trigger count_claim before update on outbox for each row execute function count_claim()`
+  for (let n = 0; n < 20; n++) await deliver()
+  // A scan of the worker can coincide with a few of them. Without leases, each one is claimed.
+  expect((await sql`select from claims`).count).toBeLessThan(10)
+
+  await sql`
+    create function refuse() returns trigger language plpgsql as $$
+    begin
+      raise exception 'claimed';
+    end
+    $$
+  `
+  await sql`create trigger refuse before update on outbox for each row execute function refuse()`
+  // A due delivery cannot be claimed now, so it stays due. A new one must not overtake it.
+  const [older = ''] = await deliveries.append(projectId)
+  await sql`
+    insert into outbox (project_id, event_id, kind, target_id)
+    values (${projectId}, ${older}, 'webhook', ${targetId})
+  `
+  outbox.wakeWorkers()
+  await until(() => outbox.oldestMs > 0)
+  const [newer = ''] = await deliveries.append(projectId)
+  outbox.wake([projectId])
+  await until(async () => (await deliveries.pending(projectId)).length === 2)
+  expect((await deliveries.pending(projectId)).map(row => row.is_taken)).toEqual([false, false])
+  await sql`drop trigger refuse on outbox`
+  await until(() => begun.includes(newer) && begun.includes(older))
+})
+
+test('delivery: another worker takes over a leased delivery that its process never began', async () => {
+  await using deliveries = await openDeliveries()
+  const begun: string[] = []
+  const kind = createTestKind({
+    async send({ eventId }) {
+      begun.push(eventId)
+      return { kind: 'done' }
+    },
+  })
+  await (await deliveries.start(kind)).stop()
+  const { projectId } = await deliveries.newTarget()
+  const [eventId] = await deliveries.append(projectId)
+  const done = await dispatch(deliveries, projectId, 1, { ...LEASE, leaseMs: 500 })
+  expect(done.leased).toHaveLength(1)
+  await deliveries.start(kind)
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect(begun).toEqual([eventId!])
+})
+
+test('delivery: a retry begins while the dispatcher is never idle', async () => {
+  await using deliveries = await openDeliveries()
+  const { sql } = deliveries
+  const begun = new Set<string>()
+  const base = createTestKind()
+  const kind = createTestKind({
+    async send({ eventId }) {
+      begun.add(eventId)
+      return { kind: 'done' }
+    },
+    async dispatch(sql, request) {
+      const done = await base.dispatch(sql, request)
+      // The next dispatch follows this one at once.
+      outbox.wake([busy.projectId])
+      return done
+    },
+  })
+  const outbox = await deliveries.start(kind)
+  const busy = await deliveries.newTarget()
+  const other = await deliveries.newTarget()
+  const [retried = ''] = await deliveries.append(other.projectId)
+  outbox.wake([other.projectId])
+  await until(() => begun.delete(retried))
+  await sql`
+    insert into outbox (project_id, event_id, kind, target_id, available_at)
+    values (${other.projectId}, ${retried}, 'webhook', ${crypto.randomUUID()}, now() + interval '2 s')
+  `
+  // It is due after 2 s. The bound catches dispatches that hold up the scan.
+  const untilMs = performance.now() + 2_000 + BOUND_MS
+  while (!begun.has(retried) && performance.now() < untilMs) {
+    await deliveries.append(busy.projectId)
+    outbox.wake([busy.projectId])
+  }
+  expect(begun.has(retried)).toBe(true)
+})

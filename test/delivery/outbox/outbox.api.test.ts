@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { enqueueDeliveries, resumeTarget } from '../../../src/delivery/outbox/enqueue.ts'
+import type { Outbox } from '../../../src/delivery/outbox/outbox.ts'
+import { startInbox, type Inbox } from '../../support/servers/inbox.ts'
+import { until } from '../../support/until.ts'
+import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
+import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
+import { addTarget, createTestKind } from '../../support/worlds/delivery-kind.ts'
+
+let deliveries: Deliveries
+let inbox: Inbox
+let outbox: Outbox
+beforeAll(async () => {
+  inbox = await startInbox()
+  deliveries = await openDeliveries()
+  outbox = await deliveries.start(createTestKind({ url: inbox.url }))
+})
+afterAll(async () => {
+  await deliveries[Symbol.asyncDispose]()
+  await inbox[Symbol.asyncDispose]()
+})
+
+/** Appends an event to a project with one target; resolves when its first attempt is recorded. */
+async function deliverTo(respond: Parameters<Inbox['answer']>[1]) {
+  const { projectId, targetId } = await deliveries.newTarget()
+  inbox.answer(targetId, respond)
+  const [eventId = ''] = await deliveries.append(projectId)
+  outbox.wake([projectId])
+  await untilAttempted(projectId)
+  return { projectId, targetId, eventId }
+}
+
+/** Resolves when no event or delivery of the project is new, due or in flight. */
+async function untilAttempted(projectId: string): Promise<void> {
+  await until(async () => {
+    const pending = await deliveries.pending(projectId)
+    const ended = await deliveries.ended(projectId)
+    const isWaiting = (row: { is_taken: boolean; due_in_s: number }) =>
+      !row.is_taken && row.due_in_s > 0
+    return pending.length + ended.length > 0 && pending.every(isWaiting)
+  })
+}
+
+const answerWith =
+  (status: number, headers: Record<string, string> = {}): Parameters<Inbox['answer']>[1] =>
+  response =>
+    response.writeHead(status, headers).end()
+
+test('delivery: every event reaches every target of its project, and leaves the outbox for the record', async () => {
+  const { projectId, targetId } = await deliveries.newTarget()
+  const other = await addTarget(deliveries.sql, projectId)
+  const eventIds = await deliveries.append(projectId, 700)
+  outbox.wake([projectId])
+  await until(async () => (await deliveries.ended(projectId)).length === 1_400)
+  expect(await deliveries.pending(projectId)).toEqual([])
+  for (const eventId of eventIds) {
+    expect(inbox.counts().get(`${eventId} ${targetId}`)).toBe(1)
+    expect(inbox.counts().get(`${eventId} ${other}`)).toBe(1)
+  }
+  const [record] = await deliveries.ended(projectId)
+  expect(record).toMatchObject({ state: 'delivered', attempts: 1, reason: null })
+  expect(Number(record?.latency_ms)).toBeGreaterThanOrEqual(0)
+})
+
+test('delivery: a failed delivery is retried on schedule, and is dead after its last attempt', async () => {
+  const { projectId, targetId, eventId } = await deliverTo(answerWith(500))
+  const [first] = await deliveries.pending(projectId)
+  expect(first).toMatchObject({ attempts: 1, reason: 'http_500', claim_count: 0 })
+  expect(first?.due_in_s).toBeGreaterThan(3.5)
+  expect(first?.due_in_s).toBeLessThan(6)
+
+  await makeDeliveriesDue(deliveries.sql, projectId)
+  outbox.wakeWorkers()
+  await until(async () => (await deliveries.pending(projectId))[0]?.attempts === 2)
+  const [second] = await deliveries.pending(projectId)
+  expect(second?.due_in_s).toBeGreaterThan(235)
+  expect(second?.due_in_s).toBeLessThan(360)
+
+  await makeDeliveriesDue(deliveries.sql, projectId)
+  outbox.wakeWorkers()
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect(await deliveries.pending(projectId)).toEqual([])
+  expect(await deliveries.ended(projectId)).toEqual([
+    {
+      event_id: eventId,
+      target_id: targetId,
+      state: 'dead',
+      attempts: 3,
+      latency_ms: null,
+      reason: 'http_500',
+    },
+  ])
+  const dead = await deliveries.sql`
+    select attempts, reason from dead_letters where project_id = ${projectId} and event_id = ${eventId}
+  `
+  expect([...dead]).toEqual([{ attempts: 3, reason: 'http_500' }])
+  const attempts = inbox.receipts.filter(receipt => receipt.targetId === targetId)
+  expect(attempts.map(({ attempt }) => attempt)).toEqual([1, 2, 3])
+})
+
+test('delivery: Retry-After delays the next attempt', async () => {
+  const { projectId } = await deliverTo(answerWith(429, { 'retry-after': '3600' }))
+  const [row] = await deliveries.pending(projectId)
+  expect(row?.due_in_s).toBeGreaterThan(3_590)
+  expect(row?.due_in_s).toBeLessThan(3_601)
+})
+
+test('delivery: a delivery to a target that is gone is a dead letter at once, a permanent failure is not', async () => {
+  const gone = await deliverTo(answerWith(410))
+  const failed = await deliverTo(answerWith(404))
+  const cancelled = await deliverTo(answerWith(409))
+  const states = []
+  for (const { projectId } of [gone, failed, cancelled]) {
+    states.push(...(await deliveries.ended(projectId)).map(({ state }) => state))
+  }
+  expect(states).toEqual(['dead', 'failed', 'cancelled'])
+  const dead = await deliveries.sql<{ project_id: string }[]>`
+    select project_id from dead_letters
+    where project_id in (${gone.projectId}, ${failed.projectId}, ${cancelled.projectId})
+  `
+  expect(dead.map(row => row.project_id)).toEqual([gone.projectId])
+})
+
+test('delivery: a postponed delivery uses no attempt, and its target is paused', async () => {
+  const { projectId, targetId } = await deliverTo(answerWith(423, { 'retry-after': '600' }))
+  const [row] = await deliveries.pending(projectId)
+  expect(row).toMatchObject({ attempts: 0, reason: 'http_423' })
+  expect(row?.due_in_s).toBeGreaterThan(590)
+  await deliveries.append(projectId, 50)
+  // A later delivery to another target arrives.
+  const { projectId: other } = await deliverTo(answerWith(200))
+  expect(await deliveries.ended(other)).toHaveLength(1)
+  const asked = inbox.receipts.filter(receipt => receipt.targetId === targetId)
+  expect(asked).toHaveLength(1)
+})
+
+test('delivery: an attempt that throws counts as failed', async () => {
+  await using own = await openDeliveries()
+  const failing = await own.start(
+    createTestKind({
+      async send() {
+        throw new Error('secret text')
+      },
+    }),
+  )
+  const { projectId } = await own.newTarget()
+  await own.append(projectId)
+  failing.wake([projectId])
+  await until(async () => (await own.pending(projectId))[0]?.attempts === 1)
+  expect((await own.pending(projectId))[0]?.reason).toBe(
+    'The attempt failed with an error of this server',
+  )
+})
+
+test('delivery: enqueue sends to a target again, at once and with a full schedule', async () => {
+  const { projectId, targetId, eventId } = await deliverTo(answerWith(410))
+  inbox.answer(targetId)
+  const resend = { kind: 'webhook', projectId, targetId } as const
+  const stranger = crypto.randomUUID()
+  const queued = await deliveries.sql.begin(tx =>
+    enqueueDeliveries(tx, resend, [eventId, stranger]),
+  )
+  expect(queued).toBe(1)
+  outbox.wakeWorkers()
+  await until(async () => (await deliveries.ended(projectId))[0]?.state === 'delivered')
+  const dead = await deliveries.sql`select from dead_letters where project_id = ${projectId}`
+  expect(dead).toHaveLength(0)
+  expect((await deliveries.ended(projectId))[0]).toMatchObject({ attempts: 1, reason: null })
+
+  const { projectId: other } = await deliveries.newTarget()
+  const across = deliveries.sql.begin(tx =>
+    enqueueDeliveries(tx, { ...resend, projectId: other }, [eventId]),
+  )
+  expect(await across).toBe(0)
+})
+
+test('delivery: pending deliveries of a target are resumed together', async () => {
+  const { projectId, targetId } = await deliverTo(answerWith(500))
+  const target = { kind: 'webhook', targetId } as const
+  await deliveries.sql.begin(tx => resumeTarget(tx, target))
+  await until(async () => (await deliveries.pending(projectId))[0]?.attempts === 2)
+})

@@ -1,0 +1,240 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Fault } from '../../../src/base/errors.ts'
+import { toId } from '../../../src/base/ids.ts'
+import type { DeliveryOutcome } from '../../../src/delivery/outbox/kind.ts'
+import { startOutbox } from '../../../src/delivery/outbox/outbox.ts'
+import { HIDDEN, toSettlement } from '../../../src/delivery/outbox/settlement.ts'
+import {
+  BACKLOG_FULL,
+  MAX_BACKLOG,
+  markFullBacklogs,
+} from '../../../src/delivery/webhooks/dispatch.ts'
+import { createWebhookKind, RETRY_SCHEDULE_MS } from '../../../src/delivery/webhooks/kind.ts'
+import { until } from '../../support/until.ts'
+import { appendEvents, openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
+import { createTestKind } from '../../support/worlds/delivery-kind.ts'
+import {
+  bootForWebhooks,
+  dispatchAfter,
+  type WebhookServer,
+} from '../../support/worlds/webhooks.ts'
+
+const DAY_MS = 86_400_000
+
+let all: WebhookServer
+let server: WebhookServer['server']
+let webhooks: WebhookServer['webhooks']
+let receiver: WebhookServer['receiver']
+let deliveries: Deliveries
+beforeAll(async () => {
+  all = await bootForWebhooks({ reply: { status: 500 } })
+  ;({ server, webhooks, receiver } = all)
+  deliveries = await openDeliveries()
+})
+afterAll(async () => {
+  await deliveries[Symbol.asyncDispose]()
+  await all[Symbol.asyncDispose]()
+})
+
+test('delivery: no obstacle of this server ends a delivery, however old it is', async () => {
+  const outcomes: (() => DeliveryOutcome)[] = [
+    () => ({ kind: 'postponed', afterMs: 250, reason: 'It is paused' }),
+    () => {
+      throw new Fault('unavailable', 'The database did not answer in time')
+    },
+    () => ({ kind: 'done' }),
+  ]
+  let calls = 0
+  const outbox = await deliveries.start(
+    createTestKind({
+      async send({ attempt, waitedMs }) {
+        expect(attempt).toBe(3)
+        expect(waitedMs).toBeGreaterThan(40 * DAY_MS)
+        return outcomes[calls++]?.() ?? { kind: 'failed', reason: 'One call too many' }
+      },
+    }),
+  )
+  const { projectId, targetId } = await deliveries.newTarget()
+  const [eventId = null] = await deliveries.append(projectId)
+  await deliveries.sql`
+    insert into outbox (project_id, event_id, kind, target_id, requested_at, attempts)
+    values (${projectId}, ${eventId}, 'webhook', ${targetId}, now() - interval '41 days', 2)
+  `
+  outbox.wakeWorkers()
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect(await deliveries.ended(projectId)).toMatchObject([{ state: 'delivered', attempts: 3 }])
+})
+
+test('delivery: an unreachable database costs a delivery no attempt', async () => {
+  let calls = 0
+  await using own = await openDeliveries()
+  const outbox = await own.start(
+    createTestKind({
+      async send() {
+        if (calls++ === 0) throw new Fault('unavailable', 'The database did not answer in time')
+        return { kind: 'done' }
+      },
+    }),
+  )
+  const { projectId } = await own.newTarget()
+  await own.append(projectId)
+  outbox.wake([projectId])
+  await until(async () => (await own.ended(projectId)).length === 1)
+  expect(await own.ended(projectId)).toMatchObject([{ state: 'delivered', attempts: 1 }])
+  expect(calls).toBe(2)
+})
+
+test('delivery: an event that is deleted after its claim holds up no other event of the target', async () => {
+  const sent: string[] = []
+  const outbox = await deliveries.start(
+    createTestKind({
+      perTarget: 1,
+      async send({ eventId }) {
+        sent.push(eventId)
+        return sent.length === 1 ? HIDDEN : { kind: 'done' }
+      },
+    }),
+  )
+  const { projectId } = await deliveries.newTarget()
+  const events = await deliveries.append(projectId, 3)
+  outbox.wake([projectId])
+  await until(async () => (await deliveries.ended(projectId)).length === 2)
+  expect(sent.toSorted()).toEqual(events.toSorted())
+})
+
+test('delivery: a pause ends no delivery and sends none early, however old they are', async () => {
+  const name = `/${crypto.randomUUID()}`
+  const webhook = await webhooks.create(`${receiver.url}${name}`)
+  const event = await webhook.newEvent()
+  for (let n = 0; n < 10; n++) await webhook.send(event)
+  const count = () => receiver.received.filter(({ path }) => path === name).length
+  for (const attempt of [1, 2, 10]) {
+    const outcome = await webhook.send(event, attempt, { waitedMs: 20 * DAY_MS })
+    expect(outcome).toMatchObject({ kind: 'postponed', reason: 'The webhook is paused' })
+    expect(
+      toSettlement({ outcome, attempt, schedule: RETRY_SCHEDULE_MS, latencyMs: 0, random: 1 }),
+    ).toMatchObject({
+      state: null,
+      attempts: 0,
+    })
+  }
+  expect(count()).toBe(10)
+})
+
+test('delivery: a backlog whose webhook is enabled after 4 days outlives an endpoint that still fails', async () => {
+  const count = 200
+  const name = `/${crypto.randomUUID()}`
+  let status = 500
+  receiver.script(name, () => ({ status }))
+  const requests = () => receiver.received.filter(({ path }) => path === name)
+  const { sql } = server
+  const webhook = await webhooks.create(`${receiver.url}${name}`)
+  const projectId = webhook.organization.project.uuid
+  await webhook.admin.post(`${webhook.path}/disable`)
+  await sql`update webhooks set disabled_at = now() - interval '4 days' where id = ${webhook.uuid}`
+  const events = await appendEvents(sql, projectId, count)
+  await sql`
+    insert into outbox (project_id, event_id, kind, target_id, requested_at, available_at)
+    select e.project_id, e.id, 'webhook', ${webhook.uuid}, now() - interval '4 days', now() + interval '1 hour'
+    from events e
+    where e.project_id = ${projectId}
+  `
+  const countEnded = async () =>
+    (await sql`select from deliveries where project_id = ${projectId}`).length
+  const { pool } = webhooks.parts
+  const start = () => startOutbox({ pool, kinds: [createWebhookKind(webhooks.parts)] })
+  const first = await start()
+
+  await webhook.admin.post(`${webhook.path}/enable`)
+  await until(async () => {
+    const taken =
+      await sql`select from outbox where project_id = ${projectId} and token is not null`
+    return taken.length === 0 && (await webhook.get()).breaker['state'] === 'paused'
+  })
+  expect(await countEnded()).toBe(0)
+  // Ten failures pause it, while up to seven other attempts run.
+  expect(requests().length).toBeWithin(10, 18)
+
+  // The server of this test resumes the deliveries, so this worker would not learn that a pause in
+  // its memory is over. Another one has none.
+  await first.stop()
+  status = 200
+  await webhook.admin.post(`${webhook.path}/enable`)
+  const outbox = await start()
+  await until(async () => (await countEnded()) === count)
+  const states = await sql`
+    select state, attempts <= 2 as is_early, count(*)::int as n
+    from deliveries where project_id = ${projectId} group by 1, 2
+  `
+  expect([...states]).toEqual([{ state: 'delivered', is_early: true, n: count }])
+  expect(new Set(requests().map(({ headers }) => headers['webhook-id'])).size).toBe(events.length)
+  await outbox.stop()
+})
+
+test('delivery: a sent message counts as sent, even if its outcome could not be recorded', async () => {
+  const name = `/${crypto.randomUUID()}`
+  receiver.script(name, { status: 200 })
+  const webhook = await webhooks.create(`${receiver.url}${name}`)
+  const event = await webhook.newEvent()
+  await server.sql.begin(async tx => {
+    // Longer than any statement waits for a lock.
+    await tx`select from webhooks where id = ${webhook.uuid} for update`
+    expect(await webhook.send(event)).toEqual({ kind: 'done' })
+  })
+  expect(await webhook.attempts()).toEqual([])
+})
+
+test('delivery: beyond 100,000 deliveries that wait for a webhook, new events are recorded and not queued', async () => {
+  const webhook = await webhooks.create(receiver.url)
+  const project = webhook.organization.project.uuid
+  const kind = createWebhookKind(webhooks.parts)
+  const { sql } = server
+  const fill = async (count: number) => {
+    for (let left = count; left > 0; left -= 5_000) {
+      await sql`
+        insert into outbox (id, project_id, event_id, kind, target_id)
+        select gen_random_uuid(), ${project}, gen_random_uuid(), 'webhook', ${webhook.uuid}
+        from generate_series(1, ${Math.min(left, 5_000)}::int)
+      `
+    }
+  }
+  const readFlag = async () => (await webhook.get())['backlogFullAt']
+  const dispatch = async () => {
+    const event = await webhook.newEvent()
+    const [row] = await sql<[{ seq: number }]>`
+      select last_seq::int as seq from event_logs where project_id = ${project}
+    `
+    const { count } = await dispatchAfter(sql, kind, { projectId: project, seq: row.seq - 1 })
+    return { event, written: count }
+  }
+
+  await fill(MAX_BACKLOG - 1)
+  await markFullBacklogs(sql, true)
+  expect(await readFlag()).toBeNull()
+  expect((await dispatch()).written).toBe(1)
+  await markFullBacklogs(sql, true)
+  expect(await readFlag()).toBeString()
+  const { event, written } = await dispatch()
+  expect(written).toBe(0)
+  const records = await sql<{ event_id: string; state: string; reason: string }[]>`
+    select event_id, state, reason from deliveries where target_id = ${webhook.uuid}
+  `
+  expect(records.map(row => ({ ...row, event_id: toId('evt', row.event_id) }))).toEqual([
+    { event_id: event, state: 'failed', reason: BACKLOG_FULL },
+  ])
+
+  // Frees a tenth of the queue.
+  await sql`
+    delete from outbox where id = any(array(
+      select id from outbox where target_id = ${webhook.uuid} limit ${MAX_BACKLOG / 10}
+    ))
+  `
+  await markFullBacklogs(sql, false)
+  expect(await readFlag()).toBeString()
+  await sql`
+    delete from outbox where id = (select id from outbox where target_id = ${webhook.uuid} limit 1)
+  `
+  await markFullBacklogs(sql, false)
+  expect(await readFlag()).toBeNull()
+  expect((await dispatch()).written).toBe(1)
+})

@@ -1,0 +1,168 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { createWakeUpSignal } from '../../../src/base/wake-up.ts'
+import { createFairQueue } from '../../../src/delivery/outbox/fair-queue.ts'
+import { checkKinds, type DeliveryOutcome } from '../../../src/delivery/outbox/kind.ts'
+import { toSettlement } from '../../../src/delivery/outbox/settlement.ts'
+import { parseCursor, toCursor, UUID_PATTERN } from '../../../src/http/paging.ts'
+import { createTestKind } from '../../support/worlds/delivery-kind.ts'
+
+const SCHEDULE = [0, 5_000, 300_000]
+const settle = (outcome: DeliveryOutcome, more: { attempt?: number; random?: number } = {}) =>
+  toSettlement({
+    outcome,
+    attempt: more.attempt ?? 1,
+    schedule: SCHEDULE,
+    latencyMs: 12.4,
+    random: more.random ?? 0.5,
+  })
+
+test('delivery: the outcome of an attempt decides the next state of the delivery', () => {
+  const reason = 'http_500'
+  expect(settle({ kind: 'done' })).toMatchObject({ state: 'delivered', attempts: 1, latencyMs: 12 })
+  expect(settle({ kind: 'gone', reason })).toMatchObject({ state: 'dead', attempts: 1, reason })
+  expect(settle({ kind: 'failed', reason })).toMatchObject({ state: 'failed', attempts: 1 })
+  expect(settle({ kind: 'withheld', reason })).toMatchObject({ state: 'withheld', attempts: 0 })
+  expect(settle({ kind: 'cancelled', reason })).toMatchObject({ state: 'cancelled', attempts: 0 })
+  expect(settle({ kind: 'postponed', afterMs: 999, reason })).toMatchObject({
+    state: null,
+    attempts: 0,
+    delayMs: 999,
+  })
+  expect(settle({ kind: 'retry', reason })).toMatchObject({ state: null, delayMs: 5_000 })
+  expect(settle({ kind: 'retry', reason }, { attempt: 2 })).toMatchObject({ delayMs: 300_000 })
+  expect(settle({ kind: 'retry', reason }, { attempt: 3 })).toMatchObject({ state: 'dead', reason })
+})
+
+test('delivery: a target that asked to wait is due before all others, one at a time', () => {
+  const queue = createFairQueue(8)
+  const target = { targetId: 'a', dueInMs: -1, dueAt: 'then', floor: '' }
+  const requests = (nowMs: number) => queue.next(100, nowMs).map(one => [one.room, one.dueAt])
+  const claim = (nowMs: number, count: number) =>
+    queue.claimed(queue.next(100, nowMs), { counts: new Map([['a', count]]), isAll: true })
+  queue.update([target], 0)
+  expect(requests(0)).toEqual([[8, 'then']])
+  queue.rest('a', 5_000, 0)
+  queue.rest('a', 1_000, 0)
+  // Neither a scan nor a new delivery ends the rest.
+  queue.update([target], 100)
+  expect([queue.hasDue, queue.isPaused('a', 4_999), queue.resume(4_999)]).toEqual([
+    false,
+    true,
+    5_000,
+  ])
+  expect(queue.listRooms(6_000)).toEqual([{ targetId: 'a', room: 0 }])
+  expect(queue.resume(5_000)).toBe(Infinity)
+  expect(requests(5_000)).toEqual([[1, '-infinity']])
+  // A scan that misses what was returned to its place does not end the turn.
+  queue.update([], 5_100)
+  expect(requests(5_100)).toEqual([[1, '-infinity']])
+  queue.start('a')
+  claim(5_200, 1)
+  expect([requests(5_200), queue.listRooms(5_200)]).toEqual([[], [{ targetId: 'a', room: 0 }]])
+  queue.end('a')
+  expect(queue.listRooms(5_200)).toEqual([{ targetId: 'a', room: 1 }])
+  claim(5_300, 0)
+  expect(queue.hasDue).toBe(false)
+  queue.update([target], 64_999)
+  expect(requests(64_999)).toEqual([[1, '-infinity']])
+  claim(64_999, 0)
+  queue.update([target], 65_000)
+  expect(requests(65_000)).toEqual([[8, 'then']])
+})
+
+test('delivery: a long wait ends early, because the target can recover before', () => {
+  const queue = createFairQueue(8)
+  queue.rest('a', 86_400_000, 0)
+  expect(queue.resume(0)).toBe(30_000)
+})
+
+test('delivery: retries follow the schedule within 20 %, and Retry-After up to a day', () => {
+  fc.assert(
+    fc.property(
+      fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+      fc.oneof(fc.constant(undefined), fc.double(), fc.integer()),
+      (random, afterMs) => {
+        const { delayMs } = settle(
+          { kind: 'retry', reason: '', ...(afterMs !== undefined && { afterMs }) },
+          { random },
+        )
+        const asked = Math.min(86_400_000, Math.max(0, afterMs || 0))
+        expect(delayMs).toBeGreaterThanOrEqual(Math.max(4_000, Math.floor(asked)))
+        expect(delayMs).toBeLessThanOrEqual(Math.max(6_000, Math.ceil(asked)))
+      },
+    ),
+  )
+})
+
+test('delivery: a reason is valid text for Postgres, of limited length', () => {
+  const { reason } = settle({ kind: 'gone', reason: `\u0000\ud800${'💥'.repeat(600)}` })
+  expect([...(reason ?? '')]).toHaveLength(500)
+  expect(reason).toStartWith('\ufffd\ufffd💥')
+})
+
+test('delivery: a lease must outlast the timeout by more than 5 s, else the start fails', () => {
+  const kind = (leaseMs: number) => createTestKind({ timeoutMs: 15_000, leaseMs })
+  expect(() => checkKinds([kind(20_001)])).not.toThrow()
+  expect(() => checkKinds([kind(20_000)])).toThrow('The lease of a webhook (20000 ms)')
+  expect(() => checkKinds([createTestKind({ schedule: [5] })])).toThrow('due at once')
+  expect(() => checkKinds([createTestKind(), createTestKind()])).toThrow('the same name')
+})
+
+const due = (...targetIds: string[]) =>
+  targetIds.map(targetId => ({ targetId, dueInMs: -1, dueAt: 'then', floor: 'before' }))
+const names = (requests: { targetId: string }[]) => requests.map(({ targetId }) => targetId)
+
+test('delivery: targets take turns, new ones first, each up to its limit', () => {
+  const queue = createFairQueue(2)
+  queue.update(due('a', 'b', 'c'), 0)
+  const first = queue.next(2, 0)
+  expect(first).toEqual([
+    { targetId: 'a', room: 2, dueAt: 'then' },
+    { targetId: 'b', room: 2, dueAt: 'then' },
+  ])
+  queue.claimed(first, { counts: new Map([['a', 2]]), isAll: true })
+  // b has nothing more, a had its turn, d is new.
+  queue.update(due('a', 'c', 'd'), 0)
+  expect(names(queue.next(9, 0))).toEqual(['d', 'c', 'a'])
+  queue.start('c')
+  queue.start('c')
+  queue.hang('d')
+  queue.pause('a', 100, 0)
+  expect(queue.next(9, 99)).toEqual([])
+  queue.end('c')
+  queue.unhang('d')
+  expect(queue.next(9, 100)).toEqual([
+    { targetId: 'd', room: 2, dueAt: 'then' },
+    { targetId: 'c', room: 1, dueAt: 'then' },
+    { targetId: 'a', room: 2, dueAt: 'then' },
+  ])
+})
+
+test('delivery: targets without due deliveries have no turn', () => {
+  const queue = createFairQueue(2)
+  queue.update([{ targetId: 'a', dueInMs: 5, dueAt: 'then', floor: 'before' }], 0)
+  expect(queue.hasDue).toBe(false)
+  expect(queue.next(9, 0)).toEqual([])
+})
+
+test('delivery: a foreign cursor of a list is refused', () => {
+  const id = crypto.randomUUID()
+  expect(parseCursor(toCursor([id]), [UUID_PATTERN])).toEqual([id])
+  expect(parseCursor(undefined, [UUID_PATTERN])).toBeUndefined()
+  for (const cursor of ['', 'x', toCursor([]), toCursor([id, id]), `${toCursor([id])}=`]) {
+    expect(() => parseCursor(cursor, [UUID_PATTERN])).toThrow('Validation error')
+  }
+})
+
+test('delivery: a loop sleeps until it is woken, or until its next due time', async () => {
+  const wakeUp = createWakeUpSignal()
+  wakeUp.send()
+  await wakeUp.sleep()
+  wakeUp.sendIn(10_000)
+  wakeUp.sendIn(1)
+  await wakeUp.sleep()
+  const asleep = wakeUp.sleep()
+  wakeUp.send()
+  await asleep
+})

@@ -1,0 +1,308 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
+import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
+import { newMember, newSignedInAccount } from '../../support/worlds/signed-in-account.ts'
+import { openPushWorld, type PushWorld } from '../../support/worlds/push.ts'
+import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
+import { until } from '../../support/until.ts'
+
+let world: PushWorld
+beforeAll(async () => {
+  world = await openPushWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+/** Resolves with the outcomes of an event's pushes, once there are `count`. */
+async function untilOutcomes(event: { id: string }, count = 1): Promise<Record<string, string>> {
+  await until(async () => Object.keys(await world.outcomes(event)).length >= count)
+  return world.outcomes(event)
+}
+
+test('delivery: an event is pushed encrypted to every device of every member, and opens that event', async () => {
+  const tenant = await newTenant(world.server, 'viewer')
+  const other = await newMember(world.server, tenant.organization, 'owner')
+  const stranger = await newSignedInAccount(world.server)
+  const browsers = [await world.subscribe(tenant.person), await world.subscribe(other)]
+  const outside = await world.subscribe(stranger)
+  const event = await tenant.send({
+    channelName: 'payments',
+    title: 'New payment',
+    icon: '💰',
+    description: 'Ada paid 12 €',
+  })
+  for (const browser of browsers) {
+    const [push] = await world.service.until(browser, 1)
+    expect(push).toMatchObject({
+      ttl: 86_400,
+      urgency: 'high',
+      records: 1,
+      notification: {
+        title: '💰 New payment',
+        body: 'Ada paid 12 €\npayments · Test project',
+        navigate: `${world.server.server.url}/e/${event.id}`,
+        tag: push?.topic,
+      },
+    })
+    expect(push?.claims.sub).toBe('mailto:ops@example.com')
+  }
+  const outcomes = await untilOutcomes(event, 2)
+  expect(outcomes).toEqual(Object.fromEntries(browsers.map(({ id }) => [id, 'delivered'])))
+  expect(world.service.of(outside)).toEqual([])
+  expect(world.service.problems).toEqual([])
+})
+
+test('RFC 8292: one token serves many pushes, and each push has its own key', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  await tenant.send()
+  await tenant.send()
+  const [one, two] = await world.service.until(browser, 2)
+  expect(one?.authorization).toBe(two!.authorization)
+  expect(one?.topic).not.toBe(two!.topic)
+  const key = await tenant.person.get('/api/push/key')
+  expect(key.body.data.publicKey).toBe(one!.key)
+})
+
+/** Resolves when an event without devices is dispatched, with the reason on its page. */
+async function readSilence(tenant: TestTenant, event: { id: string }) {
+  await world.untilDispatched(tenant.projectId)
+  const reader = await newMember(world.server, tenant.organization, 'viewer')
+  const page = await reader.get(`${tenant.path}/events/${event.id}/deliveries`)
+  expect(await world.outcomes(event)).toEqual({})
+  return page.body.data.items
+}
+
+test('delivery: without devices no push is written, and the event page says why', async () => {
+  const tenant = await newTenant(world.server)
+  const told = await tenant.send()
+  expect(await readSilence(tenant, told)).toMatchObject([
+    {
+      kind: 'push',
+      target: null,
+      state: 'withheld',
+      reason: WITHHELD_REASONS.noDevice,
+      at: told.createdAt,
+    },
+  ])
+  const quiet = await tenant.send({ notify: false })
+  expect(await readSilence(tenant, quiet)).toMatchObject([{ reason: WITHHELD_REASONS.notifyFalse }])
+  await world.server.sql`
+    update events set created_at = created_at - interval '30 days' where project_id = ${tenant.projectId}
+  `
+  expect(await readSilence(tenant, told)).toEqual([])
+})
+
+test('delivery: an event that is pushed to nobody records the reason', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+
+  const cases: [Record<string, unknown>, string][] = [
+    [{ notify: false }, WITHHELD_REASONS.notifyFalse],
+    [{ timestamp: new Date(Date.now() - 11 * 60_000).toISOString() }, WITHHELD_REASONS.old],
+  ]
+  for (const [event, reason] of cases) {
+    expect(await untilOutcomes(await tenant.send(event))).toEqual({ nobody: `withheld: ${reason}` })
+  }
+  const fresh = await tenant.send({ timestamp: new Date(Date.now() - 9 * 60_000).toISOString() })
+  expect(await untilOutcomes(fresh)).toEqual({ [browser.id]: 'delivered' })
+
+  const { channelId } = await tenant.send({ channelName: 'old things', notify: false })
+  await tenant.person.patch(`${tenant.path}/channels/${channelId}`, { isArchived: true })
+  const archived = await tenant.send({ channelName: 'old things' })
+  expect(await untilOutcomes(archived)).toEqual({
+    nobody: `withheld: ${WITHHELD_REASONS.archived}`,
+  })
+  expect(world.service.of(browser)).toHaveLength(1)
+})
+
+test('delivery: notification settings withhold pushes per device, with the reason', async () => {
+  const tenant = await newTenant(world.server)
+  const other = await newMember(world.server, tenant.organization, 'viewer')
+  const [off, on] = [await world.subscribe(tenant.person), await world.subscribe(other)]
+  const { channelId } = await tenant.send({ notify: false })
+  const one = (id: string) => `/api/push/subscriptions/${id}`
+
+  await tenant.person.patch(one(off.id), { isOn: false })
+  expect(await untilOutcomes(await tenant.send(), 2)).toEqual({
+    [off.id]: `withheld: ${WITHHELD_REASONS.off}`,
+    [on.id]: 'delivered',
+  })
+
+  await other.put(`${tenant.path}/channels/${channelId}/notifications`, { state: 'mute' })
+  await tenant.person.patch(one(off.id), { isOn: true })
+  expect(await untilOutcomes(await tenant.send(), 2)).toEqual({
+    [off.id]: 'delivered',
+    [on.id]: `withheld: ${WITHHELD_REASONS.muted}`,
+  })
+  expect(await untilOutcomes(await tenant.send({ channelName: 'another' }), 2)).toEqual({
+    [off.id]: 'delivered',
+    [on.id]: 'delivered',
+  })
+
+  // The whole day except one minute that is not now.
+  const minute = (offset: number) =>
+    new Date(Date.now() + offset * 60_000).toISOString().slice(11, 16)
+  const quietHours = { from: minute(-120), to: minute(120), timeZone: 'UTC' }
+  await tenant.person.patch(one(off.id), { quietHours })
+  expect(await untilOutcomes(await tenant.send({ channelName: 'another' }), 2)).toEqual({
+    [off.id]: `withheld: ${WITHHELD_REASONS.quiet}`,
+    [on.id]: 'delivered',
+  })
+  await tenant.person.patch(one(off.id), { quietHours: null })
+  expect(await untilOutcomes(await tenant.send({ channelName: 'another' }), 2)).toEqual({
+    [off.id]: 'delivered',
+    [on.id]: 'delivered',
+  })
+})
+
+test('delivery: the event page shows the devices that were pushed to, with the outcomes', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  const event = await tenant.send()
+  await untilOutcomes(event)
+  const page = await tenant.person.get(`${tenant.path}/events/${event.id}/deliveries`)
+  expect(page.body.data.items).toMatchObject([
+    {
+      kind: 'push',
+      state: 'delivered',
+      target: { id: browser.id, name: 'Test person: A browser' },
+    },
+  ])
+  expect(page.text).not.toContain(browser.path)
+})
+
+test('case 19: a former member gets no push from the next event on', async () => {
+  const tenant = await newTenant(world.server, 'owner')
+  const member = await newMember(world.server, tenant.organization, 'member')
+  const [own, theirs] = [await world.subscribe(tenant.person), await world.subscribe(member)]
+  const before = await tenant.send()
+  await untilOutcomes(before, 2)
+  const path = `/api/organizations/${tenant.organization.id}/members/${member.id}`
+  expect((await tenant.person.delete(path)).status).toBe(200)
+  const after = await tenant.send()
+  expect(await untilOutcomes(after)).toEqual({ [own.id]: 'delivered' })
+  expect(world.service.of(theirs)).toHaveLength(1)
+  // The page of the event no longer names the former member.
+  const page = await tenant.person.get(`${tenant.path}/events/${before.id}/deliveries`)
+  const names = page.body.data.items.map((item: any) => [item.target.id, item.target.name])
+  expect(new Map(names).get(theirs.id)).toBeNull()
+})
+
+test('delivery: the bell of a view notifies of its matches in a muted channel, and of nothing else', async () => {
+  const tenant = await newTenant(world.server)
+  const other = await newMember(world.server, tenant.organization, 'viewer')
+  const [mine, theirs] = [await world.subscribe(tenant.person), await world.subscribe(other)]
+  for (const one of [tenant.person, other]) {
+    await one.put(`${tenant.path}/notifications`, { state: 'mute' })
+  }
+  const save = async (q: string) =>
+    (await tenant.person.post(`${tenant.path}/views`, { name: q, q, isShared: true })).body.data.id
+  const ring = async (view: string, isOn: boolean) =>
+    (await tenant.person.put(`${tenant.path}/views/${view}/bell`, { isOn })).status
+  const [vips, refunds] = [await save('tag:vip'), await save('refund OR tag:vip')]
+  expect([await ring(vips, true), await ring(refunds, true), await ring(vips, true)]).toEqual([
+    ...[200, 200, 200],
+  ])
+  const sent = await Promise.all([
+    tenant.send({ title: 'One', tags: ['vip'] }),
+    tenant.send({ title: 'Two' }),
+    tenant.send({ title: 'A refund' }),
+    tenant.send({ title: 'Quiet', tags: ['vip'], notify: false }),
+  ])
+  await world.untilDispatched(tenant.projectId)
+  await until(async () => (await world.outcomes(sent[2]))[mine.id] === 'delivered')
+  await until(async () => (await world.outcomes(sent[0]))[mine.id] === 'delivered')
+  const muted = `withheld: ${WITHHELD_REASONS.muted}`
+  expect(await world.outcomes(sent[0])).toEqual({ [mine.id]: 'delivered', [theirs.id]: muted })
+  expect(await world.outcomes(sent[1])).toEqual({ [mine.id]: muted, [theirs.id]: muted })
+  const titles = world.service.of(mine).map(push => push.notification.title)
+  expect(titles.sort()).toEqual(['A refund', 'One'])
+
+  // A bell that was turned off before the push is sent does not count.
+  expect([await ring(refunds, false), await ring(vips, false)]).toEqual([200, 200])
+  const later = await tenant.send({ title: 'Another', tags: ['vip'] })
+  await world.untilDispatched(tenant.projectId)
+  expect(await world.outcomes(later)).toEqual({ [mine.id]: muted, [theirs.id]: muted })
+})
+
+test('delivery: membership and settings are checked when a push is sent, also on a retry', async () => {
+  const tenant = await newTenant(world.server, 'owner')
+  const member = await newMember(world.server, tenant.organization, 'member')
+  const browser = await world.subscribe(member)
+  world.service.script(browser, { status: 503 }, { status: 201 })
+  const event = await tenant.send()
+  await world.service.until(browser, 1)
+  await member.put(`${tenant.path}/notifications`, { state: 'mute' })
+  await world.untilWaiting(tenant.projectId)
+  await makeDeliveriesDue(world.server.sql, tenant.projectId)
+  expect(await untilOutcomes(event)).toEqual({
+    [browser.id]: `withheld: ${WITHHELD_REASONS.muted}`,
+  })
+  expect(world.service.of(browser)).toHaveLength(1)
+})
+
+test('case 19: a push that waits for its next attempt is not sent to a member who was removed', async () => {
+  const tenant = await newTenant(world.server, 'owner')
+  const member = await newMember(world.server, tenant.organization, 'member')
+  const browser = await world.subscribe(member)
+  world.service.script(browser, { status: 503 }, { status: 201 })
+  const event = await tenant.send()
+  await world.service.until(browser, 1)
+  await world.untilWaiting(tenant.projectId)
+  const path = `/api/organizations/${tenant.organization.id}/members/${member.id}`
+  // A lower role still reads the events, so only the end of the membership ends the pushes.
+  expect((await tenant.person.patch(path, { role: 'viewer' })).status).toBe(200)
+  expect((await tenant.person.delete(path)).status).toBe(200)
+  await makeDeliveriesDue(world.server.sql, tenant.projectId)
+  const outcomes = await untilOutcomes(event)
+  expect(outcomes[browser.id]).not.toBe('delivered')
+  expect(world.service.of(browser)).toHaveLength(1)
+})
+
+test('case 19: signing out deletes the subscription of that browser, and ends its pushes', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  expect((await tenant.person.delete('/api/session')).status).toBe(200)
+  const rows = await world.server.sql`
+    select id from push_subscriptions where account_id = ${tenant.person.uuid}
+  `
+  expect(rows.count).toBe(0)
+  const event = await tenant.send()
+  expect(await readSilence(tenant, event)).toMatchObject([{ reason: WITHHELD_REASONS.noDevice }])
+  expect(world.service.of(browser)).toEqual([])
+})
+
+test('reliability §6 an expired session gets no push, before and after the sweep', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  await world.server.sql`
+    update sessions set last_seen_at = now() - interval '8 days' where id = ${tenant.person.sessionId}
+  `
+  const event = await tenant.send()
+  expect(await readSilence(tenant, event)).toMatchObject([{ reason: WITHHELD_REASONS.noDevice }])
+  expect(world.service.of(browser)).toEqual([])
+})
+
+test('a device gets only events after its subscription', async () => {
+  const tenant = await newTenant(world.server)
+  const own = await world.subscribe(tenant.person)
+  expect(await untilOutcomes(await tenant.send())).toEqual({ [own.id]: 'delivered' })
+  // Dispatched only after the subscription, as by a busy server.
+  const before = await world.server.sql.begin(async tx => {
+    await tx`select from delivery_cursors where project_id = ${tenant.projectId} for update`
+    const event = await tenant.send()
+    await tx`
+      update push_subscriptions set created_at = clock_timestamp() + interval '10 milliseconds'
+      where account_id = ${tenant.person.uuid}
+    `
+    return event
+  })
+  expect(await untilOutcomes(before)).toEqual({ nobody: `withheld: ${WITHHELD_REASONS.noDevice}` })
+  const other = await newMember(world.server, tenant.organization, 'viewer')
+  const theirs = await world.subscribe(other)
+  expect(await untilOutcomes(await tenant.send())).toEqual({
+    [own.id]: 'delivered',
+    [theirs.id]: 'delivered',
+  })
+  expect(world.service.of(own)).toHaveLength(2)
+})

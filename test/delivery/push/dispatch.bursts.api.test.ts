@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
+import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
+import { newMember } from '../../support/worlds/signed-in-account.ts'
+import { openPushWorld, type PushWorld } from '../../support/worlds/push.ts'
+import type { Arrived } from '../../support/servers/push-service.ts'
+import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
+import { until } from '../../support/until.ts'
+
+let world: PushWorld
+beforeAll(async () => {
+  world = await openPushWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+const COLLAPSED = `withheld: ${WITHHELD_REASONS.collapsed}`
+
+/** Appends `count` events to a channel one at a time; resolves when all are dispatched. */
+async function sendMany(tenant: TestTenant, channelName: string, count: number) {
+  const events: { id: string; channelId: string }[] = []
+  for (let n = 0; n < count; n++) events.push(await tenant.send({ channelName, title: `No ${n}` }))
+  await world.untilDispatched(tenant.projectId)
+  return events
+}
+
+/** Makes the pending counts due; resolves when none is left. */
+async function untilPushed(tenant: TestTenant): Promise<void> {
+  // Skips pushes that are in flight: they would be sent again.
+  await world.server.sql`
+    update outbox set available_at = now() where project_id = ${tenant.projectId} and token is null
+  `
+  await until(async () => {
+    const { count } = await world.server.sql`
+      select id from outbox where project_id = ${tenant.projectId}
+    `
+    return count === 0
+  })
+}
+
+const isCount = ({ notification }: Arrived) => / more in /.test(notification.title)
+
+test('delivery: after 10 pushes of a channel in 60 s, one push counts the rest and is updated in place', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  const events = await sendMany(tenant, 'payments', 30)
+  await untilPushed(tenant)
+  await sendMany(tenant, 'payments', 17)
+  await untilPushed(tenant)
+
+  const pushes = world.service.of(browser)
+  const whole = pushes.filter(push => !isCount(push))
+  expect(whole.map(push => push.notification.title).sort()).toEqual(
+    Array.from({ length: 10 }, (_, n) => `No ${n}`).sort(),
+  )
+  const counts = pushes.filter(isCount)
+  // Intermediate counts may have been pushed, each replacing the one before.
+  expect(counts.at(-1)?.notification.title).toBe('37 more in payments')
+  expect(new Set(counts.map(({ topic }) => topic)).size).toBe(1)
+  expect(counts.at(-1)?.notification.tag).toBe(counts[0]!.topic)
+  expect(counts.at(-1)?.notification.navigate).toBe(
+    `${world.server.server.url}/p/${tenant.organization.project.id}?channel=${events[0]!.channelId}`,
+  )
+  expect(world.service.problems).toEqual([])
+
+  for (const [n, event] of events.entries()) {
+    const expected = n < 10 ? 'delivered' : COLLAPSED
+    expect([n, await world.outcomes(event)]).toEqual([n, { [browser.id]: expected }])
+  }
+})
+
+test('delivery: events in one batch are collapsed like events one at a time', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  const send = (n: number) => tenant.send({ channelName: 'payments', title: `No ${n}` })
+  await Promise.all(Array.from({ length: 299 }, (_, n) => send(n)))
+  await sendMany(tenant, 'payments', 1)
+  await untilPushed(tenant)
+  const pushes = world.service.of(browser)
+  expect(pushes.filter(push => !isCount(push))).toHaveLength(10)
+  expect(pushes.findLast(isCount)?.notification.title).toBe('290 more in payments')
+  // The first ten are pushed, and all others are recorded.
+  const rows = await world.server.sql<{ state: string; n: number; last: number }[]>`
+    select d.state, count(*)::int as n, max(e.seq)::int as last
+    from delivery_records d
+      join events e on e.project_id = d.project_id and e.id = d.event_id
+    where d.project_id = ${tenant.projectId} and d.kind = 'push'
+    group by d.state
+    order by d.state
+  `
+  expect([...rows]).toEqual([
+    { state: 'delivered', n: 10, last: 10 },
+    { state: 'withheld', n: 290, last: 300 },
+  ])
+})
+
+test('delivery: each channel and each member has its own ten pushes', async () => {
+  const tenant = await newTenant(world.server)
+  const other = await newMember(world.server, tenant.organization, 'viewer')
+  const own = await world.subscribe(tenant.person)
+  const theirs = await world.subscribe(other)
+  const { channelId } = await tenant.send({ channelName: 'one', notify: false })
+  await other.put(`${tenant.path}/channels/${channelId}/notifications`, { state: 'mute' })
+  await sendMany(tenant, 'one', 10)
+  await sendMany(tenant, 'two', 10)
+  await other.put(`${tenant.path}/channels/${channelId}/notifications`, { state: 'on' })
+  await sendMany(tenant, 'one', 1)
+  await untilPushed(tenant)
+  const titles = (pushes: Arrived[]) => pushes.filter(isCount).map(one => one.notification.title)
+  expect(titles(world.service.of(own))).toEqual(['1 more in one'])
+  expect(world.service.of(own)).toHaveLength(21)
+  expect(titles(world.service.of(theirs))).toEqual([])
+  expect(world.service.of(theirs)).toHaveLength(11)
+})
+
+test('delivery: after a minute ten more are pushed; a burst that goes on keeps its count', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  await sendMany(tenant, 'payments', 12)
+  await untilPushed(tenant)
+  // The ten were pushed a minute ago, and the last counted event half a minute ago.
+  await world.server.sql`
+    update push_bursts set
+      recent = array(select r - interval '61 seconds' from unnest(recent) as r),
+      burst_at = burst_at - interval '61 seconds',
+      collapsed_at = collapsed_at - interval '30 seconds'
+    where project_id = ${tenant.projectId}
+  `
+  await sendMany(tenant, 'payments', 11)
+  await untilPushed(tenant)
+  const counts = world.service.of(browser).filter(isCount)
+  expect(counts.map(one => one.notification.title)).toEqual([
+    '2 more in payments',
+    '3 more in payments',
+  ])
+  expect(world.service.of(browser)).toHaveLength(22)
+
+  await world.server.sql`
+    update push_bursts set
+      recent = array(select r - interval '61 seconds' from unnest(recent) as r),
+      collapsed_at = collapsed_at - interval '61 seconds'
+    where project_id = ${tenant.projectId}
+  `
+  await sendMany(tenant, 'payments', 11)
+  await untilPushed(tenant)
+  // Single pushes may arrive after the count.
+  const last = world.service.of(browser).findLast(isCount)
+  expect(last?.notification.title).toBe('1 more in payments')
+  expect(last?.topic).not.toBe(counts[0]!.topic)
+})
+
+test('delivery: a count that its push service refuses for now is retried, and is never lost', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  await sendMany(tenant, 'payments', 10)
+  await untilPushed(tenant)
+  world.service.script(browser, { status: 503 }, { status: 201 })
+  const [event] = await sendMany(tenant, 'payments', 1)
+  await makeDeliveriesDue(world.server.sql, tenant.projectId)
+  await world.service.until(browser, 11)
+  await world.untilWaiting(tenant.projectId)
+  await untilPushed(tenant)
+  const counts = world.service.of(browser).filter(isCount)
+  expect(counts.map(one => one.notification.title)).toEqual([
+    '1 more in payments',
+    '1 more in payments',
+  ])
+  expect(await world.outcomes(event!)).toEqual({ [browser.id]: COLLAPSED })
+})
+
+test('delivery: the next event counts a burst that ended with the deletion of its event', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  const events = await sendMany(tenant, 'payments', 11)
+  await tenant.person.delete(`${tenant.path}/events/${events[10]!.id}`)
+  await world.server.sql`
+    update events set deleted_at = deleted_at - interval '1 minute' where project_id = ${tenant.projectId}
+  `
+  await untilPushed(tenant)
+  expect(world.service.of(browser).filter(isCount)).toEqual([])
+  await world.server.sql`
+    update push_bursts set summary_at = summary_at - interval '2 minutes' where project_id = ${tenant.projectId}
+  `
+  await sendMany(tenant, 'payments', 1)
+  await untilPushed(tenant)
+  const [count] = world.service.of(browser).filter(isCount)
+  expect(count?.notification.title).toBe('2 more in payments')
+})
+
+test('delivery: a member who turned collapsing off, for the project or a channel, gets every push', async () => {
+  const tenant = await newTenant(world.server)
+  const other = await newMember(world.server, tenant.organization, 'viewer')
+  const own = await world.subscribe(tenant.person)
+  const theirs = await world.subscribe(other)
+  const { channelId } = await tenant.send({ channelName: 'two', notify: false })
+  await tenant.person.put(`${tenant.path}/notifications`, { state: 'on', collapse: false })
+  const channel = `${tenant.path}/channels/${channelId}/notifications`
+  await tenant.person.put(channel, { state: 'default', collapse: true })
+  await other.put(channel, { state: 'default', collapse: false })
+  await sendMany(tenant, 'one', 13)
+  const events = await sendMany(tenant, 'two', 13)
+  await untilPushed(tenant)
+
+  const counts = (pushes: readonly Arrived[]) =>
+    pushes.filter(isCount).map(({ notification }) => notification.title)
+  expect(counts(world.service.of(own))).toEqual(['3 more in two'])
+  expect(world.service.of(own)).toHaveLength(13 + 10 + 1)
+  expect(counts(world.service.of(theirs))).toEqual(['3 more in one'])
+  expect(world.service.of(theirs)).toHaveLength(10 + 1 + 13)
+  expect(await world.outcomes(events[12]!)).toEqual({
+    [own.id]: COLLAPSED,
+    [theirs.id]: 'delivered',
+  })
+})
+
+test('delivery: events collapsed before collapsing is turned off are still counted', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.person)
+  await sendMany(tenant, 'payments', 12)
+  await tenant.person.put(`${tenant.path}/notifications`, { state: 'on', collapse: false })
+  await sendMany(tenant, 'payments', 3)
+  await untilPushed(tenant)
+  const pushes = world.service.of(browser)
+  expect(pushes.filter(isCount).map(({ notification }) => notification.title)).toEqual([
+    '2 more in payments',
+  ])
+  expect(pushes).toHaveLength(10 + 1 + 3)
+})

@@ -1,0 +1,210 @@
+import { expect, test } from 'bun:test'
+import type { EgressResult } from '../../../src/http/egress/egress.ts'
+import { newId, toId } from '../../../src/base/ids.ts'
+import { PUSH_SCHEDULE_MS } from '../../../src/delivery/push/kind.ts'
+import {
+  truncateToBytes,
+  MAX_PAYLOAD_BYTES,
+  toSummaryMessage,
+  toEventMessage,
+  toShortMessage,
+  toTestMessage,
+  type PushMessage,
+} from '../../../src/delivery/push/payload.ts'
+import { toPushOutcome } from '../../../src/delivery/push/outcome.ts'
+import { parseVapidSubject } from '../../../src/base/config/values.ts'
+
+const DAY_MS = 86_400_000
+
+const SITE = 'https://tidings.example.com'
+const event = {
+  eventId: newId('evt').uuid,
+  projectId: newId('prj').uuid,
+  project: 'Shop',
+  channelId: newId('chn').uuid,
+  channel: 'payments',
+  title: 'New payment',
+  description: 'Ada paid 12 €',
+  icon: '💰',
+}
+const read = ({ payload }: PushMessage) => JSON.parse(payload)
+
+test('delivery: the payload is Declarative Web Push, and opens its event', () => {
+  const message = toEventMessage(SITE, event)
+  const { web_push, notification, app_badge } = read(message)
+  expect(web_push).toBe(8030)
+  // WebKit reads the badge in the notification, and the draft of the standard beside it.
+  expect([notification.app_badge, app_badge]).toEqual(['1', 1])
+  expect(notification).toMatchObject({
+    title: '💰 New payment',
+    body: 'Ada paid 12 €\npayments · Shop',
+    tag: message.topic,
+  })
+  // The dashboard closes it when the channel was read, or the event was opened.
+  const path = `/e/${toId('evt', event.eventId)}`
+  const data = { channel: toId('chn', event.channelId), path }
+  expect([notification.data, read(toShortMessage(message)).notification.data]).toEqual([data, data])
+  expect(notification.navigate).toMatch(/^https:\/\/tidings\.example\.com\/e\/evt_[a-z0-9]{26}$/)
+  expect(message.topic).toMatch(/^[A-Za-z0-9]{32}$/)
+  expect(toEventMessage(SITE, event)).toEqual(message)
+  const plain = read(toEventMessage(SITE, { ...event, icon: null, description: null }))
+  expect(plain.notification).toMatchObject({ title: 'New payment', body: 'payments · Shop' })
+})
+
+const LONG: [string, Partial<typeof event>][] = [
+  ['ASCII', { title: 'x'.repeat(500), description: 'y'.repeat(5_000) }],
+  [
+    'emoji',
+    {
+      title: '💰'.repeat(500),
+      description: '👩‍👩‍👧‍👦'.repeat(700),
+      channel: '💥'.repeat(255),
+      project: '🚀'.repeat(255),
+    },
+  ],
+  ['quotes', { title: '"'.repeat(500), description: '\\'.repeat(5_000) }],
+  [
+    'control characters',
+    { title: '\u0001'.repeat(500), description: '\u0002'.repeat(5_000), channel: '"'.repeat(255) },
+  ],
+  [
+    'three bytes each',
+    { title: '語'.repeat(500), description: '語'.repeat(5_000), project: '語'.repeat(255) },
+  ],
+]
+
+test.each(LONG)(
+  'delivery: a payload has at most 2,600 bytes of %s, cut between characters',
+  (_, long) => {
+    const message = toEventMessage(SITE, { ...event, ...long })
+    const bytes = Buffer.byteLength(message.payload)
+    expect(bytes).toBeLessThanOrEqual(MAX_PAYLOAD_BYTES)
+    // One more character would exceed the limit. A family has 25 bytes.
+    expect(bytes).toBeGreaterThan(MAX_PAYLOAD_BYTES - 28)
+    const { notification } = read(message)
+    for (const text of [notification.title, notification.body]) {
+      expect(text.isWellFormed()).toBe(true)
+    }
+    expect(notification.body).toContain('…')
+    const short = toShortMessage(message)
+    expect(Buffer.byteLength(short.payload)).toBeLessThan(500)
+    expect(read(short).notification).toMatchObject({
+      navigate: notification.navigate,
+      tag: notification.tag,
+    })
+  },
+)
+
+test('delivery: a payload that fits is not cut', () => {
+  expect(truncateToBytes('abc', 3)).toBe('abc')
+  expect(truncateToBytes('abcd', 3)).toBe('…')
+  expect(truncateToBytes('abcd', 4)).toBe('abcd')
+  expect(truncateToBytes('💰💰', 7)).toBe('💰…')
+  expect(truncateToBytes('abcdefgh👩‍👩‍👧', 20)).toBe('abcdefgh…')
+  const description = 'y'.repeat(2_000)
+  expect(read(toEventMessage(SITE, { ...event, description })).notification.body).toBe(
+    `${description}\npayments · Shop`,
+  )
+})
+
+test('delivery: a count replaces the one before in the same burst alone', () => {
+  const count = (n: number, burstAtMs: number, channelId = event.channelId) =>
+    toSummaryMessage(SITE, { ...event, channelId, count: n, burstAtMs })
+  expect(read(count(37, 5)).notification).toMatchObject({
+    title: '37 more in payments',
+    body: 'Shop',
+  })
+  expect(count(38, 5).topic).toBe(count(37, 5).topic)
+  expect(count(38, 6).topic).not.toBe(count(37, 5).topic)
+  expect(count(38, 5, newId('chn').uuid).topic).not.toBe(count(37, 5).topic)
+  expect(read(toTestMessage(SITE)).notification.navigate).toBe(`${SITE}/`)
+})
+
+const NOW_MS = Date.parse('2026-11-20T12:00:00Z')
+const answer = (status: number, headers = {}, body = ''): EgressResult => ({
+  status,
+  headers,
+  body: Buffer.from(body),
+  latencyMs: 1,
+})
+
+test.each([
+  [200, 'accepted'],
+  [201, 'accepted'],
+  [202, 'accepted'],
+  [301, 'failed'],
+  [307, 'failed'],
+  [400, 'refused'],
+  [401, 'refused'],
+  [403, 'refused'],
+  [404, 'gone'],
+  [405, 'failed'],
+  [408, 'busy'],
+  [410, 'gone'],
+  [413, 'too large'],
+  [429, 'busy'],
+  [500, 'busy'],
+  [503, 'busy'],
+])('delivery: %d is %s with any body', (status, kind) => {
+  for (const body of ['', '{"reason":"Unregistered"}', 'gone', 'ok']) {
+    expect(toPushOutcome(answer(status, {}, body), NOW_MS).kind).toBe(kind as never)
+  }
+})
+
+test('delivery: Retry-After is kept, and an unsent push says nothing about its target', () => {
+  const after = toPushOutcome(answer(429, { 'retry-after': '120' }), NOW_MS)
+  expect(after).toMatchObject({ kind: 'busy', afterMs: 120_000 })
+  for (const error of ['dns', 'connect', 'tls', 'timeout', 'reset', 'refused'] as const) {
+    expect(toPushOutcome({ error, message: 'x', latencyMs: 1 }, NOW_MS).kind).toBe('busy')
+  }
+  for (const error of ['busy', 'cancelled'] as const) {
+    expect(toPushOutcome({ error, message: 'x', latencyMs: 1 }, NOW_MS).kind).toBe('unsent')
+  }
+})
+
+test('delivery: pushes are retried for a day', () => {
+  const total = PUSH_SCHEDULE_MS.reduce((sum, ms) => sum + ms, 0)
+  expect(PUSH_SCHEDULE_MS[0]).toBe(0)
+  expect(total).toBeWithin(0.9 * DAY_MS, DAY_MS + 1)
+})
+
+test('delivery: the VAPID contact is reachable from the internet', () => {
+  for (const text of [
+    'mailto:ops@example.com',
+    'https://example.com',
+    'https://a.example.com/contact',
+  ]) {
+    expect([text, parseVapidSubject(text)]).toEqual([text, text])
+  }
+  for (const text of [
+    'ops@example.com',
+    'mailto:ops@localhost',
+    'mailto:ops@mail.localhost',
+    'mailto:ops@nas.local',
+    'mailto:ops@NAS.LOCAL',
+    'mailto:ops@mail.internal',
+    'mailto:ops@nas.home.arpa',
+    'mailto: ops@example.com',
+    'mailto:ops @example.com',
+    ' https://example.com',
+    'https://example.com/our contact',
+    'https://nas.local',
+    'https://nas.local./x',
+    'https://tidings.lan',
+    'mailto:ops',
+    'mailto:a@b@example.com',
+    'mailto:ops@example.com?subject=x',
+    'https://localhost',
+    'https://localhost:3000/x',
+    'https://tidings.localhost',
+    'https://127.0.0.1',
+    'https://[::1]',
+    'https://tidings',
+    'https://user:password@example.com',
+    'http://example.com',
+    'javascript:alert(1)',
+    '',
+  ]) {
+    expect([text, parseVapidSubject(text)]).toEqual([text, undefined])
+  }
+})

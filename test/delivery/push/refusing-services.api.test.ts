@@ -1,0 +1,306 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { checkPush } from '../../../src/cli/doctor/database.ts'
+import { transact, createPool } from '../../../src/database/pool.ts'
+import { parseId } from '../../../src/base/ids.ts'
+import { SUBSCRIPTION_LOSS } from '../../../src/delivery/push/address.ts'
+import { listRefusingServices } from '../../../src/delivery/push/refusing-services.ts'
+import { VAPID_LOSS } from '../../../src/delivery/push/vapid.ts'
+import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
+import { captureLog } from '../../support/log.ts'
+import type { ScriptedAnswer } from '../../support/servers/push-service.ts'
+import { openPushWorld, type PushWorld } from '../../support/worlds/push.ts'
+import { newMember } from '../../support/worlds/signed-in-account.ts'
+import { testSecrets } from '../../support/secret.ts'
+import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
+import { until } from '../../support/until.ts'
+
+const ALL = '/api/push/subscriptions'
+const REFUSED = 'The push service answered 403: it refused the key or the message'
+const VAPID_SUBJECT = 'mailto:ops@example.com'
+const SETTINGS = {
+  label: 'Night shift',
+  isOn: false,
+  quietHours: { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' },
+}
+
+let world: PushWorld
+beforeAll(async () => {
+  world = await openPushWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+/** Returns a device of a new member, whose push service gives these answers. */
+async function newDevice(
+  { server, service, subscribe }: PushWorld,
+  tenant: TestTenant,
+  ...answers: ScriptedAnswer[]
+) {
+  const person = await newMember(server, tenant.organization, 'member')
+  // Every sign-in makes its browser a known one.
+  await server.sql`
+    with known as (
+      insert into known_devices (hash, account_id)
+      values (sha256(${person.sessionId}::bytea), ${person.uuid})
+      returning id
+    )
+    update sessions set browser_id = known.id from known where sessions.id = ${person.sessionId}
+  `
+  const browser = await subscribe(person)
+  if (answers.length > 0) service.script(browser, ...answers)
+  const uuid = parseId('psh', browser.id) ?? ''
+  return {
+    person,
+    browser,
+    /** Returns the device as the API shows it. */
+    get: async () => (await person.get(ALL)).body.data.items[0],
+    /** Sends a test; resolves with the status of the push service. */
+    async test(): Promise<number> {
+      await server.sql`update push_subscriptions set tested_at = null where id = ${uuid}`
+      return (await person.post('/api/push/test', {})).body.data.status
+    },
+  }
+}
+
+/** Resolves with the outcomes of an event's pushes, once there are `count`. */
+async function untilOutcomes({ outcomes }: PushWorld, event: { id: string }, count = 1) {
+  await until(async () => Object.keys(await outcomes(event)).length >= count)
+  return outcomes(event)
+}
+
+/** Makes everything that push services said older by two minutes. */
+function ageAnswers({ server }: PushWorld) {
+  return server.sql`
+    update push_subscriptions set
+      accepted_at = accepted_at - interval '2 minutes', refused_at = refused_at - interval '2 minutes'
+  `
+}
+
+test.each([401, 403])('delivery: %d is retried, and flags nobody', async status => {
+  const tenant = await newTenant(world.server)
+  const device = await newDevice(world, tenant, { status }, { status: 201 })
+  const event = await tenant.send()
+  await world.service.until(device.browser, 1)
+  await world.untilWaiting(tenant.projectId)
+  expect(await device.get()).toMatchObject({
+    lastOutcome: `The push service answered ${status}: it refused the key or the message`,
+    refusals: 0,
+    flagged: null,
+  })
+  await makeDeliveriesDue(world.server.sql, tenant.projectId)
+  expect(await untilOutcomes(world, event)).toEqual({ [device.browser.id]: 'delivered' })
+})
+
+test('delivery: a refused push honours Retry-After, and is signed anew', async () => {
+  const tenant = await newTenant(world.server)
+  const retryAfter = { 'Retry-After': '1000' }
+  const device = await newDevice(
+    world,
+    tenant,
+    { status: 401, headers: retryAfter },
+    { status: 201 },
+  )
+  const event = await tenant.send()
+  await world.service.until(device.browser, 1)
+  await world.untilWaiting(tenant.projectId)
+  const [row] = await world.server.sql<{ in_s: number }[]>`
+    select extract(epoch from available_at - now())::float8 as in_s
+    from outbox
+    where project_id = ${tenant.projectId}
+  `
+  expect(row!.in_s).toBeWithin(900, 1001)
+  await makeDeliveriesDue(world.server.sql, tenant.projectId)
+  expect(await untilOutcomes(world, event)).toEqual({ [device.browser.id]: 'delivered' })
+  const [before, after] = world.service.of(device.browser)
+  expect(after!.authorization).not.toBe(before!.authorization)
+})
+
+test('delivery: 400 ends the delivery, and the device stays', async () => {
+  const tenant = await newTenant(world.server)
+  const device = await newDevice(world, tenant, { status: 400 })
+  for (let n = 0; n < 6; n++) {
+    const event = await tenant.send({ channelName: crypto.randomUUID() })
+    expect(await untilOutcomes(world, event)).toEqual({
+      [device.browser.id]:
+        'failed: The push service answered 400: it refused the key or the message',
+    })
+  }
+  expect(await device.get()).toMatchObject({ refusals: 0, flagged: null })
+})
+
+test('delivery: a failure that all devices share removes and flags none, and loses no event', async () => {
+  const { server } = world
+  const tenant = await newTenant(server)
+  const devices = [
+    await newDevice(world, tenant, { status: 403 }),
+    await newDevice(world, tenant, { status: 403 }),
+  ]
+  const events = []
+  for (let n = 0; n < 6; n++) {
+    events.push(await tenant.send({ channelName: crypto.randomUUID() }))
+    for (const { browser } of devices) await world.service.until(browser, n + 1)
+  }
+  await world.untilWaiting(tenant.projectId)
+  for (const device of devices) {
+    expect(await device.get()).toMatchObject({ refusals: 0, flagged: null, lastOutcome: REFUSED })
+  }
+  for (const { browser } of devices) world.service.script(browser, { status: 201 })
+  await makeDeliveriesDue(server.sql, tenant.projectId)
+  for (const event of events) {
+    const outcomes = await untilOutcomes(world, event, devices.length)
+    expect(new Set(Object.values(outcomes))).toEqual(new Set(['delivered']))
+  }
+})
+
+test('delivery: a device that is refused alone is flagged, and stays with its settings', async () => {
+  const tenant = await newTenant(world.server)
+  const bad = await newDevice(world, tenant, { status: 403 })
+  const good = await newDevice(world, tenant)
+  await bad.person.patch(`${ALL}/${bad.browser.id}`, { ...SETTINGS, isOn: true, quietHours: null })
+  expect(await bad.test()).toBe(403)
+  // The one before may have been caused by something that all share, and so may one right after it.
+  expect(await bad.test()).toBe(403)
+  expect(await bad.get()).toMatchObject({ refusals: 0, flagged: null })
+  for (let n = 1; n <= 5; n++) {
+    expect(await good.test()).toBe(201)
+    expect(await bad.test()).toBe(403)
+    expect(await bad.get()).toMatchObject({ refusals: n, flagged: REFUSED })
+    expect(await bad.test()).toBe(403)
+    expect(await bad.get()).toMatchObject({ refusals: n, flagged: REFUSED })
+  }
+  // It is tried once for each event, without retries.
+  const event = await tenant.send()
+  expect(await untilOutcomes(world, event, 2)).toEqual({
+    [bad.browser.id]: `failed: ${REFUSED}`,
+    [good.browser.id]: 'delivered',
+  })
+  world.service.script(bad.browser, { status: 201 })
+  expect(await bad.test()).toBe(201)
+  expect(await bad.get()).toMatchObject({ label: 'Night shift', refusals: 0, flagged: null })
+})
+
+test('delivery: devices of other push services say nothing about a refusal', async () => {
+  await using other = await openPushWorld({ databaseUrl: world.server.databaseUrl })
+  const tenant = await newTenant(world.server)
+  const refused = await newDevice(world, tenant, { status: 403 })
+  const accepted = await newDevice(other, tenant)
+  for (let n = 0; n < 3; n++) {
+    expect(await refused.test()).toBe(403)
+    expect(await accepted.test()).toBe(201)
+  }
+  expect(await refused.test()).toBe(403)
+  expect(await refused.get()).toMatchObject({ refusals: 0, flagged: null })
+})
+
+test.each([404, 410])(
+  'delivery: after a %d the next subscription of the same browser has the settings of the old one',
+  async status => {
+    const tenant = await newTenant(world.server)
+    const device = await newDevice(world, tenant, { status })
+    await device.person.patch(`${ALL}/${device.browser.id}`, SETTINGS)
+    expect(await device.test()).toBe(status)
+    expect(await device.get()).toBeUndefined()
+    const renewed = await world.subscribe(device.person)
+    expect(await device.get()).toMatchObject({ ...SETTINGS, id: renewed.id })
+    // A device that its member removes leaves nothing behind.
+    await device.person.delete(`${ALL}/${renewed.id}`)
+    await world.subscribe(device.person)
+    expect(await device.get()).toMatchObject({ label: 'A browser', isOn: true, quietHours: null })
+  },
+)
+
+test('a lost key or address deletes subscriptions, and keeps their settings', async () => {
+  const tenant = await newTenant(world.server)
+  const device = await newDevice(world, tenant)
+  const pool = createPool(world.server.databaseUrl, { name: 'test', max: 1 })
+  for (const loss of [SUBSCRIPTION_LOSS, VAPID_LOSS]) {
+    const { id } = (await device.get()) ?? (await world.subscribe(device.person))
+    await device.person.patch(`${ALL}/${id}`, SETTINGS)
+    await transact(pool, tx => loss.drop(tx, [parseId('psh', id) ?? ''], testSecrets()))
+    expect(await device.get()).toBeUndefined()
+    await world.subscribe(device.person)
+    expect(await device.get()).toMatchObject(SETTINGS)
+  }
+  await pool.end()
+})
+
+test('a push service that refuses every device is named in the log and by doctor, with the cause', async () => {
+  using log = captureLog()
+  await using fresh = await openPushWorld()
+  const { service, server } = fresh
+  const tenant = await newTenant(server)
+  const doctor = async () => (await checkPush(server.sql, { vapidSubject: VAPID_SUBJECT })).at(-1)
+  const devices = [await newDevice(fresh, tenant), await newDevice(fresh, tenant)]
+  await untilOutcomes(fresh, await tenant.send(), 2)
+  expect(await doctor()).toMatchObject({ check: 'push services', state: 'ok' })
+
+  // A minute after the last acceptance, both are refused.
+  await ageAnswers(fresh)
+  const slow = {
+    status: 403,
+    headers: { Date: new Date(Date.now() + 13 * 3_600_000).toUTCString() },
+  }
+  for (const { browser } of devices) service.script(browser, slow)
+  await tenant.send()
+  await until(() => log.lines.some(line => line.includes(service.host)))
+  await fresh.untilWaiting(tenant.projectId)
+  const finding = await doctor()
+  expect(finding).toMatchObject({ check: 'push services', state: 'failed' })
+  expect(finding?.message).toMatch(
+    /^127\.0\.0\.1:\d+ accepts no push of this server, and has refused 2 devices since 20\S+Z\. The push service answered 403: it refused the key or the message\. The likely cause is the clock of the database, which is 13\.0 h slow\. Synchronize it with NTP\.$/,
+  )
+  expect(log.lines.filter(line => line.includes('accepts no push'))).toHaveLength(1)
+
+  // Without a difference of the clocks, the contact and the key remain.
+  for (const { browser } of devices) service.script(browser, { status: 403 })
+  for (const device of devices) await device.test()
+  expect((await doctor())?.message).toContain(
+    `The likely cause is the contact, which is ${VAPID_SUBJECT}`,
+  )
+
+  for (const { browser } of devices) service.script(browser, { status: 201 })
+  await makeDeliveriesDue(server.sql, tenant.projectId)
+  await until(async () => (await doctor())?.state === 'ok')
+})
+
+test('a push service refuses this server unless another device was accepted beside the refused one', async () => {
+  await using fresh = await openPushWorld()
+  const tenant = await newTenant(fresh.server)
+  const list = async () =>
+    (await listRefusingServices(fresh.server.sql)).map(({ deviceCount }) => deviceCount)
+  const [one, other] = [await newDevice(fresh, tenant), await newDevice(fresh, tenant)]
+  const say = (device: typeof one, status: number) => {
+    fresh.service.script(device.browser, { status })
+    return device.test()
+  }
+  // The first push of all is refused, as with a wrong contact.
+  await say(one, 403)
+  expect(await list()).toEqual([1])
+  await say(one, 201)
+  expect(await list()).toEqual([])
+
+  // One of two is refused, and the other one was accepted last.
+  await ageAnswers(fresh)
+  await say(other, 201)
+  await ageAnswers(fresh)
+  await say(one, 403)
+  expect(await list()).toEqual([])
+  await say(other, 403)
+  expect(await list()).toEqual([2])
+  // An acceptance ends it, and makes the next refusal one of the device.
+  await say(other, 201)
+  expect(await list()).toEqual([])
+  await ageAnswers(fresh)
+  await say(one, 403)
+  expect([await list(), (await one.get()).refusals]).toEqual([[], 1])
+
+  await ageAnswers(fresh)
+  await say(other, 403)
+  expect(await list()).toEqual([1])
+  // A time in the future is older than the clock, which was set back.
+  const setFuture = (column: string) =>
+    fresh.server.sql.unsafe(`update push_subscriptions set ${column} = now() + interval '1 day'`)
+  await setFuture('accepted_at')
+  expect(await list()).toEqual([1])
+  await setFuture('refused_at')
+  expect(await list()).toEqual([])
+})

@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createSession } from '../../../src/access/guard/sessions.ts'
+import { parseId, toId } from '../../../src/base/ids.ts'
+import {
+  createApi,
+  newSignedInAccount,
+  type SignedInAccount,
+} from '../../support/worlds/signed-in-account.ts'
+import { newSubscription } from '../../support/worlds/push.ts'
+import { createBrowser, newAccount } from '../../support/worlds/browser.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+
+const ALL = '/api/push/subscriptions'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Signs the same account in from another browser. */
+async function newBrowser(person: SignedInAccount, userAgent = 'test') {
+  const { id, token } = await createSession(server.sql, {
+    accountId: person.uuid,
+    method: 'password',
+    isInstalled: false,
+    isMultiFactor: false,
+    address: '127.0.0.1',
+    userAgent,
+  })
+  return { sessionId: id, ...createApi(server.url, `tidings=${token}`) }
+}
+
+test('delivery: the VAPID key is created on first use, once for all servers, and stored sealed', async () => {
+  await using other = await boot({ databaseUrl: server.databaseUrl })
+  const person = await newSignedInAccount(server)
+  const there = createApi(other.url, person.cookie)
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => (n % 2 ? there : person).get('/api/push/key')),
+  )
+  const keys = new Set(answers.map(({ body }) => JSON.stringify(body.data)))
+  expect(keys.size).toBe(1)
+  const { id, publicKey } = answers[0]!.body.data
+  expect(id).toStartWith('vap_')
+  expect(Buffer.from(publicKey, 'base64url')).toHaveLength(65)
+  const [row] = await server.sql<{ private_key: string }[]>`select private_key from vapid_keys`
+  expect(row!.private_key).toStartWith('v1.')
+  const made = await server.sql`select id from audit_log where action = 'push.keyCreated'`
+  expect(made.count).toBe(1)
+})
+
+test('dashboard §8 signed-in members get the URL that a phone opens', async () => {
+  const person = await newSignedInAccount(server)
+  const { data } = (await person.get('/api/push/link')).body
+  expect(data.url).toBe(`${server.server.url}/notifications`)
+  expect(data.qr.path).toMatch(/^(M\d+ \d+h\d+v1h-\d+z)+$/)
+  expect((await createApi(server.url).get('/api/push/link')).status).toBe(401)
+})
+
+test('dashboard: a page load saves its subscription again, and creates no second one', async () => {
+  const person = await newSignedInAccount(server)
+  const subscription = { ...newSubscription(), expirationTime: null }
+  const first = await person.post(ALL, subscription)
+  expect(first.body.data).toMatchObject({
+    label: 'A browser',
+    host: 'updates.push.services.mozilla.com',
+    isOn: true,
+    isCurrent: true,
+    quietHours: null,
+    lastPushAt: null,
+    lastOutcome: null,
+    refusals: 0,
+    flagged: null,
+  })
+  await person.patch(`${ALL}/${first.body.data.id}`, { isOn: false, label: 'My phone' })
+  const again = await Promise.all([person.post(ALL, subscription), person.post(ALL, subscription)])
+  for (const { body } of again) {
+    expect(body.data).toEqual({ ...first.body.data, isOn: false, label: 'My phone' })
+  }
+  expect((await person.get(ALL)).body.data.items).toHaveLength(1)
+  const actions = await server.sql<{ action: string }[]>`
+    select action from audit_log where account_id = ${person.uuid} order by id
+  `
+  expect(actions.map(({ action }) => action)).toEqual(['push.subscribed', 'push.edited'])
+})
+
+test('dashboard: a browser that subscribes again replaces its subscription and keeps its settings', async () => {
+  const person = await newSignedInAccount(server)
+  const { id } = (await person.post(ALL, { ...newSubscription(), label: 'Laptop' })).body.data
+  const quietHours = { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' }
+  await person.patch(`${ALL}/${id}`, { quietHours })
+  await server.sql`
+    update push_subscriptions set refusals = 3, flagged = 'Refused' where id = ${parseId('psh', id) ?? ''}
+  `
+  const renewed = await person.post(ALL, newSubscription())
+  expect(renewed.body.data).toMatchObject({ id, label: 'Laptop', quietHours, flagged: null })
+  expect((await person.get(ALL)).body.data.items).toHaveLength(1)
+})
+
+test('dashboard: a browser that signs out, or whose session ends, keeps its settings', async () => {
+  const account = await newAccount(server)
+  const [browser, other] = [createBrowser(server.url), createBrowser(server.url)]
+  for (const one of [browser, other]) await one.signIn(account.email)
+  const settings = {
+    label: 'Kitchen',
+    isOn: false,
+    quietHours: { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' },
+  }
+  const { id } = (await browser.post(ALL, newSubscription())).body.data
+  await browser.request(`${ALL}/${id}`, { method: 'PATCH', json: settings })
+  const endings = [
+    () => browser.delete('/api/session'),
+    () => server.sql`delete from sessions where account_id = ${account.uuid}`,
+    // The next sign-in ends the session of the browser.
+    () => undefined,
+  ]
+  for (const end of endings) {
+    await end()
+    await browser.signIn(account.email)
+    expect((await browser.post(ALL, newSubscription())).body.data).toMatchObject(settings)
+  }
+  await other.signIn(account.email)
+  expect((await other.post(ALL, newSubscription())).body.data).toMatchObject({ isOn: true })
+})
+
+test('dashboard: members list their own devices alone, newest first, page by page', async () => {
+  const person = await newSignedInAccount(server)
+  const ids = [(await person.post(ALL, newSubscription())).body.data.id]
+  for (let n = 0; n < 2; n++) {
+    const browser = await newBrowser(person)
+    ids.push((await browser.post(ALL, newSubscription())).body.data.id)
+  }
+  await (await newSignedInAccount(server)).post(ALL, newSubscription())
+  const first = (await person.get(`${ALL}?limit=2`)).body.data
+  const second = (await person.get(`${ALL}?limit=2&cursor=${first.nextCursor}`)).body.data
+  const listed = [...first.items, ...second.items]
+  expect(listed.map(({ id }: { id: string }) => id)).toEqual(ids.toReversed())
+  expect(listed.map(({ isCurrent }: { isCurrent: boolean }) => isCurrent)).toEqual([
+    false,
+    false,
+    true,
+  ])
+  expect(second.nextCursor).toBeNull()
+})
+
+test.each([
+  [
+    'Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36',
+    'Chrome on Android',
+  ],
+  [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_4 like Mac OS X) Version/18.4 Mobile Safari/604.1',
+    'Safari on iPhone',
+  ],
+  ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Firefox on Linux'],
+  ['Mozilla/5.0 (Windows NT 10.0) Chrome/140.0 Safari/537.36 Edg/140.0', 'Edge on Windows'],
+  ['<script>alert(1)</script>', 'A browser'],
+])('dashboard: a device is named after its browser: %p is %p', async (userAgent, label) => {
+  const person = await newSignedInAccount(server)
+  const { body } = await person.request(ALL, {
+    method: 'POST',
+    json: newSubscription(),
+    headers: { 'user-agent': userAgent },
+  })
+  expect(body.data.label).toBe(label)
+})
+
+test('the endpoint of a shared browser moves to the newly signed-in account, without the settings', async () => {
+  const [ada, bob] = [await newSignedInAccount(server), await newSignedInAccount(server)]
+  const subscription = newSubscription()
+  const { id } = (await ada.post(ALL, { ...subscription, label: 'Ada’s' })).body.data
+  const moved = await bob.post(ALL, subscription)
+  expect(moved.status).toBe(200)
+  expect(moved.body.data.id).not.toBe(id)
+  expect(moved.body.data.label).toBe('A browser')
+  expect((await ada.get(ALL)).body.data.items).toEqual([])
+  // The account gets its device back in a new session.
+  const again = await newBrowser(bob)
+  expect((await again.post(ALL, subscription)).body.data.id).toBe(moved.body.data.id)
+})
+
+test('an endpoint without its keys does not take a subscription over', async () => {
+  const [ada, eve] = [await newSignedInAccount(server), await newSignedInAccount(server)]
+  const subscription = newSubscription()
+  await ada.post(ALL, subscription)
+  const { keys } = newSubscription()
+  for (const stolen of [keys, { ...subscription.keys, auth: keys.auth }]) {
+    const taken = await eve.post(ALL, { endpoint: subscription.endpoint, keys: stolen })
+    expect([taken.status, taken.body.code]).toEqual([409, 'conflict'])
+  }
+  expect((await ada.get(ALL)).body.data.items).toHaveLength(1)
+  expect((await eve.get(ALL)).body.data.items).toEqual([])
+})
+
+test("case 20: another member's device is 404 in every route, and stays unchanged", async () => {
+  const [ada, eve] = [await newSignedInAccount(server), await newSignedInAccount(server)]
+  const { id } = (await ada.post(ALL, newSubscription())).body.data
+  for (const answer of [
+    await eve.patch(`${ALL}/${id}`, { isOn: false }),
+    await eve.delete(`${ALL}/${id}`),
+    await eve.post('/api/push/test', { subscriptionId: id }),
+    await eve.post('/api/push/test', {}),
+    await eve.post('/api/push/test', { subscriptionId: 'psh_x' }),
+  ]) {
+    expect([answer.status, answer.body.code]).toEqual([404, 'not_found'])
+  }
+  expect((await ada.get(ALL)).body.data.items).toMatchObject([{ id, isOn: true }])
+})
+
+test('reliability §11 endpoint and keys are stored sealed, and appear in no answer and no audit entry', async () => {
+  const person = await newSignedInAccount(server)
+  const { endpoint, keys } = newSubscription()
+  const { id } = (await person.post(ALL, { endpoint, keys })).body.data
+  const secrets = [new URL(endpoint).pathname, keys.p256dh, keys.auth]
+  const rows = await server.sql`select to_json(d)::text as text from push_subscriptions d`
+  const entries = await server.sql`select to_json(a)::text as text from audit_log a`
+  const listed = await person.get(ALL)
+  await person.delete(`${ALL}/${id}`)
+  for (const secret of secrets) {
+    for (const text of [...[...rows, ...entries].map(row => row['text']), listed.text]) {
+      expect([secret, String(text).includes(secret)]).toEqual([secret, false])
+    }
+  }
+})
+
+test('dashboard: ending a session deletes its subscription, and removing a device ends no session', async () => {
+  const person = await newSignedInAccount(server)
+  const browser = await newBrowser(person)
+  const { id } = (await person.post(ALL, newSubscription())).body.data
+  await browser.post(ALL, newSubscription())
+  expect((await person.delete(`/api/sessions/${toId('ses', browser.sessionId)}`)).status).toBe(200)
+  expect((await person.get(ALL)).body.data.items).toMatchObject([{ id }])
+  expect((await person.delete(`${ALL}/${id}`)).body.data).toEqual({ id })
+  expect((await person.delete(`${ALL}/${id}`)).status).toBe(404)
+  expect((await person.get('/api/me')).status).toBe(200)
+})

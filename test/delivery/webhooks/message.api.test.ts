@@ -1,0 +1,338 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Webhook as Svix } from 'svix'
+import { Webhook } from 'standardwebhooks'
+import { createPool } from '../../../src/database/pool.ts'
+import { ageDeletion, ageWebhook } from '../../support/worlds/ageing.ts'
+import { startReceiver, type Received } from '../../support/servers/receiver.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { newId } from '../../../src/base/ids.ts'
+import {
+  storeAttempt,
+  storeSuccessfulAttempts,
+  type CompletedAttempt,
+} from '../../../src/delivery/webhooks/recording.ts'
+import { until } from '../../support/until.ts'
+import { createRecordingSender, createWebhooks } from '../../support/worlds/webhooks.ts'
+
+let server: Booted
+let webhooks: ReturnType<typeof createWebhooks>
+beforeAll(async () => {
+  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
+  webhooks = createWebhooks(server)
+})
+afterAll(async () => {
+  await webhooks.close()
+  await server[Symbol.asyncDispose]()
+})
+
+/** Returns true if both libraries verify the request. */
+function isGenuine({ body, headers }: Received, secret: string): boolean {
+  return [new Webhook(secret), new Svix(secret)].every(library => {
+    try {
+      library.verify(body, headers)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+test('delivery: event.created has the event as the API returns it, its project and organization', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(`${receiver.url}/hook?a=b`)
+  const sent = await webhook.post({
+    channelName: 'payments',
+    title: 'New payment 💰',
+    metadata: { amount: 1.5, big: 1e21, nested: { ünï: 'cödé' } },
+    timestamp: '2026-01-02T03:04:05.678Z',
+  })
+  expect(await webhook.send(sent.body.data.id)).toEqual({ kind: 'done' })
+  const [request] = receiver.received
+  expect(request).toMatchObject({ method: 'POST', path: '/hook?a=b' })
+  expect(request!.headers['content-type']).toBe('application/json')
+  expect(JSON.parse(request!.body)).toEqual({
+    type: 'event.created',
+    timestamp: '2026-01-02T03:04:05.678Z',
+    data: {
+      ...sent.body.data,
+      project: { id: webhook.organization.project.id, name: 'Test project' },
+      organization: { id: webhook.organization.id, name: 'Test organization' },
+    },
+  })
+})
+
+test('contract §2 numbers in metadata reach a webhook as they were written', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(`${receiver.url}/hook`)
+  const { rawJSON } = JSON as unknown as { rawJSON(text: string): object }
+  const metadata = { price: rawJSON('1.10'), id: rawJSON('12345678901234567890') }
+  const sent = await webhook.post({ channelName: 'payments', title: 'New payment', metadata })
+  await webhook.send(sent.body.data.id)
+  expect(receiver.received[0]?.body).toContain(
+    '"metadata":{"price":1.10,"id":12345678901234567890}',
+  )
+})
+
+test('delivery: both libraries verify a message, and refuse every change of it', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  await webhook.send(await webhook.newEvent())
+  const request = receiver.received[0]!
+  expect(isGenuine(request, webhook.secret)).toBe(true)
+  const other = `whsec_${Buffer.alloc(32).toString('base64')}`
+  expect(isGenuine(request, other)).toBe(false)
+  expect(isGenuine({ ...request, body: `${request.body} ` }, webhook.secret)).toBe(false)
+  const headers = { ...request.headers, 'webhook-id': 'msg_other' }
+  expect(isGenuine({ ...request, headers }, webhook.secret)).toBe(false)
+})
+
+test('delivery: batched attempts each use their own webhook and event, and fail alone', async () => {
+  await using receiver = await startReceiver()
+  const names = ['a', 'b', 'c', 'broken']
+  const all = await Promise.all(names.map(name => webhooks.create(`${receiver.url}/${name}`)))
+  const broken = all.at(-1)!
+  await server.sql`update webhooks set secret = 'unreadable' where id = ${broken.uuid}`
+  const sent = await Promise.all(
+    [...all, ...all].map(async (webhook, nth) => ({
+      webhook,
+      event: await webhook.newEvent({ channelName: 'c', title: `${nth}` }),
+      title: `${nth}`,
+    })),
+  )
+  const told = await Promise.allSettled(sent.map(({ webhook, event }) => webhook.send(event)))
+  expect(told.map(({ status }) => status)).toEqual(
+    sent.map(({ webhook }) => (webhook === broken ? 'rejected' : 'fulfilled')),
+  )
+  const good = sent.filter(({ webhook }) => webhook !== broken)
+  expect(receiver.received).toHaveLength(good.length)
+  for (const { webhook, event, title } of good) {
+    const id = `msg_${event.slice(4)}_${webhook.id.slice(4)}`
+    const request = receiver.received.find(({ headers }) => headers['webhook-id'] === id)!
+    expect(request.path).toBe(`/${names[all.indexOf(webhook)]}`)
+    expect(JSON.parse(request.body).data).toMatchObject({ id: event, title })
+    expect(isGenuine(request, webhook.secret)).toBe(true)
+    expect(await webhook.attempts()).toContainEqual(
+      expect.objectContaining({ eventId: event, number: 1, outcome: 'delivered' }),
+    )
+  }
+  expect(await broken.attempts()).toEqual([])
+})
+
+test('delivery: an attempt that waits for a locked webhook delays no other', async () => {
+  await using receiver = await startReceiver()
+  const [locked, free] = [await webhooks.create(receiver.url), await webhooks.create(receiver.url)]
+  const [event, elsewhere] = [await locked.newEvent(), await free.newEvent()]
+  // Waits for the lock as long as it is held.
+  const settings = { lock_timeout: 0, statement_timeout: 0 }
+  const pool = createPool(server.databaseUrl, {
+    name: 'test patient',
+    max: 4,
+    deadlineMs: 60_000,
+    settings,
+  })
+  const send = createRecordingSender({ ...webhooks.parts, pool })
+  const { held } = await server.sql.begin(async tx => {
+    await tx`select from webhooks where id = ${locked.uuid} for update`
+    const waiting = send(locked.toAttempt(event))
+    expect(await send(free.toAttempt(elsewhere))).toEqual({ kind: 'done' })
+    expect(await free.attempts()).toHaveLength(1)
+    return { held: waiting }
+  })
+  expect(await held).toEqual({ kind: 'done' })
+  expect(await locked.attempts()).toHaveLength(1)
+  await pool.end()
+})
+
+test('delivery: an attempt is stored only with a webhook of its own project', async () => {
+  await using receiver = await startReceiver()
+  const [own, other] = [await webhooks.create(receiver.url), await webhooks.create(receiver.url)]
+  await own.send(await own.newEvent())
+  const made = (projectId: string): CompletedAttempt => ({
+    id: newId('att').uuid,
+    projectId,
+    webhookId: own.uuid,
+    kind: 'webhook.test',
+    eventId: null,
+    hasUser: false,
+    number: 1,
+    startedAt: new Date(),
+    generation: 0,
+    preset: 'standard',
+    request: { url: receiver.url, body: '' },
+    answer: { status: 200, error: null, response: '', latencyMs: 1 },
+    outcome: { kind: 'delivered', reason: 'The endpoint answered 200' },
+  })
+  const [right, wrong] = [own, other].map(({ organization }) => made(organization.project.uuid))
+  const stored = await storeSuccessfulAttempts(server.sql, [wrong!, right!])
+  expect([...stored]).toEqual([right!.id])
+  await server.sql.begin(tx => storeAttempt(tx, wrong!))
+  const rows = await server.sql`select id from webhook_attempts where id = ${wrong!.id}`
+  expect(rows).toHaveLength(0)
+})
+
+test('delivery: webhook-id is the same for all attempts, and different for each endpoint', async () => {
+  await using receiver = await startReceiver({ reply: { status: 500 } })
+  const webhook = await webhooks.create(receiver.url)
+  const [first, second] = [await webhook.newEvent(), await webhook.newEvent()]
+  await webhook.send(first, 1)
+  await webhook.send(first, 2)
+  await webhook.send(second, 1)
+  const ids = receiver.received.map(({ headers }) => headers['webhook-id'])
+  expect(ids[0]).toBe(`msg_${first.slice(4)}_${webhook.id.slice(4)}`)
+  expect(ids[1]).toBe(ids[0])
+  expect(ids[2]).not.toBe(ids[0])
+  for (const request of receiver.received) expect(isGenuine(request, webhook.secret)).toBe(true)
+})
+
+test('delivery: during the rotation of a secret both sign, afterwards only the new one does', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  const rotated = await webhook.admin.post(`${webhook.path}/rotate`, { graceHours: 2 })
+  const fresh: string = rotated.body.data.secret
+  expect(fresh).not.toBe(webhook.secret)
+  await webhook.send(await webhook.newEvent())
+  const during = receiver.received[0]!
+  expect(isGenuine(during, webhook.secret)).toBe(true)
+  expect(isGenuine(during, fresh)).toBe(true)
+
+  await ageWebhook(server.sql, webhook.uuid, '2 hours')
+  await webhook.send(await webhook.newEvent())
+  expect(isGenuine(receiver.received[1]!, webhook.secret)).toBe(false)
+  expect(isGenuine(receiver.received[1]!, fresh)).toBe(true)
+
+  const now = await webhook.admin.post(`${webhook.path}/rotate`, { graceHours: 0 })
+  expect(now.body.data.previousSecretUntil).toBeNull()
+  await webhook.send(await webhook.newEvent())
+  expect(isGenuine(receiver.received[2]!, fresh)).toBe(false)
+  expect(isGenuine(receiver.received[2]!, now.body.data.secret)).toBe(true)
+  const tooLong = await webhook.admin.post(`${webhook.path}/rotate`, { graceHours: 169 })
+  expect(tooLong.status).toBe(400)
+})
+
+test('delivery: an attempt records status, latency and the first 1 KiB of the answer', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  receiver.script(
+    '/',
+    { status: 503, body: `a\u0000${'€'.repeat(2000)}` },
+    { status: 204 },
+    'reset',
+  )
+  const event = await webhook.newEvent()
+  expect(await webhook.send(event, 1)).toEqual({
+    kind: 'retry',
+    reason: 'The endpoint answered 503',
+  })
+  await webhook.send(event, 2)
+  await webhook.send(event, 3)
+  const [third, second, first] = await webhook.attempts()
+  expect(first).toMatchObject({
+    kind: 'event.created',
+    eventId: event,
+    eventTitle: 'New payment',
+    number: 1,
+    outcome: 'failed',
+    status: 503,
+    error: null,
+    response: `a\ufffd${'€'.repeat(340)}`,
+    latencyMs: expect.any(Number),
+  })
+  expect(second).toMatchObject({ number: 2, outcome: 'delivered', status: 204, response: '' })
+  expect(third).toMatchObject({ number: 3, outcome: 'failed', status: null, error: 'reset' })
+})
+
+test('delivery: redirects fail and are not followed; Retry-After is honoured up to a day', async () => {
+  await using canary = await startReceiver()
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  const event = await webhook.newEvent()
+  for (const status of [301, 302, 307, 308]) {
+    receiver.script('/', { status, headers: { Location: `${canary.url}/stolen` } })
+    const reason = `The endpoint answered ${status}. Redirects are not followed`
+    expect(await webhook.send(event)).toEqual({ kind: 'retry', reason })
+  }
+  expect(canary.connections).toBe(0)
+  receiver.script('/', { status: 503, headers: { 'Retry-After': '9999999' } })
+  expect(await webhook.send(event)).toMatchObject({ kind: 'retry', afterMs: 86_400_000 })
+})
+
+test('delivery: a 2xx status line is a success, even if the body fails', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  for (const reply of ['cut', 'bomb', 'flood'] as const) {
+    receiver.script('/', reply)
+    expect(await webhook.send(await webhook.newEvent())).toEqual({ kind: 'done' })
+  }
+})
+
+test.each([
+  ['drip', 'done'],
+  ['drip 500', 'retry'],
+] as const)('delivery: a body that never ends holds no attempt: %s', async (reply, kind) => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(`${receiver.url}/slow`)
+  const silent = await webhooks.create(`${receiver.url}/silent`)
+  receiver.script('/slow', reply)
+  receiver.script('/silent', 'hang')
+  const stop = new AbortController()
+  const event = await silent.newEvent()
+  const hanging = silent.send(event, 1, { signal: stop.signal })
+  await receiver.until(1, '/silent')
+  const dripping = webhook.send(await webhook.newEvent())
+  expect(await Promise.race([dripping, hanging])).toMatchObject({ kind })
+  stop.abort()
+  expect(await hanging).toMatchObject({ kind: 'postponed' })
+  expect((await webhook.attempts())[0]!['response']).toMatch(/^\.+$/)
+  await until(() => receiver.open === 0)
+})
+
+test('delivery: the delivery of a deleted event waits, and is made if the event is restored', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  const project = webhook.organization.project
+  const [back, gone] = [await webhook.newEvent(), await webhook.newEvent()]
+  for (const event of [back, gone]) {
+    await webhook.admin.delete(`/api/projects/${project.id}/events/${event}`)
+    expect(await webhook.send(event)).toMatchObject({ kind: 'postponed' })
+  }
+  await webhook.admin.post(`/api/projects/${project.id}/events/${back}/restore`)
+  expect(await webhook.send(back)).toEqual({ kind: 'done' })
+  // The next claim ends the delivery.
+  await ageDeletion(server.sql, project.uuid, '10 seconds')
+  expect(await webhook.send(gone)).toMatchObject({ kind: 'postponed', isAlone: true })
+  expect(receiver.received).toHaveLength(1)
+})
+
+test('delivery: nothing is sent for deleted webhooks or unknown events', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(receiver.url)
+  const event = await webhook.newEvent()
+  expect(await webhook.send('evt_01kadz5p6vf2w8y3m4n5q6r7s8')).toMatchObject({ kind: 'postponed' })
+  await webhook.admin.delete(webhook.path)
+  expect(await webhook.send(event)).toMatchObject({ kind: 'cancelled' })
+  expect(receiver.connections).toBe(0)
+})
+
+test.each([
+  ['slack', '/services/x', '/services/x', { text: '💰 New &lt;payment&gt;' }],
+  ['discord', '/api/webhooks/x', '/api/webhooks/x', { allowed_mentions: { parse: [] } }],
+  ['telegram', '/bot1/sendMessage?chat_id=-5', '/bot1/sendMessage?chat_id=-5', { chat_id: '-5' }],
+  [
+    'ntfy',
+    '/base/my-topic?auth=x',
+    '/base/?auth=x',
+    { topic: 'my-topic', title: '💰 New <payment>' },
+  ],
+] as const)(
+  'delivery: the preset %s formats the body, and the signature verifies',
+  async (preset, path, arrives, body) => {
+    await using receiver = await startReceiver()
+    const webhook = await webhooks.create(`${receiver.url}${path}`, { preset })
+    const event = { channelName: 'payments', title: 'New <payment>', icon: '💰' }
+    expect(await webhook.send(await webhook.newEvent(event))).toEqual({ kind: 'done' })
+    const request = receiver.received[0]!
+    expect(request.path).toBe(arrives)
+    expect(JSON.parse(request.body)).toMatchObject(body)
+    expect(isGenuine(request, webhook.secret)).toBe(true)
+  },
+)

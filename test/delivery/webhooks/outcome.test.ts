@@ -1,0 +1,207 @@
+import { describe, expect, test } from 'bun:test'
+import type { EgressResponse, EgressResult } from '../../../src/http/egress/egress.ts'
+import { parseRetryAfter } from '../../../src/http/egress/failure.ts'
+import {
+  CLOSED_BREAKER,
+  shouldDisable,
+  toBreakerState,
+  toBreakerAfterFailure,
+  toBreakerAfterLimit,
+  type CircuitBreaker,
+} from '../../../src/delivery/webhooks/circuit-breaker.ts'
+import { RETRY_SCHEDULE_MS } from '../../../src/delivery/webhooks/kind.ts'
+import { newSigningSecret, signMessage } from '../../../src/delivery/webhooks/signing.ts'
+import { toWebhookOutcome } from '../../../src/delivery/webhooks/outcome.ts'
+import { findSignatureProblem } from '../../../src/delivery/webhooks/signing.ts'
+import { STANDARD_WEBHOOKS } from '../../support/vectors.ts'
+
+const DAY_MS = 86_400_000
+
+test('delivery: the schedule is that of Standard Webhooks, three days in all', () => {
+  const seconds = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
+  expect(RETRY_SCHEDULE_MS).toEqual(seconds.map(s => s * 1000))
+  // 75 hours, 35 minutes, 5 seconds.
+  expect(RETRY_SCHEDULE_MS.reduce((a, b) => a + b)).toBe(((75 * 60 + 35) * 60 + 5) * 1000)
+})
+
+test.each([
+  ['120', 120_000],
+  ['1.5', 1_500],
+  ['0', 0],
+  [' 7 ', 7_000],
+  ['86401', DAY_MS],
+  ['999999999999', DAY_MS],
+  ['Wed, 21 Oct 2026 07:28:00 GMT', 60_000],
+  ['Wed, 21 Oct 2026 07:26:00 GMT', 0],
+  ['Thu, 21 Oct 2027 07:28:00 GMT', DAY_MS],
+  ['', undefined],
+  ['soon', undefined],
+  ['-5', undefined],
+  ['1e3', undefined],
+  ['NaN', undefined],
+  ['2026-10-21', undefined],
+  ['1'.repeat(400), undefined],
+  [undefined, undefined],
+])('delivery: Retry-After %p is %p', (text, ms) => {
+  expect(parseRetryAfter(text, Date.parse('2026-10-21T07:27:00Z'))).toBe(ms)
+})
+
+describe('delivery: the outcome of an attempt', () => {
+  const answer = (status: number, headers = {}): EgressResponse => ({
+    status,
+    headers,
+    body: Buffer.from(''),
+    latencyMs: 1,
+  })
+
+  test.each([
+    [200, 'delivered'],
+    [204, 'delivered'],
+    [299, 'delivered'],
+    [199, 'failed'],
+    [301, 'failed'],
+    [304, 'failed'],
+    [400, 'failed'],
+    [401, 'failed'],
+    [404, 'failed'],
+    [410, 'gone'],
+    [429, 'limited'],
+    [503, 'failed'],
+    [500, 'failed'],
+    [0, 'failed'],
+  ])('with status %d is %s', (status, kind) => {
+    expect(toWebhookOutcome(answer(status), 0).kind).toBe(kind as never)
+  })
+
+  test('without a response is failed, or unsent if it says nothing about the endpoint', () => {
+    const kinds = {
+      refused: 'failed',
+      dns: 'failed',
+      connect: 'failed',
+      tls: 'failed',
+      timeout: 'failed',
+      reset: 'failed',
+      protocol: 'failed',
+      busy: 'unsent',
+      cancelled: 'unsent',
+    } as const
+    for (const [error, kind] of Object.entries(kinds)) {
+      const result = { error, message: 'm', latencyMs: 1 } as EgressResult
+      expect([error, toWebhookOutcome(result, 0).kind]).toEqual([error, kind])
+    }
+  })
+})
+
+describe('delivery: the breaker', () => {
+  /** Returns the breaker after `times` failures, a second apart. */
+  const failed = (times: number, from: CircuitBreaker = CLOSED_BREAKER) => {
+    let breaker = from
+    for (let n = 0; n < times; n++) breaker = toBreakerAfterFailure(breaker, false, n * 1000)
+    return breaker
+  }
+
+  test('pauses after 10 failures in a row', () => {
+    expect(failed(9)).toEqual({ failures: 9, failingSinceMs: 0, pauses: 0, pausedUntilMs: null })
+    expect(failed(10)).toEqual({
+      failures: 10,
+      failingSinceMs: 0,
+      pauses: 1,
+      pausedUntilMs: 39_000,
+    })
+  })
+
+  test('is not paused for longer by attempts from before the pause', () => {
+    expect(failed(15)).toMatchObject({ failures: 15, pauses: 1, pausedUntilMs: 39_000 })
+  })
+
+  test('doubles the pause with each failing probe, up to 10 minutes', () => {
+    let breaker = failed(10)
+    const pauses: number[] = []
+    for (let n = 0; n < 7; n++) {
+      const nowMs = breaker.pausedUntilMs ?? 0
+      breaker = toBreakerAfterFailure(breaker, true, nowMs)
+      pauses.push(((breaker.pausedUntilMs ?? 0) - nowMs) / 1000)
+    }
+    expect(pauses).toEqual([60, 120, 240, 480, 600, 600, 600])
+  })
+
+  test('gives up after 5 days without a success', () => {
+    expect(shouldDisable(CLOSED_BREAKER, 10 * DAY_MS)).toBe(false)
+    expect(shouldDisable(failed(1), 5 * DAY_MS - 1)).toBe(false)
+    expect(shouldDisable(failed(1), 5 * DAY_MS)).toBe(true)
+  })
+
+  test('a wait that the endpoint asks for is no failure, and never becomes shorter', () => {
+    const limit = (from: CircuitBreaker, afterMs: number | undefined, nowMs = 0) =>
+      toBreakerAfterLimit(from, afterMs, nowMs)
+    expect(limit(failed(9), 60_000)).toEqual({ ...failed(9), pausedUntilMs: 60_000 })
+    expect(limit(limit(CLOSED_BREAKER, 60_000), 2_000).pausedUntilMs).toBe(60_000)
+    expect(limit(CLOSED_BREAKER, 0).pausedUntilMs).toBe(1_000)
+    expect(limit(CLOSED_BREAKER, DAY_MS)).toMatchObject({ failures: 0, failingSinceMs: null })
+    // Without Retry-After each wait is twice as long; concurrent answers count once.
+    let breaker = CLOSED_BREAKER
+    const waits: number[] = []
+    for (let n = 0; n < 9; n++) {
+      const nowMs = breaker.pausedUntilMs ?? 0
+      breaker = limit(limit(breaker, undefined, nowMs), undefined, nowMs)
+      waits.push(((breaker.pausedUntilMs ?? 0) - nowMs) / 1000)
+    }
+    expect(waits).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600])
+    // A wait is no pause for failures: the tenth failure begins one.
+    expect(toBreakerAfterFailure(limit(failed(9), 1_000), false, 9_000)).toEqual(failed(10))
+    expect(toBreakerState(limit(failed(9), 60_000), 59_999)).toBe('limited')
+    expect(toBreakerState(limit(failed(9), 60_000), 60_000)).toBe('closed')
+  })
+
+  test('is shown as closed, paused or probing', () => {
+    expect(toBreakerState(failed(9), 0)).toBe('closed')
+    expect(toBreakerState(failed(10), 38_999)).toBe('paused')
+    expect(toBreakerState(failed(10), 39_000)).toBe('probing')
+  })
+})
+
+test.each(STANDARD_WEBHOOKS)(
+  'delivery: the official vector $id matches byte for byte',
+  ({ secret, id, timestamp, body, signature }) => {
+    const message = { id, timestampMs: timestamp * 1000 + 999, body }
+    expect(signMessage(message, [secret])).toEqual({
+      'webhook-id': id,
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': signature,
+    })
+    const signed = { body, id, timestamp: String(timestamp), signature }
+    const nowMs = timestamp * 1000
+    expect(findSignatureProblem(signed, secret, nowMs)).toBeUndefined()
+    expect(
+      findSignatureProblem({ ...signed, signature: `v2,x v1,x ${signature}` }, secret, nowMs),
+    ).toBeUndefined()
+    for (const [change, part] of [
+      [{ body: `${body}\n` }, 'No signature'],
+      [{ id: 'msg_2' }, 'No signature'],
+      [{ timestamp: String(timestamp + 1) }, 'No signature'],
+      [{ signature: 'v1,' }, 'No signature'],
+      [{ signature: signature.slice(0, 11) }, 'No signature'],
+      [{ signature: signature.replace('v1', 'v2') }, 'No signature'],
+      [{ timestamp: 'now' }, 'webhook-timestamp'],
+      [{ timestamp: '-1' }, 'webhook-timestamp'],
+    ] as const) {
+      expect(findSignatureProblem({ ...signed, ...change }, secret, nowMs)).toContain(part)
+    }
+    for (const none of ['', 'whsec_', 'whsec_%']) {
+      expect(findSignatureProblem(signed, none, nowMs)).toContain('secret')
+    }
+    expect(findSignatureProblem(signed, secret, nowMs + 301_000)).toContain('301 s old')
+    expect(findSignatureProblem(signed, secret, nowMs - 301_000)).toContain('301 s in the future')
+    expect(findSignatureProblem(signed, secret, nowMs + 300_000)).toBeUndefined()
+  },
+)
+
+test('delivery: a secret has 32 random bytes, and each of two signs', () => {
+  const [one, two] = [newSigningSecret(), newSigningSecret()]
+  expect(one).not.toBe(two)
+  expect(Buffer.from(one.slice(6), 'base64')).toHaveLength(32)
+  const message = { id: 'msg_1', timestampMs: 0, body: '{}' }
+  const both = signMessage(message, [one, two])['webhook-signature']!.split(' ')
+  expect(both).toHaveLength(2)
+  expect(both[1]).toBe(signMessage(message, [two])['webhook-signature']!)
+})

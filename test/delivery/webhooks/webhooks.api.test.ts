@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import {
+  newMember,
+  newOrganization,
+  type SignedInAccount,
+} from '../../support/worlds/signed-in-account.ts'
+import { startReceiver } from '../../support/servers/receiver.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { newChannel } from '../../support/worlds/webhooks.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+async function newAdmin() {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  return { organization, admin, all: `/api/projects/${organization.project.id}/webhooks` }
+}
+
+const URL_1 = 'http://127.0.0.1:9999/hooks/T0KEN?x=1'
+
+test('design §6 creating a webhook shows its secret once', async () => {
+  const { admin, all } = await newAdmin()
+  const made = await admin.post(all, { url: `${URL_1}#part` })
+  expect(made.status).toBe(201)
+  expect(made.body.data).toMatchObject({
+    name: '127.0.0.1:9999',
+    host: '127.0.0.1:9999',
+    url: URL_1,
+    preset: 'standard',
+    channels: null,
+    isEnabled: true,
+    breaker: { state: 'closed', failures: 0, failingSince: null, pausedUntil: null },
+  })
+  const { id, secret } = made.body.data
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+  for (const path of [all, `${all}/${id}`]) {
+    const { text } = await admin.get(path)
+    expect(text).toContain(id)
+    expect(text).not.toContain(secret)
+  }
+})
+
+test('reliability §11 the database and the audit log contain neither URL nor secret', async () => {
+  const { admin, all, organization } = await newAdmin()
+  const { body } = await admin.post(all, { url: URL_1 })
+  const [row] = await server.sql`
+    select (select string_agg(w::text, ' ') from webhooks w where project_id = ${organization.project.uuid}) as webhooks,
+      (select string_agg(a::text, ' ') from audit_log a where project_id = ${organization.project.uuid}) as audit
+  `
+  expect(row!['webhooks']).not.toContain('T0KEN')
+  expect(row!['webhooks']).not.toContain(body.data.secret)
+  expect(row!['audit']).toContain('webhook.created')
+  expect(row!['audit']).not.toContain('T0KEN')
+})
+
+test('contract §12 a viewer sees webhooks with their hosts alone', async () => {
+  const { admin, all, organization } = await newAdmin()
+  const { id } = (await admin.post(all, { url: URL_1 })).body.data
+  const viewer = await newMember(server, organization, 'viewer')
+  const seen = await viewer.get(`${all}/${id}`)
+  expect(seen.body.data).toMatchObject({ id, host: '127.0.0.1:9999', url: null })
+  expect((await viewer.get(all)).text).not.toContain('T0KEN')
+})
+
+test('contract §12 only admins create and change webhooks', async () => {
+  const { admin, all, organization } = await newAdmin()
+  const { id } = (await admin.post(all, { url: URL_1 })).body.data
+  const member = await newMember(server, organization, 'member')
+  for (const attempt of listActs(member, all, id)) expect((await attempt()).status).toBe(403)
+  expect((await admin.get(`${all}/${id}`)).body.data.isEnabled).toBe(true)
+})
+
+test('case 20: a webhook of another project is 404 for every action, and stays unchanged', async () => {
+  const { admin, all } = await newAdmin()
+  const { id } = (await admin.post(all, { url: URL_1 })).body.data
+  const before = (await admin.get(`${all}/${id}`)).text.replace(/"requestId".*/, '')
+  const other = await newAdmin()
+  const [, ...inOwn] = listActs(other.admin, other.all, id)
+  for (const attempt of [...inOwn, ...listActs(other.admin, all, id)]) {
+    const { status, text } = await attempt()
+    expect(status).toBe(404)
+    expect(text).not.toContain('T0KEN')
+  }
+  expect((await admin.get(`${all}/${id}`)).text.replace(/"requestId".*/, '')).toBe(before)
+})
+
+test('reliability §6 showing a secret, redirecting events or deleting asks for the password again', async () => {
+  const { admin, all } = await newAdmin()
+  const { id } = (await admin.post(all, { url: URL_1 })).body.data
+  await server.sql`
+    update sessions set verified_at = now() - interval '11 minutes' where id = ${admin.sessionId}
+  `
+  const one = `${all}/${id}`
+  for (const answer of [
+    await admin.post(all, { url: URL_1 }),
+    await admin.patch(one, { url: 'http://127.0.0.1:1234/mine' }),
+    await admin.post(`${one}/rotate`, {}),
+    await admin.delete(one),
+  ]) {
+    expect([answer.status, answer.body.code]).toEqual([403, 'verification_needed'])
+  }
+  expect((await admin.get(one)).body.data.url).toBe(URL_1)
+})
+
+test('a webhook is edited: name, address, preset and channels', async () => {
+  const { admin, all, organization } = await newAdmin()
+  const { id } = (await admin.post(all, { url: URL_1 })).body.data
+  const channel = await newChannel(server, organization.project.uuid, 'payments')
+  const edited = await admin.patch(`${all}/${id}`, {
+    name: '  Ops ',
+    url: 'http://127.0.0.1:8888/b',
+    channels: [channel.id],
+    preset: 'slack',
+  })
+  expect(edited.body.data).toMatchObject({
+    name: 'Ops',
+    url: 'http://127.0.0.1:8888/b',
+    host: '127.0.0.1:8888',
+    channels: [channel.id],
+    preset: 'slack',
+  })
+  const widened = await admin.patch(`${all}/${id}`, { channels: null })
+  expect(widened.body.data).toMatchObject({ name: 'Ops', channels: null, preset: 'slack' })
+})
+
+test('a filter names channels of the project, at least one', async () => {
+  const { admin, all } = await newAdmin()
+  const other = await newAdmin()
+  const foreign = await newChannel(server, other.organization.project.uuid, 'payments')
+  const answer = await admin.post(all, { url: URL_1, channels: [foreign.id, 'nonsense'] })
+  expect(answer.status).toBe(400)
+  expect(answer.body.details.map(({ path }: { path: string[] }) => path)).toEqual([
+    ['channels', '0'],
+    ['channels', '1'],
+  ])
+  const empty = await admin.post(all, { url: URL_1, channels: [] })
+  expect(empty.body.details[0]).toMatchObject({ path: ['channels'], code: 'too_short' })
+  expect((await admin.get(all)).body.data.items).toEqual([])
+})
+
+test('a preset says what it requires of the address', async () => {
+  const { admin, all } = await newAdmin()
+  for (const preset of ['telegram', 'ntfy']) {
+    const { status, body } = await admin.post(all, { url: 'http://127.0.0.1:9999/', preset })
+    expect([status, body.details[0].path]).toEqual([400, ['url']])
+  }
+})
+
+test('deleting a webhook deletes its secrets, and the sweep deletes its attempts', async () => {
+  const { admin, all } = await newAdmin()
+  const { id } = (await admin.post(all, { url: URL_1 })).body.data
+  expect((await admin.delete(`${all}/${id}`)).body.data).toEqual({ id })
+  expect((await admin.get(`${all}/${id}`)).status).toBe(404)
+  expect((await admin.delete(`${all}/${id}`)).status).toBe(404)
+  expect((await admin.get(all)).body.data.items).toEqual([])
+})
+
+test('webhooks are listed newest first, page by page', async () => {
+  const { admin, all } = await newAdmin()
+  const ids: string[] = []
+  for (let n = 0; n < 3; n++) ids.unshift((await admin.post(all, { url: URL_1 })).body.data.id)
+  const first = (await admin.get(`${all}?limit=2`)).body.data
+  expect(first.items.map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, 2))
+  const second = (await admin.get(`${all}?limit=2&cursor=${first.nextCursor}`)).body.data
+  expect(second.items.map(({ id }: { id: string }) => id)).toEqual(ids.slice(2))
+  expect(second.nextCursor).toBeNull()
+})
+
+test('a project has at most 50 webhooks, also under concurrent requests', async () => {
+  const { admin, all } = await newAdmin()
+  const add = async () => {
+    // A busy server answers 503. Then the request has no effect.
+    for (;;) {
+      const answer = await admin.post(all, { url: URL_1 })
+      if (answer.status !== 503) return answer
+    }
+  }
+  const answers = await Promise.all(Array.from({ length: 55 }, add))
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(50)
+  const refused = answers.filter(({ status }) => status !== 201)
+  expect(refused.map(({ body }) => body.code)).toEqual(Array(5).fill('conflict'))
+})
+
+test('a disabled webhook shows its reason, and enabling resets its failures', async () => {
+  const { admin, all } = await newAdmin()
+  await using receiver = await startReceiver()
+  const { id } = (await admin.post(all, { url: receiver.url })).body.data
+  const disabled = await admin.post(`${all}/${id}/disable`)
+  expect(disabled.body.data).toMatchObject({
+    isEnabled: false,
+    disabledReason: 'An admin disabled it',
+    disabledAt: expect.any(String),
+  })
+  const enabled = await admin.post(`${all}/${id}/enable`)
+  expect(enabled.body.data).toMatchObject({ isEnabled: true, disabledReason: null })
+})
+
+function listActs(person: SignedInAccount, all: string, id: string) {
+  const one = `${all}/${id}`
+  return [
+    () => person.post(all, { url: URL_1 }),
+    () => person.patch(one, { url: 'http://127.0.0.1:1234/mine' }),
+    () => person.post(`${one}/rotate`, {}),
+    () => person.post(`${one}/test`),
+    () => person.post(`${one}/enable`),
+    () => person.post(`${one}/disable`),
+    () => person.post(`${one}/recover`, { since: new Date().toISOString() }),
+    () => person.get(`${one}/attempts`),
+    () => person.post(`${one}/attempts/att_01kadz5p6vf2w8y3m4n5q6r7s8/resend`),
+    () => person.delete(one),
+  ]
+}

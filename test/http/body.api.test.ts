@@ -1,0 +1,288 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { gzipSync } from 'node:zlib'
+import { RATE_HEADERS, expectFailure, expectIssues, listRateHeaders } from '../support/answers.ts'
+import { openRaw, sendRaw, toRequest } from '../support/clients/raw-http.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
+import { newProject } from '../support/worlds/project.ts'
+
+const BODY_TIMEOUT_MS = 400
+const LIMIT = 256 * 1024
+const MIB = 1024 * 1024
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({}, { bodyTimeoutMs: BODY_TIMEOUT_MS })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const event = JSON.stringify({ channelName: 'payments', title: 'New payment' })
+
+/** Returns the request line and headers of `POST /v1/events`. */
+function toHead(key: string, ...headers: string[]): string {
+  return toRequest('POST /v1/events HTTP/1.1', [
+    'Host: localhost',
+    `Authorization: Bearer ${key}`,
+    'Content-Type: application/json',
+    ...headers,
+  ])
+}
+
+/** Returns an event as JSON of exactly `bytes` bytes, padded with an ignored property. */
+function toEvent(bytes: number): string {
+  const empty = JSON.stringify({ channelName: 'payments', title: 'x', filler: '' })
+  return empty.replace('""', `"${'x'.repeat(bytes - empty.length)}"`)
+}
+
+function toChunks(body: string, size: number): string {
+  let chunks = ''
+  for (let start = 0; start < body.length; start += size) {
+    const chunk = body.slice(start, start + size)
+    chunks += `${chunk.length.toString(16)}\r\n${chunk}\r\n`
+  }
+  return `${chunks}0\r\n\r\n`
+}
+
+describe('case 8: the Content-Type decides how a body is read:', () => {
+  const send = async (type: string) =>
+    (await newProject(server)).request('/v1/events', {
+      method: 'POST',
+      body: event,
+      headers: { 'content-type': type },
+    })
+
+  test.each([
+    'application/json',
+    'Application/JSON; Charset=UTF-8',
+    'application/json; charset="utf-8"',
+    'application/json ; profile=x',
+  ])('%s is read as JSON', async type => {
+    expect((await send(type)).status).toBe(201)
+  })
+
+  test.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/vnd.api+json',
+    'application/jsonp',
+    'application/json, text/plain',
+    'application/json; charset=iso-8859-1',
+    'application/json; charset=utf-16',
+    '*/*',
+  ])('%s is refused', async type => {
+    const answer = await send(type)
+    expectFailure(answer, 415, 'unsupported_media_type')
+    expect(listRateHeaders(answer)).toEqual(RATE_HEADERS)
+  })
+
+  test('a body without a Content-Type is read as JSON', async () => {
+    const { key } = await newProject(server)
+    const head = toHead(key, `Content-Length: ${event.length}`)
+    for (const type of ['', 'Content-Type:\r\n']) {
+      const answer = await sendRaw(
+        server.url,
+        head.replace('Content-Type: application/json\r\n', type) + event,
+      )
+      expect(answer?.status).toBe(201)
+    }
+  })
+
+  test('every Content-Encoding but identity is refused', async () => {
+    const { request } = await newProject(server)
+    const send = (encoding: string, body: string | Uint8Array<ArrayBuffer>) =>
+      request('/v1/events', {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/json', 'content-encoding': encoding },
+      })
+    const zipped = new Uint8Array(gzipSync(event))
+    expectFailure(await send('gzip', zipped), 415, 'unsupported_media_type')
+    expectFailure(await send('br', event), 415, 'unsupported_media_type')
+    expectFailure(await send('identity, gzip', zipped), 415, 'unsupported_media_type')
+    expect((await send('Identity', event)).status).toBe(201)
+  })
+
+  test('a text route accepts text/plain and the form type of curl -d, and no JSON', async () => {
+    const { request, key } = await newProject(server)
+    const send = (type: string) =>
+      request('/v1/channels/ops', { method: 'POST', body: 'Up', headers: { 'content-type': type } })
+    expect((await send('text/plain')).status).toBe(201)
+    expect((await send('text/plain; charset=UTF-8')).status).toBe(201)
+    expect((await send('application/x-www-form-urlencoded')).status).toBe(201)
+    // Some runtimes send no Content-Type for a string body.
+    const head = `POST /v1/channels/ops HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n`
+    const untold = await sendRaw(server.url, `${head}Content-Length: 2\r\n\r\nUp`)
+    expect(untold?.status).toBe(201)
+    expectFailure(await send('application/json'), 415, 'unsupported_media_type')
+    expectFailure(await send('text/plain; charset=latin1'), 415, 'unsupported_media_type')
+  })
+})
+
+describe('case 9: a body has at most 256 KiB:', () => {
+  for (const [difference, status] of [
+    [-1, 201],
+    [0, 201],
+    [1, 413],
+  ] as const) {
+    const body = toEvent(LIMIT + difference)
+
+    test(`${difference} with a Content-Length -> ${status}`, async () => {
+      const { key } = await newProject(server)
+      const answer = await sendRaw(server.url, toHead(key, `Content-Length: ${body.length}`) + body)
+      expect(answer?.status).toBe(status)
+      if (status === 413) expectFailure(answer, 413, 'payload_too_large')
+    })
+
+    test(`${difference} in chunks without a length -> ${status}`, async () => {
+      const { key } = await newProject(server)
+      const head = toHead(key, 'Transfer-Encoding: chunked')
+      const answer = await sendRaw(server.url, head + toChunks(body, 10_000))
+      expect(answer?.status).toBe(status)
+      if (status === 413) expectFailure(answer, 413, 'payload_too_large')
+    })
+  }
+
+  test('a body whose Content-Length is too large is answered before it arrives', async () => {
+    const { key } = await newProject(server)
+    const answer = await sendRaw(server.url, toHead(key, 'Content-Length: 7000000'))
+    expectFailure(answer, 413, 'payload_too_large')
+  })
+
+  test('a chunked body over the limit is answered before its end', async () => {
+    const { key } = await newProject(server)
+    using connection = openRaw(server.url)
+    connection.write(toHead(key, 'Transfer-Encoding: chunked'))
+    connection.write(`${(LIMIT + 1).toString(16)}\r\n${'x'.repeat(LIMIT + 1)}\r\n`)
+    expectFailure(await connection.answer(), 413, 'payload_too_large')
+  })
+
+  for (const [name, header] of [
+    ['with a Content-Length', `Content-Length: ${9 * MIB}`],
+    ['in chunks without a length', 'Transfer-Encoding: chunked'],
+  ] as const) {
+    test(`a body of 9 MiB ${name} gets our envelope and X-Request-Id`, async () => {
+      const { key } = await newProject(server)
+      const body = toEvent(9 * MIB)
+      const sent = header.startsWith('Content-Length') ? body : toChunks(body, 64 * 1024)
+      const answer = await sendRaw(server.url, toHead(key, header) + sent)
+      expectFailure(answer, 413, 'payload_too_large')
+      expect(answer?.headers.get('x-request-id')).toMatch(/\S/)
+    })
+  }
+
+  test('a body that is refused unread uses no memory', async () => {
+    const { key } = await newProject(server)
+    const block = new Uint8Array(MIB)
+    using connections = new DisposableStack()
+    const before = process.memoryUsage.rss()
+    const answers = Array.from({ length: 4 }, async () => {
+      const connection = connections.use(openRaw(server.url))
+      connection.write(toHead(key, `Content-Length: ${100 * MIB}`))
+      const answer = await connection.answer()
+      // Repeats one block: memory grows only if the server keeps the bytes.
+      for (let sent = 0; sent < 100; sent++) await connection.flush(block)
+      return answer
+    })
+    for (const answer of await Promise.all(answers)) {
+      expectFailure(answer, 413, 'payload_too_large')
+    }
+    expect(process.memoryUsage.rss() - before).toBeLessThan(100 * MIB)
+  })
+
+  test('the server survives a body over the limit of the platform', async () => {
+    const { key, get } = await newProject(server)
+    const answer = await sendRaw(server.url, toHead(key, `Content-Length: ${2 ** 50}`))
+    expect(answer?.status).toBe(413)
+    expect((await get('/v1/me')).status).toBe(200)
+  })
+})
+
+describe('case 9: a body that does not match its headers:', () => {
+  test('a body that stops short is answered 408, and the connection closes', async () => {
+    const { key, get } = await newProject(server)
+    using connection = openRaw(server.url)
+    connection.write(toHead(key, `Content-Length: ${event.length + 1}`) + event)
+    const answer = await connection.answer()
+    expectFailure(answer, 408, 'request_timeout')
+    expect(listRateHeaders(answer!)).toEqual(RATE_HEADERS)
+    expect(answer?.headers.get('connection')).toBe('close')
+    await connection.closed
+    expect((await get('/v1/events')).body.data.items).toEqual([])
+  })
+
+  for (const length of [`Content-Length: ${event.length}`, 'Transfer-Encoding: chunked']) {
+    test(`a body that trickles in is answered 408 (${length})`, async () => {
+      const { key, get } = await newProject(server)
+      using connection = openRaw(server.url)
+      connection.write(toHead(key, length))
+      let sent = 0
+      const drip = setInterval(() => {
+        const byte = event[sent++ % event.length] ?? ''
+        connection.write(length.startsWith('C') ? byte : `1\r\n${byte}\r\n`)
+      }, BODY_TIMEOUT_MS / 5)
+      const answer = await connection.answer()
+      clearInterval(drip)
+      expectFailure(answer, 408, 'request_timeout')
+      await connection.closed
+      expect((await get('/v1/events')).body.data.items).toEqual([])
+    })
+  }
+
+  test('a body that is cut off leaves nothing behind', async () => {
+    const { key, get } = await newProject(server)
+    for (let n = 0; n < 50; n++) {
+      using connection = openRaw(server.url)
+      connection.write(toHead(key, `Content-Length: ${event.length}`) + event.slice(0, 20))
+    }
+    expect((await get('/v1/events')).body.data.items).toEqual([])
+  })
+
+  test('bytes beyond the Content-Length are not part of the body', async () => {
+    const { key, get } = await newProject(server)
+    using connection = openRaw(server.url)
+    connection.write(`${toHead(key, `Content-Length: ${event.length}`)}${event}GARBAGE\r\n\r\n`)
+    // The platform may refuse the rest before the answer is sent.
+    expect([201, 400]).toContain((await connection.answer())?.status ?? 0)
+    await connection.closed
+    const { items } = (await get('/v1/events')).body.data
+    for (const { title } of items) expect(title).toBe('New payment')
+    expect(items.length).toBeLessThanOrEqual(1)
+  })
+
+  test('contradicting lengths are refused', async () => {
+    const { key, get } = await newProject(server)
+    for (const lengths of [
+      ['Content-Length: 5', 'Content-Length: 6'],
+      [`Content-Length: ${event.length}`, 'Transfer-Encoding: chunked'],
+      ['Content-Length: -1'],
+      ['Content-Length: +5'],
+      ['Content-Length: 0x10'],
+      ['Content-Length: 5, 5'],
+    ]) {
+      const answer = await sendRaw(server.url, toHead(key, ...lengths) + event)
+      if (answer) expect([lengths, answer.status]).toEqual([lengths, 400])
+    }
+    expect((await get('/v1/events')).body.data.items).toEqual([])
+  })
+
+  test('a connection serves the next request after a body that was refused unread', async () => {
+    const { key } = await newProject(server)
+    using connection = openRaw(server.url)
+    const text = 'x'.repeat(LIMIT + 1)
+    connection.write(toHead(key, `Content-Length: ${text.length}`) + text)
+    expect((await connection.answer())?.status).toBe(413)
+    connection.write(toHead(key, `Content-Length: ${event.length}`) + event)
+    expect((await connection.answer())?.status).toBe(201)
+  })
+})
+
+test('§7 an empty body is a 400 with an issue for the whole body', async () => {
+  const { key } = await newProject(server)
+  for (const head of [
+    toHead(key, 'Content-Length: 0'),
+    toHead(key),
+    toHead(key, 'Transfer-Encoding: chunked') + toChunks('', 1),
+  ]) {
+    expectIssues(await sendRaw(server.url, head), ' invalid_json')
+  }
+})

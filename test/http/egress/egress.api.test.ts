@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createEgress, type Egress, type EgressResult } from '../../../src/http/egress/egress.ts'
+import type { Resolver } from '../../../src/http/egress/lookup.ts'
+import { createAuthority } from '../../support/certificates.ts'
+import { startReceiver, type Receiver } from '../../support/servers/receiver.ts'
+import { until } from '../../support/until.ts'
+
+const authority = createAuthority()
+/** Every name resolves to loopback, which is allowed. */
+const resolve: Resolver = async () => [{ address: '127.0.0.1', family: 4 }]
+let open: Egress
+let receiver: Receiver
+let secure: Receiver
+beforeAll(async () => {
+  open = createEgress({ allowCidrs: ['127.0.0.0/8'], resolve, ca: authority.ca })
+  receiver = await startReceiver()
+  secure = await startReceiver({ certificate: authority.issue(['hook.test', '*.many.test']) })
+})
+afterAll(async () => {
+  open.close()
+  await receiver.close()
+  await secure.close()
+})
+
+const toKind = (result: EgressResult) => ('error' in result ? result.error : result.status)
+const send = async (url: string, egress = open, timeoutMs = 5_000) =>
+  toKind(await egress.send({ url, body: '{}', timeoutMs }))
+
+test('a request arrives unchanged, and its answer is returned', async () => {
+  secure.script('/a', { status: 201, headers: { 'X-Info': 'yes' }, body: 'whole' })
+  const result = await open.send({
+    url: `https://hook.test:${secure.port}/a?b=%20c`,
+    headers: { 'webhook-id': 'msg_1' },
+    body: '{"é":1}',
+    timeoutMs: 5_000,
+  })
+  if ('error' in result) throw new Error(result.message)
+  expect(result.status).toBe(201)
+  expect(result.headers['x-info']).toBe('yes')
+  expect(Buffer.from(result.body).toString()).toBe('whole')
+  const request = secure.received.at(-1)!
+  expect(request).toMatchObject({ method: 'POST', path: '/a?b=%20c', body: '{"é":1}' })
+  expect(request.headers).toMatchObject({
+    host: `hook.test:${secure.port}`,
+    'webhook-id': 'msg_1',
+    'accept-encoding': 'identity',
+    'content-length': '8',
+  })
+  expect(request.headers['user-agent']).toMatch(/^Tidings\/\d/)
+})
+
+test('a name is reached at its next address when the first one refuses', async () => {
+  const addresses = ['::1', '127.0.0.2', '127.0.0.1'].map(address => ({
+    address,
+    family: address.includes(':') ? 6 : 4,
+  }))
+  const allowCidrs = ['127.0.0.0/8', '::1/128']
+  const egress = createEgress({ allowCidrs, resolve: async () => addresses })
+  receiver.script('/next', { status: 204 })
+  expect(await send(`http://hook.test:${receiver.port}/next`, egress)).toBe(204)
+  egress.close()
+})
+
+describe('case 22: no connection reaches a private address', () => {
+  let canary: Receiver
+  beforeAll(async () => {
+    canary = await startReceiver()
+  })
+  afterAll(() => canary.close())
+
+  /** Refuses private addresses; `answers` are successive answers of the resolver. */
+  const closed = (...answers: string[][]) =>
+    createEgress({
+      resolve: async () => {
+        const addresses = answers.length > 1 ? answers.shift() : answers[0]
+        return (addresses ?? []).map(address => ({
+          address,
+          family: address.includes(':') ? 6 : 4,
+        }))
+      },
+    })
+
+  test('by a literal address in any spelling', async () => {
+    const egress = closed(['8.8.8.8'])
+    for (const host of [
+      ...['127.0.0.1', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0', '127.0.0.1.'],
+      ...['①②⑦.⓪.⓪.①', '[::ffff:7f00:1]', '[::ffff:127.0.0.1]', '[::7f00:1]', '[::1]', '[::]'],
+    ]) {
+      expect([host, await send(`http://${host}:${canary.port}/`, egress)]).toEqual([
+        host,
+        'refused',
+      ])
+    }
+    expect(canary.connections).toBe(0)
+  })
+
+  test('by a name with one private address among others', async () => {
+    for (const addresses of [['127.0.0.1'], ['8.8.8.8', '127.0.0.1'], ['2606:4700::1', '::1']]) {
+      expect(await send(`http://a.test:${canary.port}/`, closed(addresses))).toBe('dns')
+    }
+    expect(canary.connections).toBe(0)
+  })
+
+  test('by a name from the hosts file', async () => {
+    const egress = createEgress()
+    for (const host of ['localhost', 'localhost.', 'LOCALHOST']) {
+      expect([host, await send(`http://${host}:${canary.port}/`, egress)]).toEqual([host, 'dns'])
+    }
+    expect(canary.connections).toBe(0)
+  })
+
+  test('by a name whose second answer differs: the client connects to what it checked', async () => {
+    const answers = ['127.0.0.1', '127.0.0.2']
+    const egress = createEgress({
+      allowCidrs: ['127.0.0.1/32'],
+      resolve: async () => [{ address: answers.shift() ?? '127.0.0.2', family: 4 }],
+    })
+    expect(await send(`http://a.test:${receiver.port}/`, egress)).toBe(200)
+    expect(answers).toEqual(['127.0.0.2'])
+    expect(await send(`http://a.test:${canary.port}/`, egress)).toBe('dns')
+    egress.close()
+  })
+
+  test('by a redirect', async () => {
+    for (const status of [301, 302, 303, 307, 308]) {
+      receiver.script('/r', { status, headers: { Location: `${canary.url}/` } })
+      expect(await send(`http://a.test:${receiver.port}/r`)).toBe(status)
+    }
+    expect(canary.connections).toBe(0)
+  })
+
+  test('by a proxy from the environment', async () => {
+    const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy']
+    const before = names.map(name => process.env[name])
+    try {
+      for (const name of names) process.env[name] = canary.url
+      expect(await send(`http://a.test:${receiver.port}/`)).toBe(200)
+      expect(await send(`https://hook.test:${secure.port}/`)).toBe(200)
+    } finally {
+      names.forEach((name, at) => {
+        const value = before[at]
+        if (value === undefined) delete process.env[name]
+        else process.env[name] = value
+      })
+    }
+    expect(canary.connections).toBe(0)
+  })
+
+  test('and the problem of a URL is reported when saving, in a sentence without addresses', () => {
+    const { findProblem } = closed([])
+    expect(findProblem('https://127.0.0.1/')).toContain('EGRESS_ALLOW_CIDRS')
+    expect(findProblem('https://127.0.0.1/')).not.toContain('127')
+    expect(findProblem('ftp://a.test/')).toContain('https://')
+    expect(findProblem('https://a.test/')).toBeUndefined()
+  })
+})
+
+test('a name without addresses is `dns`, a closed port is `connect`', async () => {
+  const nothing = createEgress({ resolve: async () => [] })
+  expect(await send('http://a.test/', nothing)).toBe('dns')
+  const broken = createEgress({ resolve: () => Promise.reject(new Error('ENOTFOUND')) })
+  expect(await send('http://a.test/', broken)).toBe('dns')
+  const gone = await startReceiver()
+  await gone.close()
+  expect(await send(`http://a.test:${gone.port}/`)).toBe('connect')
+})
+
+test('case 23: TLS certificates that are expired, for another name or of an unknown authority are refused', async () => {
+  await using expired = await startReceiver({
+    certificate: authority.issue(['hook.test'], { isExpired: true }),
+  })
+  await using unknown = await startReceiver({ certificate: createAuthority().issue(['hook.test']) })
+  expect(await send(`https://hook.test:${expired.port}/`)).toBe('tls')
+  expect(await send(`https://hook.test:${unknown.port}/`)).toBe('tls')
+  expect(await send(`https://evil.test:${secure.port}/`)).toBe('tls')
+  expect(await send(`https://127.0.0.1:${secure.port}/`)).toBe('tls')
+  for (const { received } of [expired, unknown]) expect(received).toEqual([])
+})
+
+test('an aborted request rejects at once and closes its connection', async () => {
+  receiver.script('/hang', 'hang')
+  const stop = new AbortController()
+  const url = `http://give-up.test:${receiver.port}/hang`
+  const sending = open.send({ url, body: '{}', timeoutMs: 60_000, signal: stop.signal })
+  await receiver.until(1, '/hang')
+  stop.abort()
+  expect(toKind(await sending)).toBe('cancelled')
+  const again = await open.send({ url, body: '{}', timeoutMs: 60_000, signal: stop.signal })
+  expect(toKind(again)).toBe('cancelled')
+  expect(receiver.received.filter(({ path }) => path === '/hang')).toHaveLength(1)
+})
+
+test('a body that takes longer than its limit is cut, and its connection is closed', async () => {
+  await using dripping = await startReceiver({ reply: 'drip' })
+  const url = `http://drip.test:${dripping.port}/`
+  const result = await open.send({ url, timeoutMs: 600_000, maxBodyMs: 200 })
+  expect(toKind(result)).toBe(200)
+  await until(() => dripping.open === 0)
+})
+
+test('a kept connection that the server closed is not a failure', async () => {
+  await using closing = await startReceiver()
+  closing.script('/', { status: 200 }, 'reset', { status: 200 })
+  const url = `http://stale.test:${closing.port}/`
+  expect(await send(url)).toBe(200)
+  // The server closed the kept connection: the request is sent once more, on a new one.
+  expect(await send(url)).toBe(200)
+  expect(closing.connections).toBe(2)
+  // On a new connection a reset is a failure.
+  closing.script('/', 'reset')
+  expect(await send(`http://other.test:${closing.port}/`)).toBe('reset')
+})
+
+test('requests over the limit of one host wait, and the wait is not its failure', async () => {
+  await using hanging = await startReceiver({ reply: 'hang' })
+  const narrow = createEgress({ allowCidrs: ['127.0.0.0/8'], resolve, perHost: 2 })
+  const url = `http://busy.test:${hanging.port}/`
+  const results = await Promise.all(Array.from({ length: 3 }, () => send(url, narrow, 300)))
+  expect(results.sort()).toEqual(['busy', 'timeout', 'timeout'])
+  expect(hanging.connections).toBe(2)
+  narrow.close()
+})

@@ -1,0 +1,213 @@
+import { expect, test } from 'bun:test'
+import { connect } from 'node:net'
+import { once } from 'node:events'
+import { Webhook } from 'standardwebhooks'
+import { VERSION } from '../../../src/base/version.ts'
+import { createAuthority } from '../../support/certificates.ts'
+import {
+  decryptPush,
+  newBrowserKeys,
+  verifyVapid,
+  parseBody,
+} from '../../support/clients/push-crypto.ts'
+import { startHttpTarget, startTargetBehindNginx } from '../../support/servers/http-target.ts'
+import { startReceiver, type Received } from '../../support/servers/receiver.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { hasTool } from '../../support/tools.ts'
+import { until } from '../../support/until.ts'
+import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
+
+const authority = createAuthority()
+const certificate = authority.issue(['127.0.0.1'])
+const DAY_S = 86_400
+
+/** Starts a server that may push to these ports of loopback. */
+function bootFor(...ports: number[]): Promise<Booted> {
+  return boot(
+    {
+      pushHosts: ports.map(port => `127.0.0.1:${port}`),
+      egressAllowCidrs: ['127.0.0.0/8'],
+      vapidSubject: 'mailto:ops@example.com',
+    },
+    { egress: { ca: authority.ca } },
+  )
+}
+
+/** Subscribes a browser whose push service is at `port`. */
+async function subscribe(tenant: TestTenant, port: number) {
+  const keys = newBrowserKeys()
+  const { status, text } = await tenant.person.post('/api/push/subscriptions', {
+    endpoint: `https://127.0.0.1:${port}/push/abc`,
+    keys: { p256dh: keys.publicKey, auth: keys.auth },
+  })
+  if (status !== 200) throw new Error(`No subscription: ${text}`)
+  return keys
+}
+
+/** Creates a webhook to a port of loopback; returns its secret. */
+async function createWebhook(tenant: TestTenant, port: number): Promise<string> {
+  const url = `http://127.0.0.1:${port}/hook?x=1`
+  const { status, text, body } = await tenant.person.post(`${tenant.path}/webhooks`, { url })
+  if (status !== 201) throw new Error(`No webhook: ${text}`)
+  return body.data.secret
+}
+
+/** Resolves with the states of an event's deliveries by kind, once all of them have ended. */
+async function untilEnded(tenant: TestTenant, event: { id: string }) {
+  const path = `${tenant.path}/events/${event.id}/deliveries`
+  const read = async () => (await tenant.person.get(path)).body.data.items
+  await until(async () => {
+    const items = await read()
+    return items.length === 2 && items.every((item: any) => item.state !== 'pending')
+  })
+  return Object.fromEntries((await read()).map((item: any) => [item.kind, item.state]))
+}
+
+/** Expects exactly these header lines, in any order. */
+function expectHead({ head, bytes }: Received, expected: Record<string, string | RegExp>): void {
+  const lines = head.slice(1).map(line => line.split(/: (.*)/s).slice(0, 2))
+  const all = { ...expected, 'Content-Length': String(bytes.length) }
+  expect(lines.map(([name]) => name).sort()).toEqual(Object.keys(all).sort())
+  for (const [name = '', value = ''] of lines) {
+    expect(`${name}: ${value}`).toMatch(all[name as keyof typeof all] ?? '')
+  }
+}
+
+test('RFC 9110, 9112, 8030, 8188, 8291, 8292: the bytes of a push', async () => {
+  await using service = await startReceiver({ certificate, reply: { status: 201 } })
+  await using server = await bootFor(service.port)
+  const tenant = await newTenant(server)
+  const keys = await subscribe(tenant, service.port)
+  await tenant.send({ title: 'New payment' })
+  await service.until(1)
+  const push = service.received[0]!
+  expect(push.head[0]).toBe('POST /push/abc HTTP/1.1')
+  expectHead(push, {
+    Host: /^Host: 127\.0\.0\.1:\d+$/,
+    'User-Agent': `Tidings/${VERSION}`,
+    'Accept-Encoding': 'identity',
+    TTL: /^TTL: 86400$/,
+    Urgency: /^Urgency: high$/,
+    Topic: /^Topic: [A-Za-z0-9_-]{32}$/,
+    'Content-Type': 'application/octet-stream',
+    'Content-Encoding': /^Content-Encoding: aes128gcm$/,
+    Authorization: /^Authorization: vapid t=[\w-]+\.[\w-]+\.[\w-]+, k=[\w-]{87}$/,
+  })
+  expect(push.headers['host']).toBe(`127.0.0.1:${service.port}`)
+  const { claims } = verifyVapid(push.headers['authorization'] ?? '')
+  expect(claims).toEqual({
+    aud: `https://127.0.0.1:${service.port}`,
+    exp: expect.any(Number),
+    sub: 'mailto:ops@example.com',
+  })
+  expect(claims.exp - Date.now() / 1000).toBeWithin(0, DAY_S)
+  const { recordSize, keyId, content } = parseBody(push.bytes)
+  expect(keyId).toHaveLength(65)
+  expect(content.length).toBeLessThanOrEqual(recordSize)
+  const { text, records } = decryptPush(push.bytes, keys)
+  expect(records).toBe(1)
+  expect(JSON.parse(text)).toMatchObject({ web_push: 8030, notification: { title: 'New payment' } })
+})
+
+test('RFC 9110, 9112, Standard Webhooks: the bytes of a webhook', async () => {
+  await using receiver = await startReceiver()
+  await using server = await bootFor()
+  const tenant = await newTenant(server)
+  const secret = await createWebhook(tenant, receiver.port)
+  await tenant.send({ title: 'Grüße 💾' })
+  await receiver.until(1)
+  const message = receiver.received[0]!
+  expect(message.head[0]).toBe('POST /hook?x=1 HTTP/1.1')
+  expectHead(message, {
+    Host: /^Host: 127\.0\.0\.1:\d+$/,
+    'User-Agent': `Tidings/${VERSION}`,
+    'Accept-Encoding': 'identity',
+    'Content-Type': /^Content-Type: application\/json$/,
+    // A full stop separates the signed parts, so no id contains one.
+    'webhook-id': /^webhook-id: msg_[a-z0-9_]+$/,
+    'webhook-timestamp': /^webhook-timestamp: \d{10}$/,
+    'webhook-signature': /^webhook-signature: v1,[A-Za-z0-9+/]{43}=$/,
+  })
+  expect(message.headers['host']).toBe(`127.0.0.1:${receiver.port}`)
+  expect(new Webhook(secret).verify(message.bytes, message.headers)).toMatchObject({
+    data: { title: 'Grüße 💾' },
+  })
+})
+
+const STARTS = {
+  Bun: (tls?: typeof certificate) => startHttpTarget('Bun', tls),
+  Node: (tls?: typeof certificate) => startHttpTarget('Node', tls),
+  'nginx in front of Bun': (tls?: typeof certificate) => startTargetBehindNginx('Bun', tls),
+  'nginx in front of Node': (tls?: typeof certificate) => startTargetBehindNginx('Node', tls),
+}
+
+for (const [name, start] of Object.entries(STARTS)) {
+  const hasTools = ['Node', 'nginx'].every(
+    tool => !name.includes(tool) || hasTool(tool.toLowerCase()),
+  )
+  test.skipIf(!hasTools)(`delivery: ${name} accepts pushes and webhooks`, async () => {
+    await using service = await start(certificate)
+    await using receiver = await start()
+    await using server = await bootFor(service.port)
+    const tenant = await newTenant(server)
+    const keys = await subscribe(tenant, service.port)
+    const secret = await createWebhook(tenant, receiver.port)
+    // The second event uses the connection of the first one.
+    for (const title of ['First', 'Second']) {
+      const event = await tenant.send({ title })
+      expect(await untilEnded(tenant, event)).toEqual({ push: 'delivered', webhook: 'delivered' })
+    }
+    const pushes = service.received.map(({ headers, body }) => {
+      expect(headers['content-length']).toBe(String(Buffer.from(body, 'base64').length))
+      expect(headers['host']).toBe(`127.0.0.1:${service.port}`)
+      return JSON.parse(decryptPush(Buffer.from(body, 'base64'), keys).text).notification.title
+    })
+    const hooks = receiver.received.map(({ headers, body }) => {
+      expect(headers['host']).toBe(`127.0.0.1:${receiver.port}`)
+      return (new Webhook(secret).verify(Buffer.from(body, 'base64'), headers) as any).data.title
+    })
+    expect([pushes, hooks]).toEqual([
+      ['First', 'Second'],
+      ['First', 'Second'],
+    ])
+  })
+}
+
+/** Sends bytes to a port; resolves with the status line of the response. */
+async function exchange(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write(bytes)
+  const [first] = await once(socket, 'data')
+  socket.destroy()
+  return String(first).split('\r\n', 1)[0] ?? ''
+}
+
+const HOST = 'POST / HTTP/1.1\r\nHost: a.test\r\n'
+const REFUSED = {
+  'two lines of Content-Length': `${HOST}Content-Length: 2\r\nContent-Length: 2\r\n\r\nhi`,
+  'Content-Length and Transfer-Encoding': `${HOST}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+  'no Host': 'POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi',
+  'a Content-Length that is no number': `${HOST}Content-Length: two\r\n\r\nhi`,
+}
+
+test.skipIf(!hasTool('node') || !hasTool('nginx'))(
+  'the receivers of tests refuse what Node and nginx refuse',
+  async () => {
+    await using node = await startHttpTarget('Node')
+    await using nginx = await startTargetBehindNginx('Node')
+    await using receiver = await startReceiver()
+    for (const [name, bytes] of Object.entries(REFUSED)) {
+      for (const port of [node.port, nginx.port, receiver.port]) {
+        expect([name, await exchange(port, bytes)]).toEqual([
+          name,
+          expect.stringMatching(/^HTTP\/1\.1 400 /),
+        ])
+      }
+    }
+    const good = `${HOST}Content-Length: 2\r\n\r\nhi`
+    for (const { port } of [node, nginx, receiver]) {
+      expect(await exchange(port, good)).toMatch(/^HTTP\/1\.1 20[01] /)
+    }
+  },
+)

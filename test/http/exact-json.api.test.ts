@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { expectIssues, listIssues } from '../support/answers.ts'
+import { createJsonSender, type JsonSender } from '../support/clients/json.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
+import { newProject, type TestProject } from '../support/worlds/project.ts'
+
+let server: Booted
+let project: TestProject
+let send: JsonSender['send']
+let sendMetadata: JsonSender['sendMetadata']
+let expectKept: JsonSender['expectKept']
+beforeAll(async () => {
+  server = await boot()
+})
+beforeEach(async () => {
+  project = await newProject(server)
+  ;({ send, sendMetadata, expectKept } = createJsonSender(project))
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Ten times the usual maximum; it catches a hang, not a slow machine. */
+const SOON_MS = 2_000
+
+/** Expects identify and later reads to return properties as they were sent. */
+async function expectIdentified(properties: string): Promise<void> {
+  const sent = await send(`{"user_id":"ada","properties":${properties}}`, '/v1/identify')
+  expect(sent.status).toBe(200)
+  for (const { text } of [sent, await project.get('/v1/users/ada')]) {
+    expect(/"properties":(.*),"aliases"/s.exec(text)?.[1]).toBe(properties)
+  }
+}
+
+async function countEvents(): Promise<number> {
+  return (await project.get('/v1/events')).body.data.items.length
+}
+
+describe('contract §2 a number is returned as it was written:', () => {
+  test.each([
+    '0',
+    '-0',
+    '-0.0',
+    '0.1',
+    '1.0',
+    '1.10',
+    '-1.500',
+    '100',
+    '1e5',
+    '1E5',
+    '1e+05',
+    '1E-7',
+    '0.0000001',
+    '0.00000100',
+    '9007199254740993',
+    '-12345678901234567890',
+    '12345678901234567890.5',
+    '3.141592653589793238462643',
+    '1e400',
+    '-1e-400',
+    '1e10000',
+    '1e-10000',
+    '9'.repeat(400),
+  ])('%s', async number => {
+    await expectKept(`{"a":${number},"b":[${number}],"c":{"d":[[${number},1]]}}`)
+    await expectIdentified(`{"score":${number}}`)
+  })
+
+  test.each([
+    ['an integer', '9'.repeat(250_000)],
+    ['a fraction', `0.${'1'.repeat(250_000)}`],
+    ['an exponent after many digits', `${'9'.repeat(250_000)}e10000`],
+  ])('%s of 250,000 digits', async (_, number) => {
+    await expectKept(`{"a":${number}}`)
+    await expectIdentified(`{"a":${number}}`)
+  })
+
+  test('also in a list, a replay and the tags of /v1/log', async () => {
+    const metadata = '{"price":1.10,"id":12345678901234567890,"change":-0,"rate":1E5}'
+    const body = `{"channelName":"a","title":"t","metadata":${metadata}}`
+    const keyed = { 'content-type': 'application/json', 'idempotency-key': 'one' }
+    const first = await project.request('/v1/events', { method: 'POST', body, headers: keyed })
+    const again = await project.request('/v1/events', { method: 'POST', body, headers: keyed })
+    const list = await project.get('/v1/events')
+    for (const { text } of [first, again, list]) expect(text).toContain(`"metadata":${metadata},`)
+    expect(again.text).toBe(first.text)
+    const log = await send(`{"channel":"a","event":"t","tags":${metadata}}`, '/v1/log')
+    expect(log.text).toContain(`"metadata":${metadata},`)
+    expect(log.body.data.tags).toEqual([
+      'price:1.10',
+      'id:12345678901234567890',
+      'change:-0',
+      'rate:1E5',
+    ])
+  })
+
+  test('and a different last digit is a different request for the same Idempotency-Key', async () => {
+    const post = (id: string) =>
+      project.request('/v1/events', {
+        method: 'POST',
+        body: `{"channelName":"a","title":"t","metadata":{"id":${id}}}`,
+        headers: { 'content-type': 'application/json', 'idempotency-key': 'one' },
+      })
+    expect((await post('12345678901234567890')).status).toBe(201)
+    expect((await post('12345678901234567890')).status).toBe(201)
+    expect((await post('12345678901234567891')).status).toBe(422)
+  })
+
+  test.each(['1e10001', '-1E+10001', '1e-10001', '0e99999', '1e131071', '1e999999999999999999999'])(
+    'but the exponent of %s is out of range',
+    async number => {
+      expect(listIssues(await sendMetadata(`{"a":${number},"b":[1,${number}]}`))).toEqual([
+        'metadata.a out_of_range',
+        'metadata.b.1 out_of_range',
+      ])
+      const identify = await send(`{"user_id":"ada","properties":{"a":${number}}}`, '/v1/identify')
+      expect(listIssues(identify)).toEqual(['properties.a out_of_range'])
+    },
+  )
+
+  test('and our own fields accept every spelling of a number', async () => {
+    for (const [timestamp, kept] of [
+      ['1.7e9', '2023-11-14T22:13:20.000Z'],
+      ['1700000000.0', '2023-11-14T22:13:20.000Z'],
+      ['1700000000.50', '2023-11-14T22:13:20.500Z'],
+    ]) {
+      const sent = await send(`{"channelName":"a","title":"t","timestamp":${timestamp}}`)
+      expect([timestamp, sent.body.data?.timestamp]).toEqual([timestamp, kept])
+    }
+  })
+
+  test('thousands of numbers are answered quickly and stored in few bytes', async () => {
+    const started = performance.now()
+    const refused = Array.from({ length: 6_000 }, () => '1e131071').join()
+    expect(listIssues(await sendMetadata(`{"a":[${refused}]}`))).toHaveLength(20)
+    const kept = Array.from({ length: 40_000 }, () => '1e999').join()
+    const { body } = await sendMetadata(`{"a":[${kept}]}`)
+    expect((await project.get(`/v1/events/${body.data.id}`)).text.length).toBeLessThan(
+      2 * kept.length,
+    )
+    const number = await send(`{"user_id":"ada","properties":{"a":[${kept}]}}`, '/v1/identify')
+    expect(number.status).toBe(200)
+    expect(performance.now() - started).toBeLessThan(SOON_MS * 3)
+  })
+})
+
+describe('case 6: U+0000 and lone surrogates are a 400 that names the path:', () => {
+  for (const bad of ['\\u0000', '\\ud800', '\\udc00', '\\udc00\\ud800', 'a\\u0000b', '\\ud83d ']) {
+    test(bad, async () => {
+      const text = `"x${bad}"`
+      for (const field of [
+        'channelName',
+        'title',
+        'description',
+        'icon',
+        'source',
+        'userId',
+        'timestamp',
+        'unknown',
+      ]) {
+        const others = Object.entries({ channelName: '"a"', title: '"t"', [field]: text })
+        const body = `{${others.map(([name, json]) => `"${name}":${json}`).join()}}`
+        expectIssues(await send(body), `${field} invalid_encoding`)
+      }
+      expectIssues(
+        await send(`{"channelName":"a","title":"t","tags":["a",${text}]}`),
+        'tags.1 invalid_encoding',
+      )
+      expectIssues(
+        await sendMetadata(`{"a":{"b":["c",${text}]}}`),
+        'metadata.a.b.1 invalid_encoding',
+      )
+      for (const [body, path] of [
+        [`{"user_id":${text}}`, 'user_id'],
+        [`{"user_id":"a","aliases":["b",${text}]}`, 'aliases.1'],
+        [`{"user_id":"a","properties":{"b":${text}}}`, 'properties.b'],
+      ] as const) {
+        expectIssues(await send(body, '/v1/identify'), `${path} invalid_encoding`)
+      }
+      for (const json of [`{${text}:1}`, `{"a":[{${text}:{}}]}`]) {
+        expect(listIssues(await sendMetadata(json))[0]).toMatch(
+          /^metadata\..*\ufffd.* invalid_encoding$/,
+        )
+      }
+      expect(listIssues(await send(`{"channelName":"a","title":"t",${text}:1}`))[0]).toEndWith(
+        ' invalid_encoding',
+      )
+      expect(await countEvents()).toBe(0)
+    })
+  }
+
+  test('surrogate pairs and other escapes are accepted', async () => {
+    await expectKept(
+      '{"a":"\\ud83d\\ude80\\u0001\\u2028\\ufffe"}',
+      JSON.stringify({ a: '🚀\u0001\u2028\ufffe' }),
+    )
+  })
+})
+
+describe('contract §2 only the body size limits metadata and properties:', () => {
+  const ofKeys = (count: number) =>
+    JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, n])))
+  const ofBytes = (bytes: number) => JSON.stringify({ a: 'é'.repeat((bytes - 8) / 2) })
+
+  test.each([
+    ['260,000 bytes', ofBytes(260_000)],
+    ['18,000 keys', ofKeys(18_000)],
+    ['18,000 keys in a list', `{"a":[${ofKeys(18_000)}]}`],
+    ['a key of 50,000 characters', JSON.stringify({ ['🚀'.repeat(50_000)]: 1, '': 2 })],
+    ['63 levels', '{"a":'.repeat(62) + '{}' + '}'.repeat(62)],
+    ['63 levels of lists', `{"a":${'['.repeat(62)}1.10${']'.repeat(62)}}`],
+  ])('%s are kept', async (_, json) => {
+    await expectKept(json)
+    await expectIdentified(json)
+  })
+
+  test('of duplicate keys the last value is kept, at the place of the first', () =>
+    expectKept('{"a":1,"b":2,"a":3.0}', '{"a":3.0,"b":2}'))
+
+  test('white space is not kept', () =>
+    expectKept(`{"a":${' '.repeat(100_000)}[ 1.0 , -0\n]}`, '{"a":[1.0,-0]}'))
+})

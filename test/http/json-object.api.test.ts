@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { expectIssues, listIssues } from '../support/answers.ts'
+import { createJsonSender, type JsonSender } from '../support/clients/json.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
+import { newProject, type TestProject } from '../support/worlds/project.ts'
+
+let server: Booted
+let project: TestProject
+let send: JsonSender['send']
+let sendMetadata: JsonSender['sendMetadata']
+let expectKept: JsonSender['expectKept']
+beforeAll(async () => {
+  server = await boot()
+})
+beforeEach(async () => {
+  project = await newProject(server)
+  ;({ send, sendMetadata, expectKept } = createJsonSender(project))
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Many times the usual maximum; it catches a hang, not a slow machine. */
+const SOON_MS = 2_000
+
+async function countEvents(): Promise<number> {
+  return (await project.get('/v1/events')).body.data.items.length
+}
+
+test('§7 a body that is no JSON object is a 400 for the whole body', async () => {
+  for (const body of [
+    '',
+    ' ',
+    '{',
+    '{"a":1,}',
+    "{'a':1}",
+    '{a:1}',
+    '{"a":1}}',
+    'NaN',
+    '{"a":NaN}',
+    '{"a":01}',
+    '{"a":"\n"}',
+    '\u0000',
+  ]) {
+    expectIssues(await send(body), ' invalid_json')
+  }
+  for (const body of ['null', '1', '-0', '"{}"', '[]', '[{}]', 'true']) {
+    expectIssues(await send(body), ' invalid_type')
+  }
+  expect(await countEvents()).toBe(0)
+})
+
+test('case 6: a body that is not UTF-8 is a 400 for the whole body', async () => {
+  for (const bytes of [
+    [0xff, 0xfe],
+    [0xc3, 0x28],
+    [0xed, 0xa0, 0x80],
+    [0xf5, 0x80, 0x80, 0x80],
+    [0xc0, 0x80],
+    [0xe2, 0x82],
+  ]) {
+    const body = new Uint8Array([
+      ...Buffer.from('{"channelName":"a","title":"'),
+      ...bytes,
+      0x22,
+      0x7d,
+    ])
+    expectIssues(await send(body), ' invalid_encoding')
+  }
+  const utf16 = new Uint8Array(Buffer.from('\ufeff{"channelName":"a","title":"t"}', 'utf16le'))
+  expectIssues(await send(utf16), ' invalid_encoding')
+  expect(await countEvents()).toBe(0)
+  for (const marks of ['\ufeff', '\ufeff\ufeff']) {
+    const body = `${marks}{"channelName":"a","title":"a byte order mark is no harm"}`
+    expect((await send(body)).status).toBe(201)
+  }
+})
+
+describe('case 1: an object with a length is not read as an array:', () => {
+  for (const path of ['/v1/events', '/v1/log', '/v1/identify']) {
+    test(path, async () => {
+      const before = process.memoryUsage.rss()
+      const started = performance.now()
+      for (const field of ['tags', 'aliases', 'metadata', 'properties', 'title', 'channelName']) {
+        const body = `{"${field}":{"length":4000000000},"user_id":[{"length":4000000000}]}`
+        expect((await send(body, path)).status).toBe(400)
+      }
+      expect(performance.now() - started).toBeLessThan(SOON_MS)
+      expect(process.memoryUsage.rss() - before).toBeLessThan(100e6)
+    })
+  }
+
+  test('metadata with a length is an ordinary object', () => expectKept('{"length":4000000000}'))
+})
+
+test('case 2: metadata and properties must be objects', async () => {
+  for (const json of [
+    '[]',
+    '[{}]',
+    '"x"',
+    '""',
+    '5',
+    '0',
+    '-0',
+    '1e400',
+    'true',
+    'false',
+    'null',
+  ]) {
+    expectIssues(await sendMetadata(json), 'metadata invalid_type')
+    expectIssues(
+      await send(`{"user_id":"a","properties":${json}}`, '/v1/identify'),
+      'properties invalid_type',
+    )
+    expectIssues(
+      await send(`{"channel":"a","event":"b","tags":${json}}`, '/v1/log'),
+      'tags invalid_type',
+    )
+  }
+  expect(await countEvents()).toBe(0)
+})
+
+test('case 3: __proto__ and constructor are ordinary keys, stored and without effect', async () => {
+  await expectKept('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}')
+  await expectKept('{"toString":1,"hasOwnProperty":{"__proto__":null},"a":[{"__proto__":[]}]}')
+  const answer = await send(
+    '{"channelName":"a","title":"t","__proto__":{"icon":"x","polluted":1},"constructor":{"prototype":{"polluted":1}}}',
+  )
+  expect(answer.status).toBe(201)
+  expect(answer.body.data.icon).toBeNull()
+  // Missing fields are not looked up in the prototype.
+  expect(listIssues(await send('{"__proto__":{"channelName":"a","title":"t"}}'))).toEqual([
+    'channelName required',
+    'title required',
+  ])
+  expect(listIssues(await send('{"__proto__":{"user_id":"a"}}', '/v1/identify'))).toEqual([
+    'user_id required',
+  ])
+  expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
+  const properties = '{"__proto__":{"a":1},"constructor":2}'
+  const identified = await send(`{"user_id":"proto","properties":${properties}}`, '/v1/identify')
+  expect(identified.text).toContain(`"properties":${properties}`)
+  expect((await project.get('/v1/users/proto')).text).toContain(`"properties":${properties}`)
+})
+
+describe('case 4: depth is limited:', () => {
+  const objects = (levels: number) => '{"a":'.repeat(levels - 1) + '{}' + '}'.repeat(levels - 1)
+  const arrays = (levels: number) => `{"a":${'['.repeat(levels - 1)}-0${']'.repeat(levels - 1)}}`
+
+  test('63 levels of metadata are kept, as the body has 64', async () => {
+    await expectKept(objects(63))
+    await expectKept(arrays(63))
+  })
+
+  test('deeper bodies are refused as a whole', async () => {
+    expectIssues(await sendMetadata(objects(64)), ' too_deep')
+    expectIssues(await sendMetadata(arrays(64)), ' too_deep')
+  })
+
+  test('100,000 levels in 250 KB are refused quickly, in every place', async () => {
+    const started = performance.now()
+    const depth = 100_000
+    for (const json of [
+      '['.repeat(depth) + ']'.repeat(depth),
+      '['.repeat(250_000),
+      '{"a":'.repeat(50_000),
+    ]) {
+      for (const body of [
+        json,
+        `{"metadata":${json}}`,
+        `{"channelName":"a","title":"t","other":${json}}`,
+      ]) {
+        expectIssues(await send(body.slice(0, 256 * 1024)), ' too_deep')
+      }
+    }
+    expect(performance.now() - started).toBeLessThan(SOON_MS * 3)
+  })
+
+  test('brackets in strings are not counted', async () => {
+    await expectKept(JSON.stringify({ a: '['.repeat(1_000), 'b"{[': '\\"[[{{'.repeat(50) }))
+  })
+})

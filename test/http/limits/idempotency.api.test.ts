@@ -1,0 +1,327 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { SCOPES } from '../../../src/access/keys/schema.ts'
+import { rotateKey } from '../../support/worlds/keys.ts'
+import { ageAnswers } from '../../support/worlds/ageing.ts'
+import { createRequests, newProject, type TestProject } from '../../support/worlds/project.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const event = {
+  channelName: 'payments',
+  title: 'New payment',
+  metadata: { amount: 42, list: [1, 2] },
+}
+const KEYED = { 'idempotency-key': 'order-1' }
+
+test('§8 a replay is the first answer byte for byte, is marked as a replay, and has no effect', async () => {
+  const project = await newProject(server)
+  const first = await project.post('/v1/events', event, KEYED)
+  expect(first.status).toBe(201)
+  expect(first.headers.get('x-idempotent-replay')).toBeNull()
+  expect(first.headers.get('x-request-id')).toBe(first.body.requestId)
+
+  const replay = await project.post('/v1/events', event, KEYED)
+  expect(replay.status).toBe(201)
+  expect(replay.text).toBe(first.text)
+  expect(replay.headers.get('x-idempotent-replay')).toBe('true')
+  expect(replay.headers.get('content-type')).toBe(first.headers.get('content-type'))
+  expect(replay.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
+  expect(await countEvents(project)).toBe(1)
+})
+
+test('contract §5 a replay costs one request and has the current rate limit headers', async () => {
+  const { post } = await newProject(server, { limit: 10 })
+  const answers = []
+  for (let n = 0; n < 4; n++) answers.push(await post('/v1/events', event, KEYED))
+  expect(answers.map(({ headers }) => headers.get('x-ratelimit-remaining'))).toEqual([
+    '9',
+    '8',
+    '7',
+    '6',
+  ])
+})
+
+test('contract §5 key order and white space of a body are ignored, every other difference of a field counts', async () => {
+  const project = await newProject(server)
+  const first = await project.post('/v1/events', event, KEYED)
+  const same = [
+    '{"title":"New payment","metadata":{"list":[1,2],"amount":42},"channelName":"payments"}',
+    '{ "metadata":{"amount":42.0,\n"list":[ 1, 2 ]},"channelName":"p\\u0061yments","title":"New payment"}',
+    '{"title":"New payment","metadata":{"list":[1e0,0.2E1],"amount":4200e-2},"channelName":"payments"}',
+  ]
+  for (const body of same) expect((await sendJson(project, body)).text).toBe(first.text)
+  const different = [
+    { ...event, metadata: { amount: 42, list: [2, 1] } },
+    { ...event, metadata: { amount: '42', list: [1, 2] } },
+    { ...event, metadata: { amount: -42, list: [1, 2] } },
+    { ...event, metadata: { amount: 420, list: [1, 2] } },
+    { ...event, title: 'New payment ' },
+    { ...event, notify: true },
+  ]
+  for (const body of different) {
+    const answer = await project.post('/v1/events', body, KEYED)
+    expect(answer.status).toBe(422)
+    expect(answer.body).toMatchObject({ success: false, code: 'idempotency_key_reused' })
+  }
+  expect((await project.post('/v1/events', event, KEYED)).text).toBe(first.text)
+  expect(await countEvents(project)).toBe(1)
+})
+
+test('contract §5 unknown fields of a body are ignored, those within a field count', async () => {
+  const project = await newProject(server)
+  for (const [path, body] of [
+    ['/v1/events', event],
+    ['/v1/log', { channel: 'payments', event: 'New payment', tags: { amount: 42 } }],
+    ['/v1/identify', { user_id: 'ada', properties: { plan: 'free' } }],
+  ] as const) {
+    const key = { 'idempotency-key': path }
+    const send = (json: object) => project.post(path, json, key)
+    const first = await send({ ...body, sdk: '1.0', sentAt: 1 })
+    expect(first.headers.get('x-idempotent-replay')).toBeNull()
+    const same = [{}, { sdk: '1.1', sentAt: 2 }, { other: { a: [1] } }, { ['__proto__']: { a: 1 } }]
+    for (const unknown of same) expect((await send({ ...unknown, ...body })).text).toBe(first.text)
+    for (const name of ['metadata', 'tags', 'properties']) {
+      const value = (body as Record<string, unknown>)[name]
+      if (value === undefined) continue
+      const { status } = await send({ ...body, [name]: { ...value, unknown: 1 } })
+      expect(status).toBe(422)
+    }
+  }
+  const body = { ...event, title: 'At once' }
+  const key = { 'idempotency-key': 'at once' }
+  const posts = Array.from({ length: 5 }, (_, n) => project.post('/v1/events', { ...body, n }, key))
+  expect(new Set((await Promise.all(posts)).map(({ text }) => text)).size).toBe(1)
+})
+
+test('contract §5 a key that a server of 0.2.0 has stored replays, also with unknown fields', async () => {
+  const project = await newProject(server, { limit: 50 })
+  const identify = { user_id: 'ada', aliases: ['@ada'] }
+  // Servers of 0.2.0 hashed these texts: method, path, and every field in order.
+  const stored = [
+    ['/v1/events', event, `"channelName":"payments","metadata":{"amount":42e0,"list":[1e0,2e0]},`],
+    ['/v1/identify', identify, `"aliases":["@ada"],`],
+  ] as const
+  for (const [path, body, start] of stored) {
+    const key = { 'idempotency-key': path }
+    const first = await project.post(path, { ...body, sdk: '1.0' }, key)
+    const end = path === '/v1/events' ? `"title":"New payment"}` : `"user_id":"ada"}`
+    const former = `POST ${path}\n{${start}"sdk":"1.0",${end}`
+    const [{ n }] = await server.sql<[{ n: number }]>`
+      with changed as (
+        update idempotency_keys set fingerprint = sha256(convert_to(${former}, 'UTF8'))
+        where project_id = ${project.id} and key = ${path}
+        returning 1
+      )
+      select count(*)::int as n from changed
+    `
+    expect(n).toBe(1)
+    const replay = await project.post(path, { sdk: '1.0', ...body }, key)
+    expect(replay.text).toBe(first.text)
+    expect(replay.headers.get('x-idempotent-replay')).toBe('true')
+    // Only a server of 0.2.0 tells these apart.
+    for (const other of [{ ...body, sdk: '1.1' }, body]) {
+      const { status, headers } = await project.post(path, other, key)
+      expect(status).toBe(422)
+      if (other === body)
+        expect(headers.get('x-ratelimit-remaining')).toBe(path === '/v1/events' ? '46' : '42')
+    }
+  }
+  expect(await countEvents(project)).toBe(1)
+})
+
+test('case 12: a key used for another route is refused with 422', async () => {
+  const project = await newProject(server)
+  await project.post('/v1/events', event, KEYED)
+  const others = [
+    await project.post('/v1/log', { channel: 'payments', event: 'New payment' }, KEYED),
+    await project.post('/v1/identify', { user_id: 'ada' }, KEYED),
+    await sendText(project, '/v1/channels/payments', 'New payment'),
+  ]
+  expect(others.map(({ status }) => status)).toEqual([422, 422, 422])
+  expect((await project.get('/v1/users/ada')).status).toBe(404)
+  expect(await countEvents(project)).toBe(1)
+})
+
+test('case 12: a reused key is refused with 422, also for an API key that may not read users', async () => {
+  const project = await newProject(server, { scopes: ['events:write', 'identities:write'] })
+  await project.post('/v1/events', event, KEYED)
+  await project.post('/v1/identify', { user_id: 'ada' }, { 'idempotency-key': 'identify' })
+  const others = [
+    await project.post('/v1/identify', { user_id: 'ada' }, KEYED),
+    await project.post('/v1/events', event, { 'idempotency-key': 'identify' }),
+  ]
+  expect(others.map(({ status, body }) => [status, body.code])).toEqual(
+    Array(2).fill([422, 'idempotency_key_reused']),
+  )
+})
+
+test('contract §5 for text, each byte and the channel in the path count, the content type does not', async () => {
+  const project = await newProject(server)
+  const first = await sendText(project, '/v1/channels/ops', 'Backup done\nin 3 s')
+  expect(first.status).toBe(201)
+  const form = 'application/x-www-form-urlencoded'
+  const replay = await sendText(project, '/v1/channels/ops', 'Backup done\nin 3 s', form)
+  expect(replay.text).toBe(first.text)
+  expect(replay.headers.get('x-idempotent-replay')).toBe('true')
+  for (const [path, text] of [
+    ['/v1/channels/ops', 'Backup done\nin 3 s\n'],
+    ['/v1/channels/ops', 'Backup done\r\nin 3 s'],
+    ['/v1/channels/dev', 'Backup done\nin 3 s'],
+  ] as const) {
+    expect((await sendText(project, path, text)).status).toBe(422)
+  }
+})
+
+test('contract §5 /v1/log and /v1/identify replay, too, and a replayed identify changes nothing', async () => {
+  const project = await newProject(server)
+  const log = {
+    project: 'shop',
+    channel: 'payments',
+    event: 'New payment',
+    timestamp: 1_700_000_000,
+  }
+  const logged = [
+    await project.post('/v1/log', log, KEYED),
+    await project.post('/v1/log', log, KEYED),
+  ]
+  expect(logged[1]?.text).toBe(logged[0]?.text ?? '')
+  expect(await countEvents(project)).toBe(1)
+
+  const identify = { user_id: 'ada', properties: { plan: 'free' }, aliases: ['@ada', '@ada'] }
+  const key = { 'idempotency-key': 'identify-1' }
+  const first = await project.post('/v1/identify', identify, key)
+  await project.post('/v1/identify', { user_id: 'ada', properties: { plan: 'pro' } })
+  const replay = await project.post('/v1/identify', identify, key)
+  expect(replay.status).toBe(200)
+  expect(replay.text).toBe(first.text)
+  expect(replay.headers.get('x-idempotent-replay')).toBe('true')
+  expect((await project.get('/v1/users/ada')).body.data.properties).toEqual({ plan: 'pro' })
+})
+
+test('case 12: a key replays one second before 24 hours, and creates a new event after them', async () => {
+  const project = await newProject(server)
+  const first = await project.post('/v1/events', event, KEYED)
+  await ageAnswers(server.sql, project.id, '23:59:30')
+  const replay = await project.post('/v1/events', event, KEYED)
+  expect(replay.text).toBe(first.text)
+  await ageAnswers(server.sql, project.id, '30 s')
+  const other = await project.post('/v1/events', { ...event, title: 'Another' }, KEYED)
+  expect(other.status).toBe(201)
+  expect(other.headers.get('x-idempotent-replay')).toBeNull()
+  expect(other.body.data).toMatchObject({ seq: 2, title: 'Another' })
+  expect((await project.post('/v1/events', event, KEYED)).status).toBe(422)
+
+  await ageAnswers(server.sql, project.id, '24 hours')
+  expect((await project.post('/v1/identify', { user_id: 'ada' }, KEYED)).status).toBe(200)
+})
+
+test('contract §5 refusals are not stored: the key stays free', async () => {
+  const project = await newProject(server)
+  const writer = await newProject(server, { limit: 1 })
+  const refused = [
+    await project.post('/v1/events', { title: '' }, KEYED),
+    await sendJson(project, '{', KEYED),
+    await sendText(project, '/v1/events', 'text'),
+    await sendJson(project, `{"x":"${'x'.repeat(256 * 1024)}"}`, KEYED),
+    await createRequests(server.url, 'wrong').post('/v1/events', event, KEYED),
+    (await writer.get('/v1/me'), await writer.post('/v1/events', event, KEYED)),
+  ]
+  expect(refused.map(({ status }) => status)).toEqual([400, 400, 415, 413, 401, 429])
+  const [row] = await server.sql<[{ n: number }]>`
+    select count(*)::int as n from idempotency_keys where project_id in (${project.id}, ${writer.id})
+  `
+  expect(row.n).toBe(0)
+  const first = await project.post('/v1/events', event, KEYED)
+  expect(first.status).toBe(201)
+  expect(first.headers.get('x-idempotent-replay')).toBeNull()
+})
+
+test('contract §5 a key in quotes is the same key', async () => {
+  const { post } = await newProject(server)
+  const first = await post('/v1/events', event, KEYED)
+  const quoted = await post('/v1/events', event, { 'idempotency-key': '"order-1"' })
+  expect(quoted.text).toBe(first.text)
+})
+
+test('case 12: a key has 1 to 255 printable ASCII characters', async () => {
+  const { post, request } = await newProject(server, { scopes: SCOPES })
+  const use = (key: string) => post('/v1/events', event, { 'idempotency-key': key })
+  const longest = 'k'.repeat(255)
+  for (const key of ['k', longest, `"${longest}"`, 'with space', `!"#$%&'()*+,-./~`]) {
+    expect((await use(key)).status).toBe(201)
+  }
+  for (const [key, code] of [
+    ['', 'too_short'],
+    ['""', 'too_short'],
+    [`${longest}k`, 'too_long'],
+    ['schlüssel', 'invalid_format'],
+    ['tab\there', 'invalid_format'],
+  ] as const) {
+    const { status, body } = await use(key)
+    expect(status).toBe(400)
+    expect(body.details).toMatchObject([{ path: ['Idempotency-Key'], code }])
+  }
+  const headers = { 'idempotency-key': 'tab\there' }
+  expect((await request('/v1/me', { headers })).status).toBe(200)
+  const erasure = await request('/v1/users/nobody', { method: 'DELETE', headers })
+  expect(erasure.status).toBe(404)
+})
+
+test('contract §5 a key survives the rotation of the API key', async () => {
+  const project = await newProject(server)
+  const first = await project.post('/v1/events', event, KEYED)
+  const { token } = await rotateKey(server.sql, project.id, { id: project.keyId, overlapHours: 0 })
+  expect((await project.get('/v1/me')).status).toBe(401)
+  const replay = await createRequests(server.url, token).post('/v1/events', event, KEYED)
+  expect(replay.text).toBe(first.text)
+})
+
+test('case 12: the same key in another project is another key', async () => {
+  const [one, two] = [await newProject(server), await newProject(server)]
+  const first = await one.post('/v1/events', event, KEYED)
+  const second = await two.post('/v1/events', { ...event, title: 'Other' }, KEYED)
+  expect(second.status).toBe(201)
+  expect(second.headers.get('x-idempotent-replay')).toBeNull()
+  expect(second.body.data.id).not.toBe(first.body.data.id)
+})
+
+test('contract §5 an answer with a key equals the one without a key, for any texts', async () => {
+  const { post } = await newProject(server)
+  const odd = `"\\ \u2028\u0007 ü 🦊 e\u0301 {},'null'`
+  const input = { ...event, title: odd, description: odd, userId: odd, source: odd, tags: [odd] }
+  const named = { ...input, channelName: `C "\\ 🦊 {}'`, timestamp: '2020-02-29T12:00:00.5+05:30' }
+  for (const body of [input, named]) {
+    const plain = (await post('/v1/events', body)).body.data
+    const keyed = (
+      await post('/v1/events', body, { 'idempotency-key': body.channelName.slice(-1) })
+    ).body.data
+    const own = { id: '', seq: 0, createdAt: '', ...(!('timestamp' in body) && { timestamp: '' }) }
+    expect({ ...keyed, ...own }).toEqual({ ...plain, ...own })
+    expect(Object.keys(keyed)).toEqual(Object.keys(plain))
+  }
+})
+
+function sendJson(project: TestProject, body: string, headers: Record<string, string> = KEYED) {
+  return project.request('/v1/events', {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', ...headers },
+  })
+}
+
+function sendText(project: TestProject, path: string, body: string, type = 'text/plain') {
+  return project.request(path, {
+    method: 'POST',
+    body,
+    headers: { ...KEYED, 'content-type': type },
+  })
+}
+
+async function countEvents(project: TestProject): Promise<number> {
+  return (await project.get('/v1/events')).body.data.items.length
+}

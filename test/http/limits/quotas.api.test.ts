@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { QuotaLimits } from '../../../src/base/config.ts'
+import { createProject } from '../../../src/access/organizations/projects.ts'
+import { toId } from '../../../src/base/ids.ts'
+import { createKey } from '../../support/worlds/keys.ts'
+import { createRequests, newProject, type TestProject } from '../../support/worlds/project.ts'
+import {
+  newMember,
+  newOrganization,
+  newSignedInAccount,
+} from '../../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { until } from '../../support/until.ts'
+
+const LIMITS: QuotaLimits = {
+  eventsPerMinute: 1_000_000,
+  bytesPerDay: 1_000_000,
+  channels: 1_000,
+  webhooks: 1_000,
+}
+const EVENT = { channelName: 'payments', title: 'New payment' }
+
+let databaseUrl: string
+let first: Booted
+beforeAll(async () => {
+  first = await boot({ quotas: LIMITS })
+  databaseUrl = first.databaseUrl
+})
+afterAll(() => first[Symbol.asyncDispose]())
+
+/** Starts another server on the same database, with other quotas. */
+const bootWith = (quotas: Partial<QuotaLimits>) =>
+  boot({ databaseUrl, quotas: { ...LIMITS, ...quotas } })
+
+function expectExceeded({ status, body }: { status: number; body: any }, what: string): void {
+  expect(status).toBe(403)
+  expect(body).toMatchObject({ success: false, code: 'quota_exceeded' })
+  expect(body.error).toStartWith(`The organization has used its quota of ${what}.`)
+}
+
+/** Resolves when this process has stored all usage of the organization. */
+async function untilStored(
+  server: Booted,
+  { id }: Pick<TestProject, 'id'>,
+  events: number,
+): Promise<void> {
+  await until(async () => {
+    const [row] = await server.sql<{ events: number }[]>`
+      select u.events::int as events
+      from organization_usage u
+        join projects p using (organization_id)
+      where p.id = ${id}
+    `
+    return row?.events === events
+  })
+}
+
+/** Waits for the next minute if this one ends soon, because usage is counted by minutes. */
+async function avoidEndOfMinute(): Promise<void> {
+  const left = 60_000 - (Date.now() % 60_000)
+  if (left < 10_000) await Bun.sleep(left + 100)
+}
+
+test('performance §3 events above the quota of the minute are 403, in all projects of the organization', async () => {
+  await avoidEndOfMinute()
+  await using server = await bootWith({ eventsPerMinute: 3 })
+  const project = await newProject(server)
+  const [{ organization_id: organizationId }] = await server.sql<[{ organization_id: string }]>`
+      select organization_id from projects where id = ${project.id}
+    `
+  const siblingId = await server.sql.begin(tx =>
+    createProject(tx, { organizationId, name: 'Sibling' }),
+  )
+  const { token } = await createKey(server.sql, { projectId: siblingId, name: 'sibling' })
+  const sibling = createRequests(server.url, token)
+  const other = await newProject(server)
+  for (const { post } of [project, project, sibling]) {
+    expect((await post('/v1/events', EVENT)).status).toBe(201)
+  }
+  const refused = await project.post('/v1/events', EVENT)
+  expectExceeded(refused, 'events a minute (3)')
+  const end = /begins anew at (\S+)\.$/.exec(refused.body.error)?.[1]
+  expect(Date.parse(end ?? '')).toBeGreaterThan(Date.now())
+  expect(Date.parse(end ?? '')).toBeLessThan(Date.now() + 61_000)
+  expectExceeded(await sibling.post('/v1/log', { channel: 'a', event: 'b' }), 'events a minute (3)')
+  expect((await other.post('/v1/events', EVENT)).status).toBe(201)
+  expect((await project.get('/v1/events')).body.data.items).toHaveLength(2)
+})
+
+test('performance §3 a refused request counts in the window of its key, and 429 comes first', async () => {
+  await avoidEndOfMinute()
+  await using server = await bootWith({ eventsPerMinute: 1 })
+  const project = await newProject(server, { limit: 3 })
+  expect((await project.post('/v1/events', EVENT)).status).toBe(201)
+  for (const left of ['1', '0']) {
+    const refused = await project.post('/v1/events', EVENT)
+    expectExceeded(refused, 'events a minute (1)')
+    expect(refused.headers.get('x-ratelimit-remaining')).toBe(left)
+  }
+  expect((await project.post('/v1/events', EVENT)).status).toBe(429)
+})
+
+test('performance §3 an invalid body is 400 also above a quota', async () => {
+  await avoidEndOfMinute()
+  await using server = await bootWith({ eventsPerMinute: 1 })
+  const project = await newProject(server)
+  expect((await project.post('/v1/events', EVENT)).status).toBe(201)
+  expect((await project.post('/v1/events', { title: 'x' })).status).toBe(400)
+})
+
+test('performance §3 the other processes learn of used quotas within seconds', async () => {
+  await avoidEndOfMinute()
+  await using one = await bootWith({ eventsPerMinute: 2 })
+  await using two = await bootWith({ eventsPerMinute: 2 })
+  const project = await newProject(one)
+  const elsewhere = createRequests(two.url, project.key)
+  expect((await project.post('/v1/events', EVENT)).status).toBe(201)
+  await untilStored(one, project, 1)
+  expect((await elsewhere.post('/v1/events', EVENT)).status).toBe(201)
+  await untilStored(one, project, 2)
+  await until(async () => (await elsewhere.post('/v1/events', EVENT)).status === 403)
+})
+
+test('performance §3 a day has a quota of bytes, and a replay takes nothing of it', async () => {
+  await using server = await bootWith({ bytesPerDay: 1_000 })
+  const project = await newProject(server)
+  const event = { ...EVENT, description: 'ä'.repeat(230) }
+  const key = { 'idempotency-key': 'one' }
+  for (let times = 0; times < 3; times++) {
+    expect((await project.post('/v1/events', event, key)).status).toBe(201)
+  }
+  expectExceeded(
+    await project.post('/v1/events', { ...event, title: 'x'.repeat(100) }),
+    'bytes a day (1,000)',
+  )
+  for (const more of [{ userId: 'x'.repeat(255) }, { channelName: 'x'.repeat(255) }]) {
+    expectExceeded(await project.post('/v1/events', { ...event, ...more }), 'bytes a day (1,000)')
+  }
+  const refused = await project.post('/v1/events', { ...event, description: 'ä'.repeat(300) })
+  const end = /begins anew at (\S+)T00:00:00/.exec(refused.body.error)?.[1]
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
+  if (end !== undefined) expect(end).toBe(tomorrow)
+  expect((await project.post('/v1/events', EVENT)).status).toBe(201)
+})
+
+test('performance §3 users take of the same bytes as events, and a replay takes nothing', async () => {
+  await using server = await bootWith({ bytesPerDay: 2_000 })
+  const project = await newProject(server)
+  const identify = (userId: string, more = {}, headers = {}) =>
+    project.post('/v1/identify', { user_id: userId, ...more }, headers)
+  const key = { 'idempotency-key': 'one' }
+  for (let times = 0; times < 3; times++) {
+    const properties = { text: 'ä'.repeat(400) }
+    expect((await identify('ada', { properties }, key)).status).toBe(200)
+  }
+  const more = { text: 'ä'.repeat(600) }
+  expectExceeded(await identify('bob', { properties: more }), 'bytes a day (2,000)')
+  const aliases = ['a', 'b', 'c', 'd', 'e'].map(letter => letter.repeat(250))
+  expectExceeded(await identify('bob', { aliases }), 'bytes a day (2,000)')
+  expectExceeded(
+    await project.post('/v1/events', { ...EVENT, description: 'x'.repeat(1_200) }),
+    'bytes a day (2,000)',
+  )
+  expect((await identify('bob')).status).toBe(200)
+  expect((await project.post('/v1/events', EVENT)).status).toBe(201)
+})
+
+test('performance §3 the bytes of users are stored for the other processes', async () => {
+  await using one = await bootWith({ bytesPerDay: 2_000 })
+  await using two = await bootWith({ bytesPerDay: 2_000 })
+  const project = await newProject(one)
+  const properties = { text: 'x'.repeat(1_500) }
+  const sent = { user_id: 'ada', properties }
+  expect((await project.post('/v1/identify', sent)).status).toBe(200)
+  const elsewhere = createRequests(two.url, project.key)
+  // The other process learns the total with what it stores itself.
+  await until(async () => {
+    await elsewhere.post('/v1/identify', { user_id: 'bob' })
+    return (await elsewhere.post('/v1/identify', sent)).status === 403
+  })
+}, 90_000)
+
+test('performance §3 an organization with all of its channels creates no further one', async () => {
+  await using server = await bootWith({ channels: 2 })
+  const project = await newProject(server)
+  const send = (channelName: string) => project.post('/v1/events', { channelName, title: 't' })
+  for (const name of ['a', 'b', 'A ']) expect((await send(name)).status).toBe(201)
+  expectExceeded(await send('c'), 'channels (2)')
+  expectExceeded(
+    await project.request('/v1/channels/d', { method: 'POST', body: 'text' }),
+    'channels (2)',
+  )
+  expect((await send('b')).status).toBe(201)
+  const [organization] = await server.sql<{ uuid: string }[]>`
+    select organization_id as uuid from projects where id = ${project.id}
+  `
+  const creator = await newMember(server, organization!, 'member')
+  const path = `/api/projects/${toId('prj', project.id)}/channels`
+  expectExceeded(await creator.post(path, { name: 'e' }), 'channels (2)')
+
+  // A new process knows no channel, and refuses only those that do not exist.
+  await using next = await bootWith({ channels: 2 })
+  const again = createRequests(next.url, project.key)
+  for (const channelName of ['a', 'b']) {
+    expect((await again.post('/v1/events', { channelName, title: 't' })).status).toBe(201)
+  }
+  await until(async () => {
+    const { status } = await again.post('/v1/events', {
+      channelName: crypto.randomUUID(),
+      title: 't',
+    })
+    return status === 403
+  })
+  expect((await again.post('/v1/events', { channelName: 'a', title: 't' })).status).toBe(201)
+})
+
+test('performance §3 an organization with all of its webhooks creates no further one', async () => {
+  await using server = await bootWith({ webhooks: 1 })
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const path = `/api/projects/${organization.project.id}/webhooks`
+  const hook = { url: 'https://1.1.1.1/hook' }
+  const { status, body } = await admin.post(path, hook)
+  expect(status).toBe(201)
+  expectExceeded(await admin.post(path, hook), 'webhooks (1)')
+  expect((await admin.delete(`${path}/${body.data.id}`)).status).toBe(200)
+  expect((await admin.post(path, hook)).status).toBe(201)
+})
+
+test('dashboard §11 the operator sees what organizations use of their quotas', async () => {
+  await avoidEndOfMinute()
+  const organization = await newOrganization(first)
+  const id = organization.project.uuid
+  const { token } = await createKey(first.sql, { projectId: id, name: 'test' })
+  await createRequests(first.url, token).post('/v1/events', EVENT)
+  await untilStored(first, { id }, 1)
+  const operator = await newSignedInAccount(first, { isOperator: true })
+  const { status, body } = await operator.get('/api/server/organizations')
+  expect(status).toBe(200)
+  expect(body.data.items).toContainEqual({
+    id: organization.id,
+    name: 'Test organization',
+    events: { used: 1, limit: LIMITS.eventsPerMinute },
+    bytes: { used: 'paymentsNew payment{}api'.length, limit: LIMITS.bytesPerDay },
+    channels: { used: 1, limit: LIMITS.channels },
+    webhooks: { used: 0, limit: LIMITS.webhooks },
+  })
+  const person = await newSignedInAccount(first)
+  expect((await person.get('/api/server/organizations')).status).toBe(403)
+})

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { expectIssues } from '../../support/answers.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { newProject, type TestProject } from '../../support/worlds/project.ts'
+
+let server: Booted
+let project: TestProject
+beforeAll(async () => {
+  server = await boot()
+})
+beforeEach(async () => {
+  project = await newProject(server)
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const post = (fields: object) =>
+  project.post('/v1/events', { channelName: 'a', title: 't', ...fields })
+
+/** Returns the channel of an event with this channelName. */
+async function toChannel(channelName: string): Promise<{ id: string; name: string }> {
+  const { status, body } = await post({ channelName })
+  expect([channelName, status]).toEqual([channelName, 201])
+  return { id: body.data.channelId, name: body.data.channelName }
+}
+
+const POINTS: [string, string][] = [
+  ['U+0001', '\u0001'],
+  ['a tab', '\t'],
+  ['a line break', '\n'],
+  ['U+007F', '\u007f'],
+  ['U+0085', '\u0085'],
+  ['a soft hyphen', '\u00ad'],
+  ['a combining grapheme joiner', '\u034f'],
+  ['the Arabic letter mark', '\u061c'],
+  ['a Hangul filler', '\u3164'],
+  ['a zero-width space', '\u200b'],
+  ['a zero-width non-joiner', '\u200c'],
+  ['a zero-width joiner', '\u200d'],
+  ['the left-to-right mark', '\u200e'],
+  ['a line separator', '\u2028'],
+  ['a paragraph separator', '\u2029'],
+  ['a right-to-left override', '\u202e'],
+  ['a word joiner', '\u2060'],
+  ['a right-to-left isolate', '\u2067'],
+  ['a byte order mark', '\ufeff'],
+  ['a variation selector', '\ufe0f'],
+  ['a tag letter', '\u{e0061}'],
+  ['a supplementary variation selector', '\u{e0100}'],
+]
+
+test.each(POINTS)('contract §2 a channelName with %s is refused', async (_, point) => {
+  for (const channelName of [`a${point}b`, `é${point}é`]) {
+    expectIssues(await post({ channelName }), 'channelName invalid_format')
+    const answer = await project.request(`/v1/channels/${encodeURIComponent(channelName)}`, {
+      method: 'POST',
+      body: 'x',
+      headers: { 'content-type': 'text/plain' },
+    })
+    expectIssues(answer, 'name invalid_format')
+  }
+})
+
+test('contract §2 joiners and variation selectors are accepted inside emoji, and nowhere else', async () => {
+  for (const emoji of ['👨‍👩‍👧‍👦', '🏳️‍⚧️', '❤️‍🔥', '👩🏽‍🚒', '1️⃣', '#️⃣', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', '🇨🇭', '❤️', '🐦‍🔥', '👁️‍🗨️']) {
+    expect((await toChannel(`team ${emoji}`)).name).toBe(`team ${emoji}`)
+  }
+  for (const channelName of [
+    '👨\u200d',
+    '\u200d👨',
+    '👨\u200d\u200d👩',
+    'a\u200d👩',
+    '👨\u200da',
+    '1\ufe0f',
+    'a\ufe0f\u20e3',
+  ]) {
+    expectIssues(await post({ channelName }), 'channelName invalid_format')
+  }
+})
+
+test('contract §2 letters and marks of all languages are accepted', async () => {
+  for (const name of [
+    'Zahlungen für Öl',
+    'платежи',
+    '支払い',
+    'مدفوعات',
+    'ชำระเงิน',
+    'नमस्ते',
+    '{a}|b\\c"d\'',
+    '1',
+    '$',
+    '...',
+  ]) {
+    expect((await toChannel(name)).name).toBe(name)
+  }
+})
+
+describe('contract §2 the identity of a channel:', () => {
+  test.each([
+    ['case', ['Payments', 'payments', 'PAYMENTS']],
+    ['runs of white space', ['new sign ups', 'New  Sign   Ups', 'new\u00a0sign\u3000ups']],
+    ['space around it', ['  ops', 'ops  ', 'Ops\n']],
+    ['composition', ['cafe\u0301', 'caf\u00e9', 'CAFE\u0301']],
+    ['compatibility of Hangul', ['\u1100\u1161', '\uac00']],
+  ])('%s makes no difference, and the first spelling is displayed', async (_, names) => {
+    const channels = []
+    for (const name of names) channels.push(await toChannel(name))
+    const [first] = channels
+    expect(first?.name).toBe(names[0]?.normalize('NFC').trim() ?? '')
+    for (const channel of channels) expect(channel).toEqual(first!)
+    const { items } = (await project.get('/v1/channels')).body.data
+    expect(items.map(({ id, name }: { id: string; name: string }) => ({ id, name }))).toEqual([
+      first,
+    ])
+  })
+
+  test('all other differences count', async () => {
+    const names = [
+      'C',
+      'C++',
+      'C#',
+      'C.',
+      'c/',
+      'ops',
+      'öps',
+      '-ops',
+      'ops-',
+      'o-ps',
+      'o_ps',
+      'o ps',
+      'o--ps',
+      'o - ps',
+      'ｏｐｓ',
+      '①',
+      '1',
+      'ß',
+      'ss',
+      'ﬁ',
+      'fi',
+      '💰',
+      '💸',
+      '❤️',
+      '❤',
+    ]
+    const ids = new Set<string>()
+    for (const name of names) ids.add((await toChannel(name)).id)
+    expect(ids.size).toBe(names.length)
+  })
+
+  test('length counts after composition: 255 letters with an accent each are 255', async () => {
+    expect((await toChannel('e\u0301'.repeat(255))).name).toBe('é'.repeat(255))
+    expectIssues(await post({ channelName: 'e\u0301'.repeat(256) }), 'channelName too_long')
+  })
+
+  test('concurrent spellings of a name create one channel', async () => {
+    const names = Array.from({ length: 40 }, (_, n) => (n % 2 ? 'Big Race' : 'big  race'))
+    const channels = await Promise.all(names.map(toChannel))
+    expect(new Set(channels.map(({ id }) => id)).size).toBe(1)
+    expect(new Set(channels.map(({ name }) => name)).size).toBe(1)
+  })
+})

@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { purgeDeleted } from '../../../src/log/events/retention.ts'
+import { createPool, type Pool } from '../../../src/database/pool.ts'
+import { ageDeletion } from '../../support/worlds/ageing.ts'
+import { expectFailure } from '../../support/answers.ts'
+import { expectExactCounts } from '../../support/counts.ts'
+import { newMember } from '../../support/worlds/signed-in-account.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { newTenant } from '../../support/worlds/tenant.ts'
+import { insertWebhook } from '../../support/worlds/webhooks.ts'
+
+let server: Booted
+let pool: Pool
+beforeAll(async () => {
+  server = await boot()
+  pool = createPool(server.databaseUrl, { name: 'test purge', max: 4 })
+})
+afterAll(async () => {
+  await pool.end()
+  await server[Symbol.asyncDispose]()
+})
+
+test('contract §11 a deleted event is gone for every reader at once, and a restore brings it back unchanged', async () => {
+  const { person, path, send, v1, projectId } = await newTenant(server)
+  const event = await send({ userId: 'ada', tags: ['x'], metadata: { n: 1 } })
+  await send({ title: 'stays' })
+  const readAll = async () => [
+    (await v1.get(`/v1/events/${event.id}`)).body.data,
+    (await v1.get('/v1/events')).body.data,
+    (await person.get(`${path}/channels`)).body.data,
+    (await person.get(`${path}/users/ada`)).body.data,
+  ]
+  const before = await readAll()
+
+  const startedMs = Date.now()
+  const deleted = await person.delete(`${path}/events/${event.id}`)
+  expect(deleted.status).toBe(200)
+  // The clock of the database may differ a little.
+  expect(Date.parse(deleted.body.data.undoUntil) - startedMs).toBeWithin(4_000, 7_000)
+  expectFailure(await v1.get(`/v1/events/${event.id}`), 404, 'not_found')
+  expect((await v1.get('/v1/events')).body.data.items).toMatchObject([{ title: 'stays' }])
+  expect((await v1.get('/v1/events?userId=ada')).body.data.items).toEqual([])
+  expectFailure(await person.get(`${path}/users/ada`), 404, 'not_found')
+  const [channel] = (await person.get(`${path}/channels`)).body.data.items
+  expect([channel.unread, channel.today.at(-1) + channel.today.at(-2)]).toEqual([1, 1])
+
+  const restored = await person.post(`${path}/events/${event.id}/restore`)
+  expect([restored.status, restored.body.data]).toEqual([200, { id: event.id, seq: event.seq }])
+  expect(await readAll()).toEqual(before)
+  await expectExactCounts(server.sql, projectId)
+})
+
+test('contract §11 a deletion cannot be undone after its undo time, and the purge deletes the row', async () => {
+  const { person, path, send, projectId } = await newTenant(server)
+  const [late, open] = [await send(), await send()]
+  await person.delete(`${path}/events/${late.id}`)
+  await ageDeletion(server.sql, projectId, '11 seconds')
+  await person.delete(`${path}/events/${open.id}`)
+  expectFailure(await person.post(`${path}/events/${late.id}/restore`), 404, 'not_found')
+  await purgeDeleted(pool)
+  expect(await listSeqs(projectId)).toEqual([2])
+  expectFailure(await person.post(`${path}/events/${late.id}/restore`), 404, 'not_found')
+  expect((await person.post(`${path}/events/${open.id}/restore`)).status).toBe(200)
+  await expectExactCounts(server.sql, projectId)
+})
+
+test('contract §4 the seq of a deleted event is never used again', async () => {
+  const { person, path, send, projectId } = await newTenant(server)
+  await send()
+  const { id } = await send()
+  await person.delete(`${path}/events/${id}`)
+  await ageDeletion(server.sql, projectId, '1 minute')
+  await purgeDeleted(pool)
+  expect((await send()).seq).toBe(3)
+})
+
+test('contract §5 a replay of a deleted event has none of its content, and makes no new one', async () => {
+  const { person, path, v1, projectId } = await newTenant(server)
+  const post = () =>
+    v1.post(
+      '/v1/events',
+      {
+        ...{ channelName: 'c', title: 'zqx', description: 'zqx', tags: ['zqx'], userId: 'zqx' },
+        ...{ icon: '💰', metadata: { n: 'zqx' }, source: 'shop', notify: false },
+      },
+      { 'idempotency-key': 'k' },
+    )
+  const first = await post()
+  await person.delete(`${path}/events/${first.body.data.id}`)
+  const empty = {
+    ...first.body,
+    data: {
+      ...first.body.data,
+      ...{ title: '', description: null, icon: null, tags: [], metadata: {}, userId: null },
+    },
+  }
+  const expectEmpty = async () => {
+    const replay = await post()
+    expect([replay.status, replay.headers.get('x-idempotent-replay')]).toEqual([201, 'true'])
+    expect(replay.body).toEqual(empty)
+  }
+  await insertWebhook(server, projectId, { eventId: first.body.data.id, mark: 'zqx' })
+  await expectEmpty()
+  await person.post(`${path}/events/${first.body.data.id}/restore`)
+  expect((await post()).text).toBe(first.text)
+  await person.delete(`${path}/events/${first.body.data.id}`)
+  await ageDeletion(server.sql, projectId, '1 minute')
+  await purgeDeleted(pool)
+  await expectEmpty()
+  expect(await listSeqs(projectId)).toEqual([])
+  const stored = await server.sql`
+    select from idempotency_keys k where k.project_id = ${projectId} and strpos(k::text, 'zqx') > 0
+    union all
+    select from webhook_attempts a where a.project_id = ${projectId} and strpos(a::text, 'zqx') > 0
+  `
+  expect(stored).toHaveLength(0)
+})
+
+test('contract §11 one of many concurrent deletions takes effect, and all concurrent undos succeed', async () => {
+  const { person, path, send, projectId } = await newTenant(server)
+  const { id } = await send()
+  const many = Array.from({ length: 12 })
+  const deletions = await Promise.all(many.map(() => person.delete(`${path}/events/${id}`)))
+  expect(deletions.map(({ status }) => status).sort()).toEqual([200, ...new Array(11).fill(404)])
+  const undone = await Promise.all(many.map(() => person.post(`${path}/events/${id}/restore`)))
+  expect(undone.map(({ status }) => status)).toEqual(new Array(12).fill(200))
+  await expectExactCounts(server.sql, projectId)
+  const actions = await server.sql<{ action: string }[]>`
+    select action from audit_log where project_id = ${projectId} and actor = 'account' order by id
+  `
+  expect(actions.map(({ action }) => action)).toEqual(['event.deleted', 'event.restored'])
+})
+
+test('contract §11 concurrent deletion, undo and purge leave consistent events', async () => {
+  const { person, path, send, projectId } = await newTenant(server)
+  const events = await Promise.all(Array.from({ length: 10 }, () => send()))
+  for (let round = 0; round < 4; round++) {
+    await Promise.all([
+      ...events.flatMap(({ id }) => [
+        person.delete(`${path}/events/${id}`),
+        person.post(`${path}/events/${id}/restore`),
+      ]),
+      purgeDeleted(pool),
+      send(),
+    ])
+    await expectExactCounts(server.sql, projectId)
+  }
+  // No event was hidden for long enough to be purged.
+  expect(await listSeqs(projectId)).toHaveLength(14)
+})
+
+test('contract §11 an undo that races the purge restores the event or is 404', async () => {
+  const { person, path, send, projectId } = await newTenant(server)
+  const events = await Promise.all(Array.from({ length: 10 }, () => send()))
+  await Promise.all(events.map(({ id }) => person.delete(`${path}/events/${id}`)))
+  // One moment before the undo time ends.
+  await server.sql`
+    update events set deleted_at = clock_timestamp() - interval '9990 ms' where project_id = ${projectId}
+  `
+  const [statuses] = await Promise.all([
+    Promise.all(events.map(({ id }) => person.post(`${path}/events/${id}/restore`))),
+    ...Array.from({ length: 20 }, () => purgeDeleted(pool)),
+  ])
+  await ageDeletion(server.sql, projectId, '1 minute')
+  await purgeDeleted(pool)
+  const back = events.filter((_, index) => statuses[index]?.status === 200)
+  expect(await listSeqs(projectId)).toEqual(back.map(({ seq }) => seq).sort((a, b) => a - b))
+  await expectExactCounts(server.sql, projectId)
+})
+
+test('contract §12 deletion takes an admin', async () => {
+  const { organization, path, send, v1 } = await newTenant(server)
+  const { id } = await send()
+  const member = await newMember(server, organization, 'member')
+  expectFailure(await member.delete(`${path}/events/${id}`), 403, 'forbidden')
+  expectFailure(await member.post(`${path}/events/${id}/restore`), 403, 'forbidden')
+  expect((await v1.get(`/v1/events/${id}`)).status).toBe(200)
+})
+
+test('case 20: an event of another tenant is 404 and stays', async () => {
+  const [own, other] = [await newTenant(server), await newTenant(server)]
+  const { id } = await other.send()
+  for (const path of [own.path, other.path]) {
+    expectFailure(await own.person.delete(`${path}/events/${id}`), 404, 'not_found')
+  }
+  await other.person.delete(`${other.path}/events/${id}`)
+  for (const path of [own.path, other.path]) {
+    expectFailure(await own.person.post(`${path}/events/${id}/restore`), 404, 'not_found')
+  }
+  expectFailure(await own.person.delete(`${own.path}/events/x`), 404, 'not_found')
+  expect((await other.person.post(`${other.path}/events/${id}/restore`)).status).toBe(200)
+})
+
+async function listSeqs(projectId: string): Promise<number[]> {
+  const rows = await server.sql<{ seq: string }[]>`
+    select seq from events where project_id = ${projectId} order by seq
+  `
+  return rows.map(({ seq }) => Number(seq))
+}

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'bun:test'
+import postgres from 'postgres'
+import { scanLog, type ScanBatch, type ScanLimits } from '../../../src/log/events/log-scan.ts'
+import type { ResolvedFilters } from '../../../src/log/events/resolved-filters.ts'
+
+const none = { is: [], not: [] }
+const resolved = {
+  channelIds: undefined,
+  references: undefined,
+  sources: none,
+  tags: none,
+  metadata: none,
+  texts: [],
+  groups: [],
+  ranges: [{ first: 1n, last: 10_000n }],
+} as unknown as ResolvedFilters
+
+const canceled = () =>
+  Object.assign(new postgres.PostgresError('canceled' as never), { code: '57014' })
+
+/** Scans a log whose batches of more than `most` candidates end by a statement timeout. */
+async function scan(
+  most: (batch: ScanBatch) => number,
+  filters = resolved,
+  limits: ScanLimits = { timeLimitMs: 10_000 },
+) {
+  const sizes: number[] = []
+  const options = { direction: 'older', from: undefined, wanted: 50, ...limits } as const
+  const reached = await scanLog(filters, options, async batch => {
+    sizes.push(batch.size)
+    if (batch.size > most(batch)) throw canceled()
+    const lastSeq =
+      batch.range.last > 10_000n ? 10_000n : batch.range.last - BigInt(batch.size) + 1n
+    return { candidates: batch.size, lastSeq, isDone: false }
+  })
+  return { sizes, reached }
+}
+
+test('a statement timeout during the first batch begins again with smaller ones', async () => {
+  const { sizes, reached } = await scan(({ range }) => (range.last === 10_000n ? 20 : 1_000_000))
+  expect(sizes.slice(0, 2)).toEqual([256, 16])
+  expect(reached).toBeUndefined()
+})
+
+test('a statement timeout during a later batch is the end of the page', async () => {
+  const { sizes, reached } = await scan(() => 256)
+  expect(sizes).toHaveLength(2)
+  expect(reached).toBe(9_745n)
+})
+
+test('a statement timeout with a single candidate is an error', async () => {
+  await expect(scan(() => 0)).rejects.toMatchObject({ code: '57014' })
+})
+
+test('a scan that parses metadata begins with few candidates', async () => {
+  const filters = { ...resolved, metadata: { is: [], not: ['plan=free'] } }
+  const { sizes, reached } = await scan(() => 1_000_000, filters)
+  expect(sizes.slice(0, 3)).toEqual([16, 64, 256])
+  expect(reached).toBeUndefined()
+})
+
+describe('contract §9 a log of up to 4,096 events is scanned to its end', () => {
+  const ofLength = (last: bigint) => ({ ...resolved, ranges: [{ first: 1n, last }] })
+
+  test('by slow statements', async () => {
+    /** The first batch outlasts the time limit of larger logs. */
+    const slow = ({ range: { last } }: ScanBatch) => {
+      const untilMs = performance.now() + (last > 4_000n ? 90 : 0)
+      while (performance.now() < untilMs);
+      return 10_000
+    }
+    expect((await scan(slow, ofLength(4_096n), {})).reached).toBeUndefined()
+    expect((await scan(slow, ofLength(4_097n), {})).reached).toBe(3_842n)
+  })
+
+  test('by statements that time out', async () => {
+    const { reached, sizes } = await scan(() => 256, ofLength(4_096n), {})
+    expect(reached).toBeUndefined()
+    expect(sizes.some(size => size > 256)).toBe(true)
+  })
+})

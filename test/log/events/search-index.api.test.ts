@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { connect, type Sql } from '../../../src/database/sql.ts'
+import { listEventsJson } from '../../../src/log/events/read.ts'
+import { buildHistogram } from '../../../src/log/events/histogram.ts'
+import { parseSearch } from '../../../src/log/events/search-query.ts'
+import {
+  countUnindexed,
+  indexNextEvents,
+  listStaleSegments,
+  refreshSegment,
+  reindexProject,
+} from '../../../src/log/events/search-index.ts'
+import { purgeDeleted } from '../../../src/log/events/retention.ts'
+import { cloneDatabase } from '../../support/servers/postgres.ts'
+import { newProject } from '../../support/worlds/project.ts'
+import { appendTitles, compareIndex } from '../../support/search-index.ts'
+import { boot } from '../../support/servers/server.ts'
+import { until } from '../../support/until.ts'
+
+const EXACT = { missing: [], excess: [], badParts: [] }
+/** "even" and "odd" are stored as bits, "word7" and "only42" as offsets. */
+const TITLE = `
+  case when n % 2 = 0 then 'even' else 'odd' end || ' word' || n % 20 || ' only' || n || ' alpha beta'
+`
+const EVENTS = 9_000
+/** The cursor can stop at any seq. */
+const ENDS = [0, 1, 511, 512, 4_094, 4_095, 4_096, 4_700, 8_191, 8_192, EVENTS]
+const SEARCHES: [text: string, matches: (seq: number) => boolean][] = [
+  ['even', n => n % 2 === 0],
+  ['even odd', () => false],
+  ['word7', n => n % 20 === 7],
+  ['word1', n => n % 20 === 1 || n % 20 >= 10],
+  ['even word1 tag:"tag 2"', n => n % 20 === 12],
+  ['odd word1 source:test channel:test tag:"tag 1"', n => n % 20 === 1 || n % 20 === 11],
+  ['only409', n => String(n).startsWith('409')],
+  ['tag:"tag 3" only81', n => String(n).startsWith('81') && n % 10 === 3],
+  ['"word3 only4103"', n => n === 4_103],
+  ['only9000', n => n === 9_000],
+  ['source:test only1', n => String(n).startsWith('1')],
+  ['source:other', () => false],
+  ['absent', () => false],
+]
+
+let sql: Sql
+let other: Sql
+beforeAll(async () => {
+  const url = await cloneDatabase()
+  const settings = { statement_timeout: 60_000 }
+  sql = connect(url, { name: 'test', max: 4, settings })
+  other = connect(url, { name: 'other', max: 4, settings })
+})
+afterAll(async () => {
+  await sql.end()
+  await other.end()
+})
+
+const newLog = async (events = EVENTS, title = TITLE) => {
+  const { id } = await newProject({ sql, url: '' })
+  await appendTitles(sql, id, { first: 1, last: events, title })
+  return id
+}
+
+/** Returns the seqs on all pages, newest first, or in order with `after`. */
+async function find(id: string, text: string, query: { after?: number } = {}): Promise<number[]> {
+  const seqs: number[] = []
+  for (let next: { after?: number; cursor?: string } = query; ;) {
+    const json = await listEventsJson(
+      sql,
+      id,
+      parseSearch(text).filters,
+      { limit: 1_000, ...next },
+      { candidatesBeforeIndex: 0 },
+    )
+    const page = JSON.parse(json) as { items: { seq: number }[]; nextCursor: string | null }
+    seqs.push(...page.items.map(({ seq }) => seq))
+    if (page.nextCursor === null) return seqs
+    next = { cursor: page.nextCursor }
+  }
+}
+
+async function expectExact(id: string, events = EVENTS): Promise<void> {
+  const all = Array.from({ length: events }, (_, n) => n + 1)
+  for (const [text, matches] of SEARCHES) {
+    const expected = all.filter(matches)
+    expect([text, await find(id, text, { after: 0 })]).toEqual([text, expected])
+    expect([text, await find(id, text)]).toEqual([text, expected.toReversed()])
+  }
+}
+
+/** Sets the head of the log back, so that the indexer stops there. */
+async function indexUpTo(id: string, seq: number, events = EVENTS): Promise<void> {
+  await sql`update event_logs set last_seq = ${seq} where project_id = ${id}`
+  await indexAll(id, 1)
+  await sql`update event_logs set last_seq = ${events} where project_id = ${id}`
+}
+
+async function indexAll(id: string, minEvents?: number, maxBytes?: number): Promise<void> {
+  for (;;) {
+    const options = { ...(minEvents && { minEvents }), ...(maxBytes && { maxBytes }) }
+    const result = await indexNextEvents(sql, id, options)
+    if (result?.indexed === 0) return
+    if (result && result.indexedSeq === result.lastSeq) return
+  }
+}
+
+test('a search is exact, whatever part of the log is indexed', async () => {
+  const id = await newLog()
+  for (const end of ENDS) {
+    await indexUpTo(id, end)
+    expect(await compareIndex(sql, id)).toEqual(EXACT)
+    await expectExact(id)
+  }
+  const [parts] = await sql`select count(*)::int as n from search_parts where project_id = ${id}`
+  // The third segment has the parts up to 8,192 and after it.
+  expect(parts).toEqual({ n: 4 })
+})
+
+test('a histogram counts events of the index and of the tail', async () => {
+  const id = await newLog()
+  await indexUpTo(id, 5_000)
+  const { filters } = parseSearch('word7')
+  const range = { nowMs: Date.now() + 60_000 }
+  const { total } = await buildHistogram(sql, id, filters, range, { timeLimitMs: 60_000 })
+  expect(total).toBe(EVENTS / 20)
+})
+
+test('long texts are indexed in parts of limited size, also when their segment is complete', async () => {
+  const id = await newLog(5_000)
+  await indexAll(id, 1, 10_000)
+  expect(await compareIndex(sql, id)).toEqual(EXACT)
+  const [parts] = await sql`
+    select count(*)::int as n, max(last_seq - first_seq)::int as most from search_parts where project_id = ${id}
+  `
+  expect(parts?.['n']).toBeGreaterThan(10)
+  expect(parts?.['most']).toBeLessThan(500)
+  expect(await find(id, 'word7')).toHaveLength(250)
+})
+
+test('the beginning of a segment waits until it has enough events', async () => {
+  const id = await newLog(600)
+  await sql`update event_logs set last_seq = 511 where project_id = ${id}`
+  expect(await indexNextEvents(sql, id)).toEqual({ indexedSeq: 0n, indexed: 0, lastSeq: 511n })
+  await sql`update event_logs set last_seq = 512 where project_id = ${id}`
+  expect(await indexNextEvents(sql, id)).toEqual({ indexedSeq: 512n, indexed: 512, lastSeq: 512n })
+})
+
+test('two indexers at once index every event once', async () => {
+  const ids = [await newLog(), await newLog()]
+  const run = async (connection: Sql) => {
+    for (let idle = 0; idle < 20;) {
+      for (const id of ids) {
+        const result = await indexNextEvents(connection, id, { minEvents: 1, maxBytes: 30_000 })
+        idle = result && result.indexedSeq === result.lastSeq ? idle + 1 : 0
+      }
+    }
+  }
+  await Promise.all([run(sql), run(sql), run(other), run(other)])
+  for (const id of ids) expect(await compareIndex(sql, id)).toEqual(EXACT)
+  await expectExact(ids[0]!)
+})
+
+test('an indexer that dies in the middle leaves nothing, and the next one continues', async () => {
+  const id = await newLog()
+  await indexNextEvents(sql, id)
+  const dying = sql.begin(async tx => {
+    await indexNextEvents(tx, id)
+    await tx`select pg_terminate_backend(pg_backend_pid())`
+  })
+  expect(await dying.catch(() => 'failed')).toBe('failed')
+  const [cursor] = await sql`select seq from search_cursors where project_id = ${id}`
+  expect(cursor).toEqual({ seq: '4095' })
+  expect(await compareIndex(sql, id)).toEqual(EXACT)
+  await expectExact(id)
+  await indexAll(id, 1)
+  expect(await compareIndex(sql, id)).toEqual(EXACT)
+  await expectExact(id)
+})
+
+test('a segment is indexed anew beside appends and searches', async () => {
+  const id = await newLog()
+  await indexAll(id)
+  // As if the index were damaged.
+  await sql`delete from event_tokens where project_id = ${id} and first_token < 'o'`
+  expect(await find(id, 'even')).not.toHaveLength(EVENTS / 2)
+  let isDone = false
+  const reindexed = reindexProject(other, id, () => {}).finally(() => (isDone = true))
+  let last = EVENTS
+  // On a slow machine, endless appends would keep the lock from the other one.
+  for (let n = 0; n === 0 || (n < 20 && !isDone); n++) {
+    await appendTitles(sql, id, { first: last + 1, last: last + 700, title: TITLE })
+    last += 700
+    await indexNextEvents(sql, id, { minEvents: 1 })
+  }
+  // The log has three parts before the first append, and can have more before the list is read.
+  expect(await reindexed).toBeGreaterThanOrEqual(3)
+  await indexAll(id)
+  expect(await compareIndex(sql, id)).toEqual(EXACT)
+  await expectExact(id, last)
+})
+
+test('an event with more than 500 words is found by each of them', async () => {
+  const words = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, n) => `w${from + n}`).join(' ')
+  const { id } = await newProject({ sql, url: '' })
+  await appendTitles(sql, id, { first: 1, last: 600, title: `'w' || n % 3` })
+  await sql`update events set description = ${words(0, 800)} where project_id = ${id} and seq = 7`
+  await sql`update events set description = ${words(0, 400)} where project_id = ${id} and seq = 8`
+  await indexAll(id)
+  expect(await find(id, 'w399')).toEqual([8, 7])
+  expect(await find(id, 'w799')).toEqual([7])
+  expect(await find(id, 'w800')).toEqual([])
+  const tokens = await sql`
+    select u.token
+    from event_tokens t, unnest(t.tokens) as u (token)
+    where t.project_id = ${id} and u.token in ('*', 'w399', 'w799')
+  `
+  expect(tokens.map(({ token }) => token).sort()).toEqual(['*', 'w399'])
+})
+
+test('words of deleted events leave the index, once no more are deleted', async () => {
+  const id = await newLog(5_000)
+  await indexAll(id)
+  await sql`select hide_events(${id}, '{42,4200}')`
+  expect(await find(id, 'only42')).not.toContain(42)
+  await sql`select restore_events(${id}, '{4200}')`
+  expect(await find(id, 'only42')).toContain(4_200)
+  await sql`update events set deleted_at = now() - interval '1 hour' where project_id = ${id} and seq = 42`
+  await purgeDeleted({ run: (work: (sql: Sql) => unknown) => work(sql) } as never)
+  expect(await listStaleSegments(sql)).toEqual([])
+  expect((await compareIndex(sql, id)).excess).toContain('42 only42')
+  await sql`update stale_segments set last_at = now() - interval '1 hour' where project_id = ${id}`
+  const [stale] = await listStaleSegments(sql)
+  expect(stale).toMatchObject({ projectId: id, segment: '0' })
+  expect(await refreshSegment(sql, stale!)).toBe(true)
+  expect(await compareIndex(sql, id)).toEqual(EXACT)
+  expect(await sql`select from stale_segments where project_id = ${id}`).toHaveLength(0)
+})
+
+test('a server indexes what others have appended, and what it appends itself', async () => {
+  const databaseUrl = await cloneDatabase()
+  const appended = connect(databaseUrl, { name: 'test', max: 1 })
+  const { id } = await newProject({ sql: appended, url: '' })
+  await appendTitles(appended, id, { first: 1, last: EVENTS, title: TITLE })
+  expect(await countUnindexed(appended)).toEqual({ projects: 1, events: EVENTS })
+  await using server = await boot({ databaseUrl })
+  const own = await newProject(server)
+  // A few at a time, because a busy server refuses some of 600 requests at once.
+  for (let first = 0; first < 600; first += 50) {
+    const responses = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        own.post('/v1/events', { channelName: 'c', title: `title ${first + n}` }),
+      ),
+    )
+    expect(responses.map(({ status }) => status)).toEqual(Array(50).fill(201))
+  }
+  const seqs = async () => await server.sql`select seq from search_cursors`
+  await until(async () => (await countUnindexed(server.sql)).events === 0)
+  expect((await seqs()).map(({ seq }) => Number(seq) >= 512)).toEqual([true, true])
+  for (const one of [id, own.id]) {
+    expect(await compareIndex(server.sql, one)).toEqual(EXACT)
+  }
+  await appended.end()
+})

@@ -1,0 +1,387 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { parseExact } from '../../../src/http/exact-json.ts'
+import { connect } from '../../../src/database/sql.ts'
+import { matchesMetadata } from '../../../src/dashboard/app/feed/metadata.ts'
+import { findNeighbours, listEventsJson, type PageQuery } from '../../../src/log/events/read.ts'
+import { buildHistogram } from '../../../src/log/events/histogram.ts'
+import { suggestValues } from '../../../src/log/events/suggestions.ts'
+import { toSearchFilters, type SearchQuery } from '../../../src/log/events/search-schema.ts'
+import { InvalidRequest } from '../../../src/http/validation.ts'
+import { indexNextEvents } from '../../../src/log/events/search-index.ts'
+import { noFilters, type SearchFilters } from '../../../src/log/events/search-filters.ts'
+import { parseSearch } from '../../../src/log/events/search-query.ts'
+import type { ScanLimits } from '../../../src/log/events/log-scan.ts'
+import { matchesFilters, type SentEvent } from '../../support/naive-search.ts'
+import { cloneDatabase } from '../../support/servers/postgres.ts'
+import { newProject, type TestProject } from '../../support/worlds/project.ts'
+import { appendTitles } from '../../support/search-index.ts'
+import { bootSearchProject, filters, OWNERS } from '../../support/worlds/search-project.ts'
+import type { Booted } from '../../support/servers/server.ts'
+import { newTenant } from '../../support/worlds/tenant.ts'
+
+/** Long runs set TIDINGS_FUZZ. */
+const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 100)
+
+let server: Booted
+let project: TestProject
+let sent: SentEvent[]
+beforeAll(async () => {
+  ;({ server, project, sent } = await bootSearchProject())
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test('contract §9 every search finds the same events as checking each one, in both directions', async () => {
+  const options = {
+    direction: fc.constantFrom('older', 'newer' as const),
+    limit: fc.integer({ min: 1, max: 60 }),
+    maxCandidates: fc.constantFrom(1, 7, 50, Infinity),
+    firstBatch: fc.constantFrom(1, 5, 256),
+    candidatesBeforeIndex: fc.constantFrom(0, 0, 20, Infinity),
+  }
+  await fc.assert(
+    fc.asyncProperty(filters, fc.record(options), async (filters, { direction, ...rest }) => {
+      const expected = sent
+        .filter(one => matchesFilters(one, filters, OWNERS))
+        .map(({ seq }) => seq)
+      if (direction === 'older') expected.reverse()
+      expect(await readAll(filters, direction === 'older' ? {} : { after: 0 }, rest)).toEqual(
+        expected,
+      )
+    }),
+    { numRuns: CASES },
+  )
+})
+
+test('contract §9 a page whose budget ran out is short or empty, and has a cursor', async () => {
+  const { filters } = parseSearch('tag:nothing-has-this -has:user')
+  const page = await readPage(
+    { ...filters, tags: { is: [], not: [] } },
+    { limit: 50 },
+    { maxCandidates: 1, firstBatch: 5 },
+  )
+  expect(page.items.length).toBeLessThan(50)
+  expect(page.nextCursor).not.toBeNull()
+  const rare = parseSearch('alpha omega 42 -pay').filters
+  let pages = 0
+  for (let cursor: string | undefined, isMore = true; isMore; pages++) {
+    const next = await readPage(
+      rare,
+      { ...(cursor && { cursor }) },
+      { maxCandidates: 1, firstBatch: 5 },
+    )
+    isMore = next.nextCursor !== null
+    cursor = next.nextCursor ?? undefined
+  }
+  expect(pages).toBeGreaterThan(2)
+})
+
+test('contract §9 a log of up to 4,096 events is answered in one page, however slow its check is', async () => {
+  const sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
+  await sql.unsafe(`
+    alter function matches_texts rename to fast_matches_texts;
+    create function matches_texts(
+      title text, description text, needles text[], wanted text[], unwanted text[], has_symbols boolean
+    ) returns boolean
+    language plpgsql as $$
+    begin
+      perform pg_sleep(0.001);
+      return fast_matches_texts(title, description, needles, wanted, unwanted, has_symbols);
+    end
+    $$
+  `)
+  const { id } = await newProject({ sql, url: '' })
+  const title = `case when n = 1 then 'rare' else 'other' end`
+  await appendTitles(sql, id, { first: 1, last: 600, title })
+  const { filters } = parseSearch('rare')
+  const read = async (lastSeq: number) => {
+    await sql`update event_logs set last_seq = ${lastSeq} where project_id = ${id}`
+    const limits = { candidatesBeforeIndex: Infinity }
+    const page = JSON.parse(await listEventsJson(sql, id, filters, {}, limits))
+    const seqs = (page.items as SentEvent[]).map(({ seq }) => seq)
+    return { seqs, hasMore: page.nextCursor !== null }
+  }
+  expect(await read(4_096)).toEqual({ seqs: [1], hasMore: false })
+  // The first 256 candidates take longer than the page of a larger log may.
+  expect(await read(4_097)).toEqual({ seqs: [], hasMore: true })
+  await sql.end()
+})
+
+test('contract §9 a cursor in the middle of any search continues there', async () => {
+  await fc.assert(
+    fc.asyncProperty(filters, fc.integer({ min: 0, max: 240 }), async (filters, n) => {
+      const after = sent[n]?.seq ?? 0
+      const expected = sent.filter(one => one.seq > after && matchesFilters(one, filters, OWNERS))
+      expect(await readAll(filters, { after }, { limit: 13 })).toEqual(
+        expected.map(({ seq }) => seq),
+      )
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('an event has its existing neighbours', async () => {
+  const there = sent.filter(one => !one.isDeleted).map(({ seq }) => seq)
+  for (const { seq } of sent.filter((_, n) => n % 7 === 0)) {
+    const { older, newer } = await findNeighbours(server.sql, project.id, seq)
+    expect(older?.seq).toBe(there.findLast(one => one < seq))
+    expect(newer?.seq).toBe(there.find(one => one > seq))
+  }
+})
+
+test('tags and words of any length are found, words by their beginning', async () => {
+  const { post, id } = await newProject(server)
+  const long = 'x'.repeat(450)
+  const events = [
+    { title: long },
+    {
+      title: 'a',
+      description: `${'y'.repeat(2_040)} ${'é'.repeat(1_000)} ${'word '.repeat(100)}end`,
+    },
+    { title: 'b', description: 'z'.repeat(5_000), tags: ['🦊'.repeat(50)] },
+  ]
+  for (const event of events) {
+    expect((await post('/v1/events', { channelName: 'c', ...event })).status).toBe(201)
+  }
+  const found = async (text: string) => {
+    const page = await listEventsJson(server.sql, id, parseSearch(text).filters, {})
+    return (JSON.parse(page).items as SentEvent[]).map(({ seq }) => seq)
+  }
+  expect(await found(long)).toEqual([1])
+  expect(await found(long.slice(1))).toEqual([1])
+  expect(await found(`${long}x`)).toEqual([])
+  expect(await found('y'.repeat(400))).toEqual([2])
+  expect(await found('é'.repeat(300))).toEqual([2])
+  expect(await found('"word end"')).toEqual([2])
+  expect(await found(`tag:${'🦊'.repeat(50)}`)).toEqual([3])
+})
+
+test('dashboard §6 meta: finds a number in any spelling, and all its digits count', async () => {
+  const other = await newProject(server)
+  const numbers = [
+    '1.10',
+    '1.1e0',
+    '12345678901234567890',
+    '12345678901234567891',
+    '9'.repeat(150_000),
+  ]
+  for (const number of [...numbers, '"1.1"', '{"b":1.1}', 'null']) {
+    const body = `{"channelName":"c","title":"t","metadata":{"a":${number}}}`
+    const headers = { 'content-type': 'application/json' }
+    expect((await other.request('/v1/events', { method: 'POST', body, headers })).status).toBe(201)
+  }
+  const find = async (q: string) => {
+    const page = await listEventsJson(server.sql, other.id, parseSearch(q).filters, {})
+    return (JSON.parse(page) as { items: { seq: number }[] }).items.map(({ seq }) => seq)
+  }
+  expect(await find('meta:a=1.1')).toEqual([6, 2, 1])
+  expect(await find('meta:a=1.10')).toEqual([2, 1])
+  expect(await find('meta:a=12345678901234567890')).toEqual([3])
+  expect(await find('-meta:a=1.1')).toEqual([8, 7, 5, 4, 3])
+  expect(await find('meta:a=1e9999')).toEqual([])
+})
+
+test('dashboard §6 meta: finds the same events in the list and live', async () => {
+  const other = await newProject(server)
+  const metadata = [
+    { a: 16 },
+    { a: '16', 'a.b': 'x y' },
+    { a: { b: 'x y' } },
+    { a: null },
+    { a: 'null' },
+    { a: [1, 2] },
+    { a: { '-1': 2, '01': 2 } },
+    { a: { 'b.c': true } },
+    { 'a.b': { c: true } },
+    { 'a.b.c': true },
+    { 'a.b.c.d.e': 1 },
+    {},
+  ]
+  for (const one of metadata) {
+    const event = { channelName: 'c', title: 't', metadata: one }
+    expect((await other.post('/v1/events', event)).status).toBe(201)
+  }
+  const terms: [string, number[]][] = [
+    ['meta:a=16', [1, 2]],
+    ['meta:a=16.0', [1]],
+    ['meta:a=0x10', []],
+    ['meta:a=+16', []],
+    ['meta:a=1_6', []],
+    ['meta:a.b="x y"', [2, 3]],
+    ['meta:a=null', [4, 5]],
+    ['meta:b=null', []],
+    ['-meta:a=null', [1, 2, 3, 6, 7, 8, 9, 10, 11, 12]],
+    ['meta:a.1=2', [6]],
+    ['meta:a.-1=2', [7]],
+    ['meta:a.01=2', [7]],
+    ['meta:a.b.c=true', [8, 9, 10]],
+    ['meta:a.b.c.d.e=1', [11]],
+  ]
+  for (const [q, seqs] of terms) {
+    const { filters } = parseSearch(q)
+    const page = JSON.parse(await listEventsJson(server.sql, other.id, filters, { after: 0 }))
+    expect([q, (page.items as SentEvent[]).map(({ seq }) => seq)]).toEqual([q, seqs])
+    const { is, not } = filters.metadata
+    const live = metadata.flatMap((one, n) => {
+      const fits = (text: string) => matchesMetadata({ metadata: one } as never, text)
+      return is.every(fits) && !not.some(fits) ? [n + 1] : []
+    })
+    expect([q, live]).toEqual([q, seqs])
+  }
+})
+
+test('case 20: a search finds nothing of another tenant, with any tags', async () => {
+  const [asking, hostile] = [await newProject(server), await newProject(server)]
+  const tags = ['vip', '#vip', '@web', '*', '\u0001', 'alpha']
+  for (const project of [hostile, asking]) {
+    const event = { channelName: 'c', title: 'alpha', source: 'web', tags }
+    for (let n = 0; n < 3; n++) {
+      expect((await project.post('/v1/events', event)).status).toBe(201)
+    }
+  }
+  for (const { id } of [hostile, asking]) {
+    await indexNextEvents(server.sql, id, { minEvents: 1 })
+  }
+  for (const text of ['tag:vip', 'source:web', 'alpha', ...tags.map(tag => `tag:"${tag}"`)]) {
+    const { filters } = parseSearch(text)
+    const page = await listEventsJson(
+      server.sql,
+      asking.id,
+      filters,
+      {},
+      { candidatesBeforeIndex: 0 },
+    )
+    expect((JSON.parse(page).items as SentEvent[]).map(({ seq }) => seq)).toEqual([3, 2, 1])
+    expect(
+      (await buildHistogram(server.sql, asking.id, filters, { nowMs: Date.now() + 1_000 })).total,
+    ).toBe(3)
+  }
+})
+
+test('contract §11 a deleted event cannot be read anywhere', async () => {
+  const { id, post, get } = await newProject(server)
+  const event = { channelName: 'c', title: 'alpha', tags: ['vip'], userId: 'ada', source: 'web' }
+  const [first, second] = [await post('/v1/events', event), await post('/v1/events', event)]
+  await server.sql`select hide_events(${id}, '{1}')`
+  expect((await get(`/v1/events/${first.body.data.id}`)).status).toBe(404)
+  for (const query of [
+    '',
+    'channel=c',
+    'tag=vip',
+    'userId=ada',
+    'source=web',
+    'text=alp',
+    'after=0',
+  ]) {
+    const { items, nextCursor } = (await get(`/v1/events?limit=1&${query}`)).body.data
+    expect([items, nextCursor]).toEqual([[second.body.data], null])
+  }
+  await server.sql`select restore_events(${id}, '{1}')`
+  expect((await get(`/v1/events/${first.body.data.id}`)).body.data).toEqual(first.body.data)
+})
+
+test('a term gets suggestions of values, from the search index and the newest events', async () => {
+  const { person, path, projectId, send, identify } = await newTenant(server, 'viewer')
+  const suggest = async (field: string, text = '') => {
+    const query = new URLSearchParams({ field, text })
+    const { status, body } = await person.get(`${path}/suggestions?${query}`)
+    expect(status).toBe(200)
+    return (body.data.items as { value: string }[]).map(({ value }) => value)
+  }
+  expect(await suggest('tag')).toEqual([])
+  await identify('ada', ['ada@example.com'], { name: 'Ada Lovelace' })
+  const metadata = parseExact(
+    '{"plan":"pro","order":{"total":42,"a.b":1},"big":1152921506151679042,"":1}',
+  ).value
+  await send({ channelName: 'Payments', tags: ['vip', 'Beta'], source: 'web', metadata })
+  await send({ channelName: 'ops', tags: ['vip'], userId: 'bob', metadata: { plan: 'free' } })
+  expect(await suggest('channel', 'pay')).toEqual(['Payments'])
+  expect(await suggest('channel', 'pyaments')).toEqual(['Payments'])
+  expect(await suggest('channel', 'nothing')).toEqual([])
+  expect(await suggest('tag')).toEqual(['vip', 'Beta'])
+  expect(await suggest('tag', 'b')).toEqual(['Beta'])
+  expect(await suggest('tag', 'ip')).toEqual(['vip'])
+  expect(await suggest('source', 'we')).toEqual(['web'])
+  expect(await suggest('user', 'love')).toEqual(['ada'])
+  expect(await suggest('user', 'bo')).toEqual(['bob'])
+  expect(await suggest('meta', 'p')).toEqual(['plan='])
+  expect(await suggest('meta', 'order')).toEqual(['order.total='])
+  expect((await suggest('meta', 'plan=')).sort()).toEqual(['plan=free', 'plan=pro'])
+  expect(await suggest('meta', 'big=')).toEqual(['big=1152921506151679042'])
+  const { body } = await person.get(`${path}/suggestions?field=user`)
+  expect(body.data.items).toEqual([{ value: 'ada', label: 'Ada Lovelace' }])
+  expect((await person.get(`${path}/suggestions?field=has`)).status).toBe(400)
+  // Only the search index still has the tags of hidden events.
+  await indexNextEvents(server.sql, projectId, { minEvents: 1 })
+  await server.sql`select hide_events(${projectId}, '{1,2}')`
+  expect(await suggest('tag', 'V')).toEqual(['vip'])
+  expect(await suggest('source', 'web')).toEqual(['web'])
+})
+
+test('suggestions do not read large metadata, and are empty when reading takes too long', async () => {
+  const { path, person, projectId, send } = await newTenant(server, 'viewer')
+  const read = async () => {
+    const { status, body } = await person.get(`${path}/suggestions?field=meta`)
+    return [status, body.data.items.map(({ value }: { value: string }) => value)]
+  }
+  await send({ metadata: { plan: 'pro' } })
+  await send({ metadata: { large: randomBytes(4_000).toString('hex') } })
+  // It is small where it is stored.
+  await send({ metadata: { long: 'x'.repeat(100_000) } })
+  expect(await read()).toEqual([200, ['plan=']])
+  await server.sql.begin(async other => {
+    await other`lock table events in access exclusive mode`
+    const settings = { statement_timeout: 50 }
+    const impatient = connect(server.databaseUrl, { name: 'test', max: 1, settings })
+    expect(await suggestValues(impatient, projectId, { field: 'meta' })).toEqual([])
+    await impatient.end()
+  })
+})
+
+test('invalid terms of a search are issues with their paths', () => {
+  const issues = (query: SearchQuery) => {
+    try {
+      return toSearchFilters(query)
+    } catch (error) {
+      if (!(error instanceof InvalidRequest)) throw error
+      return error.details.map(({ path, code }) => `${path.join('.')} ${code}`)
+    }
+  }
+  expect(issues({ q: 'has:x before:y' })).toEqual([
+    'q.has invalid_value',
+    'q.before invalid_format',
+  ])
+  expect(issues({ q: 'a '.repeat(30) })).toEqual(['q too_many'])
+  expect(issues({})).toEqual(noFilters())
+  const narrowed = { q: 'after:2026-01-02 before:2026-01-05', from: '2026-01-01', to: '2026-01-04' }
+  expect(issues(narrowed)).toEqual({
+    ...noFilters(),
+    after: Date.UTC(2026, 0, 2),
+    before: Date.UTC(2026, 0, 4),
+  })
+})
+
+async function readPage(
+  filters: SearchFilters,
+  query: PageQuery,
+  limits?: ScanLimits,
+): Promise<{ items: SentEvent[]; nextCursor: string | null }> {
+  return JSON.parse(await listEventsJson(server.sql, project.id, filters, query, limits))
+}
+
+/** Returns the seqs on all pages. */
+async function readAll(
+  filters: SearchFilters,
+  { after }: { after?: number },
+  { limit, ...limits }: ScanLimits & { limit: number },
+): Promise<number[]> {
+  const seqs: number[] = []
+  for (let query: PageQuery = after === undefined ? {} : { after }; ;) {
+    const page = await readPage(filters, { ...query, limit }, limits)
+    expect(page.items.length).toBeLessThanOrEqual(limit)
+    seqs.push(...page.items.map(({ seq }) => seq))
+    if (page.nextCursor === null) return seqs
+    query = { cursor: page.nextCursor }
+  }
+}

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { openFeed } from '../../support/clients/feed.ts'
+import { createRequests } from '../../support/worlds/project.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { until } from '../../support/until.ts'
+import { newFeedProject, type FeedProject } from '../../support/worlds/feed-project.ts'
+
+let server: Booted
+let other: Booted
+beforeAll(async () => {
+  server = await boot()
+  other = await boot({ databaseUrl: server.databaseUrl })
+})
+afterAll(async () => {
+  await other[Symbol.asyncDispose]()
+  await server[Symbol.asyncDispose]()
+})
+
+/** Ways to end a member's access, done directly in the database. */
+const ENDS: [string, (watched: FeedProject) => Promise<unknown>][] = [
+  ['sign-out', ({ member }) => server.sql`delete from sessions where account_id = ${member.uuid}`],
+  [
+    'seven days without use',
+    ({ member }) => server.sql`
+      update sessions set last_seen_at = last_seen_at - interval '7 days' where account_id = ${member.uuid}
+    `,
+  ],
+  [
+    'thirty days',
+    ({ member }) => server.sql`
+      update sessions set created_at = created_at - interval '30 days' where account_id = ${member.uuid}
+    `,
+  ],
+  [
+    'the end of a membership',
+    ({ member }) => server.sql`delete from memberships where account_id = ${member.uuid}`,
+  ],
+  [
+    'the end of an account',
+    async ({ member }) => expect((await member.delete('/api/me')).status).toBe(200),
+  ],
+  [
+    'the requirement of a second factor',
+    ({ organizationId }) => server.sql`
+      update organizations set requires_second_factor = true where id = ${organizationId}
+    `,
+  ],
+  [
+    'the deletion of the project',
+    ({ id }) => server.sql`update projects set deleted_at = now() where id = ${id}`,
+  ],
+  [
+    'the deletion of the organization',
+    ({ organizationId }) => server.sql`
+      update organizations set deleted_at = now() where id = ${organizationId}
+    `,
+  ],
+]
+
+describe.each(ENDS)('case 19: %s', (_, end) => {
+  test("closes the member's sockets on every server with 1008, and no others", async () => {
+    const watched = await newFeedProject(server)
+    const stays = await newFeedProject(server)
+    const clients = [
+      await openFeed(server.url, watched.member),
+      await openFeed(other.url, watched.member),
+    ]
+    for (const client of clients) await client.subscribe(watched.project)
+    const bystander = await openFeed(other.url, stays.member)
+    await bystander.subscribe(stays.project)
+
+    const startedMs = performance.now()
+    await end(watched)
+    for (const client of clients) expect((await client.closed).code).toBe(1008)
+    // One second, plus time for a busy machine.
+    expect(performance.now() - startedMs).toBeLessThan(8_000)
+    const seq = (await stays.postEvent('still there')).seq
+    expect(await bystander.seqs(1)).toEqual([seq])
+    bystander.close()
+  })
+})
+
+test('case 19: a socket without streams is closed at sign-out, too', async () => {
+  const { member } = await newFeedProject(server)
+  const client = await openFeed(other.url, member)
+  await server.sql`delete from sessions where id = ${member.sessionId}`
+  expect((await client.closed).code).toBe(1008)
+})
+
+test('case 19: a former member gets no event later than a second after the end of the membership', async () => {
+  const watched = await newFeedProject(server)
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project)
+  await server.sql`delete from memberships where account_id = ${watched.member.uuid}`
+  let isClosed = false
+  void client.closed.then(() => (isClosed = true))
+  await until(async () => {
+    await watched.postEvent('x')
+    return isClosed
+  })
+  expect((await client.closed).code).toBe(1008)
+})
+
+test('reliability §7 events accepted by one server reach the sockets of both in one order', async () => {
+  const watched = await newFeedProject(server)
+  const there = createRequests(other.url, watched.key)
+  const clients = [
+    await openFeed(server.url, watched.member),
+    await openFeed(other.url, watched.member),
+  ]
+  for (const client of clients) await client.subscribe(watched.project, { after: 0 })
+  await Promise.all(
+    Array.from({ length: 100 }, (_, nth) =>
+      (nth % 2 === 0 ? watched : there).post('/v1/events', { channelName: 'a', title: `n${nth}` }),
+    ),
+  )
+  const all = Array.from({ length: 100 }, (_, nth) => nth + 1)
+  for (const client of clients) {
+    expect(await client.seqs(100)).toEqual(all)
+    client.close()
+  }
+})
+
+test('reliability §7 a client that is ahead of its new server gets no event twice', async () => {
+  const watched = await newFeedProject(server)
+  const resident = await openFeed(other.url, watched.member)
+  await resident.subscribe(watched.project)
+  for (let nth = 0; nth < 20; nth++) {
+    const { seq } = await watched.postEvent('x')
+    // Connects at once, so that the other server may not have seen the event yet.
+    const client = await openFeed(other.url, watched.member)
+    expect((await client.subscribe(watched.project, { after: seq })).recovered).toBe(true)
+    await watched.postEvent('y')
+    expect(await client.seqs(1)).toEqual([seq + 1])
+    client.close()
+  }
+  expect(await resident.seqs(40)).toEqual(Array.from({ length: 40 }, (_, nth) => nth + 1))
+  resident.close()
+})
+
+test('§5 readiness says that the listener is connected', async () => {
+  const answer = await fetch(`${server.url}/readyz`)
+  expect(await answer.json()).toEqual({ status: 'ready', listener: 'up' })
+})
+
+test('§5 stop: sockets are closed with 1001', async () => {
+  const leaving = await boot({ databaseUrl: server.databaseUrl })
+  const watched = await newFeedProject(leaving)
+  const client = await openFeed(leaving.url, watched.member)
+  await client.subscribe(watched.project)
+  const stopped = leaving[Symbol.asyncDispose]()
+  expect((await client.closed).code).toBe(1001)
+  await stopped
+})

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readSlices } from '../../../src/log/feed/read-events.ts'
+import { parseId } from '../../../src/base/ids.ts'
+import { registry } from '../../../src/base/metrics.ts'
+import { openFeed } from '../../support/clients/feed.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { newFeedProject } from '../../support/worlds/feed-project.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({}, { feed: { heartbeatMs: 300 } })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+async function readEpoch(): Promise<string> {
+  const [row] = await server.sql<[{ epoch: string }]>`select epoch from installation`
+  return row.epoch
+}
+
+test('design §6 hello has the epoch; an event equals the 201 answer plus its seq', async () => {
+  const watched = await newFeedProject(server)
+  const client = await openFeed(server.url, watched.member)
+  expect(client.hello).toEqual({ type: 'hello', epoch: await readEpoch() })
+  expect(await client.subscribe(watched.project)).toEqual({
+    type: 'subscribed',
+    project: watched.project,
+    head: 0,
+    recovered: true,
+  })
+  const event = await watched.postEvent('First', { tags: ['a'], metadata: { b: 1 }, userId: 'ada' })
+  expect(await client.next()).toEqual({ type: 'event', project: watched.project, seq: 1, event })
+  client.close()
+})
+
+test('design §6 after: null starts now, after: 0 replays all kept events, after: n replays events after n', async () => {
+  const watched = await newFeedProject(server)
+  await watched.postEvents(5)
+  const now = await openFeed(server.url, watched.member)
+  expect(await now.subscribe(watched.project, { after: null })).toMatchObject({ recovered: true })
+  const all = await openFeed(server.url, watched.member)
+  expect(await all.subscribe(watched.project, { after: 0 })).toMatchObject({
+    head: 5,
+    recovered: true,
+  })
+  const rest = await openFeed(server.url, watched.member)
+  expect(await rest.subscribe(watched.project, { after: 3 })).toMatchObject({ head: 5 })
+  expect(await all.seqs(5)).toEqual([1, 2, 3, 4, 5])
+  expect(await rest.seqs(2)).toEqual([4, 5])
+  await watched.postEvent('Sixth')
+  for (const client of [now, all, rest]) {
+    expect(await client.seqs(1)).toEqual([6])
+    client.close()
+  }
+})
+
+test('reliability §7 replay and live join without a gap or a duplicate during appends', async () => {
+  const watched = await newFeedProject(server)
+  const batch = () => Promise.all(Array.from({ length: 50 }, () => watched.postEvent('x')))
+  for (let nth = 0; nth < 10; nth++) await batch()
+  let isDone = false
+  const writing = (async () => {
+    for (let nth = 0; nth < 20; nth++) await batch()
+    isDone = true
+  })()
+  const clients: { client: Awaited<ReturnType<typeof openFeed>>; after: number }[] = []
+  while (!isDone && clients.length < 20) {
+    const client = await openFeed(server.url, watched.member)
+    const after = 20 * clients.length
+    client.send({ type: 'subscribe', project: watched.project, after })
+    clients.push({ client, after })
+    await sleep(5)
+  }
+  await writing
+  expect(clients.length).toBeGreaterThan(3)
+  for (const { client, after } of clients) {
+    expect((await client.next()).type).toBe('subscribed')
+    const seqs = await client.seqs(1_500 - after)
+    expect(seqs).toEqual(Array.from(seqs, (_, nth) => after + nth + 1))
+    client.close()
+  }
+})
+
+test('design §6 a second subscribe replaces the first; after unsubscribe nothing is sent', async () => {
+  const watched = await newFeedProject(server)
+  await watched.postEvents(3)
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project, { after: 0 })
+  expect(await client.seqs(3)).toEqual([1, 2, 3])
+  expect((await client.subscribe(watched.project, { after: 2 })).type).toBe('subscribed')
+  expect(await client.seqs(1)).toEqual([3])
+  await watched.postEvent('once')
+  expect(await client.seqs(1)).toEqual([4])
+  client.send({ type: 'unsubscribe', project: watched.project })
+  // A socket without streams gets heartbeats without a project.
+  while ('project' in (await client.beat()));
+  await watched.postEvent('unheard')
+  expect((await client.subscribe(watched.project, { after: 4 })).head).toBe(5)
+  expect(await client.seqs(1)).toEqual([5])
+  expect(client.all.filter(({ seq }) => seq === 4)).toHaveLength(1)
+  client.close()
+})
+
+test('design §6 a replay reads large events a few at a time, and sends all of them', async () => {
+  const watched = await newFeedProject(server)
+  const metadata = { text: 'x'.repeat(200_000) }
+  for (let n = 1; n <= 9; n++) await watched.postEvent(`Large ${n}`, { metadata })
+  const projectId = parseId('prj', watched.project) ?? ''
+  const read = (after: number, maxBytes: number) => {
+    const slice = { projectId, after, until: 9, userNames: [], wantsText: false }
+    return readSlices(server.sql, [slice], { each: 200, most: 200, maxBytes })
+  }
+  const few = await read(0, 256 * 1024)
+  expect([few.events.map(({ seq }) => seq), few.isCut]).toEqual([[1, 2], true])
+  const rest = await read(7, 2 ** 30)
+  expect([rest.events.map(({ seq }) => seq), rest.isCut]).toEqual([[8, 9], false])
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project, { after: 0 })
+  expect(await client.seqs(9)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
+  client.close()
+})
+
+test('design §6 a heartbeat has the head: every event up to it was sent', async () => {
+  const watched = await newFeedProject(server)
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project, { filters: { tags: ['none has it'] } })
+  await watched.postEvents(2)
+  let beat = await client.beat()
+  while (beat.head !== 2) beat = await client.beat()
+  expect(beat).toEqual({ type: 'heartbeat', project: watched.project, head: 2 })
+  expect(client.all).toHaveLength(2)
+  client.close()
+})
+
+test('research §3 gap: retention, another epoch, or a cursor ahead of the head', async () => {
+  const watched = await newFeedProject(server)
+  await watched.postEvents(6)
+  const { project } = watched
+  const epoch = await readEpoch()
+  const client = await openFeed(server.url, watched.member)
+
+  expect(await client.subscribe(project, { after: 7 })).toMatchObject({ recovered: false })
+  expect(await client.next()).toEqual({ type: 'gap', project, reason: 'ahead', head: 6 })
+  expect(await client.subscribe(project, { after: 4, epoch: crypto.randomUUID() })).toMatchObject({
+    recovered: false,
+  })
+  expect(await client.next()).toEqual({ type: 'gap', project, reason: 'epoch', head: 6 })
+  expect(await client.subscribe(project, { after: 5, epoch })).toMatchObject({ recovered: true })
+  expect(await client.seqs(1)).toEqual([6])
+
+  // A deleted event leaves a hole, which is not a gap.
+  await server.sql`
+    update events set deleted_at = now() where project_id = ${watched.id} and seq in (1, 5)
+  `
+  expect(await client.subscribe(project, { after: 3 })).toMatchObject({ recovered: true })
+  expect(await client.seqs(2)).toEqual([4, 6])
+
+  // Retention removes the oldest events.
+  await server.sql`delete from events where project_id = ${watched.id} and seq <= 3`
+  expect(await client.subscribe(project, { after: 2 })).toMatchObject({ recovered: false })
+  expect(await client.next()).toEqual({ type: 'gap', project, reason: 'retention', head: 6 })
+  expect(await client.seqs(2)).toEqual([4, 6])
+  expect(await client.subscribe(project, { after: 3 })).toMatchObject({ recovered: true })
+  expect(await client.seqs(2)).toEqual([4, 6])
+  expect(await client.subscribe(project, { after: 0 })).toMatchObject({ recovered: true })
+  expect(await client.seqs(2)).toEqual([4, 6])
+  // A channel with a shorter retention moves `expired_seq`.
+  await server.sql`update event_logs set expired_seq = 5 where project_id = ${watched.id}`
+  await server.sql`delete from events where project_id = ${watched.id} and seq = 5`
+  expect(await client.subscribe(project, { after: 4 })).toMatchObject({ recovered: false })
+  expect((await client.next()).reason).toBe('retention')
+  client.close()
+})
+
+test('§5 metrics count sockets, streams, listener, lag and replayed events', async () => {
+  const watched = await newFeedProject(server)
+  await watched.postEvents(2)
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project, { after: 0 })
+  await client.seqs(2)
+  await watched.postEvent('live')
+  await client.seqs(1)
+  const text = await registry.metrics()
+  const read = (name: string) =>
+    Number(
+      text
+        .split('\n')
+        .find(line => line.startsWith(`${name} `))
+        ?.slice(name.length),
+    )
+  expect(read('tidings_feed_sockets')).toBeGreaterThan(0)
+  expect(read('tidings_feed_subscriptions')).toBeGreaterThan(0)
+  expect(read('tidings_feed_listener_up')).toBe(1)
+  expect(read('tidings_feed_events_behind')).toBeGreaterThanOrEqual(0)
+  expect(read('tidings_feed_replay_rows_total')).toBeGreaterThan(1)
+  expect(read('tidings_feed_lag_seconds_count')).toBeGreaterThan(0)
+  expect(read('tidings_feed_hints_total{result="sent"}')).toBeGreaterThan(0)
+  client.close()
+})
+
+test('research §3 a new epoch closes every socket with 1012, and clients learn it', async () => {
+  const watched = await newFeedProject(server)
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project)
+  await server.sql`select renew_epoch()`
+  expect((await client.closed).code).toBe(1012)
+  const again = await openFeed(server.url, watched.member)
+  expect(again.hello.epoch).toBe(await readEpoch())
+  expect(again.hello.epoch).not.toBe(client.hello.epoch)
+  again.close()
+})

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openFeed, type FeedClient } from '../../support/clients/feed.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { newFeedProject, type FeedProject } from '../../support/worlds/feed-project.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({}, { feed: { heartbeatMs: 50 } })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Returns the seqs that pass a filter in the replay, and those of the same events sent live. */
+async function listSeqs(watched: FeedProject, filters: object, events: object[]) {
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project, { after: 0, filters })
+  const sent: number[] = []
+  for (const { title = 'title', ...more } of events as { title?: string }[]) {
+    sent.push((await watched.postEvent(title, more)).seq)
+  }
+  const last = sent.at(-1) ?? 0
+  await untilHead(watched, client, last)
+  client.close()
+  return client.all.filter(({ type }) => type === 'event').map(({ seq }) => seq)
+}
+
+/** Resolves when all matching events up to `head` were sent, as a heartbeat says. */
+async function untilHead(watched: FeedProject, client: FeedClient, head: number) {
+  for (;;) {
+    const beat = await client.beat()
+    if (beat.project === watched.project && beat.head >= head) return
+  }
+}
+
+const EVENTS = [
+  { channelName: 'Big Payments', tags: ['a', 'b'], source: 'shop', title: 'New payment' },
+  { channelName: 'ops', tags: ['a'], source: 'cron', title: 'Backup', description: 'Disk full' },
+  { channelName: 'ops', tags: ['b'], title: 'foo-bar paid' },
+]
+
+test.each([
+  ['nothing', {}, [1, 2, 3]],
+  ['a channel by any spelling of its name', { channels: ['big  PAYMENTS'] }, [1]],
+  ['one of two channels', { channels: ['BIG payments', 'ops'] }, [1, 2, 3]],
+  ['an unknown channel', { channels: ['nowhere', 'big_payments'] }, []],
+  ['a tag', { tags: ['a'] }, [1, 2]],
+  ['both of two tags', { tags: ['a', 'b'] }, [1]],
+  ['a source', { source: 'cron' }, [2]],
+  ['a word', { text: 'PAYMENT' }, [1]],
+  ['the beginning of words, in title or description', { text: 'dis ba' }, [2]],
+  ['a part of a compound', { text: 'bar' }, [3]],
+  ['no word at all', { text: '...' }, []],
+  ['one of two alternatives', { any: [{ source: 'cron' }, { tags: ['b'], text: 'pai' }] }, [2, 3]],
+  ['alternatives beside another filter', { tags: ['b'], any: [{ text: 'new' }, {}] }, [1, 3]],
+  ['no alternative', { any: [{ text: 'nothing' }, { channels: ['nowhere'] }] }, []],
+  ['several at once', { channels: ['ops'], tags: ['b'], text: 'pai' }, [3]],
+] as const)('design §6 filters: %s, the same in replay and live', async (_, filters, expected) => {
+  const watched = await newFeedProject(server)
+  for (const event of EVENTS) await watched.postEvent(event.title, event)
+  const seqs = await listSeqs(watched, filters, EVENTS)
+  expect(seqs).toEqual([...expected, ...expected.map(seq => seq + 3)])
+})
+
+test('contract §9 an unknown filter, or one with too many words, is refused with what is wrong', async () => {
+  const watched = await newFeedProject(server)
+  for (const [fields, problem] of [
+    [
+      { filters: { channel: ['ops'] } },
+      'filters.channel: Is not known here; did you mean channels?',
+    ],
+    [
+      { filters: { any: [{ tag: 'a' }] } },
+      'filters.any.0.tag: Is not known here; did you mean tags?',
+    ],
+    [{ filters: { any: [{ text: 'a '.repeat(21) }] } }, 'filters.text: Must have at most 20 words'],
+    [{ filters: { text: 'a \u0301' } }, 'filters.text: Must have a letter, a digit or a symbol'],
+    [{ filter: {} }, 'filter: Is not known here; did you mean filters?'],
+  ] as const) {
+    // A socket is closed after a few invalid messages.
+    const client = await openFeed(server.url, watched.member)
+    client.send({ type: 'subscribe', project: watched.project, ...fields })
+    expect(await client.next()).toMatchObject({ type: 'error', code: 'invalid', message: problem })
+    client.close()
+  }
+})
+
+test('design §6 filters: a channel by its id', async () => {
+  const watched = await newFeedProject(server)
+  const { channelId } = await watched.postEvent('one', { channelName: 'ops' })
+  await watched.postEvent('two')
+  const again = [{ title: 'three', channelName: 'ops' }]
+  expect(await listSeqs(watched, { channels: [channelId] }, again)).toEqual([1, 3])
+})
+
+test('§3 a filter by user uses the aliases of the moment when the event is sent', async () => {
+  const watched = await newFeedProject(server)
+  await watched.postEvent('by user_id', { userId: 'ada' })
+  await watched.postEvent('by alias', { userId: 'ada@example.com' })
+  await watched.postEvent('of another', { userId: 'bob' })
+  const byAlias = await openFeed(server.url, watched.member)
+  await byAlias.subscribe(watched.project, { after: 0, filters: { userId: 'ada@example.com' } })
+  expect(await byAlias.seqs(1)).toEqual([2])
+  // From now on the alias is one of ada's: filters for it match all her names at once.
+  await watched.post('/v1/identify', { user_id: 'ada', aliases: ['ada@example.com', 'a2'] })
+  await watched.postEvent('by user_id', { userId: 'ada' })
+  await watched.postEvent('of another', { userId: 'bob' })
+  await watched.postEvent('by the other alias', { userId: 'a2' })
+  expect(await byAlias.seqs(2)).toEqual([4, 6])
+  const byId = await openFeed(server.url, watched.member)
+  await byId.subscribe(watched.project, { after: 0, filters: { userId: 'ada' } })
+  expect(await byId.seqs(4)).toEqual([1, 2, 4, 6])
+  for (const client of [byAlias, byId]) client.close()
+})
+
+test('design §6 filters: a user among alternatives, by the aliases of the moment', async () => {
+  const watched = await newFeedProject(server)
+  await watched.post('/v1/identify', { user_id: 'ada', aliases: ['ada@example.com'] })
+  for (const userId of ['ada', 'bob', 'eve']) await watched.postEvent('paid', { userId })
+  const filters = { any: [{ userId: 'ada@example.com' }, { userId: 'bob' }] }
+  const again = [{ userId: 'eve' }, { userId: 'ada' }]
+  expect(await listSeqs(watched, filters, again)).toEqual([1, 2, 5])
+})
+
+test('design §6 a new filter misses no event of a running stream', async () => {
+  const watched = await newFeedProject(server)
+  const open = await openFeed(server.url, watched.member)
+  await open.subscribe(watched.project)
+  let isDone = false
+  const writing = (async () => {
+    for (let nth = 0; nth < 40; nth++) {
+      await Promise.all(
+        Array.from({ length: 10 }, (_, i) => watched.postEvent(`n${i}`, { userId: `user ${i}` })),
+      )
+    }
+    isDone = true
+  })()
+  const clients: FeedClient[] = []
+  for (let nth = 0; !isDone && nth < 10; nth++) {
+    const client = await openFeed(server.url, watched.member)
+    const filters = nth % 2 === 0 ? { text: `n${nth}` } : { userId: `user ${nth}` }
+    await client.subscribe(watched.project, { after: 0, filters })
+    clients.push(client)
+  }
+  await writing
+  expect(await open.seqs(400)).toEqual(Array.from({ length: 400 }, (_, nth) => nth + 1))
+  for (const [nth, client] of clients.entries()) {
+    await client.seqs(40)
+    const events = client.all.filter(({ type }) => type === 'event')
+    expect(new Set(events.map(({ seq }) => seq)).size).toBe(40)
+    expect(events.every(({ event }) => event.title === `n${nth}`)).toBe(true)
+    client.close()
+  }
+  open.close()
+})

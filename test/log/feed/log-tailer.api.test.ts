@@ -1,0 +1,74 @@
+import { expect, test } from 'bun:test'
+import { toId } from '../../../src/base/ids.ts'
+import { createPool } from '../../../src/database/pool.ts'
+import { connect } from '../../../src/database/sql.ts'
+import { compileFilter } from '../../../src/log/feed/filter.ts'
+import { createHub } from '../../../src/log/feed/hub.ts'
+import { startLogTailer } from '../../../src/log/feed/log-tailer.ts'
+import { cloneDatabase } from '../../support/servers/postgres.ts'
+import { until } from '../../support/until.ts'
+
+const FOLLOWED = 1_500
+
+test('among many logs the hinted one is sent first, and every log is sent once', async () => {
+  const databaseUrl = await cloneDatabase()
+  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const pool = createPool(databaseUrl, { name: 'test tail', max: 1 })
+  const projectIds = (
+    await sql<{ id: string }[]>`
+      with o as (
+        insert into organizations (id, name) values (gen_random_uuid(), 'Many') returning id
+      ), p as (
+        insert into projects (id, organization_id, name)
+        select gen_random_uuid(), o.id, 'One of many' from o, generate_series(1, ${FOLLOWED}::int)
+        returning id
+      ), l as (
+        insert into event_logs (project_id, last_seq) select id, 1 from p
+      ), c as (
+        insert into channels (project_id, id, public_id, slug, name, created_at)
+        select id, gen_random_uuid(), 'chn_1', 'payments', 'payments', now() from p
+        returning project_id, id
+      ), e as (
+        insert into events (
+          project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, source, notify
+        )
+        select project_id, gen_random_uuid(), id, 1, now(), now(), 'New payment', '{}', '{}', 'api', true from c
+      )
+      select id from p order by id
+    `
+  ).map(({ id }) => id)
+  const sent: string[] = []
+  const hub = createHub((_, text) => void sent.push(JSON.parse(text).project))
+  const socket = { send: () => {}, join: () => {}, leave: () => {}, bufferedBytes: 0 }
+  for (const projectId of projectIds) {
+    const project = toId('prj', projectId)
+    const subscription = {
+      socket,
+      projectId,
+      project,
+      filter: compileFilter({}, new Map()),
+      cursor: 0,
+    }
+    expect(hub.add(subscription, 0) && hub.goLiveIfNear(subscription)).toBe(true)
+  }
+  const tail = startLogTailer({
+    pool,
+    hub,
+    isListening: () => true,
+    isAllowed: () => true,
+    onPublished() {},
+  })
+  try {
+    const hinted = projectIds.at(-1) ?? ''
+    tail.wake('all')
+    tail.wake([hinted])
+    await until(() => sent.length >= FOLLOWED)
+    expect(sent.indexOf(toId('prj', hinted))).toBeLessThan(FOLLOWED / 2)
+    expect(new Set(sent).size).toBe(FOLLOWED)
+    expect(sent).toHaveLength(FOLLOWED)
+  } finally {
+    await tail.stop()
+    await pool.end()
+    await sql.end()
+  }
+})

@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createProject } from '../../../src/access/organizations/projects.ts'
+import { newId, toId } from '../../../src/base/ids.ts'
+import { openFeed } from '../../support/clients/feed.ts'
+import { newManagementToken } from '../../support/worlds/management-token.ts'
+import { newSignedInAccount, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
+import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { newFeedProject } from '../../support/worlds/feed-project.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const HANDSHAKE = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+]
+
+/** Sends a handshake; returns the response, or the error that came instead. */
+async function shake(lines: (string | undefined)[], first = 'GET /api/feed HTTP/1.1') {
+  const all = [...HANDSHAKE, ...lines.filter(line => line !== undefined)]
+  return sendRaw(server.url, toRequest(first, all))
+}
+
+test.each([
+  ['no', undefined],
+  ['an evil', 'https://evil.example'],
+  ['the null', 'null'],
+  ['an empty', ''],
+  ['our Origin on another port', 'http://localhost:1'],
+  ['our Origin over https', 'https://localhost'],
+  ['a longer', 'http://localhost.evil.example'],
+])('case 21: with %s Origin and a valid cookie a socket is refused with 403', async (_, origin) => {
+  const person = await newSignedInAccount(server)
+  for (const more of [undefined, 'Sec-Fetch-Site: same-origin', 'Sec-Fetch-Site: none']) {
+    const answer = await shake([
+      `Host: localhost:${server.server.port}`,
+      `Cookie: ${person.cookie}`,
+      origin === undefined ? undefined : `Origin: ${origin}`,
+      more,
+    ])
+    expect(answer?.status).toBe(403)
+    expect(answer?.body.code).toBe('cross_site')
+  }
+})
+
+test('a management token opens no socket, even beside a cookie', async () => {
+  const person = await newSignedInAccount(server)
+  const { secret } = await newManagementToken(server, { accountId: person.uuid })
+  const own = `localhost:${server.server.port}`
+  const lines = [`Host: ${own}`, `Cookie: ${person.cookie}`, `Origin: http://${own}`]
+  const answer = await shake([...lines, `Authorization: Bearer ${secret}`])
+  expect([answer?.status, answer?.body.code]).toEqual([403, 'forbidden'])
+})
+
+test('case 21: our own Origin is refused when the browser reports a foreign site', async () => {
+  const person = await newSignedInAccount(server)
+  const own = `localhost:${server.server.port}`
+  const lines = [`Host: ${own}`, `Cookie: ${person.cookie}`, `Origin: http://${own}`]
+  expect((await shake([...lines, 'Sec-Fetch-Site: cross-site']))?.status).toBe(403)
+})
+
+test('case 24: a foreign Host is refused with any Origin', async () => {
+  const person = await newSignedInAccount(server)
+  const lines = [`Cookie: ${person.cookie}`, 'Origin: http://evil.example']
+  expect((await shake(['Host: evil.example', ...lines]))?.status).toBe(421)
+})
+
+test('§12 every handshake without a session is a 401 in the full envelope', async () => {
+  const person = await newSignedInAccount(server)
+  const own = `localhost:${server.server.port}`
+  const lines = [`Host: ${own}`, `Origin: http://${own}`]
+  await server.sql`delete from sessions where account_id = ${person.uuid}`
+  for (const cookie of [
+    undefined,
+    'Cookie: tidings=nonsense',
+    `Cookie: ${person.cookie}`,
+    `Cookie: ${person.cookie}; ${person.cookie}`,
+  ]) {
+    const answer = await shake([...lines, cookie])
+    expect(answer?.status).toBe(401)
+    expect(answer?.body).toMatchObject({ success: false, code: 'signed_out' })
+  }
+})
+
+test('only /api/feed accepts sockets, and /api/feed accepts nothing else', async () => {
+  const person = await newSignedInAccount(server)
+  const own = `localhost:${server.server.port}`
+  const lines = [`Host: ${own}`, `Origin: http://${own}`, `Cookie: ${person.cookie}`]
+  for (const path of ['/api/feed/', '/api/Feed', '/api//feed', '/feed']) {
+    expect((await shake(lines, `GET ${path} HTTP/1.1`))?.status).toBe(404)
+  }
+  expect((await shake(lines, 'POST /api/feed HTTP/1.1'))?.status).not.toBe(101)
+  // A proxy that passes no handshake removes these headers.
+  const isPassed = (line: string) => !/^(Upgrade|Connection):/.test(line)
+  const passed = toRequest('GET /api/feed HTTP/1.1', [...HANDSHAKE.filter(isPassed), ...lines])
+  for (const answer of [await sendRaw(server.url, passed), await person.get('/api/feed')]) {
+    expect(answer?.status).toBe(404)
+    expect(answer?.body.error).toContain('must pass the headers Upgrade and Connection')
+  }
+})
+
+test("case 20: another tenant's project is not_found, like an unknown one, and reveals nothing", async () => {
+  const own = await newFeedProject(server)
+  const other = await newFeedProject(server)
+  await other.postEvents(3)
+  const client = await openFeed(server.url, own.member)
+  await client.subscribe(own.project)
+  for (const project of [other.project, newId('prj').id, 'prj_nonsense', own.organizationId, 'x']) {
+    for (const after of [0, null, 99]) {
+      expect(await client.subscribe(project, { after })).toEqual({
+        type: 'error',
+        code: 'not_found',
+        message: 'No project has this id',
+        project,
+      })
+      client.send({ type: 'unsubscribe', project: other.project })
+      if (after === 0) await other.postEvent('secret')
+    }
+    // Stays below the limit of messages per socket.
+    client.close()
+    Object.assign(client, await openFeed(server.url, own.member))
+    await client.subscribe(own.project)
+  }
+  await own.postEvent('mine')
+  expect(await client.seqs(1)).toEqual([1])
+  expect(JSON.stringify(client.all)).not.toContain('secret')
+  client.close()
+})
+
+test('malformed messages are answered, and the fifth closes the socket', async () => {
+  const { member, project } = await newFeedProject(server)
+  const client = await openFeed(server.url, member)
+  for (const bad of [
+    'nonsense',
+    '[]',
+    { type: 'subscribe' },
+    { type: 'subscribe', project, after: -1 },
+  ]) {
+    client.send(bad)
+    expect(await client.next()).toMatchObject({ type: 'error', code: 'invalid' })
+  }
+  client.send({ type: 'subscribe', project, filters: { tags: new Array(21).fill('a') } })
+  expect((await client.closed).code).toBe(4000)
+})
+
+test.each([
+  ['no text', { text: '' }],
+  ['a lone surrogate', { text: '\ud800' }],
+  ['U+0000', { source: '\u0000' }],
+  ['a channel that is no text', { channels: [5] }],
+  ['no channel', { channels: [] }],
+  ['an array', []],
+  ['text', 'x'],
+])('filters with %s are invalid, and the socket stays open', async (_, filters) => {
+  const { member, project, postEvent } = await newFeedProject(server)
+  const client = await openFeed(server.url, member)
+  expect(await client.subscribe(project, { filters })).toMatchObject({ code: 'invalid' })
+  expect((await client.subscribe(project)).type).toBe('subscribed')
+  await postEvent('x')
+  expect(await client.seqs(1)).toEqual([1])
+  client.close()
+})
+
+test('case 21: a frame over 4 KB closes with 1009, one of 5 MB too', async () => {
+  const { member } = await newFeedProject(server)
+  for (const size of [4_200, 5_000_000]) {
+    const client = await openFeed(server.url, member)
+    client.send('x'.repeat(size))
+    expect((await client.closed).code).toBe(1009)
+  }
+})
+
+test('a binary message closes with 1003', async () => {
+  const { member } = await newFeedProject(server)
+  const client = await openFeed(server.url, member)
+  client.send(new TextEncoder().encode('{}'))
+  expect((await client.closed).code).toBe(1003)
+})
+
+test('reliability §7: more than 20 messages in 10 s close with 4029', async () => {
+  const { member, project } = await newFeedProject(server)
+  const client = await openFeed(server.url, member)
+  for (let nth = 0; nth < 21; nth++) client.send({ type: 'unsubscribe', project })
+  expect((await client.closed).code).toBe(4029)
+})
+
+test('reliability §7: an account has at most 20 sockets, independent of other accounts', async () => {
+  const person = await newSignedInAccount(server)
+  const open = (who: SignedInAccount) => openFeed(server.url, who, { isBare: true })
+  const clients = await Promise.all(Array.from({ length: 20 }, () => open(person)))
+  for (const client of clients) expect((await client.next()).type).toBe('hello')
+  expect((await (await open(person)).closed).code).toBe(1013)
+  const other = await open(await newSignedInAccount(server))
+  expect((await other.next()).type).toBe('hello')
+  clients[0]?.close()
+  await clients[0]?.closed
+  const next = await open(person)
+  expect((await next.next()).type).toBe('hello')
+  for (const client of [...clients, other, next]) client.close()
+})
+
+test('a socket follows at most 10 projects', async () => {
+  const { organizationId, member } = await newFeedProject(server)
+  const client = await openFeed(server.url, member)
+  const answers: string[] = []
+  for (let nth = 0; nth < 11; nth++) {
+    const uuid = await server.sql.begin(async tx =>
+      createProject(tx, { organizationId, name: 'one more' }),
+    )
+    const { type, code } = await client.subscribe(toId('prj', uuid as string))
+    answers.push(code ?? type)
+  }
+  expect(answers).toEqual([...new Array(10).fill('subscribed'), 'too_many'])
+  client.close()
+})

@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { toArray } from '../../../src/database/arrays.ts'
+import { readErasedFile, toErasedFile } from '../../../src/log/identities/erased-file.ts'
+import { SCOPES } from '../../../src/access/keys/schema.ts'
+import { hold } from '../../support/database-lock.ts'
+import { expectFailure } from '../../support/answers.ts'
+import { createKey } from '../../support/worlds/keys.ts'
+import { createRequests } from '../../support/worlds/project.ts'
+import { SCRATCH } from '../../support/scratch.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
+import { listTraces } from '../../support/traces.ts'
+import { until } from '../../support/until.ts'
+
+// Erasures beside each other, and beside a user who comes back.
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot({}, { erasureWaitMs: 200 })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Identifies two users, and moves an alias of each to the other. */
+async function identifyPair(mark: string): Promise<TestTenant> {
+  const tenant = await newTenant(server)
+  const { person, path, identify } = tenant
+  const [ada, bob] = [`${mark}-ada`, `${mark}-bob`]
+  await identify(ada, [`${ada}@`])
+  await identify(bob, [`${bob}@`])
+  await person.post(`${path}/users/${bob}/aliases`, { alias: `${ada}@`, from: ada })
+  await person.post(`${path}/users/${ada}/aliases`, { alias: `${bob}@`, from: bob })
+  return tenant
+}
+
+function erase({ person, path }: TestTenant, userId: string) {
+  return person.delete(`${path}/users/${userId}`)
+}
+
+/** Returns the number of events. */
+async function eraseToEnd(tenant: TestTenant, userId: string): Promise<number> {
+  let last = await erase(tenant, userId)
+  await until(async () => {
+    if (last.status !== 200) last = await erase(tenant, userId)
+    return last.status === 200
+  })
+  return last.body.data.events
+}
+
+/** Runs a step of an erasure, and commits it on release. */
+function holdStep({ projectId }: TestTenant, userId: string) {
+  return hold(server.sql, tx => tx`select from continue_erasure(${projectId}, ${userId}, 60000)`)
+}
+
+test('contract §9 an erasure waits for the rows that another one has changed, and then deletes them', async () => {
+  const tenant = await identifyPair('zqa')
+  await server.sql`select begin_erasure(${tenant.projectId}, 'zqa-ada', null)`
+  await server.sql`update erasure_names set is_listed = true`
+  {
+    await using other = await holdStep(tenant, 'zqa-ada')
+    expect((await erase(tenant, 'zqa-bob')).status).toBe(202)
+    await other.release()
+  }
+  await eraseToEnd(tenant, 'zqa-bob')
+  expect(await listTraces(server.sql, 'zqa')).toEqual([])
+})
+
+test('no step of an erasure waits for another erasure', async () => {
+  const tenant = await identifyPair('zqb')
+  const { v1, projectId } = tenant
+  for (const [n, userId] of ['zqb-ada', 'zqb-bob', 'other'].entries()) {
+    const body = { user_id: userId, aliases: ['zqb-ada', 'zqb-bob', 'zqb-ada@', 'zqb-bob@'] }
+    await v1.post('/v1/identify', body, { 'idempotency-key': `${n}` })
+  }
+  for (const userId of ['zqb-ada', 'zqb-bob'])
+    await server.sql`select begin_erasure(${projectId}, ${userId}, null)`
+  await server.sql`update erasure_names set is_listed = true`
+  {
+    await using other = await holdStep(tenant, 'zqb-ada')
+    await server.sql.begin(async tx => {
+      await tx`set local lock_timeout = 1`
+      const [row] = await tx`select is_done from continue_erasure(${projectId}, 'zqb-bob', 60000)`
+      expect(row).toEqual({ is_done: false })
+    })
+    await other.release()
+  }
+  for (const userId of ['zqb-ada', 'zqb-bob'])
+    await until(async () => {
+      const rows = await server.sql`select from continue_erasure(${projectId}, ${userId}, 60000)`
+      return rows.count === 0
+    })
+  expect(await listTraces(server.sql, 'zqb')).toEqual([])
+})
+
+test('contract §9 a user who comes back during an erasure is erased again, and nothing is left', async () => {
+  const tenant = await newTenant(server)
+  const { identify, send, v1, projectId } = tenant
+  const first = await identify('zqc-user', ['zqc-first@'])
+  const event = await send({ userId: 'zqc-first@' })
+  let second
+  await server.sql.begin(async tx => {
+    await tx`select from events where project_id = ${projectId} and seq = ${event.seq} for update`
+    expect((await erase(tenant, 'zqc-user')).status).toBe(202)
+    second = await identify('zqc-user', ['zqc-second@'])
+    await send({ userId: 'zqc-second@' }, { 'idempotency-key': 'second' })
+    expect((await erase(tenant, 'zqc-user')).status).toBe(202)
+    expectFailure(await v1.get('/v1/users/zqc-user'), 404, 'not_found')
+    // A repeated request waits, and begins no other erasure.
+    expect((await erase(tenant, 'zqc-user')).status).toBe(202)
+  })
+  await eraseToEnd(tenant, 'zqc-user')
+  expect(await listTraces(server.sql, 'zqc')).toEqual([])
+  const entries = await server.sql<{ target: string; events: number }[]>`
+    select target, (details ->> 'events')::int as events
+    from audit_log
+    where project_id = ${projectId} and action = 'user.erased'
+    order by at
+  `
+  expect([...entries]).toEqual([
+    { target: first.id, events: 1 },
+    { target: second!.id, events: 1 },
+  ])
+  const erased = await server.sql`select from erased_users where project_id = ${projectId}`
+  expect(erased.count).toBe(2)
+  const listed = new Map<string, number>()
+  for await (const name of readErasedFile(toErasedFile(SCRATCH)))
+    if (name.projectId === projectId)
+      listed.set(name.erasedUserId, (listed.get(name.erasedUserId) ?? 0) + 1)
+  expect([...listed.values()]).toEqual([2, 2])
+})
+
+test('contract §9 events that arrive during an erasure can be erased, too', async () => {
+  const tenant = await newTenant(server)
+  const { identify, send, projectId } = tenant
+  await identify('zqd-user')
+  const event = await send({ userId: 'zqd-user' })
+  await server.sql.begin(async tx => {
+    await tx`select from events where project_id = ${projectId} and seq = ${event.seq} for update`
+    expect((await erase(tenant, 'zqd-user')).status).toBe(202)
+    await send({ userId: 'zqd-user' }, { 'idempotency-key': 'late' })
+    expect((await erase(tenant, 'zqd-user')).status).toBe(202)
+  })
+  await eraseToEnd(tenant, 'zqd-user')
+  expect(await listTraces(server.sql, 'zqd')).toEqual([])
+})
+
+test('contract §9 an erasure that a process has taken over is found before its turn', async () => {
+  await using own = await boot()
+  const tenant = await newTenant(own)
+  const { identify, send, projectId } = tenant
+  for (const userId of ['ada', 'bob']) await identify(userId)
+  const event = await send({ userId: 'ada' })
+  for (const userId of ['ada', 'bob'])
+    await own.sql`select begin_erasure(${projectId}, ${userId}, null)`
+  await own.sql`update erasures set touched_at = now() - interval '1 hour' where user_id = 'ada'`
+  await own.sql`update erasures set touched_at = now() - interval '1 minute' where user_id = 'bob'`
+  await using locked = await hold(
+    own.sql,
+    tx => tx`select from events where project_id = ${projectId} and seq = ${event.seq} for update`,
+  )
+  await using other = await boot({ databaseUrl: own.databaseUrl }, { erasureWaitMs: 200 })
+  // It works on one erasure of an organization at a time, so that of bob waits.
+  await until(async () => {
+    const rows = await own.sql`
+      select from erasures where user_id = 'ada' and touched_at > now() - interval '1 minute'
+    `
+    return rows.count === 1
+  })
+  const { token } = await createKey(own.sql, { projectId, name: 'eraser', scopes: SCOPES })
+  const { request } = createRequests(other.url, token)
+  const eraseBob = async () => (await request('/v1/users/bob', { method: 'DELETE' })).status
+  expect(await eraseBob()).toBe(202)
+  await locked.release()
+  await until(async () => (await eraseBob()) === 200)
+})
+
+test('contract §9 an erasure leaves the stored responses of a user who came back', async () => {
+  const tenant = await newTenant(server)
+  const { v1, identify, send, projectId } = tenant
+  const keyed = (key: string) => ({ 'idempotency-key': key })
+  await identify('ada', ['@ada'])
+  await send({ userId: '@ada' }, keyed('before'))
+  await server.sql`select begin_erasure(${projectId}, 'ada', null)`
+  const requests = [
+    ['/v1/identify', { user_id: 'ada', aliases: ['@ada'], properties: { city: 'London' } }],
+    ['/v1/events', { channelName: 'c', title: 't', userId: '@ada' }],
+  ] as const
+  const responses: string[] = []
+  for (const [path, body] of requests) responses.push((await v1.post(path, body, keyed(path))).text)
+  await server.sql`update erasures set touched_at = now() - interval '1 hour'`
+  await until(async () => (await server.sql`select from erasures`).count === 0)
+  const replays: string[] = []
+  for (const [path, body] of requests) replays.push((await v1.post(path, body, keyed(path))).text)
+  expect(replays).toEqual(responses)
+  const [row] = await server.sql`
+    select user_id from idempotency_keys where project_id = ${projectId} and key = 'before'
+  `
+  expect(row).toEqual({ user_id: null })
+})
+
+test('contract §9 an erasure takes the former aliases that nobody else has', async () => {
+  const tenant = await newTenant(server)
+  const { person, path, identify, send, v1 } = tenant
+  await identify('zqe-ada', ['zqe-removed@', 'zqe-moved@'])
+  await identify('zqe-bob')
+  const removed = await send({ userId: 'zqe-removed@' }, { 'idempotency-key': 'removed' })
+  const moved = await send({ userId: 'zqe-moved@' })
+  await person.delete(`${path}/users/zqe-ada/aliases/zqe-removed@`)
+  await person.post(`${path}/users/zqe-bob/aliases`, { alias: 'zqe-moved@', from: 'zqe-ada' })
+  expect(await eraseToEnd(tenant, 'zqe-ada')).toBe(1)
+  expect((await v1.get(`/v1/events/${removed.id}`)).body.data.userId).toBeNull()
+  expect((await v1.get(`/v1/events/${moved.id}`)).body.data.userId).toBe('zqe-bob')
+  expect(await listTraces(server.sql, 'zqe-removed')).toEqual([])
+  expect(await listTraces(server.sql, 'zqe-ada')).toEqual([])
+})
+
+test('contract §9 a step of an erasure changes a bounded number of stored responses', async () => {
+  const { projectId, identify } = await newTenant(server)
+  await identify('zqr', ['zqr@'])
+  const { sql } = server
+  await sql`
+    insert into idempotency_keys (project_id, key, fingerprint, status, user_id, other_names, seq, body, expires_at)
+    select
+      ${projectId}, kind || n, '\\x01', case kind when 'own' then 201 else 200 end,
+      case kind when 'own' then 'zqr' else 'other' end, case kind when 'own' then null else '{zqr@}'::text[] end,
+      case kind when 'own' then 0 end,
+      case kind
+        when 'own' then '{"data":{"userId":"zqr"}}'
+        else '{"data":{"id":"i","userId":"other","properties":{},"aliases":{"created":["zqr@"]},"updatedAt":"t"},"requestId":"r"}'
+      end,
+      now() + interval '1 hour'
+    from unnest('{own,their}'::text[]) as kind
+      cross join generate_series(1, 45) as n
+  `
+  const names = ['zqr', 'zqr@']
+  const eraseOwn = async () => {
+    const [row] = await sql`
+      select was_found, erased from erase_user_responses(${projectId}, ${toArray(names)}::text[], 0, 20)
+    `
+    return [row?.['was_found'], row?.['erased']]
+  }
+  const steps = [await eraseOwn(), await eraseOwn(), await eraseOwn(), await eraseOwn()]
+  expect(steps).toEqual([
+    [true, 20],
+    [true, 20],
+    [true, 5],
+    [false, 0],
+  ])
+
+  await sql`select begin_erasure(${projectId}, 'zqr', null)`
+  const [erasure] = await sql<{ id: string }[]>`
+    select distinct erasure_id as id from erasure_names where project_id = ${projectId}
+  `
+  await sql`delete from erasure_names where project_id = ${projectId}`
+  await sql`
+    insert into erasure_names (project_id, user_id, erasure_id, name) select ${projectId}, 'zqr', ${erasure!.id}, unnest(${toArray(names)}::text[])
+  `
+  const left: unknown[] = []
+  let doneTo: string | null = ''
+  while (doneTo !== null) {
+    const rows: { done_to: string | null }[] = await sql`
+      select done_to from erase_responses_of_others(${projectId}, ${erasure!.id}, 'zqr', 20, ${doneTo})
+    `
+    doneTo = rows[0]?.done_to ?? null
+    const [rest] = await sql<[{ n: number }]>`
+      select count(*)::int as n from idempotency_keys where project_id = ${projectId} and other_names is not null
+    `
+    left.push(rest.n)
+  }
+  expect(left).toEqual([25, 5, 0, 0])
+})

@@ -1,0 +1,258 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { createRequests, newProject } from '../../support/worlds/project.ts'
+
+let server: Booted
+/** A second process on the same database. */
+let sibling: Booted
+beforeAll(async () => {
+  server = await boot()
+  sibling = await boot({ databaseUrl: server.databaseUrl })
+})
+afterAll(async () => {
+  await sibling[Symbol.asyncDispose]()
+  await server[Symbol.asyncDispose]()
+})
+
+test('§4.1 an identify is answered 200 with the identity as stored', async () => {
+  const { post } = await newProject(server)
+  const { status, body } = await post('/v1/identify', {
+    user_id: 'ada',
+    properties: { plan: 'pro', nested: { list: [1, null, true] } },
+    aliases: ['ada@example.com', '@ada'],
+  })
+  expect(status).toBe(200)
+  expect(body).toEqual({
+    success: true,
+    data: {
+      id: expect.stringMatching(/^idn_[0-9a-z]{26}$/),
+      userId: 'ada',
+      properties: { plan: 'pro', nested: { list: [1, null, true] } },
+      aliases: { created: ['ada@example.com', '@ada'] },
+      updatedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    },
+    requestId: expect.any(String),
+  })
+})
+
+test('§4.1.1 repeating an identify updates the identity and creates no other', async () => {
+  const { id, post } = await newProject(server)
+  const first = await post('/v1/identify', { user_id: 'ada' })
+  const second = await post('/v1/identify', { user_id: 'ada', properties: { plan: 'pro' } })
+  expect(second.status).toBe(200)
+  expect(second.body.data.id).toBe(first.body.data.id)
+  expect(await countIdentities(id)).toBe(1)
+})
+
+test('§4.1.2 properties are replaced as a whole, not merged', async () => {
+  const { post, get } = await newProject(server)
+  await post('/v1/identify', { user_id: 'ada', properties: { plan: 'free', city: 'London' } })
+  const { body } = await post('/v1/identify', { user_id: 'ada', properties: { plan: 'pro' } })
+  expect(body.data.properties).toEqual({ plan: 'pro' })
+  expect((await get('/v1/users/ada')).body.data.properties).toEqual({ plan: 'pro' })
+})
+
+test('contract §3 absent properties keep the stored ones, and {} clears them', async () => {
+  const { post } = await newProject(server)
+  await post('/v1/identify', { user_id: 'ada', properties: { plan: 'pro' } })
+  const kept = await post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
+  expect(kept.body.data.properties).toEqual({ plan: 'pro' })
+  const cleared = await post('/v1/identify', { user_id: 'ada', properties: {} })
+  expect(cleared.body.data.properties).toEqual({})
+  const fresh = await post('/v1/identify', { user_id: 'bob' })
+  expect(fresh.body.data.properties).toEqual({})
+})
+
+test('§2.1 properties and names of any form are returned as they were sent', async () => {
+  const { request, post, get } = await newProject(server)
+  const names = [`"quoted" \\ 'x'; --`, 'line\nbreak\tand \u0001', '\u2028 🦊 é e\u0301', '{},NULL']
+  for (const name of names) {
+    const answer = await post('/v1/identify', { user_id: name, aliases: [`${name}2`] })
+    expect(answer.body.data).toMatchObject({ userId: name, aliases: { created: [`${name}2`] } })
+    const found = await get(`/v1/users/${encodeURIComponent(`${name}2`)}`)
+    expect(found.body.data).toMatchObject({ userId: name, aliases: [`${name}2`] })
+  }
+  const properties =
+    '{"z":1,"a":{"__proto__":{"x":1},"constructor":"\\"\\u0001"},"9":-0,"n":1e+100}'
+  const sent = await request('/v1/identify', {
+    method: 'POST',
+    body: `{"user_id":"ada","properties":${properties}}`,
+    headers: { 'content-type': 'application/json' },
+  })
+  // JavaScript puts keys that look like an index first; no other order may change.
+  const kept = '{"9":-0,"z":1,"a":{"__proto__":{"x":1},"constructor":"\\"\\u0001"},"n":1e+100}'
+  expect(sent.text).toContain(`"properties":${kept},"aliases"`)
+  expect((await get('/v1/users/ada')).text).toContain(`"properties":${kept},"aliases"`)
+})
+
+test('§4.1.3 an existing alias is reported with a reason that names its cause', async () => {
+  const { post } = await newProject(server)
+  await post('/v1/identify', { user_id: 'bob', aliases: ['@bob'] })
+  await post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
+  const { status, body } = await post('/v1/identify', {
+    user_id: 'ada',
+    aliases: ['@ada', '@bob', 'bob', 'ada', 'new', 'new', 'newer'],
+  })
+  expect(status).toBe(200)
+  expect(body.data.aliases).toEqual({
+    created: ['new', 'newer'],
+    failed: [
+      { alias: '@ada', reason: 'Already an alias of this user' },
+      { alias: '@bob', reason: 'Already an alias of another user' },
+      { alias: 'bob', reason: "Equals another user's user_id" },
+      { alias: 'ada', reason: "Equals this user's own user_id" },
+      { alias: 'new', reason: 'Repeated in this request' },
+    ],
+  })
+})
+
+test('contract §3 a user has at most 1,000 aliases, and the others are reported', async () => {
+  const { post } = await newProject(server)
+  const claim = async (first: number, count: number) => {
+    const aliases = Array.from({ length: count }, (_, n) => `alias ${first + n}`)
+    return (await post('/v1/identify', { user_id: 'ada', aliases })).body.data.aliases
+  }
+  for (let first = 0; first < 950; first += 50) await claim(first, 50)
+  await post('/v1/identify', { user_id: 'ada', aliases: ['alias 0', 'ada', 'one more'] })
+  const reason = 'This user already has 1,000 aliases'
+  const last = await claim(950, 50)
+  expect(last.created).toHaveLength(49)
+  expect(last.failed).toEqual([{ alias: 'alias 999', reason }])
+  expect(await claim(2_000, 2)).toEqual({
+    created: [],
+    failed: [
+      { alias: 'alias 2000', reason },
+      { alias: 'alias 2001', reason },
+    ],
+  })
+  const other = await post('/v1/identify', { user_id: 'bob', aliases: ['alias 2000'] })
+  expect(other.body.data.aliases).toEqual({ created: ['alias 2000'] })
+})
+
+test('§2.1 created is always present, failed only when at least one alias failed', async () => {
+  const { post } = await newProject(server)
+  const none = await post('/v1/identify', { user_id: 'ada' })
+  expect(none.body.data.aliases).toEqual({ created: [] })
+  const empty = await post('/v1/identify', { user_id: 'ada', aliases: [] })
+  expect(empty.body.data.aliases).toEqual({ created: [] })
+  const all = await post('/v1/identify', { user_id: 'ada', aliases: ['ada'] })
+  expect(all.body.data.aliases.created).toEqual([])
+  expect(all.body.data.aliases.failed).toHaveLength(1)
+})
+
+test('contract §2 user_id and aliases are compared exactly: no trim, no folding', async () => {
+  const { id, post } = await newProject(server)
+  const names = ['ada', 'Ada', ' ada', 'ada ', '\u00e5da', 'a\u030ada']
+  const { body } = await post('/v1/identify', { user_id: 'x', aliases: names })
+  expect(body.data.aliases).toEqual({ created: names })
+  for (const name of names) await post('/v1/identify', { user_id: `${name}!` })
+  expect(await countIdentities(id)).toBe(names.length + 1)
+})
+
+test('contract §2 userId is no spelling of user_id: no drop-in client sends it', async () => {
+  const { id, post } = await newProject(server)
+  const { status, body } = await post('/v1/identify', { userId: 'ada' })
+  expect(status).toBe(400)
+  expect(body.details).toEqual([{ path: ['user_id'], message: 'Required', code: 'required' }])
+  const both = await post('/v1/identify', { user_id: 'ada', userId: 'bob' })
+  expect(both.body.data.userId).toBe('ada')
+  const ignored = await post('/v1/identify', { user_id: 'ada', userId: 5 })
+  expect(ignored.status).toBe(200)
+  expect(await countIdentities(id)).toBe(1)
+})
+
+test('§8 user_id and alias have 1 to 255 characters, aliases at most 50 items', async () => {
+  const { post } = await newProject(server)
+  const long = '🦊'.repeat(255)
+  const aliases = Array.from({ length: 49 }, (_, n) => `alias ${n}`)
+  const most = await post('/v1/identify', {
+    user_id: long,
+    aliases: [...aliases, `${long}`.slice(2)],
+  })
+  expect(most.body.data.aliases.created).toHaveLength(50)
+
+  const refused = await post('/v1/identify', {
+    user_id: `${long}x`,
+    aliases: ['a', '', 7, null, `${long}x`],
+  })
+  expect(refused.status).toBe(400)
+  expect(refused.body.details.map(toPathAndCode)).toEqual([
+    'user_id too_long',
+    'aliases.1 too_short',
+    'aliases.2 invalid_type',
+    'aliases.3 invalid_type',
+    'aliases.4 too_long',
+  ])
+  const tooMany = await post('/v1/identify', { user_id: '', aliases: [...aliases, 'x', 'y'] })
+  expect(tooMany.body.details.map(toPathAndCode)).toEqual(['user_id too_short', 'aliases too_many'])
+})
+
+test('contract §3 updatedAt changes on every call', async () => {
+  const { post } = await newProject(server)
+  const sent = Array.from({ length: 30 }, () => post('/v1/identify', { user_id: 'ada' }))
+  const together = (await Promise.all(sent)).map(({ body }) => body.data.updatedAt)
+  expect(new Set(together).size).toBe(30)
+  let last = together.sort().at(-1)
+  for (let n = 0; n < 5; n++) {
+    const { updatedAt } = (await post('/v1/identify', { user_id: 'ada' })).body.data
+    expect(updatedAt > last).toBe(true)
+    last = updatedAt
+  }
+})
+
+test('contract §3 concurrent identifies of one user create one identity, also over two processes', async () => {
+  const { id, key, post } = await newProject(server)
+  const other = createRequests(sibling.url, key)
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_, n) =>
+      (n % 2 ? post : other.post)('/v1/identify', { user_id: 'ada', properties: { n } }),
+    ),
+  )
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  expect(new Set(answers.map(({ body }) => body.data.id)).size).toBe(1)
+  expect(await countIdentities(id)).toBe(1)
+  const last = answers
+    .sort((a, b) => (a.body.data.updatedAt < b.body.data.updatedAt ? -1 : 1))
+    .at(-1)
+  const stored = (await createRequests(server.url, key).get('/v1/users/ada')).body.data
+  expect(stored).toMatchObject({
+    properties: last?.body.data.properties,
+    updatedAt: last?.body.data.updatedAt,
+  })
+})
+
+test('contract §3 exactly one of many concurrent claims of an alias wins, also over two processes', async () => {
+  const { key, post, get } = await newProject(server)
+  const other = createRequests(sibling.url, key)
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_, n) =>
+      (n % 2 ? post : other.post)('/v1/identify', { user_id: `user ${n}`, aliases: ['shared'] }),
+    ),
+  )
+  const owners = answers.filter(({ body }) => body.data.aliases.created.length === 1)
+  expect(owners).toHaveLength(1)
+  expect((await get('/v1/users/shared')).body.data.userId).toBe(owners[0]?.body.data.userId)
+  const reasons = answers.flatMap(({ body }) => body.data.aliases.failed ?? [])
+  expect(new Set(reasons.map(({ reason }) => reason))).toEqual(
+    new Set(['Already an alias of another user']),
+  )
+})
+
+test('contract §3 an alias belongs to one project', async () => {
+  const [one, two] = [await newProject(server), await newProject(server)]
+  for (const { post } of [one, two]) {
+    const { body } = await post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
+    expect(body.data.aliases).toEqual({ created: ['@ada'] })
+  }
+})
+
+async function countIdentities(projectId: string): Promise<number> {
+  const [row] = await server.sql<[{ n: number }]>`
+    select count(*)::int as n from identities where project_id = ${projectId}
+  `
+  return row.n
+}
+
+function toPathAndCode({ path, code }: { path: string[]; code: string }): string {
+  return `${path.join('.')} ${code}`
+}

@@ -1,0 +1,111 @@
+import { expect, test } from 'bun:test'
+import type { Pool } from '../../../src/database/pool.ts'
+import { createInFlightRequests } from '../../../src/http/limits/idempotency.ts'
+import { createIdentityWriter } from '../../../src/log/identities/identify.ts'
+
+type Rows = { ord: number; outcome: string; body: string }[]
+
+/** Creates a writer, and batches that end when they are told to. */
+function createScene() {
+  const batches: { projects: string[]; end(): Promise<void> }[] = []
+  const pool = {
+    run: (work: (sql: unknown) => Promise<Rows>) =>
+      work((_: unknown, projects: string) => {
+        const list = projects.slice(1, -1).replaceAll('"', '').split(',')
+        const { promise, resolve } = Promise.withResolvers<Rows>()
+        const rows = list.map((body, n) => ({ ord: n + 1, outcome: 'done', body }))
+        batches.push({
+          projects: list,
+          async end() {
+            resolve(rows)
+            await Bun.sleep(1)
+          },
+        })
+        return promise
+      }),
+  }
+  const writer = createIdentityWriter({
+    pool: pool as unknown as Pool,
+    inflight: createInFlightRequests(),
+    quotas: { checkUser() {}, countUser() {} },
+  })
+  const identify = (organization: string, more: { text?: string; aliases?: string[] } = {}) =>
+    writer.identify({
+      organizationId: organization,
+      projectId: `project of ${organization}`,
+      input: {
+        user_id: 'ada',
+        ...(more.text !== undefined && { properties: { text: more.text } }),
+        ...(more.aliases && { aliases: more.aliases }),
+      },
+      requestId: 'r',
+      claim: undefined,
+    })
+  return { writer, batches, identify }
+}
+
+async function endAll(batches: ReturnType<typeof createScene>['batches']): Promise<number[]> {
+  const sizes: number[] = []
+  for (let at = 0; at < batches.length; at++) {
+    const batch = batches[at]!
+    sizes.push(batch.projects.length)
+    await batch.end()
+  }
+  return sizes
+}
+
+test('a batch has identifies of one organization, and another one does not wait for it', async () => {
+  const { batches, identify } = createScene()
+  const hostile = Array.from({ length: 95 }, () => identify('a', { text: 'x'.repeat(60_000) }))
+  await Bun.sleep(1)
+  const other = identify('b')
+  await Bun.sleep(1)
+  expect(batches.map(({ projects }) => projects)).toEqual([
+    Array(4).fill('project of a'),
+    ['project of b'],
+  ])
+  await batches[1]?.end()
+  expect((await other).body).toBe('project of b')
+  await endAll(batches)
+  expect(await Promise.all(hostile)).toHaveLength(95)
+})
+
+test('a batch is bounded by rows, by bytes and by aliases', async () => {
+  for (const [count, more, sizes] of [
+    [250, {}, [100, 100, 50]],
+    [9, { text: 'x'.repeat(60_000) }, [4, 4, 1]],
+    [5, { aliases: Array(50).fill('@ada') }, [1, 1, 1, 1, 1]],
+    [2, { text: 'x'.repeat(300_000) }, [1, 1]],
+  ] as const) {
+    const { batches, identify } = createScene()
+    const all = Array.from({ length: count }, () => identify('a', more as { text?: string }))
+    await Bun.sleep(1)
+    expect(await endAll(batches)).toEqual([...sizes])
+    await Promise.all(all)
+  }
+})
+
+test('too many waiting identifies of an organization are refused, and no others', async () => {
+  const { writer, batches, identify } = createScene()
+  const first = identify('a')
+  await Bun.sleep(1)
+  const waiting = Array.from({ length: 1_000 }, () => identify('a'))
+  expect(writer.waiting).toBe(1_000)
+  await expect(identify('a')).rejects.toMatchObject({ code: 'unavailable' })
+  const other = identify('b')
+  await Bun.sleep(1)
+  await endAll(batches)
+  expect(await Promise.all([first, other, ...waiting])).toHaveLength(1_002)
+})
+
+test('too many waiting bytes of an organization are refused', async () => {
+  const { batches, identify } = createScene()
+  const text = 'x'.repeat(256 * 1024)
+  const results = Array.from({ length: 150 }, () => identify('a', { text }))
+  const settled = Promise.allSettled(results)
+  await Bun.sleep(1)
+  await endAll(batches)
+  const refused = (await settled).filter(({ status }) => status === 'rejected')
+  expect(refused.length).toBeGreaterThan(10)
+  expect(refused.length).toBeLessThan(30)
+})

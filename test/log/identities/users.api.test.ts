@@ -1,0 +1,382 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { toArray } from '../../../src/database/arrays.ts'
+import { expectFailure, expectIssues } from '../../support/answers.ts'
+import { newMember } from '../../support/worlds/signed-in-account.ts'
+import { newProject } from '../../support/worlds/project.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
+import { until } from '../../support/until.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test('dashboard §6 the list of users is a keyset page, newest first', async () => {
+  const tenant = await newTenant(server, 'viewer')
+  for (const userId of ['a', 'b', 'c', 'd', 'e']) await tenant.identify(userId)
+  expect(await list(tenant, 'limit=2')).toEqual(['e', 'd', 'c', 'b', 'a'])
+  expectIssues(await tenant.person.get(`${tenant.path}/users?cursor=x`), 'cursor invalid_format')
+  expectIssues(await tenant.person.get(`${tenant.path}/users?search=`), 'search too_short')
+  expectIssues(await tenant.person.get(`${tenant.path}/users?limit=0`), 'limit out_of_range')
+})
+
+test('dashboard §6 a row has the first aliases, and properties up to a limit', async () => {
+  const { person, path, identify } = await newTenant(server)
+  const aliases = Array.from({ length: 12 }, (_, n) => `alias ${String(n).padStart(2, '0')}`)
+  const small = await identify('small', aliases, { n: 1.5, deep: { '"': null } })
+  await identify('long', [], { text: 'x'.repeat(5_000) })
+  const [long, short] = (await person.get(`${path}/users`)).body.data.items
+  expect(short).toEqual({
+    id: small.id,
+    userId: 'small',
+    properties: { n: 1.5, deep: { '"': null } },
+    aliases: aliases.slice(0, 10),
+    createdAt: expect.any(String),
+    updatedAt: small.updatedAt,
+  })
+  expect(long).toMatchObject({ userId: 'long', properties: null })
+})
+
+test('dashboard §6 the search matches words of the user_id, an alias or the properties, by their beginnings', async () => {
+  const tenant = await newTenant(server)
+  await tenant.identify('Ada', ['countess@example.com', 'ÄÖ%_\\'], {
+    name: 'Ada Lovelace',
+    plan: 'pro',
+  })
+  await tenant.identify('user_42', ['@Grace'], { email: 'Grace@Example.com', city: 'New York' })
+  await tenant.identify('user_43', [], { nested: [{ plan: 'plan-pro' }], seats: 42 })
+  const found: [string, string[]][] = [
+    ['ada', ['Ada']],
+    ['ADA', ['Ada']],
+    ['da', []],
+    ['COUNT', ['Ada']],
+    ['äö%', ['Ada']],
+    ['äö%_\\', ['Ada']],
+    ['äöx', []],
+    ['%', ['Ada']],
+    ['user_4', ['user_43', 'user_42']],
+    ['userx4', []],
+    ['@grace', ['user_42']],
+    ['grace@exam', ['user_42']],
+    ['lovel', ['Ada']],
+    ['ada lovelace', ['Ada']],
+    ['york new', ['user_42']],
+    ['york ada', []],
+    ['pro', ['user_43', 'Ada']],
+    ['plan-p', ['user_43']],
+    ['42', ['user_43', 'user_42']],
+    ['43', ['user_43']],
+    ['example', ['user_42', 'Ada']],
+    ['lovelace countess', ['Ada']],
+    ['{', []],
+    ['"', []],
+    ['name', []],
+    ['nobody', []],
+  ]
+  for (const [search, expected] of found) {
+    expect([search, await list(tenant, `search=${encodeURIComponent(search)}`)]).toEqual([
+      search,
+      expected,
+    ])
+  }
+  expect(await list(tenant, 'search=%20%20')).toHaveLength(3)
+  expect(await list(tenant, 'search=user&limit=1')).toEqual(['user_43', 'user_42'])
+})
+
+test('dashboard §6 the search finds new properties at once, and no longer the former ones', async () => {
+  const tenant = await newTenant(server)
+  await tenant.identify('ada', [], { city: 'London' })
+  await tenant.identify('ada', [], { city: 'Paris' })
+  expect(await list(tenant, 'search=london')).toEqual([])
+  expect(await list(tenant, 'search=paris')).toEqual(['ada'])
+})
+
+test('dashboard §6 the search finds the same users before and after their words are indexed', async () => {
+  await using own = await boot()
+  const tenant = await newTenant(own)
+  const countUnindexed = async () => {
+    const [row] = await own.sql<[{ n: number }]>`select count(*)::int as n from unindexed_users`
+    return row.n
+  }
+  await own.sql`alter function index_users rename to held_index_users`
+  await tenant.identify('ada', [], { city: 'London', plan: 'pro' })
+  await tenant.identify('bob', [], { city: 'Paris', plan: 'pro' })
+  const check = async () => {
+    const searches = ['london', 'paris', 'par', 'pro', 'paris pro', 'paris-pro', 'city', 'rome']
+    const found = []
+    for (const search of searches) found.push((await list(tenant, `search=${search}`)).join())
+    expect(found).toEqual(['ada', 'bob', 'bob', 'bob,ada', 'bob', 'bob', '', ''])
+  }
+  await check()
+  await own.sql`alter function held_index_users rename to index_users`
+  await tenant.identify('carol', [], {})
+  await until(async () => (await countUnindexed()) === 0)
+  await check()
+  // Bob's words in the index are out of date.
+  await own.sql`alter function index_users rename to held_index_users`
+  await tenant.identify('bob', [], { city: 'Rome' })
+  expect(await list(tenant, 'search=paris')).toEqual([])
+  expect(await list(tenant, 'search=rome')).toEqual(['bob'])
+})
+
+test('contract §9 hostile text is searched for, never executed', async () => {
+  const tenant = await newTenant(server)
+  await tenant.identify('ada', [], { text: "it's" })
+  const hostile = [
+    ...["'", "''", '\\', "\\'", "a'b", 'a\\', ':*', 'a:*', '!', '!a', '(', ')', '&', '|', '<->'],
+    ...["'); drop table identities; --", '%', '_', '*', '$1', '"', '<b>', '🦊', '\u200b', '\u2028'],
+    ...['x '.repeat(20), '()'.repeat(100), "'".repeat(200), 'é'.repeat(255), '🦊'.repeat(255)],
+  ]
+  for (const search of hostile) {
+    const { status } = await tenant.person.get(
+      `${tenant.path}/users?search=${encodeURIComponent(search)}`,
+    )
+    expect([search, status]).toEqual([search, 200])
+  }
+  expect(await list(tenant, `search=${encodeURIComponent("it's")}`)).toEqual(['ada'])
+})
+
+test('dashboard §6 identify accepts long words and many words', async () => {
+  const tenant = await newTenant(server)
+  const words = Array.from({ length: 4_000 }, (_, n) => n.toString(36)).join(' ')
+  await tenant.identify('many', [], { words })
+  await tenant.identify('long', [], { word: 'x'.repeat(60_000), wide: '🦊'.repeat(1_000) })
+  await tenant.identify('cut', [], { word: 'y'.repeat(300) })
+  expect(await list(tenant, 'search=333')).toEqual(['many'])
+  expect(await list(tenant, `search=${'y'.repeat(250)}`)).toEqual(['cut'])
+})
+
+test('contract §2 properties of any size are kept, and their first 16 Ki characters are searchable', async () => {
+  const tenant = await newTenant(server)
+  const early = {
+    keyword: 'early "quoted\nbird',
+    list: [555017, 555018, { deep: 'Ада nest.example.com' }],
+  }
+  // Postgres' `numeric` cannot hold so many digits.
+  const number = (JSON as unknown as { rawJSON(text: string): object }).rawJSON('9'.repeat(140_000))
+  await tenant.identify('long', [], { ...early, filler: 'x '.repeat(60_000), late: 'worm' })
+  await tenant.identify('number', [], { word: 'counted', number })
+  await tenant.identify('edge', [], { inside: 'y '.repeat(8_190), outside: 'beyond' })
+  await tenant.identify('list', [], {
+    word: 'listed',
+    list: Array.from({ length: 40_000 }, (_, n) => n),
+  })
+  for (const word of ['early', 'quoted', 'bird', '555017', '555018', 'ада', 'nest.example.com']) {
+    expect([word, await list(tenant, `search=${encodeURIComponent(word)}`)]).toEqual([
+      word,
+      ['long'],
+    ])
+  }
+  for (const word of ['keyword', 'filler', 'worm', 'nbird', 'beyond']) {
+    expect([word, await list(tenant, `search=${word}`)]).toEqual([word, []])
+  }
+  expect(await list(tenant, 'search=counted')).toEqual(['number'])
+  expect(await list(tenant, 'search=listed 39')).toEqual(['list'])
+})
+
+test('contract §2 an event is never refused because of its search words', async () => {
+  const { post } = await newProject(server)
+  for (const description of ['😀'.repeat(5_000), '/a.b@c'.repeat(800), '<a b="c">'.repeat(500)]) {
+    const { status } = await post('/v1/events', {
+      channelName: 'c',
+      title: 'Ж'.repeat(500),
+      description,
+      tags: Array.from({ length: 20 }, (_, n) => `${n}${'𝒳'.repeat(48)}`),
+      metadata: { text: 'x.y/'.repeat(50_000) },
+    })
+    expect(status).toBe(201)
+  }
+})
+
+test('dashboard §6 first and last seen are the earliest and latest timestamp, anywhere in the log', async () => {
+  const { person, path, identify, send } = await newTenant(server)
+  await identify('ada', ['@ada'])
+  const seen = async () => {
+    const { firstSeenAt, lastSeenAt } = (await person.get(`${path}/users/ada`)).body.data
+    return [firstSeenAt, lastSeenAt]
+  }
+  const at = (hour: number, minute = 0) =>
+    new Date(Date.UTC(2026, 2, 1, hour, minute)).toISOString()
+  await send({ userId: 'ada', timestamp: at(12) })
+  expect(await seen()).toEqual([at(12), at(12)])
+  await send({ userId: '@ada', timestamp: at(9, 30) })
+  await send({ userId: 'ada', timestamp: at(15, 20) })
+  await send({ userId: 'ada', timestamp: at(9, 50) })
+  await send({ userId: '@ada', timestamp: at(15, 10) })
+  await send({ userId: 'bob', timestamp: at(1) })
+  await send({ userId: 'bob', timestamp: at(23) })
+  expect(await seen()).toEqual([at(9, 30), at(15, 20)])
+})
+
+test('dashboard §6 first and last seen are exact for names in different parts of the log', async () => {
+  const { projectId, send } = await newTenant(server)
+  await send()
+  const names = ['ada', '@ada', 'early', 'late', 'never']
+  for (let round = 0; round < 20; round++) {
+    await server.sql`delete from events where project_id = ${projectId} and seq > 1`
+    // Each name is in a part of 16 segments, at any time.
+    await server.sql`
+      insert into events (
+        project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, user_ref, source, notify
+      )
+      select
+        e.project_id, gen_random_uuid(), e.channel_id, 4096 * (n % 16) + n + 1,
+        e.occurred_at + random() * interval '1 year', e.created_at, e.title, e.tags, e.metadata,
+        case
+          when n % 16 < 5 then (array['ada', 'early', 'bob'])[1 + floor(random() * 3)::int]
+          when n % 16 < 11 then (array['ada', '@ada', 'bob'])[1 + floor(random() * 3)::int]
+          else (array['late', 'bob', 'bob'])[1 + floor(random() * 3)::int]
+        end,
+        e.source, e.notify
+      from events e
+        cross join generate_series(1, 200) as n
+      where e.project_id = ${projectId}
+    `
+    await server.sql`
+      insert into event_segments as s (project_id, segment, first_at, last_at)
+      select e.project_id, e.seq >> 12, min(e.occurred_at), max(e.occurred_at) + interval '1 ms'
+      from events e
+      where e.project_id = ${projectId}
+      group by e.project_id, e.seq >> 12
+      on conflict (project_id, segment) do update set first_at = excluded.first_at, last_at = excluded.last_at
+    `
+    const [row] = await server.sql`
+      select s.first_at, s.last_at, min(e.occurred_at) as first, max(e.occurred_at) as last
+      from user_seen_times(${projectId}, ${toArray(names)}::text[]) s
+        join events e on e.project_id = ${projectId} and e.user_ref = any(${toArray(names)}::text[])
+      group by s.first_at, s.last_at
+    `
+    expect([row!['first_at'], row!['last_at']]).toEqual([row!['first'], row!['last']])
+  }
+})
+
+test('dashboard §6 the page of a user has all their data, by user_id or alias', async () => {
+  const { person, path, identify, send } = await newTenant(server, 'viewer')
+  const first = await send({ userId: '@ada', channelName: 'sign-ups', icon: '👋' })
+  const identity = await identify('ada', ['@ada', 'ada@example.com'], { plan: 'pro' })
+  for (const userId of ['ada', 'ada@example.com']) await send({ userId, channelName: 'payments' })
+  const last = await send({ userId: 'ada', channelName: 'payments' })
+  await send({ userId: 'bob', channelName: 'payments' })
+  const { body } = await person.get(`${path}/users/ada`)
+  expect(body.data).toEqual({
+    id: identity.id,
+    userId: 'ada',
+    properties: { plan: 'pro' },
+    aliases: [
+      { alias: '@ada', since: expect.any(String) },
+      { alias: 'ada@example.com', since: expect.any(String) },
+    ],
+    createdAt: identity.updatedAt,
+    updatedAt: identity.updatedAt,
+    events: 4,
+    firstSeenAt: first.timestamp,
+    lastSeenAt: last.timestamp,
+    channels: [
+      { id: last.channelId, name: 'payments', icon: null, events: 3 },
+      { id: first.channelId, name: 'sign-ups', icon: '👋', events: 1 },
+    ],
+  })
+  for (const name of ['@ada', 'ada@example.com']) {
+    expect((await person.get(`${path}/users/${encodeURIComponent(name)}`)).body.data).toEqual(
+      body.data,
+    )
+  }
+})
+
+test('dashboard §6 a user whom only events name has a page, too', async () => {
+  const { person, path, send } = await newTenant(server)
+  const name = 'a/b?c#d%20 ü"'
+  const event = await send({ userId: name })
+  expect((await person.get(`${path}/users/${encodeURIComponent(name)}`)).body.data).toEqual({
+    id: null,
+    userId: name,
+    properties: null,
+    aliases: [],
+    createdAt: null,
+    updatedAt: null,
+    events: 1,
+    firstSeenAt: event.timestamp,
+    lastSeenAt: event.timestamp,
+    channels: [{ id: event.channelId, name: 'ops', icon: null, events: 1 }],
+  })
+  expectFailure(await person.get(`${path}/users/nobody`), 404, 'not_found')
+})
+
+test('dashboard §6 an exact user_id wins over an alias, with its own events', async () => {
+  const { person, path, identify, send } = await newTenant(server)
+  await identify('ada', ['bob'])
+  await identify('bob')
+  await send({ userId: 'bob' })
+  const get = async (name: string) => (await person.get(`${path}/users/${name}`)).body.data
+  expect(await get('bob')).toMatchObject({ userId: 'bob', events: 1 })
+  expect(await get('ada')).toMatchObject({ userId: 'ada', events: 0, lastSeenAt: null })
+})
+
+test('dashboard §6 events are counted up to 10,000', async () => {
+  const { person, path, send, projectId } = await newTenant(server)
+  await send({ userId: 'ada' })
+  await server.sql`
+    insert into events (
+      project_id, id, channel_id, seq, occurred_at, created_at, title, tags, metadata, user_ref, source, notify
+    )
+    select
+      e.project_id, gen_random_uuid(), e.channel_id, n, e.occurred_at, e.created_at, e.title, e.tags, e.metadata,
+      e.user_ref, e.source, e.notify
+    from events e
+      cross join generate_series(2, 10100) as n
+    where e.project_id = ${projectId}
+  `
+  const { data } = (await person.get(`${path}/users/ada`)).body
+  expect([data.events, data.channels[0].events]).toEqual([10_000, 10_000])
+})
+
+test('case 20: no list, search or page shows users of another tenant', async () => {
+  const [own, other] = [await newTenant(server), await newTenant(server)]
+  await other.identify('theirs', ['@theirs'], { word: 'secretword' })
+  await other.send({ userId: 'named' })
+  for (const search of ['theirs', '@theirs', 'secretword', 'secret']) {
+    expect(await list(own, `search=${search}`)).toEqual([])
+  }
+  expect(await list(own, '')).toEqual([])
+  for (const name of ['theirs', '@theirs', 'named']) {
+    for (const path of [own.path, other.path]) {
+      expectFailure(await own.person.get(`${path}/users/${name}`), 404, 'not_found')
+    }
+  }
+  expectFailure(await own.person.get(`${other.path}/users`), 404, 'not_found')
+  const stranger = await newMember(server, own.organization, 'owner')
+  expectFailure(await stranger.get(`${other.path}/users?search=theirs`), 404, 'not_found')
+})
+
+/** Returns the user_ids of all pages. */
+async function list({ person, path }: TestTenant, query: string): Promise<string[]> {
+  const found: string[] = []
+  for (let cursor = ''; ;) {
+    const { status, body } = await person.get(`${path}/users?${query}${cursor}`)
+    expect(status).toBe(200)
+    found.push(...body.data.items.map(({ userId }: { userId: string }) => userId))
+    if (body.data.nextCursor === null) return found
+    cursor = `&cursor=${body.data.nextCursor}`
+  }
+}
+
+test('dashboard §3 the names of users come from properties, else from an e-mail address', async () => {
+  const { person, path, identify } = await newTenant(server, 'viewer')
+  await identify('ada', [], { full_name: ' Ada Lovelace ', email: 'ada@example.com' })
+  await identify('grace', ['grace@example.com'], { firstName: 'Grace', lastName: 'Hopper' })
+  await identify('linus', ['penguin', 'linus@example.com'], { name: { first: 'Linus' } })
+  await identify('alan', [], { name: ' ', email: 'alan@example.com' })
+  await identify('nobody', ['someone'])
+  const userIds = ['ada', 'grace', 'linus', 'alan', 'nobody', 'unknown']
+  const { status, body } = await person.post(`${path}/users/names`, { userIds })
+  expect(status).toBe(200)
+  const names = body.data.items.map(({ userId, name }: Record<string, string>) => [userId, name])
+  expect(Object.fromEntries(names)).toEqual({
+    ada: 'Ada Lovelace',
+    grace: 'Grace Hopper',
+    linus: 'linus@example.com',
+    alan: 'alan@example.com',
+  })
+})

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { toArray } from '../../../src/database/arrays.ts'
+import { reindexUsers } from '../../../src/log/identities/user-indexer.ts'
+import { expectIssues } from '../../support/answers.ts'
+import { boot, type Booted } from '../../support/servers/server.ts'
+import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
+import { hasNothingToFind } from '../../../src/base/text-search.ts'
+import { until } from '../../support/until.ts'
+
+let server: Booted
+beforeAll(async () => {
+  server = await boot()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Searches in every plane, which must agree. Returns the titles of the list. */
+async function find({ person, path }: TestTenant, q: string): Promise<string[]> {
+  const query = new URLSearchParams({ q, limit: '100' })
+  const list = await person.get(`${path}/events?${query}`)
+  expect([q, list.status]).toEqual([q, 200])
+  const titles: string[] = list.body.data.items.map(({ title }: { title: string }) => title)
+  const view = `${path}/views/${(await person.post(`${path}/views`, { name: 'x', q })).body.data.id}`
+  await person.put(`${view}/read`, { seq: 0 })
+  const card = await person.post(`${path}/insights`, { kind: 'number', q, hours: 24 })
+  const result = `${path}/insights/${card.body.data.id}`
+  let counts: number[] = []
+  // On a slow machine, a count can end before the log does.
+  await until(async () => {
+    const histogram = (await person.get(`${path}/histogram?${query}`)).body.data
+    const [counted] = (await person.get(`${path}/views`)).body.data.items
+    const { total, completeSince } = (await person.get(`${result}/result`)).body.data
+    counts = [histogram.total, counted.newEvents, total]
+    return !histogram.isPartial && !counted.isPartial && completeSince === null
+  })
+  await person.delete(view)
+  await person.delete(result)
+  expect([q, ...counts]).toEqual([q, ...counts.map(() => titles.length)])
+  return titles.toSorted()
+}
+
+async function newShop(): Promise<TestTenant> {
+  const tenant = await newTenant(server)
+  await tenant.identify('u1', ['@countess', 'lovelace'], { name: 'Ada Lovelace', age: 36 })
+  await tenant.identify('u2', [], { first_name: 'Adam', last_name: 'Smith', city: 'Adana' })
+  await tenant.identify('u3', [], { email: 'ada%b@example.com', note: 'ada' })
+  await tenant.identify('u4', [], { company: 'Ada Ltd' })
+  await tenant.identify('Ada_5', ['five'])
+  for (const userId of ['u1', 'lovelace', 'u2', 'u3', 'u4', 'Ada_5', 'five', 'ádám', 'bob']) {
+    await tenant.send({ title: userId, userId })
+  }
+  await tenant.send({ title: 'nobody' })
+  return tenant
+}
+
+test('dashboard.md §3 user: finds the events of users by the beginning of a name, in every plane', async () => {
+  const shop = await newShop()
+  const other = await newTenant(server)
+  await other.send({ title: 'of another tenant', userId: 'ada' })
+  const all = ['Ada_5', 'five', 'lovelace', 'u1', 'u2', 'u3', 'ádám']
+  expect(await find(shop, 'user:ada')).toEqual(all)
+  expect(await find(shop, 'user:ADA')).toEqual(all)
+  expect(await find(shop, 'user:ádá')).toEqual(all)
+  expect(await find(shop, 'user:adam')).toEqual(['u2', 'ádám'])
+  expect(await find(shop, 'user:ada_')).toEqual(['Ada_5', 'five'])
+  expect(await find(shop, 'user:ada%b@ex')).toEqual(['u3'])
+  expect(await find(shop, 'user:@count')).toEqual(['lovelace', 'u1'])
+  expect(await find(shop, 'user:u')).toEqual(['lovelace', 'u1', 'u2', 'u3', 'u4'])
+  expect(await find(shop, 'user:smith')).toEqual([])
+  expect(await find(shop, 'user:36')).toEqual([])
+  expect(await find(shop, 'user:adam user:bob')).toEqual(['bob', 'u2', 'ádám'])
+  expect(await find(shop, '-user:ada')).toEqual(['bob', 'nobody', 'u4'])
+  expect(await find(shop, 'user:ada (user:adam OR lovelace)')).toEqual(['lovelace', 'u2', 'ádám'])
+})
+
+test('dashboard.md §3 in quotes, user: finds one user under each name', async () => {
+  const shop = await newShop()
+  expect(await find(shop, 'user:"Ada_5"')).toEqual(['Ada_5', 'five'])
+  expect(await find(shop, 'user:"lovelace"')).toEqual(['lovelace', 'u1'])
+  expect(await find(shop, 'user:"ada"')).toEqual([])
+  expect(await find(shop, 'user:"u1" user:bo')).toEqual(['bob', 'lovelace', 'u1'])
+  expect(await find(shop, '-user:"u1" user:u')).toEqual(['u2', 'u3', 'u4'])
+  const exact = await shop.v1.get('/v1/events?userId=u')
+  expect(exact.body.data.items).toEqual([])
+})
+
+test('dashboard.md §3 a user is found as soon as it is identified', async () => {
+  const shop = await newTenant(server)
+  await shop.send({ title: 'first', userId: 'u1' })
+  expect(await find(shop, 'user:ada')).toEqual([])
+  await shop.identify('u1', [], { name: 'Ada' })
+  expect(await find(shop, 'user:ada')).toEqual(['first'])
+  await shop.identify('u1', [], { name: 'Grace' })
+  expect(await find(shop, 'user:ada')).toEqual([])
+})
+
+test('dashboard.md §3 an alias that became the name of another user finds that user', async () => {
+  const shop = await newTenant(server)
+  await shop.identify('u1', ['zoe'])
+  await shop.identify('zoe', [], { name: 'Bea' })
+  await shop.send({ title: 'of u1', userId: 'u1' })
+  await shop.send({ title: 'of zoe', userId: 'zoe' })
+  expect(await find(shop, 'user:"u1"')).toEqual(['of u1'])
+  expect(await find(shop, 'user:bea')).toEqual(['of zoe'])
+})
+
+test('dashboard.md §3 a beginning can fit any number of users, and a symbol is one', async () => {
+  const shop = await newTenant(server)
+  await server.sql`
+    insert into identities (project_id, user_id, id, public_id, properties, created_at, updated_at)
+    select
+      ${shop.projectId}, '_' || n, gen_random_uuid(), 'idn_' || gen_random_uuid(),
+      '{"name":"Zoe of the many words"}', now(), now()
+    from generate_series(1, 20000) as n
+  `
+  await reindexUsers(server.sql, shop.projectId)
+  await shop.send({ title: 'of one', userId: '_77' })
+  await shop.send({ title: 'of another', userId: 'zed' })
+  for (const q of ['user:zo', 'user:_', 'user:_7 user:zo']) {
+    expect(await find(shop, q)).toEqual(['of one'])
+  }
+  expect(await find(shop, '-user:zo')).toEqual(['of another'])
+})
+
+test('contract §9 a search of accents alone is a 400, which no search of letters or symbols is', async () => {
+  const shop = await newTenant(server)
+  const search = (q: string) => shop.person.get(`${shop.path}/events?${new URLSearchParams({ q })}`)
+  const list = (text: string) => shop.v1.get(`/v1/events?${new URLSearchParams({ text })}`)
+  expectIssues(await search('a \u0301'), 'q invalid_value')
+  expectIssues(await search('-"\u0301 \u0302"'), 'q invalid_value')
+  expectIssues(await search('user:\u0301'), 'q.user invalid_value')
+  for (const text of ['\u0301', ' ', 'a \u0301']) {
+    expectIssues(await list(text), 'text invalid_value')
+  }
+  expect((await list('a ++')).status).toBe(200)
+
+  // All that may have nothing to find, and some of the others.
+  const characters = Array.from({ length: 0x11_0000 - 1 }, (_, n) => n + 1)
+    .filter(code => code < 0xd800 || code > 0xdfff)
+    .map(code => String.fromCodePoint(code))
+    .filter((one, n) => n % 499 === 0 || /[\p{M}\p{Z}\p{Cc}\p{Cf}\p{Lm}\p{Sk}]/u.test(one))
+  const found = await server.sql<{ term: string }[]>`
+    select c.term
+    from unnest(${toArray(characters)}::text[]) as c (term)
+    where not exists (select from text_patterns(array[c.term], '{false}'))
+  `
+  const marks = new Set(found.map(({ term }) => term))
+  const differing = characters.filter(one => hasNothingToFind(one) !== marks.has(one))
+  expect(differing.map(one => one.codePointAt(0)!.toString(16))).toEqual([])
+})

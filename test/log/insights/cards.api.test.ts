@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { HOUR_MS } from '../../../src/log/events/time-buckets.ts'
+import { noFilters } from '../../../src/log/events/search-filters.ts'
+import { parseSearch } from '../../../src/log/events/search-query.ts'
+import { toSearchText } from '../../../src/log/events/search-text.ts'
+import { toPeriod } from '../../../src/log/insights/period.ts'
+import { readResult } from '../../../src/log/insights/result.ts'
+import type { CardGroup } from '../../../src/log/insights/schema.ts'
+import { expectFailure, expectIssues } from '../../support/answers.ts'
+import { matchesFilters, type SentEvent } from '../../support/naive-search.ts'
+import type { TestProject } from '../../support/worlds/project.ts'
+import { bootSearchProject, filters, NOW_MS, OWNERS } from '../../support/worlds/search-project.ts'
+import type { Booted } from '../../support/servers/server.ts'
+import { newTenant } from '../../support/worlds/tenant.ts'
+
+let server: Booted
+let project: TestProject
+let sent: SentEvent[]
+beforeAll(async () => {
+  ;({ server, project, sent } = await bootSearchProject())
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test('dashboard insights: a board has up to 12 cards, which are added, changed, moved and deleted', async () => {
+  const { person, path, projectId } = await newTenant(server, 'member')
+  const add = (card: object) => person.post(`${path}/insights`, card)
+  const listKinds = async () =>
+    (await person.get(`${path}/insights`)).body.data.cards.map(
+      (card: { kind: string }) => card.kind,
+    )
+  expect(await listKinds()).toEqual([])
+  const first = await add({ kind: 'number', q: ' tag:vip ', title: ' VIPs ' })
+  expect([first.status, first.body.data]).toEqual([
+    201,
+    {
+      id: expect.stringMatching(/^crd_/),
+      kind: 'number',
+      groupBy: null,
+      metadataPath: null,
+      q: 'tag:vip',
+      hours: 168,
+      title: 'VIPs',
+      createdAt: expect.any(String),
+    },
+  ])
+  const top = (await add({ kind: 'top', groupBy: 'metadata', metadataPath: 'order.plan' })).body
+    .data
+  const table = (await add({ kind: 'table', groupBy: 'user', hours: 24 })).body.data
+  const ids = [table.id, first.body.data.id, top.id]
+  const moved = await person.put(`${path}/insights/order`, { cardIds: ids })
+  expect(moved.body.data.cards.map(({ id }: { id: string }) => id)).toEqual(ids)
+  for (const cardIds of [[], ids.slice(1), [...ids, ids[0]]]) {
+    expectFailure(await person.put(`${path}/insights/order`, { cardIds }), 409, 'conflict')
+  }
+  const edited = await person.patch(`${path}/insights/${top.id}`, {
+    kind: 'series',
+    title: 'Plans',
+  })
+  expect(edited.body.data).toMatchObject({ kind: 'series', groupBy: null, metadataPath: null })
+  expect((await person.delete(`${path}/insights/${table.id}`)).status).toBe(200)
+  expectFailure(await person.get(`${path}/insights/${table.id}/result`), 404, 'not_found')
+  expect(await listKinds()).toEqual(['number', 'series'])
+  await Promise.all(Array.from({ length: 12 }, () => add({ kind: 'series' })))
+  expect(await listKinds()).toHaveLength(12)
+  expectFailure(await add({ kind: 'series' }), 409, 'conflict')
+  const entries = await server.sql<{ action: string }[]>`
+    select action from audit_log
+    where project_id = ${projectId} and action like 'insights.%' order by id limit 6
+  `
+  expect(entries.map(({ action }) => action.replace('insights.', ''))).toEqual([
+    ...['cardCreated', 'cardCreated', 'cardCreated', 'reordered', 'cardEdited', 'cardDeleted'],
+  ])
+})
+
+test('contract §12 a card without its field or with a bad search is a 400 with the path', async () => {
+  const { person, path } = await newTenant(server, 'member')
+  const add = (card: object) => person.post(`${path}/insights`, card)
+  expectIssues(await add({}), 'kind required')
+  expectIssues(await add({ kind: 'funnel' }), 'kind invalid_value')
+  expectIssues(await add({ kind: 'top' }), 'groupBy required')
+  expectIssues(await add({ kind: 'table', groupBy: 'metadata' }), 'metadataPath required')
+  expectIssues(await add({ kind: 'number', q: 'before:never' }), 'q.before invalid_format')
+  expectIssues(await add({ kind: 'number', hours: 2161 }), 'hours out_of_range')
+})
+
+test('dashboard insights: a number compares with the same part of the period before', async () => {
+  const { person, path, send } = await newTenant(server)
+  const hoursAgo = (n: number) => new Date(Date.now() - n * HOUR_MS).toISOString()
+  for (const hours of [0, 1, 25, 26, 27, 80]) await send({ timestamp: hoursAgo(hours) })
+  // A minute later than now, one day ago: that part of the day is not over yet.
+  await send({ timestamp: new Date(Date.now() - 24 * HOUR_MS + 60_000).toISOString() })
+  const { id } = (await person.post(`${path}/insights`, { kind: 'number', hours: 24 })).body.data
+  const { data } = (await person.get(`${path}/insights/${id}/result`)).body
+  expect(data).toMatchObject({ kind: 'counts', previous: 3, completeSince: null, values: [] })
+  // The event of 24 hours ago belongs to the period if its hour is the next one.
+  expect(data.total - 2).toBeOneOf([0, 1])
+})
+
+const GROUPS: readonly (CardGroup | null)[] = [
+  ...([null, 'channel', 'tag', 'user', 'source', 'metadata'] as const),
+]
+
+test('dashboard insights: cards count the events that searches find, by every field', async () => {
+  const bound = fc.record({
+    groupBy: fc.constantFrom(...GROUPS),
+    hours: fc.integer({ min: 1, max: 150 }),
+    nowMs: fc.integer({ min: 0, max: 72 * 60 }).map(minutes => NOW_MS - minutes * 60_000),
+  })
+  const some = fc.oneof(
+    filters,
+    filters.map(({ channels }) => ({ ...noFilters(), channels })),
+  )
+  const limits = { candidatesBeforeIndex: 0, timeLimitMs: 10_000 }
+  await fc.assert(
+    fc.asyncProperty(some, bound, async (filters, { groupBy, hours, nowMs }) => {
+      const kind = groupBy === null ? 'number' : 'table'
+      const metadataPath = groupBy === 'metadata' ? 'amount' : null
+      const q = toSearchText(filters)
+      fc.pre(parseSearch(q).issues.length === 0)
+      const card = { kind, groupBy, metadataPath, q, hours } as const
+      const result = await readResult(server.sql, project.id, card, { nowMs, limits })
+      if (result.kind !== 'counts') throw new Error(result.kind)
+      const { fromMs, toMs, previousFromMs, previousToMs } = toPeriod(hours, nowMs)
+      const found = sent.filter(one => matchesFilters(one, filters, OWNERS))
+      const between = (from: number, to: number) =>
+        found.filter(({ timestamp }) => Date.parse(timestamp) >= from && Date.parse(timestamp) < to)
+      const now = between(fromMs, toMs)
+      const before = between(previousFromMs, previousToMs)
+      expect([result.total, result.previous]).toEqual([now.length, before.length])
+      expect(result.completeSince).toBeNull()
+      const count = (events: SentEvent[]) => {
+        const counts = new Map<string, number>()
+        for (const event of events)
+          for (const value of listValues(event, groupBy))
+            counts.set(value, (counts.get(value) ?? 0) + 1)
+        return counts
+      }
+      const [totals, previous] = [count(now), count(before)]
+      const values = result.values.map(one => [one.name ?? one.value, one.total, one.previous])
+      const expected = [...new Set([...totals.keys(), ...previous.keys()])].map(value => [
+        ...[value, totals.get(value) ?? 0, previous.get(value) ?? 0],
+      ])
+      expect(values.toSorted()).toEqual(expected.toSorted())
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('dashboard insights: a card whose budget ran out says since when its counts are complete', async () => {
+  const card = {
+    kind: 'number',
+    groupBy: null,
+    metadataPath: null,
+    q: '-tag:test',
+    hours: 220,
+  } as const
+  const whole = await readResult(server.sql, project.id, card, { nowMs: NOW_MS })
+  const limits = { maxCandidates: 1, firstBatch: 30, timeLimitMs: 60_000 }
+  const part = await readResult(server.sql, project.id, card, { nowMs: NOW_MS, limits })
+  if (whole.kind !== 'counts' || part.kind !== 'counts') throw new Error('not counts')
+  expect(whole.completeSince).toBeNull()
+  expect(whole.previous).toBe(0)
+  expect(part.total).toBeLessThan(whole.total)
+  expect(part.previous).toBeNull()
+  expect(Date.parse(part.completeSince ?? '')).toBeGreaterThan(Date.parse(part.from))
+})
+
+test('dashboard insights: users of a card have their names', async () => {
+  const { person, path, send, identify } = await newTenant(server, 'member')
+  await identify('u1', ['ada@example.com'], { name: 'Ada', email: 'ada@example.com' })
+  await identify('u2', [], { email: 'bob@example.com' })
+  for (const userId of ['u1', 'ada@example.com', 'u2', 'u3', null]) await send({ userId })
+  const { id } = (await person.post(`${path}/insights`, { kind: 'top', groupBy: 'user' })).body.data
+  const { data } = (await person.get(`${path}/insights/${id}/result`)).body
+  expect(data.values).toEqual([
+    { value: 'u1', name: 'Ada', total: 2, previous: null },
+    { value: 'u2', name: 'bob@example.com', total: 1, previous: null },
+    { value: 'u3', name: null, total: 1, previous: null },
+  ])
+  expect([data.total, data.hasMore]).toEqual([5, false])
+})
+
+/** The values of an event that a card counts. Channels are named by their first spelling. */
+function listValues(event: SentEvent, groupBy: CardGroup | null): string[] {
+  switch (groupBy) {
+    case null:
+      return []
+    case 'channel':
+      return [event.channelName]
+    case 'tag':
+      return [...event.tags]
+    case 'user':
+      return event.userId === null ? [] : [OWNERS.get(event.userId) ?? event.userId]
+    case 'source':
+      return [event.source]
+    case 'metadata': {
+      const value = event.metadata['amount']
+      return value === undefined ? [] : [String(value)]
+    }
+  }
+}

@@ -1,0 +1,283 @@
+import { describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BatchResult } from './batch.ts'
+import { getKind, getLane, planBatches } from './lanes.ts'
+import { createOutputReader } from './output.ts'
+import { summarize, type LaneReport } from './report.ts'
+import { judge, type Rerun } from './verdict.ts'
+
+const OUTPUT = `bun test v1.4.5 (a7733435c)
+
+test/base/a.test.ts:
+(pass) adds [0.12ms]
+(skip) waits
+a line of a test
+
+test/base/b.test.tsx:
+error: expect(received).toBe(expected)
+(fail) group > subtracts [7.00ms]
+(pass) has brackets [not a time]
+
+test/base/c.test.ts:
+(pass) divides [1.20s]
+
+1 tests failed:
+(fail) group > subtracts [7.00ms]
+
+ 3 pass
+ 12 expect() calls
+ 1 skip
+ 1 fail
+Ran 5 tests across 3 files. [12.00ms]`
+
+function read(text: string) {
+  const reader = createOutputReader()
+  for (const [nth, line] of text.split('\n').entries()) reader.read(line, nth)
+  return reader
+}
+
+function toResult(text: string, more: Partial<BatchResult> = {}): BatchResult {
+  const files = ['test/base/a.test.ts', 'test/base/b.test.tsx', 'test/base/c.test.ts']
+  return {
+    batch: { kind: 'unit', files, expectedMs: 0 },
+    ending: 'complete',
+    exit: '0',
+    files: read(text).files,
+    assertions: 0,
+    left: [],
+    ...more,
+  }
+}
+
+function toReport(more: Partial<LaneReport>): LaneReport {
+  return {
+    lane: 'light',
+    seconds: 12.3,
+    assertions: 9,
+    files: [
+      { file: 'test/base/a.test.ts', seconds: 1, outcomes: ['pass', 'pass'] },
+      { file: 'test/base/b.test.ts', seconds: 2, outcomes: ['pass'] },
+    ],
+    reruns: [],
+    left: [],
+    leftOut: [],
+    peakMemory: 2 ** 30,
+    factor: 1,
+    ...more,
+  }
+}
+
+function toRerun(file: string, more: Partial<Rerun> = {}): Rerun {
+  return { file, why: 'failed', tests: ['adds'], lines: [], ...more }
+}
+
+describe('the output of bun test', () => {
+  test('is read by file, with the outcome of each test', () => {
+    const { files, isComplete, assertions } = read(OUTPUT)
+    expect(isComplete).toBe(true)
+    expect(assertions).toBe(12)
+    expect(files.map(({ file, tests }) => [file, tests])).toEqual([
+      [
+        'test/base/a.test.ts',
+        [
+          { name: 'adds', outcome: 'pass' },
+          { name: 'waits', outcome: 'skip' },
+        ],
+      ],
+      [
+        'test/base/b.test.tsx',
+        [
+          { name: 'group > subtracts', outcome: 'fail' },
+          { name: 'has brackets [not a time]', outcome: 'pass' },
+        ],
+      ],
+      ['test/base/c.test.ts', [{ name: 'divides', outcome: 'pass' }]],
+    ])
+  })
+
+  test('without its summary is incomplete, and its last file has not ended', () => {
+    const { files, isComplete } = read(OUTPUT.slice(0, OUTPUT.indexOf('test/base/c')))
+    expect(isComplete).toBe(false)
+    expect(files.map(({ endedMs }) => endedMs)).toEqual([7, undefined])
+  })
+})
+
+describe('a verdict', () => {
+  test('lets a file with a failed test run again, and no other', () => {
+    const { passed, reruns } = judge(toResult(OUTPUT, { exit: '1' }))
+    expect(passed).toEqual(['test/base/a.test.ts', 'test/base/c.test.ts'])
+    expect(reruns).toMatchObject([
+      { file: 'test/base/b.test.tsx', why: 'failed', tests: ['group > subtracts'] },
+    ])
+    expect(reruns[0]?.lines).toContain('error: expect(received).toBe(expected)')
+  })
+
+  test.each(['crashed', 'wedged'] as const)('keeps the files that ended before it %s', ending => {
+    const cut = OUTPUT.slice(0, OUTPUT.indexOf('error:'))
+    const { passed, reruns } = judge(toResult(cut, { ending, exit: 'SIGKILL' }))
+    expect(passed).toEqual(['test/base/a.test.ts'])
+    expect(reruns.map(({ file, why }) => [file, why])).toEqual([
+      ['test/base/b.test.tsx', ending],
+      ['test/base/c.test.ts', ending],
+    ])
+  })
+
+  test('lets files that never started run again', () => {
+    const { passed, reruns } = judge(toResult('', { ending: 'crashed' }))
+    expect(passed).toEqual([])
+    expect(reruns.map(({ why }) => why)).toEqual(['crashed', 'crashed', 'crashed'])
+  })
+
+  test('trusts no file of a process that failed outside of tests', () => {
+    const green = OUTPUT.replaceAll('(fail)', '(pass)')
+    expect(judge(toResult(green)).reruns).toEqual([])
+    const { passed, reruns } = judge(toResult(green, { exit: '1' }))
+    expect(passed).toEqual([])
+    expect(reruns.map(({ why, tests }) => [why, tests])).toEqual([
+      ['failed', []],
+      ['failed', []],
+      ['failed', []],
+    ])
+  })
+
+  test('misses a file that a complete run does not name', () => {
+    const [head = ''] = OUTPUT.replace('(fail)', '(pass)').split('test/base/c.test.ts:')
+    const { reruns } = judge(toResult(`${head}\nRan 4 tests across 2 files.`))
+    expect(reruns.map(({ file, why }) => [file, why])).toEqual([['test/base/c.test.ts', 'failed']])
+  })
+})
+
+describe('the summary', () => {
+  const summary = (more: Partial<LaneReport>, isCi = false) => summarize(toReport(more), isCi)
+
+  test('names lane, files, tests, seconds, memory and the slowest files', () => {
+    const { lines, passed, failed } = summary({})
+    expect(failed).toBe(0)
+    expect(lines).toContain('Lane light: 2 files, 3 tests, 9 assertions, 12 s, at most 1.0 GiB')
+    expect(lines.filter(line => line.endsWith('.ts'))).toEqual([
+      '     2.0 s  test/base/b.test.ts',
+      '     1.0 s  test/base/a.test.ts',
+    ])
+    expect(passed).toBe(3)
+  })
+
+  test('is red after a second failure, with the command that repeats it', () => {
+    const first = toRerun('test/base/a.test.ts')
+    const { lines, passed, failed } = summary({ reruns: [{ first, again: first, load: '1.0' }] })
+    expect(failed).toBe(1)
+    expect(passed).toBe(2)
+    expect(lines.slice(-2)).toEqual([
+      'FAILED test/base/a.test.ts › adds',
+      '  Repeat it alone: bun test --timeout 60000 ./test/base/a.test.ts',
+    ])
+  })
+
+  test('is green with a flaky file, which it names with seed and load', () => {
+    const first = toRerun('test/base/a.test.ts', { lines: ['PROPERTY_SEED=7'] })
+    const { lines, failed } = summary({ reruns: [{ first, again: undefined, load: '2.5' }] })
+    expect(failed).toBe(0)
+    expect(lines.at(-1)).toBe(
+      'FLAKY test/base/a.test.ts › adds (PROPERTY_SEED=7), load 2.5. Explain it in test/flaky.md.',
+    )
+  })
+
+  test('is red with more than three flaky files', () => {
+    const reruns = ['a', 'b', 'c', 'd'].map(name => ({
+      first: toRerun(`test/base/${name}.test.ts`),
+      again: undefined,
+      load: undefined,
+    }))
+    expect(summary({ reruns: reruns.slice(1) }).failed).toBe(0)
+    expect(summary({ reruns }).failed).toBe(1)
+  })
+
+  test('names a crash, which makes no file flaky', () => {
+    const first = toRerun('test/base/a.test.ts', { why: 'crashed', tests: [] })
+    const { lines, failed } = summary({ reruns: [{ first, again: undefined, load: '1.0' }] })
+    expect(failed).toBe(0)
+    expect(lines).toContain('RUN AGAIN test/base/a.test.ts: its process crashed')
+    expect(lines.join('\n')).not.toContain('FLAKY')
+  })
+
+  test('is red with something left behind', () => {
+    const { lines, failed } = summary({ left: ['process 1: sleep'] })
+    expect(failed).toBe(1)
+    expect(lines).toContain('Left behind: process 1: sleep')
+  })
+
+  test('says what was left out and why; CI leaves nothing out', () => {
+    const files: LaneReport['files'] = [{ file: 'test/a.test.ts', seconds: 1, outcomes: ['skip'] }]
+    const left = { files, leftOut: ['tests that need nginx'] }
+    expect(summary(left).lines.slice(-2)).toEqual(['Left out: 1 tests', '  tests that need nginx'])
+    expect(summary(left).failed).toBe(0)
+    expect(summary(left, true).failed).toBe(1)
+  })
+})
+
+describe('the plan', () => {
+  const root = join(import.meta.dirname, '..')
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter(path => /\.test\.tsx?$/.test(path))
+    .map(path => join('test', path))
+
+  test('has every file once, fast kinds first, and one kind in a batch', () => {
+    const batches = planBatches(files, {})
+    expect(batches.flatMap(batch => batch.files).toSorted()).toEqual(files.toSorted())
+    for (const { kind, files } of batches) expect([...new Set(files.map(getKind))]).toEqual([kind])
+    const kinds = batches.map(({ kind }) => kind)
+    expect([...new Set(kinds)]).toEqual(kinds.filter((kind, nth) => kind !== kinds[nth - 1]))
+    expect(kinds[0]).toBe('unit')
+  })
+
+  test('puts short files together, and starts with the longest', () => {
+    const durations = { 'test/base/a.test.ts': 4_000, 'test/base/b.test.ts': 20_000 }
+    const plan = planBatches([...Object.keys(durations), 'test/base/c.test.ts'], durations)
+    expect(plan.map(batch => batch.files)).toEqual([
+      ['test/base/b.test.ts'],
+      ['test/base/c.test.ts', 'test/base/a.test.ts'],
+    ])
+  })
+
+  test('begins with long batches and ends with short ones, so that they end together', () => {
+    const names = Array.from({ length: 24 }, (_, nth) => `test/log/${nth}.api.test.ts`)
+    const plan = planBatches(names, Object.fromEntries(names.map(name => [name, 5_000])))
+    expect(plan.map(({ files }) => files.length)).toEqual([4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 1])
+    const long = planBatches(
+      names,
+      Object.fromEntries(names.map((name, nth) => [name, 20_000 + nth])),
+    )
+    expect(long[0]?.files).toEqual(['test/log/23.api.test.ts', 'test/log/22.api.test.ts'])
+  })
+
+  test.each([
+    ['test/runtimes/story.test.ts', 'slow', 'processes'],
+    ['test/database/embedded/upgrade.processes.test.ts', 'slow', 'processes'],
+    ['test/database/embedded/embedded.processes.test.ts', 'light', 'processes'],
+    ['test/clients/typescript/package.api.test.ts', 'slow', 'api'],
+    ['test/clients/typescript/request.api.test.ts', 'light', 'api'],
+    ['test/faults/network.test.ts', 'slow', 'processes'],
+    ['test/faults/sweep-append.test.ts', 'light', 'processes'],
+    ['test/browser/feed.test.ts', 'light', 'browser'],
+    ['test/browser/first-minute.test.ts', 'slow', 'browser'],
+    ['test/faults/feed.test.ts', 'slow', 'processes'],
+    ['test/access/keys/keys.api.test.ts', 'light', 'api'],
+    ['test/database/migrate.api.test.ts', 'light', 'api'],
+    ['test/layers.test.ts', 'light', 'unit'],
+    ['test/properties/valid.test.ts', 'light', 'processes'],
+  ] as const)('puts %s into the lane %s', (file, lane, kind) => {
+    expect(getLane(file)).toBe(lane)
+    expect(getKind(file)).toBe(kind)
+  })
+})
+
+test('no module of test/support registers hooks, which only the first file of a process would have', () => {
+  const folder = join(import.meta.dirname, '../support')
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const found = names.filter(
+    name =>
+      name.endsWith('.ts') &&
+      /^(before|after)(Each|All)\(/m.test(readFileSync(join(folder, name), 'utf8')),
+  )
+  expect(found).toEqual([])
+})

@@ -1,0 +1,62 @@
+import { expect, test } from 'bun:test'
+import { startInbox } from '../support/servers/inbox.ts'
+import { boot } from '../support/servers/server.ts'
+import { until } from '../support/until.ts'
+import { openDeliveries } from '../support/worlds/deliveries.ts'
+import { createTestKind } from '../support/worlds/delivery-kind.ts'
+
+test('design §5 a delivery that is overdue makes the server degraded, and not unready', async () => {
+  await using inbox = await startInbox()
+  await using deliveries = await openDeliveries()
+  const { projectId, targetId } = await deliveries.newTarget()
+  // More than the concurrency limit of one target, so that some stay due.
+  await deliveries.append(projectId, 20)
+  await deliveries.sql`
+    insert into outbox (project_id, event_id, kind, target_id, available_at)
+    select project_id, id, 'webhook', ${targetId}, now() - interval '5 minutes'
+    from events
+    where project_id = ${projectId}
+  `
+  const release = Promise.withResolvers<void>()
+  inbox.answer(targetId, response => void release.promise.then(() => response.end()))
+  const { databaseUrl } = deliveries
+  await using server = await boot({ databaseUrl }, { kinds: [createTestKind({ url: inbox.url })] })
+  const ready = async () => {
+    const response = await fetch(`${server.url}/readyz`)
+    const body = (await response.json()) as { status: string; degraded?: string[] }
+    return { code: response.status, ...body }
+  }
+  await until(async () => 'degraded' in (await ready()))
+  expect(await ready()).toMatchObject({
+    code: 200,
+    status: 'ready',
+    degraded: [expect.stringMatching(/^The oldest due delivery is overdue by 30\d s$/)],
+  })
+  release.resolve()
+  await until(async () => !('degraded' in (await ready())))
+  expect(await ready()).toMatchObject({ code: 200, status: 'ready' })
+  expect(await deliveries.ended(projectId)).toHaveLength(20)
+})
+
+test('design §5 the metrics count pending, due and attempted deliveries', async () => {
+  await using inbox = await startInbox()
+  await using deliveries = await openDeliveries()
+  const { projectId } = await deliveries.newTarget()
+  const { databaseUrl } = deliveries
+  const kinds = [createTestKind({ url: inbox.url })]
+  await using server = await boot({ databaseUrl, metricsPort: 0 }, { kinds })
+  await deliveries.append(projectId, 3)
+  await until(async () => (await deliveries.ended(projectId)).length === 3)
+  const url = `http://127.0.0.1:${server.server.metricsPort}/metrics`
+  const text = await (await fetch(url)).text()
+  for (const line of [
+    /^tidings_delivery_attempts_total\{kind="webhook",outcome="done"\} \d+$/m,
+    /^tidings_delivery_seconds_count\{kind="webhook"\} \d+$/m,
+    /^tidings_outbox_pending_deliveries\{kind="webhook"\} \d+$/m,
+    /^tidings_outbox_overdue_seconds\{kind="webhook"\} /m,
+    /^tidings_delivery_attempts_in_progress\{kind="webhook"\} 0$/m,
+    /^tidings_dispatch_lag_seconds /m,
+  ]) {
+    expect(text).toMatch(line)
+  }
+})

@@ -1,0 +1,229 @@
+import type { FakeApi } from './api.ts'
+
+const MINUTE_MS = 60_000
+const DAY_MINUTES = 1_440
+
+/** Returns the moment `minutes` minutes ago. */
+function ago(minutes: number): string {
+  return new Date(Date.now() - minutes * MINUTE_MS).toISOString()
+}
+
+function listOf(items: readonly unknown[]) {
+  return () => ({ data: { items, nextCursor: null } })
+}
+
+const ALL_SCOPES = ['events:write', 'events:read', 'identities:write', 'identities:read']
+const CALM = { state: 'closed', failures: 0, failingSince: null, pausedUntil: null }
+/** Hostile text: long, right-to-left, stacked marks and markup. */
+const HOSTILE = `${'W'.repeat(600)} \u202eevil\u202c Z\u0351\u036b\u0343\u0369 <b onclick="x()">bold</b>`
+
+/** A key as the server returns it. */
+function toFakeKey(fields: Record<string, unknown> = {}) {
+  return {
+    id: 'key_1',
+    name: 'Web shop',
+    prefix: 'tdg_',
+    lastFour: 'x9Qa',
+    limit: 6_000,
+    scopes: ALL_SCOPES,
+    createdAt: ago(40 * DAY_MINUTES),
+    createdBy: 'Ada Lovelace',
+    lastUsedAt: ago(1),
+    expiresAt: null,
+    revokedAt: null,
+    isPrinted: false,
+    requestsPerHour: [
+      ...[120, 80, 46, 31, 12, 9, 14, 60, 210, 480, 760, 812],
+      ...[640, 702, 905, 1_240, 988, 730, 512, 430, 380, 260, 190, 44],
+    ],
+    ...fields,
+  }
+}
+
+/** Adds keys in each of their states. */
+export function fillKeys(api: FakeApi): void {
+  const keys = [
+    toFakeKey(),
+    toFakeKey({
+      id: 'key_5',
+      name: 'First key',
+      lastFour: 'b7Lm',
+      createdBy: null,
+      isPrinted: true,
+    }),
+    toFakeKey({
+      ...{ id: 'key_2', name: 'Nightly backup', lastFour: 'p03d', limit: 100 },
+      ...{ scopes: ['events:write'], expiresAt: ago(-9 * DAY_MINUTES), lastUsedAt: ago(700) },
+      requestsPerHour: Array.from({ length: 24 }, (_, at) => (at === 12 ? 1 : 0)),
+    }),
+    toFakeKey({
+      ...{ id: 'key_3', name: 'Billing, before the move', lastFour: 'T7kk', createdBy: null },
+      ...{ lastUsedAt: null, revokedAt: ago(5 * DAY_MINUTES), scopes: ['events:write'] },
+      requestsPerHour: Array.from({ length: 24 }, () => 0),
+    }),
+    toFakeKey({ id: 'key_4', name: HOSTILE, lastFour: '0000', createdBy: HOSTILE }),
+  ]
+  api.on('GET /api/projects/:id/keys', listOf(keys))
+  api.on('POST /api/projects/:id/keys', ({ name }) => {
+    const made = toFakeKey({ id: 'key_9', name, lastFour: 'Zk4e', limit: 100, lastUsedAt: null })
+    keys.unshift(made)
+    const key = 'tdg_4mWq8ZrT1nYb6KcX0sLh9VdJ3gEf7PuRa2Zk4e'
+    return { status: 201, data: { ...made, key } }
+  })
+  api.on('PATCH /api/projects/:id/keys/:key', change => {
+    Object.assign(keys[0]!, change)
+    return { data: keys[0] }
+  })
+}
+
+export function noKeys(api: FakeApi): void {
+  api.on('GET /api/projects/:id/keys', listOf([]))
+}
+
+/** A webhook as the server returns it to an admin. */
+function toFakeWebhook(fields: Record<string, unknown> = {}) {
+  return {
+    id: 'whk_1',
+    name: 'Fulfilment',
+    host: 'orders.shop.example',
+    url: 'https://orders.shop.example/hooks/tidings?token=9f2c41',
+    type: 'event.created',
+    preset: 'standard',
+    channels: ['chn_payments'],
+    isEnabled: true,
+    disabledAt: null,
+    disabledReason: null,
+    breaker: CALM,
+    backlogFullAt: null,
+    previousSecretUntil: null,
+    createdAt: ago(12 * DAY_MINUTES),
+    updatedAt: ago(12 * DAY_MINUTES),
+    ...fields,
+  }
+}
+
+const FAILING = { failures: 12, failingSince: ago(130) }
+
+/** Webhooks in each of their states. */
+const WEBHOOKS = [
+  toFakeWebhook(),
+  toFakeWebhook({
+    ...{ id: 'whk_2', name: 'Team chat', host: 'hooks.slack.com', preset: 'slack', channels: null },
+    breaker: { ...FAILING, state: 'paused', pausedUntil: ago(-4) },
+  }),
+  toFakeWebhook({
+    ...{ id: 'whk_3', name: 'Warehouse', channels: ['chn_payments', 'chn_ops'] },
+    breaker: { ...FAILING, state: 'probing', pausedUntil: ago(1) },
+  }),
+  toFakeWebhook({
+    ...{ id: 'whk_4', name: HOSTILE, host: HOSTILE },
+    breaker: { ...CALM, failures: 1, failingSince: ago(3) },
+  }),
+  toFakeWebhook({
+    ...{ id: 'whk_5', name: 'old.partner.example', host: 'old.partner.example', isEnabled: false },
+    ...{
+      disabledAt: ago(2 * DAY_MINUTES),
+      disabledReason: 'The endpoint answered 410: it is permanently gone',
+    },
+  }),
+]
+
+function toFakeAttempt(fields: Record<string, unknown>) {
+  return {
+    kind: 'event.created',
+    eventId: 'evt_01kadz5p6vf2w8y3m4n5q6r7s8',
+    entryId: null,
+    eventTitle: 'New payment',
+    number: 1,
+    outcome: 'delivered',
+    status: 200,
+    error: null,
+    reason: 'The endpoint answered 200',
+    response: '{"ok":true}',
+    latencyMs: 38,
+    startedAt: ago(3),
+    ...fields,
+  }
+}
+
+const TEST = { kind: 'webhook.test', eventId: null, eventTitle: null }
+const FAILED = { outcome: 'failed', status: 500, reason: 'The endpoint answered 500' }
+
+/** Adds webhooks, the attempts of one of them, and dead letters. */
+export function fillWebhooks(api: FakeApi): void {
+  const attempts: Record<string, unknown>[] = [
+    toFakeAttempt({ id: 'att_4' }),
+    toFakeAttempt({ ...FAILED, id: 'att_3', number: 2, response: HOSTILE, startedAt: ago(9) }),
+    toFakeAttempt({
+      ...{ id: 'att_2', outcome: 'failed', status: null, response: null, latencyMs: 15_003 },
+      ...{ error: 'timeout', reason: 'No answer within 15 s', startedAt: ago(10) },
+    }),
+    toFakeAttempt({ ...TEST, id: 'att_1', response: '', startedAt: ago(2_000) }),
+  ]
+  const one = '/api/projects/:id/webhooks/:webhook'
+  const find = (url: URL) => WEBHOOKS.find(({ id }) => url.pathname.split('/')[5] === id)
+  api.on('GET /api/projects/:id/webhooks', listOf(WEBHOOKS))
+  api.on('POST /api/projects/:id/webhooks', () => ({
+    status: 201,
+    data: { ...WEBHOOKS[0], secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDwQ1zZ0hQ4Yk=' },
+  }))
+  api.on(`GET ${one}`, (_, url) => {
+    const data = find(url)
+    return data ? { data } : { status: 404, code: 'not_found', error: 'No webhook has this id' }
+  })
+  api.on(`GET ${one}/attempts`, listOf(attempts))
+  api.on(`GET ${one}/attempts/:attempt`, (_, url) => ({
+    data: {
+      ...attempts.find(({ id }) => url.pathname.endsWith(`/${id}`)),
+      request: {
+        method: 'POST',
+        headers: {
+          host: 'orders.shop.example',
+          'content-type': 'application/json',
+          'webhook-id': 'msg_01kadz5p6vf2w8y3m4n5q6r7s8',
+          'webhook-timestamp': '1795257600',
+        },
+        body: `{"type":"event.created","timestamp":"2026-11-20T10:00:00.000Z","data":{"id":"evt_01kadz5p6vf2w8y3m4n5q6r7s8","title":"New payment","description":"${'long '.repeat(60)}"}}`,
+        note: null,
+      },
+    },
+  }))
+  api.on(`POST ${one}/test`, () => {
+    const made = toFakeAttempt({ ...FAILED, ...TEST, id: 'att_5', response: 'Out of order' })
+    attempts.unshift(made)
+    return { data: made }
+  })
+  api.on(`POST ${one}/rotate`, () => ({
+    data: {
+      id: 'whk_1',
+      secret: 'whsec_9cXq5V0yJt3hZ7mN1bK8sLr2PwQe4Uf6Gd0Ha5Jk9Tc=',
+      previousSecretUntil: ago(-DAY_MINUTES),
+    },
+  }))
+  const delivery = {
+    id: 'dlv_1',
+    eventId: 'evt_01kadz5p6vf2w8y3m4n5q6r7s8',
+    kind: 'webhook',
+    target: { id: 'whk_2', name: 'Team chat' },
+    state: 'dead',
+    attempts: 10,
+    latencyMs: null,
+    reason: 'The endpoint answered 500',
+    at: ago(300),
+    nextAttemptAt: null,
+  }
+  const waiting = { state: 'pending', attempts: 3, at: null, nextAttemptAt: ago(-30) }
+  api.on('GET /api/projects/:id/deliveries', (_, url) => {
+    const dead = [
+      delivery,
+      { ...delivery, id: 'dlv_2', kind: 'push', target: { id: 'psh_1', name: null } },
+    ]
+    const isDead = url.searchParams.get('state') === 'dead'
+    return { data: { items: isDead ? dead : [{ ...delivery, ...waiting }], nextCursor: null } }
+  })
+}
+
+export function noWebhooks(api: FakeApi): void {
+  api.on('GET /api/projects/:id/webhooks', listOf([]))
+  api.on('GET /api/projects/:id/deliveries', listOf([]))
+}

@@ -1,0 +1,112 @@
+import type { FakeApi } from './api.ts'
+import { fakeUsers } from './users.ts'
+
+/** An event with every field. */
+export const REFUND = {
+  id: 'evt_7',
+  seq: 7,
+  channelId: 'chn_payments',
+  channelName: 'payments',
+  userId: 'linus@example.com',
+  timestamp: '2026-11-20T10:00:00.000Z',
+  createdAt: '2026-11-20T10:00:01.000Z',
+  title: 'Refund requested',
+  description:
+    'The customer writes: “I ordered two by mistake, sorry! Could you take one back?”\nIt has not been packed yet.',
+  icon: '↩️',
+  tags: ['vip', 'support'],
+  metadata: {
+    order: { number: 81_023, lines: [{ sku: 'b-12', count: 2 }], paid: true },
+    reason: 'mistake',
+    agent: null,
+  },
+  source: 'shop-backend',
+  notify: true,
+}
+
+/** Adds users of a shop. */
+export function fillUsers(api: FakeApi): void {
+  fillShop(api)
+  fakeUsers(api, [
+    {
+      userId: 'user_123',
+      aliases: ['ada@example.com', 'ada.lovelace@analytical-engines.example'],
+      properties: { plan: 'pro', since: 2024, address: { city: 'London', zip: 'W1' } },
+    },
+    { userId: 'user_8841', aliases: ['grace@example.com'], properties: { plan: 'free' } },
+    { userId: 'دفعة', aliases: [] },
+  ])
+}
+
+export function noUsers(api: FakeApi): void {
+  fakeUsers(api, [])
+}
+
+/** Adds a day's events of a shop. */
+export function fillShop(api: FakeApi): void {
+  const at = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
+  api.emit(
+    {
+      title: 'Backup finished',
+      icon: '💾',
+      channelName: 'ops',
+      timestamp: at(1_900),
+      description: '412 MB in 38 s',
+    },
+    {
+      title: 'Deploy of v2.31.0 went live',
+      icon: '🚀',
+      channelName: 'deploys',
+      timestamp: at(1_500),
+      tags: ['production'],
+    },
+    { title: 'Certificate renewed', channelName: 'ops', timestamp: at(1_440) },
+    {
+      title: 'New subscription',
+      icon: '🌱',
+      channelName: 'payments',
+      userId: 'grace@example.com',
+      tags: ['pro', 'yearly'],
+      timestamp: at(170),
+    },
+    {
+      title:
+        'Queue is 10,000 jobs behind and growing, the worker in eu-west-2 has not taken one since the deploy',
+      icon: '🐢',
+      channelName: 'ops',
+      timestamp: at(96),
+      tags: ['warning'],
+    },
+    {
+      title: 'دفعة جديدة',
+      icon: '💰',
+      channelName: 'payments',
+      userId: 'user_8841',
+      timestamp: at(41),
+    },
+    {
+      title: 'Refund requested',
+      icon: '↩️',
+      channelName: 'payments',
+      userId: 'linus@example.com',
+      description:
+        'The customer writes: “I ordered two by mistake, sorry! Could you take one back?” The order is of yesterday and has not been packed yet, so it can still be changed.',
+      timestamp: at(12),
+    },
+    {
+      title: 'New payment',
+      icon: '💰',
+      channelName: 'payments',
+      userId: 'user_123',
+      tags: ['vip'],
+      timestamp: at(3),
+    },
+    {
+      title: 'Ada signed up',
+      icon: '👋',
+      channelName: 'growth',
+      userId: 'ada@example.com',
+      timestamp: at(0),
+    },
+  )
+}

@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { SERVER_ROLE } from '../../../src/database/embedded/cluster.ts'
+import { startEmbedded, type EmbeddedPostgres } from '../../../src/database/embedded/embedded.ts'
+import { migrate } from '../../../src/database/migrate.ts'
+import { FUNCTIONS, MIGRATIONS } from '../../../src/database/sql-files.ts'
+import { connect, type Sql } from '../../../src/database/sql.ts'
+import { KEPT_FILE, SCRATCH, SHARED } from '../scratch.ts'
+import { startCitus, type CitusCluster } from './citus.ts'
+
+let cluster: Promise<{ postgres: Cluster; admin: Sql; template: string }> | undefined
+const made: string[] = []
+let keptDataDir: string | undefined
+
+/** Puts databases into a cluster that outlives the run, for data that takes minutes to make. */
+export function keepCluster(dataDir: string): void {
+  mkdirSync(dataDir, { recursive: true })
+  // Postgres may run as another user, which must enter the folder.
+  chmodSync(dataDir, 0o755)
+  // The watcher stops the cluster if this run is killed.
+  writeFileSync(join(SCRATCH, KEPT_FILE), dataDir)
+  keptDataDir = dataDir
+}
+
+/**
+ * Returns the Postgres that all tests of this run share, with a template database at the current
+ * schema.
+ */
+async function getCluster() {
+  cluster ??= open()
+  return cluster
+}
+
+/** With this variable, the URL of a superuser, tests use the cluster there. */
+export const FOREIGN = 'TIDINGS_TEST_POSTGRES'
+
+/** The part of an embedded Postgres that tests use. */
+type Cluster = Pick<EmbeddedPostgres, 'url' | 'superuserUrl' | 'how' | 'stop'>
+
+async function openPostgres(): Promise<Cluster> {
+  const superuserUrl = process.env[FOREIGN]
+  if (superuserUrl === undefined)
+    return startEmbedded({ dataDir: keptDataDir ?? join(SHARED, 'cluster') })
+  const url = new URL(superuserUrl)
+  url.username = SERVER_ROLE
+  url.password = 'secret'
+  return { url: url.href, superuserUrl, how: 'attached', stop: async () => {} }
+}
+
+async function open() {
+  const postgres = await openPostgres()
+  const admin = connect(postgres.superuserUrl, {
+    name: 'test admin',
+    max: 1,
+    settings: { statement_timeout: 60_000, lock_timeout: 60_000 },
+  })
+  if (postgres.how === 'started') await dropLost(admin)
+  const template = await ensureTemplate(postgres, admin)
+  return { postgres, admin, template }
+}
+
+/** Drops databases that a killed run left in a kept cluster. */
+async function dropLost(admin: Sql): Promise<void> {
+  const lost = await admin<{ name: string }[]>`
+    select datname as name from pg_database where starts_with(datname, 'test_')
+  `
+  for (const { name } of lost) await admin.unsafe(`drop database ${name} with (force)`)
+}
+
+/** Created once for each state of sql. */
+async function ensureTemplate(postgres: Cluster, admin: Sql): Promise<string> {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([SERVER_ROLE, MIGRATIONS, FUNCTIONS]))
+    .digest('hex')
+    .slice(0, 12)
+  const template = `template_${hash}`
+  await admin`select pg_advisory_lock(1)`
+  const [found] = await admin`select from pg_database where datname = ${template}`
+  if (!found) {
+    const draft = `${template}_draft`
+    await admin.unsafe(`drop database if exists ${draft} with (force)`)
+    await admin.unsafe(`create database ${draft} owner ${SERVER_ROLE}`)
+    await migrate(toUrl(postgres, draft))
+    await admin.unsafe(`alter database ${draft} rename to ${template}`)
+  }
+  await admin`select pg_advisory_unlock(1)`
+  return template
+}
+
+let citus: Promise<CitusCluster> | undefined
+
+/** With CITUS_BIN, the databases of the tests are distributed over two worker nodes. */
+function getCitus(): Promise<CitusCluster> {
+  return (citus ??= startCitus({ workers: 2 }))
+}
+
+/** Returns a fresh database at the current schema; it is dropped at the end of the run. */
+export async function cloneDatabase(): Promise<string> {
+  if (process.env['CITUS_BIN']) return (await getCitus()).createDatabase()
+  const { postgres, admin, template } = await getCluster()
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  await admin.unsafe(
+    `create database ${name} template ${template} owner ${SERVER_ROLE} strategy file_copy`,
+  )
+  made.push(name)
+  return toUrl(postgres, name)
+}
+
+/**
+ * Returns a named database that outlives the run. Fills it if it is missing, and drops older ones.
+ */
+export async function ensureDatabase(
+  name: string,
+  { replaces, fill }: { replaces: string; fill(url: string): Promise<void> },
+): Promise<string> {
+  const { postgres, admin, template } = await getCluster()
+  const found = await admin<{ name: string; is_usable: boolean }[]>`
+    select datname as name, datdba::regrole::text = ${SERVER_ROLE} as is_usable
+    from pg_database
+    where starts_with(datname, ${replaces})
+  `
+  if (found.some(one => one.name === name && one.is_usable)) return toUrl(postgres, name)
+  for (const old of found) await admin.unsafe(`drop database ${old.name} with (force)`)
+  const draft = `${replaces}draft`
+  await admin.unsafe(
+    `create database ${draft} template ${template} owner ${SERVER_ROLE} strategy file_copy`,
+  )
+  await fill(toUrl(postgres, draft))
+  await admin.unsafe(`alter database ${draft} rename to ${name}`)
+  return toUrl(postgres, name)
+}
+
+/** Returns a copy of a database; it is dropped at the end of the run. */
+export async function copyDatabase(url: string): Promise<string> {
+  const { postgres, admin } = await getCluster()
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  made.push(name)
+  await admin.unsafe('set statement_timeout = 0')
+  await admin.unsafe(
+    `create database ${name} template ${new URL(url).pathname.slice(1)} owner ${SERVER_ROLE} strategy file_copy`,
+  )
+  return toUrl(postgres, name)
+}
+
+/** Takes a kept database for changes. It is dropped at the end of the run. */
+export async function takeDatabase(url: string): Promise<string> {
+  const { postgres, admin } = await getCluster()
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  await admin.unsafe(`alter database ${new URL(url).pathname.slice(1)} rename to ${name}`)
+  made.push(name)
+  return toUrl(postgres, name)
+}
+
+/** Drops a database of this run before its end. */
+export async function dropDatabase(url: string): Promise<void> {
+  const { admin } = await getCluster()
+  const name = new URL(url).pathname.slice(1)
+  await admin.unsafe(`drop database if exists ${name} with (force)`)
+  made.splice(made.indexOf(name), 1)
+}
+
+/** Returns an empty database without a schema. */
+export async function createEmptyDatabase(): Promise<string> {
+  const { postgres, admin } = await getCluster()
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  await admin.unsafe(`create database ${name} owner ${SERVER_ROLE}`)
+  made.push(name)
+  return toUrl(postgres, name)
+}
+
+/**
+ * Drops the databases, and stops Postgres unless another run uses it. A later request starts it
+ * again.
+ */
+export async function closeCluster(): Promise<void> {
+  if (citus) await (await citus)[Symbol.asyncDispose]()
+  citus = undefined
+  if (!cluster) return
+  const closing = cluster
+  // A later file must not get the Postgres that stops.
+  cluster = undefined
+  const { postgres, admin } = await closing
+  for (const name of made.splice(0)) {
+    await admin.unsafe(`drop database if exists ${name} with (force)`)
+  }
+  await admin.end({ timeout: 5 })
+  await postgres.stop()
+}
+
+/** Returns the superuser's URL of a database. */
+export async function toSuperuserUrl(databaseUrl: string): Promise<string> {
+  const { postgres } = await getCluster()
+  return withDatabase(postgres.superuserUrl, new URL(databaseUrl).pathname)
+}
+
+const toUrl = (postgres: Cluster, database: string) => withDatabase(postgres.url, database)
+
+/** Returns the URL of another database of the same Postgres. */
+export function withDatabase(databaseUrl: string, name: string): string {
+  const url = new URL(databaseUrl)
+  url.pathname = name
+  return url.href
+}

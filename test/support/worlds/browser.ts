@@ -1,0 +1,94 @@
+import { hashPassword } from '../../../src/access/sign-in/credentials.ts'
+import { newId } from '../../../src/base/ids.ts'
+import { createApi, type ApiRequest } from './signed-in-account.ts'
+import type { Answered } from './project.ts'
+import type { Booted } from '../servers/server.ts'
+
+export const PASSWORD = 'violet tractor seventeen'
+export const WRONG_PASSWORD = 'violet tractor eighteen'
+
+/** An account that can sign in with `PASSWORD`. */
+export interface TestAccount {
+  uuid: string
+  id: string
+  email: string
+}
+
+let hash: Promise<string> | undefined
+
+export async function newAccount({ sql }: Pick<Booted, 'sql'>): Promise<TestAccount> {
+  const { uuid, id } = newId('per')
+  const email = `${id}@example.com`
+  hash ??= hashPassword(PASSWORD)
+  await sql`
+    insert into accounts (id, name, email, password_hash)
+    values (${uuid}, 'Test account', ${email}, ${await hash})
+  `
+  return { uuid, id, email }
+}
+
+/** A browser with an empty cookie jar, on a page of the server. */
+export interface TestBrowser {
+  cookies: Map<string, string>
+  request(path: string, options?: ApiRequest): Promise<Answered>
+  get(path: string): Promise<Answered>
+  post(path: string, json?: unknown): Promise<Answered>
+  put(path: string, json: unknown): Promise<Answered>
+  patch(path: string, json: unknown): Promise<Answered>
+  delete(path: string): Promise<Answered>
+  /** Signs in; `address` is the client address that a proxy reports. */
+  signIn(email: string, password?: string, address?: string): Promise<Answered>
+}
+
+/** Keeps cookies by name, and ignores their attributes. */
+export function createBrowser(url: string): TestBrowser {
+  const api = createApi(url)
+  const cookies = new Map<string, string>()
+  async function request(path: string, options: ApiRequest = {}) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const answered = await api.request(path, {
+      ...options,
+      headers: { ...(cookie && { cookie }), ...options.headers },
+    })
+    for (const line of answered.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      if (value === '') cookies.delete(name)
+      else cookies.set(name, value)
+    }
+    return answered
+  }
+  const withBody = (method: string) => (path: string, json?: unknown) =>
+    request(path, { method, json })
+  return {
+    cookies,
+    request,
+    get: path => request(path),
+    post: withBody('POST'),
+    put: withBody('PUT'),
+    patch: withBody('PATCH'),
+    delete: path => request(path, { method: 'DELETE' }),
+    signIn: (email, password = PASSWORD, address) =>
+      request('/api/session', {
+        method: 'POST',
+        json: { email, password },
+        headers: address === undefined ? {} : { 'x-forwarded-for': address },
+      }),
+  }
+}
+
+/** Returns an address that no other test uses. */
+export function newAddress(): string {
+  const [a, b, c] = crypto.getRandomValues(new Uint8Array(3))
+  return `10.${a}.${b}.${c}`
+}
+
+/** Returns the audit actions by or about an account, oldest first. */
+export async function listAccountAudit({ sql }: Pick<Booted, 'sql'>, { uuid, id }: TestAccount) {
+  const rows = await sql<{ actor: string; action: string; target: string | null }[]>`
+    select actor, action, target
+    from audit_log
+    where account_id = ${uuid} or target = ${id}
+    order by at, id
+  `
+  return rows.map(({ actor, action }) => `${actor}: ${action}`)
+}

@@ -1,0 +1,147 @@
+import { Agent, request } from 'node:http'
+import { toArray } from '../../../src/database/arrays.ts'
+import type { Queryable, Sql } from '../../../src/database/sql.ts'
+import type {
+  DeliveryAttempt,
+  DeliveryKind,
+  DeliveryOutcome,
+} from '../../../src/delivery/outbox/kind.ts'
+import { toDispatched, type DispatchedRow } from '../../../src/delivery/outbox/new-deliveries.ts'
+
+export interface TestKindOptions extends Partial<DeliveryKind> {
+  /** The inbox (inbox.ts) that receives for all targets. */
+  url?: string
+}
+
+/**
+ * A delivery kind whose targets are rows of a test table and match every event of their project. A
+ * 2xx is done, 410 gone, 404 failed, 409 cancelled, 423 postponed by its Retry-After; others are
+ * retried.
+ */
+export function createTestKind({ url = '', ...options }: TestKindOptions = {}): DeliveryKind {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1_000 })
+  const name = options.name ?? 'webhook'
+  return {
+    name,
+    schedule: [0, 5_000, 300_000],
+    perTarget: 8,
+    timeoutMs: 5_000,
+    leaseMs: 30_000,
+    leasesNew: true,
+    async dispatch(sql, request) {
+      const { projectIds, maxEvents, lease } = request
+      const [row] = await sql<[DispatchedRow]>`
+        select ranges, count, leased
+        from dispatch_to_test_targets(
+          ${name}, ${toArray(projectIds)}::uuid[], ${maxEvents}, ${lease ? JSON.stringify(lease) : null}::text::json
+        )
+      `
+      return toDispatched(row, request)
+    },
+    send: (job, signal) => post({ url, agent, job, signal }),
+    async getTargetNames(sql, { projectId, targetIds }) {
+      const rows = await sql<{ id: string; name: string }[]>`
+        select id, name
+        from test_targets
+        where project_id = ${projectId} and id = any(${toArray(targetIds)}::uuid[])
+      `
+      return new Map(rows.map(target => [target.id, target.name]))
+    },
+    ...options,
+  }
+}
+
+/** Creates the table of the targets and its functions, once per database. */
+export async function createTargets(sql: Sql): Promise<void> {
+  await sql.unsafe(`
+    create table test_targets (
+      project_id uuid not null, id uuid not null, name text not null, primary key (project_id, id)
+    );
+    create or replace function has_targets(of_kind text, project uuid) returns boolean
+    language sql stable as $$
+      select exists (select from test_targets t where t.project_id = project)
+    $$;
+    create function dispatch_to_test_targets(of_kind text, project_ids uuid[], max_events int, lease json)
+    returns table (ranges json, count bigint, leased json)
+    language plpgsql
+    set plan_cache_mode = force_generic_plan
+    set enable_seqscan = off
+    set enable_bitmapscan = off
+    set enable_hashjoin = off
+    set enable_mergejoin = off
+    as $$
+    declare
+      taken event_range[] := array(select r from take_event_ranges(of_kind, project_ids, max_events) r);
+      wanted new_delivery[] := array(
+        select (e.project_id, e.id, t.id, e.created_at, e.deleted_at is not null, false)::new_delivery
+        from unnest(taken) r
+          cross join lateral (
+            select e.*
+            from events_between(r.project_id, r.from_seq, r.to_seq) e
+            order by e.seq
+            limit r.to_seq - r.from_seq
+          ) e
+          join test_targets t on t.project_id = e.project_id
+        where r.has_targets
+      );
+    begin
+      return query
+        select array_to_json(taken), d.count, d.leased from insert_deliveries(of_kind, wanted, '', lease) d;
+    end
+    $$;
+  `)
+}
+
+export async function addTarget(
+  sql: Queryable,
+  projectId: string,
+  name = 'A target',
+): Promise<string> {
+  const id = crypto.randomUUID()
+  await sql`insert into test_targets (project_id, id, name) values (${projectId}, ${id}, ${name})`
+  return id
+}
+
+interface Posting {
+  url: string
+  agent: Agent
+  job: DeliveryAttempt
+  signal: AbortSignal
+}
+
+function post({ url, agent, job, signal }: Posting): Promise<DeliveryOutcome> {
+  return new Promise(resolve => {
+    const fail = (error: Error) => resolve({ kind: 'retry', reason: error.message })
+    const posted = request(url, {
+      method: 'POST',
+      agent,
+      signal,
+      headers: {
+        'delivery-id': job.id,
+        'event-id': job.eventId,
+        'target-id': job.targetId,
+        attempt: job.attempt,
+      },
+    })
+    posted.on('error', fail)
+    posted.on('response', response => {
+      response.resume()
+      response.on('error', fail)
+      response.on('end', () => resolve(toOutcome(response.statusCode ?? 0, response.headers)))
+    })
+    posted.end()
+  })
+}
+
+function toOutcome(status: number, headers: Record<string, unknown>): DeliveryOutcome {
+  const reason = `http_${status}`
+  const afterMs = Number(headers['retry-after'] ?? 0) * 1000
+  if (status < 300) return { kind: 'done' }
+  if (status === 410) return { kind: 'gone', reason }
+  if (status === 404) return { kind: 'failed', reason }
+  if (status === 409) return { kind: 'cancelled', reason }
+  if (status === 423) {
+    return { kind: 'postponed', afterMs, reason }
+  }
+  return { kind: 'retry', afterMs, reason }
+}
