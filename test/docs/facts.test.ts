@@ -20,10 +20,11 @@ import {
   toCode,
 } from '../support/docs.ts'
 
-const MAX_README_LINES = 200
-
-test('the README has at most 200 lines', () => {
-  expect(readText('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(MAX_README_LINES)
+test.each([
+  ['README.md', 200],
+  ['AGENTS.md', 60],
+])('%s has at most %i lines', (page, most) => {
+  expect(readText(page).trimEnd().split('\n').length).toBeLessThanOrEqual(most)
 })
 
 test.each(listAllMarkdown())('%s names only files that exist', page => {

@@ -34,7 +34,7 @@ export function listCodeBlocks(path: string): CodeBlock[] {
 
 /** Returns README.md, every page of docs/, and the other pages for people in the root. */
 export function listAllMarkdown(): string[] {
-  return [...listMarkdown(), 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
+  return [...listMarkdown(), 'AGENTS.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
 }
 
 export function readText(path: string): string {
