@@ -349,7 +349,8 @@ const WORK: Work[] = [
 
 async function openWorld(): Promise<World & AsyncDisposable> {
   const url = await cloneDatabase()
-  const api = connect(url, { name: 'test', max: 1 })
+  // On a busy machine, the tables need longer to fill than a request may take.
+  const api = connect(url, { name: 'test', max: 1, settings: { statement_timeout: 0 } })
   const worker = connect(url, { name: 'test', max: 1, settings: WORKER_SETTINGS })
   const tables = await api<{ name: string }[]>`select relname as name from pg_stat_user_tables`
   for (const { name } of tables) await api`alter table ${api(name)} set (autovacuum_enabled = off)`
