@@ -13,7 +13,10 @@ import { readTraffic, type Traffic } from '../support/traffic.ts'
 import { SCOPES } from '../../src/access/keys/schema.ts'
 
 /** API tests whose traffic goes through the proxies. */
-const FILES = ['events', 'identify', 'drop-in', 'channel-settings', 'project-keys', 'webhooks']
+const FILES = [
+  ...['log/events/append', 'log/identities/identify', 'log/channels/channels'],
+  ...['contract/10-drop-in', 'access/keys/key-routes', 'delivery/webhooks/webhooks'],
+]
 const DOCUMENTS = { v1: '/openapi.json', management: '/api/management.json' }
 const BEFORE_MS = 120_000
 const ROOT = join(import.meta.dirname, '../..')
@@ -39,7 +42,7 @@ beforeAll(async () => {
       '90000',
       '--parallel=2',
       '--no-isolate',
-      ...FILES.map(name => `api/${name}.test`),
+      ...FILES.map(path => `./test/${path}.api.test.ts`),
     ],
     { cwd: ROOT, env: { TIDINGS_TRAFFIC: file } },
   )
