@@ -15,11 +15,11 @@ import { sampleProjectRoutes } from '../log/demo/routes.ts'
 import type { SampleWriters } from '../log/demo/sample-project.ts'
 import { projectChannelRoutes, type ProjectChannelParts } from '../log/channels/project-routes.ts'
 import { channelRoutes } from '../log/channels/routes.ts'
+import type { Pool } from '../database/pool.ts'
 import type { Appender } from '../log/events/append.ts'
 import { eventDeletionRoutes } from '../log/events/deletion-routes.ts'
 import { eventRoutes } from '../log/events/routes.ts'
 import { searchRoutes, type SearchParts } from '../log/events/search-routes.ts'
-import type { FindOrganization, ProjectReads } from '../access/organizations/projects.ts'
 import type { Eraser } from '../log/identities/erasure.ts'
 import { insightRoutes } from '../log/insights/routes.ts'
 import type { Quotas } from '../http/limits/quotas.ts'
@@ -128,8 +128,8 @@ interface V1Parts extends KeyGuardOptions {
   quotas: Quotas
   identityWriter: IdentityWriter
   eraser: Eraser
-  findOrganization: FindOrganization
-  reads: ProjectReads
+  searches: Pool
+  lists: Pool
 }
 
 /** Lists the features under /v1, for applications. They require an API key. */

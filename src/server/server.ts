@@ -21,7 +21,6 @@ import { createServerApp } from './app.ts'
 import { listApiFeatures, listOpenidFeatures, listV1Features } from './features.ts'
 import { bindPort } from './bound-port.ts'
 import { healthRoutes } from './health.ts'
-import { createOrganizationLookup, createProjectReads } from '../access/organizations/projects.ts'
 import { toErasedFile } from '../log/identities/erased-file.ts'
 import { ensureErasureKey } from '../log/identities/erased-users.ts'
 import { createEraser } from '../log/identities/erasure.ts'
@@ -289,7 +288,6 @@ async function open(
     findProxyEmail: port.findProxyEmail,
   }
 
-  const findOrganization = createOrganizationLookup(identifies)
   const app = createServerApp({
     site,
     securityContacts: config.securityContacts,
@@ -330,8 +328,8 @@ async function open(
       quotas,
       identityWriter,
       eraser,
-      findOrganization,
-      reads: createProjectReads({ reads: lists, searches, findOrganization }),
+      searches,
+      lists,
     }),
   })
   port.attach({ fetch: app.fetch, feed: startedFeed })

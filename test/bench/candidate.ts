@@ -22,7 +22,7 @@ const appender: Appender = {
   waiting: 0,
   drain: async () => {},
 }
-const key = { id: crypto.randomUUID(), projectId, scopes: SCOPES }
+const key = { id: crypto.randomUUID(), projectId, organizationId: projectId, scopes: SCOPES }
 const rateLimit = toRateLimitResult({ limit: 1e9, used: 1, resetAt: 2e9, retryAfter: 60 }, 1, 1)
 const guard = createKeyGuard({
   admission: {
@@ -39,11 +39,9 @@ const guard = createKeyGuard({
 })
 const quotas = { check() {}, count() {} }
 // The write routes never read.
-const reads = undefined as never
+const pool = undefined as never
 const app = createApp({
-  features: [
-    eventRoutes({ guard, appender, quotas, findOrganization: async () => projectId, reads }),
-  ],
+  features: [eventRoutes({ guard, appender, quotas, searches: pool, lists: pool })],
 })
 const { port } = serve<never>({
   host: '127.0.0.1',

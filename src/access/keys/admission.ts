@@ -17,6 +17,8 @@ const log = logger('keys')
 export interface Key {
   id: string
   projectId: string
+  /** The organization of the project. A project never moves to another one. */
+  organizationId: string
   scopes: readonly Scope[]
 }
 
@@ -38,11 +40,15 @@ export interface Admission {
   stop(): Promise<void>
 }
 
-/** A row of count_requests. A hash that no live key has leaves all but `ord` null. */
+/**
+ * A row of count_requests, with the organization. A hash that no live key has leaves all but `ord`
+ * null.
+ */
 interface Row {
   ord: number
   key_id: string | null
   project_id: string
+  organization_id: string
   scopes: string
   rate_limit: number
   used: number
@@ -64,10 +70,13 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
     const asked = [...counts.keys()]
     const rows = await pool.run(
       sql => sql<Row[]>`
-        select ord, key_id, project_id, scopes, rate_limit, used, reset_at, retry_after
+        select
+          c.ord, c.key_id, c.project_id,
+          (select p.organization_id from projects p where p.id = c.project_id) as organization_id,
+          c.scopes, c.rate_limit, c.used, c.reset_at, c.retry_after
         from count_requests(
           ${toArray(asked.map(toBytea))}::bytea[], ${toArray([...counts.values()])}::int[]
-        )
+        ) c
       `,
     )
     const byHash = new Map(
@@ -155,6 +164,7 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
   }
 }
 
-function toKey({ key_id: id, project_id: projectId, scopes }: Row): Key | undefined {
-  return id === null ? undefined : { id, projectId, scopes: parseScopes(scopes) }
+function toKey(row: Row): Key | undefined {
+  const { key_id: id, project_id: projectId, organization_id: organizationId, scopes } = row
+  return id === null ? undefined : { id, projectId, organizationId, scopes: parseScopes(scopes) }
 }

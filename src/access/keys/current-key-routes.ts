@@ -3,7 +3,7 @@ import { invalidKey } from '../../base/errors.ts'
 import { toId } from '../../base/ids.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
-import type { ProjectReads } from '../organizations/projects.ts'
+import type { Pool } from '../../database/pool.ts'
 import type { Key } from './admission.ts'
 import type { KeyGuard } from './guard.ts'
 import { Me, parseScopes } from './schema.ts'
@@ -20,10 +20,10 @@ interface Row {
 }
 
 /** The route of /v1 that describes the API key of the request. */
-export function currentKeyRoutes({ guard, reads }: { guard: KeyGuard; reads: ProjectReads }) {
+export function currentKeyRoutes({ guard, lists }: { guard: KeyGuard; lists: Pool }) {
   return new Elysia({ name: 'keys' })
     .use(guard)
-    .get('/v1/me', async ({ call }) => succeed(call, 200, await getMe(reads, call.key)), {
+    .get('/v1/me', async ({ call }) => succeed(call, 200, await getMe(lists, call.key)), {
       scope: 'any',
       response: { 200: SuccessOf(Me, 'The key, its project and its organization.') },
       detail: { operationId: 'getMe', summary: 'Get the current API key', tags: ['Keys'] },
@@ -31,9 +31,8 @@ export function currentKeyRoutes({ guard, reads }: { guard: KeyGuard; reads: Pro
 }
 
 /** Throws `unauthorized` if the project was deleted meanwhile. */
-async function getMe(reads: ProjectReads, { id: keyId, projectId }: Key): Promise<Me> {
-  const [row] = await reads.run(
-    projectId,
+async function getMe(lists: Pool, { id: keyId, organizationId }: Key): Promise<Me> {
+  const [row] = await lists.of(organizationId).run(
     sql => sql<Row[]>`
       select
         k.name, k.rate_limit, array_to_string(k.scopes, ' ') as scopes, k.expires_at,

@@ -1,15 +1,12 @@
 import { Fault } from '../../base/errors.ts'
-import { setNewest } from '../../base/functions.ts'
 import { newId, toId } from '../../base/ids.ts'
-import type { Pool } from '../../database/pool.ts'
-import type { Queryable, Sql, Tx } from '../../database/sql.ts'
+import type { Queryable, Tx } from '../../database/sql.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import type { Role } from '../guard/permissions.ts'
 import type { Project, ProjectChange } from './schema.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
 
 const MAX_PROJECTS = 100
-const MAX_KNOWN_ORGANIZATIONS = 10_000
 
 export interface ProjectInfo {
   /** For SQL. */
@@ -159,49 +156,4 @@ export async function editProject(
 
 export function projectNotFound(): Fault {
   return new Fault('not_found', 'No project has this id')
-}
-
-/** Returns the organization of a project; uuids. Undefined if there is no such project. */
-export type FindOrganization = (projectId: string) => Promise<string | undefined>
-
-/** Creates a lookup that remembers organizations: a project never moves to another one. */
-export function createOrganizationLookup(pool: Pool): FindOrganization {
-  const known = new Map<string, string>()
-  return async projectId => {
-    const organization = known.get(projectId)
-    if (organization !== undefined) return organization
-    const [row] = await pool.run(
-      sql => sql<{ organization_id: string }[]>`
-        select organization_id from projects where id = ${projectId}
-      `,
-    )
-    if (row) setNewest(known, projectId, row.organization_id, MAX_KNOWN_ORGANIZATIONS)
-    return row?.organization_id
-  }
-}
-
-/** The connections for reads with an API key. Those of an organization's projects are one share. */
-export interface ProjectReads {
-  /** Runs `work` on a connection for a project (uuid). */
-  run<Result>(projectId: string, work: (sql: Sql) => Promise<Result>): Promise<Result>
-  /** The same for work that examines many rows. */
-  search<Result>(projectId: string, work: (sql: Sql) => Promise<Result>): Promise<Result>
-}
-
-/** Creates the shares of projects in two pools. */
-export function createProjectReads({
-  reads,
-  searches,
-  findOrganization,
-}: {
-  reads: Pool
-  searches: Pool
-  findOrganization: FindOrganization
-}): ProjectReads {
-  // A project that was deleted meanwhile is a share of its own.
-  const toShare = async (projectId: string) => (await findOrganization(projectId)) ?? projectId
-  return {
-    run: async (projectId, work) => reads.of(await toShare(projectId)).run(work),
-    search: async (projectId, work) => searches.of(await toShare(projectId)).run(work),
-  }
 }

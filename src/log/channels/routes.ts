@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { KeyGuard } from '../../access/keys/guard.ts'
-import type { ProjectReads } from '../../access/organizations/projects.ts'
+import type { Pool } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
 import { PageOf, SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
@@ -8,7 +8,7 @@ import { listChannels } from './channels.ts'
 import { Channel } from './schema.ts'
 
 /** Routes of /v1 that read channels. */
-export function channelRoutes({ guard, reads }: { guard: KeyGuard; reads: ProjectReads }) {
+export function channelRoutes({ guard, lists }: { guard: KeyGuard; lists: Pool }) {
   return new Elysia({ name: 'channels' })
     .use(guard)
     .get(
@@ -17,7 +17,9 @@ export function channelRoutes({ guard, reads }: { guard: KeyGuard; reads: Projec
         succeed(
           call,
           200,
-          await reads.run(call.key.projectId, sql => listChannels(sql, call.key.projectId, query)),
+          await lists
+            .of(call.key.organizationId)
+            .run(sql => listChannels(sql, call.key.projectId, query)),
         ),
       {
         scope: 'events:read',

@@ -1,8 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { FindOrganization, ProjectReads } from '../../access/organizations/projects.ts'
+import type { Pool } from '../../database/pool.ts'
 import { ChannelName } from '../channels/name.ts'
-import { invalidKey } from '../../base/errors.ts'
 import { succeedJson } from '../../http/call.ts'
 import { Failure, SuccessOf } from '../../http/envelope.ts'
 import { createValidator, invalidField } from '../../http/validation.ts'
@@ -24,18 +23,18 @@ interface Parts {
   guard: KeyGuard
   appender: Appender
   quotas: Pick<Quotas, 'check' | 'count'>
-  findOrganization: FindOrganization
-  reads: ProjectReads
+  /** For searches, which examine many rows. */
+  searches: Pool
+  /** For pages of the log and single events. */
+  lists: Pool
 }
 
 /** Routes of /v1 that create and read events. */
-export function eventRoutes({ guard, appender, quotas, findOrganization, reads }: Parts) {
+export function eventRoutes({ guard, appender, quotas, searches, lists }: Parts) {
   async function create(call: KeyCall, input: EventInput): Promise<Response> {
     const { key, requestId, claim, admission } = call
-    const { projectId } = key
+    const { projectId, organizationId } = key
     const event = toNewEvent(input)
-    const organizationId = await findOrganization(projectId)
-    if (organizationId === undefined) throw invalidKey()
     const counted = {
       organizationId,
       projectId,
@@ -91,10 +90,12 @@ export function eventRoutes({ guard, appender, quotas, findOrganization, reads }
     .get(
       '/v1/events',
       async ({ call, query }) => {
-        const { projectId } = call.key
+        const { projectId, organizationId } = call.key
         const filters = toListFilters(query)
-        const read = isSearch(filters) ? reads.search : reads.run
-        const page = await read(projectId, sql => listLogJson(sql, projectId, filters, query))
+        const pool = isSearch(filters) ? searches : lists
+        const page = await pool
+          .of(organizationId)
+          .run(sql => listLogJson(sql, projectId, filters, query))
         return succeedJson(call, 200, page)
       },
       {
@@ -113,8 +114,8 @@ export function eventRoutes({ guard, appender, quotas, findOrganization, reads }
     .get(
       '/v1/events/:id',
       async ({ call, params: { id } }) => {
-        const { projectId } = call.key
-        const event = await reads.run(projectId, sql => getEventJson(sql, projectId, id))
+        const { projectId, organizationId } = call.key
+        const event = await lists.of(organizationId).run(sql => getEventJson(sql, projectId, id))
         return succeedJson(call, 200, event)
       },
       {

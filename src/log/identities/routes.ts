@@ -1,8 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { respondToWrite, toKeyActor, type KeyCall, type KeyGuard } from '../../access/keys/guard.ts'
-import type { FindOrganization, ProjectReads } from '../../access/organizations/projects.ts'
-import { invalidKey } from '../../base/errors.ts'
+import type { Pool } from '../../database/pool.ts'
 import { succeed, succeedJson } from '../../http/call.ts'
 import { Failure, SuccessOf } from '../../http/envelope.ts'
 import { Text } from '../../http/rules.ts'
@@ -33,32 +32,23 @@ interface Parts {
   guard: KeyGuard
   identityWriter: IdentityWriter
   eraser: Eraser
-  findOrganization: FindOrganization
-  reads: ProjectReads
+  lists: Pool
   /** Returns the client's address, for the audit log. */
   toAddress(request: Request): string
 }
 
 /** Routes of /v1 that identify, read and erase users. */
 export function identityRoutes(parts: Parts) {
-  const { guard, identityWriter, eraser, findOrganization, reads, toAddress } = parts
-
-  /** Throws `unauthorized` if the project was deleted. */
-  async function toOrganization(projectId: string): Promise<string> {
-    const organizationId = await findOrganization(projectId)
-    if (organizationId === undefined) throw invalidKey()
-    return organizationId
-  }
+  const { guard, identityWriter, eraser, lists, toAddress } = parts
 
   async function respondWithUser(call: KeyCall, userId: string): Promise<Response> {
-    const { projectId } = call.key
-    const json = await reads.run(projectId, sql => getUserJson(sql, projectId, userId))
+    const { projectId, organizationId } = call.key
+    const json = await lists.of(organizationId).run(sql => getUserJson(sql, projectId, userId))
     return succeedJson(call, 200, json)
   }
 
   async function erase(call: KeyCall, request: Request, userId: string): Promise<Response> {
-    const { projectId } = call.key
-    const organizationId = await toOrganization(projectId)
+    const { projectId, organizationId } = call.key
     const actor = toKeyActor(call.key, request, toAddress)
     const state = await eraser.erase({ organizationId, projectId, userId }, actor)
     return succeed(call, state.isDone ? 200 : 202, toErased(userId, state))
@@ -70,8 +60,7 @@ export function identityRoutes(parts: Parts) {
       '/v1/identify',
       async ({ call, body: input }) => {
         const { key, requestId, claim } = call
-        const { projectId } = key
-        const organizationId = await toOrganization(projectId)
+        const { projectId, organizationId } = key
         const job = { organizationId, projectId, input, requestId, claim }
         const written = await identityWriter.identify(job)
         return respondToWrite(call, 200, written, body => hideStored(body, input))
