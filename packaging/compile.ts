@@ -49,7 +49,7 @@ try {
   const assets = [
     writeAsset({ name: `tidings${SBOM_EXTENSION}`, bytes: Buffer.from(sbom) }),
     writeAsset({ name: `tidings${NOTICES_EXTENSION}`, bytes: Buffer.from(notices) }),
-    ...(native === undefined ? [] : [writeAsset(packPostgres(native))]),
+    ...(native === undefined ? [] : [writeAsset(await packPostgres(native))]),
   ]
   // The executable contains its own name, so that every outfile begins with the same one.
   const executable = join(work, 'tidings')

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { type TarFile, readTar, toTar } from './tar.ts'
+import { createTarDecoder, packTar, type ParsedTarEntry } from 'modern-tar'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { createZstdDecompress, constants, zstdCompressSync } from 'node:zlib'
@@ -24,10 +24,6 @@ export function listPaths(native: string): string[] {
     .map(entry => relative(native, join(entry.parentPath, entry.name)))
     .filter(path => !NOT_NEEDED.test(path))
     .sort()
-}
-
-function* listFiles(native: string): Generator<TarFile> {
-  for (const path of listPaths(native)) yield { path, bytes: readFileSync(join(native, path)) }
 }
 
 /**
@@ -58,9 +54,22 @@ export const ARCHIVE_EXTENSION = '.tar.zst'
 /** Higher levels take ten times as long, and the archive is only an eighth smaller. */
 const COMPRESSION_LEVEL = 9
 
-/** Packs the folder `native` into one file, to be embedded in an executable. */
-export function packPostgres(native: string): { name: string; bytes: Uint8Array } {
-  const tar = toTar(listFiles(native))
+interface PackedFile {
+  /** Relative to the folder `native`. */
+  path: string
+  bytes: Uint8Array
+}
+
+/**
+ * Packs the folder `native` into one file, to be embedded in an executable. The same files give the
+ * same bytes.
+ */
+export async function packPostgres(native: string): Promise<{ name: string; bytes: Uint8Array }> {
+  const entries = listPaths(native).map(name => {
+    const body = readFileSync(join(native, name))
+    return { header: { name, size: body.length, mode: 0o755, mtime: new Date(0) }, body }
+  })
+  const tar = await packTar(entries)
   const hash = createHash('sha256').update(tar).digest('hex').slice(0, 12)
   const bytes = zstdCompressSync(tar, {
     params: {
@@ -72,10 +81,14 @@ export function packPostgres(native: string): { name: string; bytes: Uint8Array 
 }
 
 /** Yields the files in an archive of `packPostgres`. Throws when the archive is damaged. */
-export function readArchive(archive: Blob): AsyncGenerator<TarFile> {
+export async function* readArchive(archive: Blob): AsyncGenerator<PackedFile> {
   // The runtime's web streams are compatible with those of node:stream.
   const source = Readable.fromWeb(archive.stream() as never)
   const tar = createZstdDecompress()
   source.on('error', error => tar.destroy(error))
-  return readTar(source.pipe(tar))
+  const decoder = createTarDecoder({ strict: true })
+  const entries = Readable.toWeb(source.pipe(tar)).pipeThrough<ParsedTarEntry>(decoder as never)
+  for await (const { header, body } of entries) {
+    yield { path: header.name, bytes: await new Response(body).bytes() }
+  }
 }

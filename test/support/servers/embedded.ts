@@ -94,7 +94,7 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
   }
   for (const name of ['src/base/version.ts', 'package.json', 'sql'])
     cpSync(join(ROOT, name), join(root, name), { recursive: true })
-  for (const name of ['@logtape', 'postgres']) {
+  for (const name of ['@logtape', 'modern-tar', 'postgres']) {
     symlinkSync(join(ROOT, 'node_modules', name), join(root, 'node_modules', name))
   }
   return { root, native: join(root, name, 'native') }
