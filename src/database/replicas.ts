@@ -3,6 +3,7 @@ import { describeHost, parseUrl, withHost } from '../base/database-url.ts'
 import { toReason } from '../base/errors.ts'
 import { withTimeout } from '../base/functions.ts'
 import { logger } from '../base/log.ts'
+import { startLoop } from '../base/loop.ts'
 import { registerGauge } from '../base/metrics.ts'
 import { createPool, type Pool, type PoolOptions } from './pool.ts'
 import type { Sql } from './sql.ts'
@@ -68,7 +69,11 @@ export function openReplicas({ url, primary }: ReplicasOptions): Replicas {
     if (position) await Promise.all(members.map(member => member.check(position)))
   }
 
-  const timer = setInterval(() => void check(), CHECK_MS)
+  const checks = startLoop({
+    everyMs: CHECK_MS,
+    round: check,
+    onFailure: reason => log.warning('The replicas could not be checked: {reason}', { reason }),
+  })
   registerGauge('tidings_replica_lag_seconds', 'How long a read replica has lacked commits.', {
     label: 'replica',
     readEach: () => Object.fromEntries(members.map(({ name, lagMs }) => [name, lagMs() / 1_000])),
@@ -91,7 +96,7 @@ export function openReplicas({ url, primary }: ReplicasOptions): Replicas {
       return undefined
     },
     async end() {
-      clearInterval(timer)
+      void checks.stop()
       await Promise.all(members.map(member => member.end()))
     },
   }

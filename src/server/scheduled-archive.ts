@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import type { ArchiveSettings } from '../base/config/archive.ts'
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
+import { startLoop, type Loop } from '../base/loop.ts'
 import { registerGauge } from '../base/metrics.ts'
 import { isClockUntrusted } from '../database/clock.ts'
 import type { Pool } from '../database/pool.ts'
@@ -35,11 +36,9 @@ interface Figures {
  * requests of this one. A run that was missed, and the first one, begins at once. Of several
  * servers, one process works, and the others end at once.
  */
-export function startScheduledArchive(options: ScheduledArchiveOptions): { stop(): Promise<void> } {
+export function startScheduledArchive(options: ScheduledArchiveOptions): Loop {
   const { pool, settings } = options
-  const stopping = new AbortController()
   let figures: Figures | undefined
-  let running: Promise<void> | undefined
   /** The last start of this process. One that fails before it records a run is retried later. */
   let started: LastTime | undefined
 
@@ -49,7 +48,7 @@ export function startScheduledArchive(options: ScheduledArchiveOptions): { stop(
     figures = { succeededAt: known, events: (await pool.run(readSize)).events }
   }
 
-  async function check(): Promise<void> {
+  async function check(signal: AbortSignal): Promise<void> {
     // A run can take hours, and the first one can fail to end.
     await note()
     if (await isClockUntrusted(pool)) return
@@ -57,16 +56,9 @@ export function startScheduledArchive(options: ScheduledArchiveOptions): { stop(
     const last = await pool.run(readLastRun)
     if (isDue(last, settings, now) && (!started || isDue(started, settings, now))) {
       started = { attempted_at: now, succeeded_at: null }
-      await runCommand(options, stopping.signal)
+      await runCommand(options, signal)
     }
     await note()
-  }
-  const tick = () => {
-    running ??= check()
-      .catch((error: unknown) =>
-        log.warning('The schedule of the archive failed: {reason}', { reason: toReason(error) }),
-      )
-      .finally(() => (running = undefined))
   }
   registerGauge(
     'tidings_archive_last_run_timestamp_seconds',
@@ -76,16 +68,12 @@ export function startScheduledArchive(options: ScheduledArchiveOptions): { stop(
   registerGauge('tidings_archive_events', 'Events in the archive.', {
     read: () => figures?.events,
   })
-  tick()
-  const timer = setInterval(tick, EVERY_MS)
-  timer.unref()
-  return {
-    async stop() {
-      clearInterval(timer)
-      stopping.abort()
-      await running
-    },
-  }
+  return startLoop({
+    everyMs: EVERY_MS,
+    runsAtOnce: true,
+    round: check,
+    onFailure: reason => log.warning('The schedule of the archive failed: {reason}', { reason }),
+  })
 }
 
 /** Runs the command until it ends. The signal ends it after its current step, or within 10 s. */

@@ -7,6 +7,7 @@ import { connect, type Queryable } from '../database/sql.ts'
 import { explainDatabaseError } from '../database/explanation.ts'
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
+import { startLoop } from '../base/loop.ts'
 import { registerGauge } from '../base/metrics.ts'
 import type { SecretSource } from '../database/secrets/open-secrets.ts'
 import { isDue, toKnownTime } from './schedule.ts'
@@ -40,43 +41,29 @@ export interface ScheduledBackupOptions {
  * made at once. A failed one is tried again after an hour. Of several servers, one makes it.
  */
 export function startScheduledBackups(options: ScheduledBackupOptions): { stop(): Promise<void> } {
-  const stopping = new AbortController()
   /** In Unix time; 0 if no backup is known to have succeeded. Undefined until the first read. */
   let succeededS: number | undefined
-  let running: Promise<void> | undefined
   const note = (last: LastBackup | undefined) => {
     const at = toKnownTime(last?.succeeded_at ?? null, new Date())
     succeededS = at === null ? 0 : at.getTime() / 1000
-  }
-  const check = () => {
-    running ??= options.pool
-      .run(readLastBackup)
-      // A backup can take hours, and the first one can fail to end.
-      .then(note)
-      .then(() => makeDueBackup(options, { signal: stopping.signal }))
-      .then(note)
-      .catch((error: unknown) =>
-        log.warning('The schedule of backups cannot be read: {reason}', {
-          reason: toReason(error),
-        }),
-      )
-      .finally(() => (running = undefined))
   }
   registerGauge(
     'tidings_backup_last_success_timestamp_seconds',
     'When the last scheduled backup was complete, in Unix time. 0 if none was.',
     { read: () => succeededS },
   )
-  check()
-  const timer = setInterval(check, EVERY_MS)
-  timer.unref()
-  return {
-    async stop() {
-      clearInterval(timer)
-      stopping.abort(new Error('The server stopped during the backup.'))
-      await running
+  const loop = startLoop({
+    everyMs: EVERY_MS,
+    runsAtOnce: true,
+    async round(signal) {
+      // A backup can take hours, and the first one can fail to end.
+      note(await options.pool.run(readLastBackup))
+      note(await makeDueBackup(options, { signal }))
     },
-  }
+    onFailure: reason =>
+      log.warning('The schedule of backups cannot be read: {reason}', { reason }),
+  })
+  return { stop: () => loop.stop(new Error('The server stopped during the backup.')) }
 }
 
 /** Makes a backup if one is due at `now`. Returns the last one, or undefined if there is none. */

@@ -3,6 +3,7 @@ import { startReaper } from '../access/organizations/deletion.ts'
 import { auditExpiredLinks, type Link } from '../access/sign-in/reset-links.ts'
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
+import { startLoop, type Loop } from '../base/loop.ts'
 import { isClockUntrusted } from '../database/clock.ts'
 import { transact, type Pool } from '../database/pool.ts'
 import type { Fragment, Queryable, Tx } from '../database/sql.ts'
@@ -131,10 +132,7 @@ async function deleteBatch(sql: Queryable, { table, where, orderBy, join, afterD
 }
 
 /** Starts deleting expired rows, events past their retention, and the rows of deleted projects. */
-export function startMaintenance(
-  pool: Pool,
-  options: { hasArchive: boolean },
-): { stop(): Promise<void> } {
+export function startMaintenance(pool: Pool, options: { hasArchive: boolean }): Loop {
   const parts = [startSweeper(pool), startReaper(pool), startRetention(pool, options)]
   return {
     async stop() {
@@ -144,38 +142,23 @@ export function startMaintenance(
 }
 
 /** Runs all sweeps every minute, in small batches. Runs none while the clock is untrusted. */
-function startSweeper(pool: Pool): { stop(): Promise<void> } {
-  let running: Promise<void> = Promise.resolve()
-  let isStopped = false
-
-  async function round(): Promise<void> {
-    try {
+function startSweeper(pool: Pool): Loop {
+  return startLoop({
+    everyMs: EVERY_MS,
+    async round(signal) {
       if (await isClockUntrusted(pool)) return
-    } catch (error) {
-      return warn(error)
-    }
-    for (const one of SWEEPS) {
-      try {
-        while (!isStopped && (await sweep(pool, one)) === BATCH);
-      } catch (error) {
-        warn(error)
+      for (const one of SWEEPS) {
+        try {
+          while (!signal.aborted && (await sweep(pool, one)) === BATCH);
+        } catch (error) {
+          warn(toReason(error))
+        }
       }
-    }
-  }
-
-  const timer = setInterval(() => void (running = running.then(round)), EVERY_MS)
-  timer.unref()
-  return {
-    async stop() {
-      isStopped = true
-      clearInterval(timer)
-      await running
     },
-  }
+    onFailure: warn,
+  })
 }
 
-function warn(error: unknown): void {
-  log.warning('A sweep failed and will be retried in a minute: {reason}', {
-    reason: toReason(error),
-  })
+function warn(reason: string): void {
+  log.warning('A sweep failed and will be retried in a minute: {reason}', { reason })
 }

@@ -1,6 +1,6 @@
-import { toReason } from '../../base/errors.ts'
 import { toId } from '../../base/ids.ts'
 import { logger } from '../../base/log.ts'
+import { startLoop } from '../../base/loop.ts'
 import { toArray } from '../../database/arrays.ts'
 import { transact, type Pool } from '../../database/pool.ts'
 import { SERVER, writeAudit, type Actor, type AuditRecord } from './audit.ts'
@@ -56,7 +56,6 @@ interface Tenant {
  */
 export function createRefusals(pool: Pool): Refusals {
   let tenants = new Map<string, Tenant>()
-  let writing: Promise<void> = Promise.resolve()
 
   function count(refusal: Refusal): void {
     const { tenant: of, actor, isStranger, action } = refusal
@@ -83,44 +82,39 @@ export function createRefusals(pool: Pool): Refusals {
     const counted = tenants
     tenants = new Map()
     if (counted.size === 0) return
-    try {
-      const projectIds = [...counted.keys()].flatMap(id =>
-        id.startsWith('prj ') ? [id.slice(4)] : [],
-      )
-      const owners = await pool.run(
-        sql => sql<{ id: string; organization_id: string }[]>`
-          select id, organization_id from projects where id = any(${toArray(projectIds)}::uuid[])
-        `,
-      )
-      const organizations = new Map(owners.map(row => [row.id, row.organization_id]))
-      const merged = new Map<string, Tenant>()
-      for (const [id, tenant] of counted) {
-        const place = id.startsWith('prj ') ? organizations.get(id.slice(4)) : id.slice(4)
-        // The project was deleted meanwhile.
-        if (place === undefined) continue
-        merged.set(place, merge(merged.get(place), tenant))
-      }
-      for (const [place, tenant] of merged) {
-        await transact(pool, async tx => {
-          for (const [actor, record] of toRecords(tenant)) {
-            await writeAudit(tx, actor, { ...record, organizationId: place || undefined })
-          }
-        })
-      }
-    } catch (error) {
-      log.warning('Refused requests could not be recorded: {reason}', { reason: toReason(error) })
+    const projectIds = [...counted.keys()].flatMap(id =>
+      id.startsWith('prj ') ? [id.slice(4)] : [],
+    )
+    const owners = await pool.run(
+      sql => sql<{ id: string; organization_id: string }[]>`
+        select id, organization_id from projects where id = any(${toArray(projectIds)}::uuid[])
+      `,
+    )
+    const organizations = new Map(owners.map(row => [row.id, row.organization_id]))
+    const merged = new Map<string, Tenant>()
+    for (const [id, tenant] of counted) {
+      const place = id.startsWith('prj ') ? organizations.get(id.slice(4)) : id.slice(4)
+      // The project was deleted meanwhile.
+      if (place === undefined) continue
+      merged.set(place, merge(merged.get(place), tenant))
+    }
+    for (const [place, tenant] of merged) {
+      await transact(pool, async tx => {
+        for (const [actor, record] of toRecords(tenant)) {
+          await writeAudit(tx, actor, { ...record, organizationId: place || undefined })
+        }
+      })
     }
   }
 
-  const timer = setInterval(() => void (writing = writing.then(write)), EVERY_MS)
-  timer.unref()
-  return {
-    count,
-    async stop() {
-      clearInterval(timer)
-      await (writing = writing.then(write))
-    },
-  }
+  const { stop } = startLoop({
+    everyMs: EVERY_MS,
+    round: write,
+    last: write,
+    onFailure: reason =>
+      log.warning('Refused requests could not be recorded: {reason}', { reason }),
+  })
+  return { count, stop }
 }
 
 /** Returns the kind of a tenant and its uuid. The installation has none. */

@@ -1,5 +1,6 @@
 import { toReason } from '../../base/errors.ts'
 import { logger } from '../../base/log.ts'
+import { startLoop } from '../../base/loop.ts'
 import { admissionBatch } from '../../base/metrics.ts'
 import { toArray, toBytea } from '../../database/arrays.ts'
 import { createBatcher } from '../../database/batch.ts'
@@ -134,9 +135,7 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
             on conflict (key_id, hour) do update set requests = u.requests + excluded.requests
           `,
         )
-        .catch((error: unknown) => {
-          log.debug('Storing the usage of keys failed: {reason}', { reason: toReason(error) })
-        })
+        .catch((error: unknown) => warn(toReason(error)))
     }
   }
 
@@ -147,8 +146,12 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
     maxWaiting: MAX_WAITING,
     observe: jobs => admissionBatch.observe(jobs),
   })
-  const timer = setInterval(() => void writeUsage(), USAGE_EVERY_MS)
-  timer.unref()
+  const writing = startLoop({
+    everyMs: USAGE_EVERY_MS,
+    round: writeUsage,
+    last: writeUsage,
+    onFailure: warn,
+  })
 
   return {
     admit: hash => batcher.add(hash),
@@ -157,11 +160,14 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
       return batcher.waiting
     },
     async stop() {
-      clearInterval(timer)
       await batcher.drain()
-      await writeUsage()
+      await writing.stop()
     },
   }
+}
+
+function warn(reason: string): void {
+  log.debug('Storing the usage of keys failed: {reason}', { reason })
 }
 
 function toKey(row: Row): Key | undefined {

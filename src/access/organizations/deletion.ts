@@ -1,7 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { Fault, toReason } from '../../base/errors.ts'
+import { Fault } from '../../base/errors.ts'
+import { pause } from '../../base/functions.ts'
 import { toId } from '../../base/ids.ts'
 import { logger } from '../../base/log.ts'
+import { startLoop, type Loop } from '../../base/loop.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Pool } from '../../database/pool.ts'
 import type { Tx } from '../../database/sql.ts'
@@ -160,34 +161,18 @@ async function markProjectsDeleted(
  * it pauses for as long as the batch took, so that other work gets at least half of the database.
  * `stop` waits for the current batch.
  */
-export function startReaper(pool: Pool): { stop(): Promise<void> } {
-  const stopped = new AbortController()
-  let running: Promise<void> | undefined
-
-  async function run(): Promise<void> {
-    try {
-      await reap(pool, stopped.signal)
-    } catch (error) {
-      if (stopped.signal.aborted) return
+export function startReaper(pool: Pool): Loop {
+  return startLoop({
+    everyMs: EVERY_MS,
+    // Another process may have stopped before it was done.
+    runsAtOnce: true,
+    round: signal => reap(pool, signal),
+    onFailure(reason) {
       log.warning('Deleting rows of deleted projects failed, and will be retried: {reason}', {
-        reason: toReason(error),
+        reason,
       })
-    } finally {
-      running = undefined
-    }
-  }
-
-  // Another process may have stopped before it was done.
-  running = run()
-  const timer = setInterval(() => (running ??= run()), EVERY_MS)
-  timer.unref()
-  return {
-    async stop() {
-      stopped.abort()
-      clearInterval(timer)
-      await running
     },
-  }
+  })
 }
 
 /**
@@ -199,7 +184,6 @@ export async function reap(pool: Pool, signal?: AbortSignal): Promise<void> {
     const startedMs = performance.now()
     const [step] = await pool.run(sql => sql<[{ found: boolean }]>`select reap(${BATCH}) as found`)
     if (!step.found) return
-    const pauseMs = Math.min(performance.now() - startedMs, MAX_PAUSE_MS)
-    await sleep(pauseMs, undefined, { ...(signal && { signal }) })
+    await pause(Math.min(performance.now() - startedMs, MAX_PAUSE_MS), signal)
   }
 }

@@ -1,6 +1,6 @@
 import type { Pool } from '../../database/pool.ts'
-import { toReason } from '../../base/errors.ts'
 import { logger } from '../../base/log.ts'
+import { startLoop } from '../../base/loop.ts'
 import { lostLeases, registerGauge } from '../../base/metrics.ts'
 import { once } from '../../base/functions.ts'
 import { registerKind } from './cursors.ts'
@@ -104,7 +104,7 @@ export async function startOutbox({
       return all.reduce((sum, { running }) => sum + running, 0)
     },
     stop: once(async () => {
-      depth.stop()
+      void depth.stop()
       await Promise.all([
         dispatcher.stop(),
         resumption.stop(),
@@ -132,14 +132,13 @@ function startCounting(pool: Pool, kinds: readonly DeliveryKind[]) {
       await pool.run(async sql => markFullBacklogs?.(sql, row.n >= MAX_COUNTED))
     }
   }
-  const timer = setInterval(() => {
-    count().catch((error: unknown) => {
-      log.debug('Pending deliveries could not be counted: {reason}', { reason: toReason(error) })
-    })
-  }, COUNT_MS)
-  timer.unref()
+  const { stop } = startLoop({
+    everyMs: COUNT_MS,
+    round: count,
+    onFailure: reason => log.debug('Pending deliveries could not be counted: {reason}', { reason }),
+  })
   return {
     read: () => Object.fromEntries(kinds.map(({ name }) => [name, counts.get(name) ?? 0])),
-    stop: () => clearInterval(timer),
+    stop,
   }
 }

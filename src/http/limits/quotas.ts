@@ -1,7 +1,8 @@
 import type { QuotaLimits } from '../../base/config.ts'
-import { Fault, toReason } from '../../base/errors.ts'
+import { Fault } from '../../base/errors.ts'
 import { setNewest } from '../../base/functions.ts'
 import { logger } from '../../base/log.ts'
+import { startLoop } from '../../base/loop.ts'
 import { quotaRefusals } from '../../base/metrics.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Pool } from '../../database/pool.ts'
@@ -100,7 +101,6 @@ interface QuotasOptions {
 export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
   const usages = new Map<string, Usage>()
   const knownChannels = new Map<string, true>()
-  let running: Promise<void> = Promise.resolve()
 
   function getUsage(organizationId: string): Usage {
     const found = usages.get(organizationId)
@@ -220,26 +220,22 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
           newChannels > 0 && nowMs - channelsCountedAtMs > COUNT_CHANNELS_EVERY_MS,
       )
       .slice(0, COUNT_CHANNELS_BATCH)
-    try {
-      for (let at = 0; at < due.length; at += STORE_BATCH) {
-        await store(due.slice(at, at + STORE_BATCH))
-      }
-      if (uncounted.length > 0 && !isLast) await countChannels(uncounted.map(([id]) => id))
-      for (const [id, { events, bytes, checkedAtMs }] of usages) {
-        if (events === 0 && bytes === 0 && nowMs - checkedAtMs > FORGET_AFTER_MS) usages.delete(id)
-      }
-    } catch (error) {
-      log.debug('Storing the usage of organizations failed: {reason}', { reason: toReason(error) })
+    for (let at = 0; at < due.length; at += STORE_BATCH) {
+      await store(due.slice(at, at + STORE_BATCH))
+    }
+    if (uncounted.length > 0 && !isLast) await countChannels(uncounted.map(([id]) => id))
+    for (const [id, { events, bytes, checkedAtMs }] of usages) {
+      if (events === 0 && bytes === 0 && nowMs - checkedAtMs > FORGET_AFTER_MS) usages.delete(id)
     }
   }
 
-  let isIdle = true
-  const timer = setInterval(() => {
-    if (!isIdle) return
-    isIdle = false
-    running = round().finally(() => (isIdle = true))
-  }, STORE_EVERY_MS)
-  timer.unref()
+  const { stop } = startLoop({
+    everyMs: STORE_EVERY_MS,
+    round: () => round(),
+    last: () => round(true),
+    onFailure: reason =>
+      log.debug('Storing the usage of organizations failed: {reason}', { reason }),
+  })
 
   return {
     check(event) {
@@ -286,11 +282,7 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
       const advice = 'Delete one, or ask the operator of the server for more.'
       throw toExceeded('webhooks', 'webhooks', limits.webhooks, advice)
     },
-    async stop() {
-      clearInterval(timer)
-      await running
-      await round(true)
-    },
+    stop,
   }
 }
 

@@ -1,6 +1,7 @@
-import { Fault, toReason } from '../../base/errors.ts'
+import { Fault } from '../../base/errors.ts'
 import { setNewest } from '../../base/functions.ts'
 import { logger } from '../../base/log.ts'
+import { startLoop } from '../../base/loop.ts'
 import { registerGauge } from '../../base/metrics.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Pool } from '../../database/pool.ts'
@@ -70,7 +71,6 @@ export function startFailOverCheck(options: FailOverCheckOptions): FailOverCheck
   let unverified = 0
   let searchedMs = performance.now()
   let hasTimelines = true
-  let running: Promise<void> | undefined
 
   async function check(): Promise<void> {
     if (performance.now() - searchedMs > SEARCH_EVERY_MS) await search()
@@ -163,25 +163,21 @@ export function startFailOverCheck(options: FailOverCheckOptions): FailOverCheck
   async function run(): Promise<void> {
     // A frozen host does not reply. Its connections stay open.
     const late = setTimeout(() => void search().catch(() => {}), LATE_MS)
-    try {
-      await check()
-    } catch (error) {
-      // Aurora and other forks of Postgres have no WAL files.
-      if (hasTimelines && /^(0A|42)/.test(sqlState(error) ?? '')) {
-        hasTimelines = false
-        log.info('This database does not tell its timeline. Only its restarts are noticed.')
-      } else if (error instanceof Fault || isUnavailable(error)) {
-        log.debug('The check for a fail-over failed: {reason}', { reason: toReason(error) })
-      } else log.error('The check for a fail-over failed: {reason}', { reason: toReason(error) })
-    } finally {
-      clearTimeout(late)
-    }
+    await check().finally(() => clearTimeout(late))
+  }
+
+  function onFailure(reason: string, error: unknown): void {
+    // Aurora and other forks of Postgres have no WAL files.
+    if (hasTimelines && /^(0A|42)/.test(sqlState(error) ?? '')) {
+      hasTimelines = false
+      log.info('This database does not tell its timeline. Only its restarts are noticed.')
+    } else if (error instanceof Fault || isUnavailable(error)) {
+      log.debug('The check for a fail-over failed: {reason}', { reason })
+    } else log.error('The check for a fail-over failed: {reason}', { reason })
   }
 
   const endFollowing = primary?.onMove(leave)
-  const tick = () => void (running ??= run().finally(() => (running = undefined)))
-  const timer = setInterval(tick, everyMs)
-  tick()
+  const checks = startLoop({ everyMs, runsAtOnce: true, round: run, onFailure })
   registerGauge('tidings_database_timeline', 'The timeline of the database.', {
     read: () => known?.timeline ?? undefined,
   })
@@ -190,10 +186,9 @@ export function startFailOverCheck(options: FailOverCheckOptions): FailOverCheck
       recent.push(event)
       if (recent.length > 2 * MAX_RECENT) recent = recent.slice(-MAX_RECENT)
     },
-    async stop() {
-      clearInterval(timer)
+    stop() {
       endFollowing?.()
-      await running
+      return checks.stop()
     },
   }
 }

@@ -2,6 +2,7 @@ import { toReason } from '../../base/errors.ts'
 import { pause } from '../../base/functions.ts'
 import { NIL_UUID, toId } from '../../base/ids.ts'
 import { logger } from '../../base/log.ts'
+import { startLoop, type Loop } from '../../base/loop.ts'
 import { isClockUntrusted } from '../../database/clock.ts'
 import type { Pool } from '../../database/pool.ts'
 import { UNDO_GRACE_S } from './deletion.ts'
@@ -53,41 +54,25 @@ interface RetentionPass {
  * them work on a project at a time. With an archive, expired events stay until the archive has
  * them.
  */
-export function startRetention(
-  pool: Pool,
-  { hasArchive }: { hasArchive: boolean },
-): { stop(): Promise<void> } {
-  const stopped = new AbortController()
-  const { signal } = stopped
-
-  async function run(): Promise<void> {
-    const pass: RetentionPass = { after: undefined, isMore: false, hasFailed: false }
-    let idleUntilMs = 0
-    let pauseMs = 0
-    do {
-      pauseMs = EVERY_MS
-      try {
-        if (await isClockUntrusted(pool)) continue
-        await purgeDeleted(pool)
-        if (hasArchive || performance.now() < idleUntilMs) continue
-        await expireEvents(pool, pass, signal)
-        // A backlog needs no pause here, because each batch has one.
-        if (pass.after || pass.isMore) pauseMs = 0
-        else if (!pass.hasFailed) idleUntilMs = performance.now() + IDLE_PAUSE_MS
-        if (!pass.after) pass.isMore = pass.hasFailed = false
-      } catch (error) {
-        if (!signal.aborted) warn(error)
-      }
-    } while (await pause(pauseMs, signal))
-  }
-
-  const running = run()
-  return {
-    async stop() {
-      stopped.abort()
-      await running
+export function startRetention(pool: Pool, { hasArchive }: { hasArchive: boolean }): Loop {
+  const pass: RetentionPass = { after: undefined, isMore: false, hasFailed: false }
+  let idleUntilMs = 0
+  return startLoop({
+    everyMs: EVERY_MS,
+    runsAtOnce: true,
+    async round(signal) {
+      if (await isClockUntrusted(pool)) return EVERY_MS
+      await purgeDeleted(pool)
+      if (hasArchive || performance.now() < idleUntilMs) return EVERY_MS
+      await expireEvents(pool, pass, signal)
+      const hasBacklog = pass.after !== undefined || pass.isMore
+      if (!hasBacklog && !pass.hasFailed) idleUntilMs = performance.now() + IDLE_PAUSE_MS
+      if (!pass.after) pass.isMore = pass.hasFailed = false
+      // A backlog needs no pause here, because each batch has one.
+      return hasBacklog ? 0 : EVERY_MS
     },
-  }
+    onFailure: warn,
+  })
 }
 
 /** Purges deleted events that can no longer be restored: one batch of each project. */
@@ -103,7 +88,7 @@ export async function purgeDeleted(pool: Pool): Promise<void> {
   for (const { project_id: project, before } of rows) {
     await pool
       .run(sql => sql`select purge_events(${project}, ${before}::timestamptz, ${BATCH})`)
-      .catch(warn)
+      .catch(error => warn(toReason(error)))
   }
 }
 
@@ -166,7 +151,7 @@ async function expireChannel(
           select deleted, last_seq from expire_events(${project}, ${channel}, ${last}, ${BATCH})
         `,
       )
-      .catch(warn)
+      .catch(error => warn(toReason(error)))
     const [row] = rows ?? []
     if (!row) return { count, isMore: false, hasFailed: rows === undefined }
     count += row.deleted
@@ -191,8 +176,6 @@ async function listChannelsWithRetention(
   )
 }
 
-function warn(error: unknown): undefined {
-  log.warning('Deleting events failed and will be retried: {reason}', {
-    reason: toReason(error),
-  })
+function warn(reason: string): void {
+  log.warning('Deleting events failed and will be retried: {reason}', { reason })
 }

@@ -3,6 +3,7 @@ import { Fault, toReason } from '../../base/errors.ts'
 import { pause, withTimeout } from '../../base/functions.ts'
 import { toId } from '../../base/ids.ts'
 import { logger } from '../../base/log.ts'
+import { startLoop } from '../../base/loop.ts'
 import { createSemaphore } from '../../base/semaphore.ts'
 import { transact, type Pool } from '../../database/pool.ts'
 import { appendErasedNames, completeErasedFile } from './erased-file.ts'
@@ -200,16 +201,16 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
     await pool.run(sql => completeErasedFile(sql, key, file)).catch(warnOfFile)
   }
 
-  const sweeping = (async () => {
-    do {
+  const sweeping = startLoop({
+    everyMs: SWEEP_EVERY_MS,
+    runsAtOnce: true,
+    async round() {
       await completeFile()
-      await sweep().catch((error: unknown) => {
-        log.warning('Continuing erasures failed, and will be retried: {reason}', {
-          reason: toReason(error),
-        })
-      })
-    } while (await pause(SWEEP_EVERY_MS, signal))
-  })()
+      await sweep()
+    },
+    onFailure: reason =>
+      log.warning('Continuing erasures failed, and will be retried: {reason}', { reason }),
+  })
 
   return {
     async erase(target, author) {
@@ -230,7 +231,7 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
     },
     async stop() {
       stopped.abort()
-      await sweeping
+      await sweeping.stop()
       await Promise.allSettled(running.values().map(({ ended }) => ended))
     },
   }

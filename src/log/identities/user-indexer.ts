@@ -2,6 +2,7 @@ import { toReason } from '../../base/errors.ts'
 import { pause } from '../../base/functions.ts'
 import { NIL_UUID } from '../../base/ids.ts'
 import { logger } from '../../base/log.ts'
+import { startLoop } from '../../base/loop.ts'
 import { createSemaphore } from '../../base/semaphore.ts'
 import type { Pool } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
@@ -44,7 +45,7 @@ export function startUserIndexer(pool: Pool): UserIndexer {
         await pause(performance.now() - startedMs, signal)
       }
     } catch (error) {
-      warn(error)
+      warn(toReason(error))
     }
     running.delete(projectId)
   }
@@ -63,16 +64,18 @@ export function startUserIndexer(pool: Pool): UserIndexer {
     for (const row of rows) wake(row.project_id, row.organization_id)
   }
 
-  const sweeping = (async () => {
-    do await sweep().catch(warn)
-    while (await pause(SWEEP_EVERY_MS, signal))
-  })()
+  const sweeping = startLoop({
+    everyMs: SWEEP_EVERY_MS,
+    runsAtOnce: true,
+    round: sweep,
+    onFailure: warn,
+  })
 
   return {
     wake,
     async stop() {
       stopped.abort()
-      await sweeping
+      await sweeping.stop()
       await Promise.all(running.values())
     },
   }
@@ -99,6 +102,6 @@ async function runStep(pool: Pool, projectId: string, after: string): Promise<st
   return row.last
 }
 
-function warn(error: unknown): void {
-  log.warning('Indexing users failed, and will be retried: {reason}', { reason: toReason(error) })
+function warn(reason: string): void {
+  log.warning('Indexing users failed, and will be retried: {reason}', { reason })
 }
