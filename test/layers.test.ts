@@ -226,6 +226,13 @@ test('local imports end in .ts, .sql or .json', () => {
   expect(bare).toEqual([])
 })
 
+test('v1-routes.ts has the routes of /v1 of its folder, and other files of routes have none', () => {
+  const routes = files.filter(file => /(^|[/-])routes\.ts$/.test(file))
+  const ofV1 = routes.filter(file => /'\/v1\//.test(readFileSync(join(SRC, file), 'utf8')))
+  expect(ofV1.length).toBeGreaterThan(1)
+  expect(ofV1).toEqual(routes.filter(file => file.endsWith('/v1-routes.ts')))
+})
+
 test('every file has a specific name', () => {
   const empty = /(^|\/)(index|utils|helpers|types|service|manager|common)\.tsx?$/
   expect(files.filter(file => empty.test(file))).toEqual([])

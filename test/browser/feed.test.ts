@@ -8,7 +8,7 @@ import {
 } from '../support/clients/chromium.ts'
 import { fakeApi, PROJECT, type FakeApi, type FakeEvent } from '../support/fakes/api.ts'
 import { fillOrganization, setRole } from '../support/fakes/organization.ts'
-import { fillKeys, fillWebhooks } from '../support/fakes/hooks.ts'
+import { fillKeys, fillWebhooks } from '../support/fakes/webhooks.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 

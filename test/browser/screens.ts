@@ -6,7 +6,7 @@ import { fillShop, fillUsers, noUsers, REFUND } from '../support/fakes/shop.ts'
 import { NOTIFICATION_SCREENS } from './screens-notifications.ts'
 import { CHANNEL_SCREENS } from './screens-channels.ts'
 import { ORGANIZATION_SCREENS } from './screens-organization.ts'
-import { HOOK_SCREENS } from './screens-hooks.ts'
+import { WEBHOOK_SCREENS } from './screens-webhooks.ts'
 import { INSIGHT_SCREENS } from './screens-insights.ts'
 
 export interface Screen {
@@ -202,6 +202,6 @@ export const SCREENS: Screen[] = [
   ...NOTIFICATION_SCREENS,
   ...CHANNEL_SCREENS,
   ...ORGANIZATION_SCREENS,
-  ...HOOK_SCREENS,
+  ...WEBHOOK_SCREENS,
   ...INSIGHT_SCREENS,
 ]

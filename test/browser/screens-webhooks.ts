@@ -1,5 +1,5 @@
 import { ACCOUNT, PROJECT, type FakeApi } from '../support/fakes/api.ts'
-import { fillKeys, fillWebhooks, noKeys, noWebhooks } from '../support/fakes/hooks.ts'
+import { fillKeys, fillWebhooks, noKeys, noWebhooks } from '../support/fakes/webhooks.ts'
 import { fillShop } from '../support/fakes/shop.ts'
 import type { Screen } from './screens.ts'
 
@@ -30,7 +30,7 @@ function viewer(api: FakeApi): void {
 }
 
 /** Keys and webhooks, in each of their states. */
-export const HOOK_SCREENS: Screen[] = [
+export const WEBHOOK_SCREENS: Screen[] = [
   { name: 'keys', path: KEYS, prepare: prepare(fillKeys), until: 'text=Nightly backup' },
   { name: 'keys-none', path: KEYS, prepare: prepare(noKeys), until: 'text=No API keys yet' },
   {
