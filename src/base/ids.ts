@@ -39,6 +39,10 @@ export interface Id {
   uuid: string
 }
 
+/** The source of a regular expression that matches a UUID as Postgres writes it. */
+export const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+export const UUID_PATTERN = new RegExp(`^${UUID}$`)
+
 /** The nil UUID of RFC 9562. It sorts before every other UUID. */
 export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 

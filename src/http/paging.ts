@@ -44,9 +44,6 @@ export function toPage<Item>(
   return { items: shown, nextCursor: items.length > limit && last ? cursorOf(last) : null }
 }
 
-/** Matches a uuid. */
-export const UUID_PATTERN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
 /** Returns an opaque cursor that encodes these parts, which must not contain spaces. */
 export function toCursor(parts: readonly (string | number)[]): string {
   return Buffer.from(parts.join(' ')).toString('base64url')

@@ -77,7 +77,7 @@ interface Row {
   at: Date
   actor: string
   account_id: string | null
-  person: string | null
+  account_name: string | null
   key_id: string | null
   key: string | null
   token_id: string | null
@@ -101,7 +101,7 @@ export async function listAuditEntries(
   query: AuditQuery,
 ): Promise<Page<AuditEntry>> {
   const { after, rows: limit } = parsePageQuery('aud', query)
-  const accountId = parsePerson(query)
+  const accountId = parseAccountFilter(query)
   const rows = await selectEntries(
     sql,
     sql`
@@ -138,7 +138,7 @@ async function selectEntries(
 ): Promise<{ uuid: string; entry: AuditEntry }[]> {
   const rows = await sql<Row[]>`
     select
-      a.id, a.at, a.actor, a.account_id, coalesce(p.name, ${nameOfDeletedAccount(sql)}) as person,
+      a.id, a.at, a.actor, a.account_id, coalesce(p.name, ${nameOfDeletedAccount(sql)}) as account_name,
       a.token_id, a.token_name, a.key_id, k.name as key, a.action, a.project_id, r.name as project,
       a.target, a.details, a.address, a.user_agent
     from audit_log a
@@ -154,7 +154,7 @@ async function selectEntries(
 }
 
 /** Returns the uuid of the account to filter by. Throws `InvalidRequest`. */
-function parsePerson({ person }: AuditFilters): string | undefined {
+function parseAccountFilter({ person }: AuditFilters): string | undefined {
   if (person === undefined) return undefined
   const accountId = parseId('per', person)
   if (accountId !== undefined) return accountId
@@ -173,7 +173,7 @@ interface AuditExport {
  * Throws `InvalidRequest` for an invalid filter.
  */
 export function exportAuditEntries(pool: Pool, options: AuditExport): AsyncGenerator<string> {
-  parsePerson(options.filters)
+  parseAccountFilter(options.filters)
   return readLines(pool, options)
 }
 
@@ -248,7 +248,8 @@ function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
     id: toId('aud', row.id),
     at: row.at.toISOString(),
     actor: row.actor,
-    person: row.account_id === null ? null : { id: toId('per', row.account_id), name: row.person },
+    person:
+      row.account_id === null ? null : { id: toId('per', row.account_id), name: row.account_name },
     key: row.key_id === null ? null : { id: toId('key', row.key_id), name: row.key },
     token:
       row.token_id && row.token_name !== null

@@ -1,7 +1,7 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
 import { defineRule, invalidType, issue, NO_ISSUES, OneOf } from '../../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../../http/schema-parts.ts'
-import { Name } from '../guard/schema.ts'
+import { Name, Named } from '../guard/schema.ts'
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
 
@@ -24,8 +24,6 @@ export const DEFAULT_SCOPES: readonly Scope[] = SCOPES.filter(scope => scope !==
 export function parseScopes(text: string): Scope[] {
   return text.split(' ').filter(scope => scope !== '') as Scope[]
 }
-
-const Named = Type.Object({ id: Type.String(), name: Type.String() }, closed)
 
 export const Me = Type.Object(
   {

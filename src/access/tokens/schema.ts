@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Name } from '../guard/schema.ts'
+import { Name, Named } from '../guard/schema.ts'
 import { ROLES, TOKEN_KINDS } from '../guard/permissions.ts'
 import { OneOf, Text } from '../../http/rules.ts'
 import { closed, Nullable, Timestamp } from '../../http/schema-parts.ts'
@@ -8,7 +8,6 @@ const MAX_PROJECTS = 100
 const MAX_DAYS = 365
 export const DEFAULT_DAYS = 90
 
-const Named = Type.Object({ id: Type.String(), name: Type.String() }, closed)
 const RoleName = OneOf(ROLES)
 
 const tokenFields = {

@@ -1,15 +1,9 @@
 import { Fault } from '../../base/errors.ts'
-import { NIL_UUID, toId } from '../../base/ids.ts'
+import { NIL_UUID, toId, UUID_PATTERN } from '../../base/ids.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Fragment, Queryable } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
-import {
-  DEFAULT_PAGE_LIMIT,
-  parseCursor,
-  toCursor,
-  toPage,
-  UUID_PATTERN,
-} from '../../http/paging.ts'
+import { DEFAULT_PAGE_LIMIT, parseCursor, toCursor, toPage } from '../../http/paging.ts'
 import { TARGET_PREFIX, type DeliveryKind, type KindName } from './kind.ts'
 import type { Delivery, EventDeliveries, EventDeliveriesQuery } from './schema.ts'
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { VERSION } from '../../base/version.ts'
 import { connect } from '../../database/sql.ts'
 import { toReason } from '../../base/errors.ts'
@@ -90,7 +91,7 @@ export function startHintListener(options: HintListenerOptions) {
       if (isStopped) return
       log.debug('The LISTEN connection was lost: {reason}', { reason })
       const pauseMs = Math.min(MIN_PAUSE_MS * 2 ** failures++, MAX_PAUSE_MS)
-      await Promise.race([stopped.promise, new Promise(resolve => setTimeout(resolve, pauseMs))])
+      await Promise.race([stopped.promise, sleep(pauseMs)])
     }
   }
 

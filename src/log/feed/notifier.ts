@@ -1,5 +1,6 @@
 import { toReason } from '../../base/errors.ts'
 import type { Hint, Hints } from '../../base/hints.ts'
+import { UUID_PATTERN } from '../../base/ids.ts'
 import { logger } from '../../base/log.ts'
 import { feedHints } from '../../base/metrics.ts'
 import type { Pool } from '../../database/pool.ts'
@@ -12,7 +13,6 @@ const MAX_WAITING = 10_000
 // Postgres allows a payload of 7,999 bytes.
 const MAX_BYTES = 7_500
 const MAX_EVENT_BYTES = 5_000
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const SEQ = /^[1-9]\d{0,15}$/
 
 export type Notifier = ReturnType<typeof createNotifier>
@@ -144,9 +144,10 @@ function parsePayloadWord(word: string): Hint | 'anyEvents' | undefined {
   if (word === 'a') return { kind: 'access' }
   if (word === 'e:*') return 'anyEvents'
   const [letter, projectId = '', rest = ''] = word.split(':')
-  if (!UUID.test(projectId)) return undefined
+  if (!UUID_PATTERN.test(projectId)) return undefined
   if (letter === 'e') return { kind: 'events', projectId }
-  if (letter === 'u' && UUID.test(rest)) return { kind: 'unread', projectId, accountId: rest }
+  if (letter === 'u' && UUID_PATTERN.test(rest))
+    return { kind: 'unread', projectId, accountId: rest }
   if ((letter !== 'd' && letter !== 'r') || !SEQ.test(rest)) return undefined
   return { kind: letter === 'd' ? 'deleted' : 'restored', projectId, seq: Number(rest) }
 }

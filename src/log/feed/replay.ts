@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { feedReplayRows } from '../../base/metrics.ts'
 import { createSemaphore } from '../../base/semaphore.ts'
 import type { Pool } from '../../database/pool.ts'
@@ -56,12 +57,12 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
           const taken = await sendPage(subscription, page)
           // In the slot of the organization, so that its sockets pause together.
           if (subscription.cursor < hub.toReplayEnd(subscription))
-            await pause(PAUSES_PER_PAGE * (performance.now() - startedMs))
+            await sleep(PAUSES_PER_PAGE * (performance.now() - startedMs))
           page = taken < page ? Math.max(2 * taken, MIN_PAGE) : Math.min(2 * page, PAGE)
         })
       } catch (error) {
         logFailure('Reading a page of a replay failed', error)
-        await pause(RETRY_MS)
+        await sleep(RETRY_MS)
       }
     }
   }
@@ -70,7 +71,7 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
   async function sendPage(subscription: Subscription, page: number): Promise<number> {
     if (!hub.has(subscription)) return page
     if (!isAllowed()) {
-      await pause(MAX_WAIT_MS)
+      await sleep(MAX_WAIT_MS)
       return page
     }
     const { projectId, filter, cursor, socket } = subscription
@@ -103,7 +104,7 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
     if (least <= FULL_BYTES) return true
     let movedMs = performance.now()
     for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
-      await pause(waitMs)
+      await sleep(waitMs)
       if (!hub.has(subscription)) return false
       if (socket.bufferedBytes <= DRAINED_BYTES) return true
       if (socket.bufferedBytes < least) {
@@ -117,8 +118,4 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
   }
 
   return replay
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise(resolve => setTimeout(resolve, ms))
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from '../../database/pool.ts'
 import { readPatternsOfTexts } from '../events/text-patterns.ts'
 import { toId } from '../../base/ids.ts'
@@ -167,7 +168,7 @@ export function createSockets(options: SocketsOptions) {
         }))
       } catch (error) {
         logFailure('Starting a subscription failed', error)
-        await new Promise(resolve => setTimeout(resolve, RETRY_MS))
+        await sleep(RETRY_MS)
       }
     }
     return undefined

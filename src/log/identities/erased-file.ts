@@ -2,6 +2,7 @@ import { createReadStream, existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { UUID } from '../../base/ids.ts'
 import { ensureFolder, findOwner, makePrivate, syncFolder } from '../../base/private-files.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { readErasedNames, type ErasedName, type ErasureKey } from './erased-users.ts'
@@ -10,7 +11,6 @@ import { readErasedNames, type ErasedName, type ErasureKey } from './erased-user
 // Each line is one name: the erasure key, the erasure, the project, u for a user_id or a for an
 // alias, the hash, the time, and the API key or -.
 
-const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const LINE = new RegExp(
   `^(${UUID}) (${UUID}) (${UUID}) ([ua]) ([0-9a-f]{64}) (\\d{4}-[0-9T:.-]+Z) (${UUID}|-)$`,
 )

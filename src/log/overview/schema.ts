@@ -1,11 +1,11 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { Named } from '../../access/guard/schema.ts'
 import { OneOf } from '../../http/rules.ts'
 import { closed, Nullable, Timestamp } from '../../http/schema-parts.ts'
 
 /** The most new events and failed deliveries that are counted. */
 export const MAX_COUNTED = 100
 
-const Named = Type.Object({ id: Type.String(), name: Type.String() }, closed)
 const Count = Type.Integer({ minimum: 0 })
 const UpTo100 = Type.Integer({ minimum: 0, maximum: MAX_COUNTED })
 

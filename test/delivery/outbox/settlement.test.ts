@@ -4,7 +4,8 @@ import { createWakeUpSignal } from '../../../src/base/wake-up.ts'
 import { createFairQueue } from '../../../src/delivery/outbox/fair-queue.ts'
 import { checkKinds, type DeliveryOutcome } from '../../../src/delivery/outbox/kind.ts'
 import { toSettlement } from '../../../src/delivery/outbox/settlement.ts'
-import { parseCursor, toCursor, UUID_PATTERN } from '../../../src/http/paging.ts'
+import { UUID_PATTERN } from '../../../src/base/ids.ts'
+import { parseCursor, toCursor } from '../../../src/http/paging.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 
 const SCHEDULE = [0, 5_000, 300_000]
