@@ -14,7 +14,7 @@ import { limitAddressChanges } from '../sign-in/address-tries.ts'
 import { deleteAccount } from './account-deletion.ts'
 import { exportAccount } from './account-export.ts'
 import { toSignedOut, type Cookies } from '../guard/secret.ts'
-import type { CallOn, SessionGuard } from '../guard/guard.ts'
+import { succeedRead, type CallOn, type SessionGuard } from '../guard/guard.ts'
 import { Email, Name, NoData } from '../guard/schema.ts'
 import { Account } from '../sign-in/schema.ts'
 import { toRequester } from '../guard/admitted.ts'
@@ -50,16 +50,11 @@ interface Parts {
 export function accountRoutes({ guard, cookies }: Parts) {
   return new Elysia({ name: 'accounts.account' })
     .use(guard)
-    .get(
-      '/api/me',
-      async ({ call }) =>
-        succeed(call, 200, await call.pool.run(sql => getAccount(sql, call.admitted))),
-      {
-        account: 'account.read',
-        response: { 200: SuccessOf(Account, 'The account and its organizations.') },
-        detail: { operationId: 'getAccount', summary: 'Get your account', tags },
-      },
-    )
+    .get('/api/me', ({ call }) => succeedRead(call, sql => getAccount(sql, call.admitted)), {
+      account: 'account.read',
+      response: { 200: SuccessOf(Account, 'The account and its organizations.') },
+      detail: { operationId: 'getAccount', summary: 'Get your account', tags },
+    })
     .patch('/api/me', async ({ call, body }) => succeed(call, 200, await editAccount(call, body)), {
       account: 'account.edit',
       body: AccountChange,

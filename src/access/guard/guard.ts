@@ -1,10 +1,18 @@
 import { Elysia } from 'elysia'
 import type { Actor } from '../audit/audit.ts'
 import type { Pool } from '../../database/pool.ts'
+import type { Sql } from '../../database/sql.ts'
 import type { Hints } from '../../base/hints.ts'
 import type { BodyLimits } from '../../http/body.ts'
 import { accepts } from '../../http/compression.ts'
-import { acquireSlot, withCall, type Call, type GuardedCall } from '../../http/call.ts'
+import {
+  acquireSlot,
+  succeed,
+  succeedJson,
+  withCall,
+  type Call,
+  type GuardedCall,
+} from '../../http/call.ts'
 import { toSessionOperation } from '../../http/operation.ts'
 import {
   checkIssues,
@@ -165,6 +173,15 @@ export function createSessionGuard(gate: SessionGuardOptions) {
     organization: on('organization'),
     project: on('project'),
   })
+}
+
+/** Responds with what a query of the request returns: an object, or its JSON text. */
+export async function succeedRead(
+  call: SessionCall,
+  read: (sql: Sql) => Promise<object | string>,
+): Promise<Response> {
+  const data = await call.pool.run(read)
+  return typeof data === 'string' ? succeedJson(call, 200, data) : succeed(call, 200, data)
 }
 
 function toSessionCall(

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { SessionGuard } from '../guard/guard.ts'
+import { succeedRead, type SessionGuard } from '../guard/guard.ts'
 import { requireVerified } from '../guard/permissions.ts'
 import { DeletedId, toName } from '../guard/schema.ts'
 import { lockOrganization } from '../organizations/organizations.ts'
@@ -18,8 +18,7 @@ export function projectKeyRoutes({ guard }: { guard: SessionGuard }) {
     .use(guard)
     .get(
       '/api/projects/:projectId/keys',
-      async ({ call, query }) =>
-        succeed(call, 200, await call.pool.run(sql => listKeys(sql, call.projectId, query))),
+      ({ call, query }) => succeedRead(call, sql => listKeys(sql, call.projectId, query)),
       {
         project: 'keys.read',
         query: PageQuery,

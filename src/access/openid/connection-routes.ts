@@ -1,3 +1,4 @@
+import { succeedRead } from '../guard/guard.ts'
 import { Elysia } from 'elysia'
 import { transact } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
@@ -31,8 +32,7 @@ export function connectionRoutes({ guard, source }: OpenidParts) {
     .use(guard)
     .get(
       '/api/me/connections',
-      async ({ call }) =>
-        succeed(call, 200, await call.pool.run(sql => read(sql, call.admitted.account.id))),
+      ({ call }) => succeedRead(call, sql => read(sql, call.admitted.account.id)),
       {
         account: 'account.read',
         response: { 200: SuccessOf(Connections, 'Your connections to providers.') },

@@ -1,3 +1,4 @@
+import { succeedRead } from '../guard/guard.ts'
 import { Elysia } from 'elysia'
 import { transact } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
@@ -43,15 +44,11 @@ export function providerRoutes({ guard, site, source, clients }: OpenidParts) {
 
   return new Elysia({ name: 'openid.providers' })
     .use(guard)
-    .get(
-      '/api/server/providers',
-      async ({ call }) => succeed(call, 200, await call.pool.run(list)),
-      {
-        installation: 'providers.read',
-        response: { 200: SuccessOf(Providers, 'All providers.') },
-        detail: { operationId: 'listProviders', summary: 'List OpenID Connect providers', tags },
-      },
-    )
+    .get('/api/server/providers', ({ call }) => succeedRead(call, list), {
+      installation: 'providers.read',
+      response: { 200: SuccessOf(Providers, 'All providers.') },
+      detail: { operationId: 'listProviders', summary: 'List OpenID Connect providers', tags },
+    })
     .post(
       '/api/server/providers',
       async ({ call, body }) => {

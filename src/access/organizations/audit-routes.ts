@@ -11,7 +11,7 @@ import {
   exportAuditEntries,
   listAuditEntries,
 } from '../audit/entries.ts'
-import type { SessionGuard } from '../guard/guard.ts'
+import { succeedRead, type SessionGuard } from '../guard/guard.ts'
 
 const NDJSON = 'application/x-ndjson'
 const response = { 200: SuccessOf(PageOf(AuditEntry), 'A page of the audit log.') }
@@ -76,8 +76,7 @@ export function auditRoutes({ guard }: { guard: SessionGuard }) {
     )
     .get(
       '/api/server/audit',
-      async ({ call, query }) =>
-        succeed(call, 200, await call.pool.run(sql => listAuditEntries(sql, null, query))),
+      ({ call, query }) => succeedRead(call, sql => listAuditEntries(sql, null, query)),
       {
         installation: 'server.read',
         query: AuditQuery,

@@ -8,7 +8,7 @@ import { PageQuery } from '../../http/paging.ts'
 import type { Site } from '../../http/site.ts'
 import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
 import type { Cookies } from '../guard/secret.ts'
-import type { SessionGuard } from '../guard/guard.ts'
+import { succeedRead, type SessionGuard } from '../guard/guard.ts'
 import { createInvite, findInvite, listInvites, withdrawInvite } from './invites.ts'
 import { inviteNotFound, joinWithNewAccount, joinWithAccount, toNewAccount } from './joining.ts'
 import { DeletedId } from '../guard/schema.ts'
@@ -49,12 +49,7 @@ export function inviteRoutes({ guard, site, cookies, failedAuthentications }: Pa
     .use(guard)
     .get(
       '/api/organizations/:organizationId/invites',
-      async ({ call, query }) =>
-        succeed(
-          call,
-          200,
-          await call.pool.run(sql => listInvites(sql, call.organizationId, query)),
-        ),
+      ({ call, query }) => succeedRead(call, sql => listInvites(sql, call.organizationId, query)),
       {
         organization: 'invites.read',
         query: PageQuery,

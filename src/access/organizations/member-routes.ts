@@ -4,7 +4,7 @@ import { transact } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
 import { PageOf, SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
-import type { SessionGuard } from '../guard/guard.ts'
+import { succeedRead, type SessionGuard } from '../guard/guard.ts'
 import { DeletedId } from '../guard/schema.ts'
 import { Member, RoleBody } from './schema.ts'
 import { changeRole, leaveOrganization, listMembers, removeMember } from './members.ts'
@@ -17,12 +17,7 @@ export function memberRoutes({ guard }: { guard: SessionGuard }) {
     .use(guard)
     .get(
       '/api/organizations/:organizationId/members',
-      async ({ call, query }) =>
-        succeed(
-          call,
-          200,
-          await call.pool.run(sql => listMembers(sql, call.organizationId, query)),
-        ),
+      ({ call, query }) => succeedRead(call, sql => listMembers(sql, call.organizationId, query)),
       {
         organization: 'members.read',
         query: PageQuery,

@@ -4,7 +4,7 @@ import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import { toId } from '../../base/ids.ts'
 import { deleteProject } from './deletion.ts'
-import type { SessionGuard } from '../guard/guard.ts'
+import { succeedRead, type SessionGuard } from '../guard/guard.ts'
 import { DeletedId, toName } from '../guard/schema.ts'
 import { Project, ProjectBody, ProjectChange } from './schema.ts'
 import { addProject, editProject, getProject } from './projects.ts'
@@ -35,7 +35,7 @@ export function projectRoutes({ guard }: { guard: SessionGuard }) {
       '/api/projects/:projectId',
       async ({ call }) => {
         const { projectId, role } = call
-        return succeed(call, 200, await call.pool.run(sql => getProject(sql, projectId, role)))
+        return succeedRead(call, sql => getProject(sql, projectId, role))
       },
       {
         project: 'project.read',

@@ -4,7 +4,7 @@ import { succeed } from '../../http/call.ts'
 import { PageOf, SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
 import type { Site } from '../../http/site.ts'
-import type { CallOn, SessionGuard } from '../guard/guard.ts'
+import { succeedRead, type CallOn, type SessionGuard } from '../guard/guard.ts'
 import { DeletedId } from '../guard/schema.ts'
 import { NewResetLink, OpenResetLink } from '../sign-in/schema.ts'
 import { listResetLinks, withdrawResetLink } from '../sign-in/reset-links.ts'
@@ -47,8 +47,7 @@ export function resetLinkRoutes({ guard, site }: Parts) {
     )
     .get(
       '/api/organizations/:organizationId/reset-links',
-      async ({ call, query }) =>
-        succeed(call, 200, await call.pool.run(sql => listResetLinks(sql, toCaller(call), query))),
+      ({ call, query }) => succeedRead(call, sql => listResetLinks(sql, toCaller(call), query)),
       {
         organization: 'resetLinks.read',
         query: PageQuery,

@@ -11,7 +11,7 @@ import { PageQuery } from '../../http/paging.ts'
 import { parseId, toId } from '../../base/ids.ts'
 import { toSignedOut, type Cookies } from '../guard/secret.ts'
 import { findCredentials, lockCredentials, tryPassword, wrongCredentials } from './credentials.ts'
-import type { CallOn, SessionGuard } from '../guard/guard.ts'
+import { succeedRead, type CallOn, type SessionGuard } from '../guard/guard.ts'
 import { lockAccount } from './account.ts'
 import { countRefusedSignIn } from '../guard/admission.ts'
 import { isPasswordUsable } from './password-switch.ts'
@@ -95,8 +95,7 @@ export function sessionRoutes(parts: Parts) {
     )
     .get(
       '/api/sessions',
-      async ({ call, query }) =>
-        succeed(call, 200, await call.pool.run(sql => listSessions(sql, call.admitted, query))),
+      ({ call, query }) => succeedRead(call, sql => listSessions(sql, call.admitted, query)),
       {
         account: 'sessions.read',
         query: PageQuery,

@@ -4,7 +4,7 @@ import { transact } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
 import { PageOf, SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
-import type { SessionGuard } from '../guard/guard.ts'
+import { succeedRead, type SessionGuard } from '../guard/guard.ts'
 import { isAtLeast } from '../guard/permissions.ts'
 import { DeletedId, toName } from '../guard/schema.ts'
 import { lockOrganization } from '../organizations/organizations.ts'
@@ -30,8 +30,7 @@ export function tokenRoutes({ guard }: { guard: SessionGuard }) {
     .use(guard)
     .get(
       '/api/token',
-      async ({ call }) =>
-        succeed(call, 200, await call.pool.run(sql => getCurrentToken(sql, call.admitted))),
+      ({ call }) => succeedRead(call, sql => getCurrentToken(sql, call.admitted)),
       {
         token: 'currentToken.read',
         response: { 200: SuccessOf(CurrentToken, 'The token, and what it reaches.') },
@@ -42,7 +41,7 @@ export function tokenRoutes({ guard }: { guard: SessionGuard }) {
       '/api/tokens',
       async ({ call, query }) => {
         const owner = { accountId: call.admitted.account.id }
-        return succeed(call, 200, await call.pool.run(sql => listTokens(sql, owner, query)))
+        return succeedRead(call, sql => listTokens(sql, owner, query))
       },
       {
         account: 'tokens.read',
@@ -99,7 +98,7 @@ export function tokenRoutes({ guard }: { guard: SessionGuard }) {
       '/api/organizations/:organizationId/tokens',
       async ({ call, query }) => {
         const owner = { organizationId: call.organizationId }
-        return succeed(call, 200, await call.pool.run(sql => listTokens(sql, owner, query)))
+        return succeedRead(call, sql => listTokens(sql, owner, query))
       },
       {
         organization: 'organizationTokens.read',

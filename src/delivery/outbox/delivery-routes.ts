@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { SessionGuard } from '../../access/guard/guard.ts'
+import { succeedRead, type SessionGuard } from '../../access/guard/guard.ts'
 import { writeAudit } from '../../access/audit/audit.ts'
 import { transact } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
@@ -34,11 +34,7 @@ export function deliveryRoutes({ guard, outbox }: DeliveryParts) {
         const { projectId } = call
         const { kinds } = outbox
         const list = query.state === 'dead' ? listDeadLetters : listPendingDeliveries
-        return succeed(
-          call,
-          200,
-          await call.pool.run(sql => list(sql, { projectId, kinds, query })),
-        )
+        return succeedRead(call, sql => list(sql, { projectId, kinds, query }))
       },
       {
         project: 'deliveries.read',

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { CallOn, SessionGuard } from '../../access/guard/guard.ts'
+import { succeedRead, type CallOn, type SessionGuard } from '../../access/guard/guard.ts'
 import { transact } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
@@ -27,12 +27,8 @@ export function notificationRoutes({ guard }: { guard: SessionGuard }) {
     .use(guard)
     .get(
       '/api/projects/:projectId/notifications',
-      async ({ call, query }) =>
-        succeed(
-          call,
-          200,
-          await call.pool.run(sql => getNotifications(sql, toRecipient(call), query)),
-        ),
+      ({ call, query }) =>
+        succeedRead(call, sql => getNotifications(sql, toRecipient(call), query)),
       {
         project: 'notifications.read',
         query: PageQuery,
@@ -65,12 +61,8 @@ export function notificationRoutes({ guard }: { guard: SessionGuard }) {
     )
     .get(
       '/api/projects/:projectId/channels/:channelId/notifications',
-      async ({ call, params: { channelId } }) =>
-        succeed(
-          call,
-          200,
-          await call.pool.run(sql => getChannelNotifications(sql, toRecipient(call), channelId)),
-        ),
+      ({ call, params: { channelId } }) =>
+        succeedRead(call, sql => getChannelNotifications(sql, toRecipient(call), channelId)),
       {
         project: 'notifications.read',
         response: { 200: SuccessOf(ChannelNotificationSettings) },

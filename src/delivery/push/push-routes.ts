@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { CallOn, SessionGuard } from '../../access/guard/guard.ts'
+import { succeedRead, type CallOn, type SessionGuard } from '../../access/guard/guard.ts'
 import { transact } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
 import { ApiFailure, PageOf, SuccessOf } from '../../http/envelope.ts'
@@ -66,12 +66,8 @@ export function pushRoutes({ guard, ...parts }: PushRouteParts) {
     })
     .get(
       '/api/push/subscriptions',
-      async ({ call, query }) =>
-        succeed(
-          call,
-          200,
-          await call.pool.run(sql => listSubscriptions(sql, toSubscriber(call), query)),
-        ),
+      ({ call, query }) =>
+        succeedRead(call, sql => listSubscriptions(sql, toSubscriber(call), query)),
       {
         account: 'push.read',
         query: PageQuery,

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { CallOn, SessionGuard } from '../../access/guard/guard.ts'
+import { succeedRead, type CallOn, type SessionGuard } from '../../access/guard/guard.ts'
 import { lockOrganization } from '../../access/organizations/organizations.ts'
 import { isAtLeast } from '../../access/guard/permissions.ts'
 import { transact } from '../../database/pool.ts'
@@ -54,8 +54,7 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
     .use(guard)
     .get(
       '/api/projects/:projectId/webhooks',
-      async ({ call, query }) =>
-        succeed(call, 200, await call.pool.run(sql => listWebhooks(sql, toView(call), query))),
+      ({ call, query }) => succeedRead(call, sql => listWebhooks(sql, toView(call), query)),
       {
         project: 'webhooks.read',
         query: PageQuery,
@@ -91,8 +90,8 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
     )
     .get(
       '/api/projects/:projectId/webhooks/:webhookId',
-      async ({ call, params: { webhookId } }) =>
-        succeed(call, 200, await call.pool.run(sql => getWebhook(sql, toView(call), webhookId))),
+      ({ call, params: { webhookId } }) =>
+        succeedRead(call, sql => getWebhook(sql, toView(call), webhookId)),
       {
         project: 'webhooks.read',
         response: { 200: SuccessOf(Webhook) },

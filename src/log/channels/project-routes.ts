@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { toReaderId } from '../../access/guard/admitted.ts'
-import type { CallOn, SessionGuard } from '../../access/guard/guard.ts'
+import { succeedRead, type CallOn, type SessionGuard } from '../../access/guard/guard.ts'
 import { isAtLeast, requireVerified, type Role } from '../../access/guard/permissions.ts'
 import { Fault } from '../../base/errors.ts'
 import type { Hints } from '../../base/hints.ts'
@@ -43,12 +43,8 @@ export function projectChannelRoutes({ guard, hints, quotas }: ProjectChannelPar
     .use(guard)
     .get(
       '/api/projects/:projectId/channels',
-      async ({ call, query }) =>
-        succeed(
-          call,
-          200,
-          await call.pool.run(sql => listProjectChannels(sql, toReader(call), query)),
-        ),
+      ({ call, query }) =>
+        succeedRead(call, sql => listProjectChannels(sql, toReader(call), query)),
       {
         project: 'channels.read',
         query: ProjectChannelQuery,
@@ -83,12 +79,8 @@ export function projectChannelRoutes({ guard, hints, quotas }: ProjectChannelPar
     )
     .get(
       '/api/projects/:projectId/channels/:channelId',
-      async ({ call, params: { channelId } }) =>
-        succeed(
-          call,
-          200,
-          await call.pool.run(sql => getProjectChannel(sql, toReader(call), channelId)),
-        ),
+      ({ call, params: { channelId } }) =>
+        succeedRead(call, sql => getProjectChannel(sql, toReader(call), channelId)),
       {
         project: 'channels.read',
         response: { 200: SuccessOf(ProjectChannel) },
@@ -131,8 +123,7 @@ export function projectChannelRoutes({ guard, hints, quotas }: ProjectChannelPar
     )
     .get(
       '/api/projects/:projectId/unread',
-      async ({ call }) =>
-        succeed(call, 200, await call.pool.run(sql => getUnread(sql, toReader(call)))),
+      ({ call }) => succeedRead(call, sql => getUnread(sql, toReader(call))),
       {
         project: 'events.read',
         response: { 200: SuccessOf(UnreadCounts) },

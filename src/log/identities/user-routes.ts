@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
-import type { SessionGuard } from '../../access/guard/guard.ts'
+import { succeedRead, type SessionGuard } from '../../access/guard/guard.ts'
 import { transact } from '../../database/pool.ts'
-import { succeed, succeedJson } from '../../http/call.ts'
+import { succeed } from '../../http/call.ts'
 import { PageOf, SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
 import { addAlias, listAliasChanges, removeAlias } from './aliases.ts'
@@ -34,12 +34,7 @@ export function userRoutes({ guard, eraser }: UserRouteParts) {
     .use(guard)
     .get(
       '/api/projects/:projectId/users',
-      async ({ call, query }) =>
-        succeedJson(
-          call,
-          200,
-          await call.pool.run(sql => listUsersJson(sql, call.projectId, query)),
-        ),
+      ({ call, query }) => succeedRead(call, sql => listUsersJson(sql, call.projectId, query)),
       {
         project: 'users.read',
         query: UserQuery,
@@ -49,12 +44,8 @@ export function userRoutes({ guard, eraser }: UserRouteParts) {
     )
     .get(
       '/api/projects/:projectId/users/:userId',
-      async ({ call, params: { userId } }) =>
-        succeedJson(
-          call,
-          200,
-          await call.pool.run(sql => getUserDetailJson(sql, call.projectId, userId)),
-        ),
+      ({ call, params: { userId } }) =>
+        succeedRead(call, sql => getUserDetailJson(sql, call.projectId, userId)),
       {
         project: 'users.read',
         response: { 200: SuccessOf(UserDetail) },
@@ -90,12 +81,8 @@ export function userRoutes({ guard, eraser }: UserRouteParts) {
     )
     .get(
       '/api/projects/:projectId/users/:userId/aliases/history',
-      async ({ call, params: { userId }, query }) =>
-        succeed(
-          call,
-          200,
-          await call.pool.run(sql => listAliasChanges(sql, call.projectId, userId, query)),
-        ),
+      ({ call, params: { userId }, query }) =>
+        succeedRead(call, sql => listAliasChanges(sql, call.projectId, userId, query)),
       {
         project: 'users.read',
         query: PageQuery,

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { SessionGuard } from '../../access/guard/guard.ts'
+import { succeedRead, type SessionGuard } from '../../access/guard/guard.ts'
 import { DeletedId } from '../../access/guard/schema.ts'
 import { transact, type Pool } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
@@ -22,8 +22,7 @@ export function insightRoutes({ guard, searches }: InsightParts) {
     .use(guard)
     .get(
       '/api/projects/:projectId/insights',
-      async ({ call }) =>
-        succeed(call, 200, await call.pool.run(sql => getBoard(sql, call.projectId))),
+      ({ call }) => succeedRead(call, sql => getBoard(sql, call.projectId)),
       {
         project: 'insights.read',
         response: { 200: SuccessOf(Board) },
