@@ -3,7 +3,7 @@ import { findFreePort } from '../base/listener.ts'
 import { logger } from '../base/log.ts'
 import { openDatabase, type Database } from '../database/embedded/database.ts'
 import { migrate } from '../database/migrate.ts'
-import { waitUntilReachable } from '../database/sql.ts'
+import { waitUntilReachable } from '../database/reachable.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
 
 const log = logger('server')

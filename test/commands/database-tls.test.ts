@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { explainDatabaseError } from '../../src/database/explanation.ts'
 import { SERVER_ROLE } from '../../src/database/embedded/cluster.ts'
-import { connect, waitUntilReachable } from '../../src/database/sql.ts'
+import { waitUntilReachable } from '../../src/database/reachable.ts'
+import { connect } from '../../src/database/sql.ts'
 import { createAuthority } from '../support/certificates.ts'
 import {
   hasDebianPostgres,

@@ -1,3 +1,4 @@
+import { succeedRead } from '../../access/guard/guard.ts'
 import { Elysia } from 'elysia'
 import { transact } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
@@ -7,7 +8,7 @@ import { requireWebhookAccess } from './audit-access.ts'
 import { getAttempt, listAttempts } from './attempts.ts'
 import { recoverEvents, resendAttempt } from './recovery.ts'
 import { Attempt, AttemptDetail, QueuedEvents, RecoverInput } from './schema.ts'
-import { testWebhook } from './sender.ts'
+import { testWebhook } from './test-webhook.ts'
 import type { WebhookParts } from './webhook-routes.ts'
 
 const tags = ['Webhooks']
@@ -25,7 +26,7 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
       async ({ call, params: { webhookId: id }, query }) => {
         await requireWebhookAccess(call, id)
         const place = { projectId: call.projectId, id }
-        return succeed(call, 200, await call.pool.run(sql => listAttempts(sql, place, query)))
+        return succeedRead(call, sql => listAttempts(sql, place, query))
       },
       {
         project: 'webhooks.readAttempts',
@@ -39,7 +40,7 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
       async ({ call, params: { webhookId: id, attemptId } }) => {
         await requireWebhookAccess(call, id)
         const attempt = { projectId: call.projectId, id, attemptId }
-        return succeed(call, 200, await call.pool.run(sql => getAttempt(sql, attempt, secrets)))
+        return succeedRead(call, sql => getAttempt(sql, attempt, secrets))
       },
       {
         project: 'webhooks.readAttempts',

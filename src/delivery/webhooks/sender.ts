@@ -1,22 +1,12 @@
 import type { AuditEntry } from '../../access/audit/entries.ts'
-import { Fault } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { createBatcher, type Batcher } from '../../database/batch.ts'
 import { type Pool, transact } from '../../database/pool.ts'
 import { rememberOpened, type Secrets } from '../../database/secrets/secrets.ts'
-import type { Tx } from '../../database/sql.ts'
 import type { Egress } from '../../http/egress/egress.ts'
 import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/kind.ts'
 import { HIDDEN } from '../outbox/settlement.ts'
-import { auditWebhook, type Editor } from './editing.ts'
-import {
-  hasUser,
-  toEntryRequest,
-  toEventRequest,
-  toMessageId,
-  toTestMessageId,
-  toTestRequest,
-} from './message.ts'
+import { hasUser, toEntryRequest, toEventRequest, toMessageId } from './message.ts'
 import { CHANGED, findEarlyWebhookOutcome, toWebhookOutcome, toDeliveryOutcome } from './outcome.ts'
 import {
   countFailure,
@@ -25,10 +15,8 @@ import {
   toAnswer,
   type CompletedAttempt,
 } from './recording.ts'
-import type { Attempt } from './schema.ts'
 import { CONTENT_TYPE, signMessage } from './signing.ts'
 import { findWebhookTargets, openWebhookTarget, type WebhookTarget } from './target.ts'
-import { lockWebhook, webhookNotFound } from './webhooks.ts'
 
 /** The timeout of one attempt, for headers and body together. */
 export const WEBHOOK_TIMEOUT_MS = 15_000
@@ -41,11 +29,6 @@ const MAX_STORED = 400
 /** How long successes are collected to be stored together. Nothing waits for them. */
 const COLLECT_MS = 20
 const MAX_WAITING = 5_000
-/**
- * The shortest time between two tests of a webhook. It keeps tests from being used to flood a third
- * party.
- */
-const TEST_INTERVAL_S = 3
 
 export interface SenderParts {
   pool: Pool
@@ -159,57 +142,8 @@ async function sendEvent(
   return toDeliveryOutcome(outcome, { limitedMs, waitedMs })
 }
 
-/**
- * Sends a `webhook.test` now, even if the webhook is paused or disabled. A success resets the
- * failure counters; a failure does not count. Throws `not_found` and `rate_limited`.
- */
-export async function testWebhook(
-  { pool, secrets, egress }: SenderParts,
-  editor: Editor,
-  id: string,
-): Promise<Attempt> {
-  const targetId = await transact(pool, tx => reserveTest(tx, editor, id))
-  const ids = { projectId: editor.projectId, targetId }
-  const [found] = await pool.run(sql => findWebhookTargets(sql, [ids], { mayProbe: false }))
-  if (!found) throw webhookNotFound()
-  const target = openWebhookTarget(found.row, ids, secrets)
-  const attemptId = newId('att').uuid
-  const made = await makeAttempt(egress, target, {
-    id: attemptId,
-    messageId: toTestMessageId(attemptId),
-    kind: 'webhook.test',
-    eventId: null,
-    hasUser: false,
-    number: 1,
-    request: toTestRequest(target, target.context, target.nowMs),
-  })
-  return transact(pool, tx => storeAttempt(tx, made))
-}
-
-/**
- * Records that a test is sent now. Returns the webhook's uuid. Throws `rate_limited` within three
- * seconds of the last test.
- */
-async function reserveTest(tx: Tx, editor: Editor, id: string): Promise<string> {
-  const { id: uuid, testedAt, now } = await lockWebhook(tx, editor.projectId, id)
-  if (testedAt && now.getTime() - testedAt.getTime() <= TEST_INTERVAL_S * 1_000) {
-    throw new Fault(
-      'rate_limited',
-      `A webhook can be tested every ${TEST_INTERVAL_S} seconds. Try again shortly`,
-      {
-        'Retry-After': String(TEST_INTERVAL_S),
-      },
-    )
-  }
-  await tx`
-    update webhooks set tested_at = now() where project_id = ${editor.projectId} and id = ${uuid}
-  `
-  await auditWebhook(tx, editor, 'webhook.tested', uuid)
-  return uuid
-}
-
 /** Signs a request and sends it. Returns the completed attempt. */
-async function makeAttempt(
+export async function makeAttempt(
   egress: Egress,
   target: WebhookTarget,
   {
