@@ -71,8 +71,8 @@ export function createBatcher<Job, Row, Result>(
   const queue = createBatchQueue<Waiting<Job, Result>>(options)
   const { collectMs } = options
   let flushing: Promise<void> | undefined
-  // Groups that were locked. Their jobs are rejected until this time, in ms of `performance.now`.
-  // After it, their batches are brief until one of them succeeds.
+  // The groups that were locked lately, with the end of their pause in ms of `performance.now`.
+  // Jobs of a group are rejected during its pause. Batches after it are brief until one succeeds.
   const locked = new Map<string, number>()
 
   function start({ batch, isBrief }: Part<Job, Result>): Running<Job, Row, Result> {
@@ -171,9 +171,9 @@ export function createBatcher<Job, Row, Result>(
   }
 
   /**
-   * Returns a brief part for each group, because all have waited. In a batch that was brief for
-   * groups that were locked before, the others have not: they go first, together. Returns no parts
-   * for one group.
+   * Returns a brief part for each group, so that one that is locked does not delay the others
+   * again. If the batch was brief because some of its groups were locked before, all other groups
+   * are one part. It goes first, and is not brief. Returns no parts for a batch of one group.
    */
   function splitByGroup(batch: Waiting<Job, Result>[], isBrief: boolean): Part<Job, Result>[] {
     const groups = Map.groupBy(batch, ({ group }) => group)

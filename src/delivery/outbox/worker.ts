@@ -47,6 +47,7 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
   let claimedMs = 0
   let oldestDueMs = Infinity
   let after = NIL_UUID
+  // Scans skip deliveries that were due before this time. Null lets a scan see all of them.
   let floor: string | null = null
   let fullScanMs = -Infinity
   // True once a scan has found all targets that are due.

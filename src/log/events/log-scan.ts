@@ -64,10 +64,10 @@ const MAX_BATCH = 4_096
 const SEGMENT_SEQS = 4_096n
 
 /**
- * Scans a log in batches of growing size, by the cheapest access path for the filters. When a limit
- * is reached, it returns the last scanned seq. At the end of the log, or when `visit` is done, it
- * returns undefined. A statement timeout during a batch is such a limit, too. If it ends the first
- * batch, or a batch of a small log, the scan continues with a smaller one.
+ * Scans a log in batches of growing size, by the cheapest access path for the filters. Returns
+ * undefined at the end of the log, or when `visit` is done. Returns the last scanned seq when a
+ * limit ends the scan. A batch that times out ends it, too. Only the first batch, and a batch of a
+ * small log, is tried again with a smaller size.
  */
 export async function scanLog(
   resolved: ResolvedFilters,
