@@ -13,6 +13,7 @@ import { createReadPool } from '../database/read-pool.ts'
 import { openReplicas } from '../database/replicas.ts'
 import { primaryOf } from '../database/primary.ts'
 import { startDeliveries, type DeliveryOptions } from './deliveries.ts'
+import type { Outbox } from '../delivery/outbox/outbox.ts'
 import { createAppender } from '../log/events/append.ts'
 import { startFailOverCheck } from '../log/events/fail-over-check.ts'
 import { startIndexer } from '../log/events/indexer.ts'
@@ -20,6 +21,7 @@ import { INDEXER_SETTINGS } from '../log/events/search-index.ts'
 import { createServerApp } from './app.ts'
 import { listApiFeatures, listOpenidFeatures, listV1Features } from './features.ts'
 import { bindPort } from './bound-port.ts'
+import type { Drain } from './drain.ts'
 import { healthRoutes } from './health.ts'
 import { toErasedFile } from '../log/identities/erased-file.ts'
 import { ensureErasureKey } from '../log/identities/erased-users.ts'
@@ -118,6 +120,14 @@ export interface ServerOptions extends DeliveryOptions, BootstrapOptions {
   signal?: AbortSignal
   /** The command that runs the archive. Without it, there is no schedule. */
   selfCommand?: SelfCommand
+}
+
+/** The parts of a server that its stop ends. */
+interface StoppedParts {
+  drain: Drain
+  feed: Feed
+  outbox: Outbox
+  cleanup: CleanupStack
 }
 
 /** Projects on different nodes of Citus are appended to at the same time. */
@@ -360,24 +370,34 @@ async function open(
     port: listener.port,
     metricsPort: metrics?.port,
     ...secrets,
-    stop: once(async () => {
-      log.info('Stopping')
-      drain.start()
-      // Load balancers see that this server is not ready, and send requests elsewhere.
-      await startedFeed.drain(config.drainSeconds * 1000)
-      const stopMs = options.stopMs ?? STOP_MS
-      const deadline = performance.now() + stopMs
-      // Deliveries in flight can finish while the last requests are answered.
-      outbox.stop().catch(() => {})
-      const areAnswered = await withTimeout(
-        stopMs * REQUESTS_SHARE,
-        drain.refuse().then(() => true),
-        () => false,
-      )
-      const unclosed = await cleanup.runAll(deadline - performance.now())
-      const unfinished = [...(areAnswered ? [] : ['requests in flight']), ...unclosed]
-      if (unfinished.length > 0) log.error(new IncompleteStop(unfinished).message)
-      return unfinished.length === 0
-    }),
+    stop: once(() =>
+      stopServer(
+        { drain, feed: startedFeed, outbox, cleanup },
+        { drainMs: config.drainSeconds * 1000, stopMs: options.stopMs ?? STOP_MS },
+      ),
+    ),
   }
+}
+
+/** Stops a server as `Server.stop` says. */
+async function stopServer(
+  { drain, feed, outbox, cleanup }: StoppedParts,
+  { drainMs, stopMs }: { drainMs: number; stopMs: number },
+): Promise<boolean> {
+  log.info('Stopping')
+  drain.start()
+  // Load balancers see that this server is not ready, and send requests elsewhere.
+  await feed.drain(drainMs)
+  const deadline = performance.now() + stopMs
+  // Deliveries in flight can finish while the last requests are answered.
+  outbox.stop().catch(() => {})
+  const areAnswered = await withTimeout(
+    stopMs * REQUESTS_SHARE,
+    drain.refuse().then(() => true),
+    () => false,
+  )
+  const unclosed = await cleanup.runAll(deadline - performance.now())
+  const unfinished = [...(areAnswered ? [] : ['requests in flight']), ...unclosed]
+  if (unfinished.length > 0) log.error(new IncompleteStop(unfinished).message)
+  return unfinished.length === 0
 }
