@@ -3,22 +3,20 @@
 -- function.
 create or replace function is_session_expired(is_long boolean, created_at timestamptz, last_seen_at timestamptz)
 returns boolean
-language sql stable as $$
-  select now() > case
-    when is_long then created_at + interval '1 year'
-    else least(last_seen_at + interval '7 days', created_at + interval '30 days')
-  end
-$$;
+language sql stable
+return now() > case
+  when is_long then created_at + interval '1 year'
+  else least(last_seen_at + interval '7 days', created_at + interval '30 days')
+end;
 
 -- Returns the delay before the next attempt: none up to four failures, then one second, doubling up
 -- to 15 minutes.
 create or replace function sign_in_delay(failures int) returns interval
-language sql immutable as $$
-  select case
-    when failures < 5 then interval '0'
-    else least(interval '15 minutes', interval '1 second' * power(2, least(failures, 20) - 5))
-  end
-$$;
+language sql immutable
+return case
+  when failures < 5 then interval '0'
+  else least(interval '15 minutes', interval '1 second' * power(2, least(failures, 20) - 5))
+end;
 
 -- Counts an attempt as a failure, before its password or code is checked. Returns 0, or the seconds
 -- to wait if the attempt is refused. Failures of a lane are forgotten a day after the last one. The
@@ -30,7 +28,9 @@ $$;
 create or replace function count_attempt(
   p_account bytea, p_lane bytea, p_budget bytea, capacity int, refill_s float8
 ) returns float8
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   t constant timestamptz := clock_timestamp();
   l sign_in_failures;
@@ -68,7 +68,9 @@ $$;
 
 -- Takes an attempt out of the counts again.
 create or replace function uncount_attempt(p_account bytea, p_lane bytea, p_budget bytea) returns void
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
   update sign_in_failures set failures = greatest(failures - 1, 0) where account = p_account and lane = p_budget;
   update sign_in_failures set failures = greatest(failures - 1, 0) where account = p_account and lane = p_lane;
@@ -93,6 +95,5 @@ $$;
 -- Returns true if a session may not reach an organization, because it began with a password alone.
 create or replace function lacks_second_factor(requires_second_factor boolean, is_multi_factor boolean)
 returns boolean
-language sql immutable as $$
-  select requires_second_factor and not is_multi_factor
-$$;
+language sql immutable
+return requires_second_factor and not is_multi_factor;

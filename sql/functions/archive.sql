@@ -4,6 +4,7 @@
 -- file's `dropped`. It locks the log last, as delete_locked_events does.
 create or replace function delete_archived_events(project uuid, file uuid, done bigint, seqs bigint[]) returns boolean
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
@@ -55,6 +56,7 @@ create or replace function begin_archive_erasure(
   project uuid, name text, author json, last_erased_at timestamptz
 ) returns boolean
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$

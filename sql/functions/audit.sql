@@ -1,6 +1,8 @@
 -- Rejects updates and truncation, and the deletion of entries that are younger than a year.
 create or replace function reject_audit_log_change() returns trigger
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
   if tg_op = 'DELETE' and old.at < now() - interval '1 year' then
     return old;
@@ -18,7 +20,9 @@ create or replace trigger audit_log_is_not_truncated before truncate on audit_lo
 -- Writes the deliveries of an audit entry, in the transaction of the entry. A webhook with a full
 -- backlog gets a record instead.
 create or replace function enqueue_audit_entry() returns trigger
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
   with matching as materialized (
     select w.project_id, w.id, w.backlog_full_at is not null as is_full

@@ -11,9 +11,8 @@ return date_trunc('hour', ts at time zone 'UTC') at time zone 'UTC';
 -- Returns the next millisecond. Immutable, because Citus accepts no other function in the update of
 -- a conflict.
 create or replace function next_millisecond(at timestamptz) returns timestamptz
-language sql immutable parallel safe as $$
-  select to_timestamp(0) + (at - to_timestamp(0)) + interval '1 ms'
-$$;
+language sql immutable parallel safe
+return to_timestamp(0) + (at - to_timestamp(0)) + interval '1 ms';
 
 -- Returns every column with a time, and what becomes of it when the clock jumps:
 --   * written_by: whose clock wrote it
@@ -275,7 +274,9 @@ $$;
 
 -- Extends deadlines by the length of a jump forward.
 create or replace function extend_deadlines(jump interval) returns void
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   t record;
 begin
@@ -296,6 +297,7 @@ $$;
 -- Corrects future times after the clock was set back, as stored_times says.
 create or replace function clamp_future_times(jump_back interval) returns void
 language plpgsql
+set search_path from current
 -- A plan that was made on small tables would scan large ones.
 set enable_seqscan = off
 as $$
@@ -334,7 +336,9 @@ $$;
 -- days. Deadlines of deliveries are extended, because the server may not have been running. After a
 -- jump back, future times are corrected, so that nothing waits for the clock to catch up.
 create or replace function check_clock() returns table (jump_s float8, untrusted_until timestamptz)
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   noted clock;
   jump interval;

@@ -1,7 +1,9 @@
 -- Subtracts events with these times and channels from the counts. The caller must have locked the
 -- project's log.
 create or replace function subtract_event_counts(project uuid, occurred_ats timestamptz[], channel_ids uuid[]) returns void
-language sql as $$
+language sql
+set search_path from current
+as $$
   with gone as (
     select hour_of(g.occurred_at) as hour, g.channel_id, count(*) as n
     from unnest(occurred_ats, channel_ids) as g (occurred_at, channel_id)
@@ -19,7 +21,9 @@ $$;
 -- Adds events with these times and channels to the counts. The caller must have locked the
 -- project's log.
 create or replace function add_event_counts(project uuid, occurred_ats timestamptz[], channel_ids uuid[]) returns void
-language sql as $$
+language sql
+set search_path from current
+as $$
   insert into event_counts as c (project_id, hour, channel_id, n)
   select project, hour_of(g.occurred_at), g.channel_id, count(*)
   from unnest(occurred_ats, channel_ids) as g (occurred_at, channel_id)

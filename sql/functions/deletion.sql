@@ -1,7 +1,9 @@
 -- Hides events from every reader, and subtracts them from the counts. Returns the seqs of those
 -- that were visible. Like every writer of a project, it locks the project's log first.
 create or replace function hide_events(project uuid, seqs bigint[]) returns setof bigint
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   at constant timestamptz := clock_timestamp();
   hidden bigint[];
@@ -24,7 +26,9 @@ $$;
 
 -- Reverts hide_events for events that are not purged yet. Returns their seqs.
 create or replace function restore_events(project uuid, seqs bigint[]) returns setof bigint
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   restored bigint[];
   occurred_ats timestamptz[];
@@ -49,7 +53,9 @@ $$;
 -- alone. Other transactions lock the log first, and may then wait for these events. So it gives up
 -- with lock_not_available before Postgres would look for a deadlock, and everything is undone.
 create or replace function delete_locked_events(project uuid, seqs bigint[]) returns int
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   deleted bigint[];
   ids uuid[];
@@ -84,7 +90,9 @@ $$;
 -- Removes those events of `seqs` that no other transaction has locked; with `before`, only events
 -- hidden before it. Returns their number.
 create or replace function delete_unlocked_events(project uuid, seqs bigint[], before timestamptz) returns int
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   free bigint[];
 begin
@@ -105,7 +113,9 @@ $$;
 
 -- Removes the content of purged events from stored responses of /v1 and of webhooks.
 create or replace function erase_purged_content(project uuid, seqs bigint[], ids uuid[]) returns void
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
   -- A replay of a row that another transaction has locked is emptied when it is read.
   with free as materialized (
@@ -124,7 +134,9 @@ $$;
 -- Removes up to `max_rows` events of a project that were hidden before `before`. Returns their
 -- number.
 create or replace function purge_events(project uuid, before timestamptz, max_rows int) returns int
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   seqs bigint[];
   ids uuid[];
@@ -191,6 +203,7 @@ $$;
 -- settings are explained at count_unread.
 create or replace function oldest_event_at(project uuid, channel uuid) returns timestamptz
 language plpgsql stable
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -217,6 +230,7 @@ $$;
 create or replace function expire_events(project uuid, channel uuid, after_seq bigint, max_rows int)
 returns table (deleted int, last_seq bigint)
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

@@ -4,7 +4,9 @@
 -- user's user_id or alias is not a name of this user. The caller must have locked the project's
 -- log.
 create or replace function erase_identity(project uuid, name text) returns void
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   taken text[];
   former text[];
@@ -57,7 +59,9 @@ $$;
 -- Adds an erasure of a user, and does its first step. The caller must have locked the project's
 -- log.
 create or replace function insert_erasure(project uuid, name text, identity_id text, author json) returns void
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   erasure uuid := gen_random_uuid();
 begin
@@ -76,6 +80,7 @@ $$;
 -- stored response.
 create or replace function begin_erasure(project uuid, name text, author json) returns boolean
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
@@ -124,7 +129,9 @@ $$;
 create or replace function erase_user_responses(
   project uuid, names text[], last_seq bigint, max_rows int, out was_found boolean, out erased int
 )
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   -- Rows that another transaction has locked are left for the next step.
   keys text[] := array(
@@ -185,7 +192,9 @@ $$;
 create or replace function erase_responses_of_others(
   project uuid, erasure uuid, name text, max_rows int, inout done_to text, out is_blocked boolean
 )
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   next_keys text[] := array(
     select k.key
@@ -277,7 +286,9 @@ $$;
 create or replace function erase_events(
   project uuid, names text[], last_seq bigint, max_rows int, out was_found boolean, out erased int
 )
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   -- Events that another transaction has locked are left for the next step.
   seqs bigint[] := array(
@@ -322,7 +333,9 @@ $$;
 create or replace function erase_user_history(
   project uuid, names text[], name text, last_change bigint, max_rows int, out was_found boolean, out erased int
 )
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   user_ids text[];
   ats timestamptz[];
@@ -383,6 +396,7 @@ $$;
 create or replace function continue_erasure(project uuid, name text, time_limit_ms float8)
 returns table (is_done boolean, events bigint, identity_id text, author json)
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_custom_plan
 set enable_seqscan = off
 as $$
@@ -500,7 +514,9 @@ $$;
 -- Begins an erasure again, in a database that is older than it. `name` is the user_id, or else an
 -- alias; `names` has all names that the database contains. The caller then continues the erasure.
 create or replace function repeat_erasure(project uuid, erasure_id uuid, name text, names text[]) returns void
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
   perform set_config('tidings.is_erasing', 'on', true);
   insert into erasures as e (id, project_id, user_id) values (erasure_id, project, name)

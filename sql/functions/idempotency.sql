@@ -35,7 +35,9 @@ $$;
 -- Deletes up to `max_rows` expired Idempotency-Keys that no other transaction has locked, and
 -- corrects as many that a clock which was ahead has made. Returns the larger number of the two.
 create or replace function delete_expired_keys(max_rows int) returns int
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   n int;
   corrected int;

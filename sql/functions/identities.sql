@@ -6,7 +6,9 @@ return nullif(current_setting('tidings.account', true), '')::uuid;
 
 -- Records added aliases, and marks their users for the search index.
 create or replace function record_added_aliases() returns trigger
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
   insert into alias_changes (project_id, user_id, at, alias, change, account_id)
   select a.project_id, a.user_id, date_trunc('milliseconds', clock_timestamp()), a.alias, 'added', changing_account()
@@ -19,7 +21,9 @@ $$;
 -- Records a change of an alias, and marks its users for the search index. An erasure sets
 -- tidings.is_erasing, and leaves no record.
 create or replace function record_alias_change() returns trigger
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   changed_at timestamptz := date_trunc('milliseconds', clock_timestamp());
 begin
@@ -53,7 +57,9 @@ create or replace trigger removed_aliases_have_history after delete on aliases
 -- elsewhere. There, this does nothing.
 create or replace function record_alias_changes(project uuid, user_ids text[], names text[], changes text[], others text[])
 returns void
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
 end
 $$;
@@ -79,7 +85,9 @@ return max_aliases() - (
 create or replace function claim_aliases(
   project uuid, owner text, wanted json, at timestamptz, out response text
 )
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   free int;
   created text[];
@@ -163,6 +171,7 @@ create or replace function identify_users(
   keys text[], fingerprints bytea[], response_tails text[]
 ) returns table (ord int, outcome text, body text)
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
@@ -248,38 +257,36 @@ $$;
 -- equals another user's user_id refers to that user instead. For a name that is only an alias, the
 -- result is empty.
 create or replace function names_of_user(project uuid, name text) returns text[]
-language sql stable as $$
-  select case
-    when exists (select from identities i where i.project_id = project and i.user_id = name)
-      or not exists (select from aliases a where a.project_id = project and a.alias = name)
-    then array[name] || array(
-      select a.alias
-      from aliases a
-      where a.project_id = project and a.user_id = name
-        and not exists (select from identities i where i.project_id = project and i.user_id = a.alias)
-    )
-    else '{}'
-  end
-$$;
+language sql stable
+return case
+  when exists (select from identities i where i.project_id = project and i.user_id = name)
+    or not exists (select from aliases a where a.project_id = project and a.alias = name)
+  then array[name] || array(
+    select a.alias
+    from aliases a
+    where a.project_id = project and a.user_id = name
+      and not exists (select from identities i where i.project_id = project and i.user_id = a.alias)
+  )
+  else '{}'
+end;
 
 -- Returns the user_id that a name refers to: that of an identity, or that of an alias's owner. Null
 -- if it is neither.
 create or replace function user_of_name(project uuid, name text) returns text
-language sql stable as $$
-  select coalesce(
-    (
-      select i.user_id
-      from identities i
-      where i.project_id = project and i.user_id >= name and i.user_id <= name
-      order by i.user_id
-      limit 1
-    ),
-    (
-      select a.user_id
-      from aliases a
-      where a.project_id = project and a.alias >= name and a.alias <= name
-      order by a.alias
-      limit 1
-    )
+language sql stable
+return coalesce(
+  (
+    select i.user_id
+    from identities i
+    where i.project_id = project and i.user_id >= name and i.user_id <= name
+    order by i.user_id
+    limit 1
+  ),
+  (
+    select a.user_id
+    from aliases a
+    where a.project_id = project and a.alias >= name and a.alias <= name
+    order by a.alias
+    limit 1
   )
-$$;
+);

@@ -1,6 +1,8 @@
 -- Starts a new epoch and returns it.
 create or replace function renew_epoch() returns uuid
-language sql as $$
+language sql
+set search_path from current
+as $$
   update installation set epoch = gen_random_uuid() returning epoch
 $$;
 
@@ -8,7 +10,9 @@ $$;
 -- same as that of an event. The rows of the temporary table end with the transaction, which leaves
 -- nothing to clean up.
 create or replace function check_writes() returns void
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
   begin
     create temporary table if not exists write_check (filler text) on commit delete rows;
@@ -23,6 +27,5 @@ $$;
 
 -- Returns the size of the database in bytes.
 create or replace function database_bytes() returns bigint
-language sql as $$
-  select pg_database_size(current_database())
-$$;
+language sql
+return pg_database_size(current_database());

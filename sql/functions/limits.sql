@@ -15,6 +15,7 @@ returns table (
   retry_after float8
 )
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off

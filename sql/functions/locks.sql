@@ -5,14 +5,15 @@
 -- Returns the key of the advisory lock of a name that a caller has chosen, for a purpose. Nobody
 -- without the secret can choose a name for a key.
 create or replace function lock_digest(purpose text, name text) returns bigint
-language sql stable as $$
-  select ('x' || encode(substr(sha256(lock_secret() || sha256(convert_to(purpose, 'UTF8')) || convert_to(name, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint
-$$;
+language sql stable
+return ('x' || encode(substr(sha256(lock_secret() || sha256(convert_to(purpose, 'UTF8')) || convert_to(name, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint;
 
 -- Locks Idempotency-Keys until the transaction ends, without waiting. Returns the positions of keys
 -- that another transaction has locked.
 create or replace function lock_idempotency_keys(project_ids uuid[], keys text[]) returns bigint[]
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
   if array_remove(keys, null) = '{}' then
     return '{}';
@@ -29,6 +30,5 @@ $$;
 -- Tries to lock the cleanup of a project until the transaction ends. Returns false when another
 -- transaction has the lock.
 create or replace function try_lock_cleanup(project uuid) returns boolean
-language sql as $$
-  select pg_try_advisory_xact_lock(71342006, hashtext(project::text))
-$$;
+language sql
+return pg_try_advisory_xact_lock(71342006, hashtext(project::text));

@@ -28,7 +28,9 @@ create or replace function find_search_candidates(
   project uuid, channel_ids uuid[], sources text[], tags text[], words text[],
   first_seq bigint, last_seq bigint, is_newest_first boolean, max_rows int, time_limit_ms float8
 ) returns setof bigint
-language plpgsql stable as $$
+language plpgsql stable
+set search_path from current
+as $$
 declare
   groups int[];
   lows text[];
@@ -71,6 +73,7 @@ create or replace function read_webhook_attempts(
   event_text text
 )
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -128,7 +131,9 @@ $$;
 create or replace function settle_deliveries(
   ids uuid[], tokens uuid[], states text[], made_attempts int[], delays_ms float8[], reasons text[], latencies_ms bigint[]
 ) returns setof uuid
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   lost uuid[] := array(
     select s.id
@@ -141,7 +146,9 @@ $$;
 
 -- Finds users as search_users does. The pattern is the beginning of `search` in lower case.
 create or replace function find_users(project uuid, pattern text, search text, before uuid, max_rows int) returns setof uuid
-language plpgsql stable as $$
+language plpgsql stable
+set search_path from current
+as $$
 begin
   return query
     select unnest(f.ids) from search_users(project, regexp_split_to_array(search, '\s+'), before, max_rows, 3000) f;

@@ -40,9 +40,8 @@ where not exists (
 -- Returns the current time, but at most an hour after the last check of the clock. Deadlines are
 -- compared with it, so none passes in a jump forward before check_clock has extended it.
 create or replace function checked_now() returns timestamptz
-language sql stable as $$
-  select least(now(), (select c.checked_at + interval '1 hour' from clock c where c.singleton))
-$$;
+language sql stable
+return least(now(), (select c.checked_at + interval '1 hour' from clock c where c.singleton));
 
 -- Leases at most max_deliveries due deliveries: first the oldest of each requested target, then the
 -- second oldest of each, and so on. It skips locked rows, and locks up to `room` of each target, of
@@ -56,6 +55,7 @@ create or replace function claim_deliveries(
   age_ms float8, waited_ms float8, hidden_ms float8
 )
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -115,6 +115,7 @@ create or replace function store_settlements(
   ids uuid[], tokens uuid[], states text[], made_attempts int[], delays_ms float8[], reasons text[], latencies_ms bigint[]
 ) returns setof uuid
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -188,6 +189,7 @@ $$;
 -- before is in flight, or is settled and waits.
 create or replace function resume_deliveries(max_rows int) returns table (kind text, target_id uuid, is_done boolean)
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -257,6 +259,7 @@ $$;
 -- ids.
 create or replace function cancel_deliveries() returns trigger
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_custom_plan
 set enable_seqscan = off
 as $$
@@ -297,7 +300,9 @@ create or replace trigger events_cancel_deliveries after delete on events
 -- Cancels the deliveries of deleted events on Citus. Elsewhere a trigger of events does, and this
 -- does nothing.
 create or replace function cancel_deliveries_of(project uuid, event_ids uuid[]) returns void
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
 end
 $$;
@@ -328,6 +333,7 @@ $$;
 -- is in commit order.
 create or replace function take_event_ranges(of_kind text, project_ids uuid[], max_events int) returns setof event_range
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -382,6 +388,7 @@ $$;
 create or replace function insert_deliveries(of_kind text, wanted new_delivery[], refusal text, lease json)
 returns table (count bigint, leased json)
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

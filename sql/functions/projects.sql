@@ -2,25 +2,26 @@
 -- tables that it references. audit_log is not included, because its rows are kept after a project
 -- is deleted.
 create or replace function list_project_tables() returns text[]
-language sql immutable as $$
-  select array[
-    'view_pushes', 'view_bells', 'view_marks', 'views', 'insight_cards',
-    'push_bursts', 'notification_settings', 'outbox', 'dead_letters', 'deliveries', 'withheld_deliveries', 'delivery_cursors',
-    'webhook_attempts', 'webhook_channels', 'webhooks',
-    'events', 'event_counts', 'event_segments', 'event_tokens', 'search_parts', 'stale_segments', 'search_cursors',
-    'read_marks', 'channels', 'alias_changes', 'aliases',
-    'user_words', 'unindexed_users', 'identities', 'erasure_names', 'erasures',
-    'erased_names', 'erased_users',
-    'idempotency_keys', 'event_logs', 'key_usage', 'rate_windows', 'api_keys'
-  ]
-$$;
+language sql immutable
+return array[
+  'view_pushes', 'view_bells', 'view_marks', 'views', 'insight_cards',
+  'push_bursts', 'notification_settings', 'outbox', 'dead_letters', 'deliveries', 'withheld_deliveries', 'delivery_cursors',
+  'webhook_attempts', 'webhook_channels', 'webhooks',
+  'events', 'event_counts', 'event_segments', 'event_tokens', 'search_parts', 'stale_segments', 'search_cursors',
+  'read_marks', 'channels', 'alias_changes', 'aliases',
+  'user_words', 'unindexed_users', 'identities', 'erasure_names', 'erasures',
+  'erased_names', 'erased_users',
+  'idempotency_keys', 'event_logs', 'key_usage', 'rate_windows', 'api_keys'
+];
 
 -- Deletes up to `batch_size` rows of a project from the first table that has any. Returns true when
 -- it deleted some, false when none is left, and null when other transactions hold all that are left
 -- in the table. It never waits for them. A delete that waits for a changed row skips its new
 -- version.
 create or replace function reap_rows(project uuid, batch_size int) returns boolean
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   name text;
   own text;
@@ -55,6 +56,7 @@ $$;
 -- plan for a small table would scan the table after it has grown.
 create or replace function reap(batch_size int) returns boolean
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_custom_plan
 as $$
 declare

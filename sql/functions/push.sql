@@ -1,6 +1,8 @@
 -- Keeps the settings of a subscription with its browser, however the subscription ends.
 create or replace function keep_push_settings() returns trigger
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
   update known_devices set
     push_settings = jsonb_build_object(
@@ -174,8 +176,10 @@ $$;
 -- lengths of the arrays and would choose nested loops, so these are off.
 create or replace function enqueue_pushes(events push_event[], device_groups push_device_group[]) returns int
 language sql
+set search_path from current
 set plan_cache_mode = force_generic_plan
-set enable_nestloop = off as $$
+set enable_nestloop = off
+as $$
   with queued as (
     insert into outbox (project_id, event_id, kind, target_id, available_at)
     select
@@ -198,8 +202,10 @@ $$;
 create or replace function record_withheld_pushes(events push_event[], device_groups push_device_group[], sentences jsonb)
 returns void
 language sql
+set search_path from current
 set plan_cache_mode = force_generic_plan
-set enable_nestloop = off as $$
+set enable_nestloop = off
+as $$
   insert into withheld_deliveries (project_id, event_id, kind, reason, target_ids)
   select e.project_id, e.id, 'push', sentences ->> coalesce(g.reason, 'collapsed'), g.device_ids
   from unnest(device_groups) g
@@ -214,8 +220,10 @@ $$;
 create or replace function record_events_without_push(events push_event[], device_groups push_device_group[], sentences jsonb)
 returns void
 language sql
+set search_path from current
 set plan_cache_mode = force_generic_plan
-set enable_nestloop = off as $$
+set enable_nestloop = off
+as $$
   insert into deliveries (project_id, event_id, kind, state, reason)
   select e.project_id, e.id, 'push', 'withheld', sentences ->> coalesce(e.reason, 'noDevice')
   from unnest(events) e
@@ -232,7 +240,9 @@ $$;
 -- Adds the pushes of each account to its bursts, and counts the collapsed ones.
 create or replace function count_bursts(recipients push_recipient[]) returns void
 language sql
-set plan_cache_mode = force_generic_plan as $$
+set search_path from current
+set plan_cache_mode = force_generic_plan
+as $$
   insert into push_bursts as b (
     project_id, channel_id, account_id, recent, burst_at, collapsed, collapsed_at, summary_at
   )
@@ -269,7 +279,9 @@ $$;
 -- pushes that are withheld. `sentences` contains the text of each reason. Returns the number of
 -- deliveries.
 create or replace function dispatch_pushes(project_ids uuid[], from_seqs bigint[], to_seqs bigint[], sentences jsonb) returns int
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   events push_event[];
   recipients push_recipient[];
@@ -295,7 +307,9 @@ $$;
 -- project of them has a view with a bell.
 create or replace function dispatch_push_ranges(project_ids uuid[], max_events int, sentences jsonb)
 returns table (ranges json, count bigint, has_bells boolean)
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   taken event_range[] := array(select r from take_event_ranges('push', project_ids, max_events) r);
   ids uuid[];
@@ -321,7 +335,9 @@ $$;
 create or replace function dispatch_view_pushes(
   project uuid, view uuid, from_seq bigint, to_seq bigint, event_ids uuid[], sentences jsonb
 ) returns int
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   matches push_event[] := array(
     select e

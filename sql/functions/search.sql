@@ -22,6 +22,7 @@ create or replace aggregate concat_offsets(smallint[]) (sfunc = array_cat, stype
 -- candidates, which the caller must check.
 create or replace function add_search_part(project uuid, first_seq bigint, last_seq bigint) returns void
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -71,7 +72,9 @@ $$;
 
 -- Removes the parts between two seqs.
 create or replace function remove_search_parts(project uuid, first_seq bigint, last_seq bigint) returns void
-language sql as $$
+language sql
+set search_path from current
+as $$
   delete from event_tokens t
     where t.project_id = project
       and t.first_seq >= remove_search_parts.first_seq and t.first_seq <= remove_search_parts.last_seq;
@@ -89,7 +92,9 @@ $$;
 -- Locks a project's search cursor until the transaction ends, and returns its seq. Returns null
 -- when another transaction has locked it, or when the project is deleted and has no log.
 create or replace function try_lock_search_cursor(project uuid) returns bigint
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   cursor_seq bigint;
 begin
@@ -126,6 +131,7 @@ $$;
 create or replace function index_next_events(project uuid, min_events int, max_bytes int)
 returns table (indexed_seq bigint, indexed int, last_seq bigint)
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -171,6 +177,7 @@ $$;
 -- transaction indexes the project.
 create or replace function reindex_segment(project uuid, segment_number bigint, max_bytes int) returns boolean
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -198,6 +205,7 @@ $$;
 -- project.
 create or replace function reindex_part(project uuid, part_seq bigint) returns boolean
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -289,15 +297,14 @@ $$;
 -- Returns the offsets of events that are in both of two sets. A set is offsets and bits, and each
 -- can be null.
 create or replace function intersect_offsets(a smallint[], a_bits bit(4096), b smallint[], b_bits bit(4096)) returns smallint[]
-language sql immutable parallel safe as $$
-  select array(
-    select o.n from unnest(a) as o (n) where get_bit(b_bits, o.n) = 1
-    union all
-    select o.n from unnest(b) as o (n) where get_bit(a_bits, o.n) = 1
-    union all
-    (select o.n from unnest(a) as o (n) intersect select o.n from unnest(b) as o (n))
-  )
-$$;
+language sql immutable parallel safe
+return array(
+  select o.n from unnest(a) as o (n) where get_bit(b_bits, o.n) = 1
+  union all
+  select o.n from unnest(b) as o (n) where get_bit(a_bits, o.n) = 1
+  union all
+  (select o.n from unnest(a) as o (n) intersect select o.n from unnest(b) as o (n))
+);
 
 -- Returns the seqs of up to `max_rows` candidates, in order, from first_seq to last_seq. An event
 -- must have a token of each group. A group is a number, from 1 on without holes, and each range of
@@ -315,6 +322,7 @@ create or replace function find_token_candidates(
   first_seq bigint, last_seq bigint, is_newest_first boolean, max_rows int, time_limit_ms float8
 ) returns setof bigint
 language plpgsql stable
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

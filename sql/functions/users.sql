@@ -52,7 +52,9 @@ $$;
 -- Marks a user as changed at a time: index_users indexes it anew. A later mark has a later time,
 -- whatever the clock says. The caller has locked the project's log.
 create or replace function mark_changed_user(project uuid, user_uuid uuid, changed_at timestamptz) returns void
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 #variable_conflict use_variable
 declare
   last_at timestamptz := (
@@ -67,6 +69,7 @@ $$;
 -- Marks users whose aliases changed. Former users have no identity.
 create or replace function mark_users_of_aliases(project uuid, user_ids text[]) returns void
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
@@ -93,6 +96,7 @@ $$;
 -- without words is found until it is indexed anew.
 create or replace function forget_words_of_users(project uuid, user_ids text[]) returns void
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
@@ -110,6 +114,7 @@ $$;
 -- Returns true at the beginning: the caller must release the log soon.
 create or replace function mark_former_users(project uuid) returns boolean
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -163,6 +168,7 @@ $$;
 -- The settings force the primary key. Only it finds the next rows without reading all of them.
 create or replace function index_users(project uuid, after uuid, time_limit_ms float8) returns uuid
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -239,6 +245,7 @@ $$;
 -- Returns the projects with users to index, some twice.
 create or replace function unindexed_project_ids() returns setof uuid
 language plpgsql stable
+set search_path from current
 set enable_seqscan = off
 as $$
 begin
@@ -281,6 +288,7 @@ create or replace function search_users(
   out ids uuid[], out reached uuid, out is_searchable boolean
 )
 language plpgsql stable
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_sort = off
@@ -373,6 +381,7 @@ $$;
 -- then each segment that can contain an earlier or a later time, for the names with events there.
 create or replace function user_seen_times(project uuid, names text[], out first_at timestamptz, out last_at timestamptz)
 language plpgsql stable
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -462,6 +471,7 @@ $$;
 create or replace function user_activity(project uuid, name text)
 returns table (events int, first_at timestamptz, last_at timestamptz, channels text)
 language plpgsql stable
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -531,6 +541,7 @@ $$;
 -- there are 1,000 such users, or if the index does not yield them in time_limit_ms.
 create or replace function references_of_beginning(project uuid, beginning text, time_limit_ms float8) returns text[]
 language plpgsql stable
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set jit = off

@@ -1,6 +1,8 @@
 -- Removes from the attempts of these events what repeats their content.
 create or replace function erase_webhook_attempts(project uuid, event_ids uuid[]) returns void
-language sql as $$
+language sql
+set search_path from current
+as $$
   update webhook_attempts a set response = null, body_hash = decode(repeat('00', 32), 'hex')
     where a.project_id = project and a.event_id = any(event_ids) and a.event_id is not null
 $$;
@@ -16,6 +18,7 @@ create or replace function insert_webhook_attempts(
   hosts text[], presets text[], body_hashes bytea[], has_users boolean[], only_free boolean
 ) returns setof uuid
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -83,6 +86,7 @@ create or replace function read_webhook_deliveries(
   project_ids uuid[], webhook_ids uuid[], event_ids uuid[], may_probe boolean, failures_to_pause int, probe_s float8
 ) returns table (project_id uuid, id uuid, event_text text, webhook json)
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -162,6 +166,7 @@ $$;
 create or replace function dispatch_webhooks(project_ids uuid[], max_events int, refusal text, lease json)
 returns table (ranges json, count bigint, leased json)
 language plpgsql
+set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

@@ -5,7 +5,9 @@
 create or replace function record_alias_changes(
   project uuid, user_ids text[], names text[], changes text[], others text[]
 ) returns void
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
   insert into alias_changes (project_id, user_id, at, id, alias, change, other, account_id)
   select
@@ -22,7 +24,9 @@ $$;
 -- Cancels the deliveries of deleted events, which a trigger does elsewhere. Like the settler, it
 -- locks rows in the order of their ids.
 create or replace function cancel_deliveries_of(project uuid, event_ids uuid[]) returns void
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
   with found as materialized (
     select o.id
@@ -53,7 +57,9 @@ $$;
 
 -- Returns the size of the database on all nodes that can be reached, in bytes.
 create or replace function database_bytes() returns bigint
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
   return pg_database_size(current_database()) + (
     select coalesce(sum(n.result::bigint), 0)
@@ -66,7 +72,9 @@ $$;
 -- Returns the projects with users to index, some twice. The table is small, because the indexer
 -- empties it.
 create or replace function unindexed_project_ids() returns setof uuid
-language plpgsql stable as $$
+language plpgsql stable
+set search_path from current
+as $$
 begin
   return query select distinct u.project_id from unindexed_users u;
   return query select p.id from projects p where p.users_indexed_to is not null;
@@ -77,7 +85,9 @@ $$;
 -- statement on each node.
 create or replace function channels_with_retention(after_project uuid, after_channel uuid, max_rows int)
 returns table (project_id uuid, channel_id uuid, late_s float8)
-language plpgsql stable as $$
+language plpgsql stable
+set search_path from current
+as $$
 #variable_conflict use_column
 begin
   return query
@@ -108,7 +118,9 @@ $$;
 -- that a clock which was ahead has made. Returns their number, up to `max_rows`. Citus locks rows
 -- of one project at a time.
 create or replace function delete_expired_keys(max_rows int) returns int
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   project uuid;
   n int;
@@ -157,7 +169,9 @@ create or replace function append_on_node(
   sources text[], notifies boolean[],
   keys text[], fingerprints bytea[], response_heads text[], response_tails text[]
 ) returns table (at_ms bigint, windows json, seqs json, notes json)
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 declare
   project_at int := 1;
   a int := 1;

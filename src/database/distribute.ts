@@ -1,5 +1,6 @@
 import citusFunctions from './citus-functions.sql' with { type: 'text' }
 import { toArray } from './arrays.ts'
+import { fixSearchPath } from './tables.ts'
 import { connect, type Queryable, type Sql, type Tx } from './sql.ts'
 
 /**
@@ -164,6 +165,7 @@ interface SqlFunction {
  */
 export async function adaptFunctions(tx: Tx): Promise<void> {
   await tx.unsafe('set local client_min_messages = warning')
+  await fixSearchPath(tx)
   await tx.unsafe(citusFunctions)
   const pattern = `\\m(from|join|into|update)\\s+(${DISTRIBUTED.join('|')})\\M`
   const found = await tx<SqlFunction[]>`
@@ -260,6 +262,7 @@ function toPlpgsql({ name, args, result, is_set: isSet, volatility, body }: SqlF
   return `
     create or replace function ${name}(${args}) returns ${result}
     language plpgsql ${VOLATILITY[volatility]}
+    set search_path from current
     set citus.allow_nested_distributed_execution = on
     as $body$
     #variable_conflict use_column

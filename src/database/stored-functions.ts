@@ -3,6 +3,7 @@ import { compareVersions } from '../base/version.ts'
 import { adaptFunctions, DISTRIBUTED, isDistributed } from './distribute.ts'
 import type { Queryable, Tx } from './sql.ts'
 import type { FunctionSet } from './sql-files.ts'
+import { fixSearchPath } from './tables.ts'
 
 /** The set of functions that a database has. */
 export interface StoredFunctions {
@@ -41,6 +42,7 @@ export async function replaceFunctions(tx: Tx, functions: FunctionSet): Promise<
   const isSpread = await isDistributed(tx)
   // A function may call one of a later file.
   await tx.unsafe('set local check_function_bodies = off; set local client_min_messages = warning')
+  await fixSearchPath(tx)
   for (const { text } of functions.files) await tx.unsafe(text.replace(TRIGGER, ''))
   await replaceTriggers(tx, functions, isSpread ? DISTRIBUTED : [])
   await tx.unsafe(functions.dropped)

@@ -1,6 +1,6 @@
 import { toArray } from './arrays.ts'
 import { MIGRATIONS } from './sql-files.ts'
-import type { Queryable } from './sql.ts'
+import type { Queryable, Tx } from './sql.ts'
 
 export interface Table {
   name: string
@@ -8,6 +8,18 @@ export interface Table {
   columns: string[]
   /** False for an unlogged table, which a crash empties. */
   isLogged: boolean
+}
+
+/**
+ * Sets the search_path of the transaction to the schemas that the session finds. A function made
+ * with `set search_path from current` keeps them. Otherwise, it would keep `"$user"`, which is
+ * another schema for each role.
+ */
+export async function fixSearchPath(tx: Tx): Promise<void> {
+  await tx`
+    select set_config('search_path', string_agg(quote_ident(s.name), ', ' order by s.place), true)
+    from unnest(current_schemas(false)) with ordinality as s (name, place)
+  `
 }
 
 const CREATE_TABLE = /^create (?:unlogged )?table (\w+)/gm

@@ -10,6 +10,7 @@ import {
 import { toArray } from '../../src/database/arrays.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
 import { FUNCTIONS, MIGRATIONS, type FunctionSet } from '../../src/database/sql-files.ts'
+import { fixSearchPath } from '../../src/database/tables.ts'
 import { indexNextEvents } from '../../src/log/events/search-index.ts'
 import { compareVersions } from '../../src/base/version.ts'
 import index from '../../releases.json' with { type: 'json' }
@@ -162,7 +163,10 @@ test('a second application changes nothing, and Postgres accepts the body of eac
   await using database = await open()
   const before = await readCatalog(database.sql)
   // Postgres checks bodies unless it is told not to.
-  for (const { text } of FUNCTIONS.files) await database.sql.unsafe(text)
+  await database.sql.begin(async tx => {
+    await fixSearchPath(tx)
+    for (const { text } of FUNCTIONS.files) await tx.unsafe(text)
+  })
   expect(await readCatalog(database.sql)).toEqual(before)
 })
 

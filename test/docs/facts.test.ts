@@ -76,6 +76,19 @@ test('docs/backup-and-upgrades.md names everything with access that a restore br
   expect(Object.values(words).filter(word => !step.includes(word))).toEqual([])
 })
 
+test('docs/database.md names each table and each file of functions', () => {
+  const names = new Set(
+    [...readText('docs/database.md').matchAll(/`([\w.]+)`/g)].map(([, name]) => name),
+  )
+  const tables = MIGRATIONS.flatMap(({ text }) =>
+    [...text.matchAll(/^create (?:unlogged )?table (\w+)/gm)].map(([, name]) => name),
+  )
+  const files = readdirSync(join(ROOT, 'sql/functions'))
+  expect(tables.length).toBeGreaterThan(50)
+  const made = ['migrations', 'function_sets']
+  expect([...tables, ...made, ...files].filter(name => !names.has(name))).toEqual([])
+})
+
 describe('docs/configuration.md', () => {
   const rows = listRows(readSection('docs/configuration.md', 'Settings of the server'))
   const defaults = new Map(rows.map(([name = '', value = '']) => [toCode(name), value]))

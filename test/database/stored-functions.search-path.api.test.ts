@@ -1,0 +1,159 @@
+import { expect, test } from 'bun:test'
+import { parseUrl } from '../../src/base/database-url.ts'
+import { migrate } from '../../src/database/migrate.ts'
+import { connect } from '../../src/database/sql.ts'
+import { backUp, countRows, makeBackupFolder, restore } from '../support/worlds/backup.ts'
+import { cloneDatabase, createEmptyDatabase, toSuperuserUrl } from '../support/servers/postgres.ts'
+import { newProject } from '../support/worlds/project.ts'
+import { boot } from '../support/servers/server.ts'
+import { until } from '../support/until.ts'
+
+interface StoredFunction {
+  name: string
+  language: string
+  volatility: string
+  /** The search_path that it has by itself. */
+  path: string | null
+  /** Postgres found the names of its body when it was made. */
+  is_bound: boolean
+  /** A trigger, a view, a default, an index or a constraint calls it. */
+  is_called_by_postgres: boolean
+}
+
+async function listFunctions(url: string): Promise<StoredFunction[]> {
+  const sql = connect(url, { name: 'test', max: 1 })
+  const rows = await sql<StoredFunction[]>`
+    select
+      p.proname as name, l.lanname as language, p.provolatile as volatility,
+      (
+        select split_part(s.setting, '=', 2) from unnest(p.proconfig) as s (setting)
+        where starts_with(s.setting, 'search_path=')
+      ) as path,
+      p.prosqlbody is not null as is_bound,
+      exists (
+        select
+        from pg_depend d
+        where d.refclassid = 'pg_proc'::regclass and d.refobjid = p.oid and d.classid <> 'pg_proc'::regclass
+      ) as is_called_by_postgres
+    from pg_proc p
+      join pg_language l on l.oid = p.prolang
+    where p.pronamespace = (select c.relnamespace from pg_class c where c.oid = to_regclass('events'))
+    order by 1
+  `
+  await sql.end()
+  return [...rows].filter(({ language }) => language !== 'internal')
+}
+
+/** Returns whether a function finds its names by the search_path of its caller. */
+const dependsOnCaller = ({ path, is_bound }: StoredFunction) => path === null && !is_bound
+
+test('a function has its own search_path, unless Postgres inlines it or calls it for each row', async () => {
+  const functions = await listFunctions(await cloneDatabase())
+  expect(functions.length).toBeGreaterThan(100)
+  const without = functions.filter(dependsOnCaller)
+  // Postgres inlines SQL functions that only read. A setting would prevent it.
+  const isInlined = ({ language, volatility }: StoredFunction) =>
+    language === 'sql' && volatility !== 'v'
+  // Functions of texts are called for each row, and a setting costs more than their work.
+  const isPure = ({ language, volatility }: StoredFunction) =>
+    language === 'plpgsql' && volatility === 'i'
+  expect(without.filter(one => !isInlined(one) && !isPure(one)).map(({ name }) => name)).toEqual([])
+  // These would lose by it.
+  expect(functions.filter(one => one.path !== null && isPure(one)).map(({ name }) => name)).toEqual(
+    [],
+  )
+})
+
+test('Postgres itself calls only functions that find their names under every search_path', async () => {
+  const functions = await listFunctions(await cloneDatabase())
+  const called = functions.filter(one => one.is_called_by_postgres)
+  expect(called.map(({ name }) => name)).toContain('cancel_deliveries')
+  expect(called.filter(dependsOnCaller).map(({ name }) => name)).toEqual([])
+})
+
+test('functions keep the schema of the tables, and not the name of the role', async () => {
+  const url = await createEmptyDatabase()
+  const sql = connect(url, { name: 'test', max: 1 })
+  const { user = '' } = parseUrl(url)
+  // The default search_path begins with a schema that has the name of the role.
+  await sql.unsafe(`create schema ${user}`)
+  await sql.end()
+  await migrate(url)
+  const paths = new Set((await listFunctions(url)).map(({ path }) => path))
+  expect(paths).toEqual(new Set([null, `${user}, public`]))
+})
+
+test('with another search_path of the database, all of it works, and so does Postgres itself', async () => {
+  const databaseUrl = await createEmptyDatabase()
+  const admin = connect(await toSuperuserUrl(databaseUrl), { name: 'test', max: 1 })
+  const { database } = parseUrl(databaseUrl)
+  await admin.unsafe(`alter database ${database} set search_path = ''`)
+  await migrate(databaseUrl)
+  await using server = await boot({ databaseUrl })
+  const project = await newProject(server)
+  const made = await project.post('/v1/events', { channelName: 'c', title: 'Größe', userId: 'ada' })
+  expect(made.status).toBe(201)
+  await project.post('/v1/identify', { user_id: 'bob' })
+  await project.post('/v1/identify', { user_id: 'ada', aliases: ['a', 'b', 'c'] })
+  const find = () => project.get('/v1/events?text=gr%C3%B6%C3%9Fe')
+  expect((await find()).body.data.items).toHaveLength(1)
+
+  // Somebody else, such as a pg_restore, a replication worker or a person with psql.
+  const other = connect(await toSuperuserUrl(databaseUrl), {
+    name: 'test other',
+    max: 1,
+    settings: { search_path: '', statement_timeout: 0 },
+  })
+  const changes = async () => {
+    const rows = await other<{ change: string }[]>`
+      select change from public.alias_changes order by id
+    `
+    return rows.map(({ change }) => change)
+  }
+  const added = await changes()
+  expect(added).toEqual(['added', 'added', 'added'])
+  await other`update public.aliases set user_id = 'bob' where alias = 'a'`
+  await other`delete from public.aliases where alias = 'b'`
+  await other`insert into public.aliases (project_id, alias, user_id, created_at) select project_id, 'd', user_id, created_at from public.aliases where alias = 'c'`
+  expect((await changes()).slice(added.length).toSorted()).toEqual([
+    'added',
+    'moved from',
+    'moved to',
+    'removed',
+  ])
+  await other`
+    insert into public.outbox (project_id, event_id, kind, target_id)
+    select project_id, id, 'webhook', gen_random_uuid() from public.events
+  `
+  expect(await other`select 1 from public.delivery_records`).toHaveLength(0)
+  await other`update public.audit_log set at = at`.then(
+    () => expect.unreachable(),
+    (error: unknown) => expect(String(error)).toContain('append-only'),
+  )
+
+  // As autovacuum and an upgrade of the C library do.
+  await other.unsafe(
+    'vacuum (analyze) public.events, public.identities, public.aliases, public.outbox',
+  )
+  await other.unsafe('reindex schema public')
+  const [index] = await other<[{ bad: string }]>`
+    select count(*)::int as bad from pg_index where not indisvalid
+  `
+  expect(index.bad as unknown).toBe(0)
+  expect((await find()).body.data.items).toHaveLength(1)
+
+  using place = makeBackupFolder()
+  await backUp(databaseUrl, place.file)
+  const before = await countRows(server.sql)
+  const emptyUrl = await createEmptyDatabase()
+  await admin.unsafe(`alter database ${parseUrl(emptyUrl).database} set search_path = ''`)
+  const { rows } = await restore(emptyUrl, place.file)
+  expect(rows['events']).toBe(before['events']!)
+
+  await other`delete from public.events`
+  const [row] = await other<[{ state: string }]>`select state from public.deliveries`
+  expect(row.state).toBe('cancelled')
+  await until(async () => (await find()).body.data.items.length === 0)
+  await other.end()
+  await admin.end()
+})
