@@ -96,7 +96,13 @@ async function countAttempt(pool: Pool, scope: ThrottleScope): Promise<void> {
   const { capacity, refillS } = BUDGETS[scope.factor]
   const [row] = await pool.run(
     sql => sql<[{ wait_s: number }]>`
-      select count_attempt(${account}, ${lane}, ${budget}, ${capacity}, ${refillS}) as wait_s
+      select count_attempt(
+        p_account => ${account},
+        p_lane => ${lane},
+        p_budget => ${budget},
+        capacity => ${capacity},
+        refill_s => ${refillS}
+      ) as wait_s
     `,
   )
   if (row.wait_s <= 0) return

@@ -70,11 +70,13 @@ export async function claimDeliveries(
       id, project_id as "projectId", event_id as "eventId", target_id as "targetId", claim_count as "claimCount",
       attempts, is_gone as "isGone", age_ms as "ageMs", waited_ms as "waitedMs", hidden_ms as "hiddenMs"
     from claim_deliveries(
-      ${kind},
-      ${toArray(requests.map(({ targetId }) => targetId))}::uuid[],
-      ${toArray(requests.map(({ room }) => room))}::int[],
-      ${toArray(requests.map(({ dueAt }) => dueAt))}::timestamptz[],
-      ${maxDeliveries}, ${leaseMs}, ${token}
+      of_kind => ${kind},
+      target_ids => ${toArray(requests.map(({ targetId }) => targetId))}::uuid[],
+      rooms => ${toArray(requests.map(({ room }) => room))}::int[],
+      due_ats => ${toArray(requests.map(({ dueAt }) => dueAt))}::timestamptz[],
+      max_deliveries => ${maxDeliveries},
+      lease_ms => ${leaseMs},
+      new_token => ${token}
     )
   `
   return rows.map(row => ({ ...row, token }))

@@ -144,10 +144,13 @@ export async function settleDeliveries(sql: Sql, settled: readonly Settled[]): P
   if (settled.some(({ keepsPlace }) => keepsPlace)) return returnToPlace(sql, settled)
   const rows = await sql<{ id: string }[]>`
     select store_settlements(
-      ${column(({ id }) => id)}::uuid[], ${column(({ token }) => token)}::uuid[],
-      ${column(({ state }) => state)}::text[], ${column(({ attempts }) => attempts)}::int[],
-      ${column(({ delayMs }) => delayMs)}::float8[], ${column(({ reason }) => reason)}::text[],
-      ${column(({ latencyMs }) => latencyMs)}::bigint[]
+      ids => ${column(({ id }) => id)}::uuid[],
+      tokens => ${column(({ token }) => token)}::uuid[],
+      states => ${column(({ state }) => state)}::text[],
+      made_attempts => ${column(({ attempts }) => attempts)}::int[],
+      delays_ms => ${column(({ delayMs }) => delayMs)}::float8[],
+      reasons => ${column(({ reason }) => reason)}::text[],
+      latencies_ms => ${column(({ latencyMs }) => latencyMs)}::bigint[]
     ) as id
   `
   return rows.map(({ id }) => id)

@@ -129,7 +129,12 @@ async function dispatchMatches(
   if (eventIds.length === 0) return 0
   const [row] = await tx<[{ n: number }]>`
     select dispatch_view_pushes(
-      ${projectId}, ${viewId}, ${fromSeq}, ${toSeq}, ${toArray(eventIds)}::uuid[], ${sentences}::text::jsonb
+      project => ${projectId},
+      view => ${viewId},
+      from_seq => ${fromSeq},
+      to_seq => ${toSeq},
+      event_ids => ${toArray(eventIds)}::uuid[],
+      sentences => ${sentences}::text::jsonb
     ) as n
   `
   return row.n

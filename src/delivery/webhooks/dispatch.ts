@@ -28,7 +28,10 @@ export async function dispatchWebhooks(sql: Sql, request: DispatchRequest): Prom
   const [row] = await sql<[DispatchedRow]>`
     select ranges, count, leased
     from dispatch_webhooks(
-      ${toArray(projectIds)}::uuid[], ${maxEvents}, ${BACKLOG_FULL}, ${lease ? JSON.stringify(lease) : null}::text::json
+      project_ids => ${toArray(projectIds)}::uuid[],
+      max_events => ${maxEvents},
+      refusal => ${BACKLOG_FULL},
+      lease => ${lease ? JSON.stringify(lease) : null}::text::json
     )
   `
   return toDispatched(row, request)

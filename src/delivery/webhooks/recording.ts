@@ -161,24 +161,24 @@ async function insertAttempts(
     toArray(rows.map(value))
   const inserted = await sql<{ id: string }[]>`
     select insert_webhook_attempts(
-      ${column(({ projectId }) => projectId)}::uuid[],
-      ${column(({ id }) => id)}::uuid[],
-      ${column(({ webhookId }) => webhookId)}::uuid[],
-      ${column(({ eventId }) => eventId)}::uuid[],
-      ${column(({ kind }) => kind)}::text[],
-      ${column(({ number }) => number)}::int[],
-      ${column(({ outcome }) => outcome)}::text[],
-      ${column(({ status }) => status)}::int[],
-      ${column(({ error }) => error)}::text[],
-      ${column(({ reason }) => reason)}::text[],
-      ${column(({ response }) => response)}::text[],
-      ${column(({ latencyMs }) => latencyMs)}::int[],
-      ${column(({ startedAt }) => startedAt.toISOString())}::timestamptz[],
-      ${column(({ request }) => new URL(request.url).host)}::text[],
-      ${column(({ preset }) => preset)}::text[],
-      ${column(({ request }) => `\\x${hashBody(request.body).toString('hex')}`)}::bytea[],
-      ${column(({ hasUser }) => hasUser)}::boolean[],
-      ${onlyFree}
+      project_ids => ${column(({ projectId }) => projectId)}::uuid[],
+      ids => ${column(({ id }) => id)}::uuid[],
+      webhook_ids => ${column(({ webhookId }) => webhookId)}::uuid[],
+      event_ids => ${column(({ eventId }) => eventId)}::uuid[],
+      kinds => ${column(({ kind }) => kind)}::text[],
+      numbers => ${column(({ number }) => number)}::int[],
+      outcomes => ${column(({ outcome }) => outcome)}::text[],
+      statuses => ${column(({ status }) => status)}::int[],
+      errors => ${column(({ error }) => error)}::text[],
+      reasons => ${column(({ reason }) => reason)}::text[],
+      responses => ${column(({ response }) => response)}::text[],
+      latencies_ms => ${column(({ latencyMs }) => latencyMs)}::int[],
+      starts => ${column(({ startedAt }) => startedAt.toISOString())}::timestamptz[],
+      hosts => ${column(({ request }) => new URL(request.url).host)}::text[],
+      presets => ${column(({ preset }) => preset)}::text[],
+      body_hashes => ${column(({ request }) => `\\x${hashBody(request.body).toString('hex')}`)}::bytea[],
+      has_users => ${column(({ hasUser }) => hasUser)}::boolean[],
+      only_free => ${onlyFree}
     ) as id
   `
   return new Set(inserted.map(({ id }) => id))

@@ -89,10 +89,12 @@ export async function findWebhookTargets(
   const rows = await sql<ReadRow[]>`
     select project_id || ' ' || id as key, event_text, webhook
     from read_webhook_deliveries(
-      ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
-      ${toArray(ids.map(({ targetId }) => targetId))}::uuid[],
-      ${toArray(ids.map(({ eventId }) => eventId))}::uuid[],
-      ${mayProbe}, ${FAILURES_TO_PAUSE}, ${PROBE_S}
+      project_ids => ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
+      webhook_ids => ${toArray(ids.map(({ targetId }) => targetId))}::uuid[],
+      event_ids => ${toArray(ids.map(({ eventId }) => eventId))}::uuid[],
+      may_probe => ${mayProbe},
+      failures_to_pause => ${FAILURES_TO_PAUSE},
+      probe_s => ${PROBE_S}
     )
   `
   const read = new Map(rows.map(row => [row.key, row]))

@@ -59,7 +59,10 @@ async function deleteBatch(
     const startedMs = performance.now()
     const [row] = await archive.sql<[{ is_done: boolean }]>`
       select delete_archived_events(
-        ${projectId}, ${id}, ${done}, ${toArray(seqs.map(String))}::bigint[]
+        project => ${projectId},
+        file => ${id},
+        done => ${done},
+        seqs => ${toArray(seqs.map(String))}::bigint[]
       ) as is_done
     `
     await rest(archive, row.is_done ? startedMs : startedMs - BUSY_MS, PAUSE_FACTOR)

@@ -177,14 +177,15 @@ export async function editChannel(
 export function unreadColumn(sql: Queryable, { projectId, accountId }: Reader): Fragment {
   return sql`
     count_unread(
-      c.project_id, c.id,
-      (
+      project => c.project_id,
+      channel => c.id,
+      mark => (
         select max(r.seq)
         from read_marks r
         where r.project_id = ${projectId} and r.account_id = ${accountId}
           and (r.channel_id = c.id or r.channel_id is null)
       ),
-      (
+      since => (
         select m.created_at
         from projects p
           join memberships m on m.organization_id = p.organization_id and m.account_id = ${accountId}
@@ -242,8 +243,10 @@ async function selectChannels(
       is_muted(c.project_id, c.id, ${reader.accountId}) as is_muted, t.counts as today
     from page c
       join hourly_counts_of_channels(
-        ${reader.projectId}, array(select w.id from page w),
-        hour_of(now()) - interval '23 hours', hour_of(now())
+        project => ${reader.projectId},
+        channels => array(select w.id from page w),
+        first_hour => hour_of(now()) - interval '23 hours',
+        last_hour => hour_of(now())
       ) t on t.channel_id = c.id
       left join lateral last_event(c.project_id, c.id) l on true
     order by c.id desc

@@ -68,11 +68,12 @@ function toTerms(sql: Queryable, resolved: ResolvedTerms): Fragment {
 function toTextConditions(sql: Queryable, { texts, withoutTexts }: ResolvedTerms): Fragment {
   if (texts.length + withoutTexts.length === 0) return sql``
   return sql`and matches_texts(
-    e.title, e.description,
-    ${toArray(texts.map(({ needle }) => needle))}::text[],
-    ${toArray(texts.map(({ pattern }) => pattern))}::text[],
-    ${toArray(withoutTexts.map(({ pattern }) => pattern))}::text[],
-    ${[...texts, ...withoutTexts].some(({ hasSymbols }) => hasSymbols)}
+    title => e.title,
+    description => e.description,
+    needles => ${toArray(texts.map(({ needle }) => needle))}::text[],
+    wanted => ${toArray(texts.map(({ pattern }) => pattern))}::text[],
+    unwanted => ${toArray(withoutTexts.map(({ pattern }) => pattern))}::text[],
+    has_symbols => ${[...texts, ...withoutTexts].some(({ hasSymbols }) => hasSymbols)}
   )`
 }
 

@@ -214,9 +214,15 @@ export function toCandidates(
       return sql`
         select f.seq
         from find_token_candidates(
-          ${projectId}, ${toArray(numbers)}::int[], ${toArray(lows)}::text[],
-          ${toArray(highs)}::text[], ${first}, ${last}, ${direction === 'older'}, ${size},
-          ${timeLimitMs}
+          project => ${projectId},
+          groups => ${toArray(numbers)}::int[],
+          lows => ${toArray(lows)}::text[],
+          highs => ${toArray(highs)}::text[],
+          first_seq => ${first},
+          last_seq => ${last},
+          is_newest_first => ${direction === 'older'},
+          max_rows => ${size},
+          time_limit_ms => ${timeLimitMs}
         ) as f (seq)
       `
     }

@@ -58,10 +58,16 @@ export async function readPlainBatch(
   >`
     select l.candidates, l.last_seq, l.texts
     from list_events(
-      ${projectId}, ${channel === undefined ? null : (parseId('chn', channel) ?? null)},
-      ${channel === undefined ? null : toSlug(channel)}, ${list(sources.is)}::text[],
-      ${list(tags.is)}::text[], ${String(start)}, ${isNewestFirst}, ${size}, ${wanted},
-      ${maxBytes}
+      project => ${projectId},
+      by_channel_id => ${channel === undefined ? null : (parseId('chn', channel) ?? null)},
+      by_channel_slug => ${channel === undefined ? null : toSlug(channel)},
+      sources => ${list(sources.is)}::text[],
+      tags => ${list(tags.is)}::text[],
+      start_seq => ${String(start)},
+      is_newest_first => ${isNewestFirst},
+      batch => ${size},
+      page => ${wanted},
+      max_bytes => ${maxBytes}
     ) l
   `
   const isCut = row.candidates === size && row.last_seq !== null

@@ -268,7 +268,10 @@ async function begin(
   const [archived] = await pool.run(
     sql => sql<[{ has_begun: boolean }]>`
       select begin_archive_erasure(
-        ${projectId}, ${userId}, ${text}::text::json, ${last?.erasedAt ?? null}
+        project => ${projectId},
+        name => ${userId},
+        author => ${text}::text::json,
+        last_erased_at => ${last?.erasedAt ?? null}
       ) as has_begun
     `,
   )

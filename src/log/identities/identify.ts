@@ -221,15 +221,15 @@ function identifyRows(sql: Queryable, jobs: PreparedJob[]): Promise<Row[]> {
   return sql<Row[]>`
     select ord, outcome, body
     from identify_users(
-      ${column(({ projectId }) => projectId)}::uuid[],
-      ${column(({ input }) => input.user_id)}::text[],
-      ${toArray(ids.map(({ uuid }) => uuid))}::uuid[],
-      ${toArray(ids.map(({ id }) => id))}::text[],
-      ${column(({ propertiesJson }) => propertiesJson)}::json[],
-      ${column(({ input }) => JSON.stringify(input.aliases ?? []))}::json[],
-      ${column(({ claim }) => claim?.key ?? null)}::text[],
-      ${column(({ claim }) => (claim ? `\\x${claim.fingerprint.toString('hex')}` : null))}::bytea[],
-      ${column(({ requestId }) => `,"requestId":"${requestId}"}`)}::text[]
+      project_ids => ${column(({ projectId }) => projectId)}::uuid[],
+      user_ids => ${column(({ input }) => input.user_id)}::text[],
+      ids => ${toArray(ids.map(({ uuid }) => uuid))}::uuid[],
+      public_ids => ${toArray(ids.map(({ id }) => id))}::text[],
+      properties_list => ${column(({ propertiesJson }) => propertiesJson)}::json[],
+      alias_lists => ${column(({ input }) => JSON.stringify(input.aliases ?? []))}::json[],
+      keys => ${column(({ claim }) => claim?.key ?? null)}::text[],
+      fingerprints => ${column(({ claim }) => (claim ? `\\x${claim.fingerprint.toString('hex')}` : null))}::bytea[],
+      response_tails => ${column(({ requestId }) => `,"requestId":"${requestId}"}`)}::text[]
     )
   `
 }

@@ -126,7 +126,13 @@ async function searchUsers(
     throw invalidField('search', 'too_many', `Must have at most ${MAX_WORDS} words`)
   const [found] = await sql<[{ ids: string[]; reached: string | null; is_searchable: boolean }]>`
     select to_json(ids) as ids, reached, is_searchable
-    from search_users(${projectId}, ${toArray(words)}::text[], ${before ?? null}, ${limit}, ${searchMs})
+    from search_users(
+      project => ${projectId},
+      words => ${toArray(words)}::text[],
+      before => ${before ?? null},
+      max_rows => ${limit},
+      time_limit_ms => ${searchMs}
+    )
   `
   if (!found.is_searchable) throw invalidField('search', 'invalid_format', NOTHING_TO_FIND)
   const ids = found.ids.slice(0, limit - 1)
