@@ -102,11 +102,7 @@ begin
       from api_keys k
       where k.hash = key_hashes[1] and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
       on conflict (key_id) do update set
-        used = case
-          when is_window_open(w.started_at) then least(w.used + excluded.used, 1000000000)
-          else excluded.used
-        end,
-        started_at = case when is_window_open(w.started_at) then w.started_at else excluded.started_at end
+        used = count_in_window(w.used, w.started_at, excluded.used), started_at = open_window_start(w.started_at)
       returning used, started_at, (select k.rate_limit from api_keys k where k.id = key_id)
         into requests, window_started_at, max_requests;
       windows := json_build_array(case when requests is not null then
@@ -377,11 +373,7 @@ begin
     from api_keys k
     where k.hash = key_hash and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
     on conflict (key_id) do update set
-      used = case
-        when is_window_open(w.started_at) then least(w.used + excluded.used, 1000000000)
-        else excluded.used
-      end,
-      started_at = case when is_window_open(w.started_at) then w.started_at else excluded.started_at end
+      used = count_in_window(w.used, w.started_at, excluded.used), started_at = open_window_start(w.started_at)
     returning used, started_at, (select k.rate_limit from api_keys k where k.id = key_id)
       into requests, window_started_at, max_requests;
     windows := json_build_array(case when requests is not null then

@@ -4,6 +4,16 @@ create or replace function is_window_open(started_at timestamptz) returns boolea
 language sql stable
 return started_at > now() - interval '60 s' and started_at <= now() + interval '5 s';
 
+-- Returns the used requests of a window after more of them. A closed window begins anew.
+create or replace function count_in_window(used int, started_at timestamptz, more int) returns int
+language sql stable
+return case when is_window_open(started_at) then least(used + more, 1000000000) else more end;
+
+-- Returns when the window began that is open now.
+create or replace function open_window_start(started_at timestamptz) returns timestamptz
+language sql stable
+return case when is_window_open(started_at) then started_at else now() end;
+
 -- Counts requests in the windows of their keys. Returns one row for each hash; without a key_id
 -- when no live key has the hash. used includes the counted requests. reset_at is in Unix
 -- seconds, and retry_after in seconds.
@@ -37,11 +47,7 @@ begin
     insert into rate_windows as w (key_id, used, started_at)
     select id, n, now() from known where id is not null order by id
     on conflict (key_id) do update set
-      used = case
-        when is_window_open(w.started_at) then least(w.used + excluded.used, 1000000000)
-        else excluded.used
-      end,
-      started_at = case when is_window_open(w.started_at) then w.started_at else excluded.started_at end
+      used = count_in_window(w.used, w.started_at, excluded.used), started_at = open_window_start(w.started_at)
     returning key_id, used, started_at
   )
   select
