@@ -82,11 +82,11 @@ export async function appendRows(
   const [row] = await sql<[AppendedRows]>`
     select at_ms, windows, seqs, notes
     from append_events(
-      ${toArray(projects.values)}::uuid[],
-      ${keys.values.length > 0 ? toArray(keys.values.map(toBytea)) : null}::bytea[],
-      ${toArray(keys.counts)}::int[],
-      ${projects.values.length > 1 ? toArray(projects.numbers) : null}::int[],
-      ${toArray(keys.numbers)}::int[],
+      project_ids => ${toArray(projects.values)}::uuid[],
+      key_hashes => ${keys.values.length > 0 ? toArray(keys.values.map(toBytea)) : null}::bytea[],
+      key_counts => ${toArray(keys.counts)}::int[],
+      project_numbers => ${projects.values.length > 1 ? toArray(projects.numbers) : null}::int[],
+      key_numbers => ${toArray(keys.numbers)}::int[],
       ${toColumns(sql, jobs, channels)}
     )
   `
@@ -105,10 +105,11 @@ export async function appendOnNode(
   return sql<AppendedRows[]>`
     select at_ms, windows, seqs, notes
     from append_on_node(
-      ${projectIds[0] ?? null}::uuid, ${toArray(projectIds)}::uuid[],
-      ${toArray(batches.map(({ projects }) => projects.values.length))}::int[],
-      ${toArray(batches.map(({ jobs }) => jobs.length))}::int[],
-      ${toArray(batches.flatMap(({ projects }) => projects.numbers))}::int[],
+      project => ${projectIds[0] ?? null}::uuid,
+      project_ids => ${toArray(projectIds)}::uuid[],
+      project_counts => ${toArray(batches.map(({ projects }) => projects.values.length))}::int[],
+      event_counts => ${toArray(batches.map(({ jobs }) => jobs.length))}::int[],
+      project_numbers => ${toArray(batches.flatMap(({ projects }) => projects.numbers))}::int[],
       ${toColumns(
         sql,
         batches.flatMap(({ jobs }) => jobs),
@@ -118,7 +119,7 @@ export async function appendOnNode(
   `
 }
 
-/** Returns the columns of the events, in the order of the parameters of append_events. */
+/** Returns the columns of the events as arguments of append_events and append_on_node. */
 function toColumns(
   sql: Queryable,
   jobs: readonly AppendJob[],
@@ -140,24 +141,24 @@ function toColumns(
   const keyed = (value: (job: AppendJob, claim: IdempotencyClaim) => string) =>
     toColumn(jobs, job => (job.claim ? value(job, job.claim) : null), null)
   return sql`
-    ${column(({ id }) => id.uuid)}::uuid[],
-    ${column(({ occurredAtMs }) => toTime(occurredAtMs))}::timestamptz[],
-    ${toArray(channels.map(({ uuid }) => uuid))}::uuid[],
-    ${toColumn(channels, ({ id }) => id, null)}::text[],
-    ${toColumn(channels, ({ slug }) => slug, null)}::text[],
-    ${toColumn(channels, ({ name }) => name, null)}::text[],
-    ${column(({ title }) => title)}::text[],
-    ${column(({ description }) => description)}::text[],
-    ${column(({ icon }) => icon)}::text[],
-    ${column(({ tags }) => (tags.length > 0 ? toArray(tags) : null))}::text[],
-    ${column(({ metadataJson }) => metadataJson, '{}')}::text[],
-    ${column(({ userRef }) => userRef)}::text[],
-    ${column(({ source }) => source, 'api')}::text[],
-    ${column(({ notify }) => notify, true)}::boolean[],
-    ${keyed((_, { key }) => key)}::text[],
-    ${keyed((_, { fingerprint }) => toBytea(fingerprint.toString('hex')))}::bytea[],
-    ${keyed(({ event }) => toResponseHead(event))}::text[],
-    ${keyed(({ event, requestId }) => toResponseTail(event, requestId))}::text[]
+    ids => ${column(({ id }) => id.uuid)}::uuid[],
+    occurred_ats => ${column(({ occurredAtMs }) => toTime(occurredAtMs))}::timestamptz[],
+    channel_ids => ${toArray(channels.map(({ uuid }) => uuid))}::uuid[],
+    channel_public_ids => ${toColumn(channels, ({ id }) => id, null)}::text[],
+    channel_slugs => ${toColumn(channels, ({ slug }) => slug, null)}::text[],
+    channel_names => ${toColumn(channels, ({ name }) => name, null)}::text[],
+    titles => ${column(({ title }) => title)}::text[],
+    descriptions => ${column(({ description }) => description)}::text[],
+    icons => ${column(({ icon }) => icon)}::text[],
+    tag_lists => ${column(({ tags }) => (tags.length > 0 ? toArray(tags) : null))}::text[],
+    metadatas => ${column(({ metadataJson }) => metadataJson, '{}')}::text[],
+    user_refs => ${column(({ userRef }) => userRef)}::text[],
+    sources => ${column(({ source }) => source, 'api')}::text[],
+    notifies => ${column(({ notify }) => notify, true)}::boolean[],
+    keys => ${keyed((_, { key }) => key)}::text[],
+    fingerprints => ${keyed((_, { fingerprint }) => toBytea(fingerprint.toString('hex')))}::bytea[],
+    response_heads => ${keyed(({ event }) => toResponseHead(event))}::text[],
+    response_tails => ${keyed(({ event, requestId }) => toResponseTail(event, requestId))}::text[]
   `
 }
 
@@ -175,9 +176,19 @@ async function appendRow(
   const [row] = await sql<[AppendedRows]>`
     select at_ms, windows, seqs, notes
     from append_event(
-      ${projectId}, decode(${keyHash ?? null}, 'hex'), ${id.uuid},
-      ${toTime(event.occurredAtMs)}::timestamptz, ${channel.uuid}, ${title}, ${description}, ${icon},
-      ${toArray(tags)}::text[], ${metadataJson}::text::json, ${userRef}, ${source}, ${notify}
+      project => ${projectId},
+      key_hash => decode(${keyHash ?? null}, 'hex'),
+      event_id => ${id.uuid},
+      occurred => ${toTime(event.occurredAtMs)}::timestamptz,
+      channel => ${channel.uuid},
+      event_title => ${title},
+      event_description => ${description},
+      event_icon => ${icon},
+      event_tags => ${toArray(tags)}::text[],
+      event_metadata => ${metadataJson}::text::json,
+      event_user => ${userRef},
+      event_source => ${source},
+      is_notifying => ${notify}
     )
   `
   return row
