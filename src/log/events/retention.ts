@@ -148,7 +148,12 @@ async function expireChannel(
     const rows = await pool
       .run(
         sql => sql<{ deleted: number; last_seq: string }[]>`
-          select deleted, last_seq from expire_events(${project}, ${channel}, ${last}, ${BATCH})
+          select deleted, last_seq from expire_events(
+            project => ${project},
+            channel => ${channel},
+            after_seq => ${last},
+            max_rows => ${BATCH}
+          )
         `,
       )
       .catch(error => warn(toReason(error)))

@@ -115,11 +115,11 @@ async function recordChanges(
 ): Promise<void> {
   await tx`
     select record_alias_changes(
-      ${projectId},
-      ${toArray(changes.map(({ userId }) => userId))}::text[],
-      ${toArray(changes.map(({ alias }) => alias))}::text[],
-      ${toArray(changes.map(({ change }) => change))}::text[],
-      ${toArray(changes.map(({ other }) => other))}::text[]
+      project => ${projectId},
+      user_ids => ${toArray(changes.map(({ userId }) => userId))}::text[],
+      names => ${toArray(changes.map(({ alias }) => alias))}::text[],
+      changes => ${toArray(changes.map(({ change }) => change))}::text[],
+      others => ${toArray(changes.map(({ other }) => other))}::text[]
     )
   `
 }

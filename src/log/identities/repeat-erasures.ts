@@ -136,7 +136,12 @@ async function repeat(
   // Without the user_id, events of the time before the identify have an alias of the user.
   const userId = names.userId ?? names.all[0]!
   await tx`
-    select repeat_erasure(${projectId}, ${id}, ${userId}, ${toArray(names.all)}::text[])
+    select repeat_erasure(
+      project => ${projectId},
+      erasure_id => ${id},
+      name => ${userId},
+      names => ${toArray(names.all)}::text[]
+    )
   `
   // The backup can have an erasure in progress, which comes first.
   for (let hasEnded = false; !hasEnded;) {

@@ -121,8 +121,10 @@ async function readRecent(
           ) as since
       ) mark
       cross join lateral count_events_since(
-        p.id, coalesce(mark.seq, 0),
-        case when mark.seq is null then coalesce(mark.since, 'infinity') else '-infinity' end, ${MAX_COUNTED}
+        project => p.id,
+        after_seq => coalesce(mark.seq, 0),
+        since => case when mark.seq is null then coalesce(mark.since, 'infinity') else '-infinity' end,
+        max_rows => ${MAX_COUNTED}
       ) u
       cross join lateral (
         select json_agg(
