@@ -1,13 +1,14 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { connect } from '../src/database/sql.ts'
-import { getLane, type Lane } from './runner/lanes.ts'
+import { getKind, getLane, type Lane } from './runner/lanes.ts'
 import { summarize, type Summary } from './runner/report.ts'
 import { runLane } from './runner/run-lane.ts'
 import { measureSpeed } from './runner/speed.ts'
 import { clearFolder } from './support/leftovers.ts'
 import { SCRATCH } from './support/scratch.ts'
 import { closeCluster, createEmptyDatabase, dropDatabase } from './support/servers/postgres.ts'
+import { BUILT_PROGRAM, buildProgram } from './support/servers/process.ts'
 
 // `bun test/run.ts [light] [slow] [PATTERN …]` runs the files of the lanes whose paths contain a
 // pattern. It ends with `N passed, N failed`, and with 1 if a test failed or left something behind.
@@ -58,6 +59,11 @@ process.exit(count('failed') === 0 ? 0 : 1)
 
 async function run(lane: Lane, chosen: string[]): Promise<Summary> {
   const before = listData()
+  // The slow lane tests the source, and the executable.
+  delete process.env[BUILT_PROGRAM]
+  if (lane === 'light' && chosen.some(file => getKind(file) === 'processes')) {
+    process.env[BUILT_PROGRAM] = buildProgram()
+  }
   const options = { scratch: SCRATCH, factor, durations: timings, print: console.log }
   const report = await runLane(lane, chosen, options)
   const made = listData().filter(name => !before.includes(name))

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, realpathSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, realpathSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readCluster } from '../../../src/database/embedded/cluster.ts'
 import { withLock } from '../../../src/database/embedded/file-lock.ts'
@@ -14,6 +14,8 @@ const ROOT = resolve(import.meta.dirname, '../../..')
 const BUN = process.versions['bun'] ? process.execPath : 'bun'
 /** The executable; `compileBinary` makes it. */
 export const BINARY = join(SHARED, 'tidings')
+/** With this variable, processes on Bun run the program that `buildProgram` made at this path. */
+export const BUILT_PROGRAM = 'TIDINGS_TEST_PROGRAM'
 const START_MS = scaled(60_000)
 const COMPILE_MS = scaled(300_000)
 
@@ -202,7 +204,7 @@ function findUrl(output: string): string | undefined {
 function toCommand(runtime: Runtime): string[] {
   const main = join(ROOT, 'src/main.ts')
   if (runtime === 'binary') return [BINARY]
-  if (runtime === 'bun') return [BUN, main]
+  if (runtime === 'bun') return [BUN, process.env[BUILT_PROGRAM] ?? main]
   return [findDeno(), 'run', '-A', '--no-check', main]
 }
 
@@ -212,6 +214,27 @@ export function findDeno(): string {
   const [platform] = readdirSync(packages)
   if (platform === undefined) throw new Error('Deno is not installed: bun install')
   return join(packages, platform, 'deno')
+}
+
+/**
+ * Builds the program to one file with bytecode, and returns its path. It starts in a quarter of the
+ * processor time of its source.
+ */
+export function buildProgram(): string {
+  const folder = join(SHARED, 'program')
+  mkdirSync(folder)
+  // Native modules are found there.
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  const { status, stderr } = spawnSync(
+    BUN,
+    [
+      ...['build', '--target=bun', '--format=cjs', '--bytecode'],
+      ...['--outdir', folder, join(ROOT, 'src/main.ts')],
+    ],
+    { cwd: ROOT, encoding: 'utf8', env: { ...process.env, NODE_ENV: 'production' } },
+  )
+  if (status !== 0) throw new Error(`The program cannot be built:\n${stderr}`)
+  return join(folder, 'main.js')
 }
 
 /** Compiles the program to one executable, once for all files of a run. */
