@@ -34,13 +34,17 @@ addFormats.default(ajv)
 ajv.addFormat('emoji', true)
 ajv.addSchema(document, 'management')
 const compiled = new Map<string, ValidateFunction>()
+/** The routes with patterns of their paths. Those with the fewest parameters come first. */
+const patterns = API.map(contract => ({ contract, pattern: toPattern(contract.path) })).toSorted(
+  (a, b) => a.contract.path.split(':').length - b.contract.path.split(':').length,
+)
 
 /** Throws if the document of /api does not declare an answer. */
 export function checkContract(method: string, path: string, status: number, body: unknown): void {
   const pathname = path.split('?')[0] ?? ''
-  const found = API.filter(
-    contract => contract.method === method && toPattern(contract.path).test(pathname),
-  ).sort((a, b) => a.path.split(':').length - b.path.split(':').length)[0]
+  const found = patterns.find(
+    ({ contract, pattern }) => contract.method === method && pattern.test(pathname),
+  )?.contract
   if (!found) return
   const template = found.path.replace(/:(\w+)/g, '{$1}')
   const pointer = ['paths', template, method.toLowerCase(), 'responses', String(status)]
