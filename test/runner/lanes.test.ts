@@ -250,6 +250,12 @@ describe('the plan', () => {
     expect(long[0]?.files).toEqual(['test/log/23.api.test.ts', 'test/log/22.api.test.ts'])
   })
 
+  test('keeps the batches of earlier kinds long, because others follow', () => {
+    const names = Array.from({ length: 24 }, (_, nth) => `test/log/${nth}.api.test.ts`)
+    const plan = planBatches([...names, 'test/browser/feed.test.ts'], {})
+    expect(plan.map(({ files }) => files.length)).toEqual([8, 8, 8, 1])
+  })
+
   test.each([
     ['test/runtimes/story.test.ts', 'slow', 'processes'],
     ['test/database/embedded/upgrade.processes.test.ts', 'slow', 'processes'],

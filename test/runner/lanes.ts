@@ -32,8 +32,8 @@ export const CAPACITY = 6
 const ORDER: Kind[] = ['unit', 'api', 'processes', 'browser']
 
 /**
- * Files share a process, which loads the program and starts a browser once. The first batches are
- * long, and the last ones short, so that all of them end at about the same time.
+ * Files share a process, which loads the program and starts a browser once. The batches of the last
+ * kind become shorter, so that all of them end at about the same time.
  */
 const MAX_BATCH_MS = 45_000
 const MIN_BATCH_MS = 10_000
@@ -77,23 +77,29 @@ export function getKind(file: string): Kind {
 export function planBatches(files: string[], durations: Readonly<Record<string, number>>): Batch[] {
   const getMs = (file: string) => durations[file] ?? UNKNOWN_MS
   const sorted = files.toSorted((a, b) => getMs(b) - getMs(a) || a.localeCompare(b))
-  return ORDER.flatMap(kind =>
-    planKind(
-      kind,
-      sorted.filter(file => getKind(file) === kind),
-      getMs,
-    ),
+  const kinds = ORDER.map(kind => ({
+    kind,
+    files: sorted.filter(file => getKind(file) === kind),
+  })).filter(({ files }) => files.length > 0)
+  return kinds.flatMap(({ kind, files }, nth) =>
+    planKind(kind, files, getMs, nth === kinds.length - 1),
   )
 }
 
 /** Fills each batch with the longest files that fit into it. */
-function planKind(kind: Kind, files: string[], getMs: (file: string) => number): Batch[] {
+function planKind(
+  kind: Kind,
+  files: string[],
+  getMs: (file: string) => number,
+  isLast: boolean,
+): Batch[] {
   const batches: Batch[] = []
   const slots = CAPACITY / KINDS[kind].weight
+  const sumMs = (some: string[]) => some.reduce((sum, file) => sum + getMs(file), 0)
   let waiting = files
   while (waiting.length > 0) {
-    const allMs = waiting.reduce((sum, file) => sum + getMs(file), 0)
-    const roomMs = Math.min(Math.max(allMs / (2 * slots), MIN_BATCH_MS), MAX_BATCH_MS)
+    const shareMs = isLast ? sumMs(waiting) / (2 * slots) : sumMs(files) / slots
+    const roomMs = Math.min(Math.max(shareMs, MIN_BATCH_MS), MAX_BATCH_MS)
     const batch: Batch = { kind, files: [], expectedMs: 0 }
     for (const file of waiting) {
       if (batch.files.length > 0 && batch.expectedMs + getMs(file) > roomMs) continue
