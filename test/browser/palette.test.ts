@@ -149,6 +149,28 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('a palette that is opened as the former one closes stays open', async () => {
+    await using it = await visit(`/p/${PROJECT}`)
+    await it.page.getByText('Deployed').waitFor()
+    await it.page.keyboard.press('Control+k')
+    await it.page.getByRole('option', { name: 'deploys' }).waitFor()
+    await it.page.keyboard.type('theme dark')
+    // On a busy machine the browser handles keys before the event of a closed dialog.
+    await it.page.evaluate(async () => {
+      const press = (options: KeyboardEventInit) =>
+        document.activeElement?.dispatchEvent(
+          new KeyboardEvent('keydown', { bubbles: true, cancelable: true, ...options }),
+        )
+      press({ key: 'Enter' })
+      for (let turn = 0; turn < 100; turn++) await Promise.resolve()
+      press({ key: 'k', code: 'KeyK', ctrlKey: true })
+    })
+    await it.page.keyboard.type('copy')
+    await it.page.keyboard.press('Enter')
+    await it.page.getByText('Link copied.').waitFor()
+    expect(it.problems).toEqual([])
+  })
+
   test('keys typed while the palette loads are its first text', async () => {
     await using it = await visit(`/p/${PROJECT}`)
     await it.page.getByText('Deployed').waitFor()

@@ -61,7 +61,13 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
   }
 
   return (
-    <dialog ref={dialog} class="dialog palette" aria-label="Command palette" onClose={onClose}>
+    <dialog
+      ref={dialog}
+      class="dialog palette"
+      aria-label="Command palette"
+      // The event of a former palette comes when the next one may be open.
+      onClose={() => dialog.current && onClose()}
+    >
       <div class="search">
         <Icon name="search" size={18} />
         <input

@@ -16,7 +16,12 @@ export function ShortcutsHelp({ links, onClose }: { links: readonly NavLink[]; o
   const dialog = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => dialog.current?.showModal(), [])
   return (
-    <dialog ref={dialog} class="dialog" aria-labelledby="keys" onClose={onClose}>
+    <dialog
+      ref={dialog}
+      class="dialog"
+      aria-labelledby="keys"
+      onClose={() => dialog.current && onClose()}
+    >
       <h2 id="keys">Keyboard shortcuts</h2>
       <dl class="facts keys-list">
         {[...KEYS, ...links.map(({ key, name }) => [`g ${key}`, name] as const)].map(
