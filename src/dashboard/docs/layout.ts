@@ -25,7 +25,8 @@ export interface Layout {
 
 export const REFERENCE_PATH = '/docs/api'
 
-/** The pages after the guides in the navigation. */
+/** The pages after the guides in the group of this title. */
+const REFERENCE = 'Reference'
 const REFERENCE_LINKS = [
   [REFERENCE_PATH, 'API reference'],
   ['/swagger', 'Interactive reference'],
@@ -87,16 +88,16 @@ function onThisPage(headings: readonly Heading[]): Markup {
 /** Folded on a phone, a column beside the page on wide screens. */
 function navigation({ docs, path, contents }: Layout): Markup {
   const pages = new Map(docs.pages.map(page => [page.name, page]))
-  const groups = docs.groups.map(
-    ({ title, names }) => markup`<p class="contents-title">${title}</p>
-<ul>${names.map(name => item(`/docs/${name}`, pages.get(name)?.title ?? name, path, contents))}</ul>`,
-  )
+  const groups = docs.groups.map(({ title, level, names }) => {
+    const guides = names.map(name => [`/docs/${name}`, pages.get(name)?.title ?? name] as const)
+    const links = title === REFERENCE ? [...guides, ...REFERENCE_LINKS] : guides
+    return markup`<p class="contents-title level-${level}">${title}</p>
+<ul>${links.map(([url, text]) => item(url, text, path, contents))}</ul>`
+  })
   return markup`<nav class="contents" aria-label="Documentation">
 <details><summary>All pages</summary>
 <ul>${item('/docs', 'Overview', path, contents)}</ul>
 ${groups}
-<p class="contents-title">Reference</p>
-<ul>${REFERENCE_LINKS.map(([url, title]) => item(url, title, path, contents))}</ul>
 </details>
 </nav>`
 }

@@ -1,7 +1,7 @@
 import { Marked, type Tokens } from 'marked'
 import { markup } from './html.ts'
 import { anchorLink, sample } from './sample.ts'
-import type { DocsPage, Heading, Section } from './pages.ts'
+import type { DocsPage, Heading, PageGroup, Section } from './pages.ts'
 
 export interface MarkdownFile {
   /** The file without `.md`. */
@@ -50,14 +50,15 @@ export function renderMarkdown(file: MarkdownFile, options: RenderOptions): Docs
   }
 }
 
-/** The groups of docs/README.md: each level-2 heading with the pages that its list links to. */
-export function listGroups(index: DocsPage): { title: string; names: string[] }[] {
+/** The groups of docs/README.md: each heading, with the pages that the list below it links to. */
+export function listGroups(index: DocsPage): PageGroup[] {
   return splitAtHeadings(index.html).flatMap(part => {
-    const title = /^<h2 id="[^"]*">(.*?) <a class="anchor"/.exec(part)?.[1]
+    const [, level, title] = /^<h([23]) id="[^"]*">(.*?) <a class="anchor"/.exec(part) ?? []
+    if (title === undefined) return []
     const names = [...part.matchAll(/<li>\s*<a href="\/docs\/([\w-]+)">/g)].map(
       ([, name = '']) => name,
     )
-    return title === undefined || names.length === 0 ? [] : [{ title: toText(title), names }]
+    return { title: toText(title), level: Number(level), names }
   })
 }
 

@@ -29,12 +29,20 @@ export interface DocsPage {
   sections: Section[]
 }
 
+/** A heading of docs/README.md, with the names of the pages below it. */
+export interface PageGroup {
+  title: string
+  /** 2, or 3 for a group within the one before. */
+  level: number
+  names: string[]
+}
+
 /** The documentation as the build leaves it. */
 export interface BuiltDocs {
   index: DocsPage
   pages: DocsPage[]
   /** The map of the pages, by their names. */
-  groups: { title: string; names: string[] }[]
+  groups: PageGroup[]
 }
 
 /** Reads the documentation of this build. */

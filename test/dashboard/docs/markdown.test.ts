@@ -73,9 +73,13 @@ test('an empty cell of a table header is no header cell', () => {
 
 test('the index groups its pages', () => {
   const index = render(
-    '# Docs\n\n## Run it\n\n- [A](a.md): one.\n- [B](b-c.md)\n\n## Empty\n',
+    '# Docs\n\n## Run it\n\n- [A](a.md): one.\n- [B](b-c.md)\n\n## Use it\n\n### On a phone\n\n- [C](c.md)\n',
     'README',
   )
   expect(index.name).toBe('')
-  expect(listGroups(index)).toEqual([{ title: 'Run it', names: ['a', 'b-c'] }])
+  expect(listGroups(index)).toEqual([
+    { title: 'Run it', level: 2, names: ['a', 'b-c'] },
+    { title: 'Use it', level: 2, names: [] },
+    { title: 'On a phone', level: 3, names: ['c'] },
+  ])
 })
