@@ -146,6 +146,15 @@ describe.each(RUNNABLE)('%s runs unchanged', path => {
   })
 })
 
+test.skipIf(!hasTool('curl'))('docs/get-started.md sends its first event', async () => {
+  const [request, ...others] = listCodeBlocks('docs/get-started.md').filter(
+    ({ language, text }) => language === 'sh' && text.includes('curl'),
+  )
+  expect(others).toEqual([])
+  const printed = await run(await newReader(), 'sh', ['-eu', '-c', request?.text ?? ''])
+  expect(printed).toContain('"title":"New payment"')
+})
+
 /** How to run a program of the quick start, by language. */
 const RUNNERS: Record<string, { file: string; command: readonly string[] }> = {
   curl: { file: 'first.sh', command: ['sh', '-eu'] },
@@ -206,7 +215,7 @@ test('the client of the live feed prints events', async () => {
   }
 })
 
-describe('the verifications of docs/webhooks.md accept genuine webhooks and refuse all others', () => {
+describe('the verifications of webhooks accept genuine ones and refuse all others', () => {
   const body = '{"type":"event.created","data":{"title":"New payment 💰"}}'
   const now = Math.floor(Date.now() / 1000)
   const signature = new Webhook(SECRET).sign('msg_1', new Date(now * 1000), body)
@@ -237,6 +246,17 @@ describe('the verifications of docs/webhooks.md accept genuine webhooks and refu
     const after = `\nconst results: boolean[] = []; for (const one of JSON.parse(${json})) results.push(${call}); console.log(JSON.stringify(results))`
     const block = find(language, name)
     const file = write(reader, { ...block, language: 'ts' }, after)
+    expect(await run(reader, process.execPath, [file])).toContain('[true,false,false]')
+  })
+
+  test('js in docs/get-started.md', async () => {
+    const reader = await newReader()
+    const block = listCodeBlocks('docs/get-started.md').find(one => one.language === 'js')!
+    // The server below would keep the port.
+    const [text = '', server] = block.text.split('createServer(async')
+    expect(server).toContain('isGenuine(request.headers, body)')
+    const after = `console.log(JSON.stringify(JSON.parse(${json}).map(one => isGenuine(one.headers, one.body))))`
+    const file = write(reader, { ...block, text }, after)
     expect(await run(reader, process.execPath, [file])).toContain('[true,false,false]')
   })
 

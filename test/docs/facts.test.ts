@@ -151,6 +151,26 @@ describe('.env.example', () => {
   })
 })
 
+test('docs/troubleshooting.md quotes messages as the program writes them', () => {
+  const foreign = ['No such file or directory', 'too many clients already', 'Permission denied']
+  const sources = listSources()
+    .map(path => readText(path))
+    .join('\n')
+  // A message may continue in the next line of the source.
+  const messages = sources.replace(/['`] \+\n\s*['`]/g, '')
+  const quoted = readText('docs/troubleshooting.md')
+    .split('\n')
+    .filter(line => /^\| [^-]/.test(line))
+    .flatMap(line => [...(line.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)])
+    .map(([, text = '']) => text)
+    .filter(text => / /.test(text) && !foreign.includes(text))
+  expect(quoted.length).toBeGreaterThan(8)
+  const missing = quoted.filter(text =>
+    text.split(/ ?(?:…|\d+) ?/).some(part => !messages.includes(part)),
+  )
+  expect(missing).toEqual([])
+})
+
 test('docs/monitoring.md names every metric, and no other', () => {
   const documented = ['Metrics of each server', 'Metrics of the installation'].flatMap(heading =>
     listRows(readSection('docs/monitoring.md', heading)).map(([name = '']) => toCode(name)),
@@ -243,6 +263,20 @@ describe('the blocks for operators', () => {
       const names = Object.keys(services.tidings.environment ?? {})
       expect(names.filter(name => !listSettings().includes(name))).toEqual([])
     }
+  })
+
+  test('the .env files of docs/get-started.md have only existing settings with valid values', () => {
+    const files = toBlocks('docs/get-started.md', 'ini')
+    expect(files).toHaveLength(3)
+    const lines = files.flatMap(text =>
+      text
+        .trimEnd()
+        .split('\n')
+        .map(line => line.split('=')),
+    )
+    const env = Object.fromEntries(lines) as Record<string, string>
+    expect(Object.keys(env).filter(name => !listSettings().includes(name))).toEqual([])
+    expect(parseConfig(env, () => '').baseUrl).toBe('https://tidings.example.com')
   })
 
   test('the settings files have only existing settings with valid values', () => {

@@ -103,7 +103,7 @@ describe('docs/scaling.md', () => {
     ["Concurrent reads of a project's API keys", [...CALLER, 503]],
     ['Events that wait for the append', [constant('src/log/events/append.ts', 'MAX_WAITING'), 503]],
     ['Deliveries that wait for one webhook', [BACKLOG]],
-    ['Push notifications of a channel to one person', BURST],
+    ['Push notifications of a channel to one member', BURST],
   ])('limits: %s', (resource, numbers) => {
     expect(rows.get(resource)).toEqual([...numbers])
   })
