@@ -189,7 +189,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     await page.getByLabel('URL').fill(receiver.url)
     await it.click('Add webhook')
     await it.click('Send a test')
-    await page.getByText('The endpoint answered 503').first().waitFor()
+    await page.getByText('The receiver answered 503').first().waitFor()
     await page.getByText('not today').first().waitFor()
     await it.click('Delete this webhook')
     await it.click('Delete permanently')
@@ -212,7 +212,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     await until(async () => (await record())?.state === 'delivered')
     await server.sql`
       with lost as (
-        update deliveries set state = 'dead', reason = 'The endpoint answered 500', attempts = 10
+        update deliveries set state = 'dead', reason = 'The receiver answered 500', attempts = 10
         where project_id = ${tenant.projectId} and kind = 'webhook'
         returning *
       )
@@ -221,7 +221,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
       from lost
     `
     await page.reload()
-    await page.getByText('The endpoint answered 500').waitFor()
+    await page.getByText('The receiver answered 500').waitFor()
     await it.click('Retry')
     await receiver.until(2)
     await page.getByText('No deliveries were given up.').waitFor()

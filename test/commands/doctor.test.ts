@@ -195,7 +195,7 @@ test('doctor counts pending deliveries, and says how late they are', async () =>
   await put(7_200)
   await sql`
     insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
-    values (gen_random_uuid(), ${id}, gen_random_uuid(), 'webhook', gen_random_uuid(), 10, 'The endpoint answered 500')
+    values (gen_random_uuid(), ${id}, gen_random_uuid(), 'webhook', gen_random_uuid(), 10, 'The receiver answered 500')
   `
   expect(states(await checkQueue(sql))).toEqual({ queue: 'failed', 'dead letters': 'warning' })
 })

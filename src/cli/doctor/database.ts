@@ -184,7 +184,7 @@ export async function checkQueue(sql: Sql): Promise<Finding[]> {
   const [row] = await sql<[{ pending: number; late_s: number; dead: number }]>`
     select
       count(*)::int as pending,
-      -- Deliveries for a webhook that waits, as its endpoint asked, are due all the time.
+      -- Deliveries for a webhook that waits, as its receiver asked, are due all the time.
       greatest(0, coalesce(extract(epoch from now() - min(o.available_at) filter (
         where not exists (
           select from webhooks w

@@ -57,7 +57,7 @@ export async function listPendingDeliveries(
 
 /**
  * Returns an expression: when the delivery `o` of the outbox is attempted next; null during an
- * attempt. A delivery for a webhook that waits, as its endpoint asked, is due all the time.
+ * attempt. A delivery for a webhook that waits, as its receiver asked, is due all the time.
  */
 function nextAttemptAt(sql: Queryable): Fragment {
   return sql`case when o.token is null then greatest(

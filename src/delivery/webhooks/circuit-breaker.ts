@@ -64,7 +64,7 @@ export function toBreakerAfterLimit(
   return { ...breaker, pauses: breaker.pauses + 1, pausedUntilMs: nowMs + pauseMs }
 }
 
-/** Returns true if a pause is one that the endpoint asked for, and not one for its failures. */
+/** Returns true if a pause is one that the receiver asked for, and not one for its failures. */
 function isLimited({ failures }: Pick<CircuitBreaker, 'failures'>): boolean {
   return failures < FAILURES_TO_PAUSE
 }
@@ -75,7 +75,7 @@ export function shouldDisable({ failingSinceMs }: CircuitBreaker, nowMs: number)
 }
 
 /**
- * Returns the state to show: `limited` while the endpoint has asked to wait, `probing` from the end
+ * Returns the state to show: `limited` while the receiver has asked to wait, `probing` from the end
  * of a pause until the outcome of the probe.
  */
 export function toBreakerState(

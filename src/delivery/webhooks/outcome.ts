@@ -44,7 +44,7 @@ export function findEarlyWebhookOutcome({
   if (pausedUntilMs === null || isProbe) return undefined
   if (limit) {
     const leftMs = pausedUntilMs - nowMs
-    if (leftMs > 0) return hold(leftMs, 'The endpoint asked to wait')
+    if (leftMs > 0) return hold(leftMs, 'The receiver asked to wait')
     return limit.hasEarlier ? hold(TURN_MS, 'Earlier events go first') : undefined
   }
   // After a pause one delivery is the probe. The others wait for its outcome.
@@ -61,20 +61,20 @@ export function toWebhookOutcome(result: EgressResult, nowMs: number): WebhookOu
   }
   const { status, headers } = result
   if (status >= 200 && status < 300)
-    return { kind: 'delivered', reason: `The endpoint answered ${status}` }
+    return { kind: 'delivered', reason: `The receiver answered ${status}` }
   if (status === GONE)
-    return { kind: 'gone', reason: `The endpoint answered ${GONE}: it is permanently gone` }
+    return { kind: 'gone', reason: `The receiver answered ${GONE}: it is permanently gone` }
   const afterMs = parseRetryAfter(headers['retry-after'], nowMs)
   if (status === TOO_MANY_REQUESTS)
     return {
       kind: 'limited',
-      reason: `The endpoint answered ${status}: it limits requests`,
+      reason: `The receiver answered ${status}: it limits requests`,
       afterMs,
     }
   const redirect = status >= 300 && status < 400 ? '. Redirects are not followed' : ''
   return {
     kind: 'failed',
-    reason: `The endpoint answered ${status}${redirect}`,
+    reason: `The receiver answered ${status}${redirect}`,
     afterMs,
   }
 }

@@ -87,7 +87,7 @@ export function storeSuccessfulAttempts(
 }
 
 /**
- * Counts a failure of a webhook, or makes it wait as its endpoint asked. Ten failures in a row
+ * Counts a failure of a webhook, or makes it wait as its receiver asked. Ten failures in a row
  * pause it. It is disabled if its endpoint is gone, or has only failed for five days. Returns the
  * time until the next attempt; undefined if the webhook was changed or deleted since it was called.
  */

@@ -141,7 +141,7 @@ interface ReadRow {
 const MAX_PLACE = '2 ms'
 
 /**
- * Returns the limits of those webhooks that wait, or have just waited, as their endpoint asked. The
+ * Returns the limits of those webhooks that wait, or have just waited, as their receiver asked. The
  * attempts of such a webhook are made in the order of their requests, in whatever process.
  */
 async function findLimits(

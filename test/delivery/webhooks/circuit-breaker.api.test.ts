@@ -138,7 +138,7 @@ test('delivery: 5 days of failures alone disable a webhook, with the reason; ena
 test('delivery: 410 disables a webhook at once, and ends this delivery', async () => {
   const { webhook, event, name } = await newFailing()
   receiver.script(name, { status: 410 })
-  const reason = 'The endpoint answered 410: it is permanently gone'
+  const reason = 'The receiver answered 410: it is permanently gone'
   expect(await webhook.send(event)).toEqual({ kind: 'gone', reason })
   expect(await webhook.get()).toMatchObject({ isEnabled: false, disabledReason: reason })
 })

@@ -160,7 +160,7 @@ test('delivery: an attempt is stored only with a webhook of its own project', as
     preset: 'standard',
     request: { url: receiver.url, body: '' },
     answer: { status: 200, error: null, response: '', latencyMs: 1 },
-    outcome: { kind: 'delivered', reason: 'The endpoint answered 200' },
+    outcome: { kind: 'delivered', reason: 'The receiver answered 200' },
   })
   const [right, wrong] = [own, other].map(({ organization }) => made(organization.project.uuid))
   const stored = await storeSuccessfulAttempts(server.sql, [wrong!, right!])
@@ -221,7 +221,7 @@ test('delivery: an attempt records status, latency and the first 1 KiB of the an
   const event = await webhook.newEvent()
   expect(await webhook.send(event, 1)).toEqual({
     kind: 'retry',
-    reason: 'The endpoint answered 503',
+    reason: 'The receiver answered 503',
   })
   await webhook.send(event, 2)
   await webhook.send(event, 3)
@@ -248,7 +248,7 @@ test('delivery: redirects fail and are not followed; Retry-After is honoured up 
   const event = await webhook.newEvent()
   for (const status of [301, 302, 307, 308]) {
     receiver.script('/', { status, headers: { Location: `${canary.url}/stolen` } })
-    const reason = `The endpoint answered ${status}. Redirects are not followed`
+    const reason = `The receiver answered ${status}. Redirects are not followed`
     expect(await webhook.send(event)).toEqual({ kind: 'retry', reason })
   }
   expect(canary.connections).toBe(0)

@@ -34,7 +34,7 @@ test('delivery: 429 holds the webhook as long as it asks; it is neither a failur
   expect(limited).toMatchObject({
     kind: 'postponed',
     keepsPlace: true,
-    reason: 'The endpoint answered 429: it limits requests',
+    reason: 'The receiver answered 429: it limits requests',
   })
   const afterMs = limited.kind === 'postponed' ? limited.afterMs : 0
   expect(afterMs).toBeWithin(110_000, 120_001)
@@ -66,7 +66,7 @@ test('delivery: 429 holds the webhook as long as it asks; it is neither a failur
       preset: 'standard',
       request: { url: receiver.url, body: '' },
       answer: { status: 200, error: null, response: '', latencyMs: 1 },
-      outcome: { kind: 'delivered', reason: 'The endpoint answered 200' },
+      outcome: { kind: 'delivered', reason: 'The receiver answered 200' },
     }),
   )
   expect(await webhook.get()).toMatchObject({ breaker: { state: 'limited' } })
@@ -79,7 +79,7 @@ test('delivery: 429 holds the webhook as long as it asks; it is neither a failur
   expect(await webhook.get()).toMatchObject({ breaker: { state: 'closed', pausedUntil: null } })
 })
 
-test('delivery: a successful test ends the wait that an endpoint asked for', async () => {
+test('delivery: a successful test ends the wait that a receiver asked for', async () => {
   const { webhook, event, name } = await newLimited(429, { 'Retry-After': '86400' })
   await webhook.send(event)
   receiver.script(name, { status: 200 })
@@ -105,7 +105,7 @@ test('delivery: any other failure with Retry-After counts, and holds the webhook
   expect(await webhook.get()).toMatchObject({ breaker: { state: 'limited', failures: 1 } })
   expect(await webhook.send(await webhook.newEvent())).toMatchObject({
     kind: 'postponed',
-    reason: 'The endpoint asked to wait',
+    reason: 'The receiver asked to wait',
   })
   expect(count()).toBe(1)
 })
@@ -123,7 +123,7 @@ test('delivery: 429 uses up attempts of a delivery that is older than four days,
   const limited = await webhook.send(event, 1, late)
   expect(limited).toMatchObject({
     kind: 'retry',
-    reason: 'The endpoint answered 429: it limits requests',
+    reason: 'The receiver answered 429: it limits requests',
   })
   expect(limited.kind === 'retry' ? limited.afterMs : 0).toBeWithin(50_000, 60_001)
   expect(await webhook.get()).toMatchObject({ breaker: { state: 'limited', failures: 0 } })

@@ -45,7 +45,7 @@ test('design §6 a test is sent at once, and its answer has the outcome', async 
     eventId: null,
     outcome: 'failed',
     status: 418,
-    reason: 'The endpoint answered 418',
+    reason: 'The receiver answered 418',
     response: 'teapot',
   })
   const { body, headers } = receiver.received[0]!

@@ -44,7 +44,7 @@ export function listDeliveries(): Delivery[] {
     }),
     toDelivery({
       ...{ id: 'dlv_5', kind: 'webhook', state: 'pending', attempts: 2, latencyMs: null, at: null },
-      ...{ reason: 'The endpoint answered 503', nextAttemptAt: ago(-25), target: hook('Billing') },
+      ...{ reason: 'The receiver answered 503', nextAttemptAt: ago(-25), target: hook('Billing') },
     }),
     toDelivery({
       ...{ id: 'dlv_6', kind: 'webhook', state: 'dead', attempts: 10, latencyMs: null },

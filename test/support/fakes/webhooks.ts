@@ -123,7 +123,7 @@ const WEBHOOKS = [
     ...{ id: 'whk_5', name: 'old.partner.example', host: 'old.partner.example', isEnabled: false },
     ...{
       disabledAt: ago(2 * DAY_MINUTES),
-      disabledReason: 'The endpoint answered 410: it is permanently gone',
+      disabledReason: 'The receiver answered 410: it is permanently gone',
     },
   }),
 ]
@@ -138,7 +138,7 @@ function toFakeAttempt(fields: Record<string, unknown>) {
     outcome: 'delivered',
     status: 200,
     error: null,
-    reason: 'The endpoint answered 200',
+    reason: 'The receiver answered 200',
     response: '{"ok":true}',
     latencyMs: 38,
     startedAt: ago(3),
@@ -147,7 +147,7 @@ function toFakeAttempt(fields: Record<string, unknown>) {
 }
 
 const TEST = { kind: 'webhook.test', eventId: null, eventTitle: null }
-const FAILED = { outcome: 'failed', status: 500, reason: 'The endpoint answered 500' }
+const FAILED = { outcome: 'failed', status: 500, reason: 'The receiver answered 500' }
 
 /** Adds webhooks, the attempts of one of them, and dead letters. */
 export function fillWebhooks(api: FakeApi): void {
@@ -208,7 +208,7 @@ export function fillWebhooks(api: FakeApi): void {
     state: 'dead',
     attempts: 10,
     latencyMs: null,
-    reason: 'The endpoint answered 500',
+    reason: 'The receiver answered 500',
     at: ago(300),
     nextAttemptAt: null,
   }

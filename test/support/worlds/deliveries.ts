@@ -138,7 +138,7 @@ export async function insertDeadLetter(
     insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
     values (
       ${uuid}, ${projectId}, ${parseId('evt', eventId) ?? null}, 'webhook', ${parseId('whk', webhookId) ?? null},
-      10, 'The endpoint answered 500'
+      10, 'The receiver answered 500'
     )
   `
   return id

@@ -66,7 +66,7 @@ export async function insertWebhook(
     )
     values (
       ${projectId}, ${attempt.uuid}, ${webhook.uuid}, ${parseId('evt', eventId) ?? null}, 'event.created', 1,
-      'failed', 500, 'The endpoint answered 500', ${`response ${mark}`}, 1, now(),
+      'failed', 500, 'The receiver answered 500', ${`response ${mark}`}, 1, now(),
       '127.0.0.1', 'standard', sha256('')
     )
   `
