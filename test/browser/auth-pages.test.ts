@@ -280,7 +280,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     await it.page.getByText('The server printed a setup link').waitFor()
   })
 
-  test('an invitation is shown before it is accepted, and its text stays text', async () => {
+  test('an invite is shown before it is accepted, and its text stays text', async () => {
     const name = '<img src=x onerror=alert(1)>'
     await using it = await arrive('/invite#inv1te', api => {
       api.on('POST /api/invites/look', () => ({

@@ -74,7 +74,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await ada.go(members)
     await ada.button('Invite a member').click()
     await ada.button('Create link').click()
-    const invitation = await ada.takeLink('Invitation link')
+    const invitation = await ada.takeLink('Invite link')
 
     await using grace = await open()
     await grace.go(invitation)

@@ -136,7 +136,7 @@ export const ORGANIZATION_SCREENS: Screen[] = [
       await page.getByText('Password-reset link').first().waitFor()
       await page.getByRole('button', { name: 'Invite a member' }).click()
       await page.getByRole('button', { name: 'Create link' }).click()
-      await page.getByText('Invitation link').first().scrollIntoViewIfNeeded()
+      await page.getByText('Invite link').first().scrollIntoViewIfNeeded()
     },
   },
   {

@@ -46,7 +46,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     await page.getByRole('button', { name: 'Invite a member' }).click()
     await page.getByLabel('E-mail').fill('grace@example.com')
     await page.getByRole('button', { name: 'Create link' }).click()
-    await page.getByText('Invitation link').waitFor()
+    await page.getByText('Invite link').waitFor()
     await page.goBack()
     await page.getByText('2 of 4 done').waitFor()
     await page.getByText(key).waitFor()

@@ -26,20 +26,20 @@ interface InvitesOptions {
   onWithdrawn(id: string): void
 }
 
-/** The pending invitations, with a button to withdraw each. */
+/** The pending invites, with a button to withdraw each. */
 export function Invites({ own, invites, onWithdrawn }: InvitesOptions) {
   async function withdraw(id: string) {
     const result = await withdrawInvite(own.id, id)
     if (!result.ok) return showToast({ message: result.failure.message })
     invites.change(items => items.filter(one => one.id !== id))
     onWithdrawn(id)
-    showToast({ message: 'Invitation withdrawn. Its link no longer works.' })
+    showToast({ message: 'Invite withdrawn. Its link no longer works.' })
   }
 
   return (
     <section class="section" aria-labelledby="invites">
-      <h2 id="invites">Invitations</h2>
-      <PagedList pages={invites} empty={<p class="note">No pending invitations</p>}>
+      <h2 id="invites">Invites</h2>
+      <PagedList pages={invites} empty={<p class="note">No pending invites</p>}>
         {({ id, role, email, invitedBy, expiresAt }) => (
           <li key={id}>
             <div class="item-main">
@@ -56,8 +56,8 @@ export function Invites({ own, invites, onWithdrawn }: InvitesOptions) {
                 class="quiet-button"
                 aria-label={
                   email === null
-                    ? `Withdraw the invitation for a ${role}`
-                    : `Withdraw the invitation for ${email}`
+                    ? `Withdraw the invite for a ${role}`
+                    : `Withdraw the invite for ${email}`
                 }
                 onClick={() => withdraw(id)}
               >

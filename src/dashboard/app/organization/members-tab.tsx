@@ -9,7 +9,7 @@ import { InviteForm, Invites } from './invites.tsx'
 import { Members, type ShownLink } from './members.tsx'
 import { ResetLinks } from './reset-links.tsx'
 
-/** The members of an organization, with its pending invitations and reset links. */
+/** The members of an organization, with its pending invites and reset links. */
 export function MembersTab({ account, own }: TabOptions) {
   const [link, setLink] = useState<ShownLink>()
   const members = usePages(own.id, cursor => readMembers(own.id, cursor))
@@ -43,7 +43,7 @@ interface InvitationsOptions extends TabOptions {
   children: ComponentChildren
 }
 
-/** The form that invites a member, and the pending invitations. */
+/** The form that invites a member, and the pending invites. */
 function Invitations({ account, own, children }: InvitationsOptions) {
   const invites = usePages(own.id, cursor => readInvites(own.id, cursor))
   const [made, setMade] = useState<NewInvite>()
@@ -59,9 +59,7 @@ function Invitations({ account, own, children }: InvitationsOptions) {
     <>
       <div class="primary-action">
         <InviteForm own={own} onCreated={show} />
-        {made && (
-          <SecretLink {...made} label="Invitation link" onClose={() => setMade(undefined)} />
-        )}
+        {made && <SecretLink {...made} label="Invite link" onClose={() => setMade(undefined)} />}
       </div>
       {children}
       <Invites

@@ -11,7 +11,7 @@ import { request, type Result } from '../request.ts'
 import { linkSecret, parseLinkSecret } from '../link-secret.ts'
 import { loadSession, session } from '../session.ts'
 
-/** Accepts an invitation, with the signed-in account or with a new one. */
+/** Accepts an invite, with the signed-in account or with a new one. */
 export default function InvitePage() {
   const { route } = useLocation()
   const [invite, look] = useInvite(linkSecret.value)
@@ -26,11 +26,10 @@ export default function InvitePage() {
     request('POST', '/api/invites/accept', { token: linkSecret.value, ...account })
 
   if (!linkSecret.value) return <Paste />
-  if (!invite)
-    return <StandalonePage title="Invitation" lead={<span class="skeleton">Loading</span>} />
+  if (!invite) return <StandalonePage title="Invite" lead={<span class="skeleton">Loading</span>} />
   if (!invite.ok) {
     return (
-      <StandalonePage title="Invitation">
+      <StandalonePage title="Invite">
         <ErrorNotice failure={invite.failure} onRetry={look} />
       </StandalonePage>
     )
@@ -94,7 +93,7 @@ export default function InvitePage() {
 
 function Paste() {
   return (
-    <StandalonePage title="Invitation" lead="Open the link that you received, or paste it here.">
+    <StandalonePage title="Invite" lead="Open the link that you received, or paste it here.">
       <Form
         action="Continue"
         send={async value => ({ ok: true, data: parseLinkSecret(value('token')) })}
@@ -102,13 +101,13 @@ function Paste() {
           linkSecret.value = secret
         }}
       >
-        <Field name="token" label="Invitation link" autocomplete="off" />
+        <Field name="token" label="Invite link" autocomplete="off" />
       </Form>
     </StandalonePage>
   )
 }
 
-/** Loads the invitation of a secret; undefined until loaded. */
+/** Loads the invite of a secret; undefined until loaded. */
 function useInvite(token: string): [Result<InvitePreview> | undefined, () => void] {
   const [invite, setInvite] = useState<Result<InvitePreview>>()
   const look = () => {
