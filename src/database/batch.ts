@@ -6,6 +6,7 @@ import {
   FOREIGN_KEY_VIOLATION,
   LOCK_TIMEOUT,
   QUERY_CANCELED,
+  SERIALIZATION_FAILURE,
   UNIQUE_VIOLATION,
   isUnavailable,
   sqlState,
@@ -14,6 +15,7 @@ import {
 const PAUSE_MS = 1_000
 /** Groups that were locked are forgotten this long after their pause. */
 const FORGET_MS = 60_000
+const CONFLICTS = [UNIQUE_VIOLATION, FOREIGN_KEY_VIOLATION, DEADLOCK, SERIALIZATION_FAILURE]
 /** After so many statement time-outs in a row, the database is slow, and not one group. */
 const MAX_SLOW_PARTS = 2
 
@@ -165,8 +167,9 @@ export function createBatcher<Job, Row, Result>(
     if (state === LOCK_TIMEOUT || state === QUERY_CANCELED) return splitByGroup(batch, isBrief)
     // Without a reply from Postgres the outcome is unknown. Only the caller can retry, with its
     // key.
-    if (state === undefined || isUnavailable(error)) return []
-    if (retries > 0 && isConflict(state)) return [{ batch, isBrief }]
+    const isConflicting = state !== undefined && isConflict(state)
+    if (!isConflicting && (state === undefined || isUnavailable(error))) return []
+    if (retries > 0 && isConflicting) return [{ batch, isBrief }]
     return batch.length > 1 ? batch.map(one => ({ batch: [one], isBrief })) : []
   }
 
@@ -227,7 +230,7 @@ export function createBatcher<Job, Row, Result>(
 
 /** Another transaction committed first. A retry of the same batch sees its rows. */
 function isConflict(state: string): boolean {
-  return state === UNIQUE_VIOLATION || state === DEADLOCK || state === FOREIGN_KEY_VIOLATION
+  return CONFLICTS.includes(state)
 }
 
 /** Too many jobs wait. */

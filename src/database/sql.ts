@@ -66,19 +66,27 @@ function toOpener({ hosts: [host], path, tls, connectS }: DatabaseAddress) {
   return () => openOrFail(() => openSocket(host, tls, (connectS ?? CONNECT_S) * 1_000))
 }
 
-/** The SQLSTATE of an error from Postgres, which committed nothing. Undefined for other errors. */
+/** Transaction resolution unknown, and statement completion unknown. */
+const UNKNOWN_OUTCOMES = ['08007', '40003']
+
+/**
+ * The SQLSTATE of an error from Postgres, which committed nothing. Undefined for other errors, and
+ * where Postgres does not know what was committed, as if the connection had been lost.
+ */
 export function sqlState(error: unknown): string | undefined {
-  return error instanceof postgres.PostgresError ? error.code : undefined
+  const state = error instanceof postgres.PostgresError ? error.code : undefined
+  return state === undefined || UNKNOWN_OUTCOMES.includes(state) ? undefined : state
 }
 
-// SQLSTATE classes: connections, resources, locks and time-outs, operator intervention, system.
-const TEMPORARY_STATES = /^(08|53|55|57|58)/
+// SQLSTATE classes: connections, rollbacks, resources, locks and time-outs, operator intervention,
+// system.
+const TEMPORARY_STATES = /^(08|40|53|55|57|58)/
 
 /** Returns true when the database was unreachable or too slow, so that the caller can retry. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof Fault) return error.code === 'unavailable'
-  const state = sqlState(error)
-  if (state !== undefined) return TEMPORARY_STATES.test(state) || state === READ_ONLY
+  if (error instanceof postgres.PostgresError)
+    return TEMPORARY_STATES.test(error.code) || error.code === READ_ONLY
   const { code = '', syscall } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
   // A Unix socket is absent until Postgres has started.
   if (code === 'ENOENT') return syscall === 'connect'
@@ -109,6 +117,7 @@ const TOO_MANY_CONNECTIONS = '53300'
 export const READ_ONLY = '25006'
 export const UNIQUE_VIOLATION = '23505'
 export const FOREIGN_KEY_VIOLATION = '23503'
+export const SERIALIZATION_FAILURE = '40001'
 export const DEADLOCK = '40P01'
 export const LOCK_TIMEOUT = '55P03'
 /** A statement timeout, or a cancel request. */

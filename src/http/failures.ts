@@ -1,7 +1,7 @@
 import { Fault, toReason, type FaultCode } from '../base/errors.ts'
 import { limitLines, logger } from '../base/log.ts'
 import { httpErrors } from '../base/metrics.ts'
-import { DEADLOCK, describeUnavailable, isUnavailable, sqlState } from '../database/sql.ts'
+import { describeUnavailable, isUnavailable, sqlState } from '../database/sql.ts'
 import { InvalidRequest } from './validation.ts'
 
 const log = logger('http')
@@ -64,9 +64,8 @@ export function toFailure(error: unknown, requestId: string): ResponseParts {
       requestId,
     })
   }
-  const isTemporary = isUnavailable(error) || sqlState(error) === DEADLOCK
   const fault =
-    isTemporary && !(error instanceof Fault)
+    isUnavailable(error) && !(error instanceof Fault)
       ? new Fault('unavailable', `${describeUnavailable(error)}. Try again shortly.`)
       : error
   if (fault instanceof Fault) {

@@ -173,6 +173,25 @@ function createBreaking(
   return { runs, add }
 }
 
+test.each(['40P01', '40001'])(
+  'a batch that Postgres has rolled back with %s is retried, and then its jobs apart',
+  async code => {
+    const broken = new Map([['b', code]])
+    const { runs, add } = createBreaking(broken)
+    expect(await add('abc')).toEqual(['done', 'refused', 'done'])
+    expect(runs.map(({ groups }) => groups)).toEqual(['abc', 'abc', 'a', 'b', 'c'])
+  },
+)
+
+test.each(['40003', '08007'])(
+  'a batch that ends with %s is not run again, because it can have been committed',
+  async code => {
+    const { runs, add } = createBreaking(new Map([['b', code]]))
+    expect(await add('abc')).toEqual(['refused', 'refused', 'refused'])
+    expect(runs).toHaveLength(1)
+  },
+)
+
 test('§3 several locked groups make the others of a batch wait for one time-out', async () => {
   const broken = new Map(['a', 'b', 'c'].map(group => [group, LOCK_TIMEOUT]))
   const { runs, add } = createBreaking(broken)
