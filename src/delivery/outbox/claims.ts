@@ -83,27 +83,40 @@ export async function claimDeliveries(
 }
 
 /**
- * Extends leases to `leaseMs` from now. Returns the ids of the leases that the caller still held.
+ * Extends leases to `leaseMs` from now. Returns the ids of the leases that were extended, and of
+ * those that the caller has lost. A lease whose row is locked is in neither list.
  */
 export async function extendLeases(
   sql: Sql,
   { leases, leaseMs }: { leases: readonly Lease[]; leaseMs: number },
-): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`
-    with held as materialized (
-      select o.id
+): Promise<{ extended: string[]; lost: string[] }> {
+  const [row] = await sql<[{ extended: string[]; lost: string[] }]>`
+    with given as materialized (
+      select i.id, i.token
       from unnest(
           ${toArray(leases.map(({ id }) => id))}::uuid[],
           ${toArray(leases.map(({ token }) => token))}::uuid[]
         ) as i (id, token)
-        join outbox o on o.id = i.id and o.token = i.token
+    ), held as materialized (
+      -- One locked row must not let the other leases end.
+      select o.id
+      from given g
+        join outbox o on o.id = g.id and o.token = g.token
       order by o.id
-      for update of o
+      for update of o skip locked
+    ), extended as (
+      update outbox o set available_at = now() + ${leaseMs}::float8 * interval '1 ms'
+      from held h
+      where o.id = h.id
+      returning o.id
     )
-    update outbox o set available_at = now() + ${leaseMs}::float8 * interval '1 ms'
-    from held h
-    where o.id = h.id
-    returning o.id
+    select
+      (select coalesce(json_agg(e.id), '[]') from extended e) as extended,
+      (
+        select coalesce(json_agg(g.id), '[]')
+        from given g
+        where not exists (select from outbox o where o.id = g.id and o.token = g.token)
+      ) as lost
   `
-  return rows.map(({ id }) => id)
+  return row
 }

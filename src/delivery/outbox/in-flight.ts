@@ -33,6 +33,9 @@ const warnOfPostponed = limitLines((reason, deliveries) =>
     reason,
   }),
 )
+const warnOfLeases = limitLines((reason, times) =>
+  log.warning('Leases could not be extended: {reason}', { reason, times }),
+)
 const reportBug = limitLines<{ kind: string; stack: string | undefined }>(
   (reason, attempts, details) =>
     log.error('A bug ended an attempt: {reason}', { attempts, reason, ...details }),
@@ -197,13 +200,16 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     try {
       const leases = old.map(({ delivery }) => delivery)
       const { leaseMs } = kind
-      const kept = new Set(await pool.run(sql => extendLeases(sql, { leases, leaseMs })))
+      const found = await pool.run(sql => extendLeases(sql, { leases, leaseMs }))
+      const extended = new Set(found.extended)
+      const lost = new Set(found.lost)
+      // A lease that is in neither is tried again at the next tick.
       for (const entry of old) {
-        if (kept.has(entry.delivery.id)) entry.leasedMs = nowMs
-        else if (!entry.hasEnded) lose(entry)
+        if (extended.has(entry.delivery.id)) entry.leasedMs = nowMs
+        else if (lost.has(entry.delivery.id) && !entry.hasEnded) lose(entry)
       }
     } catch (error) {
-      log.warning('Leases could not be extended: {reason}', { reason: toReason(error) })
+      warnOfLeases(toReason(error))
     } finally {
       isExtending = false
     }

@@ -2,8 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { toReason } from '../../base/errors.ts'
 import { limitLines, logger } from '../../base/log.ts'
 import { toArray } from '../../database/arrays.ts'
-import type { Pool } from '../../database/pool.ts'
-import { DEADLOCK, isUnavailable, sqlState, type Sql } from '../../database/sql.ts'
+import { runBriefly, type Pool } from '../../database/pool.ts'
+import {
+  isUnavailable,
+  LOCK_TIMEOUT,
+  QUERY_CANCELED,
+  sqlState,
+  type Queryable,
+} from '../../database/sql.ts'
 import type { Lease } from './kind.ts'
 import type { Settlement } from './settlement.ts'
 
@@ -11,16 +17,37 @@ const MAX_BATCH = 500
 /** With this many settlements, a worker without attempts waits for no more of them. */
 const IDLE_BATCH = 50
 const MAX_DELAY_MS = 50
+const MIN_PAUSE_MS = 50
 const MAX_PAUSE_MS = 1_000
 /** How often a drain looks whether the expected settlements were added. */
 const EXPECTED_MS = 5
 
 const log = logger('outbox')
-const reportRefused = limitLines<string>((reason, deliveries, id) =>
-  log.error('The outcome of a delivery cannot be stored: {reason}', { id, deliveries, reason }),
+// By state, because a reason can name a row.
+const warnOfTry = limitLines<{ reason: string; deliveries: number }>((state, tries, details) =>
+  log.warning('Outcomes of deliveries could not be stored, and are stored again: {reason}', {
+    ...details,
+    state,
+    tries,
+  }),
+)
+const reportRefused = limitLines<{ reason: string; id: string }>((state, deliveries, details) =>
+  log.error('The outcome of a delivery cannot be stored: {reason}', {
+    ...details,
+    state,
+    deliveries,
+  }),
 )
 
 type Settled = Lease & Settlement
+
+/** Why Postgres did not store a batch. */
+interface Failure {
+  state: string
+  reason: string
+  /** True if a lock or a time-out ended the statement. */
+  isLocked: boolean
+}
 
 interface SettlerOptions {
   pool: Pool
@@ -30,11 +57,14 @@ interface SettlerOptions {
 
 /**
  * Creates a settler. It stores settlements in batches: every 50 ms, or as soon as there are 500.
+ * Those that meet a lock are held back and stored apart, so that the others do not wait for them.
  */
 export function createSettler({ pool, onSettled }: SettlerOptions) {
   let queue: Settled[] = []
   let timer: ReturnType<typeof setTimeout> | undefined
   let flushing: Promise<void> | undefined
+  const held = new Set<Settled>()
+  let retrying: Promise<void> | undefined
   let deadlineMs = Infinity
   let expected = 0
 
@@ -53,52 +83,79 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
   }
 
   async function run(): Promise<void> {
-    do await settle(queue.splice(0, MAX_BATCH))
+    // While a lock is known, the others wait for it only briefly.
+    do await settle(queue.splice(0, MAX_BATCH), held.size > 0)
     while (queue.length >= MAX_BATCH)
   }
 
+  /** Stores the settlements that are held back, with pauses, until none is left. */
+  async function retry(): Promise<void> {
+    let pauseMs = MIN_PAUSE_MS
+    do {
+      await sleep(pauseMs)
+      await settle([...held].slice(0, MAX_BATCH), false)
+      pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)
+    } while (held.size > 0 && performance.now() + pauseMs < deadlineMs)
+    retrying = undefined
+  }
+
+  function hold(one: Settled): void {
+    // The next batch begins with those that have waited longer.
+    held.delete(one)
+    held.add(one)
+    retrying ??= retry()
+  }
+
   /**
-   * Stores a batch, or its deliveries one by one if Postgres refuses it. A lease that ends
-   * meanwhile keeps its delivery from being changed.
+   * Stores a batch, or its deliveries one by one if it meets a lock, or if Postgres refuses it. A
+   * lease that ends meanwhile keeps its delivery from being changed.
    */
-  async function settle(batch: Settled[]): Promise<void> {
+  async function settle(batch: Settled[], isBrief: boolean): Promise<void> {
     const kept = batch.filter(({ keepsPlace }) => keepsPlace)
     if (kept.length > 0 && kept.length < batch.length) {
-      await settle(kept)
-      return settle(batch.filter(({ keepsPlace }) => !keepsPlace))
+      await settle(kept, isBrief)
+      const others = batch.filter(({ keepsPlace }) => !keepsPlace)
+      return settle(others, isBrief)
     }
-    const refusal = batch.length > 0 ? await store(batch) : undefined
-    if (refusal === undefined) return
+    const refusal = batch.length > 0 ? await store(batch, isBrief) : undefined
+    if (!refusal) return
     for (const one of batch) {
-      const reason = await store([one])
-      if (reason === undefined) continue
+      const failure = batch.length > 1 ? await store([one], true) : refusal
+      if (failure?.isLocked) hold(one)
+      if (!failure || failure.isLocked) continue
       // It is claimed again when its lease ends, and given up after 10 claims.
-      reportRefused(reason, one.id)
-      onSettled([one], new Set([one.id]))
+      reportRefused(failure.state, { reason: failure.reason, id: one.id })
+      finish([one], new Set([one.id]))
     }
   }
 
   /**
-   * Stores a batch, and retries while the database is unavailable. Returns the reason if Postgres
-   * refused the batch.
+   * Stores a batch, and retries while the database is unavailable. Returns why Postgres did not
+   * store it, if another try of the same batch is in vain.
    */
-  async function store(batch: Settled[]): Promise<string | undefined> {
-    for (let pauseMs = 50; ; pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)) {
+  async function store(batch: Settled[], isBrief: boolean): Promise<Failure | undefined> {
+    const work = (sql: Queryable) => settleDeliveries(sql, batch)
+    for (let pauseMs = MIN_PAUSE_MS; ; pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)) {
       try {
-        onSettled(batch, new Set(await pool.run(sql => settleDeliveries(sql, batch))))
+        finish(batch, new Set(await (isBrief ? runBriefly(pool, work) : pool.run(work))))
         return undefined
       } catch (error) {
         const reason = toReason(error)
-        log.warning('Outcomes of deliveries could not be stored, and are stored again: {reason}', {
-          deliveries: batch.length,
-          reason,
-        })
         const state = sqlState(error)
-        if (state !== undefined && state !== DEADLOCK && !isUnavailable(error)) return reason
+        const isLocked = state === LOCK_TIMEOUT || state === QUERY_CANCELED
+        const isRefused = !isUnavailable(error)
+        if (!isRefused || batch.length > 1)
+          warnOfTry(state ?? reason, { reason, deliveries: batch.length })
+        if (state !== undefined && (isLocked || isRefused)) return { state, reason, isLocked }
         if (performance.now() + pauseMs > deadlineMs) return undefined
         await sleep(pauseMs)
       }
     }
+  }
+
+  function finish(batch: readonly Settled[], lost: ReadonlySet<string>): void {
+    for (const one of batch) held.delete(one)
+    onSettled(batch, lost)
   }
 
   function add({ id, token }: Lease, settlement: Settlement): void {
@@ -127,6 +184,7 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
       deadlineMs = untilMs
       while (performance.now() < deadlineMs) {
         if (queue.length > 0 || flushing) await flush()
+        else if (retrying) await retrying
         else if (expected > 0) await sleep(EXPECTED_MS)
         else break
       }
@@ -139,7 +197,10 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
  * Stores settlements, either all or none of which keep their place. Returns the ids whose lease the
  * caller has lost; they are unchanged.
  */
-export async function settleDeliveries(sql: Sql, settled: readonly Settled[]): Promise<string[]> {
+export async function settleDeliveries(
+  sql: Queryable,
+  settled: readonly Settled[],
+): Promise<string[]> {
   const column = (value: (one: Settled) => string | number | null) => toArray(settled.map(value))
   if (settled.some(({ keepsPlace }) => keepsPlace)) return returnToPlace(sql, settled)
   const rows = await sql<{ id: string }[]>`
@@ -164,7 +225,7 @@ const MAX_ORDERED = 1_000
  * were requested in one transaction are put into the order of their events, some microseconds
  * apart.
  */
-async function returnToPlace(sql: Sql, settled: readonly Settled[]): Promise<string[]> {
+async function returnToPlace(sql: Queryable, settled: readonly Settled[]): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     with given as materialized (
       select i.id, i.token, i.reason

@@ -18,6 +18,7 @@ import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { parseId, toId } from '../../../src/base/ids.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
+import { hold } from '../../support/database-lock.ts'
 import { until } from '../../support/until.ts'
 
 let deliveries: Deliveries
@@ -82,17 +83,35 @@ test('case 17: a worker that lost its lease changes nothing', async () => {
   expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...DONE }])).toEqual(lost)
   expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...RELEASED }])).toEqual(lost)
   const extend = { leases: [zombie], leaseMs: 90_000 }
-  expect(await extendLeases(deliveries.sql, extend)).toEqual([])
+  expect(await extendLeases(deliveries.sql, extend)).toEqual({ extended: [], lost })
   const after = await deliveries.pending(projectId)
   expect(after.map(({ due_in_s: _, ...row }) => row)).toEqual(
     before.map(({ due_in_s: _, ...row }) => row),
   )
   expect(after[0]?.due_in_s).toBeLessThan(31)
 
-  expect(await extendLeases(deliveries.sql, { leases: [heir], leaseMs: 90_000 })).toEqual([heir.id])
+  expect(await extendLeases(deliveries.sql, { leases: [heir], leaseMs: 90_000 })).toEqual({
+    extended: [heir.id],
+    lost: [],
+  })
   expect((await deliveries.pending(projectId))[0]?.due_in_s).toBeGreaterThan(80)
   expect(await settleDeliveries(deliveries.sql, [{ ...heir, ...DONE }])).toEqual([])
   expect(await deliveries.pending(projectId)).toEqual([])
+})
+
+test('delivery: a lease whose row is locked is neither extended nor lost', async () => {
+  const locked = (await (await queue()).claim())!
+  const other = (await (await queue()).claim())!
+  const lost = { ...other, token: crypto.randomUUID() }
+  await using _ = await hold(
+    deliveries.sql,
+    tx => tx`select from outbox where id = ${locked.id} for update`,
+  )
+  const extend = { leases: [locked, other, lost], leaseMs: 90_000 }
+  expect(await extendLeases(deliveries.sql, extend)).toEqual({
+    extended: [other.id],
+    lost: [lost.id],
+  })
 })
 
 test('delivery: deliveries that keep their place are due in the order of their events', async () => {
@@ -238,11 +257,11 @@ test('case 25: a stop waits for in-flight deliveries, and returns the others wit
   one.outbox.wake([quick.projectId, slow.projectId])
   await until(() => held.sent.length === 2)
   const stopped = one.outbox.stop()
+  held.sent.find(({ job }) => job.targetId === quick.targetId)?.answer({ kind: 'done' })
   // No more deliveries are claimed.
   const late = await deliveries.newTarget()
   await deliveries.append(late.projectId)
   one.outbox.wake([late.projectId])
-  held.sent.find(({ job }) => job.targetId === quick.targetId)?.answer({ kind: 'done' })
   await stopped
   expect((await deliveries.ended(quick.projectId))[0]).toMatchObject({ state: 'delivered' })
   expect(held.sent.find(({ job }) => job.targetId === slow.targetId)?.signal.aborted).toBe(true)

@@ -6,10 +6,13 @@ import { sqlState, type Sql } from '../../../src/database/sql.ts'
 import { startOutbox } from '../../../src/delivery/outbox/outbox.ts'
 import { createSettler } from '../../../src/delivery/outbox/settler.ts'
 import { createWebhookKind } from '../../../src/delivery/webhooks/kind.ts'
+import { captureLog } from '../../support/log.ts'
 import { hold, type DatabaseLock } from '../../support/database-lock.ts'
 import { startReceiver, type Receiver } from '../../support/servers/receiver.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
+import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
+import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { createWebhooks } from '../../support/worlds/webhooks.ts'
 
 let server: Booted
@@ -190,4 +193,174 @@ test('delivery: a lock that meets the outcomes of a refused batch loses none of 
   expect({ stored, lost }).toEqual({ stored: [locked], lost: [refused] })
   await settler.drain(performance.now() + 1_000)
   await own.end()
+})
+
+test.each(['40P01', '40001', '40003'])(
+  'delivery: outcomes whose transaction ends with %s are stored again',
+  async code => {
+    const { organization } = await webhooks.create(receiver.url)
+    const projectId = organization.project.uuid
+    const token = crypto.randomUUID()
+    const rows = await server.sql<{ id: string }[]>`
+      insert into outbox (project_id, event_id, kind, target_id, token, available_at)
+      select ${projectId}, gen_random_uuid(), 'webhook', gen_random_uuid(), ${token}, now() + interval '10 minutes'
+      from generate_series(1, 2)
+      returning id
+    `
+    await server.sql.unsafe(`
+      create or replace function fail_settlement() returns trigger language plpgsql as $$
+      begin raise exception 'A conflict' using errcode = '${code}'; end $$;
+      create trigger fail_settlement before delete on outbox for each row execute function fail_settlement();
+    `)
+    const states = new Set<string | undefined>()
+    const own = createPool(server.databaseUrl, {
+      ...{ name: 'worker', max: 1, settings: WORKER_SETTINGS },
+    })
+    const pool = Object.create(own, {
+      run: {
+        value: (work: Parameters<Pool['run']>[0]) =>
+          own.run(work).catch((error: { code?: string }) => {
+            states.add(error.code)
+            throw error
+          }),
+      },
+    }) as Pool
+    const stored: string[] = []
+    const lost: string[] = []
+    const settler = createSettler({
+      pool,
+      onSettled(batch, gone) {
+        for (const { id } of batch) (gone.has(id) ? lost : stored).push(id)
+      },
+    })
+    const done = {
+      attempts: 1,
+      delayMs: null,
+      reason: null,
+      latencyMs: 1,
+      keepsPlace: false,
+    } as const
+    for (const { id } of rows) settler.add({ id, token }, { ...done, state: 'delivered' })
+    await until(() => states.has(code))
+    await server.sql`drop trigger fail_settlement on outbox`
+    await until(() => stored.length + lost.length === 2)
+    expect({ states: [...states], lost }).toEqual({ states: [code], lost: [] })
+    await settler.drain(performance.now() + 1_000)
+    await own.end()
+  },
+)
+
+test('delivery: many refused outcomes are told in few lines', async () => {
+  using captured = captureLog()
+  const token = crypto.randomUUID()
+  const lost: string[] = []
+  const { organization } = await webhooks.create(receiver.url)
+  const rows = await server.sql<{ id: string }[]>`
+    insert into outbox (project_id, event_id, kind, target_id, token, available_at)
+    select
+      ${organization.project.uuid}, gen_random_uuid(), 'webhook', gen_random_uuid(), ${token},
+      now() + interval '10 minutes'
+    from generate_series(1, 60)
+    returning id
+  `
+  const own = createPool(server.databaseUrl, {
+    ...{ name: 'worker', max: 1, settings: WORKER_SETTINGS },
+  })
+  const settler = createSettler({
+    pool: own,
+    onSettled: batch => void lost.push(...batch.map(({ id }) => id)),
+  })
+  const refused = {
+    attempts: 1,
+    delayMs: null,
+    reason: null,
+    latencyMs: 1,
+    keepsPlace: false,
+  } as const
+  // A state that the table does not have.
+  for (const { id } of rows)
+    settler.add({ id, token }, { ...refused, state: 'unknown' as 'failed' })
+  await until(() => lost.length === 60)
+  const count = (text: string) => captured.lines.filter(line => line.includes(text)).length
+  expect(count('cannot be stored')).toBeWithin(1, 60)
+  expect(count('are stored again')).toBeWithin(1, 60)
+  await own.end()
+})
+
+/** Starts an outbox whose attempts wait for the test, with `count` deliveries in flight. */
+async function startHeld(
+  own: Deliveries,
+  count: number,
+  { timeoutMs, leaseMs }: { timeoutMs: number; leaseMs: number },
+) {
+  const sent = new Map<string, { signal: AbortSignal; answer(): void }>()
+  let attempts = 0
+  const outbox = await own.start(
+    createTestKind({
+      timeoutMs,
+      leaseMs,
+      send: ({ eventId }, signal) =>
+        new Promise(resolve => {
+          attempts++
+          sent.set(eventId, { signal, answer: () => resolve({ kind: 'done' }) })
+        }),
+    }),
+  )
+  const { projectId } = await own.newTarget()
+  const append = async (of: number) => {
+    const before = sent.size
+    const eventIds = await own.append(projectId, of)
+    outbox.wake([projectId])
+    await until(() => sent.size === before + of)
+    return eventIds
+  }
+  const [first = '', ...others] = await append(count)
+  return {
+    first,
+    others,
+    append,
+    isAborted: (eventId: string) => sent.get(eventId)?.signal.aborted,
+    answer: (eventIds: string[]) => eventIds.forEach(id => sent.get(id)?.answer()),
+    attempts: () => attempts,
+    ended: async () => (await own.ended(projectId)).map(({ event_id }) => event_id).toSorted(),
+    lockFirst: () =>
+      hold(own.sql, tx => tx`select from outbox where event_id = ${first} for update`),
+  }
+}
+
+test('delivery: a row that another transaction locks lets no other lease end', async () => {
+  await using own = await openDeliveries()
+  const held = await startHeld(own, 2, { timeoutMs: 10_000, leaseMs: 15_001 })
+  const [other = ''] = held.others
+  await using lock = await held.lockFirst()
+  const readEnd = async () => {
+    const [row] = await own.sql<[{ at: string }]>`
+      select available_at::text as at from outbox where event_id = ${other}
+    `
+    return row.at
+  }
+  const before = await readEnd()
+  await until(async () => (await readEnd()) > before)
+  expect([held.first, other].map(held.isAborted)).toEqual([false, false])
+  await lock.release()
+  held.answer([held.first, other])
+  await until(async () => (await held.ended()).length === 2)
+  expect(held.attempts()).toBe(2)
+})
+
+test('delivery: a row that another transaction locks holds up no outcome of the others', async () => {
+  await using own = await openDeliveries()
+  const held = await startHeld(own, 3, { timeoutMs: 60_000, leaseMs: 90_000 })
+  await using lock = await held.lockFirst()
+  held.answer([held.first, ...held.others])
+  await until(async () => (await held.ended()).length === 2)
+  expect(await held.ended()).toEqual(held.others.toSorted())
+  // Those that end later do not wait for it, either.
+  const later = await held.append(2)
+  held.answer(later)
+  await until(async () => (await held.ended()).length === 4)
+  expect(await held.ended()).toEqual([...held.others, ...later].toSorted())
+  await lock.release()
+  await until(async () => (await held.ended()).length === 5)
+  expect(held.attempts()).toBe(5)
 })
