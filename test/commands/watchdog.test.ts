@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
-import { chmodSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { isRunning } from '../support/leftovers.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { spawnProgram } from '../support/servers/process.ts'
@@ -9,6 +10,7 @@ import { hasTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
 
 const WATCHDOG = resolve(import.meta.dirname, '../../src/cli/watchdog.ts')
+const LOG = resolve(import.meta.dirname, '../../src/base/log.ts')
 
 /** Starts with the pid of the process as systemd does, which knows it before the program runs. */
 const AS_MAIN = ['sh', '-c', 'WATCHDOG_PID=$$ exec "$@"', 'sh']
@@ -37,6 +39,40 @@ async function openNotifySocket() {
   }
 }
 
+const FEED = `import { feedWatchdog } from ${JSON.stringify(WATCHDOG)}; feedWatchdog();`
+
+const LOGGING = `import { configureLog } from ${JSON.stringify(LOG)}; configureLog('error', process.stdout);`
+
+/** Hangs the first time. Later it writes its message into a file. */
+const HANGING = `#!/bin/sh
+cd "$(dirname "$0")"
+if mkdir first 2>/dev/null; then echo $$ > hung; exec sleep 600; fi
+echo "$1" >> messages
+`
+
+test('a message to systemd that hangs is ended, and the next ones are sent', async () => {
+  const folder = makeFolder()
+  writeFileSync(join(folder, 'systemd-notify'), HANGING, { mode: 0o755 })
+  await using program = spawnProgram({
+    env: {
+      ...{ NOTIFY_SOCKET: join(folder, 'socket'), WATCHDOG_USEC: '2000000' },
+      PATH: `${folder}:${process.env['PATH']}`,
+    },
+    ...{ args: [`${LOGGING} ${FEED} setInterval(() => {}, 1e6)`], program: '-e' },
+    container: { enter: AS_MAIN },
+  })
+  program.listening.catch(() => {})
+  const read = (name: string) => {
+    const path = join(folder, name)
+    return existsSync(path) ? readFileSync(path, 'utf8') : ''
+  }
+  await until(() => read('messages').split('WATCHDOG=1\n').length > 2)
+  expect(program.output()).toContain('systemd-notify failed')
+  const pid = Number(read('hung'))
+  expect(pid).toBeGreaterThan(0)
+  await until(() => !isRunning(pid))
+})
+
 test.skipIf(!hasTool('systemd-notify') || !hasTool('perl'))(
   'systemd gets messages while the event loop runs, and none while it is frozen',
   async () => {
@@ -58,14 +94,13 @@ test.skipIf(!hasTool('systemd-notify') || !hasTool('perl'))(
       if (enter === AS_MAIN) await until(() => socket.count() >= 2)
       return { ...socket, ...program }
     }
-    const feed = `import { feedWatchdog } from ${JSON.stringify(WATCHDOG)}; feedWatchdog();`
     const stopped = await start()
     const looping = await start(
-      `${feed} process.on('SIGUSR2', () => { console.log('frozen'); for (;;) {} }); setInterval(() => {}, 1e6)`,
+      `${FEED} process.on('SIGUSR2', () => { console.log('frozen'); for (;;) {} }); setInterval(() => {}, 1e6)`,
     )
     // The watchdog of another unit.
-    const other = await start(`${feed} setInterval(() => {}, 1e6)`, ['env', 'WATCHDOG_PID=1'])
-    const control = await start(`${feed} setInterval(() => {}, 1e6)`)
+    const other = await start(`${FEED} setInterval(() => {}, 1e6)`, ['env', 'WATCHDOG_PID=1'])
+    const control = await start(`${FEED} setInterval(() => {}, 1e6)`)
 
     stopped.signal('SIGSTOP')
     looping.signal('SIGUSR2')

@@ -209,6 +209,7 @@ const readBoot = once((): string => {
   } catch {
     const { stdout } = spawnSync('/usr/sbin/sysctl', ['-n', 'kern.bootsessionuuid'], {
       encoding: 'utf8',
+      timeout: 5_000,
     })
     return (stdout ?? '').trim()
   }

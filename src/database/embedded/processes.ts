@@ -91,6 +91,7 @@ function read(path: string): string {
 function ps(...selection: string[]): string[] {
   const { stdout } = spawnSync('/bin/ps', ['-ww', ...selection, '-o', 'pid=,command='], {
     encoding: 'utf8',
+    timeout: 5_000,
   })
   return (stdout ?? '').split('\n').filter(line => line.trim() !== '')
 }
