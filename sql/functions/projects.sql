@@ -50,9 +50,10 @@ end
 $$;
 
 -- Does one step of removing deleted projects. It deletes up to `batch_size` rows of a project, or
--- an empty project, or an organization without projects. It passes over up to nine projects with
--- rows that other transactions hold. Returns false when there is nothing left to do, or when other
--- transactions hold what is left. Only one process works at a time. Custom plans, because a cached
+-- an empty project, or an organization without projects. It tries ten projects, which are others in
+-- the next step. So a step has a bound, and projects with rows that other transactions hold keep no
+-- other project for long. Returns false when there is nothing left to do, or when other
+-- transactions hold what it tried. Only one process works at a time. Custom plans, because a cached
 -- plan for a small table would scan the table after it has grown.
 create or replace function reap(batch_size int) returns boolean
 language plpgsql
@@ -69,7 +70,7 @@ begin
   end if;
 
   for project in
-    select p.id from projects p where p.deleted_at is not null order by p.deleted_at, p.id limit 10
+    select p.id from projects p where p.deleted_at is not null order by random() limit 10
   loop
     is_deleted := reap_rows(project, batch_size);
     if is_deleted then
@@ -87,7 +88,8 @@ begin
   select o.id into organization
     from organizations o
     where o.deleted_at is not null and not exists (select from projects p where p.organization_id = o.id)
-    limit 1;
+    limit 1
+    for update of o skip locked;
   if found then
     delete from organizations o where o.id = organization;
   end if;

@@ -199,6 +199,7 @@ test('contract §11 a project that another transaction changes holds up no other
     (tx: Tx) => tx`select from events where project_id = ${uuid} limit 1 for update`,
     // The last step waits for no project, either.
     (tx: Tx) => tx`select from projects where id = ${uuid} for key share`,
+    (tx: Tx) => tx`select from organizations where id = ${held.organization.uuid} for key share`,
   ]) {
     await server.sql.begin(async tx => {
       await lock(tx)
@@ -208,6 +209,29 @@ test('contract §11 a project that another transaction changes holds up no other
   }
   await reap(pool)
   expect(await listLeft()).toEqual([])
+})
+
+test('contract §11 a project is removed beside more held projects than a step tries', async () => {
+  const projects = await Promise.all(Array.from({ length: 13 }, () => newOrganization(server)))
+  const ids = projects.map(({ project }) => project.uuid)
+  const [free = '', ...held] = ids
+  // The free one is the newest.
+  await server.sql`
+    update projects set deleted_at = now() - case when id = ${free} then interval '0 s' else interval '1 hour' end
+    where id in ${server.sql(ids)}
+  `
+  const isLeft = async () =>
+    (await server.sql`select from projects where id = ${free}`).length === 1
+  await server.sql.begin(async tx => {
+    await tx`select from projects where id in ${tx(held)} for key share`
+    await until(async () => {
+      await reap(pool)
+      return !(await isLeft())
+    })
+    expect(await tx`select from projects where id in ${tx(held)}`).toHaveLength(held.length)
+  })
+  await reap(pool)
+  expect(await server.sql`select from projects where id in ${server.sql(ids)}`).toHaveLength(0)
 })
 
 test('contract §11 a starting server continues an unfinished removal', async () => {
