@@ -204,7 +204,8 @@ declare
 begin
   select r.* into taken
     from resumed_targets r
-    order by r.kind, r.target_id
+    -- A locked delivery of one target must not hold up the others.
+    order by random()
     limit 1
     for update skip locked;
   if taken.target_id is null then

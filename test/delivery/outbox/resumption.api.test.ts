@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { resumeTarget } from '../../../src/delivery/outbox/enqueue.ts'
 import type { DeliveryOutcome } from '../../../src/delivery/outbox/kind.ts'
+import { hold } from '../../support/database-lock.ts'
 import { until } from '../../support/until.ts'
 import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
@@ -193,4 +194,30 @@ test('delivery: the pause of a target that is resumed ends', async () => {
   await resume(targetId)
   await until(async () => (await deliveries.ended(projectId)).length === 1)
   expect(await deliveries.ended(projectId)).toMatchObject([{ state: 'delivered', attempts: 1 }])
+})
+
+test('delivery: a locked delivery of a resumed target holds up no other target', async () => {
+  const { sql } = deliveries
+  const all = await Promise.all(Array.from({ length: 3 }, () => deliveries.newTarget()))
+  for (const { projectId, targetId } of all) await fill(projectId, targetId, 1)
+  const [held = '', ...others] = all.map(({ targetId }) => targetId).toSorted()
+  await using lock = await hold(sql, async tx => {
+    await tx`set local idle_in_transaction_session_timeout = 0`
+    await tx`select from outbox where target_id = ${held} for update`
+  })
+  for (const targetId of [held, ...others]) await resume(targetId)
+  const outbox = await deliveries.start(
+    createTestKind({
+      async send() {
+        return { kind: 'done' }
+      },
+    }),
+  )
+  const listWaiting = async () =>
+    (await sql<{ id: string }[]>`select target_id as id from outbox`).map(({ id }) => id)
+  await until(async () => (await listWaiting()).length === 1)
+  expect(await listWaiting()).toEqual([held])
+  await lock.release()
+  await until(async () => (await listWaiting()).length === 0)
+  await outbox.stop()
 })
