@@ -17,6 +17,7 @@ import { captureLog } from '../support/log.ts'
 import { runProgram, spawnProgram, startProgram } from '../support/servers/process.ts'
 import { until } from '../support/until.ts'
 import { makeFolder } from '../support/scratch.ts'
+import { canGiveFiles } from '../support/tools.ts'
 
 const PLACE = { table: 'webhooks', column: 'url', rowId: 'a' }
 const TABLES = [SEALED_WEBHOOKS]
@@ -157,7 +158,7 @@ test('reliability §11 a rotation by root leaves the file to the user of the ser
   const dataDir = newFolder()
   const file = join(dataDir, 'app-secret')
   // Only root can give files to others.
-  const isRoot = process.getuid?.() === 0
+  const isRoot = canGiveFiles()
   const readOwner = () => {
     const { uid, gid, mode } = statSync(file)
     return [uid, gid, (mode & 0o777).toString(8)]

@@ -23,6 +23,7 @@ import { APP_SECRET } from '../support/secret.ts'
 import { createEmptyDatabase } from '../support/servers/postgres.ts'
 import { runProgram } from '../support/servers/process.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
+import { canGiveFiles } from '../support/tools.ts'
 import { until } from '../support/until.ts'
 import { backUp, makeBackupFolder, PASSPHRASE, restore } from '../support/worlds/backup.ts'
 import { newProject } from '../support/worlds/project.ts'
@@ -206,7 +207,7 @@ test('a backup has mode 0600, and belongs to the owner of DATA_DIR or of the fil
     return [uid, (mode & 0o777).toString(8)]
   }
   // Only root can give files to others.
-  const isRoot = process.getuid?.() === 0
+  const isRoot = canGiveFiles()
   const toUid = (uid: number) => (isRoot ? uid : statSync(dataDir).uid)
   if (isRoot) chownSync(dataDir, 4242, 4242)
   await backUp(server.databaseUrl, file, { dataDir })

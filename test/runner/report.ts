@@ -55,7 +55,9 @@ export function summarize(report: LaneReport, isCi: boolean): Summary {
       (factor > 1 ? `; time limits are ${factor.toFixed(1)} times longer on this machine` : ''),
     'Slowest files:',
     ...slowest.map(({ file, seconds }) => `  ${seconds.toFixed(1).padStart(6)} s  ${file}`),
-    ...(skipped > 0 ? [`Left out: ${skipped} tests`, ...leftOut.map(reason => `  ${reason}`)] : []),
+    // A test that passes can leave out a part of it.
+    ...(skipped > 0 || leftOut.length > 0 ? [`Left out: ${skipped} tests`] : []),
+    ...leftOut.map(reason => `  ${reason}`),
     ...reruns
       .filter(({ first }) => first.why !== 'failed')
       .map(({ first }) => `RUN AGAIN ${first.file}: its process ${first.why}`),
