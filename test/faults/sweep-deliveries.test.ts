@@ -316,7 +316,7 @@ function checkRecords(
 ): string[] {
   const isIn = (text: string) => failure?.message.statement.includes(text) ?? false
   // An error that is no matter of waiting counts as an attempt, without a request.
-  const isError = failure?.way === 'refused' || failure?.way === 'deadlock'
+  const isError = failure?.way === 'refused'
   const attempts = isError && reads.some(isIn) ? [count, count + 1] : [count]
   const isExpected = (state: string) => attempts.some(one => state === `delivered ${one}`)
   const problems = ended.every(isExpected) ? [] : [`they ended as ${ended}`]

@@ -120,7 +120,9 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
     const refusal = batch.length > 0 ? await store(batch, isBrief) : undefined
     if (!refusal) return
     for (const one of batch) {
-      const failure = batch.length > 1 ? await store([one], true) : refusal
+      // A refusal can be over at the second try, also that of a single one.
+      const isTriedAgain = batch.length > 1 || !refusal.isLocked
+      const failure = isTriedAgain ? await store([one], true) : refusal
       if (failure?.isLocked) hold(one)
       if (!failure || failure.isLocked) continue
       // It is claimed again when its lease ends, and given up after 10 claims.
