@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import { once } from '../base/functions.ts'
 import type { PublicRoute } from '../http/public-route.ts'
-import { FILES, requireBuilt } from './built-or-empty.ts'
+import { FILES } from './built.ts'
 import { toContentResponse, type Content } from './content.ts'
 import type { PackedFile } from './pack.ts'
 
@@ -64,7 +64,6 @@ function route(
 
 function getFile(name: string): PackedFile {
   const file = FILES[name]
-  requireBuilt()
   if (!file) throw new Error(`There is no file ${name} in src/dashboard/app`)
   return file
 }

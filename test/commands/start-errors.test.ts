@@ -2,12 +2,8 @@ import { afterAll, expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import manifest from '../../package.json' with { type: 'json' }
-import { copyCheckout } from '../support/checkout.ts'
 import { hasContainers } from '../support/containers.ts'
-import { ROOT } from '../support/docs.ts'
 import { makeFolder } from '../support/scratch.ts'
-import { APP_SECRET } from '../support/secret.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { runProgram, startProgram } from '../support/servers/process.ts'
 import { until } from '../support/until.ts'
@@ -40,34 +36,6 @@ test.each(places)('a start in %s says what to do', async (DATA_DIR, remedy) => {
   expect(code).toBe(1)
   expect(output).toContain(remedy)
   expect(output).not.toMatch(/\bE[A-Z]{3,}\b/)
-})
-
-test('a checkout that is not built has a version and help, and a server says what to do', async () => {
-  const checkout = makeFolder()
-  copyCheckout(checkout)
-  symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'))
-  const call = async (...args: string[]) => {
-    const env = {
-      ...{ PATH: process.env['PATH'], PORT: '0', TIDINGS_CONFIG: '/dev/null' },
-      ...{ DATABASE_URL, APP_SECRET: APP_SECRET.toString('base64') },
-    }
-    const main = join(checkout, 'src/main.ts')
-    const child = Bun.spawn([process.execPath, main, ...args], { env, stderr: 'pipe' })
-    const texts = [child.stdout, child.stderr].map(stream => new Response(stream).text())
-    return { code: await child.exited, output: (await Promise.all(texts)).join('') }
-  }
-  expect(await call('--version')).toMatchObject({
-    code: 0,
-    output: expect.stringContaining(`tidings ${manifest.version} on Bun`),
-  })
-  expect(await call('keys', '--help')).toMatchObject({
-    code: 0,
-    output: expect.stringContaining('USAGE tidings keys'),
-  })
-  expect(await call('serve')).toMatchObject({
-    code: 1,
-    output: expect.stringContaining('The dashboard is not built. Run: bun run build:ui'),
-  })
 })
 
 // Root loses its rights there, so that it is refused like everybody else.

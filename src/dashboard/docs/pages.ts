@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import { once } from '../../base/functions.ts'
-import { DOCS, requireBuilt } from '../built-or-empty.ts'
+import { DOCS } from '../built.ts'
 
 export interface Heading {
   level: number
@@ -46,7 +46,6 @@ export interface BuiltDocs {
 }
 
 /** Reads the documentation of this build. */
-export const readDocs = once(() => {
-  requireBuilt()
-  return JSON.parse(String(gunzipSync(Buffer.from(DOCS, 'base64')))) as BuiltDocs
-})
+export const readDocs = once(
+  () => JSON.parse(String(gunzipSync(Buffer.from(DOCS, 'base64')))) as BuiltDocs,
+)
