@@ -282,8 +282,10 @@ test('delivery: many refused outcomes are told in few lines', async () => {
     settler.add({ id, token }, { ...refused, state: 'unknown' as 'failed' })
   await until(() => lost.length === 60)
   const count = (text: string) => captured.lines.filter(line => line.includes(text)).length
-  expect(count('cannot be stored')).toBeWithin(1, 60)
-  expect(count('are stored again')).toBeWithin(1, 60)
+  // Lines of an earlier test can have begun the time of the limit.
+  await until(() => count('cannot be stored') > 0 && count('are stored again') > 0)
+  expect(count('cannot be stored')).toBeLessThan(60)
+  expect(count('are stored again')).toBeLessThan(60)
   await own.end()
 })
 
