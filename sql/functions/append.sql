@@ -9,7 +9,10 @@
 --   * channel_slugs are null for a known channel, which is channel_ids. Its public id and name are
 --     only needed with an Idempotency-Key. Else the channel is looked up, or created from the other
 --     columns.
---   * response_heads, response_tails and fingerprints are only needed with an Idempotency-Key.
+--   * response_heads, response_tails and fingerprints are only needed with an Idempotency-Key. A
+--     response begins with its head, up to the seq. It ends with the last 52 characters of its
+--     tail: `,"requestId":"…"}`. Tails of servers up to 0.2.0 begin with the content, which is not
+--     used.
 -- Requests of a key beyond its limit append nothing; requests before them do.
 --
 -- Returns one row:
@@ -44,7 +47,6 @@ as $$
 #variable_conflict use_column
 declare
   at timestamptz;
-  at_text text;
   at_hour timestamptz;
   numbers int[] := coalesce(project_numbers, array_fill(1, array[cardinality(ids)]));
   -- The projects to lock. A null has only events whose key is locked.
@@ -279,19 +281,21 @@ begin
   end if;
 
   if keys is not null then
-    at_text := to_iso(at);
     insert into idempotency_keys as k (project_id, key, fingerprint, status, user_id, seq, body, expires_at)
     select
       project_ids[i.number], i.key, i.fingerprint, 201, i.user_id, i.seq,
-      i.head || i.seq || ',"channelId":"' || i.channel_public_id || '","channelName":' || to_json(i.channel_name)::text
-        || ',"userId":' || coalesce(to_json(i.user_id)::text, 'null') || ',"timestamp":"'
-        || coalesce(to_iso(i.occurred_at), at_text) || '","createdAt":"' || at_text || i.tail,
+      i.head || event_json(
+        i.seq, i.channel_public_id, i.channel_name, i.user_id, coalesce(i.occurred_at, at), at, i.title,
+        i.description, i.icon, coalesce(i.tags, '{}')::text[], coalesce(i.metadata, '{}'),
+        coalesce(i.source, 'api'), coalesce(i.notify, true)
+      ) || right(i.tail, 52),
       at + interval '24 hours'
     from unnest(
         numbers, new_seqs, keys, fingerprints, response_heads, response_tails, users, occurred_ats,
-        channel_public_ids, channel_names
+        channel_public_ids, channel_names, titles, descriptions, icons, tag_lists, metadatas, sources, notifies
       ) as i (
-        number, seq, key, fingerprint, head, tail, user_id, occurred_at, channel_public_id, channel_name
+        number, seq, key, fingerprint, head, tail, user_id, occurred_at, channel_public_id, channel_name, title,
+        description, icon, tags, metadata, source, notify
       )
     where i.key is not null and i.seq is not null
     on conflict (project_id, key) do update set

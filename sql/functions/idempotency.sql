@@ -13,16 +13,13 @@ $$;
 -- the event is not made again, and its text is not shown.
 create or replace function empty_event_response(response json) returns text
 language sql immutable
-return '{"success":true,"data":{"id":' || (response #> '{data,id}')::text
-  || ',"seq":' || (response #> '{data,seq}')::text
-  || ',"channelId":' || (response #> '{data,channelId}')::text
-  || ',"channelName":' || (response #> '{data,channelName}')::text
-  || ',"userId":null,"timestamp":' || (response #> '{data,timestamp}')::text
-  || ',"createdAt":' || (response #> '{data,createdAt}')::text
-  || ',"title":"","description":null,"icon":null,"tags":[],"metadata":{},"source":'
-  || (response #> '{data,source}')::text
-  || ',"notify":' || (response #> '{data,notify}')::text
-  || '},"requestId":' || (response -> 'requestId')::text || '}';
+return '{"success":true,"data":{"id":' || (response #> '{data,id}')::text || ',"seq":'
+  || event_json(
+    (response #>> '{data,seq}')::bigint, response #>> '{data,channelId}', response #>> '{data,channelName}', null,
+    (response #>> '{data,timestamp}')::timestamptz, (response #>> '{data,createdAt}')::timestamptz,
+    '', null, null, '{}', '{}', response #>> '{data,source}', (response #>> '{data,notify}')::boolean
+  )
+  || ',"requestId":' || (response -> 'requestId')::text || '}';
 
 -- Returns empty_event_response of a stored text. Immutable, as next_millisecond is.
 create or replace function empty_stored_response(body text) returns text

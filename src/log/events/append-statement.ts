@@ -158,7 +158,7 @@ function toColumns(
     keys => ${keyed((_, { key }) => key)}::text[],
     fingerprints => ${keyed((_, { fingerprint }) => toBytea(fingerprint.toString('hex')))}::bytea[],
     response_heads => ${keyed(({ event }) => toResponseHead(event))}::text[],
-    response_tails => ${keyed(({ event, requestId }) => toResponseTail(event, requestId))}::text[]
+    response_tails => ${keyed(({ requestId }) => toResponseTail(requestId))}::text[]
   `
 }
 

@@ -253,12 +253,7 @@ function toChannel(note: Note | undefined): EventChannel {
   return { uuid, id, name }
 }
 
-/**
- * Estimates the bytes that a job sends to Postgres. Short fields count as a constant. An event with
- * an Idempotency-Key is sent twice: as a row and as its response.
- */
-function toBytes({ event, claim }: AppendJob): number {
-  const { title, description, metadataJson } = event
-  const text = 500 + title.length + (description?.length ?? 0) + metadataJson.length
-  return claim ? 2 * text : text
+/** Estimates the bytes that a job sends to Postgres. Short fields count as a constant. */
+function toBytes({ event: { title, description, metadataJson } }: AppendJob): number {
+  return 500 + title.length + (description?.length ?? 0) + metadataJson.length
 }

@@ -1,4 +1,5 @@
 import { toId } from '../../base/ids.ts'
+import { parseExact } from '../../http/exact-json.ts'
 import type { NewEvent } from './new-event.ts'
 
 /** The length of a uuid, with which each text begins. */
@@ -43,22 +44,19 @@ export interface AssignedFields {
 }
 
 /**
- * Returns the start of the response to an event, up to its seq. append_events writes the part
- * between this and `toResponseTail`.
+ * Returns the start of the response to an event, up to its seq. With an Idempotency-Key,
+ * append_events stores this, the text of `event_json`, and `toResponseTail`.
  */
 export function toResponseHead(event: NewEvent): string {
   return `{"success":true,"data":{"id":"${event.id.id}","seq":`
 }
 
-/** Returns the end of the response to an event, from the quote that closes `createdAt`. */
-export function toResponseTail(event: NewEvent, requestId: string): string {
-  return `",${toContentJson(event)}},"requestId":"${requestId}"}`
+/** Returns the end of the response to an event, after its JSON. */
+export function toResponseTail(requestId: string): string {
+  return `,"requestId":"${requestId}"}`
 }
 
-/**
- * Returns the response to an event without an Idempotency-Key. For an event with a key,
- * append_events writes the same text.
- */
+/** Returns the response to an event. The SQL function `event_json` writes the same bytes. */
 export function toEventResponse(
   event: NewEvent,
   assigned: AssignedFields,
@@ -70,27 +68,21 @@ export function toEventResponse(
   return (
     `${toResponseHead(event)}${assigned.seq},"channelId":"${assigned.channelId}"` +
     `,"channelName":${JSON.stringify(assigned.channelName)},"userId":${JSON.stringify(assigned.userId)}` +
-    `,"timestamp":"${timestamp}","createdAt":"${createdAt}${toResponseTail(event, requestId)}`
+    `,"timestamp":"${timestamp}","createdAt":"${createdAt}"` +
+    `,"title":${JSON.stringify(event.title)},"description":${JSON.stringify(event.description)}` +
+    `,"icon":${JSON.stringify(event.icon)},"tags":${JSON.stringify(event.tags)}` +
+    `,"metadata":${event.metadataJson},"source":${JSON.stringify(event.source)}` +
+    `,"notify":${event.notify}}${toResponseTail(requestId)}`
   )
 }
-
-// Quotes in texts before the field are escaped, so the first match is the field.
-const USER = /"userId":(null|"(?:[^"\\]|\\.)*")/
 
 /**
  * Returns the response to an event with the reference that the request sent, in place of the
- * user_id that it resolved to. An erased user stays null.
+ * user_id that it resolved to. All else keeps its bytes. An erased user stays null.
  */
 export function toUserAsSent(body: string, { userRef }: NewEvent): string {
-  return body.replace(USER, (field, user) =>
-    user === 'null' ? field : `"userId":${JSON.stringify(userRef)}`,
-  )
-}
-
-function toContentJson(event: NewEvent): string {
-  return (
-    `"title":${JSON.stringify(event.title)},"description":${JSON.stringify(event.description)}` +
-    `,"icon":${JSON.stringify(event.icon)},"tags":${JSON.stringify(event.tags)}` +
-    `,"metadata":${event.metadataJson},"source":${JSON.stringify(event.source)},"notify":${event.notify}`
-  )
+  if (userRef === null) return body
+  const response = parseExact(body).value as { data: { userId: string | null } }
+  if (response.data.userId !== null) response.data.userId = userRef
+  return JSON.stringify(response)
 }
