@@ -80,8 +80,9 @@ return max_aliases() - (
 );
 
 -- Creates those aliases of `wanted`, a JSON array, that have no owner, until the owner has
--- max_aliases. `response` is the JSON of `aliases` in the response to identify. The caller must
--- have locked the project's log.
+-- max_aliases. `response` is the JSON of `aliases` in the response to identify. It has codes in
+-- place of reasons, which src/log/identities/identify-response.ts lists. The caller must have
+-- locked the project's log.
 create or replace function claim_aliases(
   project uuid, owner text, wanted json, at timestamptz, out response text
 )
@@ -102,11 +103,11 @@ begin
     from json_array_elements_text(wanted) with ordinality as a (alias, ord)
   ), checked as (
     select requested.alias, requested.ord, case
-        when requested.nth > 1 then 'Repeated in this request'
-        when requested.alias = owner then 'Equals this user''s own user_id'
-        when i.user_id is not null then 'Equals another user''s user_id'
-        when a.user_id = owner then 'Already an alias of this user'
-        when a.user_id is not null then 'Already an alias of another user'
+        when requested.nth > 1 then 'repeated'
+        when requested.alias = owner then 'own_user_id'
+        when i.user_id is not null then 'other_user_id'
+        when a.user_id = owner then 'own_alias'
+        when a.user_id is not null then 'other_alias'
       end as reason
     from requested
       left join lateral (
@@ -127,7 +128,7 @@ begin
     select c.alias, c.ord, case
         when c.reason is not null then c.reason
         when count(*) filter (where c.reason is null) over (order by c.ord) > free
-          then 'This user already has ' || to_char(max_aliases(), 'FM9,999') || ' aliases'
+          then 'too_many'
       end as reason
     from checked c
   )
@@ -157,8 +158,9 @@ begin
 end
 $$;
 
--- Identifies many users, in order. Returns one row for each, with the JSON response. Returns no row
--- for a deleted project. A null in properties_list keeps the stored properties.
+-- Identifies many users, in order. Returns one row for each, with the JSON response, which has the
+-- codes of claim_aliases. Rows that 0.2.0 has stored have reasons. Returns no row for a deleted
+-- project. A null in properties_list keeps the stored properties.
 --
 -- Like every writer of a project, it locks the project's log first. So one transaction at a time
 -- creates keys and aliases. Postgres has parsed the JSON arguments before. The words of users are
@@ -166,7 +168,7 @@ $$;
 --
 -- The settings keep the plan from scanning tables. A plan made on small tables would still be used
 -- after they have grown.
-create or replace function identify_users(
+create or replace function write_identities(
   project_ids uuid[], user_ids text[], ids uuid[], public_ids text[], properties_list json[], alias_lists json[],
   keys text[], fingerprints bytea[], response_tails text[]
 ) returns table (ord int, outcome text, body text)

@@ -154,3 +154,52 @@ begin
     select unnest(f.ids) from search_users(project, regexp_split_to_array(search, '\s+'), before, max_rows, 3000) f;
 end
 $$;
+
+-- Does the same as write_identities, with reasons in place of codes.
+create or replace function identify_users(
+  project_ids uuid[], user_ids text[], ids uuid[], public_ids text[], properties_list json[], alias_lists json[],
+  keys text[], fingerprints bytea[], response_tails text[]
+) returns table (ord int, outcome text, body text)
+language plpgsql as $$
+begin
+  return query
+    select w.ord, w.outcome, describe_failed_aliases(w.body)
+    from write_identities(
+      project_ids, user_ids, ids, public_ids, properties_list, alias_lists, keys, fingerprints, response_tails
+    ) w;
+end
+$$;
+
+-- Returns a response to identify with reasons in place of codes.
+create or replace function describe_failed_aliases(body text) returns text
+language plpgsql immutable as $$
+declare
+  response json := body;
+  failed text;
+begin
+  select string_agg(
+      '{"alias":' || (f.item -> 'alias')::text || ',"reason":' || to_json(case f.item ->> 'reason'
+        when 'repeated' then 'Repeated in this request'
+        when 'own_user_id' then 'Equals this user''s own user_id'
+        when 'other_user_id' then 'Equals another user''s user_id'
+        when 'own_alias' then 'Already an alias of this user'
+        when 'other_alias' then 'Already an alias of another user'
+        when 'too_many' then 'This user already has 1,000 aliases'
+        else f.item ->> 'reason'
+      end)::text || '}',
+      ',' order by f.ord
+    )
+    into failed
+    from json_array_elements(response #> '{data,aliases,failed}') with ordinality as f (item, ord);
+  if failed is null then
+    return body;
+  end if;
+  return '{"success":true,"data":{"id":' || (response #> '{data,id}')::text
+    || ',"userId":' || (response #> '{data,userId}')::text
+    || ',"properties":' || (response #> '{data,properties}')::text
+    || ',"aliases":{"created":' || (response #> '{data,aliases,created}')::text
+    || ',"failed":[' || failed
+    || ']},"updatedAt":' || (response #> '{data,updatedAt}')::text
+    || '},"requestId":' || (response -> 'requestId')::text || '}';
+end
+$$;

@@ -71,7 +71,7 @@ function toIdentify(isKeyed: boolean): Transaction<ServerLane, Subject> {
       const { first } = subject
       const problems = checkFirst(first, 200, failure)
       const isStored = await hasProperties(subject)
-      const isCommitted = hasCommitted(failure, 'identify_users(')
+      const isCommitted = hasCommitted(failure, 'write_identities(')
       if (first?.status !== 200 && isStored !== isCommitted)
         problems.push(`${first?.status}, and stored is ${isStored}`)
       const again = await identify(subject)

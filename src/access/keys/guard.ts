@@ -168,22 +168,22 @@ export function createKeyGuard(gate: KeyGuardOptions) {
 }
 
 /**
- * Responds to a write. A replayed response carries a header that says so. `hide` removes stored
- * users from the body, for keys that may not see them. Throws if the Idempotency-Key was used for
- * another request.
+ * Responds to a write. A replayed response carries a header that says so. `toBody` makes the body
+ * of the stored one, without stored users for keys that may not read them. Throws if the
+ * Idempotency-Key was used for another request.
  */
 export function respondToWrite(
   call: KeyCall,
   status: 200 | 201,
   { outcome, body }: { outcome: IdempotencyOutcome; body: string },
-  hide: (body: string) => string,
+  toBody: (stored: string, mayReadUsers: boolean) => string,
 ): Response {
   if (outcome === 'reused') {
     throw new Fault('idempotency_key_reused', 'This Idempotency-Key was used for another request')
   }
   const headers = outcome === 'replayed' ? { 'X-Idempotent-Replay': 'true' } : {}
   const mayReadUsers = call.key.scopes.includes('identities:read')
-  return respond(call, { status, body: mayReadUsers ? body : hide(body), headers })
+  return respond(call, { status, body: toBody(body, mayReadUsers), headers })
 }
 
 /** Returns the author of an action of a key, for the audit log. */

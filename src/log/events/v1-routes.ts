@@ -44,7 +44,9 @@ export function eventRoutes({ guard, appender, quotas, searches, lists }: Parts)
     await quotas.check(counted)
     const written = await appender.append({ projectId, event, requestId, claim, admission })
     if (written.outcome === 'done') quotas.count(counted)
-    return respondToWrite(call, 201, written, body => toUserAsSent(body, event))
+    return respondToWrite(call, 201, written, (body, mayReadUsers) =>
+      mayReadUsers ? body : toUserAsSent(body, event),
+    )
   }
 
   return new Elysia({ name: 'events' })

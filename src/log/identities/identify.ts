@@ -42,7 +42,8 @@ interface IdentifyResult {
 
 export interface IdentityWriter {
   /**
-   * Creates or updates an identity and its aliases. `body` is the whole JSON response. Rejects with
+   * Creates or updates an identity and its aliases. `body` is the JSON response, with codes in
+   * place of reasons. Rejects with
    * `unavailable` when too much of the organization waits, and with `quota_exceeded`.
    */
   identify(job: IdentifyJob): Promise<IdentifyResult>
@@ -220,7 +221,7 @@ function identifyRows(sql: Queryable, jobs: PreparedJob[]): Promise<Row[]> {
   const column = (value: (job: PreparedJob) => string | null) => toArray(jobs.map(value))
   return sql<Row[]>`
     select ord, outcome, body
-    from identify_users(
+    from write_identities(
       project_ids => ${column(({ projectId }) => projectId)}::uuid[],
       user_ids => ${column(({ input }) => input.user_id)}::text[],
       ids => ${toArray(ids.map(({ uuid }) => uuid))}::uuid[],

@@ -6,7 +6,7 @@ import { succeed, succeedJson } from '../../http/call.ts'
 import { Failure, SuccessOf } from '../../http/envelope.ts'
 import { Text } from '../../http/rules.ts'
 import { toErased, type Eraser } from './erasure.ts'
-import { hideStored } from './hide-stored.ts'
+import { describeFailedAliases, hideStored } from './identify-response.ts'
 import type { IdentityWriter } from './identify.ts'
 import { Erased, Identified, IdentifyInput, User } from './schema.ts'
 import { getUserJson } from './users.ts'
@@ -63,7 +63,9 @@ export function identityRoutes(parts: Parts) {
         const { projectId, organizationId } = key
         const job = { organizationId, projectId, input, requestId, claim }
         const written = await identityWriter.identify(job)
-        return respondToWrite(call, 200, written, body => hideStored(body, input))
+        return respondToWrite(call, 200, written, (body, mayReadUsers) =>
+          mayReadUsers ? describeFailedAliases(body) : hideStored(body, input),
+        )
       },
       {
         scope: 'identities:write',
