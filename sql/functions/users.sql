@@ -535,11 +535,13 @@ language sql immutable parallel safe as $$
     || (select string_agg(t.value, ' ' order by t.n) from texts t where t.n > 7 and t.value <> '')
 $$;
 
--- Returns how events refer to the users of a project who have a name with this beginning, a folded
--- text: a user_id, an alias, a name or an e-mail address. References that begin so themselves are
--- left out, because they can also be those of users who were never identified. Returns null if
--- there are 1,000 such users, or if the index does not yield them in time_limit_ms.
-create or replace function references_of_beginning(project uuid, beginning text, time_limit_ms float8) returns text[]
+-- Returns how events refer to the users of a project who have this name, a folded text, or a name
+-- that begins with it: a user_id, an alias, a name or an e-mail address. References that begin so
+-- themselves are left out, because they can also be those of users who were never identified.
+-- Returns null if there are 1,000 such users, or if the index does not yield them in time_limit_ms.
+create or replace function references_of_name(
+  project uuid, wanted text, is_whole boolean, time_limit_ms float8
+) returns text[]
 language plpgsql stable
 set search_path from current
 set plan_cache_mode = force_generic_plan
@@ -547,7 +549,7 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
-  words text[] := regexp_split_to_array(trim(beginning), '\s+');
+  words text[] := regexp_split_to_array(trim(wanted), '\s+');
   candidates uuid[];
   reached uuid;
   found_references text[];
@@ -579,9 +581,12 @@ begin
     where exists (
         select
         from unnest(i.user_id || a.names || names_in_properties(i.properties)) as n (name)
-        where starts_with(fold_text(n.name), beginning)
+        where case
+          when is_whole then fold_text(n.name) = wanted
+          else starts_with(fold_text(n.name), wanted)
+        end
       )
-      and not starts_with(fold_text(r.reference), beginning)
+      and (is_whole or not starts_with(fold_text(r.reference), wanted))
       -- An alias that equals another user's user_id refers to that user instead.
       and (r.reference = i.user_id or (
         select o.user_id

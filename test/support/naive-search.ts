@@ -1,4 +1,5 @@
 import {
+  isWholeName,
   readExactUser,
   type ValueFilter,
   type SearchFilters,
@@ -34,7 +35,10 @@ export function matchesFilters(
     if (exact !== undefined) return toOwner(exact) === toOwner(reference)
     const owner = toOwner(reference)
     const names = [owner, ...[...owners.keys()].filter(alias => owners.get(alias) === owner)]
-    return names.some(name => name.toLowerCase().startsWith(user.toLowerCase()))
+    const wanted = user.toLowerCase()
+    return names.some(name =>
+      isWholeName(user) ? name.toLowerCase() === wanted : name.toLowerCase().startsWith(wanted),
+    )
   }
   const words = `${event.title} ${event.description}`.toLowerCase().match(/[a-z0-9]+/g) ?? []
   const at = Date.parse(event.timestamp)

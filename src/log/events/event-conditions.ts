@@ -1,7 +1,7 @@
 import { toArray } from '../../database/arrays.ts'
 import type { Fragment, Queryable } from '../../database/sql.ts'
 import { isNumberText } from '../../http/exact-json.ts'
-import type { ResolvedGroup, ResolvedTerms, ResolvedUsers } from './resolved-filters.ts'
+import type { ResolvedGroup, ResolvedTerms, ResolvedUsers, UserName } from './resolved-filters.ts'
 import { listPaths, splitMetadata, type HasField } from './search-filters.ts'
 
 /** A name that Postgres reads as a place in an array, and JSON does not. */
@@ -85,22 +85,22 @@ function toAlternatives(sql: Queryable, { isExcluded, terms }: ResolvedGroup): F
 /** The condition that the event is about one of these users. It is null without a user. */
 function toUser(sql: Queryable, { references, beginnings, names }: ResolvedUsers): Fragment {
   const refersTo = (beginning: string) => sql`starts_with(fold_text(e.user_ref), ${beginning})`
-  return [
-    ...beginnings.map(refersTo),
-    ...names.map(beginning => sql`${refersTo(beginning)} or ${hasName(sql, beginning)}`),
-  ].reduce(
+  return [...beginnings.map(refersTo), ...names.map(name => hasName(sql, name))].reduce(
     (any, condition) => sql`(${any} or ${condition})`,
     sql`(e.user_ref = any(${toArray(references)}::text[]))`,
   )
 }
 
 /**
- * The condition that a name of the event's user begins like this: the user_id, an alias, or a name
- * in its properties. `between` and `limit` force the indexes, whatever the statistics say.
+ * The condition that a name of the event's user is this one, or begins with it: the user_id, an
+ * alias, or a name in its properties. `between` and `limit` force the indexes, whatever the
+ * statistics say.
  */
-function hasName(sql: Queryable, beginning: string): Fragment {
+function hasName(sql: Queryable, { text, isWhole }: UserName): Fragment {
+  const fits = (name: Fragment) =>
+    isWhole ? sql`fold_text(${name}) = ${text}` : sql`starts_with(fold_text(${name}), ${text})`
   return sql`
-    exists (
+    ${fits(sql`e.user_ref`)} or exists (
       select
       from (
         select coalesce(
@@ -125,15 +125,15 @@ function hasName(sql: Queryable, beginning: string): Fragment {
           order by i.user_id
           limit 1
         ) i
-      where starts_with(fold_text(i.user_id), ${beginning})
+      where ${fits(sql`i.user_id`)}
         or exists (
           select from unnest(names_in_properties(i.properties)) as n (name)
-          where starts_with(fold_text(n.name), ${beginning})
+          where ${fits(sql`n.name`)}
         )
         or exists (
           select from aliases a
           where a.project_id = e.project_id and a.user_id between i.user_id and i.user_id
-            and starts_with(fold_text(a.alias), ${beginning})
+            and ${fits(sql`a.alias`)}
         )
     )
   `

@@ -5,6 +5,7 @@ import { parseId } from '../../base/ids.ts'
 import { listReferences } from '../identities/users.ts'
 import { listSeqRanges, type SeqRange } from './seq-ranges.ts'
 import {
+  isWholeName,
   readExactUser,
   type HasField,
   type SearchFilters,
@@ -34,14 +35,21 @@ export interface ResolvedTerms {
 /** The time for the beginnings of names in a search. Each event is compared with later ones. */
 const NAMES_MS = 50
 
-/** The users that match one of these. Beginnings are folded texts. */
+/** The users that match one of these. Beginnings and names are folded texts. */
 export interface ResolvedUsers {
   /** User_ids and aliases of events. */
   references: string[]
   /** Beginnings of the user_id or alias of an event. */
   beginnings: string[]
-  /** Beginnings of any name of an event's user, because too many users have such a name. */
-  names: string[]
+  /** Names that are compared with each event's user, because too many users have such a name. */
+  names: UserName[]
+}
+
+/** Any name of a user, or its beginning. */
+export interface UserName {
+  /** A folded text. */
+  text: string
+  isWhole: boolean
 }
 
 /** The alternatives of a group that some event can match. */
@@ -169,7 +177,7 @@ async function listChannelIds(
   return rows.map(({ id }) => id)
 }
 
-/** Looks up users by whole references, and until the deadline by the beginnings of names. */
+/** Looks up users by whole references, and until the deadline by their names. */
 async function resolveUsers(
   sql: Queryable,
   { projectId, deadline }: { projectId: string; deadline: number },
@@ -177,36 +185,36 @@ async function resolveUsers(
 ): Promise<ResolvedUsers> {
   const references = new Set<string>()
   const beginnings: string[] = []
-  const names: string[] = []
+  const names: UserName[] = []
   for (const user of users) {
-    const exact = readExactUser(user)
+    const isWhole = isWholeName(user)
+    const exact = isWhole ? user : readExactUser(user)
     if (exact !== undefined) {
       for (const one of await listReferences(sql, projectId, exact)) references.add(one)
-      continue
+      if (!isWhole) continue
     }
-    const { beginning, found } = await findBeginning(sql, projectId, {
-      user,
-      timeLimitMs: deadline - performance.now(),
-    })
+    const timeLimitMs = deadline - performance.now()
+    const { text, found } = await findName(sql, projectId, { user, isWhole, timeLimitMs })
     for (const one of found ?? []) references.add(one)
-    ;(found ? beginnings : names).push(beginning)
+    if (!found) names.push({ text, isWhole })
+    else if (!isWhole) beginnings.push(text)
   }
   return { references: [...references], beginnings, names }
 }
 
 /** `found` is null if the users with such a name cannot be listed in this time. */
-async function findBeginning(
+async function findName(
   sql: Queryable,
   projectId: string,
-  { user, timeLimitMs }: { user: string; timeLimitMs: number },
-): Promise<{ beginning: string; found: string[] | null }> {
-  const [row] = await sql<[{ beginning: string; found: string | null }]>`
+  { user, isWhole, timeLimitMs }: { user: string; isWhole: boolean; timeLimitMs: number },
+): Promise<{ text: string; found: string[] | null }> {
+  const [row] = await sql<[{ text: string; found: string | null }]>`
     select
-      f.beginning,
+      f.text,
       case when ${timeLimitMs > 0}
-        then to_json(references_of_beginning(${projectId}, f.beginning, ${timeLimitMs}))::text
+        then to_json(references_of_name(${projectId}, f.text, ${isWhole}, ${timeLimitMs}))::text
       end as found
-    from fold_text(${user}) as f (beginning)
+    from fold_text(${user.trim()}) as f (text)
   `
   return { ...row, found: row.found === null ? null : (JSON.parse(row.found) as string[]) }
 }

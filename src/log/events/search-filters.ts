@@ -17,7 +17,10 @@ export interface ValueFilter<Value extends string = string> {
 export interface SearchFilters {
   /** Names (in any case) or ids. */
   channels: ValueFilter
-  /** Each is the beginning of a name, or in quotes a user_id or an alias: see `toExactUser`. */
+  /**
+   * Each is the beginning of a name, or with white space a whole name, or in quotes a user_id or an
+   * alias: see `toExactUser`.
+   */
   users: ValueFilter
   sources: ValueFilter
   tags: ValueFilter
@@ -70,9 +73,9 @@ export function noFilters(): SearchFilters {
  */
 export function isSearch(filters: SearchFilters): boolean {
   const { sources, tags, metadata, has, words, phrases, channels, users, groups } = filters
-  const beginnings = users.is.filter(user => readExactUser(user) === undefined)
+  const names = users.is.filter(user => readExactUser(user) === undefined)
   const values = [sources, tags, metadata, has, words, phrases].flatMap(({ is, not }) => [is, not])
-  return [...values, channels.not, users.not, beginnings, groups].some(list => list.length > 0)
+  return [...values, channels.not, users.not, names, groups].some(list => list.length > 0)
 }
 
 /** Returns the filter value for the user with this user_id or alias. */
@@ -80,10 +83,23 @@ export function toExactUser(reference: string): string {
   return `"${reference}"`
 }
 
-/** Returns the user_id or alias of a filter value; undefined if the value is a beginning. */
+/** Returns the user_id or alias of a filter value; undefined for a beginning and a whole name. */
 export function readExactUser(user: string): string | undefined {
   // The text of a beginning has no quote at its start, because that starts a text in quotes.
   return user.startsWith('"') ? user.slice(1, -1) : undefined
+}
+
+/**
+ * Returns the filter value for a user in quotes: a whole name if it has several words, such as
+ * `Ada Lovelace`, else a user_id or an alias.
+ */
+export function toQuotedUser(text: string): string {
+  return /\S\s+\S/u.test(text) && !text.startsWith('"') ? text : toExactUser(text)
+}
+
+/** Returns whether a filter value is a whole name. A beginning has no white space. */
+export function isWholeName(user: string): boolean {
+  return readExactUser(user) === undefined && /\s/u.test(user)
 }
 
 /**

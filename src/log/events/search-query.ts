@@ -5,7 +5,7 @@ import {
   HAS_FIELDS,
   noFilters,
   splitMetadata,
-  toExactUser,
+  toQuotedUser,
   type FilterGroup,
   type SearchFilters,
 } from './search-filters.ts'
@@ -176,7 +176,7 @@ export function parseSearch(
       fail(term, 'invalid_format', 'meta', ['meta'])
     } else if ((name === '' || (name === 'user' && !isQuoted)) && hasNothingToFind(value)) {
       fail(term, 'invalid_value', 'nothing', name === '' ? [] : [name])
-    } else if (name === 'user') addOnce(filters.users[sign], isQuoted ? toExactUser(value) : value)
+    } else if (name === 'user') addOnce(filters.users[sign], isQuoted ? toQuotedUser(value) : value)
     else if (isListTerm(name)) addOnce(filters[LIST_TERMS[name]][sign], value)
     else addOnce((isQuoted ? filters.phrases : filters.words)[sign], value)
   }

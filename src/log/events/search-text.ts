@@ -1,4 +1,4 @@
-import { readExactUser, VALUE_LISTS, type SearchFilters } from './search-filters.ts'
+import { isWholeName, readExactUser, VALUE_LISTS, type SearchFilters } from './search-filters.ts'
 import { findEnd } from './search-lexer.ts'
 
 // Writes searches. Pure: it also runs in the browser.
@@ -50,8 +50,8 @@ function listTerms(filters: SearchFilters): string[] {
 function toValue(list: keyof typeof NAMES, value: string): string {
   if (list === 'words') return value
   if (list === 'users') {
-    const exact = readExactUser(value)
-    return exact === undefined ? value : toQuoted(exact)
+    const quoted = isWholeName(value) ? value : readExactUser(value)
+    return quoted === undefined ? value : toQuoted(quoted)
   }
   const isPair = list === 'metadata' && value.includes('="')
   return list === 'phrases' || isPair || value.startsWith('"') || /[\s()]/u.test(value)

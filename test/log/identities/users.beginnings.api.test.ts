@@ -83,6 +83,28 @@ test('dashboard.md §3 in quotes, user: finds one user under each name', async (
   expect(exact.body.data.items).toEqual([])
 })
 
+test('dashboard.md §3 in quotes, several words are a whole name, in every plane', async () => {
+  const shop = await newShop()
+  await shop.identify('u6', [], { name: 'Ada Lovelace King' })
+  await shop.identify('u7', [], { first_name: 'ADA', last_name: 'Lovelace' })
+  await shop.identify('user 1', ['the first'])
+  for (const userId of ['u6', 'u7', 'user 1', 'user 10', 'the first', 'Bo Never Identified']) {
+    await shop.send({ title: userId, userId })
+  }
+  expect(await find(shop, 'user:"Ada Lovelace"')).toEqual(['lovelace', 'u1', 'u7'])
+  expect(await find(shop, 'user:" ada lovelace "')).toEqual(['lovelace', 'u1', 'u7'])
+  expect(await find(shop, 'user:"ada love"')).toEqual([])
+  expect(await find(shop, '-user:"Ada Lovelace" user:u')).not.toContain('u7')
+  expect(await find(shop, 'user:"Adam Smith" user:bob')).toEqual(['bob', 'u2'])
+  expect(await find(shop, '(user:"Adam Smith" OR bob)')).toEqual(['bob', 'u2'])
+  expect(await find(shop, 'user:"user 1"')).toEqual(['the first', 'user 1'])
+  expect(await find(shop, 'user:"the first"')).toEqual(['the first', 'user 1'])
+  expect(await find(shop, 'user:"Bo Never Identified"')).toEqual(['Bo Never Identified'])
+  // The parameter is a user_id or an alias alone.
+  const exact = await shop.v1.get('/v1/events?userId=Ada%20Lovelace')
+  expect(exact.body.data.items).toEqual([])
+})
+
 test('dashboard.md §3 a user is found as soon as it is identified', async () => {
   const shop = await newTenant(server)
   await shop.send({ title: 'first', userId: 'u1' })
@@ -115,9 +137,10 @@ test('dashboard.md §3 a beginning can fit any number of users, and a symbol is 
   await reindexUsers(server.sql, shop.projectId)
   await shop.send({ title: 'of one', userId: '_77' })
   await shop.send({ title: 'of another', userId: 'zed' })
-  for (const q of ['user:zo', 'user:_', 'user:_7 user:zo']) {
+  for (const q of ['user:zo', 'user:_', 'user:_7 user:zo', 'user:"zoe of the many words"']) {
     expect(await find(shop, q)).toEqual(['of one'])
   }
+  expect(await find(shop, 'user:"zoe of the many"')).toEqual([])
   expect(await find(shop, '-user:zo')).toEqual(['of another'])
 })
 

@@ -1,6 +1,10 @@
 import { fromLiveFilters } from '../../../src/dashboard/app/feed/match.ts'
 import { matchesMetadata } from '../../../src/dashboard/app/feed/metadata.ts'
-import { readExactUser, type SearchFilters } from '../../../src/log/events/search-filters.ts'
+import {
+  isWholeName,
+  readExactUser,
+  type SearchFilters,
+} from '../../../src/log/events/search-filters.ts'
 import { parseSearch } from '../../../src/log/events/search-query.ts'
 import type { Filters as LiveFilters } from '../../../src/dashboard/app/live/messages.ts'
 
@@ -70,7 +74,9 @@ function fits(
     users: (one: string) => {
       const exact = readExactUser(one)
       const name = String(event.userId ?? '').toLowerCase()
-      return exact === undefined ? name.startsWith(one.toLowerCase()) : exact === event.userId
+      if (exact !== undefined) return exact === event.userId
+      const wanted = one.toLowerCase()
+      return isWholeName(one) ? name === wanted : name.startsWith(wanted)
     },
     sources: (one: string) => one === event.source,
     tags: (one: string) => event.tags.includes(one),

@@ -1,5 +1,6 @@
 import type { Event } from '../../../log/events/schema.ts'
 import {
+  isWholeName,
   noFilters,
   readExactUser,
   toExactUser,
@@ -57,7 +58,7 @@ function findLiveGroup({ groups }: SearchFilters): FilterGroup | undefined {
  * Returns whether only the server can decide if a new event matches. It alone knows the aliases and
  * names of users, and all spellings of channels and words. The socket can filter by one whole user,
  * by channels, by words and by one group of such filters. It cannot exclude them, match phrases,
- * or match beginnings of users or several users.
+ * or match names of users or several users.
  */
 export function needsServer(filters: SearchFilters): boolean {
   const { channels, users, words, phrases, groups } = filters
@@ -130,7 +131,8 @@ function judgeUsers(users: ValueFilter, userId: string | null): Match {
   return judgeNames(users, user => {
     const exact = readExactUser(user)
     if (exact !== undefined) return exact === userId
-    return isAscii(user + userId) && userId.toLowerCase().startsWith(user.toLowerCase())
+    const [wanted, id] = [user.toLowerCase(), userId.toLowerCase()]
+    return isAscii(user + userId) && (isWholeName(user) ? id === wanted : id.startsWith(wanted))
   })
 }
 

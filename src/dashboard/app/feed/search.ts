@@ -2,7 +2,7 @@ import { parseIsoTimestamp } from '../../../log/events/timestamp.ts'
 import {
   addBound,
   noFilters,
-  toExactUser,
+  toQuotedUser,
   type SearchFilters,
 } from '../../../log/events/search-filters.ts'
 import {
@@ -105,7 +105,7 @@ export function toTermText(
   list: 'channels' | 'users' | 'sources' | 'tags' | 'metadata',
   value: string,
 ) {
-  const wanted = list === 'users' ? toExactUser(value) : value
+  const wanted = list === 'users' ? toQuotedUser(value) : value
   const text = toSearchText({ ...noFilters(), [list]: { is: [wanted], not: [] } })
   const { filters, issues } = parseSearch(text)
   return issues.length === 0 && filters[list].is[0] === wanted ? text : undefined

@@ -40,6 +40,7 @@ describe('dashboard.md §3 the filter of the socket', () => {
     ['channel:a channel:b tag:x', { channels: ['a', 'b'], tags: ['x'] }],
     ['user:"ada" source:shop new pay', { userId: 'ada', source: 'shop', text: 'new pay' }],
     ['user:ada source:shop', { source: 'shop' }],
+    ['user:"Ada Lovelace" source:shop', { source: 'shop' }],
     ['user:"ada" user:"bob" source:a source:b', {}],
     ['-tag:x -word has:icon before:2026-01-01', {}],
     ['"new payment" word', { text: 'word new payment' }],
@@ -85,6 +86,8 @@ describe('dashboard.md §3 the filter of the socket', () => {
     ['user:da', 'maybe'],
     ['user:adä', 'maybe'],
     ['user:"ad" user:"bob"', 'maybe'],
+    ['user:"Ada Lovelace"', 'maybe'],
+    ['-user:"Ada Lovelace"', 'maybe'],
     ['user:"bob" user:ad', 'yes'],
     ['-user:ad', 'no'],
     ['-user:"ada"', 'no'],
@@ -203,6 +206,7 @@ describe('dashboard.md §3 a search and its address', () => {
   test('a value that no search can express has no search', () => {
     expect(toTermText('users', 'a "b" c')).toBe('user:"a \\"b\\" c"')
     expect(toTermText('users', 'ada')).toBe('user:"ada"')
+    expect(toTermText('users', 'ada l')).toBe('user:"ada l"')
     expect(toTermText('users', '   ')).toBeUndefined()
     expect(toTermText('tags', 'x'.repeat(600))).toBeUndefined()
   })
