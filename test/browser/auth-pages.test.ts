@@ -7,6 +7,7 @@ import {
 } from '../support/clients/chromium.ts'
 import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fakes/api.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
+import { until } from '../support/until.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
   let server: Booted
@@ -319,7 +320,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
   test.each(['/p/%E0%A4%A', '/p/prj_none'])('%s is no page, and says so', async path => {
     await using it = await arrive(path)
     if (path.endsWith('none')) await it.button('Sign in').click()
-    await it.page.getByText('Page not found').waitFor()
+    await it.page.getByRole('heading', { name: 'Page not found' }).waitFor()
+    // A signed-in reader keeps the navigation.
+    const pages = it.page.getByRole('navigation', { name: 'Settings' })
+    await until(async () => (await pages.count()) === Number(path.endsWith('none')))
     expect(it.problems).toEqual([])
   })
 })

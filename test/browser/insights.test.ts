@@ -123,8 +123,21 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     // The menu leads back.
     await page.goto(`${server.url}/p/${shop.organization.project.id}`)
     await it.button('Shop').click()
-    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.locator('#project-menu').getByRole('link', { name: 'Overview' }).click()
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    // The navigation has the same places on every page, on a phone in the bar at the bottom.
+    for (const path of [`/p/${shop.organization.project.id}`, '/account', '/p/prj_none']) {
+      await page.goto(server.url + path)
+      const pages = page.getByRole('navigation', { name: /^(Project|Settings)$/ })
+      for (const name of ['Overview', 'All events', 'Organization', 'Account']) {
+        await pages.getByRole('link', { name }).waitFor()
+      }
+    }
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.goto(`${server.url}/overview`)
+    const bar = page.getByRole('navigation', { name: 'Pages' })
+    await bar.getByRole('link', { name: 'Events' }).click()
+    await page.getByRole('article').first().waitFor()
     expect(it.problems).toEqual([])
   })
 

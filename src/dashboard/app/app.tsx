@@ -48,6 +48,7 @@ const Notifications = settingsPage(all => all.Notifications)
 const AccountSettings = settingsPage(all => all.Account)
 const Organization = settingsPage(all => all.Organization)
 const Server = settingsPage(all => all.Server)
+const NotFound = settingsPage(all => all.NotFound)
 const Start = authPage(all => all.Start)
 const SignIn = authPage(all => all.SignIn)
 const Setup = authPage(all => all.Setup)
@@ -89,7 +90,7 @@ export function App() {
           <Route path={PATHS.organization} component={AccountRoute} inside={Organization} />
           <Route path={PATHS.organizationTab} component={AccountRoute} inside={Organization} />
           <Route path={PATHS.server} component={AccountRoute} inside={Server} />
-          <Route default component={NotFoundPage} />
+          <Route default component={NotFoundRoute} />
         </Router>
       </ErrorBoundary>
       <UpdateNotice />
@@ -109,7 +110,7 @@ function ProjectRoute({
   const { value } = session
   if (value.kind !== 'signed_in') return <SignInGate session={value} project={project} />
   if (!findProject(value.account, project)) {
-    return findBarred(value.account) ? <HomeRedirect /> : <NotFoundPage />
+    return findBarred(value.account) ? <HomeRedirect /> : <NotFoundRoute />
   }
   return (
     <ErrorBoundary>
@@ -195,6 +196,18 @@ function SignInGate({ session, project }: GateOptions) {
 
 function LoadingPage() {
   return <div class="page-loading" role="status" aria-label="Loading" />
+}
+
+/** Says that a page does not exist, next to the navigation of a signed-in account. */
+function NotFoundRoute() {
+  const { value } = session
+  if (value.kind === 'unknown') return <LoadingPage />
+  if (value.kind !== 'signed_in') return <NotFoundPage />
+  return (
+    <ErrorBoundary>
+      <NotFound account={value.account} />
+    </ErrorBoundary>
+  )
 }
 
 function NotFoundPage() {

@@ -10,6 +10,7 @@ import { VerificationPrompt } from './verification-prompt.tsx'
 import { useDocumentTitle } from './standalone-page.tsx'
 import {
   Sidebar,
+  listOverviewLinks,
   listProjectLinks,
   listSettingsLinks,
   listAccountLinks,
@@ -63,17 +64,19 @@ interface SettingsLayoutOptions extends LayoutOptions {
 /** A page of the settings or of the account. */
 export function SettingsLayout({ path, organization, ...options }: SettingsLayoutOptions) {
   const { account } = options
-  const kept = options.project ?? readStored('project') ?? ''
-  const own = account.organizations.find(({ id }) => id === organization)
-  const first = (own ?? account.organizations[0])?.projects[0]?.id
-  const project = findProject(account, kept) ? kept : first
+  const project = findLastProject(account, options.project, organization)
   return (
     <Layout
       {...options}
       project={project}
       sidebar={
         <Sidebar label="Settings" current={path}>
-          {project !== undefined && <NavLinks links={listProjectLinks(project)} />}
+          <NavLinks
+            links={[
+              ...listOverviewLinks(account),
+              ...(project === undefined ? [] : listProjectLinks(project)),
+            ]}
+          />
           <NavLinks
             title="Settings"
             links={listSettingsLinks(account, project, organization)}
@@ -84,6 +87,17 @@ export function SettingsLayout({ path, organization, ...options }: SettingsLayou
       }
     />
   )
+}
+
+/** The project opened last, or else the first one, of an organization if it has any. */
+function findLastProject(
+  account: Account,
+  project = readStored('project') ?? '',
+  organization?: string,
+): string | undefined {
+  if (findProject(account, project)) return project
+  const own = account.organizations.find(({ id }) => id === organization)
+  return (own ?? account.organizations[0])?.projects[0]?.id
 }
 
 /** A page next to a navigation. */
@@ -107,7 +121,11 @@ export function Layout({
       </a>
       <TopBar account={account} project={project} />
       {sidebar}
-      <BottomBar account={account} project={project} hasSheet={hasSheet} />
+      <BottomBar
+        account={account}
+        project={project ?? findLastProject(account)}
+        hasSheet={hasSheet}
+      />
       <main id="content" class="stream" tabIndex={-1}>
         {children}
       </main>

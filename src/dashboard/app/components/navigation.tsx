@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { PATHS, toFeedPath, toOrganizationPath, toProjectPath } from '../paths.ts'
 import type { Account } from '../../../access/sign-in/schema.ts'
+import { hasSeveralProjects } from '../session.ts'
 import { Icon } from './icon.tsx'
 
 /** A link in the navigation. */
@@ -12,6 +13,13 @@ export interface NavLink {
   path: string
   /** The second key of the shortcut that starts with g. */
   key?: string
+}
+
+/** The link to the overview, for members of several projects. */
+export function listOverviewLinks(account: Account): NavLink[] {
+  return hasSeveralProjects(account)
+    ? [{ icon: 'overview', name: 'Overview', path: PATHS.overview }]
+    : []
 }
 
 /** Links to the pages of a project. */

@@ -5,7 +5,14 @@ import { ErrorBoundary } from 'preact-iso'
 import { lazyPages } from '../lazy-page.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { Icon } from './icon.tsx'
-import { Sidebar, listProjectLinks, listSettingsLinks, NavLinks } from './navigation.tsx'
+import {
+  listAccountLinks,
+  listOverviewLinks,
+  listProjectLinks,
+  listSettingsLinks,
+  NavLinks,
+  Sidebar,
+} from './navigation.tsx'
 import { toProjectPath } from '../paths.ts'
 import type { Channels as LoadedChannels } from '../feed/use-channels.ts'
 import { toSearchPath, withoutPart, type Search } from '../feed/search.ts'
@@ -35,7 +42,7 @@ export function ProjectSidebar({ account, project, channels, search, at }: Proje
   const here = at ?? (current === undefined ? toPath() : undefined)
   return (
     <Sidebar isSheet label="Project" current={here ?? (channels.list && current)}>
-      <NavLinks links={links} current={here} />
+      <NavLinks links={[...listOverviewLinks(account), ...links]} current={here} />
       <ErrorBoundary>
         <ViewList account={account} project={project} search={search} />
       </ErrorBoundary>
@@ -75,6 +82,7 @@ export function ProjectSidebar({ account, project, channels, search, at }: Proje
         )}
       </ul>
       <NavLinks title="Settings" links={listSettingsLinks(account, project)} />
+      <NavLinks title="Personal" links={listAccountLinks()} />
     </Sidebar>
   )
 }

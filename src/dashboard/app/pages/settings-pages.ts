@@ -1,8 +1,9 @@
-/** The settings of a project, an organization, the server and the account. */
+/** The settings of a project, an organization, the server and the account; and a missing page. */
 import './shared.ts'
 
 export { default as Account } from './account.tsx'
 export { default as Keys } from './keys.tsx'
+export { default as NotFound } from './not-found.tsx'
 export { default as Notifications } from './notifications.tsx'
 export { default as Organization } from './organization.tsx'
 export { default as Server } from './server.tsx'
