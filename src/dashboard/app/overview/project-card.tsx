@@ -33,7 +33,7 @@ export function ProjectCard({ account, project, head }: CardOptions) {
             </a>
           </h3>
           <p class="item-details">
-            {isComplete ? `${toPlural(count, 'event')} in 24 hours` : 'Counting took too long'}
+            {isComplete ? `${toPlural(count, 'event')} in 24 h` : 'Counting took too long'}
           </p>
         </div>
         {unseen > 0 && (

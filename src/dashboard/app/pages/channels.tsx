@@ -89,7 +89,7 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
               <bdi>{description}</bdi> ·{' '}
             </>
           )}
-          {toPlural(count, 'event')} in 24 hours
+          {toPlural(count, 'event')} in 24 h
           {lastEventAt !== null && (
             <>
               {' '}
