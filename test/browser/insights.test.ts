@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
+import {
+  HAS_BROWSER,
+  launch,
+  sumLayoutShifts,
+  type TestBrowser,
+} from '../support/clients/chromium.ts'
 import { newMember, type SignedInAccount } from '../support/worlds/signed-in-account.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
@@ -54,6 +59,22 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     await chart.getByText('4 events').waitFor()
     await chart.getByText('Show as table').click()
     expect(await chart.locator('tbody td').first().textContent()).toBe('4')
+    // On a phone, no heading is broken into its letters.
+    await page.setViewportSize({ width: 390, height: 844 })
+    const heads = await chart.locator('thead th').all()
+    const heights = await Promise.all(heads.map(async head => (await head.boundingBox())?.height))
+    expect(heights.every(height => height !== undefined && height < 40)).toBe(true)
+    // The results and the chart take the place that was left for them.
+    const results = '**/insights/*/result'
+    await page.route(results, async route => {
+      await page.locator('.card .loading').nth(2).waitFor()
+      await route.continue()
+    })
+    await page.reload()
+    await page.locator('.card canvas').waitFor()
+    expect(await page.evaluate(sumLayoutShifts)).toBeLessThan(0.05)
+    await page.unroute(results)
+    await page.setViewportSize({ width: 1280, height: 860 })
     const users = page.locator('.card').filter({ hasText: 'Top users' })
     expect(await users.locator('tbody tr').allTextContents()).toEqual(['Ada2', 'u21'])
 

@@ -258,3 +258,16 @@ interface Axe {
 interface AxeResults {
   violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[]
 }
+
+/** Runs in the page: the sum of all layout shifts since it was opened. */
+export async function sumLayoutShifts(): Promise<number> {
+  const entries: (PerformanceEntry & { value: number })[] = []
+  const observer = new PerformanceObserver(list => {
+    entries.push(...(list.getEntries() as typeof entries))
+  })
+  observer.observe({ type: 'layout-shift', buffered: true })
+  // Buffered entries come with the next frames.
+  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
+  observer.disconnect()
+  return entries.reduce((sum, { value }) => sum + value, 0)
+}

@@ -11,7 +11,7 @@ import { Rows, RowSkeletons } from './rows.tsx'
 import { EMPTY_SEARCH, isFiltered, toSearchPath, type Search } from './search.ts'
 
 /** How far before the end of the list the next page is loaded. */
-const LOAD_MARGIN = '1200px'
+const LOAD_MARGIN = '900px'
 const FIRST_ROWS = 8
 /** Slow devices draw the rows of the first page in parts of this size, and stay responsive. */
 const DRAWN_AT_ONCE = 8
