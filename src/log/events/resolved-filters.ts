@@ -212,7 +212,9 @@ async function findName(
     select
       f.text,
       case when ${timeLimitMs > 0}
-        then to_json(references_of_name(${projectId}, f.text, ${isWhole}, ${timeLimitMs}))::text
+        then to_json(references_of_name(
+          project => ${projectId}, wanted => f.text, is_whole => ${isWhole}, time_limit_ms => ${timeLimitMs}
+        ))::text
       end as found
     from fold_text(${user.trim()}) as f (text)
   `
