@@ -160,7 +160,9 @@ create or replace function identify_users(
   project_ids uuid[], user_ids text[], ids uuid[], public_ids text[], properties_list json[], alias_lists json[],
   keys text[], fingerprints bytea[], response_tails text[]
 ) returns table (ord int, outcome text, body text)
-language plpgsql as $$
+language plpgsql
+set search_path from current
+as $$
 begin
   return query
     select w.ord, w.outcome, describe_failed_aliases(w.body)

@@ -38,10 +38,12 @@ where not exists (
 );
 
 -- Returns the current time, but at most an hour after the last check of the clock. Deadlines are
--- compared with it, so none passes in a jump forward before check_clock has extended it.
+-- compared with it, so none passes in a jump forward before check_clock has extended it. Its body
+-- is text: Citus distributes no function that is bound to a table of the coordinator.
 create or replace function checked_now() returns timestamptz
-language sql stable
-return least(now(), (select c.checked_at + interval '1 hour' from clock c where c.singleton));
+language sql stable as $$
+  select least(now(), (select c.checked_at + interval '1 hour' from clock c where c.singleton))
+$$;
 
 -- Leases at most max_deliveries due deliveries: first the oldest of each requested target, then the
 -- second oldest of each, and so on. It skips locked rows, and locks up to `room` of each target, of

@@ -40,6 +40,11 @@ export function isOutOfFiles(error: unknown): boolean {
   return ['EMFILE', 'ENFILE'].includes((error as NodeJS.ErrnoException | undefined)?.code ?? '')
 }
 
+/** Returns whether a started program was ended by its time limit. */
+export function isTimeOut(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | undefined)?.code === 'ETIMEDOUT'
+}
+
 function explainPath(code: string, path: string, syscall: string): string | undefined {
   switch (code) {
     case 'EACCES':

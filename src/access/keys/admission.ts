@@ -49,7 +49,7 @@ interface Row {
   ord: number
   key_id: string | null
   project_id: string
-  organization_id: string
+  organization_id: string | null
   scopes: string
   rate_limit: number
   used: number
@@ -172,5 +172,7 @@ function warn(reason: string): void {
 
 function toKey(row: Row): Key | undefined {
   const { key_id: id, project_id: projectId, organization_id: organizationId, scopes } = row
-  return id === null ? undefined : { id, projectId, organizationId, scopes: parseScopes(scopes) }
+  // A project that was committed meanwhile has no organization in the snapshot of the statement.
+  if (id === null || organizationId === null) return undefined
+  return { id, projectId, organizationId, scopes: parseScopes(scopes) }
 }

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseUrl } from '../../base/database-url.ts'
 import { once } from '../../base/functions.ts'
 import { logger } from '../../base/log.ts'
+import { isTimeOut } from '../../base/system-error.ts'
 import { connect } from '../sql.ts'
 import type { Cluster } from './cluster.ts'
 
@@ -207,10 +208,11 @@ const readBoot = once((): string => {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   } catch {
-    const { stdout } = spawnSync('/usr/sbin/sysctl', ['-n', 'kern.bootsessionuuid'], {
+    const { stdout, error } = spawnSync('/usr/sbin/sysctl', ['-n', 'kern.bootsessionuuid'], {
       encoding: 'utf8',
       timeout: 5_000,
     })
+    if (isTimeOut(error)) throw error
     return (stdout ?? '').trim()
   }
 })

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
-import { isOutOfFiles } from '../../base/system-error.ts'
+import { isOutOfFiles, isTimeOut } from '../../base/system-error.ts'
 
 // This process sees only the processes of its PID namespace, and those of namespaces inside it. A
 // cluster without visible processes can be running all the same.
@@ -89,9 +89,10 @@ function read(path: string): string {
 
 /** Runs ps, for macOS, which has no /proc. Returns lines of "pid command". */
 function ps(...selection: string[]): string[] {
-  const { stdout } = spawnSync('/bin/ps', ['-ww', ...selection, '-o', 'pid=,command='], {
+  const { stdout, error } = spawnSync('/bin/ps', ['-ww', ...selection, '-o', 'pid=,command='], {
     encoding: 'utf8',
     timeout: 5_000,
   })
+  if (isTimeOut(error)) throw error
   return (stdout ?? '').split('\n').filter(line => line.trim() !== '')
 }

@@ -19,6 +19,8 @@ const IDLE_BATCH = 50
 const MAX_DELAY_MS = 50
 const MIN_PAUSE_MS = 50
 const MAX_PAUSE_MS = 1_000
+/** The longest pause before a delivery that was locked is tried again. Its try waits for the lock. */
+const MAX_HELD_MS = 100
 /** How often a drain looks whether the expected settlements were added. */
 const EXPECTED_MS = 5
 
@@ -94,7 +96,7 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
     do {
       await sleep(pauseMs)
       await settle([...held].slice(0, MAX_BATCH), false)
-      pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)
+      pauseMs = Math.min(MAX_HELD_MS, pauseMs * 2)
     } while (held.size > 0 && performance.now() + pauseMs < deadlineMs)
     retrying = undefined
   }
@@ -107,8 +109,9 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
   }
 
   /**
-   * Stores a batch, or its deliveries one by one if it meets a lock, or if Postgres refuses it. A
-   * lease that ends meanwhile keeps its delivery from being changed.
+   * Stores a batch. If it meets a locked delivery, it stores the others, and holds that one back. What
+   * Postgres refuses even so is stored one by one. A lease that ends meanwhile keeps its delivery
+   * from being changed.
    */
   async function settle(batch: Settled[], isBrief: boolean): Promise<void> {
     const kept = batch.filter(({ keepsPlace }) => keepsPlace)
@@ -117,9 +120,13 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
       const others = batch.filter(({ keepsPlace }) => !keepsPlace)
       return settle(others, isBrief)
     }
-    const refusal = batch.length > 0 ? await store(batch, isBrief) : undefined
-    if (!refusal) return
+    let refusal = batch.length > 0 ? await store(batch, isBrief) : undefined
+    if (refusal?.state === LOCK_TIMEOUT && batch.length > 1) refusal = await storeFree(batch)
+    // One by one, a slow database would need longer than for all at once.
+    if (refusal?.state === QUERY_CANCELED) for (const one of batch) hold(one)
+    if (!refusal || refusal.state === QUERY_CANCELED) return
     for (const one of batch) {
+      if (performance.now() > deadlineMs) return
       // A refusal can be over at the second try, also that of a single one.
       const isTriedAgain = batch.length > 1 || !refusal.isLocked
       const failure = isTriedAgain ? await store([one], true) : refusal
@@ -131,15 +138,33 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
     }
   }
 
+  const store = (batch: Settled[], isBrief: boolean) =>
+    tryUntilStored(batch, isBrief, async sql => [batch, await settleDeliveries(sql, batch)])
+
+  /** Stores those of a batch that nobody locks. */
+  const storeFree = (batch: Settled[]) =>
+    tryUntilStored(batch, true, async sql => {
+      const free = await lockFree(sql, batch)
+      const stored = batch.filter(({ id }) => free.has(id))
+      return [stored, stored.length > 0 ? await settleDeliveries(sql, stored) : []]
+    })
+
   /**
-   * Stores a batch, and retries while the database is unavailable. Returns why Postgres did not
-   * store it, if another try of the same batch is in vain.
+   * Stores a batch by `work`, and retries while the database is unavailable. `work` returns what it
+   * has stored, and the ids whose lease was lost; the others are held back. Returns why Postgres did
+   * not store it, if another try of the same batch is in vain.
    */
-  async function store(batch: Settled[], isBrief: boolean): Promise<Failure | undefined> {
-    const work = (sql: Queryable) => settleDeliveries(sql, batch)
+  async function tryUntilStored(
+    batch: Settled[],
+    isBrief: boolean,
+    work: (sql: Queryable) => Promise<[Settled[], string[]]>,
+  ): Promise<Failure | undefined> {
     for (let pauseMs = MIN_PAUSE_MS; ; pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)) {
       try {
-        finish(batch, new Set(await (isBrief ? runBriefly(pool, work) : pool.run(work))))
+        const [stored, lost] = await (isBrief ? runBriefly(pool, work) : pool.run(work))
+        finish(stored, new Set(lost))
+        const done = new Set(stored)
+        for (const one of batch) if (!done.has(one)) hold(one)
         return undefined
       } catch (error) {
         const reason = toReason(error)
@@ -217,6 +242,18 @@ export async function settleDeliveries(
     ) as id
   `
   return rows.map(({ id }) => id)
+}
+
+/** Locks the deliveries of a batch that nobody else locks. Returns their ids. */
+async function lockFree(sql: Queryable, batch: readonly Settled[]): Promise<Set<string>> {
+  const rows = await sql<{ id: string }[]>`
+    select o.id
+    from outbox o
+    where o.id = any(${toArray(batch.map(({ id }) => id))}::uuid[])
+    order by o.id
+    for update skip locked
+  `
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** The number of deliveries of a target whose order is checked when one is returned. */

@@ -161,12 +161,13 @@ test('delivery: a delivery in flight while its target is resumed is due when it 
 
 test('delivery: a resumed delivery that fails again waits as its schedule says', async () => {
   const { projectId, targetId } = await deliveries.newTarget()
-  const outbox = await deliveries.start(
-    createTestKind({ send: () => Promise.resolve({ kind: 'retry', reason: 'It is down' }) }),
-  )
   await fill(projectId, targetId, 1)
   await deliveries.append(projectId)
   await deliveries.sql`update outbox set event_id = (select id from events where project_id = ${projectId}), attempts = 1 where target_id = ${targetId}`
+  // Before it has dispatched the event, so that the event has one delivery.
+  const outbox = await deliveries.start(
+    createTestKind({ send: () => Promise.resolve({ kind: 'retry', reason: 'It is down' }) }),
+  )
   await resume(targetId)
   outbox.wakeWorkers()
   await until(async () => (await deliveries.pending(projectId))[0]?.attempts === 2)
@@ -214,7 +215,11 @@ test('delivery: a locked delivery of a resumed target holds up no other target',
     }),
   )
   const listWaiting = async () =>
-    (await sql<{ id: string }[]>`select target_id as id from outbox`).map(({ id }) => id)
+    (
+      await sql<{ id: string }[]>`
+        select target_id as id from outbox where target_id in ${sql([held, ...others])}
+      `
+    ).map(({ id }) => id)
   await until(async () => (await listWaiting()).length === 1)
   expect(await listWaiting()).toEqual([held])
   await lock.release()

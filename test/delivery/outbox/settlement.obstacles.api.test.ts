@@ -250,6 +250,48 @@ test.each(['40P01', '40001', '40003'])(
   },
 )
 
+test('delivery: many locked outcomes are held back together, and a drain ends', async () => {
+  const token = crypto.randomUUID()
+  const { organization } = await webhooks.create(receiver.url)
+  const projectId = organization.project.uuid
+  const rows = await server.sql<{ id: string }[]>`
+    insert into outbox (project_id, event_id, kind, target_id, token, available_at)
+    select
+      ${projectId}, gen_random_uuid(), 'webhook', gen_random_uuid(), ${token}, now() + interval '10 minutes'
+    from generate_series(1, 201)
+    returning id
+  `
+  const [free = '', ...locked] = rows.map(({ id }) => id)
+  const own = createPool(server.databaseUrl, {
+    ...{ name: 'worker', max: 1, settings: WORKER_SETTINGS },
+  })
+  let statements = 0
+  const stored: string[] = []
+  const settler = createSettler({
+    pool: { ...own, run: work => (statements++, own.run(work)) },
+    onSettled: batch => void stored.push(...batch.map(({ id }) => id)),
+  })
+  const done = {
+    attempts: 1,
+    delayMs: null,
+    reason: null,
+    latencyMs: 1,
+    keepsPlace: false,
+  } as const
+  await using lock = await hold(
+    server.sql,
+    tx => tx`select from outbox where project_id = ${projectId} and id <> ${free} for update`,
+  )
+  for (const { id } of rows) settler.add({ id, token }, { ...done, state: 'delivered' })
+  await until(() => stored.length === 1)
+  await settler.drain(performance.now() + 3_000)
+  expect(stored).toEqual([free])
+  await lock.release()
+  expect(locked).toHaveLength(200)
+  expect(statements).toBeLessThan(20)
+  await own.end()
+})
+
 test('delivery: many refused outcomes are told in few lines', async () => {
   using captured = captureLog()
   const token = crypto.randomUUID()

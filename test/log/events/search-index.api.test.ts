@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../../src/database/sql.ts'
 import { listEventsJson } from '../../../src/log/events/read.ts'
 import { buildHistogram } from '../../../src/log/events/histogram.ts'
@@ -103,16 +103,22 @@ async function indexAll(id: string, minEvents?: number, maxBytes?: number): Prom
   }
 }
 
-test('a search is exact, whatever part of the log is indexed', async () => {
-  const id = await newLog()
-  for (const end of ENDS) {
+describe('a search is exact, whatever part of the log is indexed', () => {
+  let id: string
+  beforeAll(async () => {
+    id = await newLog()
+  })
+
+  test.each(ENDS)('up to seq %d', async end => {
     await indexUpTo(id, end)
     expect(await compareIndex(sql, id)).toEqual(EXACT)
     await expectExact(id)
-  }
-  const [parts] = await sql`select count(*)::int as n from search_parts where project_id = ${id}`
-  // The third segment has the parts up to 8,192 and after it.
-  expect(parts).toEqual({ n: 4 })
+  })
+
+  test('the third segment has the parts up to 8,192 and after it', async () => {
+    const [parts] = await sql`select count(*)::int as n from search_parts where project_id = ${id}`
+    expect(parts).toEqual({ n: 4 })
+  })
 })
 
 test('a histogram counts events of the index and of the tail', async () => {
