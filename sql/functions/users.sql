@@ -519,6 +519,11 @@ begin
 end
 $$;
 
+-- Returns a name as a page shows it: with single spaces.
+create or replace function one_line(name text) returns text
+language sql immutable parallel safe
+return trim(regexp_replace(name, '[\s\u00A0]+', ' ', 'g'));
+
 -- Returns the names of a user in its properties: those that are shown for it, and the e-mail
 -- address.
 create or replace function names_in_properties(properties json) returns text[]
@@ -582,7 +587,7 @@ begin
         select
         from unnest(i.user_id || a.names || names_in_properties(i.properties)) as n (name)
         where case
-          when is_whole then fold_text(n.name) = wanted
+          when is_whole then fold_text(one_line(n.name)) = wanted
           else starts_with(fold_text(n.name), wanted)
         end
       )

@@ -98,7 +98,9 @@ function toUser(sql: Queryable, { references, beginnings, names }: ResolvedUsers
  */
 function hasName(sql: Queryable, { text, isWhole }: UserName): Fragment {
   const fits = (name: Fragment) =>
-    isWhole ? sql`fold_text(${name}) = ${text}` : sql`starts_with(fold_text(${name}), ${text})`
+    isWhole
+      ? sql`fold_text(one_line(${name})) = ${text}`
+      : sql`starts_with(fold_text(${name}), ${text})`
   return sql`
     ${fits(sql`e.user_ref`)} or exists (
       select

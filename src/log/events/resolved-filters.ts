@@ -2,7 +2,7 @@ import { toSlug } from '../channels/name.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { parseId } from '../../base/ids.ts'
-import { listReferences } from '../identities/users.ts'
+import { listReferences, resolveUser } from '../identities/users.ts'
 import { listSeqRanges, type SeqRange } from './seq-ranges.ts'
 import {
   isWholeName,
@@ -191,7 +191,8 @@ async function resolveUsers(
     const exact = isWhole ? user : readExactUser(user)
     if (exact !== undefined) {
       for (const one of await listReferences(sql, projectId, exact)) references.add(one)
-      if (!isWhole) continue
+      // A user_id or an alias of several words takes precedence over an equal name of others.
+      if (!isWhole || (await isKnown(sql, projectId, exact))) continue
     }
     const timeLimitMs = deadline - performance.now()
     const { text, found } = await findName(sql, projectId, { user, isWhole, timeLimitMs })
@@ -200,6 +201,13 @@ async function resolveUsers(
     else if (!isWhole) beginnings.push(text)
   }
   return { references: [...references], beginnings, names }
+}
+
+async function isKnown(sql: Queryable, projectId: string, reference: string): Promise<boolean> {
+  const [row] = await sql<[{ known: boolean }]>`
+    select ${resolveUser(sql, projectId, reference)} is not null as known
+  `
+  return row.known
 }
 
 /** `found` is null if the users with such a name cannot be listed in this time. */
@@ -216,7 +224,7 @@ async function findName(
           project => ${projectId}, wanted => f.text, is_whole => ${isWhole}, time_limit_ms => ${timeLimitMs}
         ))::text
       end as found
-    from fold_text(${user.trim()}) as f (text)
+    from fold_text(${user.trim().replaceAll(/\s+/gu, ' ')}) as f (text)
   `
   return { ...row, found: row.found === null ? null : (JSON.parse(row.found) as string[]) }
 }

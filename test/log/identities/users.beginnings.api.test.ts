@@ -100,6 +100,17 @@ test('dashboard.md §3 in quotes, several words are a whole name, in every plane
   expect(await find(shop, 'user:"user 1"')).toEqual(['the first', 'user 1'])
   expect(await find(shop, 'user:"the first"')).toEqual(['the first', 'user 1'])
   expect(await find(shop, 'user:"Bo Never Identified"')).toEqual(['Bo Never Identified'])
+  // White space is as a page shows it.
+  await shop.identify('u8', [], { name: 'Alan \u00a0Turing' })
+  // A user_id takes precedence over an equal name.
+  await shop.identify('Grace Hopper', ['grace'])
+  await shop.identify('u9', [], { name: 'Grace Hopper' })
+  for (const userId of ['u8', 'Grace Hopper', 'u9', 'grace']) {
+    await shop.send({ title: userId, userId })
+  }
+  expect(await find(shop, 'user:"Alan Turing"')).toEqual(['u8'])
+  expect(await find(shop, 'user:"Alan  Turing"')).toEqual(['u8'])
+  expect(await find(shop, 'user:"Grace Hopper"')).toEqual(['Grace Hopper', 'grace'])
   // The parameter is a user_id or an alias alone.
   const exact = await shop.v1.get('/v1/events?userId=Ada%20Lovelace')
   expect(exact.body.data.items).toEqual([])
