@@ -19,7 +19,7 @@ const IDLE_BATCH = 50
 const MAX_DELAY_MS = 50
 const MIN_PAUSE_MS = 50
 const MAX_PAUSE_MS = 1_000
-/** The longest pause before a delivery that was locked is tried again. Its try waits for the lock. */
+/** The longest pause before a delivery that was locked is tried again. The try waits, too. */
 const MAX_HELD_MS = 100
 /** How often a drain looks whether the expected settlements were added. */
 const EXPECTED_MS = 5
@@ -109,9 +109,9 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
   }
 
   /**
-   * Stores a batch. If it meets a locked delivery, it stores the others, and holds that one back. What
-   * Postgres refuses even so is stored one by one. A lease that ends meanwhile keeps its delivery
-   * from being changed.
+   * Stores a batch. If it meets a locked delivery, it stores the others, and holds that one back. It
+   * stores one by one if Postgres refuses them even so. A lease that ends meanwhile keeps its
+   * delivery from being changed.
    */
   async function settle(batch: Settled[], isBrief: boolean): Promise<void> {
     const kept = batch.filter(({ keepsPlace }) => keepsPlace)
@@ -151,8 +151,8 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
 
   /**
    * Stores a batch by `work`, and retries while the database is unavailable. `work` returns what it
-   * has stored, and the ids whose lease was lost; the others are held back. Returns why Postgres did
-   * not store it, if another try of the same batch is in vain.
+   * has stored, and the ids whose lease was lost. The others are held back. Returns why Postgres
+   * did not store it, if another try of the same batch is in vain.
    */
   async function tryUntilStored(
     batch: Settled[],
