@@ -6,7 +6,7 @@ FROM ${BUN_IMAGE} AS build
 # The time of the SBOM, in seconds since 1970.
 ARG SOURCE_DATE_EPOCH
 WORKDIR /tidings
-COPY package.json bun.lock bunfig.toml tsconfig.json ./
+COPY LICENSE package.json bun.lock bunfig.toml tsconfig.json ./
 COPY patches patches
 # What the packages' own scripts do (fetch Deno, link libraries) the executable can do without.
 RUN bun install --frozen-lockfile --ignore-scripts

