@@ -109,8 +109,8 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
   }
 
   /**
-   * Stores a batch. If it meets a locked delivery, it stores the others, and holds that one back. It
-   * stores one by one if Postgres refuses them even so. A lease that ends meanwhile keeps its
+   * Stores a batch. If it meets a locked delivery, it stores the others, and holds that one back.
+   * It stores one by one what Postgres refuses even so. A lease that ends meanwhile keeps its
    * delivery from being changed.
    */
   async function settle(batch: Settled[], isBrief: boolean): Promise<void> {
