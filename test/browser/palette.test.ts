@@ -77,6 +77,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
       await it.page.keyboard.press(key)
       await until(() => it.toPath() === `/p/${PROJECT}${path}`)
     }
+    await it.page.keyboard.press('g')
+    await it.page.keyboard.press('o')
+    await until(() => it.toPath() === '/overview')
+    await it.page.keyboard.press('g')
+    await it.page.keyboard.press('f')
+    await until(() => it.toPath() === `/p/${PROJECT}`)
     await it.page.keyboard.press('?')
     await it.page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
     await it.page.keyboard.press('g')
@@ -146,6 +152,29 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await it.page.keyboard.press('Enter')
     await it.page.getByText('Link copied.').waitFor()
     expect(await it.page.evaluate(() => navigator.clipboard.readText())).toBe(it.page.url())
+    expect(it.problems).toEqual([])
+  })
+
+  test('the palette leads to the overview, and from there to every project', async () => {
+    await using it = await visit(`/p/${PROJECT}`)
+    await it.page.getByText('Deployed').waitFor()
+    const find = async (text: string, option: string) => {
+      await it.page.keyboard.press('Control+k')
+      await it.page.getByRole('option', { name: 'deploys' }).waitFor()
+      await it.page.keyboard.type(text)
+      await until(async () => (await it.options()).join() === option)
+    }
+    await find('newsletter', ' NewsletterProject')
+    await it.page.keyboard.press('Escape')
+    await find('web shop', '')
+    await it.page.keyboard.press('Escape')
+    await find('overview', 'Overview g o')
+    await it.page.keyboard.press('Enter')
+    await until(() => it.toPath() === '/overview')
+    await it.page.getByRole('heading', { level: 1 }).waitFor()
+    await find('web shop', ' Web shopProject')
+    await it.page.keyboard.press('Enter')
+    await until(() => it.toPath() === `/p/${PROJECT}`)
     expect(it.problems).toEqual([])
   })
 

@@ -18,7 +18,7 @@ export interface NavLink {
 /** The link to the overview, for members of several projects. */
 export function listOverviewLinks(account: Account): NavLink[] {
   return hasSeveralProjects(account)
-    ? [{ icon: 'overview', name: 'Overview', path: PATHS.overview }]
+    ? [{ icon: 'overview', name: 'Overview', path: PATHS.overview, key: 'o' }]
     : []
 }
 
@@ -77,10 +77,11 @@ export function listSettingsLinks(
 
 /** Links with a keyboard shortcut. */
 export function listShortcutLinks(account: Account, project: string | undefined): NavLink[] {
-  if (project === undefined) return []
-  return [...listProjectLinks(project), ...listSettingsLinks(account, project)].filter(
-    ({ key }) => key,
-  )
+  return [
+    ...listOverviewLinks(account),
+    ...(project === undefined ? [] : listProjectLinks(project)),
+    ...listSettingsLinks(account, project),
+  ].filter(({ key }) => key)
 }
 
 /** Links to the pages of the account. */

@@ -3,7 +3,12 @@ import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { changeSetting, readSetting, type SettingChange } from '../channels/api.ts'
 import { toMuteEnd, toSettingChange } from '../channels/mute.ts'
 import { copyText } from '../copy-text.ts'
-import { listProjectLinks, listSettingsLinks, listAccountLinks } from '../components/navigation.tsx'
+import {
+  listAccountLinks,
+  listOverviewLinks,
+  listProjectLinks,
+  listSettingsLinks,
+} from '../components/navigation.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toChannelPath, toFeedPath, toOrganizationPath } from '../paths.ts'
 import { signOut } from '../session.ts'
@@ -19,7 +24,10 @@ export interface Entry extends Searchable {
 
 export interface PaletteContext {
   account: Account
+  /** The project of the page, or the most recently opened one. */
   project: string | undefined
+  /** The path of the page. */
+  path: string
   channels: readonly ProjectChannel[]
   /** The ID of the current channel. */
   channel: string | undefined
@@ -35,14 +43,17 @@ const THEME_ACTIONS = {
 
 /** All entries for the current page, starting with those for its channel. */
 export function listEntries(here: PaletteContext): Entry[] {
-  const { account, project, channels, route } = here
+  const { account, project, path: current, channels, route } = here
   const go = (hint: string, path: string, text: string, name?: string): Entry => ({
     text,
     ...(name !== undefined && { name }),
     hint,
     run: () => route(path),
   })
-  const links = project === undefined ? [] : listProjectLinks(project)
+  const links = [
+    ...listOverviewLinks(account),
+    ...(project === undefined ? [] : listProjectLinks(project)),
+  ]
   return [
     ...listChannelEntries(here),
     {
@@ -54,7 +65,7 @@ export function listEntries(here: PaletteContext): Entry[] {
     ...channels.map(({ id, name }) => go('Channel', toFeedPath(project ?? '', id), '', name)),
     ...account.organizations.flatMap(({ projects }) =>
       projects
-        .filter(({ id }) => id !== project)
+        .filter(({ id }) => id !== project || !current.startsWith('/p/'))
         .map(({ id, name }) => go('Project', toFeedPath(id), '', name)),
     ),
     ...listSettingsLinks(account, project)

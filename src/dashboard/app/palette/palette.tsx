@@ -29,7 +29,7 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
     eventChannel.value ?? query['channel'] ?? /^\/p\/[^/]+\/channels\/([^/]+)/.exec(path)?.[1]
   const onShortcuts = () => (openDialog.value = 'keys')
   const found = filterEntries(
-    listEntries({ account, project, channels, channel, route, onShortcuts }),
+    listEntries({ account, project, path, channels, channel, route, onShortcuts }),
     text,
   ).slice(0, MAX_SHOWN)
   const current = Math.min(at, found.length - 1)
