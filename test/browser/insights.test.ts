@@ -5,6 +5,8 @@ import {
   sumLayoutShifts,
   type TestBrowser,
 } from '../support/clients/chromium.ts'
+import { fakeApi, PROJECT } from '../support/fakes/api.ts'
+import { fillBoard } from '../support/fakes/insights.ts'
 import { newMember, type SignedInAccount } from '../support/worlds/signed-in-account.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
@@ -161,6 +163,40 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     const bar = page.getByRole('navigation', { name: 'Pages' })
     await bar.getByRole('link', { name: 'Events' }).click()
     await page.getByRole('article').first().waitFor()
+    expect(it.problems).toEqual([])
+  })
+
+  test('a chart of incomplete counts says so, and its complete bars do not', async () => {
+    let total = 0
+    await using it = await browser.open({
+      prepare: async context => {
+        const api = await fakeApi(context)
+        fillBoard(api)
+        const result = 'GET /api/projects/:id/insights/:card/result'
+        const answer = api.handler(result)
+        api.on(result, (body, url) => {
+          const { data }: any = answer(body, url)
+          if (data.kind !== 'series') return { data }
+          const { histogram } = data
+          total = histogram.total
+          const middleMs = (Date.parse(histogram.from) + Date.parse(histogram.to)) / 2
+          const completeSince = new Date(middleMs).toISOString()
+          return { data: { ...data, histogram: { ...histogram, completeSince } } }
+        })
+      },
+    })
+    const { page } = it
+    await page.goto(`${server.url}/p/${PROJECT}/insights`)
+    const chart = page.locator('.card').filter({ has: page.locator('canvas') })
+    const shown = chart.locator('.card-summary strong')
+    await shown.waitFor()
+    expect(await shown.textContent()).toBe(`≥ ${total.toLocaleString('en')} events`)
+    const plot = chart.locator('.u-over')
+    const { width } = (await plot.boundingBox())!
+    await plot.hover({ position: { x: width - 4, y: 20 } })
+    await until(async () => /^\d+ events?$/.test((await shown.textContent()) ?? ''))
+    await plot.hover({ position: { x: 4, y: 20 } })
+    await until(async () => /^≥ \d+ events?$/.test((await shown.textContent()) ?? ''))
     expect(it.problems).toEqual([])
   })
 

@@ -40,10 +40,14 @@ export function Series({ project, card, histogram, title }: SeriesOptions) {
     bar === undefined ? sum(counts) : (counts[bar] ?? 0)
   const range: [number, number] = bar === undefined ? [0, histogram.others.length] : [bar, bar + 1]
   const shown = bar === undefined ? total : sum(parts.map(({ counts }) => counts[bar] ?? 0))
+  const isComplete = completeSince === null || toMs(range[0]) >= Date.parse(completeSince)
   return (
     <>
       <p class="card-summary">
-        <strong>{toPlural(shown, 'event')}</strong>{' '}
+        <strong>
+          {!isComplete && '≥ '}
+          {toPlural(shown, 'event')}
+        </strong>{' '}
         <span>{toRangeName(toMs(range[0]), toMs(range[1]))}</span>
       </p>
       {total === 0 ? (
