@@ -162,6 +162,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     }
     await page.setViewportSize({ width: 390, height: 844 })
     await page.goto(`${server.url}/overview`)
+    const projects = page.getByRole('navigation', { name: 'Projects' })
+    await projects.getByRole('link', { name: 'Overview' }).waitFor()
     const bar = page.getByRole('navigation', { name: 'Pages' })
     await bar.getByRole('link', { name: 'Events' }).click()
     await page.getByRole('article').first().waitFor()
