@@ -467,6 +467,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(await it.page.getByText('No events yet').count()).toBe(0)
   })
 
+  test('the quick start of a project with events listens for new ones', async () => {
+    await using it = await watch(2)
+    await it.page.goto(`${server.url}/p/${PROJECT}/start`)
+    await it.page.getByText('Listening for new events…').waitFor()
+    expect(await it.page.getByText('Look around with sample data').count()).toBe(0)
+    it.api.emit({ title: 'It works' })
+    await it.page.getByText('A new event has arrived.').waitFor()
+  })
+
   test('the project menu switches projects, and the choice is remembered', async () => {
     await using it = await watch(1)
     await it.page.getByRole('button', { name: 'Web shop' }).click()

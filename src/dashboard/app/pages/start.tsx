@@ -31,6 +31,7 @@ export default function Start({ account, project }: ProjectPageProps) {
     before.value = feed.log.value.rows[0]?.seq ?? 0
   }
   const arrived = feed.log.value.rows.filter(({ seq }) => seq > (before.value ?? Infinity))
+  const hadEvents = (before.value ?? 0) > 0
   const { kind } = toPill(feed.live.value)
 
   return (
@@ -55,9 +56,13 @@ export default function Start({ account, project }: ProjectPageProps) {
         <WaveLine kind={kind} />
         <p role="status">
           {arrived.length > 0
-            ? 'Your first event has arrived.'
+            ? hadEvents
+              ? 'A new event has arrived.'
+              : 'Your first event has arrived.'
             : kind === 'live'
-              ? 'Listening for your first event…'
+              ? hadEvents
+                ? 'Listening for new events…'
+                : 'Listening for your first event…'
               : 'Connecting…'}
         </p>
         {arrived.length > 0 && (
@@ -71,7 +76,9 @@ export default function Start({ account, project }: ProjectPageProps) {
           {arrived.length > 0 ? 'Open the feed' : 'Go to the feed'}
         </a>
       </p>
-      {arrived.length === 0 && <SampleDataOffer account={account} project={project} />}
+      {arrived.length === 0 && !hadEvents && (
+        <SampleDataOffer account={account} project={project} />
+      )}
       <Checklist account={account} project={project} hasEvent={feed.log.value.rows.length > 0} />
       <VerificationPrompt />
     </StandalonePage>
