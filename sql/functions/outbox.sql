@@ -192,6 +192,8 @@ $$;
 create or replace function resume_deliveries(max_rows int) returns table (kind text, target_id uuid, is_done boolean)
 language plpgsql
 set search_path from current
+-- A locked delivery of one target must not hold up the others.
+set lock_timeout = '50ms'
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -206,7 +208,6 @@ declare
 begin
   select r.* into taken
     from resumed_targets r
-    -- A locked delivery of one target must not hold up the others.
     order by random()
     limit 1
     for update skip locked;

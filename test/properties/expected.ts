@@ -1,3 +1,4 @@
+import { isInvisible } from '../../src/base/disruptive-text.ts'
 import { hasNothingToFind, MAX_WORDS, splitWords } from '../../src/base/text-search.ts'
 import { splitEmoji, type TextParts } from '../../src/log/channels/icon.ts'
 import {
@@ -101,6 +102,8 @@ export function createTester(lane: Lane): Tester {
     if (request.id === 'getUser' || request.id === 'findUser') {
       return model.users.has(resolveUser(model, toUserId(request))) ? 200 : 404
     }
+    // A schema cannot know what a terminal prints.
+    if (request.id === 'sendText' && isInvisible(fromText(request).title)) return 400
     // A schema cannot count words, nor fold them.
     const text = request.id === 'listEvents' ? request.query['text'] : undefined
     const words = text === undefined ? [] : splitWords(text)

@@ -1,14 +1,12 @@
 import { toReason } from '../../base/errors.ts'
 import { logger } from '../../base/log.ts'
 import { createWakeUpSignal } from '../../base/wake-up.ts'
-import { transact, type Pool } from '../../database/pool.ts'
+import type { Pool } from '../../database/pool.ts'
 import type { KindName } from './kind.ts'
 
 const POLL_MS = 1_000
 /** The deliveries of one transaction. */
 const MAX_ROWS = 1_000
-/** The wait for a locked delivery. Other targets are resumed meanwhile, in a random order. */
-const LOCK_MS = 50
 
 const log = logger('outbox')
 
@@ -42,12 +40,11 @@ export function startResumption({ pool, onResumed }: ResumptionOptions): { stop(
 
   /** Resumes deliveries of one target. Returns false if no target is to be resumed. */
   async function resume(): Promise<boolean> {
-    const [row] = await transact(pool, async tx => {
-      await tx`select set_config('lock_timeout', ${String(LOCK_MS)}, true)`
-      return tx<{ kind: KindName; targetId: string }[]>`
+    const [row] = await pool.run(
+      sql => sql<{ kind: KindName; targetId: string }[]>`
         select kind, target_id as "targetId" from resume_deliveries(${MAX_ROWS})
-      `
-    })
+      `,
+    )
     if (row) onResumed(row.kind, row.targetId)
     return row !== undefined
   }
