@@ -40,11 +40,16 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
     document.getElementById(`entry-${current}`)?.scrollIntoView({ block: 'nearest' })
   }, [current, text])
 
-  function run(entry: Entry | undefined) {
-    if (!entry) return
+  /** Closes at once, because the event of the dialog comes after the next keys. */
+  function close() {
     // Closing first returns the focus to where it was.
     dialog.current?.close()
     onClose()
+  }
+
+  function run(entry: Entry | undefined) {
+    if (!entry) return
+    close()
     entry.run()
   }
 
@@ -55,7 +60,7 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
       const by = key === 'ArrowDown' ? 1 : -1
       setAt((current + by + found.length) % Math.max(1, found.length))
     } else if (key === 'Enter') run(found[current])
-    else if (toShortcutKey(event) === 'k' && (ctrlKey || metaKey)) dialog.current?.close()
+    else if (key === 'Escape' || (toShortcutKey(event) === 'k' && (ctrlKey || metaKey))) close()
     else return
     event.preventDefault()
   }
