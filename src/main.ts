@@ -60,8 +60,7 @@ const root = withExamples(
   ],
 )
 
-// Without a top-level await, which a build with bytecode does not take.
-void main(process.argv.slice(2)).then(code => process.exit(code))
+process.exit(await main(process.argv.slice(2)))
 
 /**
  * Runs a command line. Returns the exit code: 0 success, 1 failure, 2 wrong usage or configuration.

@@ -1,6 +1,9 @@
 import type { Sql } from '../../src/database/sql.ts'
 
-/** Returns the tables of the database in which `text` occurs. It also reads binary columns. */
+/**
+ * Returns the tables of the database in which `text` occurs. It also reads binary columns. Letters
+ * and digits alone can occur in a random id.
+ */
 export async function listTraces(sql: Sql, text: string): Promise<string[]> {
   const tables = await sql<{ name: string }[]>`
     select table_name as name
