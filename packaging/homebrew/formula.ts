@@ -14,7 +14,7 @@ const sums = new Map(
 const template = readFileSync(join(import.meta.dirname, 'tidings.rb'), 'utf8')
 const formula = template
   .replaceAll('@VERSION@', manifest.version)
-  .replaceAll('@HOMEPAGE@', manifest.homepage)
+  .replaceAll('@REPOSITORY@', manifest.repository)
   .replace(/@SHA256 (.+?)@/g, (_, name: string) => {
     const sum = sums.get(name)
     if (sum === undefined) throw new Error(`${file} has no checksum of ${name}.`)

@@ -1,26 +1,26 @@
 class Tidings < Formula
   desc "Self-hosted event service with a live feed, push and webhooks"
-  homepage "@HOMEPAGE@"
+  homepage "@REPOSITORY@"
   version "@VERSION@"
   license "AGPL-3.0-only"
 
   on_macos do
     on_arm do
-      url "@HOMEPAGE@/releases/download/v@VERSION@/tidings-darwin-arm64"
+      url "@REPOSITORY@/releases/download/v@VERSION@/tidings-darwin-arm64"
       sha256 "@SHA256 tidings-darwin-arm64@"
     end
     on_intel do
-      url "@HOMEPAGE@/releases/download/v@VERSION@/tidings-darwin-x64"
+      url "@REPOSITORY@/releases/download/v@VERSION@/tidings-darwin-x64"
       sha256 "@SHA256 tidings-darwin-x64@"
     end
   end
   on_linux do
     on_arm do
-      url "@HOMEPAGE@/releases/download/v@VERSION@/tidings-linux-arm64"
+      url "@REPOSITORY@/releases/download/v@VERSION@/tidings-linux-arm64"
       sha256 "@SHA256 tidings-linux-arm64@"
     end
     on_intel do
-      url "@HOMEPAGE@/releases/download/v@VERSION@/tidings-linux-x64-baseline"
+      url "@REPOSITORY@/releases/download/v@VERSION@/tidings-linux-x64-baseline"
       sha256 "@SHA256 tidings-linux-x64-baseline@"
     end
   end

@@ -4,7 +4,7 @@ import manifest from '../../package.json' with { type: 'json' }
 export const VERSION = manifest.version
 
 /** The URL of the source repository. */
-export const SOURCE_URL = manifest.homepage
+export const SOURCE_URL = manifest.repository
 
 declare const TIDINGS_REVISION: string
 /** The commit of the sources, or '' unless `bun run compile` was told it. */

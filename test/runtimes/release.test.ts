@@ -123,7 +123,7 @@ test('the executable prints its licence, and those of all parts that the SBOM na
   expect(code).toBe(0)
   expect(output).toBe(readFileSync(`${BINARY}.licences.txt`, 'utf8'))
   expect(output).toContain(readFileSync(join(ROOT, 'LICENSE'), 'utf8').trim())
-  expect(output).toContain(manifest.homepage)
+  expect(output).toContain(manifest.repository)
   const lines = new Set(output.split('\n'))
   const inside = sbom.components.flatMap(({ type, components = [] }) =>
     type === 'platform' ? [] : components,
