@@ -17,7 +17,7 @@ import {
   DefaultNotificationSettings,
   DefaultNotificationSettingsInput,
   NotificationSettingsPage,
-} from './schema.ts'
+} from './notification-schema.ts'
 
 const tags = ['Notifications']
 

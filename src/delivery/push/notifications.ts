@@ -10,7 +10,7 @@ import type {
   DefaultNotificationSettings,
   DefaultNotificationSettingsInput,
   NotificationSettingsPage,
-} from './schema.ts'
+} from './notification-schema.ts'
 
 /** The defaults: notifications for every event, with bursts collapsed. */
 const INITIAL_SETTINGS: DefaultNotificationSettings = {

@@ -3,7 +3,7 @@ import type {
   ChannelNotificationSettingsInput,
   DefaultNotificationSettings,
   NotificationSettingsPage,
-} from '../../../delivery/push/schema.ts'
+} from '../../../delivery/push/notification-schema.ts'
 import type { ChannelEdit, ProjectChannel } from '../../../log/channels/schema.ts'
 import { toApiPath } from '../api-paths.ts'
 import { channelChanges } from '../feed/use-channels.ts'
