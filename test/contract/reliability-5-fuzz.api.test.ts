@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { EventInput, LogInput } from '../../src/log/events/schema.ts'
+import { IdentifyInput } from '../../src/log/identities/schema.ts'
 import { UUID_V4 } from '../support/answers.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { scaled } from '../support/until.ts'
@@ -49,8 +51,8 @@ const value = fc.oneof(
   number,
 )
 const field = fc.constantFrom(
-  ...['channelName', 'title', 'description', 'icon', 'tags', 'metadata', 'userId', 'notify'],
-  ...['source', 'timestamp', 'user_id', 'aliases', 'properties', 'channel', 'event', 'x'],
+  ...Object.keys({ ...EventInput.properties, ...LogInput.properties, ...IdentifyInput.properties }),
+  'x',
   ...['__proto__', 'constructor', 'length', 'toString'],
 )
 const body = fc.array(fc.tuple(field, value), { maxLength: 8 }).map(fields => {

@@ -6,7 +6,9 @@ import { isBackedUp } from '../../src/server/backup/rows.ts'
 import { CLOSE_REASONS } from '../../src/log/feed/schema.ts'
 import { parseConfig } from '../../src/base/config.ts'
 import { MIGRATIONS } from '../../src/database/sql-files.ts'
-import { EventInput } from '../../src/log/events/schema.ts'
+import { send } from '../../src/cli/send.ts'
+import { COLUMNS } from '../../src/log/archive/columns.ts'
+import { Event, EventInput } from '../../src/log/events/schema.ts'
 import { IdentifyInput } from '../../src/log/identities/schema.ts'
 import { parseSettingsFile } from '../../src/base/config/settings-file.ts'
 import { SERVER_ROLE } from '../../src/database/embedded/cluster.ts'
@@ -44,6 +46,35 @@ test('every example with a public BASE_URL sets TRUSTED_PROXIES, too', () => {
   const own = examples.filter(([, text = '']) => /BASE_URL(=|: | = ')https:/i.test(text))
   expect(own.length).toBeGreaterThanOrEqual(7)
   expect(own.filter(([, text = '']) => !/TRUSTED_PROXIES(=|: | = \[?')\d/i.test(text))).toEqual([])
+})
+
+describe('the fields of an event', () => {
+  const fields = Object.keys(Event.properties).toSorted()
+
+  test.each([
+    ['docs/contract.md', /^- `data` of a 201 is the whole event: ([^.]*)\./m, fields],
+    ['docs/scaling.md', /^Its columns are the fields of an event: ([^.]*)\./m, COLUMNS.toSorted()],
+  ])('are all in the list of %s', (page, list, expected) => {
+    const [, text = ''] = list.exec(readText(page)) ?? []
+    const names = [...text.matchAll(/`(\w+)`/g)].map(([, name = '']) => name)
+    expect(names.toSorted()).toEqual(expected)
+  })
+
+  test('are all in the sample of docs/webhooks.md', () => {
+    const sample = listCodeBlocks('docs/webhooks.md').find(({ text }) => /"data": \{/.test(text))
+    const { project, organization, ...event } = JSON.parse(sample?.text ?? '').data
+    expect(Object.keys(event).toSorted()).toEqual(fields)
+    expect([project, organization]).not.toContain(undefined)
+  })
+
+  test('are all options of `tidings send`, but the time', () => {
+    const options = Object.keys(send.args ?? {})
+    const named: Record<string, string> = { channelName: 'channel', userId: 'user' }
+    const missing = Object.keys(EventInput.properties)
+      .map(name => named[name] ?? name)
+      .filter(name => !options.includes(name))
+    expect(missing).toEqual(['timestamp'])
+  })
 })
 
 test('docs/backup-and-upgrades.md names everything with access that a restore brings back', () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { EventInput } from '../../src/log/events/schema.ts'
 import { expectIssues, listIssues } from '../support/answers.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { newProject, type TestProject } from '../support/worlds/project.ts'
@@ -123,17 +124,7 @@ test('contract §2 missing fields get their defaults', async () => {
 
 describe('contract §2 null is accepted for userId alone:', () => {
   test('in events', async () => {
-    for (const field of [
-      'channelName',
-      'title',
-      'description',
-      'icon',
-      'tags',
-      'metadata',
-      'notify',
-      'source',
-      'timestamp',
-    ]) {
+    for (const field of Object.keys(EventInput.properties).filter(name => name !== 'userId')) {
       expect(await check({ [field]: null })).toEqual([`${field} invalid_type`])
     }
     expect(await check({ tags: [null] })).toEqual(['tags.0 invalid_type'])

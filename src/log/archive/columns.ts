@@ -1,46 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { SchemaElement } from 'hyparquet'
+import type { Event } from '../events/schema.ts'
 
 /** An event in an archive file. Names and values are those of the API. */
-export interface ArchivedEvent {
-  id: string
+export interface ArchivedEvent extends Omit<Event, 'seq' | 'metadata' | 'timestamp' | 'createdAt'> {
   seq: bigint
-  channelId: string
-  channelName: string
-  title: string
-  description: string | null
-  icon: string | null
-  tags: string[]
   /** JSON as it was sent, so that numbers keep their digits. */
   metadata: string
-  /** The user that `userRef` named when the event was archived. */
-  userId: string | null
-  /** The user_id or alias that was sent. */
+  /** The user_id or alias that was sent. `userId` is the user whom it named at the archival. */
   userRef: string | null
-  source: string
-  notify: boolean
   timestamp: Date
   createdAt: Date
 }
-
-/** The columns of a file, in their order. */
-export const COLUMNS = [
-  'id',
-  'seq',
-  'channelId',
-  'channelName',
-  'title',
-  'description',
-  'icon',
-  'tags',
-  'metadata',
-  'userId',
-  'userRef',
-  'source',
-  'notify',
-  'timestamp',
-  'createdAt',
-] as const satisfies (keyof ArchivedEvent)[]
 
 const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8' } as const
 const REQUIRED = { repetition_type: 'REQUIRED' } as const
@@ -52,26 +23,43 @@ const TIME = {
   ...REQUIRED,
 } as const
 
+/**
+ * The columns of a file, in their order, as the Parquet schema describes them. A column that files
+ * of earlier versions lack is optional: its events there have null.
+ */
+const ELEMENTS: Record<keyof ArchivedEvent, Omit<SchemaElement, 'name'>> = {
+  id: { ...TEXT, ...REQUIRED },
+  seq: { type: 'INT64', ...REQUIRED },
+  channelId: { ...TEXT, ...REQUIRED },
+  channelName: { ...TEXT, ...REQUIRED },
+  title: { ...TEXT, ...REQUIRED },
+  description: { ...TEXT, ...OPTIONAL },
+  icon: { ...TEXT, ...OPTIONAL },
+  tags: { converted_type: 'LIST', num_children: 1, ...REQUIRED },
+  metadata: { ...TEXT, ...REQUIRED },
+  userId: { ...TEXT, ...OPTIONAL },
+  userRef: { ...TEXT, ...OPTIONAL },
+  source: { ...TEXT, ...REQUIRED },
+  notify: { type: 'BOOLEAN', ...REQUIRED },
+  timestamp: TIME,
+  createdAt: TIME,
+}
+
+const LIST: SchemaElement[] = [
+  { name: 'list', num_children: 1, repetition_type: 'REPEATED' },
+  { name: 'element', ...TEXT, ...REQUIRED },
+]
+
+/** The names of the columns, in their order. */
+export const COLUMNS = Object.keys(ELEMENTS) as (keyof ArchivedEvent)[]
+
 /** The Parquet schema of archive files. */
 export const SCHEMA: SchemaElement[] = [
   { name: 'event', num_children: COLUMNS.length },
-  { name: 'id', ...TEXT, ...REQUIRED },
-  { name: 'seq', type: 'INT64', ...REQUIRED },
-  { name: 'channelId', ...TEXT, ...REQUIRED },
-  { name: 'channelName', ...TEXT, ...REQUIRED },
-  { name: 'title', ...TEXT, ...REQUIRED },
-  { name: 'description', ...TEXT, ...OPTIONAL },
-  { name: 'icon', ...TEXT, ...OPTIONAL },
-  { name: 'tags', converted_type: 'LIST', num_children: 1, ...REQUIRED },
-  { name: 'list', num_children: 1, repetition_type: 'REPEATED' },
-  { name: 'element', ...TEXT, ...REQUIRED },
-  { name: 'metadata', ...TEXT, ...REQUIRED },
-  { name: 'userId', ...TEXT, ...OPTIONAL },
-  { name: 'userRef', ...TEXT, ...OPTIONAL },
-  { name: 'source', ...TEXT, ...REQUIRED },
-  { name: 'notify', type: 'BOOLEAN', ...REQUIRED },
-  { name: 'timestamp', ...TIME },
-  { name: 'createdAt', ...TIME },
+  ...COLUMNS.flatMap(name => [
+    { name, ...ELEMENTS[name] },
+    ...(ELEMENTS[name].converted_type === 'LIST' ? LIST : []),
+  ]),
 ]
 
 /** Returns a SHA-256 of the values of all events, in hex. It depends on their order. */

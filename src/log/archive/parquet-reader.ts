@@ -30,7 +30,15 @@ export function readMetadata(object: ArchiveObject): Promise<FileMetaData> {
   return parquetMetadataAsync(toBuffer(object))
 }
 
-/** Returns the events of a row group, with the given columns alone. */
+/** Returns true if a file has all columns. Files of earlier versions may lack some. */
+export function hasAllColumns({ schema }: FileMetaData): boolean {
+  return COLUMNS.every(column => schema.some(({ name }) => name === column))
+}
+
+/**
+ * Returns the events of a row group, with the given columns alone. A column that the file lacks is
+ * null.
+ */
 export async function readGroup<Name extends keyof ArchivedEvent>(
   object: ArchiveObject,
   metadata: FileMetaData,
@@ -38,12 +46,14 @@ export async function readGroup<Name extends keyof ArchivedEvent>(
   columns: readonly Name[],
 ): Promise<Pick<ArchivedEvent, Name>[]> {
   const isWhole = columns.length === COLUMNS.length
+  const present = new Set(metadata.schema.map(({ name }) => name))
   const rows = await parquetReadObjects({
     file: isWhole ? await loadGroup(object, group) : toBuffer(object),
     metadata: { ...metadata, row_groups: [group], num_rows: group.num_rows },
-    columns: [...columns],
+    columns: columns.filter(name => present.has(name)),
     parsers,
   })
+  for (const name of columns) if (!present.has(name)) for (const row of rows) row[name] = null
   // The schema of the file guarantees the types.
   return rows as unknown as Pick<ArchivedEvent, Name>[]
 }

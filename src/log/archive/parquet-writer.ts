@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { FileMetaData } from 'hyparquet'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import { COLUMNS, SCHEMA, toDigest, toSize, type ArchivedEvent } from './columns.ts'
-import { readMetadata, type WrittenFile } from './parquet-reader.ts'
+import { hasAllColumns, readGroup, readMetadata, type WrittenFile } from './parquet-reader.ts'
 import type { ArchiveObject } from './store.ts'
 
 /** A row group has at most this many rows, and about this many bytes of text. */
@@ -21,7 +21,10 @@ export interface ParquetOutput {
 interface ParquetOptions {
   /** Key and value pairs of the file. */
   about: Readonly<Record<string, string>>
-  /** A file of the same kind, whose row groups come first. They are copied byte by byte. */
+  /**
+   * A file of the same kind, whose events come first. Its row groups are copied byte by byte,
+   * unless it lacks a column.
+   */
   base?: ArchiveObject | undefined
 }
 
@@ -51,13 +54,14 @@ export async function startParquet(
   })
   const digests: string[] = []
   let copiedGroups = 0
-  if (base) {
+  const former = base && { object: base, metadata: await readMetadata(base) }
+  const isCopied = former !== undefined && hasAllColumns(former.metadata)
+  if (isCopied) {
     await flush()
-    const metadata = await readMetadata(base)
-    buffer.offset += await copyGroups(base, metadata, put)
-    writer.row_groups.push(...metadata.row_groups)
-    writer.num_rows = metadata.num_rows
-    copiedGroups = metadata.row_groups.length
+    buffer.offset += await copyGroups(former.object, former.metadata, put)
+    writer.row_groups.push(...former.metadata.row_groups)
+    writer.num_rows = former.metadata.num_rows
+    copiedGroups = former.metadata.row_groups.length
   }
 
   let group: ArchivedEvent[] = []
@@ -76,14 +80,21 @@ export async function startParquet(
     await writer.write({ columnData, rowGroupSize: events.length })
   }
 
+  async function add(events: readonly ArchivedEvent[]): Promise<void> {
+    for (const event of events) {
+      group.push(event)
+      groupBytes += toSize(event)
+      if (group.length === GROUP_ROWS || groupBytes >= GROUP_BYTES) await endGroup()
+    }
+  }
+
+  if (former && !isCopied) {
+    const { object, metadata } = former
+    for (const one of metadata.row_groups)
+      await add(await readGroup(object, metadata, one, COLUMNS))
+  }
   return {
-    async add(events) {
-      for (const event of events) {
-        group.push(event)
-        groupBytes += toSize(event)
-        if (group.length === GROUP_ROWS || groupBytes >= GROUP_BYTES) await endGroup()
-      }
-    },
+    add,
     async finish() {
       await endGroup()
       await writer.finish()

@@ -5,24 +5,20 @@ import { isRawNumber, toNumberText } from '../../http/exact-json.ts'
 import { countCodePoints } from '../../http/rules.ts'
 import { newId, type Id } from '../../base/ids.ts'
 import { parseTimestamp } from './timestamp.ts'
-import type { EventInput, LogInput } from './schema.ts'
+import type { Event, EventInput, LogInput } from './schema.ts'
 
 const MAX_TAGS = 20
 const MAX_TAG_LENGTH = 50
 
+/** The fields that the append assigns, and the time, which is optional before. */
+type AssignedField = 'id' | 'seq' | 'channelId' | 'userId' | 'timestamp' | 'createdAt'
+
 /** A validated event on its way into the log. */
-export interface NewEvent {
+export interface NewEvent extends Omit<Event, AssignedField | 'metadata'> {
   id: Id
-  channelName: string
   channelSlug: string
-  title: string
-  description: string | null
-  icon: string | null
-  tags: string[]
   metadataJson: string
   userRef: string | null
-  source: string
-  notify: boolean
   /** Milliseconds since 1970. Null means the time of creation. */
   occurredAtMs: number | null
 }

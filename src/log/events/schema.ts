@@ -164,7 +164,6 @@ export const Event = Type.Object(
 )
 export type Event = Static<typeof Event>
 
-/** The filters of a list of events. */
 /** A page of the log. */
 export const LogPage = Type.Object(
   {
@@ -178,6 +177,7 @@ export const LogPage = Type.Object(
   { additionalProperties: false },
 )
 
+/** The filters of a list of events. */
 export const EventQuery = Type.Object({
   channel: Type.Optional(
     Text({ minLength: 1, maxLength: 255, description: 'Name or id of a channel.' }),

@@ -12,6 +12,7 @@ import { parquetReadObjects } from 'hyparquet'
 import { createFolderStore } from '../../../src/log/archive/folder-store.ts'
 import { takeTurns } from '../../../src/log/archive/due.ts'
 import type { ArchiveStore } from '../../../src/log/archive/store.ts'
+import { EventInput } from '../../../src/log/events/schema.ts'
 import { checkArchive } from '../../../src/cli/doctor/archive.ts'
 import { toId } from '../../../src/base/ids.ts'
 import { registry } from '../../../src/base/metrics.ts'
@@ -54,9 +55,13 @@ test('contract §11 old months move to one file each, with every field as it was
   const tenant = await newTenant(server)
   const { send, identify, v1, projectId } = tenant
   const metadata = '{"n":1.10,"big":12345678901234567890,"deep":{"ä":[null,true]}}'
+  const body = `{"channelName":"payments","title":"First","source":"shop","userId":"ada@example.com","tags":["a","ß\\"b"],"metadata":${metadata},"icon":"💰","notify":false,"timestamp":"2020-02-03T04:05:06.789Z","description":"\ufeffLine 1\\nLine 2"}`
+  expect(Object.keys(JSON.parse(body)).toSorted()).toEqual(
+    Object.keys(EventInput.properties).toSorted(),
+  )
   const { text } = await v1.request('/v1/events', {
     method: 'POST',
-    body: `{"channelName":"payments","title":"First","userId":"ada@example.com","tags":["a","ß\\"b"],"metadata":${metadata},"icon":"💰","notify":false,"timestamp":"2020-02-03T04:05:06.789Z","description":"\ufeffLine 1\\nLine 2"}`,
+    body,
     headers: { 'content-type': 'application/json' },
   })
   expect(text).toContain(metadata)
@@ -90,7 +95,7 @@ test('contract §11 old months move to one file each, with every field as it was
     metadata,
     userId: 'ada',
     userRef: 'ada@example.com',
-    source: 'api',
+    source: 'shop',
     notify: false,
   })
   expect(timestamp).toEqual(new Date('2020-02-03T04:05:06.789Z'))

@@ -11,6 +11,7 @@ import {
 } from '../../../src/log/events/append-statement.ts'
 import { toEventJson, toEventResponse, toUserAsSent } from '../../../src/log/events/event-json.ts'
 import type { NewEvent } from '../../../src/log/events/new-event.ts'
+import { Event } from '../../../src/log/events/schema.ts'
 import { spell } from '../../properties/spelling.ts'
 import { valueOf } from '../../properties/arbitraries.ts'
 import { textOf } from '../../properties/texts.ts'
@@ -98,6 +99,7 @@ test('contract §5 the program and Postgres write the same bytes for every event
       `
       const read = `{"success":true,"data":${toEventJson(row.text)},"requestId":"${requestId}"}`
       expect(read).toBe(responses[n]!.full)
+      expect(Object.keys(JSON.parse(read).data)).toEqual(Object.keys(Event.properties))
     }
     expect(await replay()).toEqual(keyed.map(({ full }) => full))
     await sql`

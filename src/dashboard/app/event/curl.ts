@@ -1,4 +1,4 @@
-import type { Event } from '../../../log/events/schema.ts'
+import type { Event, EventInput } from '../../../log/events/schema.ts'
 
 /**
  * A curl command that sends the same event again. Event data is untrusted and the command is pasted
@@ -6,14 +6,15 @@ import type { Event } from '../../../log/events/schema.ts'
  */
 export function toCurl(event: Event, origin: string): string {
   const { channelName, title, description, icon, tags, metadata, userId, source, notify } = event
-  const body = {
+  // JSON has no fields that are undefined.
+  const body: Record<Exclude<keyof EventInput, 'timestamp'>, unknown> = {
     channelName,
     title,
-    ...(description !== null && { description }),
-    ...(icon !== null && { icon }),
-    ...(tags.length > 0 && { tags }),
-    ...(Object.keys(metadata).length > 0 && { metadata }),
-    ...(userId !== null && { userId }),
+    description: description ?? undefined,
+    icon: icon ?? undefined,
+    tags: tags.length > 0 ? tags : undefined,
+    metadata: Object.keys(metadata).length > 0 ? metadata : undefined,
+    userId: userId ?? undefined,
     source,
     notify,
   }
