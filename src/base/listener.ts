@@ -45,7 +45,12 @@ export interface Listener {
 /** Returns the URL of a server for clients on the same machine. */
 export function toLocalUrl({ host, port }: { host: string; port: number }): string {
   const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return `http://${local.includes(':') ? `[${local}]` : local}:${port}`
+  return `http://${toHostPort({ host: local, port })}`
+}
+
+/** Returns a host and a port as one text. An address of IPv6 is in brackets. */
+export function toHostPort({ host, port }: { host: string; port: number }): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 /** Returns true for a WebSocket handshake. */

@@ -137,7 +137,7 @@ export const restore = command({
 
 function describeErased(file: string, { listed, erased, unknown }: RepeatedErasures): string {
   if (!existsSync(file)) {
-    return `There is no list of erased users at ${file}. Users that were erased after the backup are back. Restore again with --erased, or erase them again.`
+    return `There is no list of erased users at ${file}. If you erased none after the backup, none is needed. Otherwise they are back: restore again with --erased, or erase them again.`
   }
   const problem =
     unknown > 0

@@ -50,6 +50,7 @@ import { startMetrics } from './metrics-server.ts'
 import { createNotifier } from '../log/feed/notifier.ts'
 import { startFeed, type Feed } from '../log/feed/feed.ts'
 import { once, withTimeout } from '../base/functions.ts'
+import { toHostPort } from '../base/listener.ts'
 import { RUNTIME } from '../base/platform.ts'
 import { SOURCE_URL, VERSION } from '../base/version.ts'
 
@@ -359,7 +360,8 @@ async function open(
     ? NO_BOOTSTRAP_SECRETS
     : await bootstrap(background.sql, config, options)
 
-  log.info('Listening on {url}', {
+  log.info('Listening on {address}. Links begin with {url}', {
+    address: toHostPort({ host: config.host, port: listener.port }),
     url: site.url,
     runtime: RUNTIME,
     version: VERSION,

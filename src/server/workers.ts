@@ -7,7 +7,7 @@ import { connect } from '../database/sql.ts'
 import { bootstrap, type BootstrapOptions, type BootstrapSecrets } from './bootstrap.ts'
 import { IncompleteStop, startOrClose, type CleanupStack } from './cleanup-stack.ts'
 import { openCurrentDatabase } from './current-database.ts'
-import { findFreePort, toLocalUrl } from '../base/listener.ts'
+import { findFreePort, toHostPort, toLocalUrl } from '../base/listener.ts'
 import { logger } from '../base/log.ts'
 import { once } from '../base/functions.ts'
 import { toSelfCommand } from '../base/platform.ts'
@@ -80,7 +80,11 @@ async function open(
   const secrets = await bootstrap(sql, config, { isTerminal }).finally(() =>
     sql.end({ timeout: 1 }),
   )
-  log.info('{workers} workers are listening on {url}', { workers: config.workers, url })
+  log.info('{workers} workers are listening on {address}. Links begin with {url}', {
+    workers: config.workers,
+    address: toHostPort({ host: config.host, port }),
+    url,
+  })
   const stop = once(async () => {
     log.info('Stopping')
     const unfinished = await cleanup.runAll(stopMs)

@@ -63,6 +63,17 @@ test('upgrade --check lists newer versions of the release index, and says whethe
   expect([none.code, none.output]).toMatchObject([2, expect.stringContaining('No release index')])
 })
 
+test('the log says where the server listens, and how its links begin', async () => {
+  const BASE_URL = 'https://tidings.example.com'
+  const env = { DATABASE_URL: await cloneDatabase(), HOST: '127.0.0.1', BASE_URL }
+  await using program = await startProgram({ env })
+  const [line = ''] = program.logged('Listening on')
+  expect(JSON.parse(line).properties).toMatchObject({
+    address: new URL(program.url).host,
+    url: BASE_URL,
+  })
+})
+
 test('reindex builds the search index of one project, or of all, anew', async () => {
   const databaseUrl = await cloneDatabase()
   const sql = connect(databaseUrl, { name: 'test', max: 1 })

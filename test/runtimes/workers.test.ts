@@ -57,6 +57,9 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
     await using program = await startProgram({ runtime, env })
     expect(program.logged('/setup#')).toHaveLength(1)
     expect(program.logged('Bearer tdg_')).toHaveLength(1)
+    const [line = ''] = program.logged(' workers are listening on')
+    const { port } = new URL(program.url)
+    expect(JSON.parse(line).properties.address).toEndWith(`:${port}`)
 
     const { get } = createRequests(program.url, program.firstKey!)
     const posted = await reach(2, program, program.firstKey!, sql)

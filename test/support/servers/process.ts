@@ -190,12 +190,14 @@ export function toEmbeddedUrl(dataDir: string): string {
   return toUrl(cluster.serverRole, postmaster)
 }
 
-/** The log has `"url":"http://localhost:<port>"`; tests use the address to avoid a name lookup. */
+/** Returns the URL from the line that says where the server listens. */
 function findUrl(output: string): string | undefined {
   for (const line of output.split('\n')) {
     if (!line.includes('Listening on') || !line.endsWith('}')) continue
-    const { properties } = JSON.parse(line) as { properties: { url: string } }
-    return `http://127.0.0.1:${new URL(properties.url).port}`
+    const { properties } = JSON.parse(line) as { properties: { address?: string; url: string } }
+    // Servers of 0.2.0 log only the URL.
+    const [port = ''] = /\d+$/.exec(properties.address ?? properties.url) ?? []
+    return `http://127.0.0.1:${port}`
   }
   return undefined
 }
