@@ -1,12 +1,11 @@
 import type { QuotaLimits } from '../../base/config.ts'
-import { Fault } from '../../base/errors.ts'
-import { setNewest } from '../../base/functions.ts'
 import { logger } from '../../base/log.ts'
 import { startLoop } from '../../base/loop.ts'
-import { quotaRefusals } from '../../base/metrics.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Pool } from '../../database/pool.ts'
 import type { Tx } from '../../database/sql.ts'
+import { createChannelQuota, type CountedChannel } from './channel-quota.ts'
+import { toExceeded } from './quota-exceeded.ts'
 
 const log = logger('limits')
 const STORE_EVERY_MS = 1_000
@@ -17,17 +16,8 @@ const SMALL_SHARE = 0.01
 const STORE_BATCH = 500
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
-const COUNT_CHANNELS_EVERY_MS = 10_000
-const COUNT_CHANNELS_BATCH = 20
-const MAX_KNOWN_CHANNELS = 10_000
 /** How long an organization that sends nothing is remembered. */
 const FORGET_AFTER_MS = 60_000
-
-interface CountedChannel {
-  organizationId: string
-  projectId: string
-  channelSlug: string
-}
 
 /** An event to be counted. */
 interface CountedEvent extends CountedChannel {
@@ -73,11 +63,6 @@ interface Usage {
   /** When the minute and the day of the totals end, in milliseconds of `performance.now`. */
   minuteEndsMs: number
   dayEndsMs: number
-  /** The channels of the organization, when they were last counted. */
-  channels: number
-  /** Channels of events since then that this process did not know. They may have existed before. */
-  newChannels: number
-  channelsCountedAtMs: number
 }
 
 interface StoredRow {
@@ -100,7 +85,7 @@ interface QuotasOptions {
  */
 export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
   const usages = new Map<string, Usage>()
-  const knownChannels = new Map<string, true>()
+  const channels = createChannelQuota({ limit: limits.channels, pool })
 
   function getUsage(organizationId: string): Usage {
     const found = usages.get(organizationId)
@@ -114,9 +99,6 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
       checkedAtMs: 0,
       minuteEndsMs: 0,
       dayEndsMs: 0,
-      channels: 0,
-      newChannels: 0,
-      channelsCountedAtMs: -Infinity,
     }
     usages.set(organizationId, usage)
     return usage
@@ -134,54 +116,6 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
     if (today + more <= limits.bytesPerDay) return
     const end = toEnd(dayEndsMs - checkedAtMs, DAY_MS)
     throw toExceeded('bytes', 'bytes a day', limits.bytesPerDay, end)
-  }
-
-  function isKnown({ projectId, channelSlug }: CountedChannel): boolean {
-    return knownChannels.has(`${projectId} ${channelSlug}`)
-  }
-
-  function remember({ projectId, channelSlug }: CountedChannel): void {
-    setNewest(knownChannels, `${projectId} ${channelSlug}`, true, MAX_KNOWN_CHANNELS)
-  }
-
-  /** Throws unless the channel exists, or the organization has room for it. */
-  async function checkChannel(usage: Usage, event: CountedChannel): Promise<void> {
-    const { organizationId, projectId, channelSlug } = event
-    const [found] = await pool.run(
-      sql => sql`select from channels where project_id = ${projectId} and slug = ${channelSlug}`,
-    )
-    if (found) return remember(event)
-    const isCountOld = performance.now() - usage.channelsCountedAtMs > STORE_EVERY_MS
-    if (isCountOld || usage.channels < limits.channels) await countChannels([organizationId])
-    if (usage.channels + usage.newChannels < limits.channels) return
-    const advice = 'Use one of its channels, or ask the operator of the server for more.'
-    throw toExceeded('channels', 'channels', limits.channels, advice)
-  }
-
-  async function countChannels(organizationIds: string[]): Promise<void> {
-    // The snapshot may lack channels that are remembered while the query runs.
-    const before = organizationIds.map(id => [getUsage(id), getUsage(id).newChannels] as const)
-    const rows = await pool.run(
-      sql => sql<{ id: string; channels: number }[]>`
-        select o.id, (
-          select count(*)::int
-          from (
-            select
-            from projects p
-              cross join lateral channels_of(p.id) c
-            where p.organization_id = o.id and p.deleted_at is null
-            limit ${limits.channels}
-          ) as counted
-        ) as channels
-        from unnest(${toArray(organizationIds)}::uuid[]) as o (id)
-      `,
-    )
-    for (const [usage, newChannels] of before) {
-      usage.newChannels = Math.max(0, usage.newChannels - newChannels)
-    }
-    for (const { id, channels } of rows) {
-      Object.assign(getUsage(id), { channels, channelsCountedAtMs: performance.now() })
-    }
   }
 
   /** Adds the counts of these organizations to the stored ones. */
@@ -214,18 +148,14 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
         usage.bytes < limits.bytesPerDay * SMALL_SHARE
       return isLast || !isSmall || nowMs - usage.storedAtMs > STORE_SMALL_EVERY_MS
     })
-    const uncounted = [...usages]
-      .filter(
-        ([, { newChannels, channelsCountedAtMs }]) =>
-          newChannels > 0 && nowMs - channelsCountedAtMs > COUNT_CHANNELS_EVERY_MS,
-      )
-      .slice(0, COUNT_CHANNELS_BATCH)
     for (let at = 0; at < due.length; at += STORE_BATCH) {
       await store(due.slice(at, at + STORE_BATCH))
     }
-    if (uncounted.length > 0 && !isLast) await countChannels(uncounted.map(([id]) => id))
+    if (!isLast) await channels.recount()
     for (const [id, { events, bytes, checkedAtMs }] of usages) {
-      if (events === 0 && bytes === 0 && nowMs - checkedAtMs > FORGET_AFTER_MS) usages.delete(id)
+      if (events > 0 || bytes > 0 || nowMs - checkedAtMs <= FORGET_AFTER_MS) continue
+      usages.delete(id)
+      channels.forget(id)
     }
   }
 
@@ -247,16 +177,13 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
         throw toExceeded('events', 'events a minute', limits.eventsPerMinute, end)
       }
       checkBytes(usage, event.bytes)
-      if (usage.channels + usage.newChannels < limits.channels || isKnown(event)) return
-      return checkChannel(usage, event)
+      return channels.check(event)
     },
     count(event) {
       const usage = getUsage(event.organizationId)
       usage.events++
       usage.bytes += event.bytes
-      if (isKnown(event)) return
-      usage.newChannels++
-      remember(event)
+      channels.count(event)
     },
     checkUser({ organizationId, bytes }) {
       checkBytes(touchUsage(organizationId), bytes)
@@ -265,10 +192,9 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
       getUsage(organizationId).bytes += bytes
     },
     async countChannel(channel) {
-      if (isKnown(channel)) return
-      const usage = getUsage(channel.organizationId)
-      if (usage.channels + usage.newChannels >= limits.channels) await checkChannel(usage, channel)
-      usage.newChannels++
+      // An organization without a usage would not be forgotten.
+      getUsage(channel.organizationId)
+      await channels.countNew(channel)
     },
     async checkWebhook(tx, organizationId) {
       await tx`select from organizations where id = ${organizationId} for no key update`
@@ -284,12 +210,6 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
     },
     stop,
   }
-}
-
-function toExceeded(quota: string, what: string, limit: number, advice: string): Fault {
-  quotaRefusals.inc({ quota })
-  const used = `The organization has used its quota of ${what} (${limit.toLocaleString('en')}).`
-  return new Fault('quota_exceeded', `${used} ${advice}`)
 }
 
 /** Says when a quota begins anew. Without a stored total, the clock of this process tells. */
