@@ -1,35 +1,27 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from '../../database/pool.ts'
-import { readPatternsOfTexts } from '../events/text-patterns.ts'
 import { toId } from '../../base/ids.ts'
 import { feedCloses } from '../../base/metrics.ts'
 import type { Socket } from '../../base/listener.ts'
-import { findLogState, READER_ROLES, type Grant, type LogState } from './access.ts'
-import { compileFilter, listTexts } from './filter.ts'
+import type { Grant } from './access.ts'
 import type { SocketSession } from './socket-guard.ts'
 import type { Hub, Subscription } from './hub.ts'
 import { parseMessage, toMessage } from './messages.ts'
 import { logFailure } from './read-events.ts'
 import type { Replay } from './replay.ts'
 import type { Watch } from './watch.ts'
-import { CLOSE_REASONS, type GapReason, type Subscribe } from './schema.ts'
+import { CLOSE_REASONS } from './schema.ts'
+import { subscribe, toNotFound, type Subscriber } from './subscribe.ts'
 
 const MAX_SOCKETS = 10_000
 const MAX_SOCKETS_PER_ACCOUNT = 20
-const MAX_SUBSCRIPTIONS_PER_SOCKET = 10
 const MESSAGE_WINDOW_MS = 10_000
 const MAX_MESSAGES_PER_WINDOW = 20
 const MAX_INVALID_MESSAGES = 5
 /** Half of the unsent bytes at which the platform closes a socket. */
 const BACKED_UP_BYTES = 512 * 1024
-const RETRY_MS = 500
 
 /** An open socket. */
-interface Connection {
-  socket: Socket<SocketSession>
-  /** By the uuid of the project. `subscription` is absent while it is being started. */
-  subscriptions: Map<string, { subscription?: Subscription }>
-  isClosed: boolean
+interface Connection extends Subscriber {
   windowEndsMs: number
   messages: number
   invalidMessages: number
@@ -51,7 +43,7 @@ export interface SocketsOptions {
 
 /** Keeps the open sockets of this process: their limits, messages and subscriptions. */
 export function createSockets(options: SocketsOptions) {
-  const { pool, hub, replay, watch, getEpoch, onSubscribed } = options
+  const { hub, watch, getEpoch } = options
   const connections = new Map<Socket<SocketSession>, Connection>()
   const byAccount = new Map<string, Set<Connection>>()
 
@@ -97,81 +89,12 @@ export function createSockets(options: SocketsOptions) {
     subscriptions.delete(projectId)
     if (subscription) hub.remove(subscription)
     if (message.type === 'unsubscribe') return
-    openSubscription(connection, { message, projectId }).catch(error => fail(connection, error))
+    subscribe(options, connection, { message, projectId }).catch(error => fail(connection, error))
   }
 
   function fail(connection: Connection, error: unknown): void {
     logFailure('Handling a socket message failed', error)
     end(connection, 'failed')
-  }
-
-  /** Starts the subscription that a client requests. `receive` has ended the earlier one. */
-  async function openSubscription(
-    connection: Connection,
-    { message, projectId }: { message: Subscribe; projectId: string },
-  ): Promise<void> {
-    const { socket, subscriptions } = connection
-    const refuse = (text: string) => {
-      subscriptions.delete(projectId)
-      socket.send(text)
-    }
-    const tooMany = (text: string) =>
-      refuse(
-        toMessage({ type: 'error', code: 'too_many', message: text, project: message.project }),
-      )
-    if (subscriptions.size >= MAX_SUBSCRIPTIONS_PER_SOCKET)
-      return tooMany(`A socket follows at most ${MAX_SUBSCRIPTIONS_PER_SOCKET} projects`)
-    const pending: { subscription?: Subscription } = {}
-    subscriptions.set(projectId, pending)
-    // Meanwhile the client may have sent another request, or disconnected.
-    const isWanted = () => !connection.isClosed && subscriptions.get(projectId) === pending
-    const found = await findStart(connection, { message, projectId, isWanted })
-    if (!found || !isWanted()) return
-
-    const { state, patterns } = found
-    if (!state || !READER_ROLES.includes(state.role)) return refuse(toNotFound(message.project))
-    const project = toId('prj', projectId)
-    const filter = compileFilter(message.filters ?? {}, patterns)
-    const subscription: Subscription = { socket, projectId, project, filter, cursor: 0 }
-    if (!hub.add(subscription, state.head))
-      return tooMany('The project has too many subscriptions with different filters')
-    pending.subscription = subscription
-    const gap = findGap(message, state)
-    const after = message.after ?? null
-    // The hub's position may be behind the head of the log.
-    const position = hub.toPosition(projectId) ?? state.head
-    const isFromNow = after === null || gap === 'epoch' || gap === 'ahead'
-    const head = isFromNow ? position : Math.max(position, state.head)
-    subscription.cursor = isFromNow ? position : after
-    socket.send(toMessage({ type: 'subscribed', project, head, recovered: gap === undefined }))
-    if (gap) socket.send(toMessage({ type: 'gap', project, reason: gap, head }))
-    onSubscribed(projectId)
-    await replay(subscription, state.organizationId)
-  }
-
-  /** Reads what a subscription needs to start. Retries while the client waits for it. */
-  async function findStart(
-    { socket }: Connection,
-    {
-      message,
-      projectId,
-      isWanted,
-    }: { message: Subscribe; projectId: string; isWanted(): boolean },
-  ): Promise<{ state: LogState | undefined; patterns: Map<string, string[]> } | undefined> {
-    const { sessionId } = socket.data
-    const texts = listTexts(message.filters)
-    while (isWanted()) {
-      try {
-        return await pool.run(async sql => ({
-          patterns: await readPatternsOfTexts(sql, texts),
-          state: await findLogState(sql, { sessionId, projectId }),
-        }))
-      } catch (error) {
-        logFailure('Starting a subscription failed', error)
-        await sleep(RETRY_MS)
-      }
-    }
-    return undefined
   }
 
   return {
@@ -224,7 +147,7 @@ export function createSockets(options: SocketsOptions) {
 
     /** Closes the socket of a subscription. */
     closeSocketOf({ socket }: Subscription, why: CloseReason): void {
-      // `openSubscription` passes only sockets of this map.
+      // `subscribe` passes only sockets of this map.
       const connection = connections.get(socket as Socket<SocketSession>)
       if (connection) end(connection, why)
     },
@@ -265,16 +188,4 @@ export function createSockets(options: SocketsOptions) {
         if (subscriptions.size === 0) socket.send(text)
     },
   }
-}
-
-function toNotFound(project: string): string {
-  return toMessage({ type: 'error', code: 'not_found', message: 'No project has this id', project })
-}
-
-/** Returns why events are missing between those that the client has and those that follow. */
-function findGap({ after, epoch }: Subscribe, state: LogState): GapReason | undefined {
-  if (after === null || after === undefined) return undefined
-  if (epoch !== undefined && epoch !== state.epoch) return 'epoch'
-  if (after > state.head) return 'ahead'
-  return after > 0 && after < state.expiredSeq ? 'retention' : undefined
 }
