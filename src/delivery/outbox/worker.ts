@@ -1,14 +1,13 @@
 import type { Pool } from '../../database/pool.ts'
 import { toReason } from '../../base/errors.ts'
 import { logger } from '../../base/log.ts'
-import { claimDeliveries, findWaitingTargets, MAX_TARGETS_PER_SCAN } from './claims.ts'
-import { NIL_UUID } from '../../base/ids.ts'
-import { createFairQueue, type WaitingTarget } from './fair-queue.ts'
+import { claimDeliveries } from './claims.ts'
+import { createFairQueue } from './fair-queue.ts'
 import { createInFlightDeliveries } from './in-flight.ts'
 import type { ClaimedDelivery, DeliveryKind, NewLease } from './kind.ts'
+import { createTargetScan } from './target-scan.ts'
 import { createWakeUpSignal } from '../../base/wake-up.ts'
 
-const POLL_MS = 1_000
 const CONCURRENCY = 256
 /** With more unsettled deliveries than this, the worker claims no more. */
 const MAX_UNSETTLED = 2_000
@@ -16,14 +15,6 @@ const MAX_UNSETTLED = 2_000
  * With few free slots, the worker waits this long for more of them. Claims become fewer and larger.
  */
 const GATHER_MS = 5
-/**
- * Scans that take longer may use at most a tenth of the time, but there is one at least every
- * second.
- */
-const SHORT_SCAN_MS = 25
-const SCAN_PAUSE_FACTOR = 9
-/** At this interval a scan starts without a lower bound. */
-const FULL_SCAN_MS = 30_000
 
 const log = logger('outbox')
 
@@ -39,19 +30,10 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
   const wakeUp = createWakeUpSignal()
   const queue = createFairQueue(kind.perTarget)
   const inFlight = createInFlightDeliveries({ pool, kind, queue, onFree: wakeUp.send })
+  const scan = createTargetScan({ pool, kind, queue })
   const concurrency = kind.concurrency ?? CONCURRENCY
   let isStopped = false
-  // When a scan is due, and when one is allowed, by `performance.now()`.
-  let scanDueMs = 0
-  let scanAllowedMs = 0
   let claimedMs = 0
-  let oldestDueMs = Infinity
-  let after = NIL_UUID
-  // Scans skip deliveries that were due before this time. Null lets a scan see all of them.
-  let floor: string | null = null
-  let fullScanMs = -Infinity
-  // True once a scan has found all targets that are due.
-  let hasScanned = false
   let isClaiming = false
   let reserved: PromiseWithResolvers<void> | undefined
 
@@ -65,8 +47,7 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
           kind: kind.name,
           reason: toReason(error),
         })
-        scanAllowedMs = performance.now() + POLL_MS
-        wakeUp.sendIn(POLL_MS)
+        wakeUp.sendIn(scan.pause())
       } finally {
         isClaiming = false
       }
@@ -82,9 +63,9 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
     // The free slots are reserved. The end of the reservation wakes this loop.
     if (reserved) return false
     const nowMs = performance.now()
-    if (nowMs >= scanDueMs && nowMs >= scanAllowedMs) await scan(nowMs)
+    if (nowMs >= scan.nextMs) await scan.run(nowMs)
     const resumeMs = queue.resume(performance.now())
-    wakeUp.sendIn(Math.min(Math.max(scanDueMs, scanAllowedMs), resumeMs) - performance.now())
+    wakeUp.sendIn(Math.min(scan.nextMs, resumeMs) - performance.now())
     const free = concurrency - inFlight.slotsInUse
     if (free <= 0 || inFlight.unsettled > MAX_UNSETTLED || !queue.hasDue) return false
     const requests = queue.next(free, performance.now())
@@ -110,42 +91,12 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
     return true
   }
 
-  /** Finds the targets with due deliveries, and when the next delivery is due. */
-  async function scan(startedMs: number): Promise<void> {
-    scanDueMs = startedMs + POLL_MS
-    const isFromStart = after === NIL_UUID
-    if (isFromStart && startedMs - fullScanMs > FULL_SCAN_MS) {
-      floor = null
-      fullScanMs = startedMs
-    }
-    const found = await pool.run(sql => findWaitingTargets(sql, { kind: kind.name, after, floor }))
-    const endedMs = performance.now()
-    queue.update(found, endedMs)
-    const isPartial = found.length === MAX_TARGETS_PER_SCAN
-    hasScanned = !isPartial && isFromStart
-    after = (isPartial && found.at(-1)?.targetId) || NIL_UUID
-    const earliest = found.reduce<WaitingTarget | undefined>(
-      (one, other) => (one && one.dueInMs <= other.dueInMs ? one : other),
-      undefined,
-    )
-    // An incomplete scan says nothing about the remaining targets.
-    if (isPartial || !isFromStart) floor = null
-    else if (earliest) floor = earliest.floor
-    const isOverdue = ({ targetId, dueInMs }: WaitingTarget) =>
-      dueInMs <= 0 && !queue.isPaused(targetId, endedMs)
-    oldestDueMs = endedMs + Math.min(Infinity, ...found.filter(isOverdue).map(one => one.dueInMs))
-    const next = Math.min(...found.map(({ dueInMs }) => (dueInMs > 0 ? dueInMs : Infinity)))
-    scanDueMs = isPartial ? endedMs : Math.min(scanDueMs, endedMs + next)
-    const tookMs = endedMs - startedMs
-    scanAllowedMs =
-      endedMs + (tookMs > SHORT_SCAN_MS ? Math.min(POLL_MS, SCAN_PAUSE_FACTOR * tookMs) : 0)
-  }
-
   function reserve(): Reservation | undefined {
     const free = concurrency - inFlight.slotsInUse
     // A scan that is due goes first. Otherwise dispatches in a row would hold up retries.
-    const isScanDue = performance.now() >= Math.max(scanDueMs, scanAllowedMs)
-    const isIdle = hasScanned && !isScanDue && !isClaiming && !reserved && !queue.hasDue && free > 0
+    const isScanDue = performance.now() >= scan.nextMs
+    const isIdle =
+      scan.isComplete && !isScanDue && !isClaiming && !reserved && !queue.hasDue && free > 0
     if (!isIdle || isStopped || inFlight.unsettled > MAX_UNSETTLED) return undefined
     const { resolve } = (reserved = Promise.withResolvers<void>())
     return {
@@ -174,13 +125,13 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
     reserve,
     /** Announces new deliveries. Without this call the poll finds them within a second. */
     wake(): void {
-      scanDueMs = 0
+      scan.request()
       wakeUp.send()
     },
     /** Announces that a target was resumed, so that its pause ends. */
     resume(targetId: string): void {
       queue.unpause(targetId)
-      scanDueMs = 0
+      scan.request()
       wakeUp.send()
     },
     /**
@@ -188,7 +139,7 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
      * left out.
      */
     get oldestMs() {
-      return Math.max(0, performance.now() - oldestDueMs)
+      return scan.oldestMs
     },
     /** The number of running attempts. */
     get running() {
