@@ -3,12 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseUrl } from '../base/database-url.ts'
 import { logger } from '../base/log.ts'
 import { compareVersions, VERSION } from '../base/version.ts'
+import { toArray } from './arrays.ts'
 import { isDistributed, shareFunctions } from './distribute.ts'
 import { toLock } from './locks.ts'
 import { findDatabaseProblem } from './requirements.ts'
 import { connect, sqlState, type Queryable, type Sql, type Tx } from './sql.ts'
 import { FUNCTIONS, MIGRATIONS, type FunctionSet, type Migration } from './sql-files.ts'
 import { isOlder, isReplaced, readFunctions, replaceFunctions } from './stored-functions.ts'
+import { fixSearchPath, listCreated } from './tables.ts'
 
 const log = logger('migrate')
 /** The table of the applied migrations. */
@@ -65,6 +67,7 @@ export async function migrate(
     if (problem !== undefined) throw new Error(problem)
     const isFirst = !(await hasSchema(sql))
     if (isFirst && parseUrl(url).searchPath === undefined) await refuseOtherSchema(sql)
+    if (isFirst) await refuseForeignTables(sql, migrations)
     const applied: string[] = []
     // A new database has nothing whose changes somebody would want to follow.
     const level = isFirst ? 'debug' : 'info'
@@ -127,8 +130,11 @@ export async function hasOtherFunctions(sql: Queryable, functions = FUNCTIONS): 
  */
 export async function findSchemaProblem(sql: Sql): Promise<string | undefined> {
   const rows = await readStored(sql)
-  if (!isWhole(rows) || isOlder(await readFunctions(sql), FUNCTIONS))
+  const functions = await readFunctions(sql)
+  if (!isWhole(rows) || isOlder(functions, FUNCTIONS))
     return 'The schema of the database is older than this program'
+  if (!functions?.find_tables)
+    return 'The functions of the database were made for a schema of another name'
   const breaking = findBreaking(rows, MIGRATIONS)
   return (
     breaking && `The schema of the database requires Tidings ${breaking.oldest_server} or newer`
@@ -156,6 +162,28 @@ async function refuseOtherSchema(sql: Sql): Promise<void> {
   if (!other) return
   throw new Error(
     `The database has an installation of Tidings in the schema ${other.name}. Append schema=${encodeURIComponent(other.name)} to the parameters of DATABASE_URL to use it, or schema=public for a new one.`,
+  )
+}
+
+/** Throws when a program other than Tidings has tables where this one would create its own. */
+async function refuseForeignTables(sql: Sql, migrations: readonly Migration[]): Promise<void> {
+  const [found] = await sql<{ schema: string; name: string }[]>`
+    select current_schema() as schema, relname as name
+    from pg_class
+    where relnamespace = quote_ident(current_schema())::regnamespace
+      and relname = any(${toArray(listCreated(migrations))}::text[])
+      -- Another server can have created them just now.
+      and to_regclass('migrations') is null
+    order by relname
+    limit 1
+  `
+  if (found) throw toForeignError(found)
+}
+
+function toForeignError({ schema, name }: { schema: string; name: string }): Error {
+  return new Error(
+    `The schema ${schema} has a table ${name} of another program. Nothing was changed. ` +
+      'Create a database for Tidings alone. Or run `create schema tidings` in this one, and append schema=tidings to the parameters of DATABASE_URL.',
   )
 }
 
@@ -196,6 +224,7 @@ async function applyNext(
 ): Promise<Step> {
   await tx`select pg_advisory_xact_lock(${LOCK_OF_0_2_0}::bigint)`
   await tx`select pg_advisory_xact_lock(${toLock(tx, 'migrations')})`
+  await fixSearchPath(tx)
   await tx`
     create table if not exists migrations (
       name text primary key, checksum text not null, oldest_server text,
@@ -242,10 +271,16 @@ export function findOldestServer({ text }: Migration): string | undefined {
 
 /** Reads the applied migrations. An empty database has none. */
 async function readStored(sql: Queryable): Promise<StoredMigration[]> {
-  const [found] = await sql<[{ name: string | null }]>`
-    select to_regclass('migrations')::text as name
+  const [found] = await sql<{ schema: string; is_own: boolean }[]>`
+    select
+      n.nspname as schema,
+      exists (select from pg_attribute where attrelid = c.oid and attname = 'checksum') as is_own
+    from pg_class c
+      join pg_namespace n on n.oid = c.relnamespace
+    where c.oid = to_regclass('migrations')
   `
-  if (!found.name) return []
+  if (!found) return []
+  if (!found.is_own) throw toForeignError({ schema: found.schema, name: MIGRATIONS_TABLE })
   // A checkout before 0.2.0 made the table without oldest_server.
   return sql<StoredMigration[]>`
     select name, checksum, to_jsonb(migrations) ->> 'oldest_server' as oldest_server

@@ -3,12 +3,13 @@ import { compareVersions } from '../base/version.ts'
 import { adaptFunctions, DISTRIBUTED, isDistributed } from './distribute.ts'
 import type { Queryable, Tx } from './sql.ts'
 import type { FunctionSet } from './sql-files.ts'
-import { fixSearchPath } from './tables.ts'
 
 /** The set of functions that a database has. */
 export interface StoredFunctions {
   version: string
   checksum: string
+  /** They work on the tables beside them. A schema that was renamed has its former name in them. */
+  find_tables: boolean
 }
 
 /** Reads which functions the database has. Undefined if none of sql/functions were applied. */
@@ -17,7 +18,19 @@ export async function readFunctions(sql: Queryable): Promise<StoredFunctions | u
     select to_regclass('function_sets')::text as name
   `
   if (!found.name) return undefined
-  const [stored] = await sql<StoredFunctions[]>`select version, checksum from function_sets`
+  const [stored] = await sql<StoredFunctions[]>`
+    select
+      version, checksum,
+      exists (
+        select
+        from pg_class c
+          join pg_proc p on p.pronamespace = c.relnamespace and p.proname = 'append_events'
+          cross join unnest(p.proconfig) as setting
+        where c.oid = 'function_sets'::regclass
+          and starts_with(setting || ',', 'search_path=' || c.relnamespace::regnamespace || ',')
+      ) as find_tables
+    from function_sets
+  `
   return stored
 }
 
@@ -32,17 +45,20 @@ export function isOlder(stored: StoredFunctions | undefined, { version }: Functi
  */
 export function isReplaced(stored: StoredFunctions | undefined, own: FunctionSet): boolean {
   if (stored === undefined || isOlder(stored, own)) return true
-  return stored.version === own.version && stored.checksum !== toChecksum(own)
+  if (stored.version !== own.version) return false
+  return !stored.find_tables || stored.checksum !== toChecksum(own)
 }
 
 const TRIGGER = /^create or replace trigger (\w+)[^;]* on (\w+)[^;]*;$/gm
 
-/** Replaces all functions, triggers and views in one transaction, and records it. */
+/**
+ * Replaces all functions, triggers and views in one transaction, and records it. Its search_path
+ * begins with the schema of the tables.
+ */
 export async function replaceFunctions(tx: Tx, functions: FunctionSet): Promise<void> {
   const isSpread = await isDistributed(tx)
   // A function may call one of a later file.
   await tx.unsafe('set local check_function_bodies = off; set local client_min_messages = warning')
-  await fixSearchPath(tx)
   for (const { text } of functions.files) await tx.unsafe(text.replace(TRIGGER, ''))
   await replaceTriggers(tx, functions, isSpread ? DISTRIBUTED : [])
   await tx.unsafe(functions.dropped)

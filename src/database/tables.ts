@@ -1,5 +1,5 @@
 import { toArray } from './arrays.ts'
-import { MIGRATIONS } from './sql-files.ts'
+import { MIGRATIONS, type Migration } from './sql-files.ts'
 import type { Queryable, Tx } from './sql.ts'
 
 export interface Table {
@@ -11,18 +11,35 @@ export interface Table {
 }
 
 /**
- * Sets the search_path of the transaction to the schemas that the session finds. A function made
- * with `set search_path from current` keeps them. Otherwise, it would keep `"$user"`, which is
- * another schema for each role.
+ * Sets the search_path of the transaction: first the schema of the tables, or the one where the
+ * session would create them, then the others that the session finds. New tables join the former
+ * ones, and a function made with `set search_path from current` finds them for every role.
  */
 export async function fixSearchPath(tx: Tx): Promise<void> {
   await tx`
-    select set_config('search_path', string_agg(quote_ident(s.name), ', ' order by s.place), true)
-    from unnest(current_schemas(false)) with ordinality as s (name, place)
+    select set_config('search_path', coalesce(string_agg(quote_ident(name), ', ' order by place), ''), true)
+    from (
+      select name, min(place) as place
+      from (
+        select n.nspname, 0
+        from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where c.oid = to_regclass('migrations')
+        union all
+        select * from unnest(current_schemas(false)) with ordinality
+      ) found (name, place)
+      group by name
+    ) s
   `
 }
 
 const CREATE_TABLE = /^create (?:unlogged )?table (\w+)/gm
+
+/** Returns the names of the tables that migrations create. */
+export function listCreated(migrations: readonly Migration[]): string[] {
+  return migrations.flatMap(({ text }) =>
+    [...text.matchAll(CREATE_TABLE)].map(([, name = '']) => name),
+  )
+}
 
 /**
  * Lists the tables of this program's migrations that exist, and the existing ones of `others`.
@@ -30,13 +47,10 @@ const CREATE_TABLE = /^create (?:unlogged )?table (\w+)/gm
  * ignored.
  */
 export async function listTables(sql: Queryable, others: readonly string[] = []): Promise<Table[]> {
-  const created = MIGRATIONS.flatMap(({ text }) =>
-    [...text.matchAll(CREATE_TABLE)].map(([, name]) => name),
-  )
   const rows = await sql<{ name: string; columns: string; is_logged: boolean }[]>`
     with recursive ours as (
       select c.oid, c.relname::text as name, c.relpersistence = 'p' as is_logged
-      from unnest(${toArray([...created, ...others])}::text[]) as n (name)
+      from unnest(${toArray([...listCreated(MIGRATIONS), ...others])}::text[]) as n (name)
         join pg_class c on c.oid = to_regclass(n.name)
     ), foreign_keys as (
       select distinct r.conrelid, r.confrelid

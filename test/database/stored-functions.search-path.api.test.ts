@@ -1,10 +1,16 @@
 import { expect, test } from 'bun:test'
 import { parseUrl } from '../../src/base/database-url.ts'
-import { migrate } from '../../src/database/migrate.ts'
+import { findSchemaProblem, hasOtherFunctions, migrate } from '../../src/database/migrate.ts'
+import { MIGRATIONS } from '../../src/database/sql-files.ts'
 import { connect } from '../../src/database/sql.ts'
 import { backUp, countRows, makeBackupFolder, restore } from '../support/worlds/backup.ts'
-import { cloneDatabase, createEmptyDatabase, toSuperuserUrl } from '../support/servers/postgres.ts'
-import { newProject } from '../support/worlds/project.ts'
+import {
+  cloneDatabase,
+  createEmptyDatabase,
+  toSuperuserUrl,
+  withSchema,
+} from '../support/servers/postgres.ts'
+import { createRequests, newProject } from '../support/worlds/project.ts'
 import { boot } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 
@@ -71,7 +77,7 @@ test('Postgres itself calls only functions that find their names under every sea
   expect(called.filter(dependsOnCaller).map(({ name }) => name)).toEqual([])
 })
 
-test('functions keep the schema of the tables, and not the name of the role', async () => {
+test('functions have the schema of the tables first, and not the name of the role', async () => {
   const url = await createEmptyDatabase()
   const sql = connect(url, { name: 'test', max: 1 })
   const { user = '' } = parseUrl(url)
@@ -81,6 +87,91 @@ test('functions keep the schema of the tables, and not the name of the role', as
   await migrate(url)
   const paths = new Set((await listFunctions(url)).map(({ path }) => path))
   expect(paths).toEqual(new Set([null, `${user}, public`]))
+})
+
+test('a schema that was renamed, or restored under another name, works from the next start', async () => {
+  const url = await createEmptyDatabase()
+  const inFirst = withSchema(url, 'first')
+  const inSecond = withSchema(url, 'second one')
+  const sql = connect(url, { name: 'test', max: 1 })
+  await sql.unsafe('create schema first')
+  const title = 'Größe'
+  const write = async (project: ReturnType<typeof createRequests>) => {
+    const made = await project.post('/v1/events', { channelName: 'c', title, userId: 'ada' })
+    expect(made.status).toBe(201)
+    const identified = await project.post('/v1/identify', { user_id: 'ada', aliases: ['a'] })
+    expect(identified.status).toBe(200)
+  }
+  let key: string
+  {
+    await using server = await boot({ databaseUrl: inFirst })
+    const project = await newProject(server)
+    key = project.key
+    await write(project)
+  }
+  await sql.unsafe('alter schema first rename to "second one"')
+  const present = connect(inSecond, { name: 'test', max: 1 })
+  expect(await hasOtherFunctions(present)).toBe(true)
+  expect(await findSchemaProblem(present)).toContain('made for a schema of another name')
+  {
+    await using server = await boot({ databaseUrl: inSecond })
+    await until(async () => (await fetch(`${server.url}/readyz`)).status === 200)
+    const project = createRequests(server.url, key)
+    await write(project)
+    const found = await project.get('/v1/events?text=gr%C3%B6%C3%9Fe')
+    expect(found.body.data.items).toHaveLength(2)
+    expect((await project.request('/v1/users/ada', { method: 'DELETE' })).status).toBe(200)
+  }
+  const paths = new Set((await listFunctions(inSecond)).map(({ path }) => path))
+  expect(paths).toEqual(new Set([null, '"second one"']))
+  expect(await migrate(inSecond)).toEqual([])
+
+  // A program that may not replace the functions of a newer one says why it is not ready.
+  await present`update function_sets set version = '900.0.0'`
+  await sql.unsafe('alter schema "second one" rename to first')
+  const renamed = connect(inFirst, { name: 'test', max: 1 })
+  expect(await migrate(inFirst)).toEqual([])
+  expect(await findSchemaProblem(renamed)).toContain('made for a schema of another name')
+  for (const one of [sql, present, renamed]) await one.end()
+})
+
+test('a schema that comes first on the search_path later gets no second installation', async () => {
+  const url = await createEmptyDatabase()
+  await migrate(url)
+  const sql = connect(url, { name: 'test', max: 1 })
+  const { user = '' } = parseUrl(url)
+  await sql.unsafe(`create schema ${user}`)
+  const more = { name: '9000_more', text: 'create table more (id int);' }
+  expect(await migrate(url, [...MIGRATIONS, more])).toEqual(['9000_more'])
+  const schemas = await sql<{ name: string }[]>`
+    select distinct relnamespace::regnamespace::text as name
+    from pg_class
+    where relname in ('migrations', 'more', 'function_sets')
+  `
+  expect(schemas.map(({ name }) => name)).toEqual(['public'])
+  const paths = new Set((await listFunctions(url)).map(({ path }) => path))
+  expect(paths).toEqual(new Set([null, 'public']))
+  await sql.end()
+})
+
+test.each([
+  ['create table migrations (id int, migration text, batch int)', 'migrations'],
+  ['create table migrations (id int, name text)', 'migrations'],
+  ['create table sessions (id text, payload text)', 'sessions'],
+])('the tables of another program are refused with a remedy: %s', async (statement, name) => {
+  const url = await createEmptyDatabase()
+  const sql = connect(url, { name: 'test', max: 1 })
+  await sql.unsafe(statement)
+  const error = String(await migrate(url).catch((reason: unknown) => reason))
+  expect(error).toContain(`The schema public has a table ${name} of another program.`)
+  const [, command = '', schema = ''] = /`(.*)`.* append schema=(\w+) to/.exec(error) ?? []
+  await sql.unsafe(command)
+  expect(await migrate(withSchema(url, schema))).toContain('functions')
+  const tables = await sql`
+    select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
+  `
+  expect(tables).toHaveLength(1)
+  await sql.end()
 })
 
 test('with another search_path of the database, all of it works, and so does Postgres itself', async () => {

@@ -202,3 +202,10 @@ export function withDatabase(databaseUrl: string, name: string): string {
   url.pathname = name
   return url.href
 }
+
+/** Returns the URL of the same database, whose tables are in a schema of this name. */
+export function withSchema(databaseUrl: string, schema: string): string {
+  // URLSearchParams writes a space as +, which Postgres reads as it is.
+  const separator = databaseUrl.includes('?') ? '&' : '?'
+  return `${databaseUrl}${separator}schema=${encodeURIComponent(schema)}`
+}
