@@ -6,7 +6,7 @@ import { compareVersions, VERSION } from '../base/version.ts'
 import { toArray } from './arrays.ts'
 import { isDistributed, shareFunctions } from './distribute.ts'
 import { toLock } from './locks.ts'
-import { findDatabaseProblem } from './requirements.ts'
+import { findCollationProblem, findDatabaseProblem } from './requirements.ts'
 import { connect, sqlState, type Queryable, type Sql, type Tx } from './sql.ts'
 import { FUNCTIONS, MIGRATIONS, type FunctionSet, type Migration } from './sql-files.ts'
 import { isOlder, isReplaced, readFunctions, replaceFunctions } from './stored-functions.ts'
@@ -65,6 +65,8 @@ export async function migrate(
   try {
     const problem = await findDatabaseProblem(sql)
     if (problem !== undefined) throw new Error(problem)
+    const collationProblem = await findCollationProblem(sql)
+    if (collationProblem !== undefined) log.warning('{problem}', { problem: collationProblem })
     const isFirst = !(await hasSchema(sql))
     if (isFirst && parseUrl(url).searchPath === undefined) await refuseOtherSchema(sql)
     if (isFirst) await refuseForeignTables(sql, migrations)

@@ -1,5 +1,5 @@
 import { quoteIdentifier } from './copy.ts'
-import type { Sql } from './sql.ts'
+import type { Queryable, Sql } from './sql.ts'
 
 const OLDEST_POSTGRES = 150_000
 const ENCODING = 'UTF8'
@@ -64,4 +64,21 @@ export async function findDatabaseProblem(sql: Sql): Promise<string | undefined>
   if (limitMs !== null && limitMs > 0 && limitMs < SHORTEST_TRANSACTION_MS)
     return `Transactions of ${user} end after ${limitMs} ms (transaction_timeout). ${toReset('transaction_timeout')}`
   return undefined
+}
+
+/**
+ * Returns why indexes of texts may miss rows, and what to do: the C library sorts texts in another
+ * way than when they were made, as after an upgrade of the system or of an image of PostgreSQL.
+ */
+export async function findCollationProblem(sql: Queryable): Promise<string | undefined> {
+  const [row] = await sql<[{ name: string; made_by: string | null; present: string | null }]>`
+    select
+      datname as name, datcollversion as made_by, pg_database_collation_actual_version(oid) as present
+    from pg_database
+    where datname = current_database()
+  `
+  const { name, made_by: madeBy, present } = row
+  if (madeBy === null || present === null || madeBy === present) return undefined
+  const database = quoteIdentifier(name)
+  return `The database ${database} sorts texts by version ${madeBy} of its locale, and its system now has ${present}. Indexes can miss rows. Stop the servers, and run as its owner: reindex database ${database}; alter database ${database} refresh collation version;`
 }

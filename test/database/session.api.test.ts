@@ -1,11 +1,20 @@
 import { expect, test } from 'bun:test'
 import { migrate } from '../../src/database/migrate.ts'
 import { parseUrl } from '../../src/base/database-url.ts'
+import { SERVER_ROLE } from '../../src/database/embedded/cluster.ts'
+import { findCollationProblem } from '../../src/database/requirements.ts'
 import { toSession } from '../../src/database/session.ts'
 import { waitUntilReachable } from '../../src/database/reachable.ts'
 import { connect } from '../../src/database/sql.ts'
 import { HOSTILE, HOSTILE_BUT_LEFT, LEFT } from '../support/hostile-settings.ts'
-import { cloneDatabase, createEmptyDatabase, toSuperuserUrl } from '../support/servers/postgres.ts'
+import { captureLog } from '../support/log.ts'
+import {
+  cloneDatabase,
+  createEmptyDatabase,
+  toSuperuserUrl,
+  withDatabase,
+  withSchema,
+} from '../support/servers/postgres.ts'
 import { newProject } from '../support/worlds/project.ts'
 import { boot } from '../support/servers/server.ts'
 
@@ -75,6 +84,37 @@ test('a database that cannot work is refused with what to do', async () => {
   await admin.end()
 })
 
+test('indexes that were made with another version of the locale are named with the commands that rebuild them', async () => {
+  const admin = connect(await toSuperuserUrl(await cloneDatabase()), {
+    name: 'test',
+    max: 1,
+    settings: { statement_timeout: 0 },
+  })
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  await admin.unsafe(
+    `create database ${name} owner ${SERVER_ROLE} template template0 locale_provider icu icu_locale 'en' locale 'C'`,
+  )
+  const url = withDatabase(await cloneDatabase(), name)
+  const sql = connect(url, { name: 'test', max: 1, settings: { statement_timeout: 0 } })
+  await migrate(url)
+  expect(await findCollationProblem(sql)).toBeUndefined()
+  // As after an upgrade of the system.
+  await admin`update pg_database set datcollversion = '1.2' where datname = ${name}`
+  const problem = (await findCollationProblem(sql)) ?? ''
+  expect(problem).toContain('version 1.2 of its locale')
+  {
+    using log = captureLog()
+    await migrate(url)
+    expect(log.lines.join('')).toContain('version 1.2 of its locale')
+  }
+  const [, commands = ''] = /owner: (.*;)/.exec(problem) ?? []
+  for (const one of commands.split('; ')) await sql.unsafe(one)
+  expect(await findCollationProblem(sql)).toBeUndefined()
+  await sql.end()
+  await admin.unsafe(`drop database ${name} with (force)`)
+  await admin.end()
+})
+
 test.each([
   ['session_replication_role', 'replica', 'which turns constraints off'],
   ['transaction_timeout', '900', 'end after 900 ms'],
@@ -92,7 +132,7 @@ test.each([
 
 test('tables are made in the schema of the URL, and found where an earlier setting made them', async () => {
   const url = await createEmptyDatabase()
-  const inSchema = `${url}&schema=my%20app`
+  const inSchema = withSchema(url, 'my app')
   const sql = connect(url, { name: 'test', max: 1 })
   await expect(migrate(inSchema)).rejects.toThrow('no schema has been selected')
   await sql.unsafe('create schema "my app"')

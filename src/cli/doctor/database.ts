@@ -10,7 +10,7 @@ import {
 } from '../../database/migrate.ts'
 import { countUnindexed } from '../../log/events/search-index.ts'
 import { connect, type Sql } from '../../database/sql.ts'
-import { findDatabaseProblem } from '../../database/requirements.ts'
+import { findCollationProblem, findDatabaseProblem } from '../../database/requirements.ts'
 import { findWriteProblem } from '../../database/write-check.ts'
 import { VERSION } from '../../base/version.ts'
 import { toReason } from '../../base/errors.ts'
@@ -36,6 +36,7 @@ export async function checkDatabase(
     select current_setting('server_version') as version
   `
   const problem = await findDatabaseProblem(sql)
+  const collationProblem = problem === undefined ? await findCollationProblem(sql) : undefined
   const pending = (await listMigrations(sql))
     .filter(({ isApplied }) => !isApplied)
     .map(({ name }) => name)
@@ -47,6 +48,7 @@ export async function checkDatabase(
       problem === undefined
         ? ok('database', `${kind} PostgreSQL ${row.version}`)
         : failed('database', problem),
+      ...(collationProblem === undefined ? [] : [warning('collation', collationProblem)]),
       pending.length === 0
         ? ok('migrations', 'Up to date')
         : warning('migrations', `${pending.join(', ')} will be applied at the next start.`),
