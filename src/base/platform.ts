@@ -165,6 +165,13 @@ function importArgon2(): Promise<Hasher> {
   return import(['@node-rs', 'argon2'].join('/'))
 }
 
+/**
+ * How long a connection stays open without a request, in seconds. Proxies must close theirs first:
+ * otherwise, one can send a request while the server closes the connection, and answers 502. nginx
+ * and most load balancers close after 60 s, Traefik after 90 s, and Caddy after 120 s.
+ */
+const IDLE_S = 240
+
 /** Starts listening. Throws an error that says what to do when the port is not available. */
 export function serve<Data>(options: ServeOptions<Data>): Listener {
   try {
@@ -199,7 +206,7 @@ function serveOnBun<Data>(
     reusePort: options.isShared ?? false,
     development: false,
     maxRequestBodySize: options.maxBodyBytes,
-    idleTimeout: 60,
+    idleTimeout: IDLE_S,
     fetch(request: Request, self: BunServer) {
       const peer = () => self.requestIP(request)?.address ?? ''
       if (!isWebSocketHandshake(request)) return options.fetch(withRoutableUrl(request), peer)

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeEach, expect, spyOn, test } from 'bun:test'
 import { serve } from '../../src/base/platform.ts'
 import { newCall, succeedFile } from '../../src/http/call.ts'
 import { openRaw, type RawConnection } from '../support/clients/raw-http.ts'
@@ -109,4 +109,21 @@ test('downloads that fail for one reason leave two lines, the second with their 
   for (const { client } of downloads) await client.closed
   const counts = lines().map(line => JSON.parse(line).properties.count)
   expect([counts, downloads.every(({ isReleased }) => isReleased)]).toEqual([[1, 3], true])
+})
+
+test('a connection without requests outlives those of proxies', async () => {
+  const started = spyOn(Bun, 'serve')
+  const listener = serve({
+    ...{ port: 0, host: '127.0.0.1', maxBodyBytes: 1, maxFrameBytes: 1, maxBufferedBytes: 1 },
+    fetch: async () => new Response(),
+    upgrade: async () => new Response(),
+    open() {},
+    message() {},
+    close() {},
+  })
+  const { idleTimeout } = started.mock.lastCall?.[0] as { idleTimeout: number }
+  started.mockRestore()
+  await listener.stop()
+  // The default of Caddy, the longest of the usual proxies.
+  expect(idleTimeout).toBeGreaterThan(120)
 })
