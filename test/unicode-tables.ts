@@ -10,13 +10,19 @@ const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{sc=Thai}\p{sc=L
 /** Capital letters of Greek and Cyrillic, which are frequent. */
 const isFrequent = (code: number) => code >= 0x391 && code <= 0x42f
 
-/** Folds a text by full case folding, and leaves out its accents. */
+/**
+ * Marks, and characters inside words that nobody sees: the soft hyphen, both joiners, and two
+ * characters that forbid a break. The space of no width separates words.
+ */
+const LEFT_OUT = /[\p{M}\u00ad\u200c\u200d\u2060\ufeff]/u
+
+/** Folds a text by full case folding, and leaves out its accents and what nobody sees. */
 export function foldText(text: string): string {
   const folded = [...text.normalize('NFC')].map(one =>
     // Two steps make the folding full: ß is SS, and then ss. It keeps the dotless i.
     one === 'ı' ? one : one.toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ'),
   )
-  return folded.join('').normalize('NFD').replace(/\p{M}/gu, '')
+  return [...folded.join('').normalize('NFD')].filter(one => !LEFT_OUT.test(one)).join('')
 }
 
 export function isLetter(character: string): boolean {
@@ -28,14 +34,14 @@ export function isUnspaced(character: string): boolean {
   return isLetter(character) && UNSPACED.test(character)
 }
 
-function isMark(character: string): boolean {
-  return /\p{M}/u.test(character)
+function isLeftOut(character: string): boolean {
+  return LEFT_OUT.test(character)
 }
 
 /** Returns whether a character of a text in NFD is folded to other ones. */
 function isFolded(character: string): boolean {
   return (
-    !isMark(character) &&
+    !isLeftOut(character) &&
     character.normalize('NFD') === character &&
     foldText(character) !== character
   )
@@ -54,14 +60,15 @@ export function writeUnicodeSql(): string {
   const latin = rare.filter(one => one < '\u0250')
   const groups = [frequent, latin, rare.filter(one => !latin.includes(one))]
   const long = folded.filter(one => !isOne(one))
-  const changed = characters.filter(one => isMark(one) || folded.includes(one))
+  const changed = characters.filter(one => isLeftOut(one) || folded.includes(one))
   return `-- Written by test/unicode-tables.ts, from Unicode ${process.versions['unicode']}.
 
 -- Returns the letters and digits beyond ASCII, for a bracket expression.
 ${toFunction('other_letters', characters.filter(isLetter))}
 -- Returns the letters of scripts that are written without spaces, for a bracket expression.
 ${toFunction('unspaced_letters', characters.filter(isUnspaced))}
--- Folds the letters beyond ASCII of a text in NFD, and leaves out its marks.
+-- Folds the letters beyond ASCII of a text in NFD. Leaves out its marks, and what nobody sees, such
+-- as soft hyphens.
 create or replace function fold_other_letters(content text) returns text
 language plpgsql immutable parallel safe as $$
 declare
@@ -71,7 +78,7 @@ begin
     return folded;
   end if;
   -- The folding of this mark is a letter.
-  folded := regexp_replace(replace(folded, E'\\u0345', E'\\u03b9'), ${toClass(characters.filter(isMark))}, '', 'g');
+  folded := regexp_replace(replace(folded, E'\\u0345', E'\\u03b9'), ${toClass(characters.filter(isLeftOut))}, '', 'g');
 ${groups
   .map(
     group => `  if folded ~ ${toClass(group)} then

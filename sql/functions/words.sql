@@ -6,10 +6,10 @@
 -- other rules are read in full, until they are indexed anew.
 create or replace function search_rules() returns smallint
 language sql immutable parallel safe
-return 2::smallint;
+return 3::smallint;
 
 -- Returns a text in which equal words are written equally: case, accents and normal forms are
--- folded.
+-- folded, and soft hyphens and joiners are left out.
 create or replace function fold_text(content text) returns text
 language plpgsql immutable parallel safe as $$
 begin

@@ -10,8 +10,10 @@ export function splitWords(text: string): string[] {
   return words.length > 0 ? words : [text]
 }
 
-/** Returns whether folding leaves nothing of a text, such as white space or an accent. */
+/** Returns whether folding leaves nothing of a text, such as white space or a soft hyphen. */
 export function hasNothingToFind(text: string): boolean {
   // The Greek iota below is folded to a letter.
-  return /^(?:(?!\u0345)[\0- \u0085\u00a0\u3000\p{M}])*$/u.test(text.normalize('NFD'))
+  return /^(?:(?!\u0345)[\0- \u0085\u00a0\u00ad\u200c\u200d\u2060\ufeff\u3000\p{M}])*$/u.test(
+    text.normalize('NFD'),
+  )
 }

@@ -84,7 +84,7 @@ for (const { version } of releases) {
     expect(await check()).toEqual({ found, state: { rules: [1], to: NIL_UUID, unindexed: 0 } })
     await reindexProject(sql, id, () => {})
     await indexUsers(sql, id)
-    expect(await check()).toEqual({ found, state: { rules: [2], to: null, unindexed: 0 } })
+    expect(await check()).toEqual({ found, state: { rules: [3], to: null, unindexed: 0 } })
   })
 
   test(`an installation of ${version} is upgraded, and everything in it works`, async () => {

@@ -107,6 +107,11 @@ const FOUND: [title: string, texts: string[]][] = [
   ['deploy/prod finished src/app/main.ts:42', ['prod', 'main.ts', 'app', 'deploy/', '42']],
   ['acme/shop deployed', ['shop', 'acme/shop']],
   [
+    'Text\u00addatei, می\u200cخواهم, word\u2060joined',
+    ['textdatei', 'می\u200cخواهم', 'میخواهم', 'wordj'],
+  ],
+  ['Gesamtkonzept an\u200bbei', ['Ge\u00adsamt\u00adkon\u00adzept', 'bei']],
+  [
     'api.example.com is down, ada@example.com https://shop.example.com/orders/42 error.log',
     ['example.com', 'orders', '42', 'log', 'ada@ex', 'ada@example.c', 'ada@', 'https://shop'],
   ],
@@ -258,12 +263,12 @@ test('a part of the index with words by former rules is read in full, until it i
     const rows = await sql`select distinct rules from search_parts where project_id = ${id}`
     return rows.map(({ rules }) => rules)
   }
-  expect(await rules()).toEqual([2])
+  expect(await rules()).toEqual([3])
   expect(await compareIndex(sql, id)).toEqual(EXACT)
   await expectFound()
   await sql`update search_parts set rules = 1 where project_id = ${id}`
   await reindexProject(sql, id, () => {})
-  expect(await rules()).toEqual([2])
+  expect(await rules()).toEqual([3])
 })
 
 describe('on random texts of all planes,', () => {
