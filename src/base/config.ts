@@ -319,9 +319,10 @@ function readValues(
   const values = new Map<string, string>()
   for (const name of [...NAMES, ...listProviderVariables(env)]) {
     const trim = (text: string) =>
-      // White space can be part of a password, except for the line end of a file.
+      // White space can be part of a password, except for a line end. Shells keep the CR of a file
+      // from Windows.
       (name === 'OWNER_PASSWORD' || name === 'BACKUP_PASSPHRASE') && text.trim()
-        ? text.replace(/\r?\n$/, '')
+        ? text.replace(/\r?\n?$/, '')
         : text.trim()
     const value = trim(env[name] ?? '')
     const file = env[`${name}_FILE`]?.trim()

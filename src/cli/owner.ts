@@ -145,7 +145,7 @@ function readPassword(file: string, owner: { email: string; name: string }): str
       '--password-file must be the path of a readable file, or - for standard input.',
     )
   }
-  const password = text.replace(/\r?\n$/, '')
+  const password = text.replace(/\r?\n?$/, '')
   const problem = findPasswordProblem(password, owner)
   if (problem) throw new UsageError(`The password was not accepted. ${problem.message}`)
   return password

@@ -377,6 +377,17 @@ describe('no problem shows a secret:', () => {
   })
 })
 
+test.each(['', '\n', '\r\n', '\r'])('secrets end before the line end %j', end => {
+  const secret = 'violet tractor seventeen '
+  const env = {
+    ...{ BACKUP_DIR: `/backups${end}`, BACKUP_PASSPHRASE: secret + end },
+    ...{ OWNER_EMAIL: `ada@example.com${end}`, OWNER_PASSWORD: secret + end },
+  }
+  const { backupSchedule, owner } = parseConfig(env, noFile)
+  expect(backupSchedule).toMatchObject({ folder: '/backups', passphrase: secret })
+  expect(owner).toMatchObject({ email: 'ada@example.com', password: secret })
+})
+
 test('BACKUP_DIR needs a passphrase, and has a time of day and a number of copies', () => {
   const passphrase = 'violet tractor seventeen'
   const env = { BACKUP_DIR: '/backups', BACKUP_PASSPHRASE: passphrase }
