@@ -1,8 +1,6 @@
 import { expect, test } from 'bun:test'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
 import { SERVER_ROLE } from '../../src/database/embedded/cluster.ts'
+import { runApiTests } from '../support/api-tests.ts'
 import { HOSTILE, HOSTILE_BUT_LEFT } from '../support/hostile-settings.ts'
 import {
   hasDebianPostgres,
@@ -13,7 +11,14 @@ import { FOREIGN } from '../support/servers/postgres.ts'
 import { scaled } from '../support/until.ts'
 
 /** All searches. With LC_CTYPE C, PostgreSQL 15 knows no upper case of letters beyond ASCII. */
-const SEARCHES = ['channel-settings', 'search', 'search-words', 'user-search', 'users', 'views']
+const SEARCHES = [
+  'log/channels/channels',
+  'log/events/search-query',
+  'log/events/search-text',
+  'log/identities/users',
+  'log/identities/users.search',
+  'log/views/views',
+]
 /** Writing, reading, times, names and keys. */
 const FILES = {
   C: [
@@ -39,12 +44,10 @@ test.each(isThere ? (['C', 'en_US'] as const).filter(locale => locale === 'C' ||
     for (const [name, value] of Object.entries({ ...HOSTILE, ...HOSTILE_BUT_LEFT })) {
       await postgres.admin.unsafe(`alter role ${SERVER_ROLE} set ${name} = '${value}'`)
     }
-    const files = FILES[locale].map(name => `test/${name}.api.test.ts`)
-    const child = spawn(process.execPath, ['test', '--timeout', '60000', ...files], {
-      env: { ...process.env, [FOREIGN]: postgres.superuserUrl, TIDINGS_FUZZ: CASES },
-      stdio: ['ignore', 'pipe', 'pipe'],
+    const output = await runApiTests(FILES[locale], {
+      [FOREIGN]: postgres.superuserUrl,
+      TIDINGS_FUZZ: CASES,
     })
-    const [output] = await Promise.all([text(child.stderr), once(child, 'exit')])
     expect(output).toMatch(/^ 0 fail$/m)
   },
   scaled(300_000),

@@ -1,10 +1,8 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
 import { parseUrl } from '../../src/base/database-url.ts'
 import { waitUntilReachable } from '../../src/database/reachable.ts'
 import { connect } from '../../src/database/sql.ts'
+import { runApiTests } from '../support/api-tests.ts'
 import { toPooledUrl } from '../support/servers/pooler.ts'
 import { cloneDatabase, toSuperuserUrl } from '../support/servers/postgres.ts'
 import { POOLER } from '../support/servers/server.ts'
@@ -26,12 +24,7 @@ const FILES = [
 test.skipIf(!hasTool('pgbouncer'))(
   'scale §1 the API passes its tests through PgBouncer in transaction mode',
   async () => {
-    const files = FILES.map(name => `test/${name}.api.test.ts`)
-    const child = spawn(process.execPath, ['test', '--timeout', '60000', ...files], {
-      env: { ...process.env, [POOLER]: '1' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    const [output] = await Promise.all([text(child.stderr), once(child, 'exit')])
+    const output = await runApiTests(FILES, { [POOLER]: '1' })
     expect(output).toMatch(/^ 0 fail$/m)
   },
 )
