@@ -1,4 +1,3 @@
-import type { VNode } from 'preact'
 import { Timestamp, now } from '../components/timestamp.tsx'
 import { toEventPath, toUserPath } from '../paths.ts'
 import { isSameDay, toDayName } from '../time.ts'
@@ -38,19 +37,10 @@ export function Rows({ project, rows, hasEntrance, open }: RowsOptions) {
         aria-posinset={at + 1}
         aria-setsize={-1}
       >
-        {toContent(project, row)}
+        <EventRow project={project} row={row} />
       </article>,
     ]
   })
-}
-
-// Preact skips identical vnodes, so only new rows are rendered.
-const contents = new WeakMap<Row, VNode>()
-
-function toContent(project: string, row: Row): VNode {
-  const known = contents.get(row) ?? <EventRow project={project} row={row} />
-  contents.set(row, known)
-  return known
 }
 
 function Day({ atMs }: { atMs: number }) {
@@ -64,10 +54,13 @@ function Day({ atMs }: { atMs: number }) {
 /** An event in the feed. Its untrusted text is in `<bdi>`, so that it cannot reverse other text. */
 function EventRow({ project, row }: { project: string; row: Row }) {
   const { id, seq, icon, title, description, channelId, channelName, userId, tags } = row
+  // A component that reads a signal renders again only if its properties or the signal change. A
+  // map of rendered rows would do the same, but each row would keep the list that it came in.
+  const icons = channelIcons.value
   return (
     <>
       <span class="icon" aria-hidden="true">
-        {icon ?? channelIcons.value[channelId] ?? <span class="no-icon" />}
+        {icon ?? icons[channelId] ?? <span class="no-icon" />}
       </span>
       <div class="row-main">
         <h2 id={`title-${seq}`}>
