@@ -17,6 +17,9 @@ const FIRST_ROWS = 8
 const DRAWN_AT_ONCE = 8
 /** Larger groups have no entrance animation, which would be too short at 100 events a second. */
 const MAX_ENTRANCES = 3
+const ROW_PX = 36
+/** In a burst, rows below the screen are drawn after this time without another one. */
+const CALM_MS = 1_500
 
 interface ListOptions {
   feed: Feed
@@ -37,8 +40,8 @@ export function FeedList(options: ListOptions) {
   const { feed, list, project, search, open, onOpen, isAdmin = false, empty } = options
   const rows = useMemo(() => computed(() => feed.log.value.rows), [feed]).value
   const reading = feed.reading.value
-  const entrances = useEntrances(feed, rows)
-  const drawn = useDrawnRows(feed, rows.length)
+  const { entrances, burst } = useArrivals(feed, rows)
+  const drawn = useDrawnRows(feed, rows.length, burst)
   const { older } = feed.log.value
   // The search box shows the errors of an invalid search.
   const isInvalid = reading.kind === 'failed' && reading.failure.code === 'invalid'
@@ -204,29 +207,46 @@ function ListEnd({ feed, isFiltered }: { feed: Feed; isFiltered: boolean }) {
   )
 }
 
-/** How many rows are drawn: of the first page one part after another, later all. */
-function useDrawnRows(feed: Feed, count: number): number {
-  const [drawn, setDrawn] = useState({ feed, count: DRAWN_AT_ONCE })
-  const current = drawn.feed === feed ? drawn.count : DRAWN_AT_ONCE
+/**
+ * How many rows are drawn: at first and after a burst some, later all, one part after another. The
+ * rows of a burst that fill no screen are replaced unseen by the next one.
+ */
+function useDrawnRows(feed: Feed, count: number, burst: number): number {
+  const first = burst > 0 ? countOnScreen() : DRAWN_AT_ONCE
+  const [drawn, setDrawn] = useState({ feed, burst, count: first })
+  const current = drawn.feed === feed && drawn.burst === burst ? drawn.count : first
   useEffect(() => {
     if (count === 0 || current === Infinity) return
     const next = current < count ? current + DRAWN_AT_ONCE : Infinity
-    const timer = setTimeout(() => setDrawn({ feed, count: next }))
+    const waitMs = burst > 0 && current === first ? CALM_MS : 0
+    const timer = setTimeout(() => setDrawn({ feed, burst, count: next }), waitMs)
     return () => clearTimeout(timer)
-  }, [feed, count, current])
+  }, [feed, count, current, burst])
   return current
 }
 
-/** The rows that arrived in small groups after the list was loaded. They are animated. */
-function useEntrances(feed: Feed, rows: readonly Row[]): WeakSet<Row> {
-  const known = useRef<{ feed: Feed; newest: number; entrances: WeakSet<Row> }>(undefined)
+/** The most rows that a screen can show. */
+function countOnScreen(): number {
+  return Math.ceil(screen.height / ROW_PX)
+}
+
+interface Arrivals {
+  /** The rows that arrived in small groups after the list was loaded. They are animated. */
+  entrances: WeakSet<Row>
+  /** The newest seq of the last group that was larger than the screen; 0 if there was none. */
+  burst: number
+}
+
+function useArrivals(feed: Feed, rows: readonly Row[]): Arrivals {
+  const known = useRef<Arrivals & { feed: Feed; newest: number }>(undefined)
   if (known.current?.feed !== feed) {
-    known.current = { feed, newest: Infinity, entrances: new WeakSet() }
+    known.current = { feed, newest: Infinity, entrances: new WeakSet(), burst: 0 }
   }
   const { newest, entrances } = known.current
   const count = rows.findIndex(({ seq }) => seq <= newest)
   const arrived = rows.slice(0, count < 0 ? rows.length : count)
   if (arrived.length <= MAX_ENTRANCES) for (const row of arrived) entrances.add(row)
+  if (arrived.length > countOnScreen()) known.current.burst = rows[0]?.seq ?? 0
   if (feed.reading.value.kind === 'nothing') known.current.newest = rows[0]?.seq ?? 0
-  return entrances
+  return known.current
 }

@@ -56,6 +56,9 @@ type Reading =
   | { kind: 'failed'; page: 'first' | 'older'; failure: Failure }
 
 const RENDER_MS = 300
+/** Larger batches come after the rows before them could be read for `READABLE_MS`. */
+const FEW_ROWS = 2
+const READABLE_MS = 1_000
 /** How often the list is loaded again when only the server can decide about matches. */
 const SERVER_MATCH_MS = 2_000
 /** The maximum number of pages per request for rows, when pages are empty or already known. */
@@ -75,9 +78,14 @@ export function createFeed(dependencies: FeedDependencies): Feed {
   /** The head in the last heartbeat. */
   let head = 0
   let reads = 0
+  /** When new rows were last shown. */
+  let shownMs = -Infinity
   let isStopped = false
 
-  const rendering = createThrottle(dependencies.clock, RENDER_MS, render)
+  const rendering = createThrottle(dependencies.clock, RENDER_MS, () => {
+    if (isTooSoon()) rendering.trigger()
+    else render()
+  })
   const serverMatching = createThrottle(dependencies.clock, SERVER_MATCH_MS, () => {
     if (isStopped) return
     if (reading.value.kind === 'first') serverMatching.trigger()
@@ -130,6 +138,13 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     log = reduceLog(log, action)
   }
 
+  /** Returns whether the new rows would push others off the screen before they could be read. */
+  function isTooSoon(): boolean {
+    // The clock may have been set back.
+    const passedMs = Math.abs(dependencies.clock.now() - shownMs)
+    return received.length + log.waiting.length > FEW_ROWS && passedMs < READABLE_MS
+  }
+
   /** The only place where new rows are shown. A hidden page renders nothing. */
   function render() {
     if (isStopped) return
@@ -145,7 +160,9 @@ export function createFeed(dependencies: FeedDependencies): Feed {
       shown.value = log
       live.value = reduce(live.value, { type: 'waiting', count: log.waiting.length })
     })
-    if (isShowing && newRows.length > 0) dependencies.onShown(newRows)
+    if (!isShowing || newRows.length === 0) return
+    shownMs = dependencies.clock.now()
+    dependencies.onShown(newRows)
   }
 
   function dispatch(event: LiveEvent) {

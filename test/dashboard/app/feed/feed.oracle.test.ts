@@ -8,7 +8,8 @@ import { createFakeSocket, type FakeSocket } from '../../../support/fakes/socket
 
 const PROJECT = 'prj_1'
 const AT = '2026-11-20T10:00:00.000Z'
-const RENDER_MS = 300
+/** Longer than new rows wait. */
+const RENDER_MS = 1_200
 const event = (seq: number) => ({
   ...{ id: `evt_${seq}`, seq, channelId: 'chn_1', channelName: 'payments', userId: null },
   ...{ timestamp: AT, createdAt: AT, title: `Event ${seq}`, description: null, icon: null },

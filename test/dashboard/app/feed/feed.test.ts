@@ -86,12 +86,43 @@ describe('dashboard.md §4 a feed', () => {
     it.clock.pass(1_000)
     it.emit(2)
     expect(it.seqs).toEqual([4, 3, 2, 1])
-    it.emit(3)
+    it.emit(1)
     it.clock.pass(299)
     expect(it.seqs[0]).toBe(4)
     it.clock.pass(1)
-    expect(it.seqs).toEqual([8, 7, 6, 5, 4, 3, 2, 1])
-    expect(it.world.shown).toEqual([4, 8, 7, 6, 5])
+    expect(it.seqs).toEqual([6, 5, 4, 3, 2, 1])
+    expect(it.world.shown).toEqual([4, 6, 5])
+  })
+
+  test('keeps rows for a second before many new ones push them away', async () => {
+    const it = start(3)
+    it.socket.welcome(3)
+    await it.page()
+    const shownMs: number[] = []
+    let shown = it.seqs[0]
+    // 100 events a second.
+    for (let ms = 0; ms < 10_000; ms += 10) {
+      it.emit()
+      if (it.seqs[0] !== shown) shownMs.push(ms)
+      shown = it.seqs[0]
+      it.clock.pass(10)
+    }
+    const pauses = shownMs.slice(1).map((ms, at) => ms - shownMs[at]!)
+    expect(pauses.length).toBeGreaterThan(6)
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(1_000)
+    it.clock.pass(1_200)
+    expect(it.seqs.slice(0, 200)).toEqual(Array.from({ length: 200 }, (_, at) => 1_003 - at))
+  })
+
+  test('shows few new rows at once, also right after others', async () => {
+    const it = start(3)
+    it.socket.welcome(3)
+    await it.page()
+    for (let head = 5; head < 25; head += 2) {
+      it.emit(2)
+      it.clock.pass(300)
+      expect(it.seqs[0]).toBe(head)
+    }
   })
 
   test('reads the page again if the connection starts behind its end', async () => {
@@ -197,7 +228,7 @@ describe('dashboard.md §4 a feed', () => {
     it.socket.welcome(100)
     await it.page()
     it.emit(300)
-    it.clock.pass(300)
+    it.clock.pass(1_200)
     expect([it.seqs.length, it.feed.log.value.older.kind]).toEqual([200, 'cut'])
     void it.feed.readOlder()
     for (let n = 0; n < 5; n++) await it.page()
@@ -211,7 +242,7 @@ describe('dashboard.md §4 a feed', () => {
     await it.page()
     void it.feed.readOlder()
     it.emit(200)
-    it.clock.pass(300)
+    it.clock.pass(1_200)
     await it.page()
     expect(it.seqs).toEqual(Array.from({ length: 200 }, (_, at) => 500 - at))
   })
