@@ -1,3 +1,4 @@
+import type { ReadonlySignal } from '@preact/signals'
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { Histogram } from '../../../log/events/search-schema.ts'
@@ -18,7 +19,7 @@ const SHORT_NAMES = {
 interface HistogramOptions {
   project: string
   search: Search
-  newestSeq: number | undefined
+  newestSeq: ReadonlySignal<number | undefined>
 }
 
 /** Event counts over time, with buttons and a range selection that set the time filter. */

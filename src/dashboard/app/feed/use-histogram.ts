@@ -1,3 +1,4 @@
+import type { ReadonlySignal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Histogram } from '../../../log/events/search-schema.ts'
 import { createThrottle } from '../live/throttle.ts'
@@ -18,7 +19,7 @@ export type Counted =
 export function useHistogram(
   project: string,
   search: Search,
-  newestSeq: number | undefined,
+  newestSeq: ReadonlySignal<number | undefined>,
 ): Counted {
   const [counted, setCounted] = useState<Counted>({ kind: 'counting' })
   const counting = useRef(createThrottle(SYSTEM_CLOCK, REFRESH_MS, () => {}))
@@ -47,8 +48,9 @@ export function useHistogram(
       counting.current.stop()
     }
   }, [project, channelId, text, from, to])
-  useEffect(() => {
-    if (newestSeq !== undefined) counting.current.trigger()
-  }, [newestSeq])
+  useEffect(
+    () => newestSeq.subscribe(seq => seq !== undefined && counting.current.trigger()),
+    [newestSeq],
+  )
   return counted
 }

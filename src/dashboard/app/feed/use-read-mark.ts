@@ -1,3 +1,4 @@
+import type { ReadonlySignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { createThrottle } from '../live/throttle.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
@@ -8,7 +9,8 @@ const SEND_MS = 5_000
 interface MarkOptions {
   project: string
   channelId: string | undefined
-  newestSeq: number | undefined
+  /** The seq of the newest shown event; undefined if the page marks none as read. */
+  newestSeq: ReadonlySignal<number | undefined> | undefined
   onMarked(): void
 }
 
@@ -38,10 +40,14 @@ export function useReadMark({
     // Events that were shown are read, even if the list is left before the next request.
     return () => batch.flush()
   }, [project, channelId])
-  useEffect(() => {
-    if (newestSeq === undefined || newestSeq <= reach.current) return
-    reach.current = newestSeq
-    sending.current.trigger()
-  }, [project, channelId, newestSeq])
+  useEffect(
+    () =>
+      newestSeq?.subscribe(seq => {
+        if (seq === undefined || seq <= reach.current) return
+        reach.current = seq
+        sending.current.trigger()
+      }),
+    [project, channelId, newestSeq],
+  )
   return mark
 }

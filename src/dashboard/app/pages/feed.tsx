@@ -9,6 +9,7 @@ import { Chips } from '../feed/chips.tsx'
 import { DisplayMenu } from '../feed/display-menu.tsx'
 import { HistogramView } from '../feed/histogram.tsx'
 import { keepLastEvents } from '../feed/last-events.ts'
+import type { Row } from '../feed/log.ts'
 import { LivePill } from '../feed/live-pill.tsx'
 import { usePause } from '../feed/use-pause.ts'
 import { FeedList } from '../feed/feed-list.tsx'
@@ -41,6 +42,7 @@ const EventPanel = lazyPages(() => import('../event/panel.tsx'))(all => all.Even
 const PRELOAD_MS = 1_000
 /** How often the last events are stored for times without a network. */
 const KEEP_MS = 5_000
+const NO_ROWS: readonly Row[] = []
 
 /** The live feed of a project. */
 export default function FeedPage({ account, project, event }: ProjectPageProps) {
@@ -75,11 +77,13 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   const seen = useMemo(
     () => ({
       newestSeq: computed(() => feed.log.value.rows[0]?.seq),
+      hasRows: computed(() => feed.log.value.rows.length > 0),
       kind: computed(() => toPill(feed.live.value).kind),
     }),
     [feed],
   )
-  const newestSeq = seen.newestSeq.value
+  const { newestSeq } = seen
+  const hasRows = seen.hasRows.value
   const kind = seen.kind.value
   const markRead = useReadMark({
     project,
@@ -98,7 +102,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   const beside = useNeighbours(
     project,
     event,
-    feed.log.value.rows,
+    event === undefined ? NO_ROWS : feed.log.value.rows,
     isSearch || channelId !== undefined,
   )
   const isBehind = useNarrowScreen() && event !== undefined
@@ -125,10 +129,10 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   }, [feed])
   // The list comes first. Most readers then open an event.
   useEffect(() => {
-    if (newestSeq === undefined) return
+    if (!hasRows) return
     const timer = setTimeout(() => void EventPanel.preload(), PRELOAD_MS)
     return () => clearTimeout(timer)
-  }, [newestSeq !== undefined])
+  }, [hasRows])
   useEffect(() => {
     if (!list.current || !matchMedia('(pointer: coarse)').matches) return
     const [element, end] = [list.current, new AbortController()]
@@ -177,10 +181,9 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
             </div>
           )}
           <div class="strip">
-            {!searchFailure &&
-              (isSearch || newestSeq !== undefined || reading.kind === 'first') && (
-                <HistogramView project={project} search={search} newestSeq={newestSeq} />
-              )}
+            {!searchFailure && (isSearch || hasRows || reading.kind === 'first') && (
+              <HistogramView project={project} search={search} newestSeq={newestSeq} />
+            )}
             <LivePill feed={feed} onResume={resume} />
             <DisplayMenu />
             <WaveLine kind={kind} />
