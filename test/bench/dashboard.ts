@@ -17,15 +17,9 @@ import { toId } from '../../src/base/ids.ts'
 
 const ROUNDS = 5
 const SLOWDOWN = 4
-const EVENTS_PER_S = 100
-const STREAM_S = 60
-const LONG_FRAME_MS = 50
 const KEPT = 500
 
-/**
- * Measures the dashboard: first paint, frames while events stream in, and a feed of millions of
- * events.
- */
+/** Measures the dashboard: first paint, and a feed of millions of events. */
 export async function benchDashboard(): Promise<void> {
   await using browser = await launch()
   try {
@@ -53,10 +47,6 @@ export async function benchDashboard(): Promise<void> {
       }
       print(`first contentful paint, CPU ${SLOWDOWN}x slower, empty cache`, paints, 1_000)
       print('the same, until the first rows appear', rows)
-      await using opened = await enter(await browser.open(), url, person)
-      await opened.page.goto(url + path)
-      await opened.page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
-      await stream(opened.page, send)
     })
     await withServer(await copyDatabase(await ensureBenchDatabase()), async ({ sql, url }) => {
       const person = await joinBigProject({ sql, url })
@@ -75,64 +65,8 @@ export async function benchDashboard(): Promise<void> {
   }
 }
 
-/** Streams events in, and prints how the page kept up, and whether its rows were readable. */
-async function stream(page: Page, send: (title: string) => Promise<unknown>): Promise<void> {
-  await page.evaluate(() => {
-    const state = { frames: [] as number[], last: performance.now() }
-    const samples = { count: 0, unreadable: 0 }
-    Object.assign(globalThis, { benchFrames: state.frames, benchSamples: samples })
-    const toOpacity = (element: Element | null): number =>
-      element ? Number(getComputedStyle(element).opacity) * toOpacity(element.parentElement) : 1
-    const isReadable = (row: Element) => {
-      const { top, bottom } = row.getBoundingClientRect()
-      const title = row.querySelector('h2')
-      const isInView = bottom > 0 && top < innerHeight
-      return !isInView || (toOpacity(title) === 1 && title?.textContent.trim() !== '')
-    }
-    const step = (at: number) => {
-      state.frames.push(at - state.last)
-      state.last = at
-      requestAnimationFrame(step)
-    }
-    // Measuring every frame would slow the frames down.
-    setInterval(() => {
-      const rows = [...document.querySelectorAll('article')].slice(0, 30)
-      samples.count += 1
-      if (rows.length === 0 || !rows.every(isReadable)) samples.unreadable += 1
-    }, 250)
-    requestAnimationFrame(step)
-  })
-  const count = () => page.evaluate(() => document.querySelectorAll('*').length)
-  const counts: number[] = []
-  const began = performance.now()
-  for (let sent = 0; sent < EVENTS_PER_S * STREAM_S; sent += 1) {
-    const dueMs = began + (sent * 1_000) / EVENTS_PER_S
-    const waitMs = dueMs - performance.now()
-    if (waitMs > 1) await Bun.sleep(waitMs)
-    void send(`Streamed ${sent}`)
-    if (sent % (EVENTS_PER_S * 10) === EVENTS_PER_S * 5) counts.push(await count())
-  }
-  await page.getByText(`Streamed ${EVENTS_PER_S * STREAM_S - 1}`, { exact: true }).waitFor()
-  const frames = await page.evaluate(
-    () => (globalThis as unknown as { benchFrames: number[] }).benchFrames,
-  )
-  const samples = await page.evaluate(
-    () =>
-      (globalThis as unknown as { benchSamples: { count: number; unreadable: number } })
-        .benchSamples,
-  )
-  const long = frames.filter(ms => ms > LONG_FRAME_MS)
-  console.log(
-    `${EVENTS_PER_S} events/s for ${STREAM_S} s: ${frames.length} frames, ` +
-      `${((100 * long.length) / frames.length).toFixed(2)} % over ${LONG_FRAME_MS} ms (aim 1 %), ` +
-      `longest ${Math.max(...frames).toFixed(0)} ms; elements in the page ${counts.join(', ')}`,
-  )
-  console.log(
-    `visible rows readable in ${samples.count - samples.unreadable} of ${samples.count} samples`,
-  )
-}
-
-async function withServer(
+/** Starts a server on a database, runs the work, and stops the server. */
+export async function withServer(
   databaseUrl: string,
   run: (server: { sql: Sql; url: string }) => Promise<void>,
 ): Promise<void> {
@@ -148,7 +82,8 @@ async function withServer(
   }
 }
 
-async function enter(
+/** Signs a member in, in a new browser context. */
+export async function enter(
   opened: TestPage,
   url: string,
   { cookie }: SignedInAccount,

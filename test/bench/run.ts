@@ -7,6 +7,7 @@ import { benchArchive } from './archive.ts'
 import { benchCitus } from './citus.ts'
 import { benchCost } from './cost.ts'
 import { benchDashboard } from './dashboard.ts'
+import { benchStream } from './dashboard-stream.ts'
 import { benchFairness } from './fairness.ts'
 import { benchFeed } from './feed.ts'
 import { benchIngest } from './ingest.ts'
@@ -41,6 +42,7 @@ const benches: Record<string, () => Promise<void>> = {
   settings: benchSettings,
   workers: benchWorkers,
   start: benchStart,
+  stream: benchStream,
   webhooks: table(compareWebhooks),
 }
 /**
