@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Page } from 'playwright-core'
 import type { TestBrowser } from './clients/chromium.ts'
+import { giveSubscription } from './clients/worker.ts'
 import { PASSWORD } from './worlds/browser.ts'
+import { newSubscription } from './worlds/push.ts'
 
 const START_MS = 300_000
 
@@ -10,15 +13,18 @@ interface Journey {
   command: readonly [string, ...string[]]
   cwd: string
   env: Record<string, string | undefined>
+  /** Continues after the first event, on the page of the quick start. */
+  goOn?(page: Page): Promise<void>
 }
 
 /**
- * Runs the newcomer's command; returns the milliseconds until the link, and until the first event.
+ * Runs the newcomer's command; returns the milliseconds until the link, until the first event, and
+ * until the end of the journey.
  */
 export async function measureFirstMinute(
   browser: TestBrowser,
-  { command: [program, ...args], cwd, env }: Journey,
-): Promise<{ linkMs: number; eventMs: number; problems: readonly string[] }> {
+  { command: [program, ...args], cwd, env, goOn }: Journey,
+): Promise<{ linkMs: number; eventMs: number; endMs: number; problems: readonly string[] }> {
   const began = performance.now()
   const child = spawn(program, args, {
     cwd,
@@ -30,7 +36,13 @@ export async function measureFirstMinute(
   try {
     const link = await readLink(child)
     const linkMs = performance.now() - began
-    await using opened = await browser.open()
+    await using opened = await browser.open({
+      hasWorker: true,
+      async prepare(context) {
+        await context.grantPermissions(['notifications'], { origin: new URL(link).origin })
+        await giveSubscription(context, newSubscription())
+      },
+    })
     const { page } = opened
     await page.goto(link)
     await page.getByLabel('Your name').fill('Ada Lovelace')
@@ -43,7 +55,9 @@ export async function measureFirstMinute(
     const [code] = await once(sent, 'exit')
     if (code !== 0) throw new Error(`curl ended with ${code}: ${curl}`)
     await page.getByText('Your first event has arrived').waitFor()
-    return { linkMs, eventMs: performance.now() - began, problems: opened.problems }
+    const eventMs = performance.now() - began
+    await goOn?.(page)
+    return { linkMs, eventMs, endMs: performance.now() - began, problems: opened.problems }
   } finally {
     // Kills the whole group: npx and bun run are between us and the server.
     process.kill(-child.pid!, 'SIGTERM')

@@ -8,7 +8,7 @@ import { until } from '../until.ts'
  */
 export async function giveSubscription(
   context: BrowserContext,
-  { endpoint, keys }: TestBrowser,
+  { endpoint, keys }: Pick<TestBrowser, 'endpoint' | 'keys'>,
 ): Promise<void> {
   await context.addInitScript(
     ({ endpoint, keys }) => {

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { Account } from '../../../access/sign-in/schema.ts'
+import { ChecklistLink } from '../first-run/checklist-link.tsx'
 import { ProjectSidebar } from './project-sidebar.tsx'
 import { EMPTY_SEARCH } from '../feed/search.ts'
 import { useChannels } from '../feed/use-channels.ts'
@@ -127,6 +128,7 @@ export function Layout({
         hasSheet={hasSheet}
       />
       <main id="content" class="stream" tabIndex={-1}>
+        <ChecklistLink account={account} />
         {children}
       </main>
       <Toast />

@@ -1,6 +1,9 @@
 import { CodeBlock } from './code-block.tsx'
 import { Timestamp } from './timestamp.tsx'
 
+/** Hosts that other machines do not reach. */
+const LOOPBACK = /^(localhost|127\..*|\[::1\])$/
+
 /** A link with a secret in it, which is shown only once. */
 export function SecretLink({
   label,
@@ -13,6 +16,7 @@ export function SecretLink({
   expiresAt: string
   onClose(): void
 }) {
+  const { hostname, origin } = new URL(url)
   return (
     <div class="secret-link">
       <CodeBlock label={label} text={url} />
@@ -20,6 +24,12 @@ export function SecretLink({
         Copy it now: it is shown only once. Send it yourself. It works one time, until{' '}
         <Timestamp atMs={Date.parse(expiresAt)} hasDate />.
       </p>
+      {LOOPBACK.test(hostname) && (
+        <p class="item-details">
+          It opens only on the server’s own machine, because its address is <bdi>{origin}</bdi>. For
+          others, set BASE_URL to an address that they reach, and make a new link.
+        </p>
+      )}
       <button type="button" class="quiet-button" onClick={onClose}>
         Done
       </button>

@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { useQuery } from '../components/use-query.ts'
 import { readInvites, readOrganization } from '../organization/api.ts'
@@ -9,6 +10,7 @@ import type { Result } from '../request.ts'
 import { findProject, isAllowed } from '../session.ts'
 import { readStored } from '../storage.ts'
 import { readWebhooks } from '../webhooks/api.ts'
+import { openChecklist } from './checklist-link.tsx'
 
 interface Done {
   push: boolean
@@ -28,18 +30,30 @@ export function Checklist({ account, project, hasEvent }: ChecklistOptions) {
   const organization = findProject(account, project)?.organization.id ?? ''
   const isAdmin = isAllowed(account, project, 'admin')
   const { data } = useQuery(project, () => readDone({ account, project, organization, isAdmin }))
-  if (!data) return null
   const steps: { name: keyof Done | 'event'; isDone: boolean; href?: string }[] = [
     { name: 'event', isDone: hasEvent },
-    { name: 'push', isDone: data.push, href: PATHS.notifications },
+    { name: 'push', isDone: data?.push === true, href: PATHS.notifications },
   ]
   if (isAdmin) {
     steps.push(
-      { name: 'invite', isDone: data.invite, href: toOrganizationPath(organization, 'members') },
-      { name: 'webhook', isDone: data.webhook, href: toProjectPath('webhooks', project) },
+      {
+        name: 'invite',
+        isDone: data?.invite === true,
+        href: toOrganizationPath(organization, 'members'),
+      },
+      {
+        name: 'webhook',
+        isDone: data?.webhook === true,
+        href: toProjectPath('webhooks', project),
+      },
     )
   }
   const done = steps.filter(({ isDone }) => isDone).length
+  const isOpen = done < steps.length
+  useEffect(() => {
+    openChecklist.value = isOpen ? project : undefined
+  }, [project, isOpen])
+  if (!data) return null
 
   return (
     <section class="checklist" aria-labelledby="checklist">

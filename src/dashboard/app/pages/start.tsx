@@ -40,7 +40,7 @@ export default function Start({ account, project }: ProjectPageProps) {
       lead={
         key === undefined
           ? 'Create an API key, then run one command with it.'
-          : 'Run one of these programs. Its API key is shown only once. Save it, or create another one later.'
+          : 'Run the command in another terminal, or one of the programs. Its API key is shown only once. Save it, or create another one later.'
       }
     >
       {failure && <ErrorNotice failure={failure} onRetry={createKey} />}
