@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 
-// The letters, marks and foldings of Unicode, as sql/functions/unicode.sql has them. Run this file
-// to write it anew, after an update of Bun to a later version of Unicode.
+// The letters, digits, signs, marks and foldings of Unicode, as sql/functions/unicode.sql has them.
+// Run this file to write it anew, after an update of Bun to a later version of Unicode.
 
 export const UNICODE_FILE = join(import.meta.dirname, '../sql/functions/unicode.sql')
 
@@ -38,6 +38,14 @@ function isLeftOut(character: string): boolean {
   return LEFT_OUT.test(character)
 }
 
+function isDigit(character: string): boolean {
+  return /\p{Nd}/u.test(character)
+}
+
+function isCurrency(character: string): boolean {
+  return /\p{Sc}/u.test(character)
+}
+
 /** Returns whether a character of a text in NFD is folded to other ones. */
 function isFolded(character: string): boolean {
   return (
@@ -65,6 +73,10 @@ export function writeUnicodeSql(): string {
 
 -- Returns the letters and digits beyond ASCII, for a bracket expression.
 ${toFunction('other_letters', characters.filter(isLetter))}
+-- Returns the decimal digits beyond ASCII, for a bracket expression.
+${toFunction('other_digits', characters.filter(isDigit))}
+-- Returns the signs of currencies beyond ASCII, for a bracket expression.
+${toFunction('other_currencies', characters.filter(isCurrency))}
 -- Returns the letters of scripts that are written without spaces, for a bracket expression.
 ${toFunction('unspaced_letters', characters.filter(isUnspaced))}
 -- Folds the letters beyond ASCII of a text in NFD. Leaves out its marks, and what nobody sees, such

@@ -69,7 +69,7 @@ export async function buildHistogram(
   }
   if (!isByChannel(filters)) return countSome()
   try {
-    const hourly = toTimeBuckets(fromMs, toMs, HOUR_MS)
+    const hourly = toTimeBuckets(fromMs, toMs, { minStepMs: HOUR_MS })
     return await countAll(sql, projectId, { buckets, hourly }, bounds)
   } catch (error) {
     // The statement timeout has ended a count over very many hours, channels or events.
@@ -103,11 +103,12 @@ export function isByChannel({
   tags,
   metadata,
   has,
+  alike,
   words,
   phrases,
   groups,
 }: SearchFilters): boolean {
-  const lists = [users, sources, tags, metadata, has, words, phrases]
+  const lists = [users, sources, tags, metadata, has, alike, words, phrases]
   return groups.length === 0 && lists.every(({ is, not }) => is.length + not.length === 0)
 }
 
@@ -307,7 +308,7 @@ async function countEvents(
 }
 
 /** The number of the bucket for a time; by default that of an event `e`. */
-function toBucket(
+export function toBucket(
   sql: Queryable,
   { fromMs, stepMs }: TimeBuckets,
   time = sql`e.occurred_at`,

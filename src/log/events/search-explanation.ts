@@ -16,7 +16,7 @@ import { NOTHING_TO_FIND } from '../../base/text-search.ts'
 /** The names of terms. */
 const SEARCH_KEYS = [
   ...(['channel', 'tag', 'user', 'source'] as const),
-  ...(['meta', 'has', 'after', 'before'] as const),
+  ...(['meta', 'has', 'alike', 'after', 'before'] as const),
 ]
 type SearchKey = (typeof SEARCH_KEYS)[number]
 

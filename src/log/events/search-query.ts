@@ -64,6 +64,7 @@ const LIST_TERMS = {
   source: 'sources',
   tag: 'tags',
   meta: 'metadata',
+  alike: 'alike',
 } as const
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }

@@ -10,6 +10,7 @@ const NAMES = {
   tags: 'tag:',
   metadata: 'meta:',
   has: 'has:',
+  alike: 'alike:',
   phrases: '',
   words: '',
 } as const
@@ -40,7 +41,7 @@ function listTerms(filters: SearchFilters): string[] {
     for (const value of filters[list].is) terms.push(toTerm(value))
     for (const value of filters[list].not) terms.push(`-${toTerm(value)}`)
     // Bounds of time stand between names and words.
-    if (list !== 'has') continue
+    if (list !== 'alike') continue
     if (filters.after !== null) terms.push(`after:${toShortIso(filters.after)}`)
     if (filters.before !== null) terms.push(`before:${toShortIso(filters.before)}`)
   }

@@ -14,21 +14,23 @@ const STEPS_MS = [
 ]
 
 /**
- * Returns up to 60 buckets that cover a range. They are as short as possible, but not shorter than
- * `minStepMs`. Long buckets are whole hours.
+ * Returns up to `maxCount` buckets that cover a range. They are as short as possible, but not
+ * shorter than `minStepMs`. Long buckets are whole hours.
  */
-export function toTimeBuckets(fromMs: number, toMs: number, minStepMs = 0): TimeBuckets {
+export function toTimeBuckets(
+  fromMs: number,
+  toMs: number,
+  { minStepMs = 0, maxCount = MAX_BUCKETS } = {},
+): TimeBuckets {
   for (const stepMs of STEPS_MS) {
     if (stepMs < minStepMs) continue
     const buckets = cover(fromMs, toMs, stepMs, stepMs)
-    if (buckets.count <= MAX_BUCKETS) return buckets
+    if (buckets.count <= maxCount) return buckets
   }
-  const hours = Math.max(1, Math.ceil((toMs - fromMs) / HOUR_MS / MAX_BUCKETS))
+  const hours = Math.max(1, Math.ceil((toMs - fromMs) / HOUR_MS / maxCount))
   const buckets = cover(fromMs, toMs, hours * HOUR_MS, HOUR_MS)
   // The first bucket can begin before the range, so one more bucket can be necessary.
-  return buckets.count <= MAX_BUCKETS
-    ? buckets
-    : cover(fromMs, toMs, (hours + 1) * HOUR_MS, HOUR_MS)
+  return buckets.count <= maxCount ? buckets : cover(fromMs, toMs, (hours + 1) * HOUR_MS, HOUR_MS)
 }
 
 /** Returns the end of the last bucket. */

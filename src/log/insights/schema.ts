@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { OneOf, Text, TrimmedText } from '../../http/rules.ts'
 import { closed, Nullable, Timestamp } from '../../http/schema-parts.ts'
-import { Histogram, SearchText } from '../events/search-schema.ts'
+import { Histogram, SearchQuery, SearchText } from '../events/search-schema.ts'
 
 export const MAX_CARDS = 12
 const MAX_HOURS = 90 * 24
@@ -112,3 +112,45 @@ export const CardResult = Type.Union([
 ])
 export type CardResult = Static<typeof CardResult>
 export type CountsResult = Extract<CardResult, { kind: 'counts' }>
+
+/** The search whose matches are grouped, and its range. The default range is the last week. */
+export const AlikeQuery = Type.Pick(SearchQuery, ['q', 'from', 'to'])
+
+/** The titles of matches, in groups of those that differ in their numbers alone. */
+export const AlikeTitles = Type.Object(
+  {
+    from: Timestamp,
+    to: Type.String({ format: 'date-time', description: 'The end of the last bucket.' }),
+    stepMs: Type.Integer({ minimum: 1_000, description: 'The length of a bucket.' }),
+    total: Count,
+    completeSince: Nullable(
+      Timestamp,
+      'Counts are complete from this time on. Null when all are complete.',
+    ),
+    groups: Type.Array(
+      Type.Object(
+        {
+          shape: Type.String({
+            description:
+              'The title with # in place of each number. The search `alike:` with it finds the events.',
+          }),
+          example: Type.String({ description: 'The newest title.' }),
+          channels: Type.Array(Type.Object({ id: Type.String(), name: Type.String() }, closed), {
+            maxItems: 3,
+            description: 'The channels with the most of these events.',
+          }),
+          channelCount: Type.Integer({ minimum: 1, description: 'The number of all channels.' }),
+          total: Count,
+          firstAt: Timestamp,
+          lastAt: Timestamp,
+          counts: Type.Array(Count, { description: 'The counts of up to 30 equal time buckets.' }),
+        },
+        closed,
+      ),
+      { maxItems: 50, description: 'The largest groups, in descending order.' },
+    ),
+    hasMore: Type.Boolean({ description: 'True if there are more groups.' }),
+  },
+  closed,
+)
+export type AlikeTitles = Static<typeof AlikeTitles>

@@ -57,17 +57,17 @@ function findLiveGroup({ groups }: SearchFilters): FilterGroup | undefined {
 /**
  * Returns whether only the server can decide if a new event matches. It alone knows the aliases and
  * names of users, and all spellings of channels and words. The socket can filter by one whole user,
- * by channels, by words and by one group of such filters. It cannot exclude them, match phrases,
- * or match names of users or several users.
+ * by channels, by words and by one group of such filters. It cannot exclude them, match phrases or
+ * titles, or match names of users or several users.
  */
 export function needsServer(filters: SearchFilters): boolean {
-  const { channels, users, words, phrases, groups } = filters
+  const { channels, users, alike, words, phrases, groups } = filters
   const decided = findLiveGroup(filters)
   return (
     users.is.length > 1 ||
     users.is.some(user => readExactUser(user) === undefined) ||
     users.not.length + channels.not.length + words.not.length > 0 ||
-    phrases.is.length + phrases.not.length > 0 ||
+    [alike, phrases].some(({ is, not }) => is.length + not.length > 0) ||
     toText(words, phrases).length > MAX_TEXT ||
     groups.some(group => group !== decided && group.filters.some(needsServerInGroup))
   )
@@ -114,8 +114,8 @@ function judgeGroup({ isExcluded, filters }: FilterGroup, event: Event): Match {
 
 /** Decides about an alternative. The socket has not checked any of its values. */
 function judgeAlternative(filters: SearchFilters, event: Event): Match {
-  const { channels, users, words, phrases, groups } = filters
-  const hasWords = [words, phrases].some(({ is, not }) => is.length + not.length > 0)
+  const { channels, users, alike, words, phrases, groups } = filters
+  const hasWords = [alike, words, phrases].some(({ is, not }) => is.length + not.length > 0)
   return all([
     fitsExactly(filters, event) ? 'yes' : 'no',
     judgeNames(channels, name => name === event.channelId || name === event.channelName),
@@ -154,9 +154,16 @@ function all(matches: readonly Match[]): Match {
   return matches.includes('maybe') ? 'maybe' : 'yes'
 }
 
-function needsServerInGroup({ channels, users, words, phrases, groups }: SearchFilters): boolean {
+function needsServerInGroup({
+  channels,
+  users,
+  alike,
+  words,
+  phrases,
+  groups,
+}: SearchFilters): boolean {
   return (
-    [channels, users, words, phrases].some(({ is, not }) => is.length + not.length > 0) ||
+    [channels, users, alike, words, phrases].some(({ is, not }) => is.length + not.length > 0) ||
     groups.some(({ filters }) => filters.some(needsServerInGroup))
   )
 }
