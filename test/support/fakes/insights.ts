@@ -52,6 +52,34 @@ export function fillBoard(api: FakeApi): void {
   }))
 }
 
+/** Adds groups of alike titles: a large one, one in several channels, one in Arabic, a long one. */
+export function fillAlike(api: FakeApi, changes: object = {}): void {
+  const from = new Date(Math.floor(Date.now() / HOUR_MS - 167) * HOUR_MS).toISOString()
+  const toGroup = (shape: string, example: string, total: number, ...names: string[]) => ({
+    ...{ shape, example, total, channelCount: names.length + (names.length > 2 ? 4 : 0) },
+    channels: names.map(name => ({ id: `chn_${name}`, name })),
+    firstAt: new Date(Date.now() - 160 * HOUR_MS).toISOString(),
+    lastAt: new Date(Date.now() - 60_000 * total).toISOString(),
+    counts: Array.from({ length: 28 }, (_, at) => Math.round((total * ((at * 7) % 11)) / 154)),
+  })
+  const groups = [
+    toGroup('Order # paid: #', 'Order #1234 paid: 99.90 €', 1_284, 'payments'),
+    toGroup('Deployed # to production', 'Deployed 3fa2b1c to production', 97, 'deploys'),
+    toGroup('Backup finished', 'Backup finished', 28, 'ops', 'cron', 'nightly'),
+    toGroup('دفعة جديدة #', 'دفعة جديدة ١٢', 7, 'payments'),
+    toGroup(
+      'Refund # requested for an order of # items that was sent by mistake, with a long title',
+      'Refund 8 requested for an order of 3 items that was sent by mistake, with a long title',
+      ...([3, 'payments'] as const),
+    ),
+  ]
+  const data = {
+    ...{ from, to: new Date().toISOString(), stepMs: 6 * HOUR_MS, total: 1_419 },
+    ...{ completeSince: null, groups, hasMore: false },
+  }
+  api.on('GET /api/projects/:id/alike', () => ({ data: { ...data, ...changes } }))
+}
+
 /** Adds an empty board. */
 export function noCards(api: FakeApi): void {
   api.on('GET /api/projects/:id/insights', () => ({ data: { cards: [] } }))

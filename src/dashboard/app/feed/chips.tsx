@@ -11,6 +11,7 @@ import {
   TIME_RANGES,
   toSearchPath,
   toTermText,
+  toUrlQuery,
   withoutPart,
   type Search,
 } from './search.ts'
@@ -26,6 +27,7 @@ const NAMES: Readonly<Record<string, string>> = {
   tag: 'tag',
   meta: 'meta',
   has: 'has',
+  alike: 'alike',
   after: 'after',
   before: 'before',
 }
@@ -56,6 +58,7 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
   const { route } = useLocation()
   const chips = listChips(search, channels)
   if (!isFiltered(search) || chips.length === 0) return null
+  const whole = toWholeSearch(search, channels)
 
   function go(rest: Search) {
     // The pressed button disappears, so the focus must move elsewhere.
@@ -82,9 +85,14 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
           </button>
         </li>
       )}
+      <li>
+        <a class="quiet-button" href={toAlikePath(project, whole)}>
+          Group alike
+        </a>
+      </li>
       {isEditor && (
         <li>
-          <a class="quiet-button" href={toNewCardPath(project, search, channels)}>
+          <a class="quiet-button" href={toNewCardPath(project, whole)}>
             Add to insights
           </a>
         </li>
@@ -93,18 +101,24 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
   )
 }
 
-/** The insights, with a search that becomes a card. */
-function toNewCardPath(
-  project: string,
-  { channelId, text, from }: Search,
-  channels: readonly ProjectChannel[] | undefined,
-): string {
+/** The search with its channel in the text. */
+function toWholeSearch(search: Search, channels: readonly ProjectChannel[] | undefined): Search {
+  const { channelId, text } = search
   const name = channels?.find(({ id }) => id === channelId)?.name ?? channelId
   const channel = name === undefined ? undefined : toTermText('channels', name)
   const rest = channel !== undefined && / OR /.test(text) ? `(${text})` : text
-  const add = [channel, rest].filter(Boolean).join(' ')
+  return { ...search, channelId: undefined, text: [channel, rest].filter(Boolean).join(' ') }
+}
+
+/** The matches of a search in groups of alike titles. */
+function toAlikePath(project: string, search: Search): string {
+  return toProjectPath('alike', project) + toUrlQuery(search)
+}
+
+/** The insights, with a search that becomes a card. */
+function toNewCardPath(project: string, { text, from }: Search): string {
   const ms = from === undefined ? undefined : (TIME_RANGES as Record<string, number>)[from]
-  const query = { add, ...(ms !== undefined && { hours: String(ms / HOUR_MS) }) }
+  const query = { add: text, ...(ms !== undefined && { hours: String(ms / HOUR_MS) }) }
   return `${toProjectPath('insights', project)}?${new URLSearchParams(query)}`
 }
 

@@ -54,13 +54,17 @@ export function readSearch(query: Readonly<Record<string, string>>): Search {
 
 /** The path of a search, or of an event that is open next to it. */
 export function toSearchPath(project: string, search: Search, event?: string): string {
-  const { text, from, to } = search
-  const channelId = namesChannels(text) ? undefined : search.channelId
-  const query = Object.entries({ channel: channelId, q: text, from, to }).filter(
+  const path = event === undefined ? toFeedPath(project) : toEventPath(project, event)
+  return path + toUrlQuery(search)
+}
+
+/** The query of a URL, with its question mark; empty for no search. */
+export function toUrlQuery({ channelId, text, from, to }: Search): string {
+  const channel = namesChannels(text) ? undefined : channelId
+  const query = Object.entries({ channel, q: text, from, to }).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '',
   )
-  const path = event === undefined ? toFeedPath(project) : toEventPath(project, event)
-  return query.length > 0 ? `${path}?${new URLSearchParams(query)}` : path
+  return query.length > 0 ? `?${new URLSearchParams(query)}` : ''
 }
 
 /** Returns whether a search filters by more than a channel. */
@@ -102,7 +106,7 @@ export function withoutPart(text: string, { start, end }: SearchPart): string {
 
 /** The search text for one whole value; undefined if it cannot be searched for, such as a space. */
 export function toTermText(
-  list: 'channels' | 'users' | 'sources' | 'tags' | 'metadata',
+  list: 'channels' | 'users' | 'sources' | 'tags' | 'metadata' | 'alike',
   value: string,
 ) {
   const wanted = list === 'users' ? toQuotedUser(value) : value

@@ -1,4 +1,11 @@
-import type { Board, Card, CardEdit, CardResult, NewCard } from '../../../log/insights/schema.ts'
+import type {
+  AlikeTitles,
+  Board,
+  Card,
+  CardEdit,
+  CardResult,
+  NewCard,
+} from '../../../log/insights/schema.ts'
 import { toApiPath } from '../api-paths.ts'
 import { request, type Result } from '../request.ts'
 
@@ -25,6 +32,14 @@ export function orderCards(project: string, cardIds: readonly string[]): Promise
 
 export function readResult(project: string, id: string): Promise<Result<CardResult>> {
   return request('GET', `${toBoardPath(project)}/${id}/result`)
+}
+
+/** Groups the events that match `wanted` by their titles without numbers. */
+export function readAlike(
+  project: string,
+  wanted: Readonly<Record<string, string>>,
+): Promise<Result<AlikeTitles>> {
+  return request('GET', `${toApiPath(project)}/alike?${new URLSearchParams(wanted)}`)
 }
 
 function toBoardPath(project: string) {
