@@ -28,11 +28,13 @@ import {
 import { UpdateNotice } from './worker/update-notice.tsx'
 
 const authPage = lazyPages(() => import('./pages/auth-pages.ts'))
-const projectPage = lazyPages(() => import('./pages/project-pages.ts'))
-const settingsPage = lazyPages(() => import('./pages/settings-pages.ts'))
-const insightsPage = lazyPages(() =>
-  loadWithStyle('/assets/insights.css', import('./pages/project-pages.ts')),
+const loadProjectPages = () =>
+  loadWithStyle('/assets/pages.css', import('./pages/project-pages.ts'))
+const projectPage = lazyPages(loadProjectPages)
+const settingsPage = lazyPages(() =>
+  loadWithStyle('/assets/pages.css', import('./pages/settings-pages.ts')),
 )
+const insightsPage = lazyPages(() => loadWithStyle('/assets/insights.css', loadProjectPages()))
 const Feed = lazyPage(() => import('./pages/feed.tsx'))
 const EventAlone = authPage(all => all.EventAlone)
 const Users = projectPage(all => all.Users)

@@ -17,18 +17,28 @@ export function lazyPages<All>(load: () => Promise<All>) {
 
 /** Loads the styles of a page together with its script. */
 export async function loadWithStyle<All>(href: string, script: Promise<All>): Promise<All> {
-  if (!document.querySelector(`link[href="${href}"]`)) {
-    const link = document.createElement('link')
-    link.rel = 'stylesheet'
-    link.href = href
-    const loaded = new Promise((resolve, reject) => {
-      link.onload = resolve
-      link.onerror = reject
-    })
-    document.head.append(link)
-    await loaded
-  }
-  return script
+  const loading = styles.get(href) ?? loadStyle(href)
+  styles.set(href, loading)
+  const [all] = await Promise.all([script, loading])
+  return all
+}
+
+const styles = new Map<string, Promise<unknown>>()
+
+/** Loads a style sheet. A failure is tried again with the next page that needs it. */
+function loadStyle(href: string): Promise<unknown> {
+  const link = document.createElement('link')
+  link.rel = 'stylesheet'
+  link.href = href
+  document.head.append(link)
+  return new Promise((resolve, reject) => {
+    link.onload = resolve
+    link.onerror = () => {
+      styles.delete(href)
+      link.remove()
+      reject(new Error(href))
+    }
+  })
 }
 
 function OutdatedPage() {
