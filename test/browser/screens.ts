@@ -2,7 +2,7 @@ import type { TestPage } from '../support/clients/chromium.ts'
 import { PROJECT, type FakeApi } from '../support/fakes/api.ts'
 import { offerProviders } from '../support/fakes/openid.ts'
 import type { FakeBrowser } from '../support/fakes/push.ts'
-import { fillShop, fillUsers, noUsers, REFUND } from '../support/fakes/shop.ts'
+import { fillRush, fillShop, fillUsers, noUsers, REFUND } from '../support/fakes/shop.ts'
 import { NOTIFICATION_SCREENS } from './screens-notifications.ts'
 import { CHANNEL_SCREENS } from './screens-channels.ts'
 import { ORGANIZATION_SCREENS } from './screens-organization.ts'
@@ -98,6 +98,16 @@ export const SCREENS: Screen[] = [
     prepare: fillShop,
     until: 'text=Backup finished',
     act: page => page.getByText('Live', { exact: true }).waitFor(),
+  },
+  {
+    name: 'feed-collapsed',
+    path: `/p/${PROJECT}`,
+    prepare: fillRush,
+    until: 'text=×28',
+    act: async page => {
+      await page.getByRole('button', { name: 'Order placed 28 events' }).click()
+      await page.locator('.inside').first().waitFor()
+    },
   },
   {
     name: 'search',

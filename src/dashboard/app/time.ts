@@ -3,16 +3,21 @@ import { toEnglish } from './locale.ts'
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
-/** Times within this distance are shown as "now", because clocks may differ. */
-const NOW_MS = 45_000
+/** Younger events happened "now". */
+const NOW_MS = 5_000
+/** So did events that are ahead by less than this, because clocks may differ. */
+const AHEAD_MS = 45_000
+/** Relative times within the last minute are multiples of this. */
+export const SECONDS_MS = 5_000
 
 /** A short relative time, such as "5m". For other days than today, the time of day. */
 export function toShortTime(atMs: number, nowMs: number, locale?: string): string {
   const ago = nowMs - atMs
-  if (Math.abs(ago) < NOW_MS) return 'now'
+  if (ago < NOW_MS && ago > -AHEAD_MS) return 'now'
   if (ago < 0 || !isSameDay(atMs, nowMs)) return toClockTime(atMs, locale)
-  const { minutes, hours } = formats.get(locale)
-  if (ago < HOUR_MS) return minutes.format(Math.max(1, Math.floor(ago / MINUTE_MS)))
+  const { seconds, minutes, hours } = formats.get(locale)
+  if (ago < MINUTE_MS) return seconds.format(toSeconds(ago))
+  if (ago < HOUR_MS) return minutes.format(Math.floor(ago / MINUTE_MS))
   return hours.format(Math.floor(ago / HOUR_MS))
 }
 
@@ -21,8 +26,19 @@ export function toTimeAgo(atMs: number, nowMs: number, locale?: string): string 
   const ago = nowMs - atMs
   if (ago < NOW_MS || !isSameDay(atMs, nowMs)) return toShortTime(atMs, nowMs, locale)
   const { relative } = formats.get(locale)
-  if (ago < HOUR_MS) return relative.format(-Math.max(1, Math.floor(ago / MINUTE_MS)), 'minute')
+  if (ago < MINUTE_MS) return relative.format(-toSeconds(ago), 'second')
+  if (ago < HOUR_MS) return relative.format(-Math.floor(ago / MINUTE_MS), 'minute')
   return relative.format(-Math.floor(ago / HOUR_MS), 'hour')
+}
+
+/** Rounds down, so that the text changes as seldom as the page looks at it. */
+function toSeconds(ms: number): number {
+  return (Math.floor(ms / SECONDS_MS) * SECONDS_MS) / SECOND_MS
+}
+
+/** Returns whether an event is shown with its seconds. */
+export function isYoung(atMs: number, nowMs: number): boolean {
+  return Math.abs(nowMs - atMs) < MINUTE_MS
 }
 
 /** A short duration, such as "380ms" or "1.5s". */

@@ -17,6 +17,7 @@ const ago = (minutes: number) => NOW - minutes * 60_000
 describe('dashboard.md: times are relative, with the absolute time as title', () => {
   test.each([
     [0, 'now'],
+    [0.7, '40 sec ago'],
     [1, '1 min ago'],
     [170, '2 hr ago'],
     [-3, '15:33'],
@@ -27,7 +28,10 @@ describe('dashboard.md: times are relative, with the absolute time as title', ()
 
   test.each([
     [0, 'now'],
-    [0.7, 'now'],
+    [0.08, 'now'],
+    [0.09, '5s'],
+    [0.7, '40s'],
+    [0.999, '55s'],
     [-0.7, 'now'],
     [1, '1m'],
     [59.9, '59m'],

@@ -42,6 +42,22 @@ export function noUsers(api: FakeApi): void {
   fakeUsers(api, [])
 }
 
+/** Adds a day's events of a shop, and a rush of orders after them. */
+export function fillRush(api: FakeApi): void {
+  fillShop(api)
+  const startMs = Math.floor((Date.now() - 11_000) / 5_000) * 5_000
+  const users = ['Ada Lovelace', 'grace@example.com', 'user_8841']
+  for (let nth = 0; nth < 32; nth++) {
+    const time = new Date(startMs + nth * 150).toISOString()
+    const [title, icon] =
+      nth % 10 === 4 ? ['Refund requested', '↩️'] : nth === 19 ? ['Stock is low', '📦'] : []
+    api.emit({
+      ...{ title: title ?? 'Order placed', icon: icon ?? '🛒', channelName: 'orders' },
+      ...{ userId: users[nth % users.length], timestamp: time, createdAt: time },
+    })
+  }
+}
+
 /** Adds a day's events of a shop. */
 export function fillShop(api: FakeApi): void {
   const at = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()

@@ -1,6 +1,8 @@
 import { signal } from '@preact/signals'
 import {
   isSameDay,
+  isYoung,
+  SECONDS_MS,
   toClockTime,
   toDateTime,
   toFullTime,
@@ -19,6 +21,11 @@ setInterval(() => {
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden) now.value = Date.now()
 })
+/** The same for times within the last minute. */
+const soon = signal(Date.now())
+setInterval(() => {
+  if (!document.hidden) soon.value = Date.now()
+}, SECONDS_MS)
 
 interface TimestampOptions {
   atMs: number
@@ -28,20 +35,25 @@ interface TimestampOptions {
   isClockTime?: boolean
   /** Shows the time of day with seconds instead of a relative time. */
   isPrecise?: boolean
+  /** The same, within the last minute. Otherwise, the times of a burst would all be "now". */
+  isBurst?: boolean
 }
 
 /** A relative time with the full date and time as its tooltip. */
-export function Timestamp({ atMs, hasDate, isClockTime, isPrecise }: TimestampOptions) {
+export function Timestamp({ atMs, hasDate, isClockTime, isPrecise, isBurst }: TimestampOptions) {
   const toRelative = hasDate ? toTimeAgo : toShortTime
+  const isRecent = isYoung(atMs, Date.now())
+  // The signal says when to render again. Its time may be older than the event.
+  const nowMs = Math.max(Date.now(), (isRecent ? soon : now).value)
   return (
     <time dateTime={new Date(atMs).toISOString()} title={toFullTime(atMs)}>
-      {hasDate && !isSameDay(atMs, now.value)
+      {hasDate && !isSameDay(atMs, nowMs)
         ? toDateTime(atMs)
-        : isPrecise
+        : isPrecise || (isBurst && isRecent)
           ? toPreciseTime(atMs)
           : isClockTime
             ? toClockTime(atMs)
-            : toRelative(atMs, now.value)}
+            : toRelative(atMs, nowMs)}
     </time>
   )
 }

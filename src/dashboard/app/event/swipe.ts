@@ -23,7 +23,8 @@ export function enableSwipes(list: HTMLElement, project: string): () => void {
   function move({ pointerId, clientX, clientY }: PointerEvent) {
     if (touch?.id !== pointerId) return
     const { row, x, y } = touch
-    const dx = clientX - x
+    // A group of events has no link to share.
+    const dx = row.dataset['event'] === undefined ? Math.min(0, clientX - x) : clientX - x
     if (touch.dx === 0 && (Math.abs(dx) < START_PX || Math.abs(dx) < Math.abs(clientY - y))) return
     if (touch.dx === 0) row.setPointerCapture(pointerId)
     wasSwiped = true

@@ -6,7 +6,7 @@ import { toShortcutKey } from '../key-press.ts'
 import { toFeedPath, toStartPath } from '../paths.ts'
 import { density } from './display.ts'
 import type { Feed } from './feed.ts'
-import { MAX_ROWS, type Row } from './log.ts'
+import { MAX_LIVE_ROWS, MAX_ROWS, type Row } from './log.ts'
 import { Rows, RowSkeletons } from './rows.tsx'
 import { EMPTY_SEARCH, isFiltered, toSearchPath, type Search } from './search.ts'
 
@@ -74,7 +74,8 @@ export function FeedList(options: ListOptions) {
       >
         <Rows
           project={project}
-          rows={rows.slice(0, drawn)}
+          rows={rows}
+          drawn={drawn}
           hasEntrance={row => entrances.has(row)}
           open={open}
         />
@@ -92,14 +93,15 @@ function openRow(event: MouseEvent | KeyboardEvent, onOpen: (id: string) => void
   const { target, ctrlKey, metaKey, shiftKey, altKey } = event
   const row = target instanceof Element ? target.closest<HTMLElement>('article') : null
   if (!row || ctrlKey || metaKey || shiftKey || altKey) return
-  // The link to the user keeps its meaning.
+  // The link to the user keeps its meaning. A group of events has a button.
   if (target instanceof Element && target.closest('a.user')) return
+  if (row.dataset['event'] === undefined) return
   if ('key' in event && (row !== target || !['Enter', 'o'].includes(toShortcutKey(event)))) return
   if (!('key' in event) && getSelection()?.isCollapsed === false) return
   event.preventDefault()
   // The router follows links even if the default was prevented.
   event.stopPropagation()
-  onOpen(row.dataset['event'] ?? '')
+  onOpen(row.dataset['event'])
 }
 
 /** Shown when the newest events have no match. Older ones are searched on request. */
@@ -175,10 +177,14 @@ function EmptyFeed({ project, search, isAdmin }: EmptyFeedOptions) {
 /** The end of the loaded rows. Scrolling near it loads more. */
 function ListEnd({ feed, isFiltered }: { feed: Feed; isFiltered: boolean }) {
   const end = useRef<HTMLDivElement>(null)
-  const { kind } = feed.log.value.older
+  const { older, rows } = feed.log.value
+  const { kind } = older
+  const { reasons } = feed.live.value
   const reading = feed.reading.value.kind
-  const mayRead = (kind === 'more' || kind === 'cut') && reading === 'nothing'
-  const oldest = feed.log.value.rows.at(-1)?.seq
+  // The end of collapsed rows may be in view. Rows that are read there would be dropped again.
+  const isLasting = rows.length < MAX_LIVE_ROWS || reasons.has('scrolled') || reasons.has('manual')
+  const mayRead = (kind === 'more' || (kind === 'cut' && isLasting)) && reading === 'nothing'
+  const oldest = rows.at(-1)?.seq
 
   useEffect(() => {
     if (!end.current || !mayRead) return

@@ -1,6 +1,7 @@
 import { takeStart } from '../../../base/cut-text.ts'
 import { isInvisible } from '../../../base/disruptive-text.ts'
 import type { Event } from '../../../log/events/schema.ts'
+import { countRows } from './collapse.ts'
 
 /** The fields of an event that a row shows. Metadata may be large and is left out. */
 export interface Row extends Pick<
@@ -67,7 +68,7 @@ export type LogAction =
   /** New or restored rows, in any order. */
   | { type: 'arrive'; rows: readonly Row[] }
   | { type: 'delete'; seq: number }
-  /** Moves `waiting` to `rows`, and drops rows beyond `LIVE_ROWS`. */
+  /** Moves `waiting` to `rows`, and drops rows beyond `LIVE_ENTRIES` and `MAX_LIVE_ROWS`. */
   | { type: 'show' }
 
 export interface NewestPage {
@@ -75,7 +76,9 @@ export interface NewestPage {
   nextCursor: string | null
 }
 
-export const LIVE_ROWS = 200
+/** Rows that collapse into one count as one entry. */
+export const LIVE_ENTRIES = 200
+export const MAX_LIVE_ROWS = 1_000
 export const MAX_WAITING = 1_000
 export const MAX_ROWS = 5_000
 const MAX_DESCRIPTION = 280
@@ -214,11 +217,12 @@ function merge(log: Log, page: NewestPage, to: number): Log {
 
 function show(log: Log): Log {
   const { rows, waiting } = log
-  if (waiting.length === 0 && rows.length <= LIVE_ROWS) return log
+  if (waiting.length === 0 && rows.length <= LIVE_ENTRIES) return log
   const gapEnd = waiting.length > 0 ? log.gapEnd : 0
   const all = gapEnd > 0 ? waiting : [...waiting, ...rows]
-  const shown = all.slice(0, LIVE_ROWS)
+  const shown = all.slice(0, Math.min(countRows(all, LIVE_ENTRIES), MAX_LIVE_ROWS))
   const isShorter = shown.length < all.length
+  if (waiting.length === 0 && !isShorter) return log
   const oldest = shown.at(-1)?.seq ?? 0
   return {
     ...log,

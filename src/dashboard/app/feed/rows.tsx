@@ -1,7 +1,9 @@
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Timestamp, now } from '../components/timestamp.tsx'
 import { toEventPath, toUserPath } from '../paths.ts'
 import { isSameDay, toDayName } from '../time.ts'
 import { readUserName } from '../users/names.ts'
+import { collapse, type Entry } from './collapse.ts'
 import { times } from './display.ts'
 import type { Row } from './log.ts'
 import { channelIcons } from './use-channels.ts'
@@ -9,6 +11,8 @@ import { channelIcons } from './use-channels.ts'
 interface RowsOptions {
   project: string
   rows: readonly Row[]
+  /** How many entries are drawn: rows, and groups of equal ones. */
+  drawn?: number
   /** Decides whether a row is animated when it appears. */
   hasEntrance(row: Row): boolean
   /** The ID of the event that is open next to the list. */
@@ -16,31 +20,130 @@ interface RowsOptions {
 }
 
 /**
- * Rows with day separators. Rows are in the order in which the server received the events, so the
- * separators name the days of that order. An event of another day shows its own date. Screen
- * readers skip the separators, as each row has its time.
+ * Rows with day separators, and groups of equal rows, which open to them. The order is that in
+ * which the server received the events, so the separators name its days. An event of another day
+ * shows its own date. Screen readers skip the separators, as each row has its time.
  */
-export function Rows({ project, rows, hasEntrance, open }: RowsOptions) {
-  return rows.flatMap((row, at) => {
-    const before = rows[at - 1]
-    const isNewDay = !before || !isSameDay(before.receivedMs, row.receivedMs)
+export function Rows({ project, rows, drawn = Infinity, hasEntrance, open }: RowsOptions) {
+  const entries = useMemo(() => collapse(rows), [rows])
+  const { isOpen, toggle } = useOpenGroups(entries, open)
+  let place = 0
+  return entries.slice(0, drawn).flatMap((entry, at) => {
+    const oldest = entry.rows.at(-1)
+    const before = entries[at - 1]?.rows[0]
+    if (!oldest) return []
+    const isNewDay = !before || !isSameDay(before.receivedMs, oldest.receivedMs)
+    const isGroup = entry.rows.length > 1
+    const shown = isGroup && !isOpen(entry) ? [] : entry.rows
     return [
-      isNewDay && <Day key={`before ${row.seq}`} atMs={row.receivedMs} />,
-      <article
-        key={row.seq}
-        class={hasEntrance(row) ? 'row fresh' : 'row'}
-        tabIndex={0}
-        data-event={row.id}
-        data-channel={row.channelId}
-        aria-current={row.id === open ? 'true' : undefined}
-        aria-labelledby={`title-${row.seq}`}
-        aria-posinset={at + 1}
-        aria-setsize={-1}
-      >
-        <EventRow project={project} row={row} />
-      </article>,
+      isNewDay && <Day key={`before ${oldest.seq}`} atMs={oldest.receivedMs} />,
+      isGroup && (
+        <GroupRow
+          key={entry.key}
+          project={project}
+          entry={entry}
+          place={++place}
+          isOpen={shown.length > 0}
+          onToggle={toggle}
+        />
+      ),
+      ...shown.map(row => (
+        <article
+          key={row.seq}
+          class={isGroup ? 'row inside' : hasEntrance(row) ? 'row fresh' : 'row'}
+          tabIndex={0}
+          data-event={row.id}
+          data-channel={row.channelId}
+          aria-current={row.id === open ? 'true' : undefined}
+          aria-labelledby={`title-${row.seq}`}
+          aria-posinset={++place}
+          aria-setsize={-1}
+          onKeyDown={
+            isGroup ? event => closeFrom(event, () => toggle(entry.key, false)) : undefined
+          }
+        >
+          <EventRow project={project} row={row} isBurst={entry.isBusy} />
+        </article>
+      )),
     ]
   })
+}
+
+/** The groups that are open: those that the reader opened, and the one of the open event. */
+function useOpenGroups(entries: readonly Entry<Row>[], open: string | undefined) {
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set())
+  const ofEvent =
+    open === undefined
+      ? undefined
+      : entries.find(({ rows }) => rows.length > 1 && rows.some(({ id }) => id === open))?.key
+  function toggle(key: string, isOpen: boolean) {
+    setOpened(before => new Set([...before].filter(one => one !== key).concat(isOpen ? key : [])))
+  }
+  // It stays open, so that the focus returns to the row.
+  useEffect(() => {
+    if (ofEvent !== undefined) toggle(ofEvent, true)
+  }, [ofEvent])
+  return { isOpen: ({ key }: Entry<Row>) => key === ofEvent || opened.has(key), toggle }
+}
+
+interface GroupRowOptions {
+  project: string
+  entry: Entry<Row>
+  place: number
+  isOpen: boolean
+  onToggle(key: string, isOpen: boolean): void
+}
+
+/** A row that stands for equal events, with their number. A button shows or hides their rows. */
+function GroupRow({ project, entry: { key, rows }, place, isOpen, onToggle }: GroupRowOptions) {
+  const [newest] = rows
+  const id = `group-${rows.at(-1)?.seq}`
+  if (!newest) return null
+  const { icon, title, channelId, channelName, userId } = newest
+  const isOfOneUser = rows.every(row => row.userId === userId)
+  return (
+    <article
+      class="row"
+      data-channel={channelId}
+      aria-labelledby={id}
+      aria-posinset={place}
+      aria-setsize={-1}
+      onKeyDown={event => {
+        if (event.key !== (isOpen ? 'ArrowLeft' : 'ArrowRight')) return
+        event.preventDefault()
+        onToggle(key, !isOpen)
+      }}
+    >
+      <RowIcon icon={icon ?? channelIcons.value[channelId]} />
+      <div class="row-main">
+        <h2 id={id}>
+          <button type="button" aria-expanded={isOpen} onClick={() => onToggle(key, !isOpen)}>
+            <bdi>{title}</bdi>{' '}
+            <span class="count">
+              <span aria-hidden="true">×{rows.length.toLocaleString()}</span>
+              <span class="visually-hidden">{rows.length.toLocaleString()} events</span>
+            </span>
+          </button>
+        </h2>
+      </div>
+      <p class="row-meta">
+        <bdi class="channel">{channelName}</bdi>
+        {isOfOneUser && userId !== null && <User project={project} userId={userId} />}
+      </p>
+      <RowTime row={newest} isBurst />
+    </article>
+  )
+}
+
+/** Closes a group from a row inside it, with the focus on the row of the group. */
+function closeFrom(event: KeyboardEvent, close: () => void): void {
+  const { key, currentTarget } = event
+  if (key !== 'ArrowLeft' || !(currentTarget instanceof Element)) return
+  event.preventDefault()
+  let row: Element | null = currentTarget
+  while (row?.matches('.inside')) row = row.previousElementSibling
+  row?.querySelector<HTMLElement>('[aria-expanded]')?.focus()
+  close()
 }
 
 function Day({ atMs }: { atMs: number }) {
@@ -52,16 +155,14 @@ function Day({ atMs }: { atMs: number }) {
 }
 
 /** An event in the feed. Its untrusted text is in `<bdi>`, so that it cannot reverse other text. */
-function EventRow({ project, row }: { project: string; row: Row }) {
+function EventRow({ project, row, isBurst }: { project: string; row: Row; isBurst: boolean }) {
   const { id, seq, icon, title, description, channelId, channelName, userId, tags } = row
   // A component that reads a signal renders again only if its properties or the signal change. A
   // map of rendered rows would do the same, but each row would keep the list that it came in.
   const icons = channelIcons.value
   return (
     <>
-      <span class="icon" aria-hidden="true">
-        {icon ?? icons[channelId] ?? <span class="no-icon" />}
-      </span>
+      <RowIcon icon={icon ?? icons[channelId]} />
       <div class="row-main">
         <h2 id={`title-${seq}`}>
           {/* The row itself is focusable, so its link is not a tab stop. */}
@@ -88,8 +189,17 @@ function EventRow({ project, row }: { project: string; row: Row }) {
           </span>
         )}
       </p>
-      <RowTime row={row} />
+      <RowTime row={row} isBurst={isBurst} />
     </>
+  )
+}
+
+/** The icon of an event or its channel, or the place of one. */
+function RowIcon({ icon }: { icon: string | null | undefined }) {
+  return (
+    <span class="icon" aria-hidden="true">
+      {icon ?? <span class="no-icon" />}
+    </span>
   )
 }
 
@@ -107,9 +217,15 @@ function User({ project, userId }: { project: string; userId: string }) {
 }
 
 /** The time of an event. It has its date, if that is another day than the one of receipt. */
-function RowTime({ row: { atMs, receivedMs } }: { row: Row }) {
-  const isOfDay = isSameDay(atMs, receivedMs)
-  return <Timestamp atMs={atMs} hasDate={!isOfDay} isPrecise={times.value === 'absolute'} />
+function RowTime({ row: { atMs, receivedMs }, isBurst }: { row: Row; isBurst: boolean }) {
+  return (
+    <Timestamp
+      atMs={atMs}
+      hasDate={!isSameDay(atMs, receivedMs)}
+      isPrecise={times.value === 'absolute'}
+      isBurst={isBurst}
+    />
+  )
 }
 
 /** Placeholders for rows that are loading. */

@@ -9,6 +9,8 @@ const SCROLLED_PX = 8
 /** Elements that handle keys themselves. */
 export const INTERACTIVE =
   'input, textarea, select, button, a, summary, [contenteditable], dialog, [popover]'
+/** The button that opens a group of equal events. */
+const GROUP = 'article [aria-expanded]'
 
 interface PauseOptions {
   list: RefObject<HTMLElement | null>
@@ -17,8 +19,8 @@ interface PauseOptions {
 }
 
 /**
- * Pauses the feed on scroll, focus, selection or Space, and while an event is open. The keys j and
- * k move between rows.
+ * Pauses the feed on scroll, focus, selection or Space, while a row is under the mouse, and while
+ * an event is open. The keys j and k move between rows.
  */
 export function usePause(feed: Feed, { list, isOpen }: PauseOptions): { resume(): void } {
   function resume() {
@@ -47,11 +49,19 @@ export function usePause(feed: Feed, { list, isOpen }: PauseOptions): { resume()
         selection !== null && !selection.isCollapsed && isInside(selection.anchorNode),
       )
     }
+    // Rows that move under a resting mouse cause no such event.
+    const onHover = ({ target, pointerType }: PointerEvent) => {
+      const row = target instanceof Element ? target.closest('article, .new-rows') : null
+      set('hover', pointerType === 'mouse' && row !== null)
+    }
+    const onLeave = () => set('hover', false)
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
-      if (event.target instanceof Element && event.target.closest(INTERACTIVE)) return
+      const { target } = event
+      const isGroup = target instanceof Element && target.matches(GROUP)
+      if (!isGroup && target instanceof Element && target.closest(INTERACTIVE)) return
       const key = toShortcutKey(event)
-      if (key === ' ') {
+      if (key === ' ' && !isGroup) {
         if (feed.live.value.reasons.size > 0) resume()
         else set('manual', true)
       } else if (key === 'j') move(1)
@@ -60,11 +70,13 @@ export function usePause(feed: Feed, { list, isOpen }: PauseOptions): { resume()
       event.preventDefault()
     }
     const move = (by: number) => {
-      const rows = [...(list.current?.querySelectorAll<HTMLElement>('article') ?? [])]
+      const rows = [
+        ...(list.current?.querySelectorAll<HTMLElement>(`article[tabindex], ${GROUP}`) ?? []),
+      ]
       const at = rows.findIndex(row => row === document.activeElement)
       const next = rows[at < 0 ? 0 : at + by]
       next?.focus({ preventScroll: true })
-      next?.scrollIntoView({ block: 'nearest' })
+      next?.closest('article')?.scrollIntoView({ block: 'nearest' })
     }
 
     // Reading the position at once would lay out the page before its rows are there.
@@ -73,6 +85,8 @@ export function usePause(feed: Feed, { list, isOpen }: PauseOptions): { resume()
     addEventListener('focusin', onFocus)
     addEventListener('focusout', onBlur)
     document.addEventListener('selectionchange', onSelect)
+    addEventListener('pointermove', onHover, { passive: true })
+    document.documentElement.addEventListener('pointerleave', onLeave)
     addEventListener('keydown', onKey)
     return () => {
       clearTimeout(timer)
@@ -80,6 +94,8 @@ export function usePause(feed: Feed, { list, isOpen }: PauseOptions): { resume()
       removeEventListener('focusin', onFocus)
       removeEventListener('focusout', onBlur)
       document.removeEventListener('selectionchange', onSelect)
+      removeEventListener('pointermove', onHover)
+      document.documentElement.removeEventListener('pointerleave', onLeave)
       removeEventListener('keydown', onKey)
     }
   }, [feed])

@@ -9,7 +9,7 @@ export type ConnectionState =
   | { kind: 'refused' }
 
 /** Why the feed is paused: on request, or because moving rows would disturb the reader. */
-export type PauseReason = 'manual' | 'scrolled' | 'focus' | 'selection' | 'event'
+export type PauseReason = 'manual' | 'scrolled' | 'focus' | 'hover' | 'selection' | 'event'
 
 export interface LiveState {
   link: ConnectionState

@@ -4,6 +4,7 @@ import type { NavLink } from '../components/navigation.tsx'
 const KEYS: readonly (readonly [keys: string, action: string])[] = [
   ['j k', 'Next event, previous event'],
   ['Enter', 'Open the event'],
+  ['→ ←', 'Open a group of events, close it'],
   ['Escape', 'Close the event or dialog'],
   ['Space', 'Pause or resume the feed'],
   ['/', 'Search'],

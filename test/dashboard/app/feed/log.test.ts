@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import {
   EMPTY,
-  LIVE_ROWS,
+  LIVE_ENTRIES,
+  MAX_LIVE_ROWS,
   MAX_ROWS,
   MAX_WAITING,
   reduce,
@@ -58,8 +59,22 @@ describe('the log of a reader', () => {
 
   test('keeps 200 rows while it is live, and records that it was cut', () => {
     const log = after(load(EMPTY, page(150, 1)), arrive(...rows(230, 151)), SHOW)
-    expect([log.rows.length, log.rows[0]?.seq, log.rows.at(-1)?.seq]).toEqual([LIVE_ROWS, 230, 31])
+    expect([log.rows.length, log.rows[0]?.seq, log.rows.at(-1)?.seq]).toEqual([
+      LIVE_ENTRIES,
+      230,
+      31,
+    ])
     expect(log.older).toEqual({ kind: 'cut' })
+  })
+
+  test('counts equal rows that collapse as one, up to 1,000 rows', () => {
+    const equal = (newest: number, oldest: number) =>
+      rows(newest, oldest).map(row => ({ ...row, title: 'Paid', receivedMs: 0, atMs: 0 }))
+    const log = after(load(EMPTY, page(150, 1)), arrive(...equal(900, 151)), SHOW)
+    expect([log.rows.length, log.older]).toEqual([900, { kind: 'more', cursor: 'on' }])
+    const more = after(log, arrive(...equal(1_200, 901)), SHOW)
+    expect([more.rows.length, more.rows.at(-1)?.seq, more.floor]).toEqual([MAX_LIVE_ROWS, 201, 201])
+    expect(more.older).toEqual({ kind: 'cut' })
   })
 
   test('stays the same object if nothing changes', () => {
@@ -72,8 +87,8 @@ describe('the log of a reader', () => {
     for (let seq = 11; seq <= 11 + MAX_WAITING; seq++) log = after(log, arrive(row(seq)))
     expect(log.waiting).toHaveLength(MAX_WAITING)
     const shown = after(log, SHOW)
-    expect(shown.rows).toHaveLength(LIVE_ROWS)
-    expect(shown.rows.at(-1)?.seq).toBe(12 + MAX_WAITING - LIVE_ROWS)
+    expect(shown.rows).toHaveLength(LIVE_ENTRIES)
+    expect(shown.rows.at(-1)?.seq).toBe(12 + MAX_WAITING - LIVE_ENTRIES)
     expect([shown.older.kind, shown.gapEnd]).toEqual(['cut', 0])
   })
 

@@ -1,0 +1,305 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
+import { fakeApi, PROJECT, type FakeApi, type FakeEvent } from '../support/fakes/api.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
+import { until } from '../support/until.ts'
+
+/** The start of a period in which equal events collapse, at least a second ago. */
+const toPeriod = () => Math.floor((Date.now() - 1_000) / 5_000) * 5_000
+const at = (ms: number) => ({
+  timestamp: new Date(ms).toISOString(),
+  createdAt: new Date(ms).toISOString(),
+})
+
+/** `count` equal events within a second from `fromMs` on. */
+const burst = (count: number, fromMs: number, more: object = {}): FakeEvent[] =>
+  Array.from({ length: count }, (_, nth) => ({
+    title: 'Order placed',
+    channelName: 'orders',
+    icon: '🛒',
+    ...at(fromMs + Math.floor((nth * 1_000) / count)),
+    ...more,
+  }))
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
+  let server: Booted
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await launch()
+    server = await boot()
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  /** Opens the feed of a project with these events; resolves once it is live. */
+  async function watch(events: FakeEvent[], { isPhone = false, path = '' } = {}) {
+    let api: FakeApi | undefined
+    const opened = await browser.open({
+      isPhone,
+      prepare: async context => {
+        api = await fakeApi(context)
+        api.emit(...events)
+      },
+    })
+    const { page } = opened
+    await page.goto(`${server.url}/p/${PROJECT}${path}`)
+    const says = (text: string) => page.locator('.pill').filter({ hasText: text }).waitFor()
+    /** The titles of the list, with the number of events in each group. */
+    const list = () =>
+      page.locator('article').evaluateAll(rows =>
+        rows.map(row => {
+          const count = row.querySelector('.count > [aria-hidden]')?.textContent
+          const title = row.querySelector('h2 bdi')?.textContent
+          return count === undefined ? title : `${title} ${count}`
+        }),
+      )
+    const group = page.getByRole('button', { name: /^Order placed .* events$/ })
+    const ids = () =>
+      page
+        .locator('article[data-event]')
+        .evaluateAll(rows => rows.map(row => row.getAttribute('data-event')))
+    return { ...opened, api: api!, says, list, ids, group }
+  }
+
+  const ids = (newest: number, oldest: number) =>
+    Array.from({ length: newest - oldest + 1 }, (_, nth) => `evt_${newest - nth}`)
+
+  test('ten equal events a second and others: each is counted once, and rows stay in place', async () => {
+    await using it = await watch([{ title: 'Before', ...at(Date.now() - 60_000) }])
+    await it.says('Live')
+    const beginMs = toPeriod()
+    const sampling = it.page.evaluate(async () => {
+      const samples: { title: string; count: number }[][] = []
+      for (let isOver = false; !isOver;) {
+        await new Promise(requestAnimationFrame)
+        const rows = [...document.querySelectorAll('article')].map(row => ({
+          title: row.querySelector('h2 bdi')?.textContent ?? '',
+          count: Number(row.querySelector('.count > [aria-hidden]')?.textContent.slice(1) ?? 1),
+        }))
+        samples.push(rows)
+        isOver = rows[0]?.title === 'Last'
+      }
+      return samples
+    })
+    for (let nth = 0; nth < 50; nth++) {
+      it.api.emit({ title: 'Order placed', ...at(beginMs + nth * 100) })
+      if (nth % 10 === 5) it.api.emit({ title: `Other ${nth}`, ...at(beginMs + nth * 100) })
+      await new Promise(resolve => setTimeout(resolve, 30))
+    }
+    it.api.emit({ title: 'Last', ...at(beginMs + 4_999) })
+    const samples = await sampling
+    const sums = samples.map(rows => rows.reduce((sum, { count }) => sum + count, 0))
+    expect(sums).toEqual([...sums].sort((one, other) => one - other))
+    expect(sums.at(-1)).toBe(57)
+    // From the first group on, all equal events are in it, and it is in the place of the first one.
+    const grouped = samples.filter(rows => rows.some(({ count }) => count > 1))
+    expect(grouped.length).toBeGreaterThan(5)
+    for (const rows of grouped) {
+      expect(rows.filter(({ title }) => title === 'Order placed')).toHaveLength(1)
+      expect(rows.slice(-2).map(({ title }) => title)).toEqual(['Order placed', 'Before'])
+    }
+    expect(await it.list()).toEqual([
+      'Last',
+      ...[45, 35, 25, 15, 5].map(nth => `Other ${nth}`),
+      'Order placed ×50',
+      'Before',
+    ])
+    expect(it.problems).toEqual([])
+  })
+
+  test('a group opens to its rows in place, stays open, and is closed, by keys', async () => {
+    const beginMs = toPeriod()
+    await using it = await watch([
+      { title: 'Before', ...at(beginMs - 60_000) },
+      ...burst(12, beginMs),
+      { title: 'After', ...at(beginMs + 1_500) },
+    ])
+    await it.group.waitFor()
+    expect(await it.list()).toEqual(['After', 'Order placed ×12', 'Before'])
+    await it.page.keyboard.press('j')
+    await it.page.keyboard.press('j')
+    const focused = it.page.locator(':focus')
+    expect(await focused.getAttribute('aria-expanded')).toBe('false')
+    const topOf = () => it.group.evaluate(button => button.getBoundingClientRect().top)
+    const top = await topOf()
+    await it.page.keyboard.press('ArrowRight')
+    await until(async () => (await it.ids()).length === 14)
+    expect(await it.ids()).toEqual(['evt_14', ...ids(13, 2), 'evt_1'])
+    expect([await topOf(), await focused.getAttribute('aria-expanded')]).toEqual([top, 'true'])
+    // Each article has the place that screen readers name.
+    const places = await it.page
+      .locator('article')
+      .evaluateAll(rows => rows.map(row => Number(row.getAttribute('aria-posinset'))))
+    expect(places).toEqual(Array.from({ length: 15 }, (_, nth) => nth + 1))
+
+    // More equal events are counted as new ones, and join the open group.
+    it.api.emit(...burst(3, beginMs + 2_000))
+    await it.says('Paused · 3 new')
+    await it.page.getByRole('button', { name: '3 new', exact: true }).click()
+    await it.says('Live')
+    await until(async () => (await it.ids()).length === 17)
+    expect((await it.list())[1]).toBe('Order placed ×15')
+    expect(await it.ids()).toEqual(['evt_14', ...ids(17, 15), ...ids(13, 2), 'evt_1'])
+
+    for (const key of ['j', 'j', 'j', 'j']) await it.page.keyboard.press(key)
+    await it.page.locator('[data-event=evt_16]:focus').waitFor()
+    await it.page.keyboard.press('k')
+    await it.page.keyboard.press('ArrowLeft')
+    await until(async () => (await it.ids()).length === 2)
+    expect(await focused.getAttribute('aria-expanded')).toBe('false')
+    await it.page.keyboard.press('Enter')
+    await until(async () => (await it.ids()).length === 17)
+    await it.page.keyboard.press('ArrowLeft')
+    await until(async () => (await it.ids()).length === 2)
+    expect(await it.page.locator('.panel').count()).toBe(0)
+    expect(it.problems).toEqual([])
+  })
+
+  test('an event inside a group is deleted and restored, and the group counts', async () => {
+    await using it = await watch(burst(12, toPeriod()))
+    await it.group.click()
+    await it.page.locator('[data-event=evt_7]').click()
+    await it.page.locator('.panel').getByRole('button', { name: 'Delete' }).click()
+    await it.page.locator('[data-event=evt_7]').waitFor({ state: 'detached' })
+    expect((await it.list())[0]).toBe('Order placed ×11')
+    expect(await it.ids()).toEqual([...ids(12, 8), ...ids(6, 1)])
+    await it.page.evaluate(
+      path => fetch(path, { method: 'POST' }),
+      `/api/projects/${PROJECT}/events/evt_7/restore`,
+    )
+    await it.page.locator('[data-event=evt_7]').waitFor()
+    expect((await it.list())[0]).toBe('Order placed ×12')
+    expect(await it.ids()).toEqual(ids(12, 1))
+  })
+
+  test('the address of an event opens its group, and Escape leads back to its row', async () => {
+    const beginMs = toPeriod()
+    await using it = await watch(
+      [...burst(9, beginMs), ...burst(9, beginMs, { title: 'Refund' })],
+      { path: '/e/evt_5' },
+    )
+    await it.page.locator('.panel').getByRole('heading', { name: 'Order placed' }).waitFor()
+    await it.page.locator('[data-event=evt_5][aria-current]').waitFor()
+    expect(await it.list()).toEqual([
+      'Refund ×9',
+      'Order placed ×9',
+      ...Array<string>(9).fill('Order placed'),
+    ])
+    await it.page.keyboard.press('j')
+    await it.page.locator('[data-event=evt_4][aria-current]').waitFor()
+    await it.page.keyboard.press('Escape')
+    await it.page.locator('[data-event=evt_4]:focus').waitFor()
+    expect(await it.ids()).toEqual(ids(9, 1))
+    // From the panel of an event in one group to one in another.
+    await it.page.goto(`${server.url}/p/${PROJECT}/e/evt_10`)
+    await it.page.locator('[data-event=evt_10][aria-current]').waitFor()
+    await it.page.getByRole('button', { name: 'Older event' }).click()
+    await it.page.locator('[data-event=evt_9][aria-current]').waitFor()
+    expect(await it.ids()).toEqual(ids(18, 1))
+  })
+
+  test('older pages complete a group, and a search counts its own events', async () => {
+    const beginMs = toPeriod() - 60_000
+    await using it = await watch([
+      { title: 'First', ...at(beginMs - 60_000) },
+      ...burst(80, beginMs, { userId: 'ada' }),
+      ...burst(80, beginMs + 5_000, { userId: 'grace' }),
+    ])
+    await it.page.getByText("You've reached the first event").waitFor()
+    expect(await it.list()).toEqual(['Order placed ×80', 'Order placed ×80', 'First'])
+    await it.page.goto(`${server.url}/p/${PROJECT}?q=user:"grace"`)
+    await it.page.getByText('No older matches').waitFor()
+    expect(await it.list()).toEqual(['Order placed ×80'])
+    await it.group.click()
+    await until(async () => (await it.ids()).length === 80)
+    expect(await it.ids()).toEqual(ids(161, 82))
+  })
+
+  test('a live list of collapsed rows reads no page again and again', async () => {
+    const beginMs = toPeriod() - 60_000
+    await using it = await watch([{ title: 'First', ...at(beginMs - 60_000) }])
+    await it.says('Live')
+    const shows = (title: string) =>
+      until(async () => (await it.list()).some(text => text?.startsWith(title)))
+    it.api.emit(...burst(1_010, beginMs), { title: 'Mark' })
+    await shows('Mark')
+    await it.settle()
+    const reads = () => it.api.requests.filter(name => name === 'GET /api/projects/:id/events')
+    const before = reads().length
+    for (const title of ['One', 'Two', 'Three']) {
+      it.api.emit({ title })
+      await shows(title)
+    }
+    await it.settle()
+    expect(reads().length).toBe(before)
+    // A reader who pauses gets back to the first event.
+    await it.page.keyboard.press('Space')
+    await it.page.getByText("You've reached the first event").waitFor()
+    expect((await it.list()).at(-1)).toBe('First')
+  })
+
+  test('pauses while the mouse points at a row, and shows what came when it leaves', async () => {
+    await using it = await watch([{ title: 'One' }, { title: 'Two' }])
+    await it.says('Live')
+    await it.page.getByText('Two', { exact: true }).hover()
+    await it.says('Paused')
+    it.api.emit({ title: 'Three' })
+    await it.says('Paused · 1 new')
+    expect(await it.list()).toEqual(['Two', 'One'])
+    // The button is no way out of the list: a press on it must not hit a row.
+    await it.page.getByRole('button', { name: '1 new', exact: true }).hover()
+    await it.says('Paused · 1 new')
+    await it.page.getByLabel('Search events').hover()
+    await it.says('Live')
+    expect(await it.list()).toEqual(['Three', 'Two', 'One'])
+  })
+
+  test('times differ: ages in seconds, and within a burst the time of day', async () => {
+    const nowMs = Date.now()
+    await using it = await watch([
+      { title: 'Old', ...at(nowMs - 3_600_000) },
+      { title: 'Young', ...at(nowMs - 20_000) },
+      ...burst(7, toPeriod()).map((event, nth) => ({ ...event, title: `Event ${nth}` })),
+    ])
+    await it.page.getByText('Event 6').waitFor()
+    const times = await it.page.locator('article time').allTextContents()
+    for (const time of times.slice(0, 7)) expect(time).toMatch(/^\d\d:\d\d:\d\d$/)
+    expect(times[7]).toMatch(/^[2-5][05]s$/)
+    expect(times[8]).toMatch(/^1h$/)
+  })
+
+  test('rows of groups are as high as others, on a desk and a phone, and axe finds nothing', async () => {
+    const beginMs = toPeriod()
+    const long = { title: `Order placed ${'in the shop of a long name '.repeat(9)}` }
+    await using it = await watch([
+      ...burst(12, beginMs, { userId: 'ada' }),
+      ...burst(12, beginMs, long),
+      { title: 'After', ...at(beginMs + 1_000), channelName: 'orders' },
+    ])
+    await it.page.setViewportSize({ width: 1440, height: 900 })
+    await it.group.first().waitFor()
+    const heights = () =>
+      it.page
+        .locator('article')
+        .evaluateAll(rows => [...new Set(rows.map(row => row.getBoundingClientRect().height))])
+    expect(await heights()).toEqual([38])
+    // The number stays in view however long the title is.
+    const number = (await it.page.locator('.count').first().boundingBox())!
+    const channel = (await it.page.locator('article .channel').nth(1).boundingBox())!
+    expect(number.x + number.width).toBeLessThan(channel.x)
+    await it.group.last().click()
+    await until(async () => (await it.ids()).length === 13)
+    expect(await heights()).toEqual([38])
+    expect(await it.findBarriers()).toEqual([])
+    await it.page.emulateMedia({ forcedColors: 'active' })
+    expect(await heights()).toEqual([38])
+    await it.page.emulateMedia({ forcedColors: 'none' })
+    await it.become('phone')
+    const phone = await heights()
+    expect([phone.length, phone[0]! < 60]).toEqual([1, true])
+    await it.paint('dark')
+    expect(await it.findBarriers()).toEqual([])
+  })
+})
