@@ -111,6 +111,64 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     await it.page.locator('.user-id', { hasText: 'user_7' }).waitFor()
   })
 
+  test('have an avatar in one colour everywhere, which is no text', async () => {
+    const names = new Map([
+      ['user/1', 'Ada Lovelace'],
+      ['user_2', 'grace@example.com'],
+    ])
+    await using it = await visit('', api =>
+      api.on('POST /api/projects/:id/users/names', ({ userIds }) => ({
+        data: {
+          items: userIds.flatMap((userId: string) =>
+            names.has(userId) ? [{ userId, name: names.get(userId) }] : [],
+          ),
+        },
+      })),
+    )
+    const look = async (place: string) => {
+      const avatar = it.page.locator(`${place} .initials`).first()
+      await avatar.and(it.page.locator('[data-initials="AL"]')).waitFor()
+      return avatar.evaluate(element => [
+        element.getAttribute('aria-hidden'),
+        element.textContent,
+        getComputedStyle(element, '::before').content,
+        getComputedStyle(element).backgroundColor,
+      ])
+    }
+    const inRow = await look('article')
+    expect(inRow.slice(0, 3)).toEqual(['true', '', '"AL"'])
+    await it.page.getByText('Signed up').click()
+    expect(await look('.panel')).toEqual(inRow)
+    await it.page.getByRole('link', { name: 'Users' }).click()
+    expect(await look('.users')).toEqual(inRow)
+    expect(await it.page.locator('.users .initials').count()).toBe(3)
+    await it.page.getByRole('link', { name: 'Ada Lovelace' }).click()
+    expect(await look('.page-title')).toEqual(inRow)
+    expect(it.problems).toEqual([])
+  })
+
+  test('have avatars that are readable in each colour, also in forced colours', async () => {
+    await using it = await visit('', api =>
+      api.emit(
+        ...Array.from({ length: 40 }, (_, at) => ({ title: `Paid ${at}`, userId: `user_${at}` })),
+      ),
+    )
+    await it.page.locator('[data-initials=U3]').first().waitFor()
+    const measure = () => it.page.locator('article .initials').evaluateAll(measureContrasts)
+    for (const scheme of ['light', 'dark'] as const) {
+      await it.paint(scheme)
+      const { contrasts, colours } = await measure()
+      expect(colours).toBe(8)
+      expect(Math.min(...contrasts)).toBeGreaterThan(4.5)
+    }
+    await it.page.emulateMedia({ forcedColors: 'active' })
+    const { contrasts, edges } = await measure()
+    expect(Math.min(...contrasts)).toBeGreaterThan(4.5)
+    // An edge takes the place of the background.
+    expect(edges).toEqual(['1px solid'])
+    expect(it.problems).toEqual([])
+  })
+
   test('have a page with properties, counts and new events as they happen', async () => {
     await using it = await visit('/users/user%2F1')
     await it.page.getByRole('heading', { name: 'user/1' }).waitFor()
@@ -195,3 +253,30 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     await it.page.getByRole('heading', { name: 'User not found' }).waitFor()
   })
 })
+
+/** The contrast of each text with its background, how many backgrounds there are, and the edges. */
+function measureContrasts(elements: Element[]) {
+  const toLuminance = (colour: string) => {
+    const parts = colour.match(/[\d.]+/g)?.map(Number) ?? []
+    const [red = 0, green = 0, blue = 0] = parts
+      .slice(0, 3)
+      .map(part => (colour.startsWith('rgb') ? part / 255 : part))
+      .map(part => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+  }
+  const styles = elements.map(element => getComputedStyle(element))
+  return {
+    contrasts: styles.map(({ color, backgroundColor }) => {
+      const [less = 0, more = 0] = [color, backgroundColor]
+        .map(toLuminance)
+        .sort((one, other) => one - other)
+      return (more + 0.05) / (less + 0.05)
+    }),
+    colours: new Set(styles.map(({ backgroundColor }) => backgroundColor)).size,
+    edges: [
+      ...new Set(
+        styles.map(({ borderTopWidth, borderTopStyle }) => `${borderTopWidth} ${borderTopStyle}`),
+      ),
+    ],
+  }
+}

@@ -1,4 +1,5 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
+import { toFirstLetter } from '../first-letter.ts'
 import { PATHS, toFeedPath, toOrganizationPath } from '../paths.ts'
 import { hasSeveralProjects } from '../session.ts'
 import { chooseTheme, theme, THEMES } from '../theme.ts'
@@ -24,7 +25,7 @@ export function AccountMenu({ account, project }: MenuOptions) {
     <>
       <button type="button" class="icon-button" popovertarget="account-menu" aria-label="Account">
         <span class="avatar" aria-hidden="true">
-          {toInitial(name)}
+          {toFirstLetter(name.trim())}
         </span>
       </button>
       <div id="account-menu" class="menu menu-end" popover="auto">
@@ -122,12 +123,4 @@ export function ProjectMenu({ account, project }: MenuOptions) {
 function hideMenu({ currentTarget }: { currentTarget: EventTarget }): void {
   if (currentTarget instanceof Element)
     currentTarget.closest<HTMLElement>('[popover]')?.hidePopover()
-}
-
-function toInitial(name: string): string {
-  const text = name.trim()
-  // Creating a segmenter delays the first paint, and most names begin with two plain letters.
-  if (/^[a-z]{2}/i.test(text)) return text.charAt(0).toUpperCase()
-  const [first] = new Intl.Segmenter().segment(text)
-  return first?.segment.toUpperCase() ?? '·'
 }

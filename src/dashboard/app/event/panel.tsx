@@ -12,6 +12,7 @@ import { Timestamp } from '../components/timestamp.tsx'
 import { ErrorNotice } from '../components/standalone-page.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toChannelPath, toUserPath } from '../paths.ts'
+import { Avatar } from '../users/avatar.tsx'
 import { readUserName } from '../users/names.ts'
 import { toFullTime } from '../time.ts'
 import { toMetadataText } from '../feed/metadata.ts'
@@ -175,6 +176,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
   const tags = event.tags.filter(tag => !isInvisible(tag))
   const atMs = Date.parse(event.timestamp)
   const userPath = userId === null ? undefined : toUserPath(project, userId)
+  const userName = userId === null ? '' : (readUserName(project, userId) ?? userId)
   /** The path of all events with the same value. */
   const only = (list: 'sources' | 'tags' | 'users' | 'metadata', value: string) => {
     const text = toTermText(list, value)
@@ -211,10 +213,14 @@ function Body({ project, event, search }: { project: string; event: Event; searc
             <dt>User</dt>
             <dd>
               {userPath === undefined ? (
-                <bdi>{userId}</bdi>
+                <>
+                  <Avatar userId={userId} name={userName} />
+                  <bdi>{userName}</bdi>
+                </>
               ) : (
                 <a href={userPath} title={userId}>
-                  <bdi>{readUserName(project, userId) ?? userId}</bdi>
+                  <Avatar userId={userId} name={userName} />
+                  <bdi>{userName}</bdi>
                 </a>
               )}
               <Only path={only('users', userId)} />

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Timestamp, now } from '../components/timestamp.tsx'
 import { toEventPath, toUserPath } from '../paths.ts'
 import { isSameDay, toDayName } from '../time.ts'
+import { Avatar } from '../users/avatar.tsx'
 import { readUserName } from '../users/names.ts'
 import { collapse, type Entry } from './collapse.ts'
 import { times } from './display.ts'
@@ -207,11 +208,17 @@ function RowIcon({ icon }: { icon: string | null | undefined }) {
 function User({ project, userId }: { project: string; userId: string }) {
   const name = readUserName(project, userId) ?? userId
   const path = toUserPath(project, userId)
-  if (path === undefined) return <bdi class="user">{name}</bdi>
+  const content = (
+    <>
+      <Avatar userId={userId} name={name} />
+      <bdi>{name}</bdi>
+    </>
+  )
+  if (path === undefined) return <span class="user">{content}</span>
   return (
     // The panel of the event has the same link, so this one is not a tab stop.
     <a class="user" href={path} title={userId} tabIndex={-1}>
-      <bdi>{name}</bdi>
+      {content}
     </a>
   )
 }

@@ -10,6 +10,7 @@ import { toUsersPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { Aliases } from '../users/aliases.tsx'
 import { readUser, type User } from '../users/api.ts'
+import { Avatar } from '../users/avatar.tsx'
 import { EraseUser } from '../users/erase.tsx'
 import { UserTimeline } from '../users/timeline.tsx'
 
@@ -47,6 +48,7 @@ export default function UserPage({ account, project, user: reference = '' }: Pro
       {user && (
         <>
           <h1 class="page-title">
+            <Avatar userId={user.userId} name={user.name} />
             <bdi>{user.name}</bdi>
           </h1>
           {user.name !== user.userId && (

@@ -7,6 +7,7 @@ import { SearchForm } from '../components/search-form.tsx'
 import { isObject, toMetadataText } from '../feed/metadata.ts'
 import { toUserPath, toUsersPath } from '../paths.ts'
 import { readUsers, type ListedUser } from '../users/api.ts'
+import { Avatar } from '../users/avatar.tsx'
 import { usePages } from '../components/use-pages.ts'
 
 const MAX_SHOWN = 4
@@ -68,6 +69,7 @@ function UserItem({ project, user }: { project: string; user: ListedUser }) {
     <li>
       <div class="user-main">
         <h2>
+          <Avatar userId={userId} name={name} />
           {path === undefined ? (
             <bdi>{name}</bdi>
           ) : (

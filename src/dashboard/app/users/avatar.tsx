@@ -1,0 +1,26 @@
+import { toColour } from '../colours.ts'
+import { toFirstLetter } from '../first-letter.ts'
+
+/** The initials of a user, in their colour. Decoration, as the name is next to it. */
+export function Avatar({ userId, name }: { userId: string; name: string }) {
+  return (
+    // The initials are no text, so that a copied name does not begin with them.
+    <span
+      class="initials"
+      aria-hidden="true"
+      data-initials={toInitials(name)}
+      style={`--user: var(--series-${toColour(userId) + 1})`}
+    />
+  )
+}
+
+/** The first letters of the first and the last word of a name, an e-mail address or an ID. */
+export function toInitials(name: string): string {
+  const isName = /\s/.test(name.trim())
+  const words = (isName ? name : name.replace(/^([^@]+)@.*$/s, '$1'))
+    .split(isName ? /\s+/ : /[-._:/+|]+/)
+    .map(word => word.replace(/^[^\p{L}\p{N}]+/u, ''))
+    .filter(word => word !== '')
+  const [first = name, ...more] = words
+  return [first, ...more.slice(-1)].map(toFirstLetter).join('')
+}
