@@ -3,7 +3,7 @@ import { render } from 'preact'
 import { App } from './app.tsx'
 // Modules that several pages share, imported here so that they stay in the entry script.
 import './components/menus.tsx'
-import './components/project-sidebar.tsx'
+import './components/sidebar.tsx'
 import './components/toast.tsx'
 import './components/top-bar.tsx'
 import './event/use-event.ts'

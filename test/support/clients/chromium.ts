@@ -80,9 +80,13 @@ export interface TestPage extends AsyncDisposable {
   become(device: Device): Promise<void>
 }
 
-type Device = 'phone' | 'wide'
+export type Device = 'phone' | 'wide' | 'desk'
 
-const SIZES = { phone: { width: 390, height: 844 }, wide: { width: 1280, height: 860 } }
+const SIZES = {
+  phone: { width: 390, height: 844 },
+  wide: { width: 1280, height: 860 },
+  desk: { width: 1440, height: 900 },
+}
 
 /**
  * Returns a browser for one file. The files of a process share it, because its start costs as much
@@ -259,15 +263,28 @@ interface AxeResults {
   violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[]
 }
 
-/** Runs in the page: the sum of all layout shifts since it was opened. */
-export async function sumLayoutShifts(): Promise<number> {
-  const entries: (PerformanceEntry & { value: number })[] = []
+/** The sum of all layout shifts of a page since it was opened, and the elements that moved. */
+export async function measureShift(page: Page): Promise<{ sum: number; moved: string[] }> {
+  const shifts = await page.evaluate(listLayoutShifts)
+  return {
+    sum: shifts.reduce((sum, { value }) => sum + value, 0),
+    moved: shifts.flatMap(({ value, moved }) => moved.map(one => `${value.toFixed(3)} ${one}`)),
+  }
+}
+
+/** Runs in the page. */
+async function listLayoutShifts(): Promise<{ value: number; moved: string[] }[]> {
+  type Shift = PerformanceEntry & { value: number; sources: { node: Element | null }[] }
+  const entries: Shift[] = []
   const observer = new PerformanceObserver(list => {
-    entries.push(...(list.getEntries() as typeof entries))
+    entries.push(...(list.getEntries() as Shift[]))
   })
   observer.observe({ type: 'layout-shift', buffered: true })
   // Buffered entries come with the next frames.
   for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
   observer.disconnect()
-  return entries.reduce((sum, { value }) => sum + value, 0)
+  return entries.map(({ value, sources }) => ({
+    value,
+    moved: sources.map(({ node }) => `${node?.nodeName} ${node?.textContent?.slice(0, 60)}`),
+  }))
 }

@@ -1,57 +1,36 @@
 import { useLocation } from 'preact-iso'
-import type { Account } from '../../../access/sign-in/schema.ts'
 import { Icon } from './icon.tsx'
-import {
-  listAccountLinks,
-  listProjectLinks,
-  listSettingsLinks,
-  SHEET_ID,
-  type NavLink,
-} from './navigation.tsx'
+import { listProjectLinks } from './navigation.tsx'
 
-interface BottomBarOptions {
-  account: Account
-  project: string | undefined
-  /** True if the page has the sheet with the channels. */
-  hasSheet: boolean
-}
+/** Pages of the settings and of the account, which the sheet of settings lists. */
+const SETTINGS = /^(\/p\/[^/]+)?\/(settings|notifications|account)(\/|$)/
 
-/** The main pages, at the bottom of a phone. Channels open as a sheet over pages of a project. */
-export function BottomBar({ account, project, hasSheet }: BottomBarOptions) {
+/** The main places, at the bottom of a phone. Channels and settings open as sheets. */
+export function BottomBar({ project }: { project: string | undefined }) {
   const { path } = useLocation()
-  if (project === undefined) return null
-  const links = listProjectLinks(project)
-  const channels = links.find(({ icon }) => icon === 'channels')
-  const [first, ...settings] = [...listSettingsLinks(account, project), ...listAccountLinks()]
-  const isSettings = [first, ...settings].some(link => link?.path === path)
-  const toLink = ({ icon, name, path: to }: NavLink, isCurrent: boolean) => (
-    <a key={icon} href={to} aria-current={isCurrent ? 'page' : undefined}>
-      <Icon name={icon} />
-      {name}
-    </a>
-  )
+  const links = project === undefined ? [] : listProjectLinks(project)
+  const settings = { icon: 'settings', name: 'Settings', path: '' }
+  // The path of the feed begins the others, and comes first.
+  const current = SETTINGS.test(path)
+    ? settings
+    : links.findLast(({ path: to }) => path === to || path.startsWith(`${to}/`))
   return (
     <nav class="bottom-bar" aria-label="Pages">
-      {links.map(link =>
-        link === channels && hasSheet ? (
-          <button key={link.icon} type="button" popovertarget={SHEET_ID}>
-            <Icon name={link.icon} />
-            {link.name}
+      {[...links, settings].map(link => {
+        const { icon, name, path: to } = link
+        const here = link === current ? 'page' : undefined
+        return icon === 'channels' || icon === 'settings' ? (
+          <button key={icon} type="button" popovertarget={icon} aria-current={here}>
+            <Icon name={icon} />
+            {name}
           </button>
         ) : (
-          toLink(
-            link.icon === 'feed' ? { ...link, name: 'Events' } : link,
-            !isSettings && isUnder(path, link, links),
-          )
-        ),
-      )}
-      {first && toLink({ ...first, icon: 'settings', name: 'Settings' }, isSettings)}
+          <a key={icon} href={to} aria-current={here}>
+            <Icon name={icon} />
+            {icon === 'feed' ? 'Events' : name}
+          </a>
+        )
+      })}
     </nav>
   )
-}
-
-/** Returns whether a path belongs to a link, and to no link with a longer path. */
-function isUnder(path: string, link: NavLink, links: readonly NavLink[]): boolean {
-  const under = links.filter(({ path: to }) => path === to || path.startsWith(`${to}/`))
-  return under.every(({ path: to }) => to.length <= link.path.length) && under.includes(link)
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { ChecklistLink } from '../first-run/checklist-link.tsx'
-import { ProjectSidebar } from './project-sidebar.tsx'
+import { Sidebar } from './sidebar.tsx'
 import { EMPTY_SEARCH } from '../feed/search.ts'
 import { useChannels } from '../feed/use-channels.ts'
 import { readStored } from '../storage.ts'
@@ -9,14 +9,6 @@ import { toProjectPath } from '../paths.ts'
 import { findProject } from '../session.ts'
 import { VerificationPrompt } from './verification-prompt.tsx'
 import { useDocumentTitle } from './standalone-page.tsx'
-import {
-  Sidebar,
-  listOverviewLinks,
-  listProjectLinks,
-  listSettingsLinks,
-  listAccountLinks,
-  NavLinks,
-} from './navigation.tsx'
 import { BottomBar } from './bottom-bar.tsx'
 import { Toast } from './toast.tsx'
 import { TopBar } from './top-bar.tsx'
@@ -32,61 +24,54 @@ interface ProjectLayoutOptions extends LayoutOptions {
   at: 'users' | 'channels' | 'insights'
 }
 
-/** A page of a project, next to the navigation of the project. */
-export function ProjectLayout({ project, at, ...options }: ProjectLayoutOptions) {
-  const channels = useChannels(project)
-  return (
-    <Layout
-      {...options}
-      project={project}
-      hasSheet
-      sidebar={
-        <ProjectSidebar
-          account={options.account}
-          project={project}
-          channels={channels}
-          search={EMPTY_SEARCH}
-          at={toProjectPath(at, project)}
-        />
-      }
-    />
-  )
+/** A page of a project. */
+export function ProjectLayout({ at, ...options }: ProjectLayoutOptions) {
+  return <Layout {...options} path={toProjectPath(at, options.project)} />
 }
 
-interface SettingsLayoutOptions extends LayoutOptions {
+interface PageLayoutOptions extends LayoutOptions {
   /** The path of the current page. */
   path: string
-  /** The project of the settings. Default: the one opened last, or else the first. */
+  /** The project of the navigation. Default: the one opened last, or else the first. */
   project?: string
   /** The organization of the settings. Default: that of the project. */
   organization?: string | undefined
 }
 
-/** A page of the settings or of the account. */
-export function SettingsLayout({ path, organization, ...options }: SettingsLayoutOptions) {
-  const { account } = options
-  const project = findLastProject(account, options.project, organization)
+/** A page next to the navigation. */
+export function Layout({
+  account,
+  title,
+  path,
+  organization,
+  children,
+  ...wanted
+}: PageLayoutOptions) {
+  const project = findLastProject(account, wanted.project, organization)
+  const channels = useChannels(project)
+  useDocumentTitle(title)
   return (
-    <Layout
-      {...options}
-      project={project}
-      sidebar={
-        <Sidebar label="Settings" current={path}>
-          <NavLinks
-            links={[
-              ...listOverviewLinks(account),
-              ...(project === undefined ? [] : listProjectLinks(project)),
-            ]}
-          />
-          <NavLinks
-            title="Settings"
-            links={listSettingsLinks(account, project, organization)}
-            current={path}
-          />
-          <NavLinks title="Personal" links={listAccountLinks()} current={path} />
-        </Sidebar>
-      }
-    />
+    <div class="layout">
+      <a class="skip" href="#content">
+        Skip to content
+      </a>
+      <TopBar account={account} project={project} />
+      <Sidebar
+        account={account}
+        project={project}
+        organization={organization}
+        channels={channels}
+        search={EMPTY_SEARCH}
+        at={path}
+      />
+      <BottomBar project={project} />
+      <main id="content" class="stream" tabIndex={-1}>
+        <ChecklistLink account={account} />
+        {children}
+      </main>
+      <Toast />
+      <VerificationPrompt />
+    </div>
   )
 }
 
@@ -99,40 +84,4 @@ function findLastProject(
   if (findProject(account, project)) return project
   const own = account.organizations.find(({ id }) => id === organization)
   return (own ?? account.organizations[0])?.projects[0]?.id
-}
-
-/** A page next to a navigation. */
-export function Layout({
-  account,
-  project,
-  title,
-  hasSheet = false,
-  sidebar,
-  children,
-}: LayoutOptions & {
-  project: string | undefined
-  hasSheet?: boolean
-  sidebar: ComponentChildren
-}) {
-  useDocumentTitle(title)
-  return (
-    <div class="layout">
-      <a class="skip" href="#content">
-        Skip to content
-      </a>
-      <TopBar account={account} project={project} />
-      {sidebar}
-      <BottomBar
-        account={account}
-        project={project ?? findLastProject(account)}
-        hasSheet={hasSheet}
-      />
-      <main id="content" class="stream" tabIndex={-1}>
-        <ChecklistLink account={account} />
-        {children}
-      </main>
-      <Toast />
-      <VerificationPrompt />
-    </div>
-  )
 }

@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
 import { PATHS, toFeedPath, toOrganizationPath, toProjectPath } from '../paths.ts'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { hasSeveralProjects } from '../session.ts'
@@ -92,39 +91,24 @@ export function listAccountLinks(): NavLink[] {
   ]
 }
 
-/** The ID of the navigation of a project, which opens as a sheet on a phone. */
-export const SHEET_ID = 'sidebar'
-
-interface SidebarOptions {
+interface SheetOptions {
+  /** The button in the bar at the bottom of a phone names it. */
+  id: 'settings' | 'channels'
   label: string
-  /** On a phone, a sheet that the bottom bar opens. Otherwise a strip. */
-  isSheet?: boolean
-  /** Identifies the current page. When it changes, its link is scrolled into view. */
-  current: string | undefined
   children: ComponentChildren
 }
 
-/** The navigation next to a page. On a phone it is a sheet, or a strip that scrolls sideways. */
-export function Sidebar({ label, isSheet = false, current, children }: SidebarOptions) {
-  const strip = useRef<HTMLElement>(null)
-  useEffect(() => {
-    // A sheet does not scroll sideways, and measuring it would lay out the page early.
-    if (isSheet) return
-    const here = strip.current?.querySelector<HTMLElement>('[aria-current]')
-    if (!strip.current || !here) return
-    strip.current.scrollLeft = here.offsetLeft + (here.offsetWidth - strip.current.clientWidth) / 2
-  }, [current])
+/** A part of the navigation: a sheet on a phone, and a part of the column on wide screens. */
+export function Sheet({ id, label, children }: SheetOptions) {
   return (
     <nav
-      ref={strip}
-      id={isSheet ? SHEET_ID : undefined}
-      class={isSheet ? 'sidebar sheet' : 'sidebar'}
-      popover={isSheet ? 'auto' : undefined}
+      id={id}
+      class="sheet"
+      popover="auto"
       aria-label={label}
-      onClick={({ target }) => {
+      onClick={({ target, currentTarget }) => {
         const isLink = target instanceof Element && target.closest('a')
-        if (isSheet && isLink && strip.current?.matches(':popover-open'))
-          strip.current.hidePopover()
+        if (isLink && currentTarget.matches(':popover-open')) currentTarget.hidePopover()
       }}
     >
       {children}
@@ -144,7 +128,7 @@ interface NavLinksOptions {
 export function NavLinks({ title, links, current }: NavLinksOptions) {
   return (
     <>
-      {title !== undefined && <h2 class="group">{title}</h2>}
+      {title !== undefined && <h2>{title}</h2>}
       <ul class="nav-links" aria-label={title}>
         {links.map(({ icon, name, path }) => (
           <li key={path}>

@@ -35,16 +35,27 @@ export interface ShownEvents {
   mark(): Promise<void>
 }
 
-/** The channels of a project, reloaded when they change. */
-export function useChannels(project: string, shown?: RefObject<ShownEvents | undefined>): Channels {
-  const [list, setList] = useState<readonly ProjectChannel[]>()
-  const [more, setMore] = useState(0)
+interface ChannelList extends Pick<Channels, 'more'> {
+  project: string | undefined
+  list: readonly ProjectChannel[]
+}
+
+/** The channels that were read last, so that the next page has them at once. */
+let latest: ChannelList | undefined
+
+/** The channels of a project, reloaded when they change. None without a project. */
+export function useChannels(
+  project: string | undefined,
+  shown?: RefObject<ShownEvents | undefined>,
+): Channels {
+  const [read, setRead] = useState(latest)
   const known = useRef(new Set<string>())
   const refreshing = useRef(createThrottle(SYSTEM_CLOCK, REFRESH_MS, () => {}))
 
   useEffect(() => {
+    if (project === undefined) return
     let isOver = false
-    const read = async () => {
+    const load = async () => {
       // The response may not count the events of notifications that come later.
       const notified = listNotifications()
       await notified
@@ -61,13 +72,12 @@ export function useChannels(project: string, shown?: RefObject<ShownEvents | und
       if (JSON.stringify(icons) !== JSON.stringify(channelIcons.peek())) channelIcons.value = icons
       const seen = new Set(items.filter(({ unread }) => unread === 0).map(({ id }) => id))
       void closeSeen(({ channel }) => typeof channel === 'string' && seen.has(channel), notified)
-      setList(items)
-      setMore(Math.max(0, total - items.length))
+      latest = { project, list: items, more: Math.max(0, total - items.length) }
+      setRead(latest)
     }
-    const batch = createThrottle(SYSTEM_CLOCK, REFRESH_MS, () => void read())
+    const batch = createThrottle(SYSTEM_CLOCK, REFRESH_MS, () => void load())
     refreshing.current = batch
     known.current = new Set()
-    setList(undefined)
     batch.trigger()
     // The list that was read before the page was hidden does not count the events since then.
     const reload = () => void (document.hidden || batch.trigger())
@@ -84,6 +94,7 @@ export function useChannels(project: string, shown?: RefObject<ShownEvents | und
   }, [channelChanges.value])
 
   const refresh = () => refreshing.current.trigger()
+  const { list, more } = read && read.project === project ? read : { list: undefined, more: 0 }
   return {
     list,
     more,

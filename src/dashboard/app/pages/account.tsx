@@ -6,7 +6,7 @@ import { Password } from '../account/password.tsx'
 import { Profile } from '../account/profile.tsx'
 import { SecondFactor } from '../account/second-factor.tsx'
 import { Sessions } from '../account/sessions.tsx'
-import { SettingsLayout } from '../components/layout.tsx'
+import { Layout } from '../components/layout.tsx'
 import { Connections } from '../openid/connections.tsx'
 import { PATHS } from '../paths.ts'
 import { Tokens } from '../tokens/tokens.tsx'
@@ -18,7 +18,7 @@ export default function AccountPage({ account }: AccountPageProps) {
   const [changes, setChanges] = useState(0)
   const reloadSessions = () => setChanges(changes + 1)
   return (
-    <SettingsLayout account={account} path={PATHS.account} title="Account">
+    <Layout account={account} path={PATHS.account} title="Account">
       <div class="settings">
         <Profile account={account} />
         <Passkeys onChange={reloadSessions} />
@@ -34,6 +34,6 @@ export default function AccountPage({ account }: AccountPageProps) {
         <Organizations account={account} />
         <AccountData />
       </div>
-    </SettingsLayout>
+    </Layout>
   )
 }

@@ -2,7 +2,7 @@ import { computed, useSignal } from '@preact/signals'
 import { ErrorBoundary, useLocation } from 'preact-iso'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { ProjectPageProps } from './props.ts'
-import { ProjectSidebar } from '../components/project-sidebar.tsx'
+import { Sidebar } from '../components/sidebar.tsx'
 import { useNeighbours } from '../event/use-event.ts'
 import { useNarrowScreen } from '../event/use-narrow-screen.ts'
 import { Chips } from '../feed/chips.tsx'
@@ -171,8 +171,8 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
         </a>
         <TopBar account={account} project={project} />
         <SearchBox project={project} search={search} failure={searchFailure} />
-        <ProjectSidebar account={account} project={project} channels={channels} search={search} />
-        <BottomBar account={account} project={project} hasSheet />
+        <Sidebar account={account} project={project} channels={channels} search={search} />
+        <BottomBar project={project} />
         <main class="stream feed">
           <h1 class="visually-hidden">Events</h1>
           {findProject(account, project)?.project.isSample && (

@@ -3,7 +3,7 @@ import type { ProjectPageProps } from './props.ts'
 import { readKeys, type NewKey } from '../keys/api.ts'
 import { KeyItem } from '../keys/key-item.tsx'
 import { CreateKeyForm } from '../keys/create-key-form.tsx'
-import { SettingsLayout } from '../components/layout.tsx'
+import { Layout } from '../components/layout.tsx'
 import { FirstEventCommand } from '../components/first-event-command.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { PagedList } from '../components/paged-list.tsx'
@@ -15,7 +15,7 @@ import { usePages } from '../components/use-pages.ts'
 /** The API keys of a project. */
 export default function KeysPage({ account, project }: ProjectPageProps) {
   return (
-    <SettingsLayout
+    <Layout
       account={account}
       project={project}
       path={toProjectPath('keys', project)}
@@ -32,7 +32,7 @@ export default function KeysPage({ account, project }: ProjectPageProps) {
           </p>
         )}
       </div>
-    </SettingsLayout>
+    </Layout>
   )
 }
 

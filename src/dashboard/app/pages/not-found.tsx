@@ -1,4 +1,4 @@
-import { SettingsLayout } from '../components/layout.tsx'
+import { Layout } from '../components/layout.tsx'
 import { PATHS } from '../paths.ts'
 import type { AccountPageProps } from './props.ts'
 
@@ -6,11 +6,11 @@ import type { AccountPageProps } from './props.ts'
 export default function NotFoundPage({ account }: AccountPageProps) {
   const title = 'Page not found'
   return (
-    <SettingsLayout account={account} title={title} path="">
+    <Layout account={account} title={title} path="">
       <h1 class="page-title">{title}</h1>
       <p>
         It does not exist, or you do not have access to it. <a href={PATHS.home}>Go to the feed</a>
       </p>
-    </SettingsLayout>
+    </Layout>
   )
 }

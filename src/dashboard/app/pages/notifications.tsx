@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { AccountPageProps } from './props.ts'
-import { SettingsLayout } from '../components/layout.tsx'
+import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { useQuery } from '../components/use-query.ts'
 import { PATHS } from '../paths.ts'
@@ -30,7 +30,7 @@ export default function NotificationsPage({ account }: AccountPageProps) {
   }, [])
 
   return (
-    <SettingsLayout account={account} path={PATHS.notifications} title="Notifications">
+    <Layout account={account} path={PATHS.notifications} title="Notifications">
       <h1 class="page-title">Notifications</h1>
       <div class="settings">
         <Loaded query={devices}>
@@ -56,6 +56,6 @@ export default function NotificationsPage({ account }: AccountPageProps) {
         </Loaded>
         {browser && <InstallGuide browser={browser} link={link.data} />}
       </div>
-    </SettingsLayout>
+    </Layout>
   )
 }

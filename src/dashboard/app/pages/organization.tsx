@@ -5,7 +5,7 @@ import { MembersTab } from '../organization/members-tab.tsx'
 import { SecondFactorRequired } from '../organization/second-factor-required.tsx'
 import { SecurityTab } from '../organization/security-tab.tsx'
 import { OrganizationTabs } from '../organization/tabs.tsx'
-import { SettingsLayout } from '../components/layout.tsx'
+import { Layout } from '../components/layout.tsx'
 import { ORGANIZATION_TABS, toOrganizationPath, type OrganizationTab } from '../paths.ts'
 import { isAtLeast } from '../session.ts'
 import { Tokens } from '../tokens/tokens.tsx'
@@ -15,7 +15,7 @@ export default function OrganizationPage(props: AccountPageProps) {
   const { account, organization = '', tab } = props
   const own = account.organizations.find(({ id }) => id === organization)
   return (
-    <SettingsLayout
+    <Layout
       account={account}
       path={toOrganizationPath(organization)}
       organization={own?.id}
@@ -31,7 +31,7 @@ export default function OrganizationPage(props: AccountPageProps) {
           <p>It does not exist, or you are not a member of it.</p>
         </div>
       )}
-    </SettingsLayout>
+    </Layout>
   )
 }
 

@@ -2,37 +2,18 @@ import type { Account } from '../../../access/sign-in/schema.ts'
 import type { OverviewProject } from '../../../log/overview/schema.ts'
 import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
-import { listAccountLinks, NavLinks, Sidebar } from '../components/navigation.tsx'
 import { toPlural } from '../plural.ts'
 import { isUrgent, ProjectCard } from '../overview/project-card.tsx'
 import { useOverview } from '../overview/use-overview.ts'
-import { PATHS, toFeedPath } from '../paths.ts'
+import { PATHS } from '../paths.ts'
 import type { AccountPageProps } from './props.ts'
 
 /** All projects of the account: new events, unusual activity and failed deliveries. */
 export default function OverviewPage({ account }: AccountPageProps) {
   const { query, heads, isLive } = useOverview()
-  const projects = account.organizations.flatMap(({ projects }) => projects)
   const title = 'Overview'
   return (
-    <Layout
-      account={account}
-      project={undefined}
-      title={title}
-      sidebar={
-        <Sidebar label="Projects" current={PATHS.overview}>
-          <NavLinks
-            links={[{ icon: 'overview', name: title, path: PATHS.overview }]}
-            current={PATHS.overview}
-          />
-          <NavLinks
-            title="Projects"
-            links={projects.map(({ id, name }) => ({ icon: 'feed', name, path: toFeedPath(id) }))}
-          />
-          <NavLinks title="Personal" links={listAccountLinks()} />
-        </Sidebar>
-      }
-    >
+    <Layout account={account} path={PATHS.overview} title={title}>
       <h1 class="page-title">{title}</h1>
       <Loaded query={query}>
         {({ projects, more }) => (

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { ServerInfo } from '../../server-schema.ts'
 import type { AccountPageProps } from './props.ts'
 import { AuditLog } from '../audit/audit-log.tsx'
-import { SettingsLayout } from '../components/layout.tsx'
+import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { useQuery } from '../components/use-query.ts'
@@ -23,7 +23,7 @@ export default function ServerPage({ account }: AccountPageProps) {
   const query = useQuery('', () => request<ServerInfo>('GET', '/api/server'))
   const quotas = useQuery('', readOrganizationUsage)
   return (
-    <SettingsLayout account={account} path={PATHS.server} title="Server">
+    <Layout account={account} path={PATHS.server} title="Server">
       <div class="settings">
         <h1 class="page-title">Server</h1>
         {account.person.isOperator ? (
@@ -47,7 +47,7 @@ export default function ServerPage({ account }: AccountPageProps) {
           <p class="page-lead">Only the operator, who set up this server, can see this page.</p>
         )}
       </div>
-    </SettingsLayout>
+    </Layout>
   )
 }
 

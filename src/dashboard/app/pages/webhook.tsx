@@ -1,5 +1,5 @@
 import type { ProjectPageProps } from './props.ts'
-import { SettingsLayout } from '../components/layout.tsx'
+import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { useQuery, type Query } from '../components/use-query.ts'
@@ -18,7 +18,7 @@ export default function WebhookPage({ account, project, webhook: id = '' }: Proj
   const query = useQuery(`${project} ${id}`, () => readWebhook(place))
   const isAdmin = isAllowed(account, project, 'admin')
   return (
-    <SettingsLayout
+    <Layout
       account={account}
       project={project}
       path={toProjectPath('webhooks', project)}
@@ -39,7 +39,7 @@ export default function WebhookPage({ account, project, webhook: id = '' }: Proj
           {webhook => <Details place={place} webhook={webhook} query={query} isAdmin={isAdmin} />}
         </Loaded>
       )}
-    </SettingsLayout>
+    </Layout>
   )
 }
 

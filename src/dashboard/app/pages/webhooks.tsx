@@ -1,7 +1,7 @@
 import { useLocation } from 'preact-iso'
 import type { ProjectPageProps } from './props.ts'
 import { InlineForm } from '../components/inline-form.tsx'
-import { SettingsLayout } from '../components/layout.tsx'
+import { Layout } from '../components/layout.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { toPlural } from '../plural.ts'
 import { toProjectPath, toWebhookPath } from '../paths.ts'
@@ -20,7 +20,7 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
   const pages = usePages(project, cursor => readWebhooks(project, cursor))
   const isAdmin = isAllowed(account, project, 'admin')
   return (
-    <SettingsLayout
+    <Layout
       account={account}
       project={project}
       path={toProjectPath('webhooks', project)}
@@ -79,7 +79,7 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
         </PagedList>
         {isAdmin && <Deliveries project={project} />}
       </div>
-    </SettingsLayout>
+    </Layout>
   )
 }
 

@@ -29,11 +29,16 @@ interface ViewListOptions {
   search: Search
 }
 
+/** The views that were read last, so that the next page has them at once. */
+let latest: { key: string; items: readonly View[] } | undefined
+
 /** The views of a project in the sidebar, and the form that saves the current search as one. */
 export function ViewList({ account, project, search }: ViewListOptions) {
-  const views = useQuery(project, () => readViews(project))
+  const key = `${account.person.id} ${project}`
+  const views = useQuery(key, () => readViews(project))
   const [isManaging, setManaging] = useState(false)
-  const items = views.data?.items ?? []
+  if (views.data) latest = { key, items: views.data.items }
+  const items = latest?.key === key ? latest.items : []
   const mayShare = isAllowed(account, project, 'member')
   const text = search.text.trim()
   const isSaved = items.some(({ q }) => q === text)

@@ -1,0 +1,146 @@
+import { parseSearch } from '../../../log/events/search-query.ts'
+import { toSearchText } from '../../../log/events/search-text.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
+import { ErrorBoundary } from 'preact-iso'
+import { lazyPages } from '../lazy-page.tsx'
+import { Sparkline } from '../channels/sparkline.tsx'
+import { Icon } from './icon.tsx'
+import {
+  listAccountLinks,
+  listOverviewLinks,
+  listProjectLinks,
+  listSettingsLinks,
+  NavLinks,
+  Sheet,
+} from './navigation.tsx'
+import { toProjectPath } from '../paths.ts'
+import type { Channels as LoadedChannels } from '../feed/use-channels.ts'
+import { toSearchPath, withoutPart, type Search } from '../feed/search.ts'
+import { toPlural } from '../plural.ts'
+
+const ViewList = lazyPages(() => import('../views/view-list.tsx'))(all => all.ViewList)
+
+/** The server stops counting unread events here. */
+const MAX_UNREAD = 100
+
+interface SidebarOptions {
+  account: Account
+  /** Undefined if the account has no project. */
+  project: string | undefined
+  /** The organization of the settings. Default: that of the project. */
+  organization?: string | undefined
+  channels: Pick<LoadedChannels, 'list' | 'more'>
+  search: Search
+  /** The path of the current page, if it is not the feed. */
+  at?: string | undefined
+}
+
+/**
+ * The places of the dashboard, on every page in the same order. The views and channels come last,
+ * and scroll by themselves.
+ */
+export function Sidebar({ account, project, organization, channels, search, at }: SidebarOptions) {
+  const current = search.channelId
+  const all = project && toSearchPath(project, toChannel(search, undefined))
+  const here = at ?? (current === undefined ? all : undefined)
+  const links = [
+    ...listOverviewLinks(account),
+    ...(project === undefined ? [] : listProjectLinks(project)).map(link =>
+      link.icon === 'feed' ? { ...link, path: all ?? link.path } : link,
+    ),
+  ]
+  return (
+    <div class="sidebar">
+      {links.length > 0 && (
+        <nav aria-label="Project">
+          <NavLinks links={links} current={here} />
+        </nav>
+      )}
+      <Sheet id="settings" label="Settings">
+        <NavLinks
+          title="Settings"
+          links={listSettingsLinks(account, project, organization)}
+          current={here}
+        />
+        <NavLinks title="Personal" links={listAccountLinks()} current={here} />
+      </Sheet>
+      {project !== undefined && (
+        <Sheet id="channels" label="Views and channels">
+          <ErrorBoundary>
+            <ViewList account={account} project={project} search={search} />
+          </ErrorBoundary>
+          <h2>Channels</h2>
+          <ul class="channel-list">
+            {channels.list === undefined && <ChannelSkeletons />}
+            {channels.list?.map(({ id, name, icon, unread, isMuted, today }) => (
+              <li key={id}>
+                <a
+                  href={toSearchPath(project, toChannel(search, id))}
+                  aria-current={current === id ? 'page' : undefined}
+                >
+                  <span class="channel-icon" aria-hidden="true">
+                    {icon ?? '#'}
+                  </span>
+                  <bdi class="channel-name">{name}</bdi>
+                  {isMuted && <Muted />}
+                  {unread > 0 && (
+                    <span
+                      class="unread"
+                      aria-label={
+                        unread >= MAX_UNREAD
+                          ? `More than ${(MAX_UNREAD - 1).toLocaleString()} unread`
+                          : `${unread.toLocaleString()} unread`
+                      }
+                    >
+                      {unread >= MAX_UNREAD ? `${MAX_UNREAD - 1}+` : unread}
+                    </span>
+                  )}
+                  <Sparkline counts={today} />
+                </a>
+              </li>
+            ))}
+            <li class={channels.more > 0 ? undefined : 'phone-only'}>
+              <a href={toProjectPath('channels', project)}>
+                {channels.more > 0 ? toPlural(channels.more, 'more channel') : 'Manage channels'}
+              </a>
+            </li>
+          </ul>
+        </Sheet>
+      )}
+    </div>
+  )
+}
+
+/** Marks a muted channel. */
+function Muted() {
+  return (
+    <span class="muted" title="Muted">
+      <Icon name="muted" size={16} />
+      <span class="visually-hidden"> Muted</span>
+    </span>
+  )
+}
+
+/** The same search in another channel. Channels in its text are removed. */
+function toChannel(search: Search, channelId: string | undefined): Search {
+  const { filters, parts, isAlternative } = parseSearch(search.text)
+  const { channels } = filters
+  const named = parts.filter(({ term }) => term?.name === 'channel' && !term.isExcluded)
+  if (channels.is.length === 0) return { ...search, channelId }
+  // Alternatives can name channels, too: (channel:a OR channel:b)
+  const text =
+    isAlternative || named.length < channels.is.length
+      ? toSearchText({ ...filters, channels: { ...channels, is: [] } })
+      : named.reduceRight(withoutPart, search.text)
+  return { ...search, channelId, text }
+}
+
+function ChannelSkeletons() {
+  return [60, 75, 50].map(width => (
+    <li key={width} aria-hidden="true">
+      <span class="channel-skeleton">
+        <span class={`skeleton line w${width}`} />
+      </span>
+    </li>
+  ))
+}
