@@ -31,7 +31,7 @@ describe.skipIf(!HAS_BROWSER)('reliability §9 hostile text stays text, and fits
   })
 
   test.each(DIFFERENT)('$name', async screen => {
-    const shown = await pages.show(screen, toHostile)
+    const shown = await pages.show(screen, { change: toHostile })
     const { page } = shown
     await page.locator('h1').first().waitFor()
     await shown.settle()

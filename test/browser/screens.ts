@@ -215,3 +215,10 @@ export const SCREENS: Screen[] = [
   ...WEBHOOK_SCREENS,
   ...INSIGHT_SCREENS,
 ]
+
+/** One screen of each page and search: that with the shortest name. */
+export const PAGES = [
+  ...Map.groupBy(SCREENS, ({ path }) => path.replace(/(evt|chn|whk|org)_\w+$/, '')).values(),
+].map(([first, ...others]) =>
+  others.reduce((best, one) => (one.name.length < best.name.length ? one : best), first!),
+)

@@ -13,7 +13,7 @@ export interface RawAnswer {
   body: string
 }
 
-type Answer = (request: Intercepted) => RawAnswer
+type Answer = (request: Intercepted) => RawAnswer | Promise<RawAnswer>
 
 /** The newest answer of each context. */
 const answers = new WeakMap<BrowserContext, Answer>()
@@ -46,11 +46,11 @@ function attach(page: Page): Promise<void> {
 async function start(page: Page): Promise<void> {
   const context = page.context()
   const session = await context.newCDPSession(page)
-  session.on('Fetch.requestPaused', ({ requestId, request }) => {
+  session.on('Fetch.requestPaused', async ({ requestId, request }) => {
     const { method, url, postDataEntries = [] } = request
     const text = Buffer.concat(postDataEntries.map(one => Buffer.from(one.bytes ?? '', 'base64')))
     const body = text.length > 0 ? JSON.parse(text.toString()) : null
-    const answer = answers.get(context)!({ method, url: new URL(url), body })
+    const answer = await answers.get(context)!({ method, url: new URL(url), body })
     const answered = session.send('Fetch.fulfillRequest', {
       requestId,
       responseCode: answer.status,

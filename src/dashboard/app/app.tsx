@@ -1,7 +1,7 @@
 import type { FunctionComponent } from 'preact'
 import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from 'preact-iso'
 import { useEffect, useErrorBoundary } from 'preact/hooks'
-import { StandalonePage, ErrorNotice } from './components/standalone-page.tsx'
+import { LoadingPage, StandalonePage, ErrorNotice } from './components/standalone-page.tsx'
 import { SignOutButton } from './components/sign-out-button.tsx'
 import { LastEvents } from './feed/last-events-list.tsx'
 import { findFeedProject } from './early-requests.ts'
@@ -196,10 +196,6 @@ function SignInGate({ session, project }: GateOptions) {
       {project !== undefined && <LastEvents project={project} />}
     </StandalonePage>
   )
-}
-
-function LoadingPage() {
-  return <div class="page-loading" role="status" aria-label="Loading" />
 }
 
 /** Says that a page does not exist, next to the navigation of a signed-in account. */

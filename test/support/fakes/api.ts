@@ -34,6 +34,8 @@ export interface FakeApi {
   readonly bodies: Map<string, any>
   /** Changes data before it is sent. */
   change(data: unknown): unknown
+  /** Resolves when the next request may be answered: by default at once. */
+  hold(): Promise<void>
   /** Answers `METHOD /path` from now on. */
   on(route: string, handler: Handler): void
   /** Returns the current handler of `METHOD /path`. */
@@ -96,6 +98,7 @@ export async function fakeApi(
     subscriptions: [],
     isTaking: true,
     change: data => data,
+    hold: () => Promise.resolve(),
     on: (route, handler) => void handlers.set(route, handler),
     handler: route => handlers.get(route)!,
     emit(...events) {
@@ -175,7 +178,7 @@ export async function fakeApi(
     return { data: { older: toPlace(log[at - 1]), newer: toPlace(log[at + 1]) } }
   })
 
-  await interceptApi(context, ({ method, url, body }) => {
+  await interceptApi(context, async ({ method, url, body }) => {
     const path = url.pathname
       .replace(/^(\/api\/projects)\/[^/]+/, '$1/:id')
       .replace(/(\/channels)\/[^/]+/, '$1/:channel')
@@ -191,6 +194,7 @@ export async function fakeApi(
     const name = `${method} ${path}`
     api.requests.push(name)
     api.bodies.set(name, body)
+    await api.hold()
     const handler = handlers.get(name)
     const came = handler ? handler(body, url) : { status: 404, error: `No ${name}` }
     return toAnswer({ ...came, data: api.change(came.data) })

@@ -58,8 +58,19 @@ export function fillRush(api: FakeApi): void {
   }
 }
 
-/** Adds a day's events of a shop. */
+/** Views of a shop: one of the member, and one of all members with new matches. */
+const VIEWS = [
+  ...[{ id: 'viw_1', name: 'Big orders', q: 'meta:total=1000', isShared: false, newEvents: 0 }],
+  ...[{ id: 'viw_2', name: 'Night shift', q: 'tag:warning', isShared: true, newEvents: 3 }],
+].map(view => ({ ...view, hasBell: view.isShared, isPartial: false }))
+
+export function fillViews(api: FakeApi): void {
+  api.on('GET /api/projects/:id/views', () => ({ data: { items: VIEWS } }))
+}
+
+/** Adds a day's events of a shop, and its views. */
 export function fillShop(api: FakeApi): void {
+  fillViews(api)
   const at = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
   api.emit(
     {

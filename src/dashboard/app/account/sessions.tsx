@@ -3,13 +3,11 @@ import { Timestamp } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { clearSession } from '../session.ts'
-import { usePages } from '../components/use-pages.ts'
-import { endSession, endSessions, readSessions, type Session } from './api.ts'
+import type { Pages } from '../components/use-pages.ts'
+import { endSession, endSessions, type Session } from './api.ts'
 
 /** The sessions of the account, with buttons to end them. */
-export function Sessions() {
-  const sessions = usePages('', readSessions)
-
+export function Sessions({ sessions }: { sessions: Pages<Session> }) {
   async function end({ id, browser }: Session) {
     const result = await endSession(id)
     if (!result.ok) return showToast({ message: result.failure.message })

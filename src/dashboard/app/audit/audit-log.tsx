@@ -52,7 +52,7 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
           ]}
           onChange={setAbout}
         />
-        {people.length > 0 && (
+        {organization !== undefined && (
           <Select
             name="person"
             label="Member"

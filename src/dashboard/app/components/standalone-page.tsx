@@ -29,6 +29,11 @@ export function StandalonePage({ title, lead, children }: StandalonePageOptions)
   )
 }
 
+/** A page whose content is not known yet. */
+export function LoadingPage() {
+  return <div class="page-loading" role="status" aria-label="Loading" />
+}
+
 /** Sets the title of the browser tab. */
 export function useDocumentTitle(title: string): void {
   useEffect(() => {

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { readSignInOptions, type SignInOptions } from './api.ts'
 
-/** The options before the server has answered. */
+/** The options of a server that does not say them. */
 const PASSWORDS_ONLY: SignInOptions = {
   hasPasswords: true,
   providers: [],
@@ -9,11 +9,11 @@ const PASSWORDS_ONLY: SignInOptions = {
   confirmation: null,
 }
 
-/** Returns the ways to sign in; passwords alone until they are loaded. */
-export function useSignInOptions(): SignInOptions {
-  const [options, setOptions] = useState(PASSWORDS_ONLY)
+/** Returns the ways to sign in; undefined until they are loaded, because others would move. */
+export function useSignInOptions(): SignInOptions | undefined {
+  const [options, setOptions] = useState<SignInOptions>()
   useEffect(() => {
-    void readSignInOptions().then(result => result.ok && setOptions(result.data))
+    void readSignInOptions().then(result => setOptions(result.ok ? result.data : PASSWORDS_ONLY))
   }, [])
   return options
 }

@@ -1,5 +1,5 @@
-import { useState } from 'preact/hooks'
 import { AccountData } from '../account/account-data.tsx'
+import { readSessions } from '../account/api.ts'
 import { Organizations } from '../account/organizations.tsx'
 import { Passkeys } from '../account/passkeys.tsx'
 import { Password } from '../account/password.tsx'
@@ -7,6 +7,7 @@ import { Profile } from '../account/profile.tsx'
 import { SecondFactor } from '../account/second-factor.tsx'
 import { Sessions } from '../account/sessions.tsx'
 import { Layout } from '../components/layout.tsx'
+import { usePages } from '../components/use-pages.ts'
 import { Connections } from '../openid/connections.tsx'
 import { PATHS } from '../paths.ts'
 import { Tokens } from '../tokens/tokens.tsx'
@@ -14,18 +15,16 @@ import type { AccountPageProps } from './props.ts'
 
 /** The account: its profile, ways to sign in, sessions and organizations. */
 export default function AccountPage({ account }: AccountPageProps) {
-  // Reloads the sessions after a change that ends some of them.
-  const [changes, setChanges] = useState(0)
-  const reloadSessions = () => setChanges(changes + 1)
+  const sessions = usePages('', readSessions)
   return (
     <Layout account={account} path={PATHS.account} title="Account">
       <div class="settings">
         <Profile account={account} />
-        <Passkeys onChange={reloadSessions} />
-        <Password account={account} onChange={reloadSessions} />
+        <Passkeys onChange={sessions.reload} />
+        <Password account={account} onChange={sessions.reload} />
         <SecondFactor account={account} />
         <Connections />
-        <Sessions key={changes} />
+        <Sessions sessions={sessions} />
         <Tokens
           owner="account"
           lead="Programs use a personal token to manage your organizations with the API."

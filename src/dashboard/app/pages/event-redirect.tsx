@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Event } from '../../../log/events/schema.ts'
 import { toApiPath } from '../api-paths.ts'
 import { readStored } from '../storage.ts'
-import { StandalonePage } from '../components/standalone-page.tsx'
+import { LoadingPage, StandalonePage } from '../components/standalone-page.tsx'
 import { PATHS, toEventPath } from '../paths.ts'
 import { request } from '../request.ts'
 import { session } from '../session.ts'
@@ -34,7 +34,7 @@ export default function EventRedirect({ event = '' }: { event?: string | undefin
       isOver = true
     }
   }, [event, value.kind])
-  if (!isMissing) return <div class="page-loading" role="status" aria-label="Loading" />
+  if (!isMissing) return <LoadingPage />
   return (
     <StandalonePage
       title="Event not found"

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { InvitePreview } from '../../../access/organizations/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
-import { StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'
+import { LoadingPage, StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'
 import { ProviderButtons } from '../openid/provider-buttons.tsx'
 import { useSignInOptions } from '../openid/use-sign-in-options.ts'
 import { PATHS, toSignInPath } from '../paths.ts'
@@ -26,7 +26,7 @@ export default function InvitePage() {
     request('POST', '/api/invites/accept', { token: linkSecret.value, ...account })
 
   if (!linkSecret.value) return <Paste />
-  if (!invite) return <StandalonePage title="Invite" lead={<span class="skeleton">Loading</span>} />
+  if (!invite || !options) return <LoadingPage />
   if (!invite.ok) {
     return (
       <StandalonePage title="Invite">

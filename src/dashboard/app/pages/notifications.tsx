@@ -29,11 +29,13 @@ export default function NotificationsPage({ account }: AccountPageProps) {
     return () => removeEventListener('focus', look)
   }, [])
 
+  // Both are known before anything is shown, because what comes later would push the rest down.
+  const isComplete = browser !== undefined && (link.data ?? link.failure) !== undefined
   return (
     <Layout account={account} path={PATHS.notifications} title="Notifications">
       <h1 class="page-title">Notifications</h1>
       <div class="settings">
-        <Loaded query={devices}>
+        <Loaded query={isComplete ? devices : { ...devices, data: undefined }}>
           {({ items }) => {
             const device = items.find(({ isCurrent }) => isCurrent)
             const state = browser && toPushState(browser, device?.isOn)

@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
-import { StandalonePage } from '../components/standalone-page.tsx'
+import { LoadingPage, StandalonePage } from '../components/standalone-page.tsx'
 import { confirmConnection } from '../openid/api.ts'
 import { ProviderButtons } from '../openid/provider-buttons.tsx'
 import { useSignInOptions } from '../openid/use-sign-in-options.ts'
@@ -22,7 +22,7 @@ export default function SignIn() {
 
   useEffect(() => {
     if (!isSignedIn) return
-    if (options.confirmation) void connect()
+    if (options?.confirmation) void connect()
     route(next, true)
   }, [isSignedIn, next])
 
@@ -42,6 +42,7 @@ export default function SignIn() {
       </StandalonePage>
     )
   }
+  if (!options) return <LoadingPage />
   return (
     <StandalonePage title="Sign in">
       <VisitProblem query={query} providers={options.providers} />

@@ -80,17 +80,19 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
         )}
       </div>
       {open === 'edit' && (
-        <WebhookForm
-          project={place.project}
-          webhook={webhook}
-          action="Save"
-          send={changes => editWebhook(place, changes)}
-          onDone={edited => {
-            setOpen(undefined)
-            onChanged(edited)
-            showToast({ message: 'Saved.' })
-          }}
-        />
+        <div class="inline-form">
+          <WebhookForm
+            project={place.project}
+            webhook={webhook}
+            action="Save"
+            send={changes => editWebhook(place, changes)}
+            onDone={edited => {
+              setOpen(undefined)
+              onChanged(edited)
+              showToast({ message: 'Saved.' })
+            }}
+          />
+        </div>
       )}
       {open === 'rotate' && (
         <Form

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { HAS_BROWSER, launch, measureShift, type TestBrowser } from '../support/clients/chromium.ts'
+import { fillViews } from '../support/fakes/shop.ts'
+import { setRole } from '../support/fakes/organization.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
+import { openScreens, type ScreenPages } from './screen-pages.ts'
+import { PAGES, type Screen } from './screens.ts'
+
+const DEVICES = ['phone', 'desk'] as const
+const MAX_SHIFT = 0.05
+const FEED = PAGES.find(({ name }) => name === 'feed')!
+
+describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => {
+  let server: Booted
+  let browser: TestBrowser
+  let pages: ScreenPages
+  /** The places to go on the feed, by device. */
+  const expected: string[][] = []
+  beforeAll(async () => {
+    browser = await launch()
+    server = await boot()
+    pages = openScreens(browser, server.url)
+    for (const device of DEVICES) expected.push(await listPlaces(await open(FEED, device)))
+  })
+  afterAll(async () => {
+    await pages[Symbol.asyncDispose]()
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  /** Opens a page whose requests are answered one at a time, the newest first. */
+  async function open(screen: Screen, device: (typeof DEVICES)[number]): Promise<Page> {
+    const held: (() => void)[] = []
+    const { page } = await pages.show(
+      {
+        ...screen,
+        prepare(api) {
+          screen.prepare?.(api)
+          fillViews(api)
+        },
+      },
+      { device, hold: () => new Promise(resolve => held.push(resolve)) },
+    )
+    const isComplete = () => page.locator(screen.until).first().isVisible()
+    // The page draws each answer by itself, as those of a server far away.
+    for (let quiet = 0; quiet < 3;) {
+      await page.evaluate(drawTwice)
+      const answer = held.pop()
+      answer?.()
+      quiet = answer || !(await isComplete()) ? 0 : quiet + 1
+    }
+    return page
+  }
+
+  test.each(PAGES)(
+    '§5, §10 $name does not move while it loads, and leads to the same places',
+    async screen => {
+      const seen = []
+      for (const device of DEVICES) {
+        const page = await open(screen, device)
+        const { sum, moved } = await measureShift(page)
+        seen.push({ moved: sum > MAX_SHIFT ? moved : [], places: await listPlaces(page) })
+      }
+      const hasPlaces = seen.some(({ places }) => places.length > 0)
+      expect(hasPlaces).toBe(!ALONE.test(screen.path))
+      expect(seen).toEqual(expected.map(places => ({ moved: [], places: hasPlaces ? places : [] })))
+    },
+  )
+
+  test('§5 the settings of a phone lead a viewer to every page of theirs', async () => {
+    const { page, problems } = await pages.show({
+      ...FEED,
+      prepare(api) {
+        FEED.prepare?.(api)
+        setRole(api, 'viewer')
+      },
+    })
+    const bar = page.getByRole('navigation', { name: 'Pages' })
+    const sheet = page.getByRole('navigation', { name: 'Settings' })
+    for (const name of ['Notifications', 'Organization', 'Account']) {
+      await bar.getByRole('button', { name: 'Settings' }).click()
+      await sheet.getByRole('link', { name }).click()
+      await page.waitForURL(/notifications|organizations|account/)
+      await sheet.waitFor({ state: 'hidden' })
+      await bar.locator('[aria-current]').getByText('Settings').waitFor()
+    }
+    await bar.getByRole('button', { name: 'Channels' }).click()
+    await page.getByRole('link', { name: 'Manage channels' }).click()
+    await page.getByRole('heading', { name: 'Channels', level: 1 }).waitFor()
+    expect(problems).toEqual([])
+  })
+})
+
+/** Runs in the page: resolves after two frames, the first of which may start requests. */
+async function drawTwice(): Promise<void> {
+  for (let frame = 0; frame < 2; frame++) {
+    await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))
+  }
+}
+
+/** Pages without navigation. */
+const ALONE = /^\/(setup|sign-in|invite|reset|p\/[^/]+\/start)/
+
+/** Lists the places that a page leads to: those in view with where they are. */
+function listPlaces(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll('.sidebar :is(a, h2), .bottom-bar > *')]
+      .filter(element => element.closest('.channel-list') === null)
+      .map(element => {
+        const { left, top } = element.getBoundingClientRect()
+        const place = element.checkVisibility() ? ` at ${Math.round(left)}, ${Math.round(top)}` : ''
+        return `${element.textContent}${place}`
+      }),
+  )
+}
