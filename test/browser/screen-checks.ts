@@ -47,6 +47,7 @@ export function describeScreens(half: 'first' | 'second'): void {
           await shown.become(device)
           expect(await findOverflow(shown)).toBe(0)
           expect(await listCutLinks(shown)).toEqual([])
+          expect(await listCutChoices(shown)).toEqual([])
           for (const scheme of WITH_PICTURES ? SCHEMES : schemes) {
             await shown.paint(scheme)
             await shown.picture(screen.name)
@@ -54,7 +55,7 @@ export function describeScreens(half: 'first' | 'second'): void {
           }
         }
         expect(await listUnnamedControls(shown)).toEqual([])
-        expect(await listUnmarkedControls(shown)).toEqual([])
+        expect(await listForcedColorFaults(shown)).toEqual([])
         expect(shown.problems).toEqual([])
       },
     )
@@ -78,6 +79,25 @@ function listCutLinks({ page }: TestPage): Promise<string[]> {
     )
 }
 
+/** Lists the chosen options whose text does not fit into their selects. */
+function listCutChoices({ page }: TestPage): Promise<string[]> {
+  return page.locator('main select').evaluateAll(all =>
+    all
+      .filter(one => one instanceof HTMLSelectElement && one.checkVisibility())
+      .flatMap(one => {
+        const { selectedOptions, clientWidth } = one as HTMLSelectElement
+        const text = selectedOptions[0]?.text ?? ''
+        const { font, paddingLeft, paddingRight } = getComputedStyle(one)
+        const context = document.createElement('canvas').getContext('2d')!
+        context.font = font
+        const space = clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight)
+        // The arrow takes about the height of the text.
+        const arrow = Number.parseFloat(getComputedStyle(one).fontSize)
+        return context.measureText(text).width + arrow > space ? [text] : []
+      }),
+  )
+}
+
 /** Lists the buttons and links without a name in the accessibility tree of the browser. */
 async function listUnnamedControls({ page, context }: TestPage): Promise<string[]> {
   const session = await context.newCDPSession(page)
@@ -94,20 +114,30 @@ function isControl(role: unknown): boolean {
   )
 }
 
-/** Lists the buttons and current items that have no edge in forced colours. */
-async function listUnmarkedControls({ page }: TestPage): Promise<string[]> {
+/**
+ * Lists the faults in forced colours: buttons and current items without an edge, and places of the
+ * bar at the bottom that differ.
+ */
+async function listForcedColorFaults({ page }: TestPage): Promise<string[]> {
   await page.emulateMedia({ forcedColors: 'active' })
-  const found = await page.evaluate(() => {
+  const faults = await page.evaluate(() => {
     const marked =
       'button, .button, [aria-current], [aria-pressed=true], [aria-selected=true], .badge, .unread'
-    return [...document.querySelectorAll(marked)]
-      .filter(element => {
-        const { borderTopWidth, borderTopStyle } = getComputedStyle(element)
-        const hasEdge = borderTopStyle !== 'none' && Number.parseFloat(borderTopWidth) > 0
-        return element.checkVisibility() && !hasEdge
-      })
-      .map(element => element.outerHTML.slice(0, 120))
+    const inBar = '.bottom-bar > :not([aria-current])'
+    const list = (selector: string) =>
+      [...document.querySelectorAll(selector)].filter(element => element.checkVisibility())
+    const toEdge = (element: Element) => {
+      const { borderTopWidth, borderTopStyle } = getComputedStyle(element)
+      return borderTopStyle === 'none' ? 0 : Number.parseFloat(borderTopWidth)
+    }
+    const edges = new Set(list(inBar).map(toEdge))
+    return [
+      ...list(marked)
+        .filter(element => !element.matches(inBar) && toEdge(element) === 0)
+        .map(element => `no edge: ${element.outerHTML.slice(0, 120)}`),
+      ...(edges.size > 1 ? ['different edges in the bar at the bottom'] : []),
+    ]
   })
   await page.emulateMedia({ forcedColors: null })
-  return found
+  return faults
 }

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import type { Role } from '../../../access/guard/permissions.ts'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { Select } from '../components/fields.tsx'
@@ -13,11 +14,11 @@ import { createInvite, withdrawInvite, type Invite, type NewInvite } from './api
 
 type Membership = Account['organizations'][number]
 
-const ROLE_LABELS: Readonly<Record<Role, string>> = {
-  viewer: 'viewer: reads everything',
-  member: 'member: also edits channels and aliases',
-  admin: 'admin: also manages keys, webhooks and members',
-  owner: 'owner: full access',
+const ROLE_HINTS: Readonly<Record<Role, string>> = {
+  viewer: 'Reads everything.',
+  member: 'Also edits channels and aliases.',
+  admin: 'Also manages keys, webhooks and members.',
+  owner: 'Full access.',
 }
 
 interface InvitesOptions {
@@ -93,15 +94,7 @@ export function InviteForm({ own, onCreated }: InviteFormOptions) {
             onCreated(invite)
           }}
         >
-          <Select
-            name="role"
-            label="Role"
-            value="member"
-            options={ROLES.filter(role => isAtLeast(own.role, role)).map(role => ({
-              value: role,
-              text: ROLE_LABELS[role],
-            }))}
-          />
+          <RoleSelect own={own} />
           <Field
             name="email"
             label="E-mail (optional)"
@@ -113,5 +106,21 @@ export function InviteForm({ own, onCreated }: InviteFormOptions) {
         </Form>
       )}
     </InlineForm>
+  )
+}
+
+/** The role of an invite. The hint describes the chosen one, because options are cut on a phone. */
+function RoleSelect({ own }: { own: Membership }) {
+  const [role, setRole] = useState<Role>('member')
+  const roles = ROLES.filter(one => isAtLeast(own.role, one))
+  return (
+    <Select
+      name="role"
+      label="Role"
+      value={role}
+      hint={ROLE_HINTS[role]}
+      options={roles.map(one => ({ value: one, text: one }))}
+      onChange={value => setRole(roles.find(one => one === value) ?? role)}
+    />
   )
 }
