@@ -106,8 +106,8 @@ export function inviteRoutes({ guard, site, cookies, failedAuthentications }: Pa
           await failedAuthentications.countFailure(call.address)
           throw inviteNotFound()
         }
-        const { organizationId: _, ...invitation } = invite
-        return succeed(call, 200, invitation satisfies InvitePreview)
+        const { organizationId: _, ...preview } = invite
+        return succeed(call, 200, preview satisfies InvitePreview)
       },
       {
         anyone: 'invite.read',
@@ -116,7 +116,7 @@ export function inviteRoutes({ guard, site, cookies, failedAuthentications }: Pa
           200: SuccessOf(InvitePreview, 'The invite of the link.'),
           404: ApiFailure,
         },
-        detail: { operationId: 'getInvitation', summary: 'Get an invite by its link', tags },
+        detail: { operationId: 'getInvite', summary: 'Get an invite by its link', tags },
       },
     )
     .post(

@@ -19,9 +19,9 @@ export function MembersTab({ account, own }: TabOptions) {
   return (
     <>
       {isAtLeast(own.role, 'admin') ? (
-        <Invitations account={account} own={own}>
+        <InviteTools account={account} own={own}>
           {list}
-        </Invitations>
+        </InviteTools>
       ) : (
         list
       )}
@@ -38,13 +38,13 @@ export function MembersTab({ account, own }: TabOptions) {
   )
 }
 
-interface InvitationsOptions extends TabOptions {
+interface InviteToolsOptions extends TabOptions {
   /** The content between the form and the list. */
   children: ComponentChildren
 }
 
 /** The form that invites a member, and the pending invites. */
-function Invitations({ account, own, children }: InvitationsOptions) {
+function InviteTools({ account, own, children }: InviteToolsOptions) {
   const invites = usePages(own.id, cursor => readInvites(own.id, cursor))
   const [made, setMade] = useState<NewInvite>()
 
