@@ -47,7 +47,7 @@ type Find<Found> = (hash: string, share: string) => Promise<Found | undefined>
 const UNKNOWN = 'unknown'
 
 /** Limits the work that failed authentications cause in this process. */
-export function createFailedAuthentications(): FailedAuthentications {
+export function createFailedAuthentications({ delayMs = DELAY_MS } = {}): FailedAuthentications {
   const failures = createFailureCounter()
   // The time at which each hash was last found, the oldest first.
   const recentlyFound = new Map<string, number>()
@@ -80,7 +80,7 @@ export function createFailedAuthentications(): FailedAuthentications {
   async function findInTurn<Found>(work: () => Promise<Found>, network: string): Promise<Found> {
     const release = await lookups.acquire(network)
     if (!release) {
-      await sleep(DELAY_MS)
+      await sleep(delayMs)
       throw tooManyAtOnce()
     }
     try {
@@ -93,7 +93,7 @@ export function createFailedAuthentications(): FailedAuthentications {
   /** Counts a failure. Returns the seconds to wait, after a delay, if there were too many. */
   async function count(address: string): Promise<number | undefined> {
     const waitS = failures.count(address, performance.now())
-    if (waitS !== undefined) await sleep(DELAY_MS)
+    if (waitS !== undefined) await sleep(delayMs)
     return waitS
   }
 

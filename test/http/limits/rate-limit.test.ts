@@ -104,7 +104,7 @@ describe('contract §6 beyond 60 failures of an address', () => {
   }
 
   async function failFrom(address: string) {
-    const failed = createFailedAuthentications()
+    const failed = createFailedAuthentications({ delayMs: 1 })
     for (let n = 0; n < 61; n++) await failed.lookUp(undefined, none, () => address)
     return failed
   }
