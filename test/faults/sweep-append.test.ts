@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { registry } from '../../src/base/metrics.ts'
-import { newProject, type Answered, type TestProject } from '../support/worlds/project.ts'
+import { toArray } from '../../src/database/arrays.ts'
+import { createKey } from '../support/worlds/keys.ts'
+import {
+  createRequests,
+  newProject,
+  type Answered,
+  type TestProject,
+} from '../support/worlds/project.ts'
 import { hasCommitted, sweep, type Failure, type Transaction } from '../support/sweep.ts'
 import { openLanes, type ServerLane } from '../support/sweep-lanes.ts'
 import { until } from '../support/until.ts'
@@ -11,15 +18,21 @@ import type { Intent } from './ledger.ts'
 interface Sending {
   intent: Intent
   channelName: string
+  post: TestProject['post']
   /** The answer to its first request. */
   first?: Answered
 }
 
-interface Subject {
+/** A project whose log takes the events of all runs of a sweep in one lane. */
+interface Log {
   lane: ServerLane
   project: TestProject
-  /** The events around the transaction. */
-  others: Sending[]
+  /** All events of the project, by name. */
+  intents: Map<string, Intent>
+}
+
+/** The events of one run. */
+interface Subject extends Log {
   swept: Sending[]
 }
 
@@ -29,17 +42,25 @@ interface Kind {
   channelName: 'old' | 'new'
 }
 
-function addSending({ project }: Subject, name: string, { isKeyed, channelName }: Kind): Sending {
-  const key = isKeyed ? `${project.id} ${name}` : undefined
+const PLAIN: Kind = { isKeyed: false, channelName: 'old' }
+
+function addSending(log: Log, run: string, { isKeyed, channelName }: Kind): Sending {
+  const { intents, project } = log
+  const nth = intents.size
+  const name = `event ${nth} of ${run}`
+  const key = isKeyed ? `${project.id} ${nth}` : undefined
+  const intent = { name, projectId: project.id, key, sent: 0, acknowledged: [], replays: 0 }
+  intents.set(name, intent)
   return {
-    intent: { name, projectId: project.id, key, sent: 0, acknowledged: [], replays: 0 },
-    channelName: channelName === 'old' ? 'old' : `new of ${name}`,
+    intent,
+    channelName: channelName === 'old' ? 'old' : `new of ${nth}`,
+    post: project.post,
   }
 }
 
-async function send({ project }: Subject, { intent, channelName }: Sending): Promise<Answered> {
+async function send({ intent, channelName, post }: Sending): Promise<Answered> {
   intent.sent++
-  const answer = await project.post(
+  const answer = await post(
     '/v1/events',
     { channelName, title: 'New payment', metadata: { intent: intent.name } },
     intent.key === undefined ? {} : { 'idempotency-key': intent.key },
@@ -51,31 +72,44 @@ async function send({ project }: Subject, { intent, channelName }: Sending): Pro
   return answer
 }
 
-/** Sends two events like the swept one. The first request of a key is admitted by itself. */
-async function openProject(lane: ServerLane, kind: Kind): Promise<Subject> {
-  const subject: Subject = { lane, project: await newProject(lane), others: [], swept: [] }
-  for (const name of ['first', 'second']) await sendOther(subject, name, kind)
-  return subject
+function sendOther(log: Log, run: string, kind: Kind): Promise<Answered> {
+  return send(addSending(log, run, kind))
 }
 
-async function sendOther(subject: Subject, name: string, kind: Kind): Promise<Answered> {
-  const other = addSending(subject, name, kind)
-  subject.others.push(other)
-  return send(subject, other)
+/** Opens a project in each lane for a sweep, and checks at its end all that they have stored. */
+function createLogs() {
+  const logs = new Map<ServerLane, Log>()
+  return {
+    async open(lane: ServerLane): Promise<Log> {
+      const log = logs.get(lane) ?? { lane, project: await newProject(lane), intents: new Map() }
+      logs.set(lane, log)
+      return log
+    },
+    async check(): Promise<string[]> {
+      const problems: string[] = []
+      for (const log of logs.values()) {
+        const { lane, project, intents } = log
+        const ledger = { intents, outcomes: new Map(), slowestMs: 0, unexpected: [] }
+        const found = await checkLedger(lane.sql, [project.id], ledger)
+        problems.push(...found.problems, ...(await checkCounts(log)))
+      }
+      return problems
+    },
+  }
 }
 
 const APPEND = 'tidings append'
 
 /** Closes the connection of the append. The server knows it, because a request has failed. */
-async function closeConnection(subject: Subject): Promise<void> {
-  const held = subject.lane.proxy.trap({ from: 'client', type: 'B', application: APPEND })
-  const failed = sendOther(subject, 'closing', { isKeyed: false, channelName: 'old' })
+async function closeConnection(log: Log, run: string): Promise<void> {
+  const held = log.lane.proxy.trap({ from: 'client', type: 'B', application: APPEND })
+  const failed = sendOther(log, run, PLAIN)
   const { cut, ended } = await held
   cut()
   await Promise.all([failed, ended])
 }
 
-/** Repeats the requests with a key, sends one more event, and compares all answers with the log. */
+/** Repeats the requests with a key, and sends one more event. */
 async function check(subject: Subject, failure: Failure | undefined): Promise<string[]> {
   const problems: string[] = []
   const isCommitted = ['append_event(', 'append_events('].some(one => hasCommitted(failure, one))
@@ -89,30 +123,29 @@ async function check(subject: Subject, failure: Failure | undefined): Promise<st
     const expected = failure?.way === 'refused' ? [201, 500, 503] : [201, 503]
     if (!expected.includes(status)) problems.push(`${intent.name} was answered ${status}`)
     if (intent.key === undefined) continue
-    const again = await send(subject, one)
+    const again = await send(one)
     if (again.status !== 201) problems.push(`${intent.name} was answered ${again.status} again`)
     else if (again.headers.has('x-idempotent-replay') !== isStored)
       problems.push(`${intent.name} was a replay, or should have been one`)
   }
-  const last = await sendOther(subject, 'last', { isKeyed: false, channelName: 'old' })
+  const last = await sendOther(subject, 'the next request', PLAIN)
   if (last.status !== 201) problems.push(`the next event was answered ${last.status}`)
-  const sendings = [...subject.others, ...subject.swept]
-  const intents = new Map(sendings.map(({ intent }) => [intent.name, intent]))
-  const ledger = { intents, outcomes: new Map(), slowestMs: 0, unexpected: [] }
-  const found = await checkLedger(subject.lane.sql, [subject.project.id], ledger)
-  return [...problems, ...found.problems, ...(await checkCounts(subject))]
+  return problems
 }
 
 /** Returns the names of the swept events that are stored. */
-async function listStored({ lane, project }: Subject): Promise<Set<string>> {
+async function listStored({ lane, project, swept }: Subject): Promise<Set<string>> {
+  const names = swept.map(({ intent }) => intent.name)
   const rows = await lane.sql<{ name: string }[]>`
-    select metadata ->> 'intent' as name from events where project_id = ${project.id}
+    select metadata ->> 'intent' as name
+    from events
+    where project_id = ${project.id} and metadata ->> 'intent' = any(${toArray(names)}::text[])
   `
   return new Set(rows.map(({ name }) => name))
 }
 
 /** Compares the counts of events with the log. */
-async function checkCounts({ lane, project }: Subject): Promise<string[]> {
+async function checkCounts({ lane, project }: Log): Promise<string[]> {
   const [row] = await lane.sql<[{ events: number; counted: number }]>`
     select
       (select count(*)::int from events where project_id = ${project.id}) as events,
@@ -127,59 +160,66 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all(lanes.map(lane => lane.close())))
 
-describe('an append', () => {
-  /** Sends one event whose request is admitted and appended by one statement. */
-  function toTransaction(kind: Kind, isCold = false): Transaction<ServerLane, Subject> {
-    return {
-      async prepare(lane) {
-        const subject = await openProject(lane, kind)
-        if (isCold) await closeConnection(subject)
-        subject.swept = [addSending(subject, 'swept', kind)]
-        return subject
-      },
-      belongs: ({ application }) => application === APPEND,
-      run: sendAll,
-      check,
-    }
+/** Fails in the append of one event. */
+function toTransaction(kind: Kind, isCold = false) {
+  const logs = createLogs()
+  const transaction: Transaction<ServerLane, Subject> = {
+    async prepare(lane, run) {
+      const log = await logs.open(lane)
+      // The first request of a key is admitted by itself.
+      if (log.intents.size === 0) await sendOther(log, run, kind)
+      // Its statement is prepared then.
+      await sendOther(log, run, kind)
+      if (isCold) await closeConnection(log, run)
+      return { ...log, swept: [addSending(log, run, kind)] }
+    },
+    belongs: ({ application }) => application === APPEND,
+    run: sendAll,
+    check,
   }
+  return { logs, transaction }
+}
 
+describe('an append', () => {
   test.each<[string, Kind]>([
     ['an event', { isKeyed: false, channelName: 'old' }],
     ['an event with an Idempotency-Key', { isKeyed: true, channelName: 'old' }],
     ['an event in a new channel', { isKeyed: false, channelName: 'new' }],
     ['an event with an Idempotency-Key in a new channel', { isKeyed: true, channelName: 'new' }],
   ])('contract §4 %s is stored once or not at all, whichever message fails', async (_, kind) => {
-    const { messages, runs, problems } = await sweep(lanes, toTransaction(kind))
-    expect(problems).toEqual([])
+    const { logs, transaction } = toTransaction(kind)
+    const { messages, runs, problems } = await sweep(lanes, transaction)
+    expect([...problems, ...(await logs.check())]).toEqual([])
     expect(messages).toEqual(STATEMENT)
     expect(runs).toBe(19)
   })
 
   test('contract §4 the same holds while the connection is opened', async () => {
-    const kind: Kind = { isKeyed: true, channelName: 'new' }
-    const { messages, problems } = await sweep(lanes, toTransaction(kind, true))
-    expect(problems).toEqual([])
+    const { logs, transaction } = toTransaction({ isKeyed: true, channelName: 'new' }, true)
+    const { messages, problems } = await sweep(lanes, transaction)
+    expect([...problems, ...(await logs.check())]).toEqual([])
     expect(messages.slice(0, 2)).toEqual(['client ', 'server R'])
     expect(messages.slice(-STATEMENT.length)).toEqual(STATEMENT)
   })
 
   test('contract §4 the same holds for the first request of a key, which is admitted by itself', async () => {
     const kind: Kind = { isKeyed: true, channelName: 'new' }
-    const openSubject = async (lane: ServerLane): Promise<Subject> => {
-      const subject: Subject = { lane, project: await newProject(lane), others: [], swept: [] }
-      subject.swept = [addSending(subject, 'swept', kind)]
-      return subject
+    const { logs, transaction } = toTransaction(kind)
+    const addFirst = async (log: Log, run: string): Promise<Sending> => {
+      const { token } = await createKey(log.lane.sql, { projectId: log.project.id, name: 'first' })
+      return { ...addSending(log, run, kind), post: createRequests(log.lane.url, token).post }
     }
     const { messages, problems } = await sweep(lanes, {
-      ...toTransaction(kind),
-      async prepare(lane) {
+      ...transaction,
+      async prepare(lane, run) {
+        const log = await logs.open(lane)
         // Its statements are prepared then.
-        await sendAll(await openSubject(lane))
-        return openSubject(lane)
+        await send(await addFirst(log, run))
+        return { ...log, swept: [await addFirst(log, run)] }
       },
       belongs: ({ application }) => [APPEND, 'tidings admission'].includes(application),
     })
-    expect(problems).toEqual([])
+    expect([...problems, ...(await logs.check())]).toEqual([])
     expect(messages).toEqual([...STATEMENT, ...STATEMENT])
   })
 })
@@ -191,14 +231,15 @@ test('contract §4 a batch of events is stored once or not at all, whichever mes
     { isKeyed: true, channelName: 'new' },
     { isKeyed: false, channelName: 'new' },
   ]
+  const { logs, transaction } = toTransaction(PLAIN)
   const { messages, problems } = await sweep<ServerLane, Subject & Batch>(lanes.slice(-1), {
-    async prepare(lane) {
-      const subject = await openProject(lane, { isKeyed: false, channelName: 'old' })
+    async prepare(lane, run) {
+      const log = await transaction.prepare(lane, run)
       // Events that arrive while one append is held make up the next one.
       const held = lane.proxy.trap({ from: 'client', type: 'S', application: APPEND })
-      const before = sendOther(subject, 'before', { isKeyed: false, channelName: 'old' })
+      const before = sendOther(log, run, PLAIN)
       const { pass } = await held
-      subject.swept = kinds.map((kind, nth) => addSending(subject, `swept ${nth}`, kind))
+      const subject = { ...log, swept: kinds.map(kind => addSending(log, run, kind)) }
       const answered = Promise.all([before, sendAll(subject)])
       await until(async () => (await countWaiting()) === kinds.length)
       return { ...subject, release: pass, answered }
@@ -212,7 +253,7 @@ test('contract §4 a batch of events is stored once or not at all, whichever mes
     },
     check,
   })
-  expect(problems).toEqual([])
+  expect([...problems, ...(await logs.check())]).toEqual([])
   expect(messages.slice(-STATEMENT.length)).toEqual(STATEMENT)
 })
 
@@ -232,7 +273,7 @@ const STATEMENT = [
 async function sendAll(subject: Subject): Promise<void> {
   await Promise.all(
     subject.swept.map(async one => {
-      one.first = await send(subject, one)
+      one.first = await send(one)
     }),
   )
 }

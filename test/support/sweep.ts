@@ -42,8 +42,11 @@ export interface Lane {
 
 /** A transaction to sweep. A subject has what one run of it needs, such as a project. */
 export interface Transaction<Place extends Lane, Subject> {
-  /** Makes a fresh subject. Connections are then always in the same state, open or closed. */
-  prepare(lane: Place): Promise<Subject>
+  /**
+   * Makes the subject of a run. Connections are then always in the same state, open or closed. The
+   * name says what fails in the run.
+   */
+  prepare(lane: Place, name: string): Promise<Subject>
   /**
    * Runs the transaction once. Resolves when it is over, with any outcome. `failed` resolves when
    * its message has failed, and Postgres has ended the session if it does.
@@ -135,7 +138,7 @@ async function runOnce<Place extends Lane, Subject>(
   { prepare, run, belongs, check }: Transaction<Place, Subject>,
   failure?: Failure,
 ): Promise<{ messages: Passing[]; hasFailed: boolean; problems: string[] }> {
-  const subject = await prepare(lane)
+  const subject = await prepare(lane, failure ? toName(failure) : 'an undisturbed run')
   const messages: Passing[] = []
   let hasFailed = false
   const watch = lane.proxy.watch(passing => {
