@@ -1,6 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, realpathSync, symlinkSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readCluster } from '../../../src/database/embedded/cluster.ts'
 import { withLock } from '../../../src/database/embedded/file-lock.ts'
@@ -218,22 +226,38 @@ export function findDeno(): string {
   return join(packages, platform, 'deno')
 }
 
+/** The line of main.ts that runs the program. */
+const RUN = 'process.exit(await main(process.argv.slice(2)))'
+
 /**
- * Builds the program to one file, and returns its path. It starts in less than two thirds of the
- * processor time of its source.
+ * Builds the program to one file with bytecode, and returns the path of the file that runs it. A
+ * start takes a quarter of the processor time of its source.
  */
 export function buildProgram(): string {
   const folder = join(SHARED, 'program')
   mkdirSync(folder)
   // Native modules are found there.
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  const source = readFileSync(join(ROOT, 'src/main.ts'), 'utf8')
+  if (!source.includes(RUN)) throw new Error(`src/main.ts has no line ${RUN}`)
+  // Code with bytecode cannot await at the top, so another file does.
+  const exporting = source
+    .replace(RUN, 'export { main }')
+    .replaceAll(
+      / from '\.\/(.*)'/g,
+      (_, path: string) => ` from ${JSON.stringify(join(ROOT, 'src', path))}`,
+    )
+  const entry = join(folder, 'program.ts')
+  writeFileSync(entry, exporting)
   const { status, stderr } = spawnSync(
     BUN,
-    ['build', '--target=bun', '--outdir', folder, join(ROOT, 'src/main.ts')],
+    ['build', '--target=bun', '--format=cjs', '--bytecode', '--outdir', folder, entry],
     { cwd: ROOT, encoding: 'utf8', env: { ...process.env, NODE_ENV: 'production' } },
   )
   if (status !== 0) throw new Error(`The program cannot be built:\n${stderr}`)
-  return join(folder, 'main.js')
+  const main = join(folder, 'main.js')
+  writeFileSync(main, `import { main } from './program.js'\n${RUN}\n`)
+  return main
 }
 
 /** Compiles the program to one executable, once for all files of a run. */
