@@ -26,6 +26,7 @@ import {
   dbTest,
   linuxTest,
   makeFolder,
+  makeDataDir,
   makeCheckout,
   start,
   startServer,
@@ -60,7 +61,7 @@ dbTest('a first start makes a database, a later start finds it as it was left', 
 })
 
 dbTest('the password is secret, and asked for', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   const embedded = await start(dataDir)
   expect(statSync(join(dataDir, 'postgres', 'password')).mode & 0o777).toBe(0o600)
   const wrong = { ...embedded, url: embedded.url.replace(new URL(embedded.url).password, 'wrong') }
@@ -68,7 +69,7 @@ dbTest('the password is secret, and asked for', async () => {
 })
 
 dbTest('Postgres listens on a socket alone, in a folder that no other user may enter', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   const embedded = await start(dataDir)
   expect(await query(embedded, 'show listen_addresses')).toEqual([{ listen_addresses: '' }])
   const folder = toSocketFolder(embedded)
@@ -91,7 +92,7 @@ dbTest('Postgres listens on a socket alone, in a folder that no other user may e
 })
 
 dbTest('a path that is too long for a socket gets a private folder in /tmp', async () => {
-  const dataDir = join(makeFolder(), 'long-'.repeat(20))
+  const dataDir = await makeDataDir(join(makeFolder(), 'long-'.repeat(20)))
   const first = await start(dataDir)
   const folder = toSocketFolder(first)
   expect(folder).toMatch(/^\/tmp\/tidings-[0-9a-f]{12}$/)
@@ -104,7 +105,7 @@ dbTest('a path that is too long for a socket gets a private folder in /tmp', asy
 })
 
 dbTest('a folder in /tmp that belongs to another user is refused', async () => {
-  const dataDir = join(makeFolder(), 'long-'.repeat(20))
+  const dataDir = await makeDataDir(join(makeFolder(), 'long-'.repeat(20)))
   const first = await start(dataDir)
   const folder = toSocketFolder(first)
   await first.stop()
@@ -115,7 +116,7 @@ dbTest('a folder in /tmp that belongs to another user is refused', async () => {
 })
 
 dbTest("the server's role reads no files, runs no programs and makes no roles", async () => {
-  const embedded = await start(makeFolder())
+  const embedded = await start(await makeDataDir())
   for (const forbidden of [
     `copy (select 1) to program 'true'`,
     `copy (select 1) to '/tmp/tidings-copy'`,
@@ -135,7 +136,7 @@ dbTest("the server's role reads no files, runs no programs and makes no roles", 
 })
 
 dbTest('a Postgres of Tidings 0.1.0, with TCP and one role, is taken over', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   const embedded = await start(dataDir)
   const superuser = { url: embedded.superuserUrl }
   await query(superuser, 'alter database postgres owner to tidings; drop role tidings_server')
@@ -166,7 +167,7 @@ dbTest('a Postgres of Tidings 0.1.0, with TCP and one role, is taken over', asyn
 })
 
 linuxTest('Postgres gets nothing of our environment', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   await start(dataDir)
   const names = readFileSync(`/proc/${getPid(dataDir)}/environ`, 'utf8').split('\0')
   // Postgres itself sets PGDATA and PG_ variables.
@@ -175,7 +176,7 @@ linuxTest('Postgres gets nothing of our environment', async () => {
 })
 
 dbTest('Postgres outlives a server that is killed, and the next one attaches', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   const owner = await startServer(dataDir)
   const pid = getPid(dataDir)
   owner.child.kill('SIGKILL')
@@ -188,7 +189,7 @@ dbTest('Postgres outlives a server that is killed, and the next one attaches', a
 })
 
 dbTest('a Ctrl-C at the terminal reaches the server only', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   const server = await startServer(dataDir, { detached: true })
   const pid = getPid(dataDir)
   process.kill(-server.child.pid!, 'SIGINT')
@@ -199,7 +200,7 @@ dbTest('a Ctrl-C at the terminal reaches the server only', async () => {
 })
 
 dbTest('a server ends by itself once it has stopped, and leaves no Postgres', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   const server = await startServer(dataDir)
   const pid = getPid(dataDir)
   expect(await stopServer(server)).toEqual([0, null])
@@ -207,7 +208,7 @@ dbTest('a server ends by itself once it has stopped, and leaves no Postgres', as
 })
 
 dbTest('Postgres is started again on its socket when its postmaster is killed', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   const embedded = await start(dataDir)
   await query(embedded, 'create table note as select 1 as id')
   using log = captureLog()
@@ -223,7 +224,7 @@ dbTest('Postgres is started again on its socket when its postmaster is killed', 
 })
 
 dbTest('Postgres is started again when all of its processes are killed', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   const embedded = await start(dataDir)
   const sql = connect(embedded)
   const rows = await sql<{ pid: number }[]>`select pid from pg_stat_activity`
@@ -235,7 +236,7 @@ dbTest('Postgres is started again when all of its processes are killed', async (
 })
 
 dbTest('a lock whose process is ending is waited for', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   await (await start(dataDir)).stop()
   const cluster = readCluster(join(dataDir, 'postgres'))
   // The kernel closes the files of an ending process after its folder.
@@ -246,7 +247,7 @@ dbTest('a lock whose process is ending is waited for', async () => {
 })
 
 linuxTest('a backend that outlives Postgres is ended before the restart', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   const embedded = await start(dataDir)
   const sql = connect(embedded)
   const [row] = await sql<{ backend: number }[]>`select pg_backend_pid() as backend`
@@ -269,7 +270,7 @@ dbTest('two that start at once share one database', async () => {
 })
 
 dbTest('who stops leaves Postgres to the other, who keeps it running alone', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   const parent = await startServer(dataDir)
   const other = await start(dataDir)
   expect(other.how).toBe('attached')
@@ -285,7 +286,7 @@ dbTest('who stops leaves Postgres to the other, who keeps it running alone', asy
 })
 
 dbTest('within one process, too, only the last stop is the end', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   const [one, two] = await Promise.all([start(dataDir), start(dataDir)])
   const pid = getPid(dataDir)
   await Promise.all([one.stop(), one.stop()])
@@ -295,7 +296,7 @@ dbTest('within one process, too, only the last stop is the end', async () => {
 })
 
 dbTest('a pid file that names a dead process or a stranger is stale', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   const pidFile = join(dataDir, 'postgres', 'data', 'postmaster.pid')
   const first = await start(dataDir)
   const left = readFileSync(pidFile, 'utf8')
@@ -310,14 +311,14 @@ dbTest('a pid file that names a dead process or a stranger is stale', async () =
 })
 
 dbTest('a failed start says why, in the words of Postgres', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   await (await start(dataDir)).stop()
   rmSync(join(dataDir, 'postgres', 'data', 'global', 'pg_control'))
   await expect(start(dataDir)).rejects.toThrow('could not find the database system')
 })
 
 dbTest('a folder that is not complete is refused, with what to restore', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   await (await start(dataDir)).stop()
   const home = join(dataDir, 'postgres')
   for (const name of ['password', 'data/PG_VERSION']) {
@@ -345,7 +346,7 @@ dbTest('a folder that is not complete is refused, with what to restore', async (
 })
 
 dbTest('data of a newer major version of Postgres is left alone, with the ways back', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   await (await start(dataDir)).stop()
   const file = join(dataDir, 'postgres', 'data', 'PG_VERSION')
   const own = readFileSync(file, 'utf8')

