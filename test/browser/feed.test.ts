@@ -752,8 +752,8 @@ interface RowSample {
 }
 
 /**
- * Runs in the page: samples the rows in view at every frame until new ones have come. It takes 0.5 s
- * and 10 frames at least.
+ * Runs in the page: samples the rows in view at every frame until new ones have come. It takes at
+ * least 0.5 s and 10 frames.
  */
 function sampleRows(): Promise<RowSample[]> {
   const samples: RowSample[] = []
