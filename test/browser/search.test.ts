@@ -77,6 +77,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
       'word payment',
       'not tag vip',
       'Clear all',
+      'Group alike',
       'Add to insights',
     ])
     await it.page.getByRole('button', { name: 'Remove not tag vip' }).click()
