@@ -8,11 +8,13 @@ import { HOUR_MS, toEndMs, toTimeBuckets, type TimeBuckets } from './time-bucket
 import type { SearchFilters } from './search-filters.ts'
 import type { Histogram } from './search-schema.ts'
 import {
+  readVisited,
   toCandidates,
   scanLog,
   type ScanLimits,
   type BatchResult,
   type ScanBatch,
+  type VisitedCandidates,
 } from './log-scan.ts'
 
 const DEFAULT_HOURS = 60
@@ -149,9 +151,7 @@ async function countBatch(
   batch: ScanBatch,
 ): Promise<Omit<BatchResult, 'isDone'> & { found: Count[] }> {
   const columns = sql`e.channel_id, ${toBucket(sql, buckets)} as bucket`
-  const rows = await sql<
-    ({ candidates: number; last_seq: string | null } & (Count | { channelId: null }))[]
-  >`
+  const rows = await sql<(VisitedCandidates & (Count | { channelId: null }))[]>`
     with candidates as materialized (
       ${toCandidates(sql, projectId, resolved, batch)}
     ), met as (
@@ -166,12 +166,7 @@ async function countBatch(
     from seen
       left join met on true
   `
-  const [{ candidates, last_seq: lastSeq } = { candidates: 0, last_seq: null }] = rows
-  return {
-    candidates,
-    lastSeq: lastSeq === null ? undefined : BigInt(lastSeq),
-    found: rows.filter(row => row.channelId !== null),
-  }
+  return { ...readVisited(rows), found: rows.filter(row => row.channelId !== null) }
 }
 
 /**

@@ -30,6 +30,13 @@ export interface BatchResult {
   isDone: boolean
 }
 
+/** The candidates of a batch, in each row of a statement about it. */
+export interface VisitedCandidates {
+  candidates: number
+  /** The seq of the last candidate, if any. */
+  last_seq: string | null
+}
+
 /** Limits of a scan, so that one with few matches ends early. */
 export interface ScanLimits {
   /** No batch starts after this time; by default 80 ms, and a minute for up to 4,096 seqs. */
@@ -62,6 +69,13 @@ const FIRST_METADATA_BATCH = 16
 const MAX_BATCH = 4_096
 /** The number of seqs of a segment, as in sql/tables/0007_events.sql. */
 const SEGMENT_SEQS = 4_096n
+
+/** Reads from the rows of a statement about a batch which candidates it has visited. */
+export function readVisited([
+  { candidates, last_seq: lastSeq } = { candidates: 0, last_seq: null },
+]: readonly VisitedCandidates[]): Omit<BatchResult, 'isDone'> {
+  return { candidates, lastSeq: lastSeq === null ? undefined : BigInt(lastSeq) }
+}
 
 /**
  * Scans a log in batches of growing size, by the cheapest access path for the filters. Returns

@@ -9,11 +9,13 @@ import { isPlain, readPlainBatch } from './plain-batch.ts'
 import type { SearchFilters } from './search-filters.ts'
 import type { Neighbours } from './search-schema.ts'
 import {
+  readVisited,
   toCandidates,
   scanLog,
   type ScanLimits,
   type BatchResult,
   type ScanBatch,
+  type VisitedCandidates,
 } from './log-scan.ts'
 
 /** The start of a page of a list, and its number of events. */
@@ -184,7 +186,7 @@ async function readBatch(
 ): Promise<Omit<BatchResult, 'isDone'> & { found: EventTexts }> {
   const order = batch.direction === 'older' ? sql`desc` : sql`asc`
   const last = batch.direction === 'older' ? sql`min` : sql`max`
-  const [row] = await sql<[{ candidates: number; last_seq: string | null; texts: string | null }]>`
+  const [row] = await sql<[VisitedCandidates & { texts: string | null }]>`
     with candidates as materialized (
       ${toCandidates(sql, projectId, resolved, batch)}
     )
@@ -199,9 +201,5 @@ async function readBatch(
         limit ${limit}
       ), ${maxBytes}) as texts
   `
-  return {
-    candidates: row.candidates,
-    lastSeq: row.last_seq === null ? undefined : BigInt(row.last_seq),
-    found: splitEventTexts(row.texts),
-  }
+  return { ...readVisited([row]), found: splitEventTexts(row.texts) }
 }

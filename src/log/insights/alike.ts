@@ -3,10 +3,12 @@ import { toId } from '../../base/ids.ts'
 import { toMatch } from '../events/event-conditions.ts'
 import { findCompleteSince, toBucket } from '../events/histogram.ts'
 import {
+  readVisited,
   scanLog,
   toCandidates,
   type BatchResult,
   type ScanBatch,
+  type VisitedCandidates,
   type ScanLimits,
 } from '../events/log-scan.ts'
 import { resolveFilters, type ResolvedFilters } from '../events/resolved-filters.ts'
@@ -109,9 +111,7 @@ async function countBatch(
   const columns = sql`
     e.seq, e.title, e.channel_id, e.occurred_at, ${toBucket(sql, buckets)} as bucket
   `
-  const rows = await sql<
-    ({ candidates: number; last_seq: string | null } & (Part | { shape: null }))[]
-  >`
+  const rows = await sql<(VisitedCandidates & (Part | { shape: null }))[]>`
     with candidates as materialized (
       ${toCandidates(sql, projectId, resolved, batch)}
     ), met as materialized (
@@ -135,12 +135,7 @@ async function countBatch(
       left join parts p on true
     order by p.seq desc
   `
-  const [{ candidates, last_seq: lastSeq } = { candidates: 0, last_seq: null }] = rows
-  return {
-    candidates,
-    lastSeq: lastSeq === null ? undefined : BigInt(lastSeq),
-    found: rows.filter(row => row.shape !== null),
-  }
+  return { ...readVisited(rows), found: rows.filter(row => row.shape !== null) }
 }
 
 function addPart(groups: Map<string, Group>, part: Part, { count }: TimeBuckets): void {

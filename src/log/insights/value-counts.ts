@@ -3,10 +3,12 @@ import type { Fragment, Queryable } from '../../database/sql.ts'
 import { toMatch } from '../events/event-conditions.ts'
 import { findCompleteSince } from '../events/histogram.ts'
 import {
+  readVisited,
   scanLog,
   toCandidates,
   type BatchResult,
   type ScanBatch,
+  type VisitedCandidates,
   type ScanLimits,
 } from '../events/log-scan.ts'
 import type { ResolvedFilters } from '../events/resolved-filters.ts'
@@ -99,9 +101,7 @@ async function countBatch(
 ): Promise<Omit<BatchResult, 'isDone'> & { found: Found[] }> {
   const { fromMs, previousToMs } = counting.period
   const columns = sql`e.occurred_at, ${toValues(sql, counting)} as counted`
-  const rows = await sql<
-    ({ candidates: number; last_seq: string | null } & (Found | { n: null }))[]
-  >`
+  const rows = await sql<(VisitedCandidates & (Found | { n: null }))[]>`
     with candidates as materialized (
       ${toCandidates(sql, projectId, resolved, batch)}
     ), met as materialized (
@@ -126,12 +126,7 @@ async function countBatch(
     from seen
       left join counts c on true
   `
-  const [{ candidates, last_seq: lastSeq } = { candidates: 0, last_seq: null }] = rows
-  return {
-    candidates,
-    lastSeq: lastSeq === null ? undefined : BigInt(lastSeq),
-    found: rows.filter(row => row.n !== null),
-  }
+  return { ...readVisited(rows), found: rows.filter(row => row.n !== null) }
 }
 
 /** SQL for the values of an event `e` that are counted, as an array of texts. */

@@ -1,6 +1,13 @@
 import type { Queryable } from '../../database/sql.ts'
 import { toMatch } from '../events/event-conditions.ts'
-import { scanLog, toCandidates, type ScanBatch } from '../events/log-scan.ts'
+import {
+  readVisited,
+  scanLog,
+  toCandidates,
+  type BatchResult,
+  type ScanBatch,
+  type VisitedCandidates,
+} from '../events/log-scan.ts'
 import { resolveFilters, type ResolvedFilters } from '../events/resolved-filters.ts'
 import { parseSearch } from '../events/search-query.ts'
 import { clipRanges } from '../events/seq-ranges.ts'
@@ -82,8 +89,8 @@ async function countBatch(
   projectId: string,
   resolved: ResolvedFilters,
   batch: ScanBatch,
-): Promise<{ candidates: number; lastSeq: bigint | undefined; matches: number }> {
-  const [row] = await sql<[{ candidates: number; last_seq: string | null; matches: number }]>`
+): Promise<Omit<BatchResult, 'isDone'> & { matches: number }> {
+  const [row] = await sql<[VisitedCandidates & { matches: number }]>`
     with candidates as materialized (
       ${toCandidates(sql, projectId, resolved, batch)}
     )
@@ -96,9 +103,5 @@ async function countBatch(
           cross join lateral (${toMatch(sql, projectId, resolved)}) e
       ) as matches
   `
-  return {
-    candidates: row.candidates,
-    lastSeq: row.last_seq === null ? undefined : BigInt(row.last_seq),
-    matches: row.matches,
-  }
+  return { ...readVisited([row]), matches: row.matches }
 }
