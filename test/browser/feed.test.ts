@@ -529,6 +529,25 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
   })
 
+  test('another account sees no channels of the former one', async () => {
+    await using it = await watch(1)
+    const channels = it.page.locator('.channel-list .channel-name')
+    await channels.first().waitFor()
+    await it.page.getByRole('button', { name: 'Account' }).click()
+    await it.page.getByRole('button', { name: 'Sign out' }).click()
+    const busy = { status: 503, code: 'unavailable', error: 'Not now' }
+    it.api.on('GET /api/projects/:id/channels', () => busy)
+    it.api.change = data => {
+      const person = (data as { person?: object } | undefined)?.person
+      return person ? { ...(data as object), person: { ...person, id: 'per_2' } } : data
+    }
+    await it.page.getByLabel('E-mail').fill('grace@example.com')
+    await it.page.getByLabel('Password', { exact: true }).fill('a long enough phrase')
+    await it.page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await it.says('Live')
+    expect(await channels.count()).toBe(0)
+  })
+
   test('contract §11 a session that ends elsewhere ends the page, too', async () => {
     await using it = await watch(1)
     it.api.on('GET /api/me', () => ({ status: 401, code: 'signed_out', error: 'Sign in first' }))

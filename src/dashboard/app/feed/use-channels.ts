@@ -1,10 +1,11 @@
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { createThrottle } from '../live/throttle.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { closeSeen, listNotifications } from '../push/seen.ts'
+import { session } from '../session.ts'
 import { readChannels } from './api.ts'
 import type { Row } from './log.ts'
 
@@ -42,6 +43,9 @@ interface ChannelList extends Pick<Channels, 'more'> {
 
 /** The channels that were read last, so that the next page has them at once. */
 let latest: ChannelList | undefined
+effect(() => {
+  if (session.value.kind === 'signed_out') latest = undefined
+})
 
 /** The channels of a project, reloaded when they change. None without a project. */
 export function useChannels(
