@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { checkDatabase } from '../../src/cli/doctor/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { parseUrl } from '../../src/base/database-url.ts'
 import { SERVER_ROLE } from '../../src/database/embedded/cluster.ts'
@@ -102,6 +103,8 @@ test('indexes that were made with another version of the locale are named with t
   await admin`update pg_database set datcollversion = '1.2' where datname = ${name}`
   const problem = (await findCollationProblem(sql)) ?? ''
   expect(problem).toContain('version 1.2 of its locale')
+  const { findings } = await checkDatabase(sql, { kind: 'External', port: 0 })
+  expect(findings).toContainEqual({ check: 'collation', state: 'warning', message: problem })
   {
     using log = captureLog()
     await migrate(url)
