@@ -1,12 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import type { CDPSession, Page } from 'playwright-core'
-import { createKey } from '../support/worlds/keys.ts'
-import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
-import { createRequests } from '../support/worlds/project.ts'
 import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
 import { launch } from '../support/clients/chromium.ts'
-import { enter, withServer } from './dashboard.ts'
+import { createWatchedProject, enter, withServer } from './dashboard.ts'
 import { median } from './wrk.ts'
 
 const EVENTS_PER_S = 100
@@ -26,20 +23,13 @@ export async function benchStream(): Promise<void> {
   await using browser = await launch()
   try {
     await withServer(await cloneDatabase(), async ({ sql, url }) => {
-      const organization = await newOrganization({ sql })
-      const person = await newMember({ sql, url }, organization, 'admin')
-      const { token } = await createKey(sql, {
-        projectId: organization.project.uuid,
-        name: 'bench',
-        limit: 1_000_000_000,
-      })
-      const { post } = createRequests(url, token)
+      const { person, path, post } = await createWatchedProject({ sql, url })
       const send = (nth: number) => post('/v1/events', toEvent(nth))
       for (let nth = 0; nth < 200; nth += 1) await send(nth)
       await using opened = await enter(await browser.open(), url, person)
       const { page, context } = opened
       await page.setViewportSize({ width: 1440, height: 900 })
-      await page.goto(`${url}/p/${organization.project.id}`)
+      await page.goto(url + path)
       await page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
       const session = await context.newCDPSession(page)
       await stream(page, session, send)

@@ -24,17 +24,9 @@ export async function benchDashboard(): Promise<void> {
   await using browser = await launch()
   try {
     await withServer(await cloneDatabase(), async ({ sql, url }) => {
-      const organization = await newOrganization({ sql })
-      const person = await newMember({ sql, url }, organization, 'admin')
-      const { token } = await createKey(sql, {
-        projectId: organization.project.uuid,
-        name: 'bench',
-        limit: 1_000_000_000,
-      })
-      const { post } = createRequests(url, token)
+      const { person, path, post } = await createWatchedProject({ sql, url })
       const send = (title: string) => post('/v1/events', { channelName: 'ops', title, icon: '💰' })
       for (let count = 0; count < KEPT; count += 1) await send(`Event ${count}`)
-      const path = `/p/${organization.project.id}`
       const paints: number[] = []
       const rows: number[] = []
       for (let round = 0; round < ROUNDS; round += 1) {
@@ -91,6 +83,15 @@ export async function enter(
   const [name = '', value = ''] = cookie.split('=')
   await opened.context.addCookies([{ name, value, url }])
   return opened
+}
+
+/** Creates a project with an admin. Returns the path of its feed, and what sends events to it. */
+export async function createWatchedProject(server: { sql: Sql; url: string }) {
+  const organization = await newOrganization(server)
+  const person = await newMember(server, organization, 'admin')
+  const { id, uuid: projectId } = organization.project
+  const { token } = await createKey(server.sql, { projectId, name: 'bench', limit: 1_000_000_000 })
+  return { person, path: `/p/${id}`, post: createRequests(server.url, token).post }
 }
 
 /** Inserts a member of the project with half of all events. */
