@@ -102,6 +102,7 @@ function GroupRow({ project, entry: { key, rows }, place, isOpen, onToggle }: Gr
   if (!newest) return null
   const { icon, title, channelId, channelName, userId } = newest
   const isOfOneUser = rows.every(row => row.userId === userId)
+  const count = rows.length.toLocaleString()
   return (
     <article
       class="row"
@@ -121,8 +122,8 @@ function GroupRow({ project, entry: { key, rows }, place, isOpen, onToggle }: Gr
           <button type="button" aria-expanded={isOpen} onClick={() => onToggle(key, !isOpen)}>
             <bdi>{title}</bdi>{' '}
             <span class="count">
-              <span aria-hidden="true">×{rows.length.toLocaleString()}</span>
-              <span class="visually-hidden">{rows.length.toLocaleString()} events</span>
+              <span aria-hidden="true">×{count}</span>
+              <span class="visually-hidden">{count} events</span>
             </span>
           </button>
         </h2>
