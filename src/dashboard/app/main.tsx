@@ -23,19 +23,19 @@ if (root) {
 }
 
 // The service worker is registered after the page has loaded. Signing out removes it.
-addEventListener('load', () =>
+addEventListener('load', () => {
+  import('./translation.ts').catch(() => {})
   effect(() => {
     const { value } = session
     void registerWorker()
     if (value.kind === 'signed_in') void syncSubscription(value.account.person.id)
-  }),
-)
+  })
+})
 
 // A visible page clears the badge of the app icon.
 document.addEventListener('visibilitychange', clearBadge)
 clearBadge()
 
 function clearBadge(): void {
-  const { clearAppBadge } = navigator as Partial<Navigator>
-  if (!document.hidden) void clearAppBadge?.call(navigator).catch(() => {})
+  if (!document.hidden) (navigator as Partial<Navigator>).clearAppBadge?.().catch(() => {})
 }
