@@ -78,12 +78,14 @@ export function toDriverOptions(
   const { hosts, path, user, password, database, options, isPooled } = address
   const [{ host, port } = { host: 'localhost', port: 5432 }] = hosts
   const session = { ...toSession(address), ...KEEPALIVES, ...settings }
+  // postgres.js would send the CR that shells keep of a file from Windows.
+  const secret = password ?? process.env['PGPASSWORD']?.replace(/\r?\n?$/, '')
   return {
     // Lists, because postgres.js would split an IPv6 address at its colons.
     ...{ host: [host], port: [port] },
     ...(path !== undefined && { path }),
     ...(user !== undefined && { user }),
-    ...(password !== undefined && { password }),
+    ...(secret !== undefined && { password: secret }),
     ...(database !== undefined && { database }),
     // `openSocket` encrypts.
     ssl: false,

@@ -4,7 +4,7 @@ import { migrate } from '../../src/database/migrate.ts'
 import { parseUrl } from '../../src/base/database-url.ts'
 import { SERVER_ROLE } from '../../src/database/embedded/cluster.ts'
 import { findCollationProblem } from '../../src/database/requirements.ts'
-import { toSession } from '../../src/database/session.ts'
+import { toDriverOptions, toSession } from '../../src/database/session.ts'
 import { waitUntilReachable } from '../../src/database/reachable.ts'
 import { connect } from '../../src/database/sql.ts'
 import { HOSTILE, HOSTILE_BUT_LEFT, LEFT } from '../support/hostile-settings.ts'
@@ -50,6 +50,19 @@ test('settings of the database change nothing that the API returns', async () =>
   const identified = await post('/v1/identify', { user_id: 'a\\b', aliases: ['NULL', 'c"d'] })
   expect(identified.body.data).toMatchObject({ aliases: { created: ['NULL', 'c"d'] } })
   expect((await get('/v1/users/NULL')).body.data.userId).toBe('a\\b')
+})
+
+test.each(['', '\r', '\r\n'])('PGPASSWORD ends before the line end %j', end => {
+  const former = process.env['PGPASSWORD']
+  process.env['PGPASSWORD'] = `two words ${end}`
+  try {
+    const toOptions = (url: string) => toDriverOptions(parseUrl(url), 'test')
+    expect(toOptions('postgres://ada@db/tidings')).toMatchObject({ password: 'two words ' })
+    expect(toOptions('postgres://ada:other@db/tidings')).toMatchObject({ password: 'other' })
+  } finally {
+    if (former === undefined) delete process.env['PGPASSWORD']
+    else process.env['PGPASSWORD'] = former
+  }
 })
 
 test('each setting that changes what a statement means or ends it is pinned, or left for a reason', async () => {
