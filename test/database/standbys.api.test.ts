@@ -1,8 +1,7 @@
 import { expect, test } from 'bun:test'
 import { findWriteProblem } from '../../src/database/write-check.ts'
 import { connect } from '../../src/database/sql.ts'
-import { startEmbedded } from '../../src/database/embedded/embedded.ts'
-import { makeFolder } from '../support/scratch.ts'
+import { makeDataDir, start } from '../support/servers/embedded.ts'
 import { boot } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 
@@ -11,7 +10,7 @@ const REASON =
 
 test('reliability §7 a missing synchronous standby is a 503 of /readyz with this reason', async () => {
   // Standbys are a setting of the whole cluster, so this one is not shared.
-  const postgres = await startEmbedded({ dataDir: makeFolder() })
+  const postgres = await start(await makeDataDir())
   const admin = connect(postgres.superuserUrl, { name: 'admin', max: 1 })
   const setStandby = async (name: string) => {
     await admin.unsafe(`alter system set synchronous_standby_names = '${name}'`)

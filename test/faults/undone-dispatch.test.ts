@@ -7,7 +7,7 @@ import { startOutbox } from '../../src/delivery/outbox/outbox.ts'
 import { createWebhookKind } from '../../src/delivery/webhooks/kind.ts'
 import { createEgress } from '../../src/http/egress/egress.ts'
 import { testSecrets } from '../support/secret.ts'
-import { dbTest, makeFolder, start, clearEmbedded } from '../support/servers/embedded.ts'
+import { dbTest, makeDataDir, start, clearEmbedded } from '../support/servers/embedded.ts'
 import { scaled, until } from '../support/until.ts'
 import { appendEvents } from '../support/worlds/deliveries.ts'
 import { newOrganization } from '../support/worlds/signed-in-account.ts'
@@ -26,7 +26,7 @@ const LEASE_MS = 2 * TIMEOUT_MS
 dbTest(
   'the attempt of a dispatch that a crash undid arrives after the restart, beside its repeat',
   async () => {
-    const { url, superuserUrl } = await start(makeFolder())
+    const { url, superuserUrl } = await start(await makeDataDir())
     await migrate(url)
     const sql = connect(url, { name: 'test', max: 1 })
     const admin = connect(superuserUrl, { name: 'test admin', max: 1 })
