@@ -111,7 +111,7 @@ let server: Booted
 let hash: string
 /** A tenant that no request may change. */
 let untouched: FullTenant
-/** The bearer tokens of each tenant, by the name of their credential. */
+/** The bearer tokens of this tenant, by the name of their credential. */
 let bearers: Record<string, string>
 let requests = 0
 
@@ -121,7 +121,9 @@ beforeAll(async () => {
   untouched = await newFullTenant(server)
   // The last operator cannot delete their account.
   await newSignedInAccount(server, { isOperator: true })
-  bearers = await newBearers(untouched)
+  const names = [...CREDENTIALS].filter(([, { kind }]) => kind !== 'session').map(([name]) => name)
+  const made = names.map(async name => [name, await newBearer(untouched, name)] as const)
+  bearers = Object.fromEntries(await Promise.all(made))
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
@@ -204,7 +206,7 @@ test.each(changing.map(one => [toName(one), one] as const))(
     const credentials = [`session of ${least}`, toLeastToken(contract)].filter(one => one !== null)
     for (const name of credentials) {
       const tenant = await newFullTenant(server)
-      const answer = await ask(tenant, contract, { name, bearers: await newBearers(tenant) })
+      const answer = await ask(tenant, contract, { name })
       expect([name, answer.status < 300, answer.body]).toEqual([
         name,
         true,
@@ -266,7 +268,7 @@ async function tryOut(contract: ApiContract, name: string, expected: Outcome): P
   const tenant = isSafe ? { ...untouched, params } : await newFullTenant(server)
   const { status, body } = await ask(tenant, contract, {
     name,
-    bearers: isSafe ? bearers : await newBearers(tenant),
+    ...(isSafe && { bearer: bearers[name] }),
     isBroken: true,
   })
   if (status < 300 || body.details?.[0]?.code === 'invalid_json') return 'passes'
@@ -285,12 +287,13 @@ function toAbsentId(id: string): string {
 interface Asking {
   /** The name of a credential. */
   name: string
-  bearers: Record<string, string>
+  /** The text in the place of a token. By default it is a new one of the tenant. */
+  bearer?: string | undefined
   /** True to send a body that is no JSON. */
   isBroken?: boolean
 }
 
-async function ask(tenant: FullTenant, contract: ApiContract, { name, bearers, isBroken }: Asking) {
+async function ask(tenant: FullTenant, contract: ApiContract, { name, bearer, isBroken }: Asking) {
   const credential = CREDENTIALS.get(name)!
   const json = isBroken ? undefined : BODIES[contract.action]?.(tenant)
   if (contract.body && !json && !isBroken) {
@@ -302,7 +305,8 @@ async function ask(tenant: FullTenant, contract: ApiContract, { name, bearers, i
   }
   if (credential.kind !== 'session') {
     const address = `198.51.${randomInt(256)}.${randomInt(256)}`
-    const api = createTokenApi(server.url, bearers[name]!, { 'x-forwarded-for': address })
+    const secret = bearer ?? (await newBearer(tenant, name))
+    const api = createTokenApi(server.url, secret, { 'x-forwarded-for': address })
     return api.request(toPath(contract, tenant.params), options)
   }
   if (contract.path.includes(':provider') && !isBroken) await insertProvider(server)
@@ -351,46 +355,51 @@ async function findPerson(
   return person
 }
 
-/** Returns what stands in the place of a token, for each credential that is no session. */
-async function newBearers(tenant: FullTenant): Promise<Record<string, string>> {
-  const { organization, people } = tenant
+/** Returns what stands in the place of a token, for a credential that is no session. */
+async function newBearer({ organization, people, ...tenant }: FullTenant, name: string) {
   const { uuid: organizationId, project } = organization
   const accountId = people.owner.uuid
   const make = async (options: Partial<Parameters<typeof newManagementToken>[1]>) =>
     (await newManagementToken(server, { accountId, ...options })).secret
-  const stranger = await newSignedInAccount(server)
-  const operator = await newSignedInAccount(server, { isOperator: true })
-  const elsewhere = await newOrganization(server)
-  await server.sql`
-    insert into memberships (organization_id, account_id, role)
-    values (${elsewhere.uuid}, ${accountId}, 'owner')
-  `
-  const personal = TOKEN_ROLES.map(
-    async role =>
-      [`personal token of ${role}`, await make({ accountId: people[role].uuid })] as const,
-  )
-  const ofOrganization = TOKEN_ROLES.map(
-    async role => [`organization token as ${role}`, await make({ organizationId, role })] as const,
-  )
-  const withdrawn = await newManagementToken(server, { accountId })
-  await server.sql`delete from management_tokens where id = ${withdrawn.uuid}`
-  const link = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, stranger.uuid))
-  return {
-    ...Object.fromEntries(await Promise.all([...personal, ...ofOrganization])),
-    'personal token of stranger': await make({ accountId: stranger.uuid }),
-    'personal token of operator': await make({ accountId: operator.uuid }),
-    'organization token of another': await make({ organizationId: elsewhere.uuid }),
-    'token of the project': await make({ projectIds: [project.uuid] }),
-    'token of another project': await make({ projectIds: [elsewhere.project.uuid] }),
-    'expired token': await make({ expiresIn: '-1 second' }),
-    'withdrawn token': withdrawn.secret,
-    'API key': tenant.key,
-    'session secret': people.owner.cookie.split('=')[1]!,
-    'setup link': server.server.setupToken!,
-    'reset link': link.token,
-    'invite link': tenant.inviteToken,
-    'no word': '',
+  const newElsewhere = async () => {
+    const elsewhere = await newOrganization(server)
+    await server.sql`
+      insert into memberships (organization_id, account_id, role)
+      values (${elsewhere.uuid}, ${accountId}, 'owner')
+    `
+    return elsewhere
   }
+  const others: Record<string, () => Promise<string> | string> = {
+    'personal token of stranger': async () =>
+      make({ accountId: (await newSignedInAccount(server)).uuid }),
+    'personal token of operator': async () =>
+      make({ accountId: (await newSignedInAccount(server, { isOperator: true })).uuid }),
+    'organization token of another': async () =>
+      make({ organizationId: (await newElsewhere()).uuid }),
+    'token of the project': () => make({ projectIds: [project.uuid] }),
+    'token of another project': async () =>
+      make({ projectIds: [(await newElsewhere()).project.uuid] }),
+    'expired token': () => make({ expiresIn: '-1 second' }),
+    async 'withdrawn token'() {
+      const withdrawn = await newManagementToken(server, { accountId })
+      await server.sql`delete from management_tokens where id = ${withdrawn.uuid}`
+      return withdrawn.secret
+    },
+    'API key': () => tenant.key,
+    'session secret': () => people.owner.cookie.split('=')[1]!,
+    'setup link': () => server.server.setupToken!,
+    async 'reset link'() {
+      const { uuid } = await newSignedInAccount(server)
+      return (await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, uuid))).token
+    },
+    'invite link': () => tenant.inviteToken,
+    'no word': () => '',
+  }
+  const role = TOKEN_ROLES.find(one => name.endsWith(` ${one}`))
+  if (!role) return others[name]!()
+  return name.startsWith('personal token of ')
+    ? make({ accountId: people[role].uuid })
+    : make({ organizationId, role })
 }
 
 /** Returns the name of a token that may do an action with the lowest role, or null. */
