@@ -10,11 +10,48 @@ export interface IndexDifference {
   badParts: string[]
 }
 
-/** Compares the search index of a project with the events up to its cursor. */
-export async function compareIndex(sql: Sql, projectId: string): Promise<IndexDifference> {
-  const [row] = await sql.begin(async tx => {
-    await tx`set local statement_timeout = 0`
-    return await tx<[{ missing: string[]; excess: string[]; bad_parts: string[] }]>`
+/** The tokens of the events of the project $1, as `seq` and `token`. */
+const TOKENS_OF_EVENTS = `
+  select distinct e.seq, t.token
+  from events e
+    cross join lateral (
+      select unnest(tokens_of_words(words_to_find(fold_text(e.title || ' ' || coalesce(e.description, '')))))
+      union all
+      select '#' || unnest(e.tags)
+      union all
+      values ('@' || e.source), ('=' || e.channel_id)
+    ) t (token)
+  where e.project_id = $1
+`
+
+/**
+ * Stores the tokens of the events of a project, for many comparisons while its events stay as they
+ * are. Returns the query that reads them.
+ */
+export async function storeTokens(sql: Sql, projectId: string): Promise<string> {
+  const table = `tokens_${projectId.replaceAll('-', '')}`
+  await sql.unsafe(`create table ${table} (seq bigint, token text)`)
+  await sql.unsafe(`insert into ${table} ${TOKENS_OF_EVENTS}`, [projectId])
+  return `table ${table}`
+}
+
+/**
+ * Compares the search index of a project with the events up to its cursor. `tokens` is a query for
+ * the tokens of all its events.
+ */
+export async function compareIndex(
+  sql: Sql,
+  projectId: string,
+  tokens = TOKENS_OF_EVENTS,
+): Promise<IndexDifference> {
+  // Most projects have too few events for an index.
+  const rows = await sql`
+    select from search_cursors where project_id = ${projectId}
+    union all
+    (select from event_tokens where project_id = ${projectId} limit 1)
+  `
+  if (rows.count === 0) return { missing: [], excess: [], badParts: [] }
+  const compare = `
     with indexed as (
       select t.first_seq + o.n as seq, u.token
       from event_tokens t
@@ -23,29 +60,21 @@ export async function compareIndex(sql: Sql, projectId: string): Promise<IndexDi
           from unnest(t.tokens, t.counts) with ordinality as u (token, n, ord)
         ) u
         cross join lateral unnest(t.offsets[u.before + 1:u.before + u.n]) as o (n)
-      where t.project_id = ${projectId} and t.bits is null
+      where t.project_id = $1 and t.bits is null
       union
       select t.first_seq + b.n, t.first_token
       from event_tokens t
         cross join generate_series(0, 4095) as b (n)
-      where t.project_id = ${projectId} and get_bit(t.bits, b.n) = 1
+      where t.project_id = $1 and get_bit(t.bits, b.n) = 1
     ), expected as (
-      select distinct e.seq, t.token
-      from events e
-        join search_cursors c on c.project_id = e.project_id and e.seq <= c.seq
-        cross join lateral (
-          select unnest(tokens_of_words(words_to_find(fold_text(e.title || ' ' || coalesce(e.description, '')))))
-          union all
-          select '#' || unnest(e.tags)
-          union all
-          values ('@' || e.source), ('=' || e.channel_id)
-        ) t (token)
-      where e.project_id = ${projectId}
+      select t.seq, t.token
+      from (${tokens}) t
+        join search_cursors c on c.project_id = $1 and t.seq <= c.seq
     ), parts as (
       select p.first_seq, p.last_seq, lead(p.first_seq, 1, c.seq + 1) over (order by p.first_seq) as next_seq
       from search_parts p
         join search_cursors c on c.project_id = p.project_id
-      where p.project_id = ${projectId}
+      where p.project_id = $1
     )
     select
       to_json(array(select seq || ' ' || token from (table expected except table indexed) d)) as missing,
@@ -55,7 +84,13 @@ export async function compareIndex(sql: Sql, projectId: string): Promise<IndexDi
         from parts
         where last_seq + 1 <> next_seq or first_seq >> 12 <> last_seq >> 12
       )) as bad_parts
-    `
+  `
+  const [row] = await sql.begin(async tx => {
+    await tx`set local statement_timeout = 0`
+    return await tx.unsafe<[{ missing: string[]; excess: string[]; bad_parts: string[] }]>(
+      compare,
+      [projectId],
+    )
   })
   return { missing: row.missing, excess: row.excess, badParts: row.bad_parts }
 }
