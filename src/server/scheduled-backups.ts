@@ -1,4 +1,4 @@
-import { writeBackup } from './backup/backup.ts'
+import { writeBackup, type BackupOptions } from './backup/backup.ts'
 import { rotateCopies } from './backup/copies.ts'
 import type { BackupSchedule } from '../base/config.ts'
 import { toLock } from '../database/locks.ts'
@@ -28,7 +28,7 @@ export interface LastBackup {
   problem: string | null
 }
 
-export interface ScheduledBackupOptions {
+export interface ScheduledBackupOptions extends Pick<BackupOptions, 'cost'> {
   url: string
   /** Connections for small statements. */
   pool: Pool
@@ -107,7 +107,7 @@ export async function readLastBackup(sql: Queryable): Promise<LastBackup | undef
 }
 
 async function makeBackup(
-  { pool, url, source, schedule }: ScheduledBackupOptions,
+  { pool, url, source, schedule, cost }: ScheduledBackupOptions,
   now: Date,
   signal: AbortSignal,
 ): Promise<void> {
@@ -121,7 +121,7 @@ async function makeBackup(
   `,
   )
   try {
-    const options = { source, sealedTables: SEALED_TABLES, passphrase, signal }
+    const options = { source, sealedTables: SEALED_TABLES, passphrase, cost, signal }
     const { file, bytes } = await writeBackup(url, { folder, at: now }, options)
     await pool.run(
       sql => sql`

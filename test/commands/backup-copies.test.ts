@@ -25,7 +25,7 @@ import { runProgram } from '../support/servers/process.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { canGiveFiles } from '../support/tools.ts'
 import { until } from '../support/until.ts'
-import { backUp, makeBackupFolder, PASSPHRASE, restore } from '../support/worlds/backup.ts'
+import { backUp, CHEAP, makeBackupFolder, PASSPHRASE, restore } from '../support/worlds/backup.ts'
 import { newProject } from '../support/worlds/project.ts'
 
 const COPY = /^tidings-\d{4}-\d\d-\d\dT\d{6}Z-[0-9a-f]{8}\.backup$/
@@ -55,6 +55,7 @@ const options = (schedule: BackupSchedule) => ({
   pool,
   source: { appSecret: APP_SECRET, oldAppSecrets: [], dataDir: '/nonexistent' },
   schedule,
+  cost: CHEAP,
 })
 const listCopies = () => readdirSync(folder).filter(name => COPY.test(name))
 const read = async () => (await server.sql`select * from scheduled_backups`)[0] as any

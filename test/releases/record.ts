@@ -58,7 +58,7 @@ async function recordInstallation(): Promise<void> {
   }
   const file = join(FOLDER, 'installation.backup')
   rmSync(file, { force: true })
-  await backUp(server.databaseUrl, file)
+  await backUp(server.databaseUrl, file, { isCheap: false })
   const { code } = await format('expected.json', JSON.stringify(expected), { printWidth: 100 })
   writeFileSync(join(FOLDER, 'expected.json'), code)
 }

@@ -23,7 +23,7 @@ import { VERSION } from '../../base/version.ts'
 import { findCopyName, removeAbandonedParts, toPartPath } from './copies.ts'
 import { END_OF_ROWS, FORMAT, toLine } from './format.ts'
 import { explainFileError } from './file-error.ts'
-import { createBackupKeys } from './passphrase.ts'
+import { createBackupKeys, type ScryptCost } from './passphrase.ts'
 import { createResealer, isBackedUp, resealRows } from './rows.ts'
 
 export interface BackupOptions {
@@ -32,6 +32,8 @@ export interface BackupOptions {
   sealedTables: readonly SealedTable[]
   /** Encrypts the secrets in the file, in place of the APP_SECRET. */
   passphrase: string
+  /** The cost of guessing the passphrase, by default as OWASP recommends. */
+  cost?: ScryptCost | undefined
   /** Replaces an existing file. */
   isForced?: boolean
   /** Aborts the backup and removes the file. */
@@ -73,7 +75,7 @@ export async function writeBackup(
       'file' in place ? place.file : join(place.folder, await findCopyName(sql, place.at))
     // Before the snapshot, because the first call writes the canary.
     const secrets = await openSecrets(sql, options.source)
-    const { check, scrypt, ...keys } = await createBackupKeys(options.passphrase)
+    const { check, scrypt, ...keys } = await createBackupKeys(options.passphrase, options.cost)
     const keyChange = { from: secrets, to: keys.secrets }
 
     async function* toText(tx: Tx): AsyncGenerator<Buffer> {

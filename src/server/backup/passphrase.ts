@@ -11,6 +11,12 @@ import type { BackupHeader } from './format.ts'
 
 type Scrypt = BackupHeader['scrypt']
 
+/** The work of scrypt for the key of a backup, within the limits of `BackupHeader`. */
+export type ScryptCost = Omit<Scrypt, 'salt'>
+
+/** The parameters that OWASP recommends. They take 128 MB and about half a second. */
+const SCRYPT_COST: ScryptCost = { n: 2 ** 17, r: 8, p: 1 }
+
 /** The keys of one backup, derived from its passphrase. */
 export interface BackupKeys {
   /** Encrypts and decrypts the sealed columns. */
@@ -24,9 +30,9 @@ const MAC_PURPOSE = 'mac of a backup'
 /** Derives the keys of a new backup. Returns them with the fields of its header. */
 export async function createBackupKeys(
   passphrase: string,
+  cost = SCRYPT_COST,
 ): Promise<BackupKeys & Pick<BackupHeader, 'scrypt' | 'check'>> {
-  // The parameters that OWASP recommends. They take 128 MB and about half a second.
-  const parameters = { n: 2 ** 17, r: 8, p: 1, salt: randomBytes(16).toString('base64url') }
+  const parameters = { ...cost, salt: randomBytes(16).toString('base64url') }
   const keys = await deriveKeys(passphrase, parameters)
   return { ...keys, scrypt: parameters, check: keys.secrets.seal('', CHECK) }
 }

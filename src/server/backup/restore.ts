@@ -33,7 +33,7 @@ export interface RestoreResult {
   erased: RepeatedErasures
 }
 
-export interface RestoreOptions extends Omit<BackupOptions, 'signal' | 'isForced'> {
+export interface RestoreOptions extends Omit<BackupOptions, 'signal' | 'isForced' | 'cost'> {
   /** The file with the list of erased users. A missing file is an empty list. */
   erasedFile: string
 }

@@ -5,9 +5,9 @@ import { gzipSync } from 'node:zlib'
 import { createBackupKeys } from '../../../src/server/backup/passphrase.ts'
 import { MIGRATIONS } from '../../../src/database/sql-files.ts'
 import { connect } from '../../../src/database/sql.ts'
-import { makeBackupFolder, PASSPHRASE, restore } from '../../support/worlds/backup.ts'
+import { CHEAP, makeBackupFolder, PASSPHRASE, restore } from '../../support/worlds/backup.ts'
 import { createRequests } from '../../support/worlds/project.ts'
-import { createEmptyDatabase } from '../../support/servers/postgres.ts'
+import { cloneDatabase } from '../../support/servers/postgres.ts'
 import { startProgram, toEmbeddedUrl, type Program } from '../../support/servers/process.ts'
 import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
 import { makeFolder } from '../../support/scratch.ts'
@@ -141,7 +141,7 @@ const DAMAGED = 'The backup is damaged or incomplete'
 
 test('a malicious backup with a valid passphrase writes nothing but its tables', async () => {
   using place = makeBackupFolder()
-  const { check, scrypt } = await createBackupKeys(PASSPHRASE)
+  const { check, scrypt } = await createBackupKeys(PASSPHRASE, CHEAP)
   const head = {
     tidings: 'backup',
     format: 1,
@@ -151,7 +151,7 @@ test('a malicious backup with a valid passphrase writes nothing but its tables',
     scrypt,
     check,
   }
-  const databaseUrl = await createEmptyDatabase()
+  const databaseUrl = await cloneDatabase()
   const refused = async (message: string, lines: object[], more = '') => {
     const text = lines.map(line => `${JSON.stringify(line)}\n`).join('') + more
     writeFileSync(place.file, gzipSync(text, { level: 1 }))
