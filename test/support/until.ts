@@ -8,15 +8,24 @@ export function scaled(ms: number): number {
   return ms * FACTOR
 }
 
-/** Resolves once `condition` is true, polled every 10 ms; throws after `scaled(limitMs)`. */
+/** The first pause between two polls. Later ones are a tenth of the time that has passed. */
+const MIN_PAUSE_MS = 10
+const MAX_PAUSE_MS = 100
+
+/**
+ * Resolves once `condition` is true, polled every 10 ms, and after a second every 100 ms; throws
+ * after `scaled(limitMs)`.
+ */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   limitMs = 30_000,
 ): Promise<void> {
-  const deadline = performance.now() + scaled(limitMs)
+  const startedMs = performance.now()
   while (!(await condition())) {
-    if (performance.now() > deadline)
+    const passedMs = performance.now() - startedMs
+    if (passedMs > scaled(limitMs))
       throw new Error(`Not within ${scaled(limitMs)} ms: ${condition}`)
-    await sleep(10)
+    // A poll can cost more processor time than the work that it waits for.
+    await sleep(Math.min(Math.max(passedMs / 10, MIN_PAUSE_MS), MAX_PAUSE_MS))
   }
 }
