@@ -29,7 +29,7 @@ process.exit(0)
 async function recordInstallation(): Promise<void> {
   await using server = await boot()
   const tenant = await newFullTenant(server)
-  const account = await newAccount(server)
+  const account = await newAccount(server, { isCostly: true })
   await server.sql`
     insert into memberships (organization_id, account_id, role)
     values (${tenant.organization.uuid}, ${account.uuid}, 'admin')

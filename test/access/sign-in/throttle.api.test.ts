@@ -87,7 +87,7 @@ test('reliability §6 failures are forgotten after a day without one', async () 
 })
 
 test('reliability §6 of 10 concurrent guesses after a delay, one is checked', async () => {
-  const { email } = await newAccount(server)
+  const { email } = await newAccount(server, { isCostly: true })
   const address = await failTimes(email, 12, '15 minutes')
   const answers = await Promise.all(
     Array.from({ length: 10 }, () => trySignIn(email, WRONG_PASSWORD, address)),
@@ -223,7 +223,7 @@ test('reliability §6 an account has at most 20 known browsers: the least recent
 })
 
 test('reliability §6 a try that could not be hashed in time is a 503, and does not count', async () => {
-  const { email } = await newAccount(server)
+  const { email } = await newAccount(server, { isCostly: true })
   const address = newAddress()
   // A known browser: strangers have a queue of their own.
   const browser = createBrowser(server.url)
@@ -245,7 +245,7 @@ test('reliability §6 a try that could not be hashed in time is a 503, and does 
 })
 
 test('reliability §6 a site with many IPv6 networks makes one attempt at a time', async () => {
-  const { email } = await newAccount(server)
+  const { email } = await newAccount(server, { isCostly: true })
   const crowd = Array.from({ length: 40 }, (_, at) =>
     trySignIn(`${at}-${email}`, WRONG_PASSWORD, `2001:db8:9:${at}::1`),
   )

@@ -24,7 +24,7 @@ const trySignIn = (email: string, password: string, address: string) =>
   createBrowser(server.url).signIn(email, password, address)
 
 test('scripts that guess and poll from 10 networks keep no new device out', async () => {
-  const { email } = await newAccount(server)
+  const { email } = await newAccount(server, { isCostly: true })
   let isOver = false
   const statuses: number[] = []
   const scripts = Array.from({ length: 10 }, async () => {
@@ -46,7 +46,7 @@ test('scripts that guess and poll from 10 networks keep no new device out', asyn
 })
 
 test('guesses from new networks all the time are bounded by the budget of the account', async () => {
-  const { email } = await newAccount(server)
+  const { email } = await newAccount(server, { isCostly: true })
   await trySignIn(email, WRONG_PASSWORD, newAddress())
   await server.sql`
     update sign_in_failures set failures = 110, last_at = clock_timestamp()
@@ -135,7 +135,7 @@ test('a trailer cannot change the address of a client', async () => {
 })
 
 test('1,000 cookies, and 100 sign-ins whose bodies never arrive, delay no sign-in', async () => {
-  const { email } = await newAccount(server)
+  const { email } = await newAccount(server, { isCostly: true })
   const start = ['Host: localhost', 'Content-Type: application/json', 'Content-Length: 100', CLIENT]
   const slow = Array.from({ length: 100 }, () => openRaw(server.url))
   for (const one of slow) one.write(toRequest('POST /api/session HTTP/1.1', start, '{'))

@@ -14,12 +14,20 @@ export interface TestAccount {
   email: string
 }
 
-let hash: Promise<string> | undefined
+/** Hashes of `PASSWORD`, each made once. Verifying costs as much as making. */
+const hashes: { cheap?: Promise<string>; costly?: Promise<string> } = {}
+const CHEAP = { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 } as const
 
-export async function newAccount({ sql }: Pick<Booted, 'sql'>): Promise<TestAccount> {
+/** Adds an account. Its password is as expensive to verify as a real one only if `isCostly`. */
+export async function newAccount(
+  { sql }: Pick<Booted, 'sql'>,
+  { isCostly = false }: { isCostly?: boolean } = {},
+): Promise<TestAccount> {
   const { uuid, id } = newId('per')
   const email = `${id}@example.com`
-  hash ??= hashPassword(PASSWORD)
+  const hash = isCostly
+    ? (hashes.costly ??= hashPassword(PASSWORD))
+    : (hashes.cheap ??= Bun.password.hash(PASSWORD, CHEAP))
   await sql`
     insert into accounts (id, name, email, password_hash)
     values (${uuid}, 'Test account', ${email}, ${await hash})
