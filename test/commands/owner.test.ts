@@ -9,7 +9,7 @@ import {
   WRONG_PASSWORD,
 } from '../support/worlds/browser.ts'
 import { newOrganization } from '../support/worlds/signed-in-account.ts'
-import { cloneDatabase, createEmptyDatabase } from '../support/servers/postgres.ts'
+import { cloneDatabase } from '../support/servers/postgres.ts'
 import { spawnProgram, startProgram } from '../support/servers/process.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { makeFolder } from '../support/scratch.ts'
@@ -114,7 +114,7 @@ test('design §5 before the first start owner create replaces the setup link', a
 })
 
 test('design §5 serve prints the setup link below the curl line, on the terminal and not in the log', async () => {
-  const DATABASE_URL = await createEmptyDatabase()
+  const DATABASE_URL = await cloneDatabase()
   await using program = await startProgram({ env: { DATABASE_URL, LOG_LEVEL: 'debug' } })
   const output = program.output()
   const link = new RegExp(`\\n  http://localhost:${program.port}/setup#([\\w-]{22})\\n`)

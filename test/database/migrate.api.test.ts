@@ -17,7 +17,7 @@ import { FUNCTIONS, MIGRATIONS, type Migration } from '../../src/database/sql-fi
 import { addRelease, listBrokenReleases, type ReleaseIndex } from '../../src/database/releases.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
 import { appendEvents } from '../support/worlds/deliveries.ts'
-import { createEmptyDatabase } from '../support/servers/postgres.ts'
+import { cloneDatabase, createEmptyDatabase } from '../support/servers/postgres.ts'
 import index from '../../releases.json' with { type: 'json' }
 import { spawnProgram, startProgram } from '../support/servers/process.ts'
 import { newProject } from '../support/worlds/project.ts'
@@ -117,8 +117,7 @@ test('a second run applies nothing', async () => {
 })
 
 test('indexes can be rebuilt and inspected while Postgres hides our functions', async () => {
-  await using database = await open()
-  await migrate(database.url)
+  await using database = await open(await cloneDatabase())
   const { sql } = database
   const { id } = await newProject({ sql, url: '' })
   await appendEvents(sql, id, 3)
@@ -166,7 +165,7 @@ test('a migration that was edited after it was applied is refused', async () => 
 })
 
 test('a schema that breaks the program is refused by name, with instructions', async () => {
-  await using database = await open()
+  await using database = await open(await cloneDatabase())
   const breaking = { name: '9000_more', text: `-- Oldest server: 900.0.0\n${MORE.text}` }
   await migrate(database.url, [...MIGRATIONS, breaking])
   const message =
@@ -185,7 +184,7 @@ test('a schema that breaks the program is refused by name, with instructions', a
 })
 
 test('a schema with additive migrations of a newer program is accepted, one without our own is not', async () => {
-  await using database = await open()
+  await using database = await open(await cloneDatabase())
   await migrate(database.url, [...MIGRATIONS, MORE])
   expect(await migrate(database.url)).toEqual([])
   expect(await findSchemaProblem(database.sql)).toBeUndefined()
@@ -264,8 +263,7 @@ test('a starting server migrates an older schema', async () => {
 })
 
 test('events are counted by UTC hour, found by time and searched, in any time zone of the session', async () => {
-  await using database = await open()
-  await migrate(database.url)
+  await using database = await open(await cloneDatabase())
   const { sql } = database
   await sql.unsafe("set timezone = 'Asia/Kolkata'")
   const { id: projectId } = await newProject({ sql, url: '' })
@@ -326,8 +324,9 @@ test('a migration may exceed the timeouts of the database', async () => {
   expect(await migrate(database.url, [slow])).toEqual(['9002_slow'])
 })
 
-async function open() {
-  const url = await createEmptyDatabase()
+/** Connects to a database, by default an empty one. */
+async function open(given?: string) {
+  const url = given ?? (await createEmptyDatabase())
   const sql: Sql = connect(url, { name: 'test', max: 1 })
   const read = async (rows: Promise<{ name: string }[]>) => (await rows).map(({ name }) => name)
   return {
@@ -347,10 +346,10 @@ async function open() {
 }
 
 test('each installation has a secret of its own for the locks of names', async () => {
+  const other = await createEmptyDatabase()
+  await migrate(other)
   const secrets = await Promise.all(
-    [1, 2].map(async () => {
-      const url = await createEmptyDatabase()
-      await migrate(url)
+    [await cloneDatabase(), other].map(async url => {
       const sql = connect(url, { name: 'test', max: 1 })
       const [row] = await sql<[{ secret: string }]>`select encode(lock_secret(), 'hex') as secret`
       await sql.end({ timeout: 1 })
