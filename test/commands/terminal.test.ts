@@ -6,11 +6,9 @@ import { stripVTControlCharacters } from 'node:util'
 import { connect } from '../../src/database/sql.ts'
 import { APP_SECRET } from '../support/secret.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
-import { spawnProgram } from '../support/servers/process.ts'
+import { findMain, spawnProgram } from '../support/servers/process.ts'
 import { hasTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
-
-const MAIN = resolve(import.meta.dirname, '../../src/main.ts')
 
 test.skipIf(!hasTool('script'))(
   'a first start at a terminal is short text that ends with the link, and no key is printed',
@@ -18,8 +16,13 @@ test.skipIf(!hasTool('script'))(
     const databaseUrl = await cloneDatabase()
     const child = spawn('script', ['-qec', 'exec "$BUN" "$MAIN" serve', '/dev/null'], {
       env: {
-        ...{ PATH: process.env['PATH'], BUN: process.execPath, MAIN, TIDINGS_CONFIG: '/dev/null' },
-        ...{ PORT: '0', DATABASE_URL: databaseUrl, APP_SECRET: APP_SECRET.toString('base64') },
+        ...{ PATH: process.env['PATH'], BUN: process.execPath, MAIN: findMain() },
+        ...{
+          PORT: '0',
+          TIDINGS_CONFIG: '/dev/null',
+          DATABASE_URL: databaseUrl,
+          APP_SECRET: APP_SECRET.toString('base64'),
+        },
       },
       stdio: 'pipe',
     })

@@ -15,6 +15,7 @@ import { createKey } from '../support/worlds/keys.ts'
 import { newManagementToken } from '../support/worlds/management-token.ts'
 import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
 import { makeFolder } from '../support/scratch.ts'
+import { findMain } from '../support/servers/process.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { hasTool } from '../support/tools.ts'
 
@@ -70,7 +71,7 @@ async function newReader(): Promise<Reader> {
   const packages = join(ROOT, 'node_modules/standardwebhooks')
   symlinkSync(packages, join(cwd, 'node_modules/standardwebhooks'))
   const command = join(cwd, 'tidings')
-  writeFileSync(command, `#!/bin/sh\nexec '${process.execPath}' '${ROOT}/src/main.ts' "$@"\n`)
+  writeFileSync(command, `#!/bin/sh\nexec '${process.execPath}' '${findMain()}' "$@"\n`)
   chmodSync(command, 0o755)
   const [name, value] = owner.cookie.split('=')
   const { hostname } = new URL(server.url)

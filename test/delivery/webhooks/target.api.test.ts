@@ -1,16 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { newSigningSecret, signMessage } from '../../../src/delivery/webhooks/signing.ts'
 import {
   newMember,
   newOrganization,
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
+import { findMain } from '../../support/servers/process.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 
-const MAIN = join(import.meta.dir, '../../../src/main.ts')
 const ADDRESSES: Record<string, string[]> = {
   'public.test': ['8.8.8.8', '2606:4700::1111'],
   'private.test': ['10.0.0.1'],
@@ -80,7 +79,7 @@ test('case 22: an address that became private is refused when sending', async ()
 
 /** Runs `tidings webhook verify` with a body on its standard input. */
 async function verify(body: string | Uint8Array, args: string[], secret?: string) {
-  const child = spawn(process.execPath, [MAIN, 'webhook', 'verify', ...args], {
+  const child = spawn(process.execPath, [findMain(), 'webhook', 'verify', ...args], {
     env: { PATH: process.env['PATH'], ...(secret && { TIDINGS_WEBHOOK_SECRET: secret }) },
     stdio: ['pipe', 'pipe', 'pipe'],
   })

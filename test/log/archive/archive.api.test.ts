@@ -22,6 +22,7 @@ import { BUCKET_KEYS, startBucket } from '../../support/servers/bucket.ts'
 import { expectExactCounts } from '../../support/counts.ts'
 import { lockLog } from '../../support/database-lock.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
+import { findMain } from '../../support/servers/process.ts'
 import { APP_SECRET } from '../../support/secret.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
@@ -454,7 +455,7 @@ test('contract §11 the server runs the archive by itself, also into a bucket', 
     `ARCHIVE_S3_URL=${bucket.url}`,
     `ARCHIVE_S3_ACCESS_KEY_ID=${BUCKET_KEYS.accessKeyId}`,
     `ARCHIVE_S3_SECRET_ACCESS_KEY=${BUCKET_KEYS.secretAccessKey}`,
-    ...['ARCHIVE_AFTER_DAYS=30', process.execPath, 'src/main.ts'],
+    ...['ARCHIVE_AFTER_DAYS=30', process.execPath, findMain()],
   ] as const
   const archive = { ...settings, place: { url: bucket.url, region: 'us-east-1', ...BUCKET_KEYS } }
   {

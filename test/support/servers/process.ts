@@ -19,6 +19,7 @@ import { APP_SECRET } from '../secret.ts'
 import { scaled } from '../until.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
+const SOURCE = join(ROOT, 'src/main.ts')
 const BUN = process.versions['bun'] ? process.execPath : 'bun'
 /** The executable; `compileBinary` makes it. */
 export const BINARY = join(SHARED, 'tidings')
@@ -212,10 +213,13 @@ function findUrl(output: string): string | undefined {
 
 /** Returns the command that runs the program, without its arguments. */
 function toCommand(runtime: Runtime): string[] {
-  const main = join(ROOT, 'src/main.ts')
   if (runtime === 'binary') return [BINARY]
-  if (runtime === 'bun') return [BUN, process.env[BUILT_PROGRAM] ?? main]
-  return [findDeno(), 'run', '-A', '--no-check', main]
+  return runtime === 'bun' ? [BUN, findMain()] : [findDeno(), 'run', '-A', '--no-check', SOURCE]
+}
+
+/** Returns the path of the program that processes on Bun run: its source, or what was built. */
+export function findMain(): string {
+  return process.env[BUILT_PROGRAM] ?? SOURCE
 }
 
 /** Returns Deno itself: the npm wrapper script does not forward signals. */
@@ -238,7 +242,7 @@ export function buildProgram(): string {
   mkdirSync(folder)
   // Native modules are found there.
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-  const source = readFileSync(join(ROOT, 'src/main.ts'), 'utf8')
+  const source = readFileSync(SOURCE, 'utf8')
   if (!source.includes(RUN)) throw new Error(`src/main.ts has no line ${RUN}`)
   // Code with bytecode cannot await at the top, so another file does.
   const exporting = source
