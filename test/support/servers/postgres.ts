@@ -170,6 +170,16 @@ export async function createEmptyDatabase(): Promise<string> {
 }
 
 /**
+ * Drops the databases of a test file, and stops Postgres if this process has started it. A Postgres
+ * of the whole run stays open for the next file.
+ */
+export async function leaveCluster(): Promise<void> {
+  const using = await cluster
+  if (using?.postgres.how === 'attached' && !citus) return dropMade(using.admin)
+  return closeCluster()
+}
+
+/**
  * Drops the databases, and stops Postgres unless another run uses it. A later request starts it
  * again.
  */
@@ -181,11 +191,15 @@ export async function closeCluster(): Promise<void> {
   // A later file must not get the Postgres that stops.
   cluster = undefined
   const { postgres, admin } = await closing
+  await dropMade(admin)
+  await admin.end({ timeout: 5 })
+  await postgres.stop()
+}
+
+async function dropMade(admin: Sql): Promise<void> {
   for (const name of made.splice(0)) {
     await admin.unsafe(`drop database if exists ${name} with (force)`)
   }
-  await admin.end({ timeout: 5 })
-  await postgres.stop()
 }
 
 /** Returns the superuser's URL of a database. */
