@@ -238,10 +238,9 @@ function ask(
  * Expects nothing of the other tenant in the answer, except for `asked`, which the request sent.
  */
 function expectNoLeak(answer: Answered, asked?: string): void {
-  for (const secret of [...Object.values(other.names), ...Object.values(other.params)]) {
-    if (asked?.includes(secret) || secret.includes(asked ?? '\0')) continue
-    expect([secret, answer.text.includes(secret)]).toEqual([secret, false])
-  }
+  const secrets = [...Object.values(other.names), ...Object.values(other.params)]
+  const others = secrets.filter(one => !asked?.includes(one) && !one.includes(asked ?? '\0'))
+  expect(others.filter(one => answer.text.includes(one))).toEqual([])
   expect(answer.status).toBeLessThan(500)
 }
 
