@@ -312,14 +312,12 @@ dbTest('a pid file that names a dead process or a stranger is stale', async () =
 
 dbTest('a failed start says why, in the words of Postgres', async () => {
   const dataDir = await makeDataDir()
-  await (await start(dataDir)).stop()
   rmSync(join(dataDir, 'postgres', 'data', 'global', 'pg_control'))
   await expect(start(dataDir)).rejects.toThrow('could not find the database system')
 })
 
 dbTest('a folder that is not complete is refused, with what to restore', async () => {
   const dataDir = await makeDataDir()
-  await (await start(dataDir)).stop()
   const home = join(dataDir, 'postgres')
   for (const name of ['password', 'data/PG_VERSION']) {
     const file = join(home, name)
@@ -347,7 +345,6 @@ dbTest('a folder that is not complete is refused, with what to restore', async (
 
 dbTest('data of a newer major version of Postgres is left alone, with the ways back', async () => {
   const dataDir = await makeDataDir()
-  await (await start(dataDir)).stop()
   const file = join(dataDir, 'postgres', 'data', 'PG_VERSION')
   const own = readFileSync(file, 'utf8')
   writeFileSync(file, '99\n')
