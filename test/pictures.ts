@@ -48,12 +48,12 @@ const PICTURES: readonly Picture[] = [
 try {
   await using server = await boot()
   const { url } = server.server
-  const { organization, person } = await newTenant(server)
-  const { body } = await person.post(`/api/organizations/${organization.id}/sample-project`)
+  const { organization, account } = await newTenant(server)
+  const { body } = await account.post(`/api/organizations/${organization.id}/sample-project`)
   // Neither the name nor the notice of sample data is on the pictures.
   await server.sql`update projects set name = 'Web shop', is_sample = false where is_sample`
-  await server.sql`update accounts set name = 'Ada Lovelace' where id = ${person.uuid}`
-  const [name = '', value = ''] = person.cookie.split('=')
+  await server.sql`update accounts set name = 'Ada Lovelace' where id = ${account.uuid}`
+  const [name = '', value = ''] = account.cookie.split('=')
   await using browser = await launch()
   for (const picture of PICTURES)
     await take(browser, {

@@ -42,7 +42,7 @@ export interface World {
 /** The channel that the webhooks match. */
 export const WATCHED = 'watched'
 const PER_ORGANIZATION = 100
-const PER_PERSON = 16
+const PER_ACCOUNT = 16
 const NO_LIMIT = 1_000_000_000
 
 export async function buildWorld(shape: Shape, hookUrl: string): Promise<World> {
@@ -107,7 +107,7 @@ async function fillWorld(
   await insertChannels(tx, uuids, channels)
   await Promise.all(uuids.map(uuid => insertWebhooks(tx, uuid, { endpoints, hookUrl })))
   const cookies: string[] = []
-  while (cookies.length < Math.max(organizations.length, Math.ceil(sockets / PER_PERSON)))
+  while (cookies.length < Math.max(organizations.length, Math.ceil(sockets / PER_ACCOUNT)))
     cookies.push(await makeViewer(tx, organizations[cookies.length % organizations.length] ?? ''))
   return {
     shape,

@@ -23,10 +23,10 @@ export async function benchStream(): Promise<void> {
   await using browser = await launch()
   try {
     await withServer(await cloneDatabase(), async ({ sql, url }) => {
-      const { person, path, post } = await createWatchedProject({ sql, url })
+      const { account, path, post } = await createWatchedProject({ sql, url })
       const send = (nth: number) => post('/v1/events', toEvent(nth))
       for (let nth = 0; nth < 200; nth += 1) await send(nth)
-      await using opened = await enter(await browser.open(), url, person)
+      await using opened = await enter(await browser.open(), url, account)
       const { page, context } = opened
       await page.setViewportSize({ width: 1440, height: 900 })
       await page.goto(url + path)

@@ -24,13 +24,13 @@ export async function benchDashboard(): Promise<void> {
   await using browser = await launch()
   try {
     await withServer(await cloneDatabase(), async ({ sql, url }) => {
-      const { person, path, post } = await createWatchedProject({ sql, url })
+      const { account, path, post } = await createWatchedProject({ sql, url })
       const send = (title: string) => post('/v1/events', { channelName: 'ops', title, icon: '💰' })
       for (let count = 0; count < KEPT; count += 1) await send(`Event ${count}`)
       const paints: number[] = []
       const rows: number[] = []
       for (let round = 0; round < ROUNDS; round += 1) {
-        await using opened = await enter(await browser.open({ isPhone: true }), url, person)
+        await using opened = await enter(await browser.open({ isPhone: true }), url, account)
         await slowDown(opened.page)
         await opened.page.goto(url + path)
         await opened.page.locator('article').first().waitFor()
@@ -41,10 +41,10 @@ export async function benchDashboard(): Promise<void> {
       print('the same, until the first rows appear', rows)
     })
     await withServer(await copyDatabase(await ensureBenchDatabase()), async ({ sql, url }) => {
-      const person = await joinBigProject({ sql, url })
+      const account = await joinBigProject({ sql, url })
       const opens: number[] = []
       for (let round = 0; round < ROUNDS; round += 1) {
-        await using opened = await enter(await browser.open(), url, person)
+        await using opened = await enter(await browser.open(), url, account)
         await opened.page.goto(`${url}/p/${toId('prj', BIG_PROJECT)}`)
         await opened.page.locator('article').first().waitFor()
         await opened.page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
@@ -88,10 +88,10 @@ export async function enter(
 /** Creates a project with an admin. Returns the path of its feed, and what sends events to it. */
 export async function createWatchedProject(server: { sql: Sql; url: string }) {
   const organization = await newOrganization(server)
-  const person = await newMember(server, organization, 'admin')
+  const account = await newMember(server, organization, 'admin')
   const { id, uuid: projectId } = organization.project
   const { token } = await createKey(server.sql, { projectId, name: 'bench', limit: 1_000_000_000 })
-  return { person, path: `/p/${id}`, post: createRequests(server.url, token).post }
+  return { account, path: `/p/${id}`, post: createRequests(server.url, token).post }
 }
 
 /** Inserts a member of the project with half of all events. */

@@ -75,7 +75,7 @@ export async function openWorld(
       key: await newKey(victim.projectId, 1_000_000_000),
       cookie: await makeViewer(sql, victim.organizationId),
       project: toId('prj', victim.projectId),
-      email: await newPerson(sql),
+      email: await newAccount(sql),
       password: PASSWORD,
     },
     newAttacker: async round => ({
@@ -98,7 +98,7 @@ async function newTenant(sql: Sql): Promise<{ organizationId: string; projectId:
 }
 
 /** Returns the e-mail address of a new account with the password. */
-async function newPerson(sql: Sql): Promise<string> {
+async function newAccount(sql: Sql): Promise<string> {
   const email = 'ada@example.com'
   await sql`
     insert into accounts (id, name, email, password_hash)

@@ -19,7 +19,7 @@ import { makeViewer, startTidings } from './server.ts'
 import { interleave, interleaveFigures, printTable, type Line } from './table.ts'
 
 const MESSAGES = 200
-const PER_PERSON = 16
+const PER_ACCOUNT = 16
 const SOCKETS = 1_000
 const MOST_SOCKETS = 5_000
 /** A rate that every compared system can take. */
@@ -130,7 +130,7 @@ async function withWorld<Result>(
 ): Promise<Result> {
   const databaseUrl = await cloneDatabase()
   const sql = connect(databaseUrl, { name: 'bench', max: 2, settings: { statement_timeout: 0 } })
-  const { projectId, key, cookies } = await makeViewers(sql, Math.ceil(sockets / PER_PERSON))
+  const { projectId, key, cookies } = await makeViewers(sql, Math.ceil(sockets / PER_ACCOUNT))
   const { child, url, headers } = await startTidings(databaseUrl, key)
   const { origin, pathname } = new URL(url)
   const subscribe = JSON.stringify({ type: 'subscribe', project: toId('prj', projectId) })
@@ -245,7 +245,7 @@ async function makeText({ url, job }: World): Promise<string> {
   return found
 }
 
-async function makeViewers(sql: Sql, people: number) {
+async function makeViewers(sql: Sql, count: number) {
   const { organizationId, projectId } = (await sql.begin(async tx => {
     const made = await createOrganization(tx, 'Bench')
     const project = await createProject(tx, { organizationId: made, name: 'Bench' })
@@ -253,7 +253,7 @@ async function makeViewers(sql: Sql, people: number) {
   })) as { organizationId: string; projectId: string }
   const { token } = await createKey(sql, { projectId, name: 'bench', limit: 1_000_000_000 })
   const cookies: string[] = []
-  while (cookies.length < people) cookies.push(await makeViewer(sql, organizationId))
+  while (cookies.length < count) cookies.push(await makeViewer(sql, organizationId))
   return { projectId, key: token, cookies }
 }
 

@@ -25,12 +25,12 @@ const parts = { ...world, pushHosts: [host], vapidSubject: 'mailto:ops@example.c
 const site = toSite('https://tidings.example.com')
 const kind = createPushKind({ ...parts, pushClient: createPushClient(parts), site })
 const organization = await newOrganization({ sql })
-const person = await newMember({ sql, url: '' }, organization, 'admin')
+const account = await newMember({ sql, url: '' }, organization, 'admin')
 const deviceIds: string[] = []
 for (const { endpoint, keys } of browsers) {
   const { uuid } = newId('psh')
   const session = await createSession(sql, {
-    accountId: person.uuid,
+    accountId: account.uuid,
     method: 'password',
     isInstalled: false,
     isMultiFactor: false,
@@ -40,7 +40,7 @@ for (const { endpoint, keys } of browsers) {
   await sql`
     insert into push_subscriptions (id, account_id, session_id, endpoint_hash, address, host, label)
     values (
-      ${uuid}, ${person.uuid}, ${session.id},
+      ${uuid}, ${account.uuid}, ${session.id},
       decode(${createHash('sha256').update(endpoint).digest('hex')}, 'hex'),
       ${sealAddress(secrets, uuid, { endpoint, ...keys })}, ${host}, 'A browser'
     )

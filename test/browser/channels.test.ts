@@ -265,10 +265,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
 
   test('with the real server: a muted channel stays quiet, and its next event says why', async () => {
     const tenant = await newTenant(server)
-    await insertSubscription(server, tenant.person)
+    await insertSubscription(server, tenant.account)
     const { channelId } = await tenant.send({ channelName: 'payments' })
     await using it = await browser.open()
-    const [name = '', value = ''] = tenant.person.cookie.split('=')
+    const [name = '', value = ''] = tenant.account.cookie.split('=')
     await it.context.addCookies([{ name, value, url: server.url }])
     const project = `${server.url}/p/${tenant.organization.project.id}`
     await it.page.goto(`${project}/channels/${channelId}`)

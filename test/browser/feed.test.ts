@@ -538,8 +538,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     const busy = { status: 503, code: 'unavailable', error: 'Not now' }
     it.api.on('GET /api/projects/:id/channels', () => busy)
     it.api.change = data => {
-      const person = (data as { person?: object } | undefined)?.person
-      return person ? { ...(data as object), person: { ...person, id: 'per_2' } } : data
+      const account = (data as { person?: object } | undefined)?.person
+      return account ? { ...(data as object), person: { ...account, id: 'per_2' } } : data
     }
     await it.page.getByLabel('E-mail').fill('grace@example.com')
     await it.page.getByLabel('Password', { exact: true }).fill('a long enough phrase')

@@ -19,10 +19,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     await server[Symbol.asyncDispose]()
   })
 
-  async function visit(person: SignedInAccount, path: string, isPhone = false) {
+  async function visit(account: SignedInAccount, path: string, isPhone = false) {
     const opened = await browser.open({ isPhone })
     const { page, context } = opened
-    const [name = '', value = ''] = person.cookie.split('=')
+    const [name = '', value = ''] = account.cookie.split('=')
     await context.addCookies([{ name, value, url: server.url }])
     await page.goto(server.url + path)
     const button = (name: string) => page.getByRole('button', { name, exact: true })
@@ -31,13 +31,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
   }
 
   test('two clicks make a card of a search, and cards are moved, changed, deleted and restored', async () => {
-    const { person, organization, send, identify } = await newTenant(server, 'member')
+    const { account, organization, send, identify } = await newTenant(server, 'member')
     await identify('u1', [], { name: 'Ada' })
     for (const userId of ['u1', 'u1', 'u2'])
       await send({ channelName: 'payments', tags: ['vip', userId], userId })
     await send({ channelName: 'payments' })
     const project = `/p/${organization.project.id}`
-    await using it = await visit(person, `${project}?q=tag%3Avip&from=24h`)
+    await using it = await visit(account, `${project}?q=tag%3Avip&from=24h`)
     const { page } = it
     await page.getByRole('link', { name: 'Add to insights' }).click()
     await it.button('Number').click()
@@ -114,14 +114,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
   })
 
   test('a search is grouped by alike titles, and a group opens its events', async () => {
-    const { person, organization, send } = await newTenant(server, 'viewer')
+    const { account, organization, send } = await newTenant(server, 'viewer')
     for (const n of [1, 22, 333]) {
       await send({ channelName: 'payments', title: `Order #${n} paid: ${n}.50 €`, tags: ['vip'] })
     }
     await send({ channelName: 'payments', title: 'Order #4 paid', tags: ['vip'] })
     await send({ title: 'Order #5 paid: 1 €' })
     const project = `/p/${organization.project.id}`
-    await using it = await visit(person, `${project}?q=tag%3Avip`)
+    await using it = await visit(account, `${project}?q=tag%3Avip`)
     const { page } = it
     await page.getByRole('link', { name: 'Group alike' }).click()
     const table = page.getByRole('table', { name: 'Alike titles' })
@@ -168,10 +168,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     await server.sql`update projects set name = 'Mail' where id = ${mail.projectId}`
     await server.sql`
       insert into memberships (organization_id, account_id, role)
-      values (${mail.organization.uuid}, ${shop.person.uuid}, 'viewer')
+      values (${mail.organization.uuid}, ${shop.account.uuid}, 'viewer')
     `
     await shop.send({ title: 'First order' })
-    await using it = await visit(shop.person, '/')
+    await using it = await visit(shop.account, '/')
     const { page } = it
     await page.getByText('Live', { exact: true }).waitFor()
     expect(new URL(page.url()).pathname).toBe('/overview')
@@ -186,7 +186,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     await card('Mail').getByText('1 new').waitFor()
     // The whole item is the target of touches. A mouse reaches its time.
     await card('Mail').locator('.newest time').hover()
-    await using phone = await visit(shop.person, '/overview', true)
+    await using phone = await visit(shop.account, '/overview', true)
     const item = phone.page.locator('.newest li').filter({ hasText: 'Newsletter sent' })
     await item.tap({ position: { x: 4, y: 4 } })
     await phone.page.getByRole('heading', { name: 'Newsletter sent' }).first().waitFor()
@@ -233,10 +233,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
   })
 
   test('a bad search is said at the field, and viewers read cards only', async () => {
-    const { person, organization, send } = await newTenant(server, 'member')
+    const { account, organization, send } = await newTenant(server, 'member')
     await send()
     const path = `/p/${organization.project.id}/insights`
-    await using it = await visit(person, path)
+    await using it = await visit(account, path)
     await it.button('Add a card').click()
     await it.page.getByLabel('Search').fill('has:all')
     await it.button('Number').click()

@@ -27,10 +27,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     const tenant = await newTenant(server, role)
     const hash = await hashPassword(PASSWORD)
     await server.sql`
-      update accounts set password_hash = ${hash} where id = ${tenant.person.uuid}
+      update accounts set password_hash = ${hash} where id = ${tenant.account.uuid}
     `
     const it = await browser.open()
-    const [name = '', value = ''] = tenant.person.cookie.split('=')
+    const [name = '', value = ''] = tenant.account.cookie.split('=')
     await it.context.addCookies([{ name, value, url: server.url }])
     const { page } = it
     await page.goto(`${server.url}/p/${tenant.organization.project.id}/settings/${place}`)
@@ -47,7 +47,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
   test('a key is shown once after the password, works, is renamed, restored, rotated and revoked', async () => {
     await using it = await visit('keys')
     const { page, tenant } = it
-    await forget(tenant.person.sessionId)
+    await forget(tenant.account.sessionId)
     await it.click('Create a key')
     await page.getByLabel('Name', { exact: true }).fill('Web shop')
     await page.getByLabel('Requests per minute').fill('0')
@@ -201,13 +201,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     await using receiver = await startReceiver()
     await using it = await visit('webhooks')
     const { page, tenant } = it
-    const { id } = (await tenant.person.post(`${tenant.path}/webhooks`, { url: receiver.url })).body
-      .data
+    const { id } = (await tenant.account.post(`${tenant.path}/webhooks`, { url: receiver.url }))
+      .body.data
     const event = await tenant.send({ title: 'Lost' })
     await receiver.until(1)
     const record = async () =>
       (
-        await tenant.person.get(`${tenant.path}/events/${event.id}/deliveries`)
+        await tenant.account.get(`${tenant.path}/events/${event.id}/deliveries`)
       ).body.data.items.find(({ target }: { target: { id: string } | null }) => target?.id === id)
     await until(async () => (await record())?.state === 'delivered')
     await server.sql`

@@ -25,7 +25,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
       prepare: async context => {
         await context.grantPermissions(['notifications'], { origin: url })
         await giveSubscription(context, device)
-        const [name = '', value = ''] = tenant.person.cookie.split('=')
+        const [name = '', value = ''] = tenant.account.cookie.split('=')
         await context.addCookies([{ name, value, url }])
       },
     })
@@ -41,7 +41,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
       /** Returns the key that the browser has subscribed with. */
       readKey: () => page.evaluate(() => sessionStorage.getItem('test.subscribed')),
       listDevices: async () =>
-        (await tenant.person.get('/api/push/subscriptions')).body.data.items as Subscription[],
+        (await tenant.account.get('/api/push/subscriptions')).body.data.items as Subscription[],
     }
   }
 
@@ -109,7 +109,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     const [payment, deployment, signUp] = events
     expect(await worker.readTitles()).toEqual(['deployments', 'payments', 'sign-ups'])
     // Another device has read one channel.
-    const read = await tenant.person.put(`${tenant.path}/read`, {
+    const read = await tenant.account.put(`${tenant.path}/read`, {
       ...{ channelId: deployment!.channelId, seq: deployment!.seq },
     })
     expect(read.status).toBe(200)
@@ -143,7 +143,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
         return event
       }
       const read = async ({ channelId, seq }: { channelId: string; seq: number }) =>
-        expect((await tenant.person.put(`${tenant.path}/read`, { channelId, seq })).status).toBe(
+        expect((await tenant.account.put(`${tenant.path}/read`, { channelId, seq })).status).toBe(
           200,
         )
       const turn = (hidden: boolean) =>
@@ -208,12 +208,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     await it.button('Turn on').click()
     await it.state('On in this browser')
     const other = await newTenant(world.server)
-    const [name = '', value = ''] = other.person.cookie.split('=')
+    const [name = '', value = ''] = other.account.cookie.split('=')
     await it.context.addCookies([{ name, value, url: it.url }])
     await it.page.reload()
     await it.state('Off in this browser')
     expect(await it.readKey()).toBeNull()
-    expect((await other.person.get('/api/push/subscriptions')).body.data.items).toEqual([])
+    expect((await other.account.get('/api/push/subscriptions')).body.data.items).toEqual([])
   })
 
   test('quiet hours use the time zone of the browser; push is turned off and on, removed, and restored', async () => {

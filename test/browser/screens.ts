@@ -143,9 +143,9 @@ export const SCREENS: Screen[] = [
     until: 'text=Copy curl',
   },
   { name: 'event-missing', path: `/p/${PROJECT}/e/evt_99`, until: 'text=Event not found' },
-  { name: 'people', path: `/p/${PROJECT}/users`, prepare: fillUsers, until: 'text=plan: pro' },
+  { name: 'users', path: `/p/${PROJECT}/users`, prepare: fillUsers, until: 'text=plan: pro' },
   {
-    name: 'person',
+    name: 'user',
     path: `/p/${PROJECT}/users/user_123`,
     prepare: fillUsers,
     until: 'article',
@@ -155,14 +155,14 @@ export const SCREENS: Screen[] = [
     },
   },
   {
-    name: 'person-erase',
+    name: 'user-erase',
     path: `/p/${PROJECT}/users/user_123`,
     prepare: fillUsers,
     until: 'article',
     act: page => page.getByRole('button', { name: 'Erase this user' }).click(),
   },
   {
-    name: 'people-none',
+    name: 'users-none',
     path: `/p/${PROJECT}/users`,
     prepare: noUsers,
     until: 'text=No users yet',

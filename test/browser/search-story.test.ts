@@ -16,7 +16,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
     await using it = await browser.open()
     const { page } = it
     const tenant = await newTenant(server)
-    const [name = '', value = ''] = tenant.person.cookie.split('=')
+    const [name = '', value = ''] = tenant.account.cookie.split('=')
     await it.context.addCookies([{ name, value, url: server.url }])
     await tenant.identify('user/1', ['ada@example.com'], { plan: 'pro' })
     await tenant.identify('user_2', ['grace@example.com'])
@@ -93,7 +93,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
     await using it = await browser.open()
     const { page } = it
     const tenant = await newTenant(server)
-    const [name = '', value = ''] = tenant.person.cookie.split('=')
+    const [name = '', value = ''] = tenant.account.cookie.split('=')
     await it.context.addCookies([{ name, value, url: server.url }])
     const earliest = new Date(Date.now() - 9 * 86_400_000).toISOString()
     for (const title of ['One', 'Two', 'Three']) await tenant.send({ title, userId: 'ada' })

@@ -24,7 +24,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
     const tenant = await newTenant(server)
     await using it = await browser.open({ hasWorker: true })
     const { page } = it
-    const [name = '', value = ''] = tenant.person.cookie.split('=')
+    const [name = '', value = ''] = tenant.account.cookie.split('=')
     await it.context.addCookies([{ name, value, url }])
     await page.goto(`${url}/notifications`)
     await page.getByText('Your devices').waitFor()

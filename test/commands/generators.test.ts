@@ -231,7 +231,7 @@ const STRICT = {
 
 /** Returns an API key and a management token of one project, and the proxies. */
 async function newCaller() {
-  const { organization, person } = await newTenant(server)
+  const { organization, account } = await newTenant(server)
   const key = await createKey(server.sql, {
     projectId: organization.project.uuid,
     name: 'generated',
@@ -239,7 +239,7 @@ async function newCaller() {
     scopes: SCOPES,
   })
   const token = await newManagementToken(server, {
-    accountId: person.uuid,
+    accountId: account.uuid,
     organizationId: organization.uuid,
   })
   const { v1, management } = proxies

@@ -81,18 +81,18 @@ test('reliability §11 secrets reset lists the losses after a lost APP_SECRET, a
   // The server starts, shows why the webhook is disabled, and it can be repaired.
   const started = await boot({ databaseUrl: url, appSecret: fresh }, { kinds: [] })
   await using _server = started
-  const person = await newMember(started, organization, 'admin')
+  const account = await newMember(started, organization, 'admin')
   const path = `/api/projects/${organization.project.id}/webhooks/${webhookId}`
-  expect((await person.get(path)).body.data).toMatchObject({
+  expect((await account.get(path)).body.data).toMatchObject({
     isEnabled: false,
     url: 'https://lost.invalid/',
     disabledReason: expect.stringContaining('lost with the APP_SECRET'),
   })
-  const edit = await person.patch(path, { url: 'https://example.com/hook' })
+  const edit = await account.patch(path, { url: 'https://example.com/hook' })
   expect(edit.status).toBe(200)
-  expect((await person.post(`${path}/rotate`, { graceHours: 0 })).status).toBe(200)
-  expect((await person.post(`${path}/enable`)).body.data.isEnabled).toBe(true)
-  expect((await person.get('/api/push/key')).status).toBe(200)
+  expect((await account.post(`${path}/rotate`, { graceHours: 0 })).status).toBe(200)
+  expect((await account.post(`${path}/enable`)).body.data.isEnabled).toBe(true)
+  expect((await account.get('/api/push/key')).status).toBe(200)
   const rows =
     await sql`select from audit_log where target = ${webhookId} and action = 'webhook.disabled'`
   expect(rows.count).toBe(1)

@@ -79,7 +79,7 @@ test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
   async (_, contract) => {
     for (const [, name = ''] of contract.path.matchAll(/:(\w+)/g)) {
       const params = { ...own.params, [name]: other.params[name] ?? '' }
-      const answer = await ask(own.people.owner, contract, toPath(contract, params), own)
+      const answer = await ask(own.members.owner, contract, toPath(contract, params), own)
       expect([name, answer.status, answer.body.code]).toEqual([name, 404, 'not_found'])
       expectNoLeak(answer, other.params[name])
     }
@@ -90,7 +90,7 @@ test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
 test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
   'case 20: %s with all ids of another tenant is 404 for every role',
   async (_, contract) => {
-    const answer = await ask(own.people.owner, contract, toPath(contract, other.params), own)
+    const answer = await ask(own.members.owner, contract, toPath(contract, other.params), own)
     expect([answer.status, answer.body.code]).toEqual([404, 'not_found'])
     expectNoLeak(answer)
     await expectUnchanged()
@@ -157,7 +157,7 @@ test('case 20: no query of any list finds data of another tenant', async () => {
       for (const value of [...Object.values(other.names), ...Object.values(other.params)]) {
         for (const text of [value, `channel:"${value}"`, `user:"${value}"`, `tag:"${value}"`]) {
           const path = `${toPath(contract, own.params)}?${name}=${encodeURIComponent(text)}`
-          expectNoLeak(await own.people.owner.request(path), value)
+          expectNoLeak(await own.members.owner.request(path), value)
         }
       }
     }
@@ -172,7 +172,7 @@ test('case 20: no body reaches data of another tenant through its ids', async ()
     const properties = Object.keys((contract.body as { properties?: object }).properties ?? {})
     for (const field of properties) {
       for (const value of [...Object.values(other.params), ...Object.values(other.names)]) {
-        const answer = await own.people.owner.request(toPath(contract, own.params), {
+        const answer = await own.members.owner.request(toPath(contract, own.params), {
           method: contract.method,
           json: { ...sample, [field]: value },
         })
@@ -184,7 +184,7 @@ test('case 20: no body reaches data of another tenant through its ids', async ()
 })
 
 test('case 20: an invite opens its own organization alone, and reveals nothing else', async () => {
-  const looked = await own.people.viewer.post('/api/invites/look', { token: other.inviteToken })
+  const looked = await own.members.viewer.post('/api/invites/look', { token: other.inviteToken })
   expect(looked.status).toBe(200)
   for (const [what, id] of Object.entries(other.params)) {
     expect([what, looked.text.includes(id)]).toEqual([what, false])
@@ -204,7 +204,7 @@ test('case 20: API keys of one tenant open nothing of /api, and sessions nothing
       'This is an API key, which opens /v1. Use a management token for /api.',
     ])
   }
-  const events = await own.people.owner.request('/v1/events')
+  const events = await own.members.owner.request('/v1/events')
   expect(events.status).toBe(401)
   const wrongly = await tokens.organization.get('/v1/events')
   expect([wrongly.status, wrongly.body]).toEqual([
@@ -224,14 +224,14 @@ async function resetRateLimits(): Promise<void> {
 }
 
 function ask(
-  person: Pick<SignedInAccount, 'request'>,
+  account: Pick<SignedInAccount, 'request'>,
   contract: ApiContract,
   path: string,
   own: FullTenant,
 ) {
   const json = BODIES[contract.action]?.(own)
   if (contract.body && !json) throw new Error(`No test knows a body for ${contract.action}`)
-  return person.request(path, { method: contract.method, ...(contract.body && { json }) })
+  return account.request(path, { method: contract.method, ...(contract.body && { json }) })
 }
 
 /**

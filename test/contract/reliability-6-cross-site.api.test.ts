@@ -9,16 +9,16 @@ import {
 import { boot, type Booted } from '../support/servers/server.ts'
 
 let server: Booted
-let person: SignedInAccount
+let account: SignedInAccount
 let ids: Record<string, string>
 beforeAll(async () => {
   server = await boot()
   // The operator: an action that is refused to the operator is refused to everyone.
-  person = await newSignedInAccount(server, { isOperator: true })
+  account = await newSignedInAccount(server, { isOperator: true })
   const organization = await newOrganization(server)
   await server.sql`
     insert into memberships (organization_id, account_id, role)
-    values (${organization.uuid}, ${person.uuid}, 'owner')
+    values (${organization.uuid}, ${account.uuid}, 'owner')
   `
   ids = { organizationId: organization.id, projectId: organization.project.id }
 })
@@ -60,7 +60,7 @@ function send(route: string, headers: Record<string, string>, body: string | nul
   return fetch(`${server.url}${filled}`, {
     method,
     headers: {
-      cookie: person.cookie,
+      cookie: account.cookie,
       'content-type': 'application/json',
       ...Object.fromEntries(
         Object.entries(headers).map(([name, value]) => [name, value.replaceAll('{port}', port)]),

@@ -141,12 +141,12 @@ async function fillOthers(
 test.concurrent('clock: after a jump back, no time of the list is later than it can be', async () => {
   await using server = await boot({}, { kinds: [] })
   const { sql } = server
-  const { params, people } = await newFullTenant(server)
+  const { params, members } = await newFullTenant(server)
   const projectId = parseId('prj', params['projectId'] ?? '') ?? ''
   await (await newTenant(server)).send({}, { 'idempotency-key': 'a key' })
   await fillOthers(sql, {
     projectId,
-    accountId: people.owner.uuid,
+    accountId: members.owner.uuid,
     channelId: parseId('chn', params['channelId'] ?? '') ?? '',
   })
   const [token] = await sql<[{ expires_at: Date }]>`select expires_at from management_tokens`
@@ -175,7 +175,7 @@ test.concurrent('clock: deletions and erasures that began while the clock was ah
   const { sql, url: databaseUrl } = database
   await using server = await boot({ databaseUrl }, { kinds: [] })
   const tenant = await newTenant(server)
-  const { person, path, projectId, send } = tenant
+  const { account, path, projectId, send } = tenant
   await check(database)
   await database.moveClock('5 days')
   expect(await check(database)).toEqual({ isUntrusted: true })
@@ -183,7 +183,7 @@ test.concurrent('clock: deletions and erasures that began while the clock was ah
   const once = { 'idempotency-key': 'an order' }
   const first = await send({}, once)
   const deleted = await send()
-  expect((await person.delete(`${path}/events/${deleted.id}`)).status).toBe(200)
+  expect((await account.delete(`${path}/events/${deleted.id}`)).status).toBe(200)
   await sql`insert into stale_segments (project_id, segment, first_at, last_at) values (${projectId}, 0, now(), now())`
   // Another process began to erase a user, and has ended.
   await tenant.identify('ada')
@@ -192,7 +192,7 @@ test.concurrent('clock: deletions and erasures that began while the clock was ah
   await database.moveClock('-5 days')
   await check(database)
   await database.moveClock('11 seconds')
-  expect((await person.post(`${path}/events/${deleted.id}/restore`)).status).toBe(404)
+  expect((await account.post(`${path}/events/${deleted.id}/restore`)).status).toBe(404)
   const pool = createPool(databaseUrl, { name: 'test clock', max: 1 })
   await purgeDeleted(pool)
   await pool.end()
@@ -227,14 +227,14 @@ test.concurrent('clock: a jump forward cancels nothing that waits for a disabled
     await using server = await boot(egress)
     const made = await newTenant(server)
     receiver.script('/hook', { status: 500 })
-    const { body } = await made.person.post(`${made.path}/webhooks`, {
+    const { body } = await made.account.post(`${made.path}/webhooks`, {
       name: 'A webhook',
       url: `${receiver.url}/hook`,
     })
     await made.send()
     await receiver.until(1, '/hook')
     await until(async () => (await sql`select from outbox where attempts = 1`).length === 1)
-    const { status } = await made.person.post(`${made.path}/webhooks/${body.data.id}/disable`)
+    const { status } = await made.account.post(`${made.path}/webhooks/${body.data.id}/disable`)
     expect(status).toBe(200)
     await check(database)
     return { ...made, webhookId: body.data.id as string }
@@ -248,7 +248,7 @@ test.concurrent('clock: a jump forward cancels nothing that waits for a disabled
     const rows = await sql`select from outbox where reason = 'The webhook is disabled'`
     return rows.length === 1
   })
-  const session = await newSession(server, tenant.person)
+  const session = await newSession(server, tenant.account)
   const enabled = await session.post(`${tenant.path}/webhooks/${tenant.webhookId}/enable`)
   expect(enabled.status).toBe(200)
   await receiver.until(2, '/hook')

@@ -28,9 +28,9 @@ export async function addDevices(
     `
     for (let made = 0; made < PEOPLE; made++) {
       const organization = { uuid: row.organization_id }
-      const person = await newMember({ sql, url: '' }, organization, 'viewer')
+      const account = await newMember({ sql, url: '' }, organization, 'viewer')
       const browser = service.subscribe()
-      const id = await insertSubscription({ sql }, person, browser)
+      const id = await insertSubscription({ sql }, account, browser)
       service.script(
         browser,
         ...Array.from({ length: 50 }, (_, nth) => ({ status: nth % 7 === 3 ? 503 : 201 })),

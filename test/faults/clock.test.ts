@@ -108,7 +108,7 @@ test.concurrent('clock: after 40 days without a server, a start extends deadline
   const first = await start(database)
   const tenant = await newTenant({ sql, url: first.url })
   for (const name of ['failing', 'disabled']) {
-    const made = await tenant.person.post(`${tenant.path}/webhooks`, {
+    const made = await tenant.account.post(`${tenant.path}/webhooks`, {
       name,
       url: `${receiver.url}/${name}`,
     })
@@ -175,7 +175,7 @@ test.concurrent('clock: a running server keeps working when the clock goes back 
   expect(status).toBe(429)
   expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(15 * 60)
   expect(await sql`select from sessions where last_seen_at > now()`).toHaveLength(0)
-  expect((await tenant.person.get('/api/me')).status).toBe(200)
+  expect((await tenant.account.get('/api/me')).status).toBe(200)
   await until(() => feed.seqs.length === 2)
   expect(feed.seqs).toEqual([1, 2])
 })
@@ -197,7 +197,7 @@ test.concurrent('clock: it goes ahead by an hour, a day and ten minutes: windows
     for (const status of [200, 200, 429]) expect((await limited.get('/v1/me')).status).toBe(status)
     if (interval !== '1 day') expect(await tenant.send({}, ONCE)).toEqual(sent)
     expect((await tenant.send()).seq).toBe(nth + 2)
-    expect((await tenant.person.get('/api/me')).status).toBe(200)
+    expect((await tenant.account.get('/api/me')).status).toBe(200)
     await receiver.until(nth + 2, '/hook')
   }
   await until(() => feed.seqs.length === 5)
@@ -269,11 +269,11 @@ test.concurrent("clock: the server's own clock is irrelevant: it may be off by m
 /** Resolves when the log shows that the server's own clock is ahead by the shift. */
 async function untilShifted(
   { output }: Program,
-  { person }: TestTenant,
+  { account }: TestTenant,
   seconds: number,
 ): Promise<void> {
   await until(async () => {
-    await person.get('/api/me')
+    await account.get('/api/me')
     const at = [...output().matchAll(/"@timestamp":"([^"]+)"/g)].at(-1)?.[1] ?? ''
     return Math.abs(Date.parse(at) - Date.now() - seconds * 1_000) < 60_000
   })
@@ -287,8 +287,8 @@ async function signIn(url: string, email: string): Promise<number> {
 }
 
 /** Follows a project's feed from its beginning, and collects the events. */
-async function follow(url: string, { organization, person }: TestTenant) {
-  const feed = await openFeed(url, person)
+async function follow(url: string, { organization, account }: TestTenant) {
+  const feed = await openFeed(url, account)
   await feed.subscribe(organization.project.id)
   const seqs: number[] = []
   const running = (async () => {

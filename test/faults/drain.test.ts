@@ -179,9 +179,9 @@ test(
 
     const closes: Promise<{ code: number }>[] = []
     for (let n = 0; n < 50; n++) {
-      const person = await newMember(server, organization, 'viewer')
+      const account = await newMember(server, organization, 'viewer')
       const opened = await Promise.all(
-        Array.from({ length: 20 }, () => openFeed(program.url, person)),
+        Array.from({ length: 20 }, () => openFeed(program.url, account)),
       )
       closes.push(...opened.map(({ closed }) => closed))
     }

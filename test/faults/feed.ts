@@ -97,7 +97,7 @@ export async function startFollowers(fleet: Fleet, random: Random): Promise<Foll
     const [row] = await fleet.sql<[{ organization_id: string }]>`
       select organization_id from projects where id = ${id}
     `
-    const person = await newMember(
+    const account = await newMember(
       { sql: fleet.sql, url: '' },
       { uuid: row.organization_id },
       'viewer',
@@ -108,7 +108,7 @@ export async function startFollowers(fleet: Fleet, random: Random): Promise<Foll
         name: `follower ${nth}`,
         projectId: id,
         project: toId('prj', id),
-        cookie: person.cookie,
+        cookie: account.cookie,
         after: nth % 2 === 0 ? undefined : random.below(10),
         ...(nth % 3 === 2 && { channelName: `Channel ${nth % 2}` }),
         servers: fleet.urls,

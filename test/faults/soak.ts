@@ -159,12 +159,12 @@ async function startDense({ sql, projects, urls }: Fleet, random: Random): Promi
         select organization_id from projects where id = ${id}
       `
       const organization = { uuid: row.organization_id }
-      const person = await newMember({ sql, url: '' }, organization, 'viewer')
+      const account = await newMember({ sql, url: '' }, organization, 'viewer')
       return startFollower({
         name: `follower ${name}`,
         projectId: id,
         project: toId('prj', id),
-        cookie: person.cookie,
+        cookie: account.cookie,
         after: undefined,
         isDense: true,
         servers: urls,

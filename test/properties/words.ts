@@ -6,10 +6,10 @@ import type { Violation } from './violations.ts'
 
 // Rules that the document states in words and not in its schemas: for valid and broken requests.
 
-const PEOPLE = ['ada', 'bob', 'ADA', 'a b/c?d#e', '%2F', 'é', '🦊'] as const
+const USER_NAMES = ['ada', 'bob', 'ADA', 'a b/c?d#e', '%2F', 'é', '🦊'] as const
 /** A user_id or alias out of a few, so that they repeat. */
-const person = fc.oneof(
-  { weight: 3, arbitrary: fc.constantFrom<string>(...PEOPLE) },
+const userName = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom<string>(...USER_NAMES) },
   { weight: 1, arbitrary: textOf({ minLength: 1, maxLength: 255 }) },
 )
 
@@ -23,15 +23,15 @@ const timestamp = fc.oneof(
 const OVERLAYS: Record<string, Overlay> = {
   createEvent: {
     timestamp,
-    userId: fc.option(person, { freq: 6, nil: null }),
+    userId: fc.option(userName, { freq: 6, nil: null }),
   },
   logEvent: {
     timestamp,
-    user_id: person,
+    user_id: userName,
   },
   identify: {
-    user_id: person,
-    aliases: fc.uniqueArray(person, { maxLength: 50, size: 'medium', selector: String }),
+    user_id: userName,
+    aliases: fc.uniqueArray(userName, { maxLength: 50, size: 'medium', selector: String }),
   },
 }
 
@@ -44,7 +44,7 @@ export function overlayOf(id: string, { properties = {} }: Schema): Overlay {
 
 /** The values of a parameter. */
 export function parameterOf(name: string, place: string, schema: Schema): Arbitrary<unknown> {
-  if (name === 'userId') return place === 'path' ? person.filter(fitsPath) : person
+  if (name === 'userId') return place === 'path' ? userName.filter(fitsPath) : userName
   const value = valueOf(schema)
   if (place !== 'path') return value
   return (name === 'name' ? composed(value) : value).filter(text => fitsPath(String(text)))

@@ -61,7 +61,7 @@ test('contract §12 audit entries are filtered by actor and action, and are page
   const one = await newMember(server, organization, 'admin')
   const two = await newMember(server, organization, 'owner')
   const path = `/api/organizations/${organization.id}`
-  for (const person of [one, two, one]) await person.post(`${path}/invites`, { role: 'viewer' })
+  for (const account of [one, two, one]) await account.post(`${path}/invites`, { role: 'viewer' })
   await two.patch(path, { name: 'Renamed' })
   await server.sql.begin(tx =>
     writeAudit(tx, SERVER, { action: 'server.restored', organizationId: organization.uuid }),

@@ -99,7 +99,7 @@ const STRICT = ROWS.filter(action => CREDENTIAL_ACTIONS[action].passkey === 'mul
 
 /** An account in one of the states, and what its requests name. */
 interface Cell {
-  person: SignedInAccount
+  account: SignedInAccount
   /** The secret of its authenticator app. */
   secret: string | undefined
   passkeyId: string
@@ -148,10 +148,13 @@ test.each(CELLS)('%s in a session by %s', async (action, kind) => {
 test.each(STRICT)('a token does not do %s', async action => {
   const cell = await newCell('passkey', 'none')
   for (const options of [{}, { organizationId: organization.uuid }]) {
-    const accountId = cell.person.uuid
+    const accountId = cell.account.uuid
     const token = await newManagementToken(server, { accountId, isMultiFactor: true, ...options })
-    const { uuid, id } = cell.person
-    const send = await prepare({ ...cell, person: { ...cell.person, ...token, uuid, id } }, action)
+    const { uuid, id } = cell.account
+    const send = await prepare(
+      { ...cell, account: { ...cell.account, ...token, uuid, id } },
+      action,
+    )
     for (const answered of await send()) expectFailure(answered, 403, 'forbidden')
   }
 })
@@ -162,7 +165,7 @@ const LOCKING = STRICT.filter(action => !/^(passkeys|connections)\.create$/.test
 test.each(LOCKING)('%s is refused if the account gets a factor while it waits', async action => {
   const cell = await newCell('password', 'none')
   const send = await prepare(cell, action)
-  const lock = await lockAccountRow(server.sql, cell.person.uuid, tx => enablePasskey(tx, cell))
+  const lock = await lockAccountRow(server.sql, cell.account.uuid, tx => enablePasskey(tx, cell))
   const answers = send()
   await lock.untilBlocked()
   await lock.release()
@@ -174,8 +177,8 @@ test.each(LOCKING)('%s is refused if the session ends while it waits', async act
   const send = await prepare(cell, action)
   const lock = await lockAccountRow(
     server.sql,
-    cell.person.uuid,
-    tx => tx`delete from sessions where account_id = ${cell.person.uuid}`,
+    cell.account.uuid,
+    tx => tx`delete from sessions where account_id = ${cell.account.uuid}`,
   )
   const answers = send()
   await lock.untilBlocked()
@@ -184,11 +187,11 @@ test.each(LOCKING)('%s is refused if the session ends while it waits', async act
 })
 
 test('a connection is refused if the account gets a factor during the visit', async () => {
-  const person = await newKnownAccount()
+  const account = await newKnownAccount()
   const browser = createBrowser(server.url)
-  await browser.signIn(person.email, PASSWORD)
-  const callback = await beginVisit(browser, person, 'connect')
-  await insertPasskey(server, person)
+  await browser.signIn(account.email, PASSWORD)
+  const callback = await beginVisit(browser, account, 'connect')
+  await insertPasskey(server, account)
   const answered = await browser.request(`${callback.pathname}${callback.search}`)
   expect(answered.headers.get('location')).toContain('problem=expired')
   const connections = (await browser.get('/api/me/connections')).body.data.items
@@ -253,13 +256,13 @@ function listRequests(action: CredentialAction): string[] {
 
 /** Returns a function that requests every route of an action. */
 async function prepare(cell: Cell, action: CredentialAction): Promise<() => Promise<Answered[]>> {
-  const { person } = cell
+  const { account } = cell
   if (action === 'account.changeAddress') {
     const email = `new-${crypto.randomUUID()}@example.com`
-    return async () => [await person.patch('/api/me', { email })]
+    return async () => [await account.patch('/api/me', { email })]
   }
   if (action === 'connections.create') {
-    return async () => [await person.post('/api/openid/trusted/visits', { purpose: 'connect' })]
+    return async () => [await account.post('/api/openid/trusted/visits', { purpose: 'connect' })]
   }
   const json = await toBody(cell, action)
   const requests = API.filter(route => route.action === action).map(({ method, path, body }) => ({
@@ -271,14 +274,14 @@ async function prepare(cell: Cell, action: CredentialAction): Promise<() => Prom
     const answers: Answered[] = []
     // Ending all sessions ends this one, too, so it comes last.
     for (const { path, ...rest } of requests.toSorted((a, b) => b.path.length - a.path.length)) {
-      answers.push(await person.request(path, rest))
+      answers.push(await account.request(path, rest))
     }
     return answers
   }
 }
 
 async function toBody(cell: Cell, action: CredentialAction): Promise<object | undefined> {
-  const { person, secret } = cell
+  const { account, secret } = cell
   switch (action) {
     case 'account.verify':
       return { password: PASSWORD }
@@ -287,14 +290,14 @@ async function toBody(cell: Cell, action: CredentialAction): Promise<object | un
     case 'account.addSecondFactor':
       return { code: secret === undefined ? '000000' : toTotpCode(secret) }
     case 'passkeys.add': {
-      const options = (await person.post('/api/passkeys/options')).body.data
+      const options = (await account.post('/api/passkeys/options')).body.data
       const credential = createAuthenticator(server.url)
       return options
         ? { name: 'A passkey', credential: credential.create(options) }
         : BODIES['passkeys.add']?.({} as never)
     }
     case 'secondFactor.confirm': {
-      const begun = (await person.post('/api/second-factor')).body
+      const begun = (await account.post('/api/second-factor')).body
       return { code: begun.success ? toTotpCode(begun.data.secret) : '000000' }
     }
     default:
@@ -344,7 +347,7 @@ async function newCell(kind: SessionKind, factors: Factors): Promise<Cell> {
     newSession(server, account),
   ])
   return {
-    person: await newSession(server, account, made[kind]),
+    account: await newSession(server, account, made[kind]),
     secret: factors.includes('app') ? await insertTotpSecret(server, account) : undefined,
     passkeyId,
     connectionId: await insertConnection(server, account),
@@ -430,9 +433,9 @@ async function beginVisit(browser: TestBrowser, { id }: TestAccount, purpose: st
   return new URL(await signInAt(started.body.data.url, id))
 }
 
-function enablePasskey(tx: Tx, { person, passkeyId }: Cell) {
+function enablePasskey(tx: Tx, { account, passkeyId }: Cell) {
   return tx`
     update passkeys set disabled_at = null
-    where account_id = ${person.uuid} and id = ${parseId('pky', passkeyId) ?? null}
+    where account_id = ${account.uuid} and id = ${parseId('pky', passkeyId) ?? null}
   `
 }

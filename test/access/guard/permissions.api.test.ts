@@ -317,48 +317,48 @@ async function ask(tenant: FullTenant, contract: ApiContract, { name, bearer, is
       on conflict do nothing
     `
   }
-  const person = await findPerson(tenant, credential)
-  if (person && OPERATORS_ONLY.has(contract.action) && !isBroken) {
-    await server.sql`update accounts set is_operator = true where id = ${person.uuid}`
+  const account = await findAccount(tenant, credential)
+  if (account && OPERATORS_ONLY.has(contract.action) && !isBroken) {
+    await server.sql`update accounts set is_operator = true where id = ${account.uuid}`
   }
-  if (!person) return createApi(server.url).request(toPath(contract, tenant.params), options)
+  if (!account) return createApi(server.url).request(toPath(contract, tenant.params), options)
   // Every account has its own sessions, devices, passkeys, connections and tokens.
   const isOwn = ACTIONS[contract.action].on === 'account' && !isBroken
   const params = {
     ...tenant.params,
     ...(isOwn && {
-      sessionId: toId('ses', person.sessionId),
-      subscriptionId: await insertSubscription(server, person),
-      tokenId: (await newManagementToken(server, { accountId: person.uuid })).id,
-      passkeyId: await insertPasskey(server, person),
-      connectionId: await insertConnection(server, person),
+      sessionId: toId('ses', account.sessionId),
+      subscriptionId: await insertSubscription(server, account),
+      tokenId: (await newManagementToken(server, { accountId: account.uuid })).id,
+      passkeyId: await insertPasskey(server, account),
+      connectionId: await insertConnection(server, account),
     }),
   }
-  const own = isBroken ? undefined : await prepareOwn(server, person, contract.action)
-  return person.request(toPath(contract, params), { ...options, ...(own && { json: own }) })
+  const own = isBroken ? undefined : await prepareOwn(server, account, contract.action)
+  return account.request(toPath(contract, params), { ...options, ...(own && { json: own }) })
 }
 
 /** Returns an account with a session of its own, because some requests end it. */
-async function findPerson(
+async function findAccount(
   tenant: FullTenant,
   { asker, isUnverified }: Extract<Credential, { kind: 'session' }>,
 ): Promise<SignedInAccount | undefined> {
   if (asker === 'anybody') return undefined
   const isMember = (TOKEN_ROLES as readonly string[]).includes(asker)
-  const person = isMember
-    ? await newSession(server, tenant.people[asker as Role])
+  const account = isMember
+    ? await newSession(server, tenant.members[asker as Role])
     : await newSignedInAccount(server, { isOperator: asker === 'operator' })
-  await server.sql`update accounts set password_hash = ${hash} where id = ${person.uuid}`
+  await server.sql`update accounts set password_hash = ${hash} where id = ${account.uuid}`
   // credential-table.test.ts has the sessions that proved one factor.
-  await server.sql`update sessions set is_multi_factor = true where id = ${person.sessionId}`
-  if (isUnverified) await ageVerification(server.sql, person.sessionId)
-  return person
+  await server.sql`update sessions set is_multi_factor = true where id = ${account.sessionId}`
+  if (isUnverified) await ageVerification(server.sql, account.sessionId)
+  return account
 }
 
 /** Returns what stands in the place of a token, for a credential that is no session. */
-async function newBearer({ organization, people, ...tenant }: FullTenant, name: string) {
+async function newBearer({ organization, members, ...tenant }: FullTenant, name: string) {
   const { uuid: organizationId, project } = organization
-  const accountId = people.owner.uuid
+  const accountId = members.owner.uuid
   const make = async (options: Partial<Parameters<typeof newManagementToken>[1]>) =>
     (await newManagementToken(server, { accountId, ...options })).secret
   const newElsewhere = async () => {
@@ -386,7 +386,7 @@ async function newBearer({ organization, people, ...tenant }: FullTenant, name: 
       return withdrawn.secret
     },
     'API key': () => tenant.key,
-    'session secret': () => people.owner.cookie.split('=')[1]!,
+    'session secret': () => members.owner.cookie.split('=')[1]!,
     'setup link': () => server.server.setupToken!,
     async 'reset link'() {
       const { uuid } = await newSignedInAccount(server)
@@ -398,7 +398,7 @@ async function newBearer({ organization, people, ...tenant }: FullTenant, name: 
   const role = TOKEN_ROLES.find(one => name.endsWith(` ${one}`))
   if (!role) return others[name]!()
   return name.startsWith('personal token of ')
-    ? make({ accountId: people[role].uuid })
+    ? make({ accountId: members[role].uuid })
     : make({ organizationId, role })
 }
 

@@ -36,13 +36,13 @@ async function signIn(email: string, isInstalled = false) {
 
 test('design §6 GET /api/me returns the account, its organizations and projects', async () => {
   const organization = await newOrganization(server)
-  const person = await newMember(server, organization, 'member')
-  const { status, body } = await person.get('/api/me')
+  const account = await newMember(server, organization, 'member')
+  const { status, body } = await account.get('/api/me')
   expect(status).toBe(200)
   expect(body.data.person).toEqual({
-    id: person.id,
+    id: account.id,
     name: 'Test person',
-    email: person.email,
+    email: account.email,
     isOperator: false,
   })
   expect(body.data.organizations).toEqual([
@@ -57,10 +57,10 @@ test('design §6 GET /api/me returns the account, its organizations and projects
 })
 
 test('case 19: an ended session is refused on the next request, in the full envelope', async () => {
-  const person = await newSignedInAccount(server)
-  expect((await person.get('/api/me')).status).toBe(200)
-  await server.sql`delete from sessions where account_id = ${person.uuid}`
-  const { status, body } = await person.get('/api/me')
+  const account = await newSignedInAccount(server)
+  expect((await account.get('/api/me')).status).toBe(200)
+  await server.sql`delete from sessions where account_id = ${account.uuid}`
+  const { status, body } = await account.get('/api/me')
   expect(status).toBe(401)
   expect(body).toEqual({
     success: false,

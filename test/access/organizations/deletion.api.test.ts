@@ -188,10 +188,10 @@ test('contract §11 deleting an organization deletes its projects, memberships a
   expect((await owner.delete(place)).body.data).toEqual({ id: organization.id })
   expect(await ask(key)).toEqual([401, 401, 401, 401])
   expect(await ask(otherKey)).toEqual([401, 401, 401, 401])
-  for (const person of [owner, member]) {
-    expect((await person.get('/api/me')).body.data.organizations).toEqual([])
+  for (const account of [owner, member]) {
+    expect((await account.get('/api/me')).body.data.organizations).toEqual([])
     for (const gone of [place, path, `${place}/members`, `/api/projects/${other.id}`]) {
-      expectFailure(await person.get(gone), 404, 'not_found')
+      expectFailure(await account.get(gone), 404, 'not_found')
     }
   }
   expectFailure(await owner.post(`${place}/projects`, { name: 'n' }), 404, 'not_found')

@@ -19,11 +19,11 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 async function invite(
-  person: SignedInAccount,
+  account: SignedInAccount,
   organization: { id: string },
   body: { role: string; email?: string | null },
 ): Promise<{ id: string; token: string }> {
-  const answer = await person.post(`/api/organizations/${organization.id}/invites`, body)
+  const answer = await account.post(`/api/organizations/${organization.id}/invites`, body)
   expect(answer.status).toBe(201)
   return { id: answer.body.data.id, token: answer.body.data.url.split('#')[1] }
 }
@@ -219,13 +219,13 @@ describe('reliability §6 an invite is invalid', () => {
     }
     expectIssues(await look(''), 'token too_short')
     expectIssues(await look(5), 'token invalid_type')
-    const person = await newSignedInAccount(server)
+    const account = await newSignedInAccount(server)
     const headers = { 'x-forwarded-for': '203.0.113.9' }
     const statuses = []
     for (let n = 0; n < 70; n++) {
       const json = { token: 'x'.repeat(43) }
       const path = n % 2 ? '/api/invites/look' : '/api/invites/accept'
-      statuses.push((await person.request(path, { method: 'POST', json, headers })).status)
+      statuses.push((await account.request(path, { method: 'POST', json, headers })).status)
     }
     expect(statuses).toEqual([...Array(60).fill(404), ...Array(10).fill(429)])
   })

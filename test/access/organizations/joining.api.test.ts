@@ -45,22 +45,22 @@ const newEmail = () => `${crypto.randomUUID()}@example.com`
 
 test('dashboard §2 a signed-in account joins with the link, which is then used up', async () => {
   const { organization, token } = await invited('member')
-  const person = await newSignedInAccount(server)
-  const { status, body } = await person.post('/api/invites/accept', { token })
+  const account = await newSignedInAccount(server)
+  const { status, body } = await account.post('/api/invites/accept', { token })
   expect([status, body.data]).toEqual([
     200,
     { organization: { id: organization.id, name: 'Test organization' }, role: 'member' },
   ])
-  expect((await person.get(`/api/projects/${organization.project.id}`)).body.data.role).toBe(
+  expect((await account.get(`/api/projects/${organization.project.id}`)).body.data.role).toBe(
     'member',
   )
   const late = await newSignedInAccount(server)
   expectFailure(await late.post('/api/invites/accept', { token }), 404, 'not_found')
-  expect(await listMembers(organization)).toEqual([`${person.email} member`])
+  expect(await listMembers(organization)).toEqual([`${account.email} member`])
   expect((await listAuditEntries(server.sql, organization.uuid)).at(-1)).toEqual({
     action: 'member.joined',
-    target: person.id,
-    accountId: person.uuid,
+    target: account.id,
+    accountId: account.uuid,
     details: { role: 'member' },
   })
 })
@@ -143,14 +143,14 @@ test('contract §1 a new account needs a name, an e-mail and a password that is 
 })
 
 test('dashboard §2 an invite for an address is refused if the account has just left it', async () => {
-  const person = await newSignedInAccount(server)
-  const { organization, token } = await invited('admin', person.email)
+  const account = await newSignedInAccount(server)
+  const { organization, token } = await invited('admin', account.email)
   const lock = await lockAccountRow(
     server.sql,
-    person.uuid,
-    tx => tx`update accounts set email = ${newEmail()} where id = ${person.uuid}`,
+    account.uuid,
+    tx => tx`update accounts set email = ${newEmail()} where id = ${account.uuid}`,
   )
-  const late = person.post('/api/invites/accept', { token })
+  const late = account.post('/api/invites/accept', { token })
   await lock.untilBlocked()
   await lock.release()
   expectFailure(await late, 403, 'forbidden')
@@ -167,8 +167,8 @@ test('reliability §6 a member who accepts a higher role keeps the old role, and
 
 test('reliability §6 a signed-in account does not create another account by mistake', async () => {
   const { token } = await invited('member')
-  const person = await newSignedInAccount(server)
-  const answer = await person.post('/api/invites/accept', {
+  const account = await newSignedInAccount(server)
+  const answer = await account.post('/api/invites/accept', {
     token,
     name: 'Ada',
     email: newEmail(),
@@ -181,10 +181,10 @@ test('reliability §6 of 50 accounts and visitors that open one link at once, on
   // The failures count against the address of the other tests.
   await using crowded = await boot({ databaseUrl: server.databaseUrl })
   const { organization, token } = await invited('member', null, crowded)
-  const people = await Promise.all(Array.from({ length: 25 }, () => newSignedInAccount(crowded)))
+  const accounts = await Promise.all(Array.from({ length: 25 }, () => newSignedInAccount(crowded)))
   const emails = Array.from({ length: 25 }, newEmail)
   const answers = await Promise.all([
-    ...people.map(person => person.post('/api/invites/accept', { token })),
+    ...accounts.map(account => account.post('/api/invites/accept', { token })),
     ...emails.map(email =>
       createApi(crowded.url).post('/api/invites/accept', {
         token,
@@ -205,10 +205,10 @@ test('reliability §6 of 50 accounts and visitors that open one link at once, on
 test('reliability §6 of 20 accounts that accept during the withdrawal of an invite, none joins after it', async () => {
   await using crowded = await boot({ databaseUrl: server.databaseUrl })
   const { organization, owner, id, token } = await invited('member', null, crowded)
-  const people = await Promise.all(Array.from({ length: 20 }, () => newSignedInAccount(crowded)))
+  const accounts = await Promise.all(Array.from({ length: 20 }, () => newSignedInAccount(crowded)))
   const [withdrawn, ...answers] = await Promise.all([
     owner.delete(`/api/organizations/${organization.id}/invites/${id}`),
-    ...people.map(person => person.post('/api/invites/accept', { token })),
+    ...accounts.map(account => account.post('/api/invites/accept', { token })),
   ])
   const joined = answers.filter(({ status }) => status === 200).length
   expect([withdrawn?.status, joined]).toEqual(joined ? [404, 1] : [200, 0])
@@ -225,7 +225,7 @@ test('contract §12 an organization has at most 1,000 members', async () => {
     insert into memberships (organization_id, account_id, role)
     select ${organization.uuid}, id, 'viewer' from made
   `
-  const person = await newSignedInAccount(server)
-  const { status, body } = await person.post('/api/invites/accept', { token })
+  const account = await newSignedInAccount(server)
+  const { status, body } = await account.post('/api/invites/accept', { token })
   expect([status, body.error]).toEqual([409, expect.stringContaining('at most 1000 members')])
 })

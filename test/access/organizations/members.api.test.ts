@@ -18,9 +18,9 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-function toPath(organization: TestOrganization, person?: Pick<SignedInAccount, 'id'>): string {
+function toPath(organization: TestOrganization, account?: Pick<SignedInAccount, 'id'>): string {
   const path = `/api/organizations/${organization.id}/members`
-  return person ? `${path}/${person.id}` : path
+  return account ? `${path}/${account.id}` : path
 }
 
 async function readRoles({ uuid }: TestOrganization): Promise<Record<string, string>> {
@@ -32,13 +32,13 @@ async function readRoles({ uuid }: TestOrganization): Promise<Record<string, str
 
 test('dashboard §11 every member lists the members, in pages', async () => {
   const organization = await newOrganization(server)
-  const people = [
+  const accounts = [
     await newMember(server, organization, 'owner'),
     await newMember(server, organization, 'member'),
     await newMember(server, organization, 'viewer'),
   ] as const
   await newMember(server, await newOrganization(server), 'owner')
-  const [owner, , viewer] = people
+  const [owner, , viewer] = accounts
   const first = await viewer.get(`${toPath(organization)}?limit=2`)
   expect(first.body.data.items[0]).toEqual({
     person: { id: owner.id, name: 'Test person', email: owner.email, isOperator: false },
@@ -49,7 +49,7 @@ test('dashboard §11 every member lists the members, in pages', async () => {
   const { nextCursor } = first.body.data
   const rest = await viewer.get(`${toPath(organization)}?limit=2&cursor=${nextCursor}`)
   const listed = [...first.body.data.items, ...rest.body.data.items]
-  expect(listed.map(({ person }) => person.id)).toEqual(people.map(({ id }) => id))
+  expect(listed.map(({ person }) => person.id)).toEqual(accounts.map(({ id }) => id))
   expect(rest.body.data.nextCursor).toBeNull()
   expectIssues(await viewer.get(`${toPath(organization)}?cursor=x`), 'cursor invalid_format')
 })
@@ -85,12 +85,12 @@ describe('contract §12 roles:', () => {
       const answer = await owner.patch(toPath(organization, member), { role })
       expectFailure(answer, 403, 'verification_needed')
     }
-    for (const [person, role] of [
+    for (const [account, role] of [
       [member, 'viewer'],
       [admin, 'admin'],
       [admin, 'member'],
     ] as const) {
-      expect((await owner.patch(toPath(organization, person), { role })).status).toBe(200)
+      expect((await owner.patch(toPath(organization, account), { role })).status).toBe(200)
     }
   })
 
@@ -99,8 +99,8 @@ describe('contract §12 roles:', () => {
     const other = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
     const stranger = await newMember(server, other, 'member')
-    for (const person of [stranger, { id: 'per_1' }, { id: stranger.uuid }]) {
-      const path = toPath(organization, person)
+    for (const account of [stranger, { id: 'per_1' }, { id: stranger.uuid }]) {
+      const path = toPath(organization, account)
       expectFailure(await owner.patch(path, { role: 'viewer' }), 404, 'not_found')
       expectFailure(await owner.delete(path), 404, 'not_found')
       expectFailure(await owner.post(`${path}/reset-link`), 404, 'not_found')
@@ -114,8 +114,8 @@ describe('contract §12 roles:', () => {
     const admin = await newMember(server, organization, 'admin')
     const other = await newMember(server, organization, 'admin')
     expectFailure(await admin.delete(toPath(organization, owner)), 403, 'forbidden')
-    for (const person of [owner, admin]) {
-      expectFailure(await person.delete(toPath(organization, person)), 409, 'conflict')
+    for (const account of [owner, admin]) {
+      expectFailure(await account.delete(toPath(organization, account)), 409, 'conflict')
     }
     const removed = await admin.delete(toPath(organization, other))
     expect([removed.status, removed.body.data]).toEqual([200, { id: other.id }])
@@ -145,14 +145,14 @@ describe('contract §12 roles:', () => {
     expect((await leaver.delete(`/api/organizations/${organization.id}/membership`)).status).toBe(
       200,
     )
-    for (const person of [member, leaver]) {
+    for (const account of [member, leaver]) {
       for (const url of [server.url, second.url]) {
         for (const path of paths) {
-          const answer = await fetch(`${url}${path}`, { headers: { cookie: person.cookie } })
+          const answer = await fetch(`${url}${path}`, { headers: { cookie: account.cookie } })
           expect(answer.status).toBe(404)
         }
       }
-      expect((await person.get('/api/me')).body.data.organizations).toEqual([])
+      expect((await account.get('/api/me')).body.data.organizations).toEqual([])
     }
   })
 })
@@ -175,7 +175,7 @@ describe('reliability §6 the last owner of an organization', () => {
   /** Creates an organization with two owners, who act on it at once. */
   async function collide(
     act: (
-      person: SignedInAccount,
+      account: SignedInAccount,
       other: SignedInAccount,
       organization: TestOrganization,
     ) => Promise<unknown>,
@@ -262,8 +262,10 @@ describe('contract §12 a deleted account', () => {
   })
 
   test('is not the last owner or operator when two delete their accounts at once', async () => {
-    const statuses = async (people: SignedInAccount[]) =>
-      (await Promise.all(people.map(person => person.delete('/api/me')))).map(a => a.status).sort()
+    const statuses = async (accounts: SignedInAccount[]) =>
+      (await Promise.all(accounts.map(account => account.delete('/api/me'))))
+        .map(a => a.status)
+        .sort()
     for (let round = 0; round < 5; round++) {
       const organization = await newOrganization(server)
       const owners = [1, 2].map(() => newMember(server, organization, 'owner'))
@@ -295,33 +297,33 @@ describe('contract §12 a deleted account', () => {
 
 test('contract §12 the export of an account has its own data, without secrets', async () => {
   const organization = await newOrganization(server)
-  const person = await newMember(server, organization, 'admin')
+  const admin = await newMember(server, organization, 'admin')
   const other = await newMember(server, organization, 'admin')
   await other.post(`/api/organizations/${organization.id}/invites`, { role: 'viewer' })
-  await person.post(`/api/organizations/${organization.id}/invites`, { role: 'viewer' })
-  await person.put(`/api/projects/${organization.project.id}/notifications`, { state: 'mute' })
-  await insertSubscription(server, person)
+  await admin.post(`/api/organizations/${organization.id}/invites`, { role: 'viewer' })
+  await admin.put(`/api/projects/${organization.project.id}/notifications`, { state: 'mute' })
+  await insertSubscription(server, admin)
   await server.sql`
     insert into openid_connections (id, issuer, subject, account_id, provider)
-    values (gen_random_uuid(), 'https://id.example.com', ${person.uuid}, ${person.uuid}, 'example')
+    values (gen_random_uuid(), 'https://id.example.com', ${admin.uuid}, ${admin.uuid}, 'example')
   `
   // More than one page.
   await server.sql`
     insert into audit_log (id, actor, account_id, action, details)
-    select gen_random_uuid(), 'account', ${person.uuid}, 'account.edited', '{}'
+    select gen_random_uuid(), 'account', ${admin.uuid}, 'account.edited', '{}'
     from generate_series(1, 1200)
   `
-  const answer = await person.get('/api/me/export')
+  const answer = await admin.get('/api/me/export')
   expect([answer.status, answer.headers.get('content-disposition')]).toEqual([
     200,
     'attachment; filename="tidings-account.json"',
   ])
   const { account, memberships, ...lists } = answer.body
-  expect(account).toMatchObject({ id: person.id, email: person.email, hasPassword: false })
+  expect(account).toMatchObject({ id: admin.id, email: admin.email, hasPassword: false })
   expect(memberships).toMatchObject([{ organization: { id: organization.id }, role: 'admin' }])
   expect(lists).toMatchObject({
     sessions: [{ address: '127.0.0.1', userAgent: 'test' }],
-    connections: [{ provider: 'example', issuer: 'https://id.example.com', subject: person.uuid }],
+    connections: [{ provider: 'example', issuer: 'https://id.example.com', subject: admin.uuid }],
     invites: [{ role: 'viewer' }],
     pushSubscriptions: [{ isOn: true }],
     notificationSettings: [{ projectId: organization.project.id, channelId: null, state: 'mute' }],

@@ -27,12 +27,12 @@ async function countLinks({ uuid }: SignedInAccount): Promise<number> {
 
 async function join(
   organization: { uuid: string },
-  person: SignedInAccount,
+  account: SignedInAccount,
   role: string,
 ): Promise<void> {
   await server.sql`
     insert into memberships (organization_id, account_id, role)
-    values (${organization.uuid}, ${person.uuid}, ${role})
+    values (${organization.uuid}, ${account.uuid}, ${role})
   `
 }
 

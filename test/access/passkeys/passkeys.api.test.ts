@@ -20,8 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-interface Person {
-  account: TestAccount
+interface PasskeyAccount extends TestAccount {
   browser: TestBrowser
   passkey: Authenticator
   passkeyId: string
@@ -33,14 +32,14 @@ async function addPasskey(browser: TestBrowser, passkey: Authenticator) {
 }
 
 /** An account with a password and a passkey, signed in with the password. */
-async function newPerson(): Promise<Person> {
+async function newPasskeyAccount(): Promise<PasskeyAccount> {
   const account = await newAccount(server)
   const browser = createBrowser(server.url)
   await browser.signIn(account.email, PASSWORD, newAddress())
   const passkey = createAuthenticator(origin)
   const added = await addPasskey(browser, passkey)
   expect(added.status).toBe(201)
-  return { account, browser, passkey, passkeyId: added.body.data.id }
+  return { ...account, browser, passkey, passkeyId: added.body.data.id }
 }
 
 async function signInOptions(browser: TestBrowser) {
@@ -52,26 +51,26 @@ async function signIn(browser: TestBrowser, passkey: Authenticator, odd = {}) {
   return browser.post('/api/session/passkey', { credential })
 }
 
-async function listAudit({ account }: Person, action: string) {
+async function listAudit({ uuid }: PasskeyAccount, action: string) {
   return server.sql<{ details: any }[]>`
     select details from audit_log
-    where action = ${action} and (account_id = ${account.uuid} or target like 'pky_%')
+    where action = ${action} and (account_id = ${uuid} or target like 'pky_%')
     order by at desc, id desc
   `
 }
 
 test('a passkey signs in without a password, and the session names it', async () => {
-  const person = await newPerson()
+  const account = await newPasskeyAccount()
   const browser = createBrowser(server.url)
-  const answered = await signIn(browser, person.passkey)
-  expect([answered.status, answered.body.data.person.id]).toEqual([200, person.account.id])
+  const answered = await signIn(browser, account.passkey)
+  expect([answered.status, answered.body.data.person.id]).toEqual([200, account.id])
   expect(answered.body.data).toMatchObject({
     isVerified: true,
     credentials: { hasPassword: true, passkeys: 1, hasSecondFactor: false, recoveryCodes: 0 },
   })
   const [session] = (await browser.get('/api/sessions')).body.data.items
   expect(session).toMatchObject({ isCurrent: true, method: 'passkey', isMultiFactor: true })
-  const [entry] = await listAudit(person, 'session.created')
+  const [entry] = await listAudit(account, 'session.created')
   expect(entry?.details).toMatchObject({ method: 'passkey', isMultiFactor: true })
   const [listed] = (await browser.get('/api/passkeys')).body.data.items
   expect(listed).toMatchObject({ name: 'Laptop', isDisabled: false, isSynced: false })
@@ -86,38 +85,38 @@ test.each([
   ['a response to a registration', { type: 'webauthn.create' }],
   ['a challenge of somebody else', { challenge: 'A'.repeat(72) }],
 ])('a signature for %s is refused and changes nothing', async (_, odd) => {
-  const person = await newPerson()
+  const account = await newPasskeyAccount()
   const browser = createBrowser(server.url)
-  expectFailure(await signIn(browser, person.passkey, odd), 409, 'conflict')
+  expectFailure(await signIn(browser, account.passkey, odd), 409, 'conflict')
   expect(browser.cookies.has('tidings')).toBe(false)
-  expect((await signIn(browser, person.passkey)).status).toBe(200)
+  expect((await signIn(browser, account.passkey)).status).toBe(200)
 })
 
 test('the user handle, if it is sent, is that of the account', async () => {
-  const [person, other] = [await newPerson(), await newPerson()]
-  const readHandle = async ({ browser }: Person) =>
+  const [account, other] = [await newPasskeyAccount(), await newPasskeyAccount()]
+  const readHandle = async ({ browser }: PasskeyAccount) =>
     (await browser.post('/api/passkeys/options')).body.data.user.id
   for (const [userHandle, status] of [
     [await readHandle(other), 401],
     ['AAAA', 401],
-    [await readHandle(person), 200],
+    [await readHandle(account), 200],
     ['', 200],
   ] as const) {
-    const answered = await signIn(createBrowser(server.url), person.passkey, { userHandle })
+    const answered = await signIn(createBrowser(server.url), account.passkey, { userHandle })
     expect([userHandle, answered.status]).toEqual([userHandle, status])
   }
 })
 
 test('a response is accepted once, in the browser and for the purpose of its challenge', async () => {
-  const person = await newPerson()
+  const account = await newPasskeyAccount()
   const browser = createBrowser(server.url)
   const options = await signInOptions(browser)
   const other = createBrowser(server.url)
   await signInOptions(other)
-  const credential = person.passkey.get(options)
+  const credential = account.passkey.get(options)
   expectFailure(await other.post('/api/session/passkey', { credential }), 409, 'conflict')
   const verify = '/api/session/verify/passkey'
-  expectFailure(await person.browser.post(verify, { credential }), 409, 'conflict')
+  expectFailure(await account.browser.post(verify, { credential }), 409, 'conflict')
   const cookie = `tidings-challenge=${browser.cookies.get('tidings-challenge')}`
   expect((await browser.post('/api/session/passkey', { credential })).status).toBe(200)
   const replayed = await createBrowser(server.url).request('/api/session/passkey', {
@@ -129,9 +128,9 @@ test('a response is accepted once, in the browser and for the purpose of its cha
 })
 
 test('of 8 concurrent uses of one response, one signs in', async () => {
-  const person = await newPerson()
+  const account = await newPasskeyAccount()
   const browser = createBrowser(server.url)
-  const credential = person.passkey.get(await signInOptions(browser))
+  const credential = account.passkey.get(await signInOptions(browser))
   const cookie = `tidings-challenge=${browser.cookies.get('tidings-challenge')}`
   const answers = await Promise.all(
     Array.from({ length: 8 }, () =>
@@ -146,40 +145,42 @@ test('of 8 concurrent uses of one response, one signs in', async () => {
 })
 
 test('a counter that goes backwards disables the passkey and ends its sessions', async () => {
-  const person = await newPerson()
+  const account = await newPasskeyAccount()
   const browser = createBrowser(server.url)
-  expect((await signIn(browser, person.passkey, { counter: 10 })).status).toBe(200)
+  expect((await signIn(browser, account.passkey, { counter: 10 })).status).toBe(200)
   const copy = createBrowser(server.url)
-  expectFailure(await signIn(copy, person.passkey, { counter: 10 }), 401, 'wrong_credentials')
+  expectFailure(await signIn(copy, account.passkey, { counter: 10 }), 401, 'wrong_credentials')
   expect((await browser.get('/api/me')).status).toBe(401)
-  expectFailure(await signIn(copy, person.passkey, { counter: 99 }), 401, 'wrong_credentials')
-  const account = (await person.browser.get('/api/me')).body.data
-  expect(account.credentials.passkeys).toBe(0)
-  const [listed] = (await person.browser.get('/api/passkeys')).body.data.items
+  expectFailure(await signIn(copy, account.passkey, { counter: 99 }), 401, 'wrong_credentials')
+  const me = (await account.browser.get('/api/me')).body.data
+  expect(me.credentials.passkeys).toBe(0)
+  const [listed] = (await account.browser.get('/api/passkeys')).body.data.items
   expect(listed.isDisabled).toBe(true)
-  const [entry] = await listAudit(person, 'passkey.disabled')
+  const [entry] = await listAudit(account, 'passkey.disabled')
   expect(entry?.details).toEqual({ name: 'Laptop', sessionsEnded: 1 })
 })
 
 test('a passkey verifies the session that asks, and only with the passkey of its account', async () => {
-  const [person, other] = [await newPerson(), await newPerson()]
-  const [session] = (await person.browser.get('/api/sessions')).body.data.items
-  const { body } = await person.browser.get('/api/me')
+  const [account, other] = [await newPasskeyAccount(), await newPasskeyAccount()]
+  const [session] = (await account.browser.get('/api/sessions')).body.data.items
+  const { body } = await account.browser.get('/api/me')
   expect(body.data.isVerified).toBe(true)
   await server.sql`update sessions set verified_at = now() - interval '1 hour'
-    where account_id = ${person.account.uuid}`
-  expect((await person.browser.post('/api/passkeys/options')).body.code).toBe('verification_needed')
-  const options = () => person.browser.post('/api/session/verify/passkey/options')
+    where account_id = ${account.uuid}`
+  expect((await account.browser.post('/api/passkeys/options')).body.code).toBe(
+    'verification_needed',
+  )
+  const options = () => account.browser.post('/api/session/verify/passkey/options')
   const verify = (credential: object) =>
-    person.browser.post('/api/session/verify/passkey', { credential })
+    account.browser.post('/api/session/verify/passkey', { credential })
   const asked = (await options()).body.data
-  expect(asked.allowCredentials.map(({ id }: { id: string }) => id)).toEqual([person.passkey.id])
+  expect(asked.allowCredentials.map(({ id }: { id: string }) => id)).toEqual([account.passkey.id])
   expectFailure(await verify(other.passkey.get(asked)), 401, 'wrong_credentials')
-  const before = { cookie: `tidings=${person.browser.cookies.get('tidings')}` }
-  const verified = await verify(person.passkey.get(asked))
+  const before = { cookie: `tidings=${account.browser.cookies.get('tidings')}` }
+  const verified = await verify(account.passkey.get(asked))
   expect([verified.status, verified.body.data.isVerified]).toEqual([200, true])
-  expect((await person.browser.request('/api/me', { headers: before })).status).toBe(401)
-  expect((await person.browser.get('/api/sessions')).body.data.items[0]).toMatchObject({
+  expect((await account.browser.request('/api/me', { headers: before })).status).toBe(401)
+  expect((await account.browser.get('/api/sessions')).body.data.items[0]).toMatchObject({
     id: session.id,
     method: 'password',
     isMultiFactor: true,
@@ -187,34 +188,34 @@ test('a passkey verifies the session that asks, and only with the passkey of its
 })
 
 test('a removed passkey is unknown, and the sessions that it made end', async () => {
-  const person = await newPerson()
+  const account = await newPasskeyAccount()
   const browser = createBrowser(server.url)
-  await signIn(browser, person.passkey)
-  const path = `/api/passkeys/${person.passkeyId}`
-  const renamed = await person.browser.patch(path, { name: ' Phone ' })
+  await signIn(browser, account.passkey)
+  const path = `/api/passkeys/${account.passkeyId}`
+  const renamed = await account.browser.patch(path, { name: ' Phone ' })
   expect(renamed.body.data.name).toBe('Phone')
-  expect((await person.browser.delete(path)).status).toBe(200)
+  expect((await account.browser.delete(path)).status).toBe(200)
   expect((await browser.get('/api/me')).status).toBe(401)
-  expectFailure(await signIn(browser, person.passkey), 401, 'wrong_credentials')
-  expectFailure(await person.browser.delete(path), 404, 'not_found')
-  const [entry] = await listAudit(person, 'passkey.removed')
+  expectFailure(await signIn(browser, account.passkey), 401, 'wrong_credentials')
+  expectFailure(await account.browser.delete(path), 404, 'not_found')
+  const [entry] = await listAudit(account, 'passkey.removed')
   expect(entry?.details).toEqual({ name: 'Phone', sessionsEnded: 1 })
 })
 
 test('a passkey can be registered once, with the challenge of its own session', async () => {
-  const person = await newPerson()
-  expectFailure(await addPasskey(person.browser, person.passkey), 409, 'conflict')
-  const options = (await person.browser.post('/api/passkeys/options')).body.data
+  const account = await newPasskeyAccount()
+  expectFailure(await addPasskey(account.browser, account.passkey), 409, 'conflict')
+  const options = (await account.browser.post('/api/passkeys/options')).body.data
   expect(options.excludeCredentials).toHaveLength(1)
-  const stranger = await newPerson()
+  const stranger = await newPasskeyAccount()
   const credential = createAuthenticator(origin).create(options)
   const json = { name: 'x', credential }
   expectFailure(await stranger.browser.post('/api/passkeys', json), 409, 'conflict')
-  expect((await person.browser.post('/api/passkeys', json)).status).toBe(201)
+  expect((await account.browser.post('/api/passkeys', json)).status).toBe(201)
   for (const odd of [{ origin: 'https://evil.example' }, { isVerified: false }]) {
-    const fresh = (await person.browser.post('/api/passkeys/options')).body.data
+    const fresh = (await account.browser.post('/api/passkeys/options')).body.data
     const refused = createAuthenticator(origin).create(fresh, odd)
-    const answered = await person.browser.post('/api/passkeys', { name: 'x', credential: refused })
+    const answered = await account.browser.post('/api/passkeys', { name: 'x', credential: refused })
     expectFailure(answered, 409, 'conflict')
   }
 })
@@ -243,7 +244,7 @@ test.each([
   ['authenticator data of another type', 'oWhhdXRoRGF0YWF4'],
   ['65,000 lists in each other', Buffer.alloc(49_000, 0x81).toString('base64url')],
 ])('a new passkey whose attestation object is %s is refused', async (_, attestationObject) => {
-  const { browser } = await newPerson()
+  const { browser } = await newPasskeyAccount()
   const options = (await browser.post('/api/passkeys/options')).body.data
   const credential: any = createAuthenticator(origin).create(options)
   const response = { ...credential.response, attestationObject }
@@ -257,7 +258,7 @@ test.each([
   ['half a point', `a4${EC.slice(2)}`],
   ['longer than any that is in use', `a401030339010020590800${'ff'.repeat(2_048)}2143010001`],
 ])('a new passkey whose public key is %s is refused', async (_, hex) => {
-  const { browser } = await newPerson()
+  const { browser } = await newPasskeyAccount()
   const options = (await browser.post('/api/passkeys/options')).body.data
   const publicKey = Buffer.from(hex, 'hex')
   const credential = createAuthenticator(origin).create(options, { publicKey })
@@ -274,7 +275,7 @@ test.each([
   ['RSA', `a401030339010020590100${toHex(rsa.n)}2143${toHex(rsa.e)}`],
   ['Ed25519', `a4010103272006215820${toHex(ed25519.x)}`],
 ])('a new passkey whose public key is of %s is accepted', async (_, hex) => {
-  const { browser } = await newPerson()
+  const { browser } = await newPasskeyAccount()
   const options = (await browser.post('/api/passkeys/options')).body.data
   const publicKey = Buffer.from(hex, 'hex')
   const credential = createAuthenticator(origin).create(options, { publicKey })
@@ -282,27 +283,27 @@ test.each([
 })
 
 test('an account removes its password if it has a passkey, and keeps one way to sign in', async () => {
-  const person = await newPerson()
-  const { browser } = person
-  const path = `/api/passkeys/${person.passkeyId}`
+  const account = await newPasskeyAccount()
+  const { browser } = account
+  const path = `/api/passkeys/${account.passkeyId}`
   expect((await browser.delete('/api/me/password')).status).toBe(200)
   expect((await browser.get('/api/me')).body.data.credentials.hasPassword).toBe(false)
   expectFailure(await browser.delete('/api/me/password'), 409, 'conflict')
   expectFailure(await browser.delete(path), 409, 'conflict')
   const other = createBrowser(server.url)
-  expectFailure(await other.signIn(person.account.email), 401, 'wrong_credentials')
-  expect((await signIn(other, person.passkey)).status).toBe(200)
+  expectFailure(await other.signIn(account.email), 401, 'wrong_credentials')
+  expect((await signIn(other, account.passkey)).status).toBe(200)
   // A password can be set again, after a verification instead of the former one.
   const change = { newPassword: 'gravel monsoon nineteen' }
   expect((await browser.put('/api/me/password', change)).status).toBe(200)
   expect((await other.get('/api/me')).status).toBe(401)
   expect((await browser.delete(path)).status).toBe(200)
   expectFailure(await browser.delete('/api/me/password'), 409, 'conflict')
-  expect((await other.signIn(person.account.email, change.newPassword)).status).toBe(200)
+  expect((await other.signIn(account.email, change.newPassword)).status).toBe(200)
 })
 
 test('passkeys need an address with a name, over https or on this machine', async () => {
-  const person = await newPerson()
+  const account = await newPasskeyAccount()
   await using plain = await boot(
     { baseUrl: 'http://10.0.0.1', databaseUrl: server.databaseUrl },
     { kinds: [] },
@@ -310,7 +311,7 @@ test('passkeys need an address with a name, over https or on this machine', asyn
   const headers = {
     host: '10.0.0.1',
     origin: 'http://10.0.0.1',
-    cookie: `tidings=${person.browser.cookies.get('tidings')}`,
+    cookie: `tidings=${account.browser.cookies.get('tidings')}`,
   }
   const browser = createBrowser(plain.url)
   const options = { method: 'POST', headers }

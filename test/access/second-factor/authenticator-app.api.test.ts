@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 /** An account whose password requires a code. */
-async function newPerson() {
+async function newAccountWithApp() {
   const account = await newAccount(server)
   const secret = await insertTotpSecret(server, account)
   return { account, secret }
@@ -90,7 +90,7 @@ test('an app is confirmed with its first code, and signing in requires a code fr
 })
 
 test('a code is accepted after the password, in the same browser, once and for 5 minutes', async () => {
-  const { account, secret } = await newPerson()
+  const { account, secret } = await newAccountWithApp()
   const browser = await enterPassword(account.email)
   const code = toTotpCode(secret)
   expectFailure(await sendCode(createBrowser(server.url), code), 409, 'conflict')
@@ -112,7 +112,7 @@ test('a code is accepted after the password, in the same browser, once and for 5
 })
 
 test('another spelling of the cookie does not repeat a sign-in that has ended', async () => {
-  const { account, secret } = await newPerson()
+  const { account, secret } = await newAccountWithApp()
   const browser = await enterPassword(account.email)
   const step = browser.cookies.get('tidings-step')!
   expect((await sendCode(browser, toTotpCode(secret))).status).toBe(200)
@@ -134,14 +134,14 @@ test('passwords that are turned off end sign-ins that wait for their codes', asy
 })
 
 test('others who enter the password do not end a sign-in that waits for its code', async () => {
-  const { account, secret } = await newPerson()
+  const { account, secret } = await newAccountWithApp()
   const browser = await enterPassword(account.email)
   for (let time = 0; time < 6; time++) await enterPassword(account.email)
   expect((await sendCode(browser, toTotpCode(secret))).status).toBe(200)
 })
 
 test('of concurrent uses of one code, one signs in', async () => {
-  const { account, secret } = await newPerson()
+  const { account, secret } = await newAccountWithApp()
   const browsers = [await enterPassword(account.email), await enterPassword(account.email)]
   const code = toTotpCode(secret)
   const answers = await Promise.all(browsers.map(browser => sendCode(browser, code)))
@@ -149,7 +149,7 @@ test('of concurrent uses of one code, one signs in', async () => {
 })
 
 test('wrong codes are throttled on their own, and a right password does not reset them', async () => {
-  const { account } = await newPerson()
+  const { account } = await newAccountWithApp()
   const address = newAddress()
   const statuses: number[] = []
   for (let i = 0; i < 30 && statuses.at(-1) !== 429; i++) {
@@ -163,7 +163,7 @@ test('wrong codes are throttled on their own, and a right password does not rese
 })
 
 test('a recovery code works once instead of a code; new ones end the former', async () => {
-  const { account, secret } = await newPerson()
+  const { account, secret } = await newAccountWithApp()
   const browser = await enterPassword(account.email)
   await sendCode(browser, toTotpCode(secret))
   const create = async () =>
@@ -188,7 +188,7 @@ test('a recovery code works once instead of a code; new ones end the former', as
 })
 
 test('a removed app leaves the password alone to sign in', async () => {
-  const { account, secret } = await newPerson()
+  const { account, secret } = await newAccountWithApp()
   const browser = await enterPassword(account.email)
   await sendCode(browser, toTotpCode(secret))
   await browser.post('/api/second-factor/recovery-codes')
@@ -216,7 +216,7 @@ test('a code adds the second factor to a session, and is no verification', async
 })
 
 test('a reset link removes passkeys and codes, which somebody else may have added', async () => {
-  const { account } = await newPerson()
+  const { account } = await newAccountWithApp()
   await insertPasskey(server, account)
 
   const link = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
@@ -329,7 +329,7 @@ test('a stolen password adds no factor to an account that has one, and removes n
 })
 
 test('a session without the code of an account removes no app and makes no codes', async () => {
-  const { account } = await newPerson()
+  const { account } = await newAccountWithApp()
   const proxied = await newSession(server, account)
   for (const answered of [
     await proxied.delete('/api/second-factor'),

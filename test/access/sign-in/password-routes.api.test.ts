@@ -139,8 +139,8 @@ test('reliability §6 an unacceptable password is a 400 that says why', async ()
 })
 
 test('contract §12 an account without a password cannot confirm its session', async () => {
-  const person = await newSignedInAccount(server)
-  const answered = await person.post('/api/session/verify', { password: PASSWORD })
+  const account = await newSignedInAccount(server)
+  const answered = await account.post('/api/session/verify', { password: PASSWORD })
   expectFailure(answered, 401, 'wrong_credentials')
 })
 

@@ -113,9 +113,9 @@ test('reliability §6 of 50 concurrent claims over two servers, with one link or
   expect(statuses.filter(status => status === 201)).toHaveLength(1)
   // 503: more passwords than can be hashed at once.
   expect(statuses.every(status => [201, 404, 503].includes(status))).toBe(true)
-  const people = await one.sql<{ email: string }[]>`select email from accounts`
+  const accounts = await one.sql<{ email: string }[]>`select email from accounts`
   const winner = answers.find(({ status }) => status === 201)
-  expect(people.map(({ email }) => email)).toEqual([winner?.body.data.person.email])
+  expect(accounts.map(({ email }) => email)).toEqual([winner?.body.data.person.email])
   expect(await one.sql`select from memberships`).toHaveLength(1)
   expect(await one.sql`select from sessions`).toHaveLength(1)
 })

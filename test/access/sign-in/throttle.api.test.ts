@@ -257,7 +257,7 @@ test('reliability §6 a site with many IPv6 networks makes one attempt at a time
 })
 
 /** An account with an app, whose address the proxy has proven. */
-async function newPersonAtProxy() {
+async function newAccountAtProxy() {
   const account = await newAccount(server)
   await server.sql`update accounts set is_email_proven = true where id = ${account.uuid}`
   return { account, secret: await insertTotpSecret(server, account) }
@@ -271,7 +271,7 @@ async function signInAtProxy(email: string, browser = createBrowser(server.url))
 }
 
 test('reliability §6 wrong codes count in one budget for all sessions, which leaves that of strangers alone', async () => {
-  const { account, secret } = await newPersonAtProxy()
+  const { account, secret } = await newAccountAtProxy()
   let checked = 0
   for (let session = 0; session < 8; session++) {
     const browser = await signInAtProxy(account.email)
@@ -293,7 +293,7 @@ test('reliability §6 wrong codes count in one budget for all sessions, which le
 })
 
 test('reliability §6 browsers that became known without the code share the budget of sessions', async () => {
-  const { account } = await newPersonAtProxy()
+  const { account } = await newAccountAtProxy()
   let checked = 0
   for (let browsers = 0; browsers < 8; browsers++) {
     // Each sign-in at the proxy makes a new browser a known one.
@@ -309,7 +309,7 @@ test('reliability §6 browsers that became known without the code share the budg
 })
 
 test('reliability §6 strangers who know the password delay no session that asks for a code', async () => {
-  const { account, secret } = await newPersonAtProxy()
+  const { account, secret } = await newAccountAtProxy()
   const browser = await signInAtProxy(account.email)
   const statuses: number[] = []
   for (let time = 0; statuses.at(-1) !== 429; time++) {
@@ -325,7 +325,7 @@ test('reliability §6 strangers who know the password delay no session that asks
 })
 
 test('reliability §6 passwords that sessions confirm have a budget, too', async () => {
-  const { account } = await newPersonAtProxy()
+  const { account } = await newAccountAtProxy()
   await server.sql`delete from totp_secrets where account_id = ${account.uuid}`
   const verify = async (password: string) =>
     (await signInAtProxy(account.email)).post('/api/session/verify', { password })

@@ -34,11 +34,11 @@ const ofProject = () => `/api/projects/${organization.project.id}`
 
 /** Creates a token with a request. Returns the data of the answer. */
 async function create(
-  person: SignedInAccount,
+  account: SignedInAccount,
   body: object = {},
   path = '/api/tokens',
 ): Promise<any> {
-  const answer = await person.post(path, { name: 'Deploy', role: 'admin', ...body })
+  const answer = await account.post(path, { name: 'Deploy', role: 'admin', ...body })
   expect([answer.status, answer.body.error]).toEqual([201, undefined])
   return answer.body.data
 }
@@ -87,8 +87,8 @@ describe('creation', () => {
       insert into memberships (organization_id, account_id, role)
       values (${elsewhere.uuid}, ${both.uuid}, 'owner')
     `
-    const ask = (person: SignedInAccount, path: string) =>
-      person.post(path, { name: 'Deploy', role: 'viewer', projects: [elsewhere.project.id] })
+    const ask = (account: SignedInAccount, path: string) =>
+      account.post(path, { name: 'Deploy', role: 'viewer', projects: [elsewhere.project.id] })
     const answers = [
       await ask(owner, '/api/tokens'),
       await ask(both, `${ofOrganization()}/tokens`),
@@ -98,21 +98,21 @@ describe('creation', () => {
   })
 
   test('has bounds: 1 to 365 days, and 50 tokens', async () => {
-    const person = await newMember(server, organization, 'viewer')
+    const account = await newMember(server, organization, 'viewer')
     for (const expiresInDays of [0, 366, null]) {
       const body = { name: 'Deploy', role: 'viewer', expiresInDays }
-      expect((await person.post('/api/tokens', body)).status).toBe(400)
+      expect((await account.post('/api/tokens', body)).status).toBe(400)
     }
     await server.sql`
       insert into management_tokens (
         id, hash, last_four, name, account_id, role, is_multi_factor, expires_at
       )
-      select gen_random_uuid(), sha256(n::text::bytea), '0000', 'Many', ${person.uuid}, 'viewer',
+      select gen_random_uuid(), sha256(n::text::bytea), '0000', 'Many', ${account.uuid}, 'viewer',
         false,
         now() + interval '1 day'
       from generate_series(1, 50) as n
     `
-    const answer = await person.post('/api/tokens', { name: 'Deploy', role: 'viewer' })
+    const answer = await account.post('/api/tokens', { name: 'Deploy', role: 'viewer' })
     expect([answer.status, answer.body.code]).toEqual([409, 'conflict'])
   })
 })
@@ -222,11 +222,11 @@ describe('a token acts with the present rights of its creator', () => {
 
   test('a deleted organization ends its tokens', async () => {
     const other = await newOrganization(server)
-    const person = await newMember(server, other, 'owner')
+    const account = await newMember(server, other, 'owner')
     const path = `/api/organizations/${other.id}`
-    const { token } = await create(person, {}, `${path}/tokens`)
+    const { token } = await create(account, {}, `${path}/tokens`)
     expect(await getStatus(createTokenApi(server.url, token), '/api/token')).toBe(200)
-    expect((await person.delete(path)).status).toBe(200)
+    expect((await account.delete(path)).status).toBe(200)
     expect(await getStatus(createTokenApi(server.url, token), '/api/token')).toBe(401)
   })
 
@@ -331,10 +331,10 @@ describe('the end of a token', () => {
   })
 
   test('an expired one is refused, and listed as expired', async () => {
-    const person = await newSignedInAccount(server)
-    const token = await newManagementToken(server, { accountId: person.uuid, expiresIn: '-1 s' })
+    const account = await newSignedInAccount(server)
+    const token = await newManagementToken(server, { accountId: account.uuid, expiresIn: '-1 s' })
     expect(await getStatus(token, '/api/token')).toBe(401)
-    const { items } = (await person.get('/api/tokens')).body.data
+    const { items } = (await account.get('/api/tokens')).body.data
     expect(items).toMatchObject([{ id: token.id, isExpired: true }])
   })
 })

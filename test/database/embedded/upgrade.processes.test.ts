@@ -183,7 +183,7 @@ majorTest(
       [],
     )
     const me = await fetch(`${server.url}/api/me`, {
-      headers: { cookie: tenant.people.owner.cookie },
+      headers: { cookie: tenant.members.owner.cookie },
     })
     expect(me.status).toBe(200)
     await post('/v1/identify', { user_id: 'new', aliases: ['brand-new'] })

@@ -182,10 +182,10 @@ test("contract §12 a viewer sees an event's deliveries; only an admin lists and
   const id = toId('dlv', crypto.randomUUID())
   const statuses = []
   for (const role of ['viewer', 'member', 'admin'] as const) {
-    const person = await newMember(server, organization, role)
+    const account = await newMember(server, organization, role)
     statuses.push([
-      (await person.get(`${path}/deliveries?state=dead`)).status,
-      (await person.post(`${path}/deliveries/${id}/replay`)).status,
+      (await account.get(`${path}/deliveries?state=dead`)).status,
+      (await account.post(`${path}/deliveries/${id}/replay`)).status,
     ])
   }
   expect(statuses).toEqual([

@@ -22,7 +22,7 @@ test('delivery: an event is pushed encrypted to every device of every member, an
   const tenant = await newTenant(world.server, 'viewer')
   const other = await newMember(world.server, tenant.organization, 'owner')
   const stranger = await newSignedInAccount(world.server)
-  const browsers = [await world.subscribe(tenant.person), await world.subscribe(other)]
+  const browsers = [await world.subscribe(tenant.account), await world.subscribe(other)]
   const outside = await world.subscribe(stranger)
   const event = await tenant.send({
     channelName: 'payments',
@@ -53,13 +53,13 @@ test('delivery: an event is pushed encrypted to every device of every member, an
 
 test('RFC 8292: one token serves many pushes, and each push has its own key', async () => {
   const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.person)
+  const browser = await world.subscribe(tenant.account)
   await tenant.send()
   await tenant.send()
   const [one, two] = await world.service.until(browser, 2)
   expect(one?.authorization).toBe(two!.authorization)
   expect(one?.topic).not.toBe(two!.topic)
-  const key = await tenant.person.get('/api/push/key')
+  const key = await tenant.account.get('/api/push/key')
   expect(key.body.data.publicKey).toBe(one!.key)
 })
 
@@ -94,7 +94,7 @@ test('delivery: without devices no push is written, and the event page says why'
 
 test('delivery: an event that is pushed to nobody records the reason', async () => {
   const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.person)
+  const browser = await world.subscribe(tenant.account)
 
   const cases: [Record<string, unknown>, string][] = [
     [{ notify: false }, WITHHELD_REASONS.notifyFalse],
@@ -107,7 +107,7 @@ test('delivery: an event that is pushed to nobody records the reason', async () 
   expect(await untilOutcomes(fresh)).toEqual({ [browser.id]: 'delivered' })
 
   const { channelId } = await tenant.send({ channelName: 'old things', notify: false })
-  await tenant.person.patch(`${tenant.path}/channels/${channelId}`, { isArchived: true })
+  await tenant.account.patch(`${tenant.path}/channels/${channelId}`, { isArchived: true })
   const archived = await tenant.send({ channelName: 'old things' })
   expect(await untilOutcomes(archived)).toEqual({
     nobody: `withheld: ${WITHHELD_REASONS.archived}`,
@@ -118,18 +118,18 @@ test('delivery: an event that is pushed to nobody records the reason', async () 
 test('delivery: notification settings withhold pushes per device, with the reason', async () => {
   const tenant = await newTenant(world.server)
   const other = await newMember(world.server, tenant.organization, 'viewer')
-  const [off, on] = [await world.subscribe(tenant.person), await world.subscribe(other)]
+  const [off, on] = [await world.subscribe(tenant.account), await world.subscribe(other)]
   const { channelId } = await tenant.send({ notify: false })
   const one = (id: string) => `/api/push/subscriptions/${id}`
 
-  await tenant.person.patch(one(off.id), { isOn: false })
+  await tenant.account.patch(one(off.id), { isOn: false })
   expect(await untilOutcomes(await tenant.send(), 2)).toEqual({
     [off.id]: `withheld: ${WITHHELD_REASONS.off}`,
     [on.id]: 'delivered',
   })
 
   await other.put(`${tenant.path}/channels/${channelId}/notifications`, { state: 'mute' })
-  await tenant.person.patch(one(off.id), { isOn: true })
+  await tenant.account.patch(one(off.id), { isOn: true })
   expect(await untilOutcomes(await tenant.send(), 2)).toEqual({
     [off.id]: 'delivered',
     [on.id]: `withheld: ${WITHHELD_REASONS.muted}`,
@@ -143,12 +143,12 @@ test('delivery: notification settings withhold pushes per device, with the reaso
   const minute = (offset: number) =>
     new Date(Date.now() + offset * 60_000).toISOString().slice(11, 16)
   const quietHours = { from: minute(-120), to: minute(120), timeZone: 'UTC' }
-  await tenant.person.patch(one(off.id), { quietHours })
+  await tenant.account.patch(one(off.id), { quietHours })
   expect(await untilOutcomes(await tenant.send({ channelName: 'another' }), 2)).toEqual({
     [off.id]: `withheld: ${WITHHELD_REASONS.quiet}`,
     [on.id]: 'delivered',
   })
-  await tenant.person.patch(one(off.id), { quietHours: null })
+  await tenant.account.patch(one(off.id), { quietHours: null })
   expect(await untilOutcomes(await tenant.send({ channelName: 'another' }), 2)).toEqual({
     [off.id]: 'delivered',
     [on.id]: 'delivered',
@@ -157,10 +157,10 @@ test('delivery: notification settings withhold pushes per device, with the reaso
 
 test('delivery: the event page shows the devices that were pushed to, with the outcomes', async () => {
   const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.person)
+  const browser = await world.subscribe(tenant.account)
   const event = await tenant.send()
   await untilOutcomes(event)
-  const page = await tenant.person.get(`${tenant.path}/events/${event.id}/deliveries`)
+  const page = await tenant.account.get(`${tenant.path}/events/${event.id}/deliveries`)
   expect(page.body.data.items).toMatchObject([
     {
       kind: 'push',
@@ -174,16 +174,16 @@ test('delivery: the event page shows the devices that were pushed to, with the o
 test('case 19: a former member gets no push from the next event on', async () => {
   const tenant = await newTenant(world.server, 'owner')
   const member = await newMember(world.server, tenant.organization, 'member')
-  const [own, theirs] = [await world.subscribe(tenant.person), await world.subscribe(member)]
+  const [own, theirs] = [await world.subscribe(tenant.account), await world.subscribe(member)]
   const before = await tenant.send()
   await untilOutcomes(before, 2)
   const path = `/api/organizations/${tenant.organization.id}/members/${member.id}`
-  expect((await tenant.person.delete(path)).status).toBe(200)
+  expect((await tenant.account.delete(path)).status).toBe(200)
   const after = await tenant.send()
   expect(await untilOutcomes(after)).toEqual({ [own.id]: 'delivered' })
   expect(world.service.of(theirs)).toHaveLength(1)
   // The page of the event no longer names the former member.
-  const page = await tenant.person.get(`${tenant.path}/events/${before.id}/deliveries`)
+  const page = await tenant.account.get(`${tenant.path}/events/${before.id}/deliveries`)
   const names = page.body.data.items.map((item: any) => [item.target.id, item.target.name])
   expect(new Map(names).get(theirs.id)).toBeNull()
 })
@@ -191,14 +191,14 @@ test('case 19: a former member gets no push from the next event on', async () =>
 test('delivery: the bell of a view notifies of its matches in a muted channel, and of nothing else', async () => {
   const tenant = await newTenant(world.server)
   const other = await newMember(world.server, tenant.organization, 'viewer')
-  const [mine, theirs] = [await world.subscribe(tenant.person), await world.subscribe(other)]
-  for (const one of [tenant.person, other]) {
+  const [mine, theirs] = [await world.subscribe(tenant.account), await world.subscribe(other)]
+  for (const one of [tenant.account, other]) {
     await one.put(`${tenant.path}/notifications`, { state: 'mute' })
   }
   const save = async (q: string) =>
-    (await tenant.person.post(`${tenant.path}/views`, { name: q, q, isShared: true })).body.data.id
+    (await tenant.account.post(`${tenant.path}/views`, { name: q, q, isShared: true })).body.data.id
   const ring = async (view: string, isOn: boolean) =>
-    (await tenant.person.put(`${tenant.path}/views/${view}/bell`, { isOn })).status
+    (await tenant.account.put(`${tenant.path}/views/${view}/bell`, { isOn })).status
   const [vips, refunds] = [await save('tag:vip'), await save('refund OR tag:vip')]
   expect([await ring(vips, true), await ring(refunds, true), await ring(vips, true)]).toEqual([
     ...[200, 200, 200],
@@ -251,8 +251,8 @@ test('case 19: a push that waits for its next attempt is not sent to a member wh
   await world.untilWaiting(tenant.projectId)
   const path = `/api/organizations/${tenant.organization.id}/members/${member.id}`
   // A lower role still reads the events, so only the end of the membership ends the pushes.
-  expect((await tenant.person.patch(path, { role: 'viewer' })).status).toBe(200)
-  expect((await tenant.person.delete(path)).status).toBe(200)
+  expect((await tenant.account.patch(path, { role: 'viewer' })).status).toBe(200)
+  expect((await tenant.account.delete(path)).status).toBe(200)
   await makeDeliveriesDue(world.server.sql, tenant.projectId)
   const outcomes = await untilOutcomes(event)
   expect(outcomes[browser.id]).not.toBe('delivered')
@@ -261,10 +261,10 @@ test('case 19: a push that waits for its next attempt is not sent to a member wh
 
 test('case 19: signing out deletes the subscription of that browser, and ends its pushes', async () => {
   const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.person)
-  expect((await tenant.person.delete('/api/session')).status).toBe(200)
+  const browser = await world.subscribe(tenant.account)
+  expect((await tenant.account.delete('/api/session')).status).toBe(200)
   const rows = await world.server.sql`
-    select id from push_subscriptions where account_id = ${tenant.person.uuid}
+    select id from push_subscriptions where account_id = ${tenant.account.uuid}
   `
   expect(rows.count).toBe(0)
   const event = await tenant.send()
@@ -274,9 +274,9 @@ test('case 19: signing out deletes the subscription of that browser, and ends it
 
 test('reliability §6 an expired session gets no push, before and after the sweep', async () => {
   const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.person)
+  const browser = await world.subscribe(tenant.account)
   await world.server.sql`
-    update sessions set last_seen_at = now() - interval '8 days' where id = ${tenant.person.sessionId}
+    update sessions set last_seen_at = now() - interval '8 days' where id = ${tenant.account.sessionId}
   `
   const event = await tenant.send()
   expect(await readSilence(tenant, event)).toMatchObject([{ reason: WITHHELD_REASONS.noDevice }])
@@ -285,7 +285,7 @@ test('reliability §6 an expired session gets no push, before and after the swee
 
 test('a device gets only events after its subscription', async () => {
   const tenant = await newTenant(world.server)
-  const own = await world.subscribe(tenant.person)
+  const own = await world.subscribe(tenant.account)
   expect(await untilOutcomes(await tenant.send())).toEqual({ [own.id]: 'delivered' })
   // Dispatched only after the subscription, as by a busy server.
   const before = await world.server.sql.begin(async tx => {
@@ -293,7 +293,7 @@ test('a device gets only events after its subscription', async () => {
     const event = await tenant.send()
     await tx`
       update push_subscriptions set created_at = clock_timestamp() + interval '10 milliseconds'
-      where account_id = ${tenant.person.uuid}
+      where account_id = ${tenant.account.uuid}
     `
     return event
   })

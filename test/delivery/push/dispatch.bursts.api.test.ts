@@ -41,7 +41,7 @@ const isCount = ({ notification }: Arrived) => / more in /.test(notification.tit
 
 test('delivery: after 10 pushes of a channel in 60 s, one push counts the rest and is updated in place', async () => {
   const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.person)
+  const browser = await world.subscribe(tenant.account)
   const events = await sendMany(tenant, 'payments', 30)
   await untilPushed(tenant)
   await sendMany(tenant, 'payments', 17)
@@ -70,7 +70,7 @@ test('delivery: after 10 pushes of a channel in 60 s, one push counts the rest a
 
 test('delivery: events in one batch are collapsed like events one at a time', async () => {
   const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.person)
+  const browser = await world.subscribe(tenant.account)
   const send = (n: number) => tenant.send({ channelName: 'payments', title: `No ${n}` })
   await Promise.all(Array.from({ length: 299 }, (_, n) => send(n)))
   await sendMany(tenant, 'payments', 1)
@@ -96,7 +96,7 @@ test('delivery: events in one batch are collapsed like events one at a time', as
 test('delivery: each channel and each member has its own ten pushes', async () => {
   const tenant = await newTenant(world.server)
   const other = await newMember(world.server, tenant.organization, 'viewer')
-  const own = await world.subscribe(tenant.person)
+  const own = await world.subscribe(tenant.account)
   const theirs = await world.subscribe(other)
   const { channelId } = await tenant.send({ channelName: 'one', notify: false })
   await other.put(`${tenant.path}/channels/${channelId}/notifications`, { state: 'mute' })
@@ -114,7 +114,7 @@ test('delivery: each channel and each member has its own ten pushes', async () =
 
 test('delivery: after a minute ten more are pushed; a burst that goes on keeps its count', async () => {
   const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.person)
+  const browser = await world.subscribe(tenant.account)
   await sendMany(tenant, 'payments', 12)
   await untilPushed(tenant)
   // The ten were pushed a minute ago, and the last counted event half a minute ago.
@@ -150,7 +150,7 @@ test('delivery: after a minute ten more are pushed; a burst that goes on keeps i
 
 test('delivery: a count that its push service refuses for now is retried, and is never lost', async () => {
   const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.person)
+  const browser = await world.subscribe(tenant.account)
   await sendMany(tenant, 'payments', 10)
   await untilPushed(tenant)
   world.service.script(browser, { status: 503 }, { status: 201 })
@@ -169,9 +169,9 @@ test('delivery: a count that its push service refuses for now is retried, and is
 
 test('delivery: the next event counts a burst that ended with the deletion of its event', async () => {
   const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.person)
+  const browser = await world.subscribe(tenant.account)
   const events = await sendMany(tenant, 'payments', 11)
-  await tenant.person.delete(`${tenant.path}/events/${events[10]!.id}`)
+  await tenant.account.delete(`${tenant.path}/events/${events[10]!.id}`)
   await world.server.sql`
     update events set deleted_at = deleted_at - interval '1 minute' where project_id = ${tenant.projectId}
   `
@@ -189,12 +189,12 @@ test('delivery: the next event counts a burst that ended with the deletion of it
 test('delivery: a member who turned collapsing off, for the project or a channel, gets every push', async () => {
   const tenant = await newTenant(world.server)
   const other = await newMember(world.server, tenant.organization, 'viewer')
-  const own = await world.subscribe(tenant.person)
+  const own = await world.subscribe(tenant.account)
   const theirs = await world.subscribe(other)
   const { channelId } = await tenant.send({ channelName: 'two', notify: false })
-  await tenant.person.put(`${tenant.path}/notifications`, { state: 'on', collapse: false })
+  await tenant.account.put(`${tenant.path}/notifications`, { state: 'on', collapse: false })
   const channel = `${tenant.path}/channels/${channelId}/notifications`
-  await tenant.person.put(channel, { state: 'default', collapse: true })
+  await tenant.account.put(channel, { state: 'default', collapse: true })
   await other.put(channel, { state: 'default', collapse: false })
   await sendMany(tenant, 'one', 13)
   const events = await sendMany(tenant, 'two', 13)
@@ -214,9 +214,9 @@ test('delivery: a member who turned collapsing off, for the project or a channel
 
 test('delivery: events collapsed before collapsing is turned off are still counted', async () => {
   const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.person)
+  const browser = await world.subscribe(tenant.account)
   await sendMany(tenant, 'payments', 12)
-  await tenant.person.put(`${tenant.path}/notifications`, { state: 'on', collapse: false })
+  await tenant.account.put(`${tenant.path}/notifications`, { state: 'on', collapse: false })
   await sendMany(tenant, 'payments', 3)
   await untilPushed(tenant)
   const pushes = world.service.of(browser)

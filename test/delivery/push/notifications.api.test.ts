@@ -21,34 +21,34 @@ test('contract §12 every member, viewers too, reads and changes their own notif
   const other = await newMember(server, tenant.organization, 'owner')
   const { channelId } = await tenant.send()
   const path = `${tenant.path}/notifications`
-  expect((await tenant.person.get(path)).body.data).toEqual({
+  expect((await tenant.account.get(path)).body.data).toEqual({
     default: ON,
     items: [],
     nextCursor: null,
   })
 
   const until = inHours(1)
-  const all = await tenant.person.put(path, { state: 'mute', muteUntil: until })
+  const all = await tenant.account.put(path, { state: 'mute', muteUntil: until })
   const muted = { state: 'mute', muteUntil: until, collapse: true }
   expect(all.body.data).toEqual(muted)
-  const one = await tenant.person.put(`${tenant.path}/channels/${channelId}/notifications`, {
+  const one = await tenant.account.put(`${tenant.path}/channels/${channelId}/notifications`, {
     state: 'on',
   })
   expect(one.body.data).toEqual({ channelId, ...OWN_STATE, ...ON })
-  expect((await tenant.person.get(path)).body.data).toEqual({
+  expect((await tenant.account.get(path)).body.data).toEqual({
     default: muted,
     items: [{ channelId, ...OWN_STATE, ...ON }],
     nextCursor: null,
   })
   expect((await other.get(path)).body.data).toEqual({ default: ON, items: [], nextCursor: null })
 
-  const back = await tenant.person.put(`${tenant.path}/channels/${channelId}/notifications`, {
+  const back = await tenant.account.put(`${tenant.path}/channels/${channelId}/notifications`, {
     state: 'default',
   })
   expect(back.body.data).toEqual({ channelId, ...INHERITED, ...muted })
-  expect((await tenant.person.get(path)).body.data.items).toEqual([])
+  expect((await tenant.account.get(path)).body.data.items).toEqual([])
   const entries = await server.sql<{ action: string; target: string }[]>`
-    select action, target from audit_log where account_id = ${tenant.person.uuid} order by id
+    select action, target from audit_log where account_id = ${tenant.account.uuid} order by id
   `
   expect([...entries]).toEqual(
     [tenant.organization.project.id, channelId, channelId].map(target => ({
@@ -63,11 +63,11 @@ test('dashboard: an expired mute has no effect', async () => {
   const { channelId } = await tenant.send()
   const path = `${tenant.path}/notifications`
   const channel = `${tenant.path}/channels/${channelId}/notifications`
-  await tenant.person.put(channel, { state: 'mute', muteUntil: inHours(1) })
-  await tenant.person.put(path, { state: 'mute', muteUntil: inHours(1) })
+  await tenant.account.put(channel, { state: 'mute', muteUntil: inHours(1) })
+  await tenant.account.put(path, { state: 'mute', muteUntil: inHours(1) })
   const isMuted = async () => {
     const [row] = await server.sql<{ is_muted: boolean }[]>`
-      select is_muted(c.project_id, c.id, ${tenant.person.uuid})
+      select is_muted(c.project_id, c.id, ${tenant.account.uuid})
       from channels c
       where c.project_id = ${tenant.projectId}
     `
@@ -79,11 +79,11 @@ test('dashboard: an expired mute has no effect', async () => {
     where project_id = ${tenant.projectId} and (channel_id is not null) = ${where === 'channel'}
   `
   await age('channel')
-  expect((await tenant.person.get(path)).body.data.items).toEqual([])
+  expect((await tenant.account.get(path)).body.data.items).toEqual([])
   // The settings of the whole project count again.
   expect(await isMuted()).toBe(true)
   await age('project')
-  expect((await tenant.person.get(path)).body.data.default).toEqual(ON)
+  expect((await tenant.account.get(path)).body.data.default).toEqual(ON)
   expect(await isMuted()).toBe(false)
 })
 
@@ -92,16 +92,16 @@ test('delivery: collapsing is set per project and per channel, independent of mu
   const { channelId } = await tenant.send()
   const path = `${tenant.path}/notifications`
   const channel = `${tenant.path}/channels/${channelId}/notifications`
-  const read = async () => (await tenant.person.get(channel)).body.data
+  const read = async () => (await tenant.account.get(channel)).body.data
   const off = { ...ON, collapse: false }
 
-  const all = await tenant.person.put(path, { state: 'on', collapse: false })
+  const all = await tenant.account.put(path, { state: 'on', collapse: false })
   expect(all.body.data).toEqual(off)
   expect(await read()).toEqual({ channelId, ...INHERITED, ...off })
-  const own = await tenant.person.put(channel, { state: 'default', collapse: true })
+  const own = await tenant.account.put(channel, { state: 'default', collapse: true })
   const expected = { channelId, isDefault: true, isCollapseDefault: false, ...ON }
   expect(own.body.data).toEqual(expected)
-  expect((await tenant.person.get(path)).body.data).toEqual({
+  expect((await tenant.account.get(path)).body.data).toEqual({
     default: off,
     items: [expected],
     nextCursor: null,
@@ -109,7 +109,7 @@ test('delivery: collapsing is set per project and per channel, independent of mu
 
   // A request without it does not change it, nor does the end of a mute.
   const until = inHours(1)
-  const mute = await tenant.person.put(channel, { state: 'mute', muteUntil: until })
+  const mute = await tenant.account.put(channel, { state: 'mute', muteUntil: until })
   const muted = { state: 'mute', muteUntil: until }
   expect(mute.body.data).toEqual({ ...expected, isDefault: false, ...muted })
   await server.sql`
@@ -117,12 +117,12 @@ test('delivery: collapsing is set per project and per channel, independent of mu
     where project_id = ${tenant.projectId} and channel_id is not null
   `
   expect(await read()).toEqual(expected)
-  await tenant.person.put(channel, { state: 'on' })
+  await tenant.account.put(channel, { state: 'on' })
   expect(await read()).toEqual({ ...expected, isDefault: false })
 
-  const back = await tenant.person.put(channel, { state: 'default', collapse: null })
+  const back = await tenant.account.put(channel, { state: 'default', collapse: null })
   expect(back.body.data).toEqual({ channelId, ...INHERITED, ...off })
-  expect((await tenant.person.get(path)).body.data.items).toEqual([])
+  expect((await tenant.account.get(path)).body.data.items).toEqual([])
 })
 
 test.each([
@@ -140,12 +140,12 @@ test.each([
     `${tenant.path}/notifications`,
     `${tenant.path}/channels/${channelId}/notifications`,
   ]) {
-    const { status, body } = await tenant.person.put(path, wish)
+    const { status, body } = await tenant.account.put(path, wish)
     expect([status, body.details[0].path]).toEqual([400, [field]])
   }
-  const unset = await tenant.person.put(`${tenant.path}/notifications`, { state: 'default' })
+  const unset = await tenant.account.put(`${tenant.path}/notifications`, { state: 'default' })
   expect(unset.status).toBe(400)
-  const nothing = await tenant.person.put(`${tenant.path}/notifications`, {
+  const nothing = await tenant.account.put(`${tenant.path}/notifications`, {
     state: 'on',
     collapse: null,
   })
@@ -158,21 +158,23 @@ test('dashboard: settings of many channels are paged; a channel of another proje
   for (const channelName of ['a', 'b', 'c']) {
     const { channelId } = await tenant.send({ channelName })
     ids.push(channelId)
-    await tenant.person.put(`${tenant.path}/channels/${channelId}/notifications`, { state: 'mute' })
+    await tenant.account.put(`${tenant.path}/channels/${channelId}/notifications`, {
+      state: 'mute',
+    })
   }
   const path = `${tenant.path}/notifications`
-  const first = (await tenant.person.get(`${path}?limit=2`)).body.data
-  const second = (await tenant.person.get(`${path}?limit=2&cursor=${first.nextCursor}`)).body.data
+  const first = (await tenant.account.get(`${path}?limit=2`)).body.data
+  const second = (await tenant.account.get(`${path}?limit=2&cursor=${first.nextCursor}`)).body.data
   const listed = [...first.items, ...second.items].map(({ channelId }) => channelId)
   expect(listed).toEqual(ids)
   expect(second.nextCursor).toBeNull()
-  const bad = await tenant.person.get(`${path}?cursor=x`)
+  const bad = await tenant.account.get(`${path}?cursor=x`)
   expect([bad.status, bad.body.details[0].path]).toEqual([400, ['cursor']])
 
   const other = await newTenant(server)
   const { channelId } = await other.send()
   for (const state of ['mute', 'default']) {
-    const foreign = await tenant.person.put(`${tenant.path}/channels/${channelId}/notifications`, {
+    const foreign = await tenant.account.put(`${tenant.path}/channels/${channelId}/notifications`, {
       state,
     })
     expect([foreign.status, foreign.body.code]).toEqual([404, 'not_found'])

@@ -22,14 +22,14 @@ afterAll(() => world[Symbol.asyncDispose]())
 /** Returns a member with a device whose push service gives these answers. */
 async function newDevice(...answers: ScriptedAnswer[]) {
   const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.person)
+  const browser = await world.subscribe(tenant.account)
   world.service.script(browser, ...answers)
   const path = '/api/push/subscriptions'
   return {
     tenant,
     browser,
-    devices: async () => (await tenant.person.get(path)).body.data.items,
-    test: () => tenant.person.post('/api/push/test', {}),
+    devices: async () => (await tenant.account.get(path)).body.data.items,
+    test: () => tenant.account.post('/api/push/test', {}),
     /** Appends an event; resolves with the outcome of its push. */
     async send() {
       const event = await tenant.send({ channelName: crypto.randomUUID() })
@@ -166,7 +166,7 @@ test('reliability §6 only an accepted push proves a subscription, sent as a tes
 test('case 22: a push service that was removed from PUSH_HOSTS is not connected to', async () => {
   const device = await newDevice({ status: 201 })
   await using other = await openPushWorld({ databaseUrl: world.server.databaseUrl, pushHosts: [] })
-  const { post } = createApi(other.server.url, device.tenant.person.cookie)
+  const { post } = createApi(other.server.url, device.tenant.account.cookie)
   expect((await post('/api/push/test', {})).body.data).toMatchObject({
     isAccepted: false,
     status: null,
@@ -177,7 +177,7 @@ test('case 22: a push service that was removed from PUSH_HOSTS is not connected 
 
 test('delivery: an accepted push counts as accepted, even if its answer could not be recorded', async () => {
   const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.person)
+  const browser = await world.subscribe(tenant.account)
   const uuid = parseId('psh', browser.id) ?? ''
   const other = await newMember(world.server, tenant.organization, 'member')
   const otherBrowser = await world.subscribe(other)
@@ -230,13 +230,13 @@ test('delivery: an event that is deleted between claim and push is pushed once i
       },
       new AbortController().signal,
     )
-  await tenant.person.delete(`${tenant.path}/events/${event.id}`)
+  await tenant.account.delete(`${tenant.path}/events/${event.id}`)
   expect(await send()).toMatchObject({
     kind: 'postponed',
     reason: 'The event was deleted and can still be restored',
   })
   expect(world.service.of(browser)).toEqual([])
-  await tenant.person.post(`${tenant.path}/events/${event.id}/restore`)
+  await tenant.account.post(`${tenant.path}/events/${event.id}/restore`)
   expect(await send()).toEqual({ kind: 'done' })
   expect(world.service.of(browser)).toHaveLength(1)
   egress.close()

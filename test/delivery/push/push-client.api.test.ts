@@ -8,7 +8,7 @@ const ALL = '/api/push/subscriptions'
 
 let server: Booted
 let canary: Receiver
-let person: SignedInAccount
+let account: SignedInAccount
 beforeAll(async () => {
   canary = await startReceiver()
   // Host names of push services resolve to this machine.
@@ -20,7 +20,7 @@ beforeAll(async () => {
     },
     { egress: { resolve } },
   )
-  person = await newSignedInAccount(server)
+  account = await newSignedInAccount(server)
 })
 afterAll(async () => {
   await server[Symbol.asyncDispose]()
@@ -58,7 +58,7 @@ test.each([
   `https://fcm.googleapis.com/${'x'.repeat(2048)}`,
   '',
 ])('case 22: the endpoint %p is refused when it is saved', async endpoint => {
-  const { status, body } = await person.post(ALL, { ...newSubscription(), endpoint })
+  const { status, body } = await account.post(ALL, { ...newSubscription(), endpoint })
   expect([status, body.details[0].path]).toEqual([400, ['endpoint']])
   expect(canary.connections).toBe(0)
 })
@@ -122,7 +122,7 @@ test.each([
   ['auth', null, 'no text'],
 ])('delivery: a key %s of %p, %s, is refused', async (name, value) => {
   const { endpoint, keys } = newSubscription()
-  const { status, body } = await person.post(ALL, { endpoint, keys: { ...keys, [name]: value } })
+  const { status, body } = await account.post(ALL, { endpoint, keys: { ...keys, [name]: value } })
   expect([status, body.details[0].path]).toEqual([400, ['keys', name]])
 })
 

@@ -35,28 +35,28 @@ async function newDevice(
   tenant: TestTenant,
   ...answers: ScriptedAnswer[]
 ) {
-  const person = await newMember(server, tenant.organization, 'member')
+  const account = await newMember(server, tenant.organization, 'member')
   // Every sign-in makes its browser a known one.
   await server.sql`
     with known as (
       insert into known_devices (hash, account_id)
-      values (sha256(${person.sessionId}::bytea), ${person.uuid})
+      values (sha256(${account.sessionId}::bytea), ${account.uuid})
       returning id
     )
-    update sessions set browser_id = known.id from known where sessions.id = ${person.sessionId}
+    update sessions set browser_id = known.id from known where sessions.id = ${account.sessionId}
   `
-  const browser = await subscribe(person)
+  const browser = await subscribe(account)
   if (answers.length > 0) service.script(browser, ...answers)
   const uuid = parseId('psh', browser.id) ?? ''
   return {
-    person,
+    account,
     browser,
     /** Returns the device as the API shows it. */
-    get: async () => (await person.get(ALL)).body.data.items[0],
+    get: async () => (await account.get(ALL)).body.data.items[0],
     /** Sends a test; resolves with the status of the push service. */
     async test(): Promise<number> {
       await server.sql`update push_subscriptions set tested_at = null where id = ${uuid}`
-      return (await person.post('/api/push/test', {})).body.data.status
+      return (await account.post('/api/push/test', {})).body.data.status
     },
   }
 }
@@ -155,7 +155,7 @@ test('delivery: a device that is refused alone is flagged, and stays with its se
   const tenant = await newTenant(world.server)
   const bad = await newDevice(world, tenant, { status: 403 })
   const good = await newDevice(world, tenant)
-  await bad.person.patch(`${ALL}/${bad.browser.id}`, { ...SETTINGS, isOn: true, quietHours: null })
+  await bad.account.patch(`${ALL}/${bad.browser.id}`, { ...SETTINGS, isOn: true, quietHours: null })
   expect(await bad.test()).toBe(403)
   // The one before may have been caused by something that all share, and so may one right after it.
   expect(await bad.test()).toBe(403)
@@ -196,14 +196,14 @@ test.each([404, 410])(
   async status => {
     const tenant = await newTenant(world.server)
     const device = await newDevice(world, tenant, { status })
-    await device.person.patch(`${ALL}/${device.browser.id}`, SETTINGS)
+    await device.account.patch(`${ALL}/${device.browser.id}`, SETTINGS)
     expect(await device.test()).toBe(status)
     expect(await device.get()).toBeUndefined()
-    const renewed = await world.subscribe(device.person)
+    const renewed = await world.subscribe(device.account)
     expect(await device.get()).toMatchObject({ ...SETTINGS, id: renewed.id })
     // A device that its member removes leaves nothing behind.
-    await device.person.delete(`${ALL}/${renewed.id}`)
-    await world.subscribe(device.person)
+    await device.account.delete(`${ALL}/${renewed.id}`)
+    await world.subscribe(device.account)
     expect(await device.get()).toMatchObject({ label: 'A browser', isOn: true, quietHours: null })
   },
 )
@@ -213,11 +213,11 @@ test('a lost key or address deletes subscriptions, and keeps their settings', as
   const device = await newDevice(world, tenant)
   const pool = createPool(world.server.databaseUrl, { name: 'test', max: 1 })
   for (const loss of [SUBSCRIPTION_LOSS, VAPID_LOSS]) {
-    const { id } = (await device.get()) ?? (await world.subscribe(device.person))
-    await device.person.patch(`${ALL}/${id}`, SETTINGS)
+    const { id } = (await device.get()) ?? (await world.subscribe(device.account))
+    await device.account.patch(`${ALL}/${id}`, SETTINGS)
     await transact(pool, tx => loss.drop(tx, [parseId('psh', id) ?? ''], testSecrets()))
     expect(await device.get()).toBeUndefined()
-    await world.subscribe(device.person)
+    await world.subscribe(device.account)
     expect(await device.get()).toMatchObject(SETTINGS)
   }
   await pool.end()

@@ -19,9 +19,9 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 /** Signs the same account in from another browser. */
-async function newBrowser(person: SignedInAccount, userAgent = 'test') {
+async function newBrowser(account: SignedInAccount, userAgent = 'test') {
   const { id, token } = await createSession(server.sql, {
-    accountId: person.uuid,
+    accountId: account.uuid,
     method: 'password',
     isInstalled: false,
     isMultiFactor: false,
@@ -33,10 +33,10 @@ async function newBrowser(person: SignedInAccount, userAgent = 'test') {
 
 test('delivery: the VAPID key is created on first use, once for all servers, and stored sealed', async () => {
   await using other = await boot({ databaseUrl: server.databaseUrl })
-  const person = await newSignedInAccount(server)
-  const there = createApi(other.url, person.cookie)
+  const account = await newSignedInAccount(server)
+  const there = createApi(other.url, account.cookie)
   const answers = await Promise.all(
-    Array.from({ length: 20 }, (_, n) => (n % 2 ? there : person).get('/api/push/key')),
+    Array.from({ length: 20 }, (_, n) => (n % 2 ? there : account).get('/api/push/key')),
   )
   const keys = new Set(answers.map(({ body }) => JSON.stringify(body.data)))
   expect(keys.size).toBe(1)
@@ -50,17 +50,17 @@ test('delivery: the VAPID key is created on first use, once for all servers, and
 })
 
 test('dashboard §8 signed-in members get the URL that a phone opens', async () => {
-  const person = await newSignedInAccount(server)
-  const { data } = (await person.get('/api/push/link')).body
+  const account = await newSignedInAccount(server)
+  const { data } = (await account.get('/api/push/link')).body
   expect(data.url).toBe(`${server.server.url}/notifications`)
   expect(data.qr.path).toMatch(/^(M\d+ \d+h\d+v1h-\d+z)+$/)
   expect((await createApi(server.url).get('/api/push/link')).status).toBe(401)
 })
 
 test('dashboard: a page load saves its subscription again, and creates no second one', async () => {
-  const person = await newSignedInAccount(server)
+  const account = await newSignedInAccount(server)
   const subscription = { ...newSubscription(), expirationTime: null }
-  const first = await person.post(ALL, subscription)
+  const first = await account.post(ALL, subscription)
   expect(first.body.data).toMatchObject({
     label: 'A browser',
     host: 'updates.push.services.mozilla.com',
@@ -72,29 +72,32 @@ test('dashboard: a page load saves its subscription again, and creates no second
     refusals: 0,
     flagged: null,
   })
-  await person.patch(`${ALL}/${first.body.data.id}`, { isOn: false, label: 'My phone' })
-  const again = await Promise.all([person.post(ALL, subscription), person.post(ALL, subscription)])
+  await account.patch(`${ALL}/${first.body.data.id}`, { isOn: false, label: 'My phone' })
+  const again = await Promise.all([
+    account.post(ALL, subscription),
+    account.post(ALL, subscription),
+  ])
   for (const { body } of again) {
     expect(body.data).toEqual({ ...first.body.data, isOn: false, label: 'My phone' })
   }
-  expect((await person.get(ALL)).body.data.items).toHaveLength(1)
+  expect((await account.get(ALL)).body.data.items).toHaveLength(1)
   const actions = await server.sql<{ action: string }[]>`
-    select action from audit_log where account_id = ${person.uuid} order by id
+    select action from audit_log where account_id = ${account.uuid} order by id
   `
   expect(actions.map(({ action }) => action)).toEqual(['push.subscribed', 'push.edited'])
 })
 
 test('dashboard: a browser that subscribes again replaces its subscription and keeps its settings', async () => {
-  const person = await newSignedInAccount(server)
-  const { id } = (await person.post(ALL, { ...newSubscription(), label: 'Laptop' })).body.data
+  const account = await newSignedInAccount(server)
+  const { id } = (await account.post(ALL, { ...newSubscription(), label: 'Laptop' })).body.data
   const quietHours = { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' }
-  await person.patch(`${ALL}/${id}`, { quietHours })
+  await account.patch(`${ALL}/${id}`, { quietHours })
   await server.sql`
     update push_subscriptions set refusals = 3, flagged = 'Refused' where id = ${parseId('psh', id) ?? ''}
   `
-  const renewed = await person.post(ALL, newSubscription())
+  const renewed = await account.post(ALL, newSubscription())
   expect(renewed.body.data).toMatchObject({ id, label: 'Laptop', quietHours, flagged: null })
-  expect((await person.get(ALL)).body.data.items).toHaveLength(1)
+  expect((await account.get(ALL)).body.data.items).toHaveLength(1)
 })
 
 test('dashboard: a browser that signs out, or whose session ends, keeps its settings', async () => {
@@ -124,15 +127,15 @@ test('dashboard: a browser that signs out, or whose session ends, keeps its sett
 })
 
 test('dashboard: members list their own devices alone, newest first, page by page', async () => {
-  const person = await newSignedInAccount(server)
-  const ids = [(await person.post(ALL, newSubscription())).body.data.id]
+  const account = await newSignedInAccount(server)
+  const ids = [(await account.post(ALL, newSubscription())).body.data.id]
   for (let n = 0; n < 2; n++) {
-    const browser = await newBrowser(person)
+    const browser = await newBrowser(account)
     ids.push((await browser.post(ALL, newSubscription())).body.data.id)
   }
   await (await newSignedInAccount(server)).post(ALL, newSubscription())
-  const first = (await person.get(`${ALL}?limit=2`)).body.data
-  const second = (await person.get(`${ALL}?limit=2&cursor=${first.nextCursor}`)).body.data
+  const first = (await account.get(`${ALL}?limit=2`)).body.data
+  const second = (await account.get(`${ALL}?limit=2&cursor=${first.nextCursor}`)).body.data
   const listed = [...first.items, ...second.items]
   expect(listed.map(({ id }: { id: string }) => id)).toEqual(ids.toReversed())
   expect(listed.map(({ isCurrent }: { isCurrent: boolean }) => isCurrent)).toEqual([
@@ -156,8 +159,8 @@ test.each([
   ['Mozilla/5.0 (Windows NT 10.0) Chrome/140.0 Safari/537.36 Edg/140.0', 'Edge on Windows'],
   ['<script>alert(1)</script>', 'A browser'],
 ])('dashboard: a device is named after its browser: %p is %p', async (userAgent, label) => {
-  const person = await newSignedInAccount(server)
-  const { body } = await person.request(ALL, {
+  const account = await newSignedInAccount(server)
+  const { body } = await account.request(ALL, {
     method: 'POST',
     json: newSubscription(),
     headers: { 'user-agent': userAgent },
@@ -208,14 +211,14 @@ test("case 20: another member's device is 404 in every route, and stays unchange
 })
 
 test('reliability §11 endpoint and keys are stored sealed, and appear in no answer and no audit entry', async () => {
-  const person = await newSignedInAccount(server)
+  const account = await newSignedInAccount(server)
   const { endpoint, keys } = newSubscription()
-  const { id } = (await person.post(ALL, { endpoint, keys })).body.data
+  const { id } = (await account.post(ALL, { endpoint, keys })).body.data
   const secrets = [new URL(endpoint).pathname, keys.p256dh, keys.auth]
   const rows = await server.sql`select to_json(d)::text as text from push_subscriptions d`
   const entries = await server.sql`select to_json(a)::text as text from audit_log a`
-  const listed = await person.get(ALL)
-  await person.delete(`${ALL}/${id}`)
+  const listed = await account.get(ALL)
+  await account.delete(`${ALL}/${id}`)
   for (const secret of secrets) {
     for (const text of [...[...rows, ...entries].map(row => row['text']), listed.text]) {
       expect([secret, String(text).includes(secret)]).toEqual([secret, false])
@@ -224,13 +227,13 @@ test('reliability §11 endpoint and keys are stored sealed, and appear in no ans
 })
 
 test('dashboard: ending a session deletes its subscription, and removing a device ends no session', async () => {
-  const person = await newSignedInAccount(server)
-  const browser = await newBrowser(person)
-  const { id } = (await person.post(ALL, newSubscription())).body.data
+  const account = await newSignedInAccount(server)
+  const browser = await newBrowser(account)
+  const { id } = (await account.post(ALL, newSubscription())).body.data
   await browser.post(ALL, newSubscription())
-  expect((await person.delete(`/api/sessions/${toId('ses', browser.sessionId)}`)).status).toBe(200)
-  expect((await person.get(ALL)).body.data.items).toMatchObject([{ id }])
-  expect((await person.delete(`${ALL}/${id}`)).body.data).toEqual({ id })
-  expect((await person.delete(`${ALL}/${id}`)).status).toBe(404)
-  expect((await person.get('/api/me')).status).toBe(200)
+  expect((await account.delete(`/api/sessions/${toId('ses', browser.sessionId)}`)).status).toBe(200)
+  expect((await account.get(ALL)).body.data.items).toMatchObject([{ id }])
+  expect((await account.delete(`${ALL}/${id}`)).body.data).toEqual({ id })
+  expect((await account.delete(`${ALL}/${id}`)).status).toBe(404)
+  expect((await account.get('/api/me')).status).toBe(200)
 })

@@ -31,9 +31,9 @@ test('delivery: without VAPID_SUBJECT the contact is an operator with a reachabl
 })
 
 test('reliability §11 the key and endpoints are sealed again with a new APP_SECRET, and still work', async () => {
-  const person = await newSignedInAccount(world.server)
-  const browser = await world.subscribe(person)
-  const { body } = await person.get('/api/push/key')
+  const account = await newSignedInAccount(world.server)
+  const browser = await world.subscribe(account)
+  const { body } = await account.get('/api/push/key')
   const fresh = Buffer.alloc(32, 'fresh')
   const source = { appSecret: fresh, oldAppSecrets: [APP_SECRET], dataDir: '' }
   const { sql, databaseUrl } = world.server
@@ -46,7 +46,7 @@ test('reliability §11 the key and endpoints are sealed again with a new APP_SEC
     vapidSubject: 'mailto:ops@example.com',
     pushHosts: [world.service.host],
   })
-  const there = createApi(other.server.url, person.cookie)
+  const there = createApi(other.server.url, account.cookie)
   // This server does not trust the certificate: reaching TLS shows that everything was unsealed.
   expect((await there.post('/api/push/test', {})).body.data.reason).toContain('TLS handshake')
   expect((await there.get('/api/push/key')).body.data).toEqual(body.data)

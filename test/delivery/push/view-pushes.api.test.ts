@@ -30,19 +30,19 @@ afterAll(() => server[Symbol.asyncDispose]())
 /** A tenant whose member has a device, and has muted the project. */
 async function newMutedTenant(): Promise<TestTenant> {
   const tenant = await newTenant(server)
-  await mute(tenant, tenant.person)
+  await mute(tenant, tenant.account)
   return tenant
 }
 
-async function mute({ path }: TestTenant, person: SignedInAccount): Promise<void> {
-  await insertSubscription(server, person)
-  expect((await person.put(`${path}/notifications`, { state: 'mute' })).status).toBe(200)
+async function mute({ path }: TestTenant, account: SignedInAccount): Promise<void> {
+  await insertSubscription(server, account)
+  expect((await account.put(`${path}/notifications`, { state: 'mute' })).status).toBe(200)
 }
 
 /** Saves a search with a bell. Returns the id of the view. */
-async function ring({ person, path }: TestTenant, q: string, isShared = false): Promise<string> {
-  const { id } = (await person.post(`${path}/views`, { name: q, q, isShared })).body.data
-  expect((await person.put(`${path}/views/${id}/bell`, { isOn: true })).status).toBe(200)
+async function ring({ account, path }: TestTenant, q: string, isShared = false): Promise<string> {
+  const { id } = (await account.post(`${path}/views`, { name: q, q, isShared })).body.data
+  expect((await account.put(`${path}/views/${id}/bell`, { isOn: true })).status).toBe(200)
   return id
 }
 
@@ -77,7 +77,7 @@ async function dispatch(...tenants: TestTenant[]): Promise<string[]> {
 
 test('views of one organization that take too long do not keep another one from its pushes', async () => {
   const slow = await newMutedTenant()
-  await insertBelledViews(slow, slow.person, 100)
+  await insertBelledViews(slow, slow.account, 100)
   await slow.send({ title: 'slow' })
   const other = await newMutedTenant()
   await ring(other, 'refund')
@@ -110,25 +110,25 @@ test('a view that is not shared any more keeps only the bell of its owner', asyn
   const bell = `${tenant.path}/views/${id}/bell`
   expect((await other.put(bell, { isOn: true })).status).toBe(200)
   expect((await other.put(`${tenant.path}/views/${id}/read`, { seq: 0 })).status).toBe(200)
-  const unshared = await tenant.person.patch(`${tenant.path}/views/${id}`, { isShared: false })
+  const unshared = await tenant.account.patch(`${tenant.path}/views/${id}`, { isShared: false })
   expect(unshared.body.data.hasBell).toBe(true)
   await tenant.send({ title: 'A refund' })
   expect(await dispatch(tenant)).toHaveLength(1)
-  await tenant.person.patch(`${tenant.path}/views/${id}`, { isShared: true })
+  await tenant.account.patch(`${tenant.path}/views/${id}`, { isShared: true })
   const [shown] = (await other.get(`${tenant.path}/views`)).body.data.items
   expect([shown.hasBell, shown.newEvents]).toEqual([false, 1])
 })
 
 test('bells of former members neither count nor match', async () => {
   const tenant = await newMutedTenant()
-  const { person, path, organization } = tenant
+  const { account, path, organization } = tenant
   const gone = await newMember(server, organization, 'member')
   await insertBelledViews(tenant, gone, 100)
-  const { id } = (await person.post(`${path}/views`, { name: 'x', q: 'refund' })).body.data
+  const { id } = (await account.post(`${path}/views`, { name: 'x', q: 'refund' })).body.data
   const bell = `${path}/views/${id}/bell`
-  expect((await person.put(bell, { isOn: true })).status).toBe(409)
+  expect((await account.put(bell, { isOn: true })).status).toBe(409)
   await server.sql`delete from memberships where account_id = ${gone.uuid}`
-  expect((await person.put(bell, { isOn: true })).status).toBe(200)
+  expect((await account.put(bell, { isOn: true })).status).toBe(200)
   // Each of their views would take too long.
   await tenant.send({ title: 'slow' })
   const refund = await tenant.send({ title: 'A refund' })

@@ -133,7 +133,7 @@ test('delivery: events are requested in their order, whichever transaction began
   await using idle = await boot({}, { kinds: [] })
   const { sql } = idle
   const tenant = await newTenant(idle)
-  const made = await tenant.person.post(`${tenant.path}/webhooks`, { url: 'https://example.com/' })
+  const made = await tenant.account.post(`${tenant.path}/webhooks`, { url: 'https://example.com/' })
   expect(made.status).toBe(201)
   const dispatch = (own: Queryable) => own`
     select count from dispatch_webhooks(${toArray([tenant.projectId])}::uuid[], 500, '', null)
@@ -166,7 +166,7 @@ test.each([1, 2])(
     // From then on, events are for webhooks, too.
     await (await boot(options))[Symbol.asyncDispose]()
     const tenant = await newTenant(idle)
-    const made = await tenant.person.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
+    const made = await tenant.account.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
     expect(made.status).toBe(201)
     const path = `${tenant.path}/webhooks/${made.body.data.id}`
     const titles = Array.from({ length: 8 }, (_, n) => `Event ${n}`)
@@ -187,7 +187,7 @@ test.each([1, 2])(
     isLimiting = false
     const refuse = async (title: string) => {
       const count = async () => {
-        const { items } = (await tenant.person.get(`${path}/attempts`)).body.data
+        const { items } = (await tenant.account.get(`${path}/attempts`)).body.data
         return items.filter((item: any) => item.status === 429).length
       }
       const before = await count()
@@ -216,13 +216,13 @@ test('delivery: receivers whose bodies drip free their slots, and count by their
   await using slow = await startReceiver({ reply: 'drip' })
   await using whole = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
   const tenant = await newTenant(whole)
-  const made = await tenant.person.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
+  const made = await tenant.account.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
   expect(made.status).toBe(201)
   // Twice as many as one webhook has slots.
   const titles = Array.from({ length: 16 }, (_, n) => `Event ${n}`)
   for (const title of titles) await tenant.send({ title })
   const path = `${tenant.path}/webhooks/${made.body.data.id}`
-  const read = async () => (await tenant.person.get(`${path}/attempts`)).body.data.items
+  const read = async () => (await tenant.account.get(`${path}/attempts`)).body.data.items
   await until(async () => (await read()).length >= titles.length)
   expect((await read()).map(({ outcome, status }: any) => [outcome, status])).toEqual(
     titles.map(() => ['delivered', 200]),
@@ -251,7 +251,7 @@ test.each([1, 2])(
       accepted.push(JSON.parse(body).data.title)
       return { status: 200 }
     })
-    const made = await tenant.person.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
+    const made = await tenant.account.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
     expect(made.status).toBe(201)
     const path = `${tenant.path}/webhooks/${made.body.data.id}`
     const [first = '', ...others] = Array.from({ length: 9 }, (_, n) => `Event ${n}`)
@@ -259,19 +259,19 @@ test.each([1, 2])(
     // Requests that are in flight when the first wait begins arrive in any order.
     await tenant.send({ title: first })
     await until(async () => {
-      const { breaker } = (await tenant.person.get(path)).body.data
+      const { breaker } = (await tenant.account.get(path)).body.data
       return breaker.state === 'limited'
     })
     for (const title of others) await tenant.send({ title })
     freeAtMs = 0
     await until(() => accepted.length >= titles.length, 120_000)
     await until(async () => {
-      const { items } = (await tenant.person.get(`${path}/attempts`)).body.data
+      const { items } = (await tenant.account.get(`${path}/attempts`)).body.data
       return items.filter((item: any) => item.outcome === 'delivered').length === titles.length
     })
     expect(accepted).toEqual(titles)
     // At most one request in vain follows each message; the events took a few seconds to send.
     expect(slow.received.length - accepted.length).toBeLessThanOrEqual(8 + titles.length)
-    expect((await tenant.person.get(path)).body.data.breaker).toMatchObject({ failures: 0 })
+    expect((await tenant.account.get(path)).body.data.breaker).toMatchObject({ failures: 0 })
   },
 )

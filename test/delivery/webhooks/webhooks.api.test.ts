@@ -199,18 +199,18 @@ test('a disabled webhook shows its reason, and enabling resets its failures', as
   expect(enabled.body.data).toMatchObject({ isEnabled: true, disabledReason: null })
 })
 
-function listActs(person: SignedInAccount, all: string, id: string) {
+function listActs(account: SignedInAccount, all: string, id: string) {
   const one = `${all}/${id}`
   return [
-    () => person.post(all, { url: URL_1 }),
-    () => person.patch(one, { url: 'http://127.0.0.1:1234/mine' }),
-    () => person.post(`${one}/rotate`, {}),
-    () => person.post(`${one}/test`),
-    () => person.post(`${one}/enable`),
-    () => person.post(`${one}/disable`),
-    () => person.post(`${one}/recover`, { since: new Date().toISOString() }),
-    () => person.get(`${one}/attempts`),
-    () => person.post(`${one}/attempts/att_01kadz5p6vf2w8y3m4n5q6r7s8/resend`),
-    () => person.delete(one),
+    () => account.post(all, { url: URL_1 }),
+    () => account.patch(one, { url: 'http://127.0.0.1:1234/mine' }),
+    () => account.post(`${one}/rotate`, {}),
+    () => account.post(`${one}/test`),
+    () => account.post(`${one}/enable`),
+    () => account.post(`${one}/disable`),
+    () => account.post(`${one}/recover`, { since: new Date().toISOString() }),
+    () => account.get(`${one}/attempts`),
+    () => account.post(`${one}/attempts/att_01kadz5p6vf2w8y3m4n5q6r7s8/resend`),
+    () => account.delete(one),
   ]
 }

@@ -201,14 +201,14 @@ test('delivery.md an event that matches no webhook says so; without webhooks it 
   const tenant = await newTenant(server)
   const silence = async ({ id }: { id: string }) => {
     const read = async () =>
-      (await tenant.person.get(`${tenant.path}/events/${id}/deliveries`)).body.data
+      (await tenant.account.get(`${tenant.path}/events/${id}/deliveries`)).body.data
     await until(async () => (await read()).isDispatched)
     const { items } = await read()
     return items.find(({ kind }: { kind: string }) => kind === 'webhook')
   }
   const first = await tenant.send({ channelName: 'payments' })
   expect(await silence(first)).toBeUndefined()
-  const created = await tenant.person.post(`${tenant.path}/webhooks`, {
+  const created = await tenant.account.post(`${tenant.path}/webhooks`, {
     url: 'https://hooks.example.com/',
     channels: [first.channelId],
   })

@@ -51,11 +51,11 @@ describe('an invite admits nobody once its maker could not make it:', () => {
     const path = `/api/organizations/${organization.id}/invites`
     const { url } = (await maker.post(path, { role })).body.data
     const json = { token: String(url).split('#')[1] }
-    const person = await newSignedInAccount(server)
-    expect((await person.post('/api/invites/look', json)).status).toBe(200)
+    const account = await newSignedInAccount(server)
+    expect((await account.post('/api/invites/look', json)).status).toBe(200)
     await change(maker)
-    expect((await person.post('/api/invites/look', json)).status).toBe(404)
-    expect((await person.post('/api/invites/accept', json)).status).toBe(404)
+    expect((await account.post('/api/invites/look', json)).status).toBe(404)
+    expect((await account.post('/api/invites/accept', json)).status).toBe(404)
     const newcomer = { ...json, name: 'Eve', email: 'eve@example.com', password: newSecret(128) }
     expect((await createApi(server.url).post('/api/invites/accept', newcomer)).status).toBe(404)
   })
@@ -101,14 +101,14 @@ test('a setup link claims nothing once an account exists, even if the link is st
 })
 
 test('revoking the old key of a rotation ends its overlap, and leaves the new key', async () => {
-  const { admin } = tenant.people
+  const { admin } = tenant.members
   const keys = `/api/projects/${tenant.params['projectId']}/keys`
   const old = (await admin.post(keys, { name: 'Rotated' })).body.data
   const fresh = (await admin.post(`${keys}/${old.id}/rotate`, { overlapHours: 168 })).body.data
   const use = async (key: string) =>
     (await fetch(`${server.url}/v1/me`, { headers: { authorization: `Bearer ${key}` } })).status
   expect(await use(old.key)).toBe(200)
-  const { owner } = tenant.people
+  const { owner } = tenant.members
   const listed = (await owner.get(`${keys}?limit=100`)).body.data.items as { id: string }[]
   expect(listed.map(({ id }) => id)).toContain(old.id)
   expect((await owner.delete(`${keys}/${old.id}`)).status).toBe(200)

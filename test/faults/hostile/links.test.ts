@@ -59,7 +59,7 @@ test('a token is valid for its own purpose alone', async () => {
     const headers = { 'x-forwarded-for': newAddress() }
     const post = (path: string, json: object) =>
       createBrowser(server.url).request(path, { method: 'POST', json, headers })
-    const person = { name: 'Eve', email: `eve-${kind}@example.com`, password: FRESH }
+    const newcomer = { name: 'Eve', email: `eve-${kind}@example.com`, password: FRESH }
     const tries: Record<string, number> = {
       invite: (await post('/api/invites/look', { token })).status,
       reset: (await post('/api/reset', { token, password: '1' })).status,
@@ -72,7 +72,7 @@ test('a token is valid for its own purpose alone', async () => {
         })
       ).status,
       // An owner exists, so the setup token is dead, too.
-      setup: (await post('/api/setup', { token, ...person })).status,
+      setup: (await post('/api/setup', { token, ...newcomer })).status,
     }
     for (const [use, status] of Object.entries(tries)) {
       const opens = use === kind && use !== 'setup'
@@ -118,8 +118,8 @@ test('a used invite admits no other account, and no removed member again', async
   const first = await newSignedInAccount(server)
   expect((await first.post('/api/invites/accept', { token })).status).toBe(200)
   await owner.delete(`/api/organizations/${organization.id}/members/${first.id}`)
-  for (const person of [first, await newSignedInAccount(server)]) {
-    expect((await person.post('/api/invites/accept', { token })).status).toBe(404)
+  for (const account of [first, await newSignedInAccount(server)]) {
+    expect((await account.post('/api/invites/accept', { token })).status).toBe(404)
   }
   expect((await first.get(`/api/organizations/${organization.id}`)).status).toBe(404)
 })

@@ -101,7 +101,7 @@ test('a deleted event is not shown to whoever repeats its request', async () => 
   const event = { channelName: 'ops', title: 'secret title', metadata: { token: 'secret' } }
   const keyed = { 'idempotency-key': 'k' }
   const { id } = await tenant.send(event, keyed)
-  await tenant.person.delete(`${tenant.path}/events/${id}`)
+  await tenant.account.delete(`${tenant.path}/events/${id}`)
   const replay = await tenant.v1.post('/v1/events', event, keyed)
   expect([replay.status, replay.body.data.id]).toEqual([201, id])
   expect(replay.text).not.toContain('secret')
@@ -144,21 +144,21 @@ test('the key in the log of the first start is marked until it is rotated', asyn
 })
 
 test('an admin raises the limit of a key only with the password, and the log says what a key may do', async () => {
-  const { person, path, organization } = await newTenant(server)
+  const { account, path, organization } = await newTenant(server)
   const expiresAt = new Date(Date.now() + 86_400_000).toISOString()
-  const made = await person.post(`${path}/keys`, {
+  const made = await account.post(`${path}/keys`, {
     name: 'k',
     limit: 50,
     scopes: ['events:write', 'identities:erase'],
     expiresAt,
   })
-  await ageVerification(server.sql, person.sessionId)
+  await ageVerification(server.sql, account.sessionId)
   const at = `${path}/keys/${made.body.data.id}`
   for (const change of [{ limit: 51 }, { name: 'other', limit: 1_000_000 }]) {
-    expectFailure(await person.patch(at, change), 403, 'verification_needed')
+    expectFailure(await account.patch(at, change), 403, 'verification_needed')
   }
-  expect((await person.patch(at, { name: 'calm', limit: 50 })).status).toBe(200)
-  expect((await person.patch(at, { limit: 40 })).body.data).toMatchObject({
+  expect((await account.patch(at, { name: 'calm', limit: 50 })).status).toBe(200)
+  expect((await account.patch(at, { limit: 40 })).body.data).toMatchObject({
     name: 'calm',
     limit: 40,
   })

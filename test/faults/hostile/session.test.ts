@@ -27,11 +27,11 @@ test.each([
   ['a method in a header', { 'x-http-method-override': 'DELETE' }, 405],
   ['a method in another header', { 'x-method-override': 'DELETE', 'x-http-method': 'DELETE' }, 405],
 ])('%s does not replace the method', async (_, headers, status) => {
-  const person = await newSignedInAccount(server)
-  const posted = await person.request('/api/sessions?_method=DELETE', { method: 'POST', headers })
+  const account = await newSignedInAccount(server)
+  const posted = await account.request('/api/sessions?_method=DELETE', { method: 'POST', headers })
   expect(posted.status).toBe(status)
-  expect((await person.request('/api/sessions', { headers })).status).toBe(200)
-  expect((await person.get('/api/me')).status).toBe(200)
+  expect((await account.request('/api/sessions', { headers })).status).toBe(200)
+  expect((await account.get('/api/me')).status).toBe(200)
 })
 
 test.each([

@@ -95,7 +95,7 @@ const INJECTIONS = [
 
 test('filter values are text and cannot widen the query', async () => {
   const session = (path: string) =>
-    other.people.owner.get(`/api/projects/${other.params['projectId']}${path}`)
+    other.members.owner.get(`/api/projects/${other.params['projectId']}${path}`)
   for (const text of INJECTIONS) {
     const value = encodeURIComponent(text)
     for (const name of ['channel', 'tag', 'userId', 'source']) {
@@ -144,7 +144,7 @@ test("an event and a user belong to the caller's project, with any other fields"
   // The same name in another project is another user.
   const alias = { user_id: 'u0', aliases: [other.params['alias']] }
   expect((await own.post('/v1/identify', alias)).body.data.aliases.failed).toBeUndefined()
-  const theirs = await other.people.owner.get(
+  const theirs = await other.members.owner.get(
     `/api/projects/${projectId}/users/${other.params['userId']}`,
   )
   expect(theirs.body.data).toMatchObject({ userId: other.params['userId'], events: 1 })
@@ -152,7 +152,7 @@ test("an event and a user belong to the caller's project, with any other fields"
 
 test('changing the own address finds out at most ten addresses a day, and is recorded', async () => {
   const spy = await newSignedInAccount(server)
-  const victim = other.people.viewer
+  const victim = other.members.viewer
   const tryAddress = (email: string) => spy.patch('/api/me', { email })
   await ageVerification(server.sql, spy.sessionId)
   // Without the password, a used and a free address get the same answer.
@@ -184,7 +184,7 @@ test('changing the own address finds out at most ten addresses a day, and is rec
 test('concurrent tries of addresses share the limit', async () => {
   const spy = await newSignedInAccount(server)
   const answers = await Promise.all(
-    Array.from({ length: 15 }, () => spy.patch('/api/me', { email: other.people.viewer.email })),
+    Array.from({ length: 15 }, () => spy.patch('/api/me', { email: other.members.viewer.email })),
   )
   const statuses = answers.map(({ status }) => status).toSorted()
   expect(statuses).toEqual([...Array(10).fill(409), ...Array(5).fill(429)])
@@ -198,7 +198,7 @@ test('the holder of an invite finds out at most 20 addresses a day, and none wit
   const token = String(url).split('#')[1]
   const accept = (email: string, password: string) =>
     createApi(server.url).post('/api/invites/accept', { token, name: 'Eve', email, password })
-  const used = other.people.viewer.email
+  const used = other.members.viewer.email
   const free = `${crypto.randomUUID()}@example.com`
   const weak = await Promise.all([used, free].map(email => accept(email, '1')))
   expect(weak.map(({ status, body }) => [status, body.issues])).toEqual(
@@ -215,6 +215,6 @@ test('the holder of an invite finds out at most 20 addresses a day, and none wit
   for (const email of [used, free]) {
     expect((await accept(email, 'gravel monsoon nineteen')).status).toBe(429)
   }
-  const person = await newSignedInAccount(server)
-  expect((await person.post('/api/invites/accept', { token })).status).toBe(200)
+  const account = await newSignedInAccount(server)
+  expect((await account.post('/api/invites/accept', { token })).status).toBe(200)
 })

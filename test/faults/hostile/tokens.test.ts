@@ -71,7 +71,7 @@ describe('a token that ends', () => {
   })
 
   test('takes the invites that it made with it, and the audit log has each', async () => {
-    const person = await newMember(server, organization, 'owner')
+    const account = await newMember(server, organization, 'owner')
     const made: string[] = []
     const look = (url: string) =>
       createApi(server.url).request('/api/invites/look', {
@@ -85,11 +85,11 @@ describe('a token that ends', () => {
       expect((await look(url)).status).toBe(200)
       return { id, url }
     }
-    const own = await invite(person)
+    const own = await invite(account)
     const [personal, shared, kept] = [
-      await newToken({ accountId: person.uuid }),
-      await newToken({ accountId: person.uuid, organizationId: organization.uuid }),
-      await newToken({ accountId: person.uuid }),
+      await newToken({ accountId: account.uuid }),
+      await newToken({ accountId: account.uuid, organizationId: organization.uuid }),
+      await newToken({ accountId: account.uuid }),
     ]
     for (const [token, path] of [
       [personal, '/api/tokens'],
@@ -97,14 +97,14 @@ describe('a token that ends', () => {
     ] as const) {
       const { id, url } = await invite(token)
       made.push(id)
-      expect((await person.delete(`${path}/${token.id}`)).status).toBe(200)
+      expect((await account.delete(`${path}/${token.id}`)).status).toBe(200)
       expect((await look(url)).status).toBe(404)
     }
     const last = await invite(kept)
     made.push(last.id, own.id)
     expect((await look(own.url)).status).toBe(200)
     // A reset of the password ends all tokens, and all invites that the account has made.
-    const link = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, person.uuid))
+    const link = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
     const json = { token: link.token, password: 'gravel monsoon nineteen' }
     expect((await createApi(server.url).post('/api/reset', json)).status).toBe(200)
     expect((await look(last.url)).status).toBe(404)

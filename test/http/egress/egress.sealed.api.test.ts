@@ -70,7 +70,7 @@ async function expectSealed(): Promise<void> {
   expect((await createBrowser(url).get('/api/sign-in')).status).toBe(200)
 }
 
-async function newPerson() {
+async function newSignedInAccount() {
   const account = await newAccount({ sql })
   const browser = createBrowser(url)
   expect((await browser.signIn(account.email, PASSWORD)).status).toBe(200)
@@ -89,7 +89,7 @@ test('the functions that open connections throw, and the pictures and pages of t
 })
 
 test.each(ATTESTATION_FORMATS)('a passkey with the attestation %s opens none', async format => {
-  const { browser } = await newPerson()
+  const { browser } = await newSignedInAccount()
   const passkey = createAuthenticator(url)
   const options = (await browser.post('/api/passkeys/options')).body.data
   const attestation = { format, crlUrl: `${trap.url}/${format}` }
@@ -105,7 +105,7 @@ test.each(ATTESTATION_FORMATS)('a passkey with the attestation %s opens none', a
 })
 
 test('passwords and codes open none', async () => {
-  const { account, browser } = await newPerson()
+  const { account, browser } = await newSignedInAccount()
   const { secret } = (await browser.post('/api/second-factor')).body.data
   const confirmed = await browser.post('/api/second-factor/confirm', { code: toTotpCode(secret) })
   expect(confirmed.status).toBe(200)
@@ -119,7 +119,7 @@ test('passwords and codes open none', async () => {
 })
 
 test('a provider and a webhook are reached through egress', async () => {
-  const { account, browser } = await newPerson()
+  const { account, browser } = await newSignedInAccount()
   const login = `person-${crypto.randomUUID()}`
   provider.people.set(login, { email: account.email, email_verified: true })
   const connected = await visit(browser, { purpose: 'connect', login })

@@ -161,7 +161,7 @@ test('delivery: a server with EGRESS_PROXY sends its webhooks through the proxy'
   await using server = await boot({ egressAllowCidrs: ['127.0.0.0/8'], egressProxy })
   const tenant = await newTenant(server)
   const path = `/${crypto.randomUUID()}`
-  const made = await tenant.person.post(`${tenant.path}/webhooks`, {
+  const made = await tenant.account.post(`${tenant.path}/webhooks`, {
     url: `${receiver.url}${path}`,
   })
   expect(made.status).toBe(201)

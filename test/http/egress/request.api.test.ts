@@ -36,7 +36,7 @@ function bootFor(...ports: number[]): Promise<Booted> {
 /** Subscribes a browser whose push service is at `port`. */
 async function subscribe(tenant: TestTenant, port: number) {
   const keys = newBrowserKeys()
-  const { status, text } = await tenant.person.post('/api/push/subscriptions', {
+  const { status, text } = await tenant.account.post('/api/push/subscriptions', {
     endpoint: `https://127.0.0.1:${port}/push/abc`,
     keys: { p256dh: keys.publicKey, auth: keys.auth },
   })
@@ -47,7 +47,7 @@ async function subscribe(tenant: TestTenant, port: number) {
 /** Creates a webhook to a port of loopback; returns its secret. */
 async function createWebhook(tenant: TestTenant, port: number): Promise<string> {
   const url = `http://127.0.0.1:${port}/hook?x=1`
-  const { status, text, body } = await tenant.person.post(`${tenant.path}/webhooks`, { url })
+  const { status, text, body } = await tenant.account.post(`${tenant.path}/webhooks`, { url })
   if (status !== 201) throw new Error(`No webhook: ${text}`)
   return body.data.secret
 }
@@ -55,7 +55,7 @@ async function createWebhook(tenant: TestTenant, port: number): Promise<string> 
 /** Resolves with the states of an event's deliveries by kind, once all of them have ended. */
 async function untilEnded(tenant: TestTenant, event: { id: string }) {
   const path = `${tenant.path}/events/${event.id}/deliveries`
-  const read = async () => (await tenant.person.get(path)).body.data.items
+  const read = async () => (await tenant.account.get(path)).body.data.items
   await until(async () => {
     const items = await read()
     return items.length === 2 && items.every((item: any) => item.state !== 'pending')

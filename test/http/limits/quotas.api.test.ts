@@ -245,6 +245,6 @@ test('dashboard §11 the operator sees what organizations use of their quotas', 
     channels: { used: 1, limit: LIMITS.channels },
     webhooks: { used: 0, limit: LIMITS.webhooks },
   })
-  const person = await newSignedInAccount(first)
-  expect((await person.get('/api/server/organizations')).status).toBe(403)
+  const account = await newSignedInAccount(first)
+  expect((await account.get('/api/server/organizations')).status).toBe(403)
 })

@@ -135,7 +135,7 @@ test('contract §11 events with a time in the future stay, and those after them 
   expect(await listArchivedSeqs(tenant)).toEqual([3, 4])
 
   const { channelId } = await send({ channelName: 'short' })
-  await tenant.person.patch(`${tenant.path}/channels/${channelId}`, { keepDays: 1 })
+  await tenant.account.patch(`${tenant.path}/channels/${channelId}`, { keepDays: 1 })
   await server.sql`
     update events set created_at = date_trunc('month', now()) - interval '1 day'
     where project_id = ${projectId} and seq = 5
@@ -147,11 +147,11 @@ test('contract §11 events with a time in the future stay, and those after them 
 
 test('contract §11 events that a channel does not keep are archived first, and then deleted', async () => {
   const tenant = await newTenant(server)
-  const { send, person, path, projectId } = tenant
+  const { send, account, path, projectId } = tenant
   for (const channelName of ['short', 'long', 'short']) {
     const { channelId } = await send({ channelName })
     if (channelName === 'short')
-      await person.patch(`${path}/channels/${channelId}`, { keepDays: 1 })
+      await account.patch(`${path}/channels/${channelId}`, { keepDays: 1 })
   }
   // Both days are in one month.
   await server.sql`
@@ -320,7 +320,7 @@ test('contract §11 a file that changed after it was written replaces no row', a
 
 test('contract §11 an event that a member deletes during a run is in no file', async () => {
   const tenant = await newTenant(server)
-  const { send, person, path } = tenant
+  const { send, account, path } = tenant
   const { id } = await send({ title: 'Deleted' })
   await send({ title: 'Kept' })
   await age(tenant, 2, '100 days')
@@ -330,7 +330,7 @@ test('contract §11 an event that a member deletes during a run is in no file', 
     ...store,
     async open(name) {
       // The second time, the file is verified, and its rows are deleted.
-      if (name.includes('events-') && ++opened === 2) await person.delete(`${path}/events/${id}`)
+      if (name.includes('events-') && ++opened === 2) await account.delete(`${path}/events/${id}`)
       return store.open(name)
     },
   })
@@ -361,7 +361,7 @@ test('contract §11 rows are deleted before the log is locked, and writers go fi
 
 test('contract §9 erasure reaches archived events, also of a user known from nothing else', async () => {
   const tenant = await newTenant(server)
-  const { send, identify, path, person, projectId } = tenant
+  const { send, identify, path, account, projectId } = tenant
   await identify('ada', ['ada@example.com'])
   for (const userId of ['ada', 'ada@example.com', 'bob', 'carol']) await send({ userId })
   await age(tenant, 4, '100 days')
@@ -373,7 +373,7 @@ test('contract §9 erasure reaches archived events, also of a user known from no
   const carol = ['carol', 'carol']
   expect(await users()).toEqual([['ada', 'ada'], ['ada', 'ada@example.com'], ['bob', 'bob'], carol])
 
-  const erase = (userId: string) => person.delete(`${path}/users/${userId}`)
+  const erase = (userId: string) => account.delete(`${path}/users/${userId}`)
   expect((await erase('ada')).body.data).toMatchObject({ userId: 'ada', events: 0 })
   expect((await erase('bob')).status).toBe(200)
   // A later user can have the same name.
@@ -434,7 +434,7 @@ test('contract §11 a missing file is reported, and used again when it is back',
   const [file] = await read(tenant)
   const path = join(settings.place, file!.name)
   renameSync(path, `${path}.away`)
-  await tenant.person.delete(`${tenant.path}/users/ada`)
+  await tenant.account.delete(`${tenant.path}/users/ada`)
   expect(await run()).toMatchObject({ erased: 0, problems: [] })
   expect(await checkArchive(server.sql, { archive: settings })).toMatchObject([
     { state: 'warning', message: expect.stringContaining('1 files are missing') },

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 test('dashboard §7 the list of channels has settings, last event and the last 24 hours of each', async () => {
-  const { person, path, send } = await newTenant(server)
+  const { account, path, send } = await newTenant(server)
   const hoursAgo = (n: number) => new Date(Date.now() - n * 3_600_000).toISOString()
   const first = await send({ channelName: 'Payments', icon: '💰' })
   await send({ channelName: 'payments', timestamp: hoursAgo(3) })
@@ -20,7 +20,7 @@ test('dashboard §7 the list of channels has settings, last event and the last 2
   const last = await send({ channelName: 'payments' })
   await send({ channelName: 'empty hours', timestamp: hoursAgo(40) })
 
-  const { body } = await person.get(`${path}/channels`)
+  const { body } = await account.get(`${path}/channels`)
   expect(body.data.nextCursor).toBeNull()
   const [other, payments] = body.data.items
   expect(payments).toEqual({
@@ -42,29 +42,29 @@ test('dashboard §7 the list of channels has settings, last event and the last 2
   // A new hour may begin between the two events.
   expect(counts.slice(-2).reduce((sum, n) => sum + n)).toBe(2)
   expect(other.today).toEqual(new Array(24).fill(0))
-  expect((await person.get(`${path}/channels/${payments.id}`)).body.data).toEqual(payments)
+  expect((await account.get(`${path}/channels/${payments.id}`)).body.data).toEqual(payments)
 })
 
 test('contract §12 the list of channels is a keyset page', async () => {
-  const { person, path, send } = await newTenant(server)
+  const { account, path, send } = await newTenant(server)
   for (const name of ['a', 'b', 'c', 'd', 'e']) await send({ channelName: name })
   const names: string[] = []
   for (let query = '?limit=2'; ;) {
-    const { data } = (await person.get(`${path}/channels${query}`)).body
+    const { data } = (await account.get(`${path}/channels${query}`)).body
     names.push(...data.items.map(({ name }: { name: string }) => name))
     if (data.nextCursor === null) break
     query = `?limit=2&cursor=${data.nextCursor}`
   }
   expect(names).toEqual(['e', 'd', 'c', 'b', 'a'])
-  expectIssues(await person.get(`${path}/channels?cursor=x`), 'cursor invalid_format')
-  expectIssues(await person.get(`${path}/channels?limit=101`), 'limit out_of_range')
-  expectIssues(await person.get(`${path}/channels?archived=yes`), 'archived invalid_value')
+  expectIssues(await account.get(`${path}/channels?cursor=x`), 'cursor invalid_format')
+  expectIssues(await account.get(`${path}/channels?limit=101`), 'limit out_of_range')
+  expectIssues(await account.get(`${path}/channels?archived=yes`), 'archived invalid_value')
 })
 
 test('contract §12 a channel is created before its first event, once', async () => {
-  const { organization, person, path, projectId, send } = await newTenant(server, 'admin')
+  const { organization, account, path, projectId, send } = await newTenant(server, 'admin')
   const input = { name: ' Pay  ments', icon: '💰', description: 'Every payment', keepDays: 7 }
-  const created = await person.post(`${path}/channels`, input)
+  const created = await account.post(`${path}/channels`, input)
   expect(created.status).toBe(201)
   const { id } = created.body.data
   expect(created.body.data).toMatchObject({
@@ -77,17 +77,17 @@ test('contract §12 a channel is created before its first event, once', async ()
     channelId: id,
     channelName: 'Pay  ments',
   })
-  expectFailure(await person.post(`${path}/channels`, { name: 'pay ments' }), 409, 'conflict')
-  expectIssues(await person.post(`${path}/channels`, { icon: '💰' }), 'name required')
-  expectIssues(await person.post(`${path}/channels`, { name: 'a\u202E' }), 'name invalid_format')
+  expectFailure(await account.post(`${path}/channels`, { name: 'pay ments' }), 409, 'conflict')
+  expectIssues(await account.post(`${path}/channels`, { icon: '💰' }), 'name required')
+  expectIssues(await account.post(`${path}/channels`, { name: 'a\u202E' }), 'name invalid_format')
   const member = await newMember(server, organization, 'member')
   const viewer = await newMember(server, organization, 'viewer')
   const ask = (who: SignedInAccount, json: object) => who.post(`${path}/channels`, json)
   expectFailure(await ask(viewer, { name: 'later' }), 403, 'forbidden')
   expectFailure(await ask(member, { name: 'later', keepDays: 1 }), 403, 'forbidden')
   expect((await ask(member, { name: 'later' })).status).toBe(201)
-  await ageVerification(server.sql, person.sessionId)
-  expectFailure(await ask(person, { name: 'last', keepDays: 1 }), 403, 'verification_needed')
+  await ageVerification(server.sql, account.sessionId)
+  expectFailure(await ask(account, { name: 'last', keepDays: 1 }), 403, 'verification_needed')
   const entries = await server.sql<{ target: string; details: object }[]>`
     select target, details from audit_log
     where project_id = ${projectId} and action = 'channel.created' order by id limit 1
@@ -96,25 +96,25 @@ test('contract §12 a channel is created before its first event, once', async ()
 })
 
 test('contract §4 of a request and an event that create one channel at once, both have it', async () => {
-  const { person, path, send } = await newTenant(server, 'member')
+  const { account, path, send } = await newTenant(server, 'member')
   const names = Array.from({ length: 10 }, (_, nth) => `raced ${nth}`)
   const channels = await Promise.all(
     names.map(async name => {
       const [created, event] = await Promise.all([
-        person.post(`${path}/channels`, { name }),
+        account.post(`${path}/channels`, { name }),
         send({ channelName: name }),
       ])
       return [created.status === 409 || created.body.data.id === event.channelId, created.status]
     }),
   )
   expect(channels.filter(([isOne, status]) => !isOne || status === 500)).toEqual([])
-  expect((await person.get(`${path}/channels`)).body.data.total).toBe(10)
+  expect((await account.get(`${path}/channels`)).body.data.total).toBe(10)
 })
 
 test('contract §2 renaming changes the display name only: events still use the first name', async () => {
-  const { person, path, send, v1 } = await newTenant(server, 'member')
+  const { account, path, send, v1 } = await newTenant(server, 'member')
   const { channelId } = await send({ channelName: 'Payments' })
-  const edited = await person.patch(`${path}/channels/${channelId}`, { name: '  Money\u0301  ' })
+  const edited = await account.patch(`${path}/channels/${channelId}`, { name: '  Money\u0301  ' })
   expect([edited.status, edited.body.data.name]).toEqual([200, 'Money\u0301'.normalize('NFC')])
   expect((await send({ channelName: 'PAYMENTS' })).channelId).toBe(channelId)
   expect((await send({ channelName: 'Money' })).channelId).not.toBe(channelId)
@@ -123,10 +123,10 @@ test('contract §2 renaming changes the display name only: events still use the 
 })
 
 test('dashboard §7 absent fields keep their values, and null removes them', async () => {
-  const { person, path, send } = await newTenant(server, 'admin')
+  const { account, path, send } = await newTenant(server, 'admin')
   const { channelId } = await send({ channelName: 'ops', icon: '💾' })
   const edit = async (json: object) =>
-    (await person.patch(`${path}/channels/${channelId}`, json)).body.data
+    (await account.patch(`${path}/channels/${channelId}`, json)).body.data
   const full = { description: 'Servers', isArchived: true, keepDays: 30 }
   expect(await edit(full)).toMatchObject({ name: 'ops', icon: '💾', ...full })
   // `❤` is an emoji only with the variation selector U+FE0F.
@@ -142,9 +142,9 @@ test('dashboard §7 absent fields keep their values, and null removes them', asy
 })
 
 test('contract §2 settings of a channel follow the same rules as events', async () => {
-  const { person, path, send } = await newTenant(server, 'admin')
+  const { account, path, send } = await newTenant(server, 'admin')
   const { channelId } = await send()
-  const edit = (json: object) => person.patch(`${path}/channels/${channelId}`, json)
+  const edit = (json: object) => account.patch(`${path}/channels/${channelId}`, json)
   expectIssues(await edit({ name: '' }), 'name too_short')
   expectIssues(await edit({ name: null }), 'name invalid_type')
   expectIssues(await edit({ name: 'x\u202Ey' }), 'name invalid_format')
@@ -159,12 +159,12 @@ test('contract §2 settings of a channel follow the same rules as events', async
 })
 
 test('contract §11 an archived channel accepts events, and is listed on request', async () => {
-  const { person, path, send } = await newTenant(server, 'member')
+  const { account, path, send } = await newTenant(server, 'member')
   const { channelId } = await send()
-  await person.patch(`${path}/channels/${channelId}`, { isArchived: true })
+  await account.patch(`${path}/channels/${channelId}`, { isArchived: true })
   expect((await send()).channelId).toBe(channelId)
-  expect((await person.get(`${path}/channels`)).body.data.items).toEqual([])
-  const { items } = (await person.get(`${path}/channels?archived=true`)).body.data
+  expect((await account.get(`${path}/channels`)).body.data.items).toEqual([])
+  const { items } = (await account.get(`${path}/channels?archived=true`)).body.data
   expect(items).toMatchObject([{ id: channelId, isArchived: true, lastSeq: 2, unread: 2 }])
 })
 
@@ -180,24 +180,24 @@ test('contract §12 a viewer reads channels and cannot change them', async () =>
 test('case 20: a channel of another tenant is 404 and stays unchanged', async () => {
   const [own, other] = [await newTenant(server), await newTenant(server)]
   const { channelId } = await other.send({ channelName: 'theirs' })
-  const before = (await other.person.get(`${other.path}/channels/${channelId}`)).text
+  const before = (await other.account.get(`${other.path}/channels/${channelId}`)).text
   for (const path of [own.path, other.path]) {
-    expectFailure(await own.person.get(`${path}/channels/${channelId}`), 404, 'not_found')
-    const edit = await own.person.patch(`${path}/channels/${channelId}`, { name: 'mine' })
+    expectFailure(await own.account.get(`${path}/channels/${channelId}`), 404, 'not_found')
+    const edit = await own.account.patch(`${path}/channels/${channelId}`, { name: 'mine' })
     expectFailure(edit, 404, 'not_found')
   }
   for (const id of ['x', `chn_${'0'.repeat(26)}`, encodeURIComponent('../..')]) {
-    expectFailure(await own.person.get(`${own.path}/channels/${id}`), 404, 'not_found')
+    expectFailure(await own.account.get(`${own.path}/channels/${id}`), 404, 'not_found')
   }
   expect(
-    JSON.parse((await other.person.get(`${other.path}/channels/${channelId}`)).text).data,
+    JSON.parse((await other.account.get(`${other.path}/channels/${channelId}`)).text).data,
   ).toEqual(JSON.parse(before).data)
 })
 
 test('reliability §11 the audit log records a change of a channel without its texts', async () => {
-  const { person, path, send, projectId } = await newTenant(server, 'admin')
+  const { account, path, send, projectId } = await newTenant(server, 'admin')
   const { channelId } = await send()
-  await person.patch(`${path}/channels/${channelId}`, { description: 'secret plan', keepDays: 7 })
+  await account.patch(`${path}/channels/${channelId}`, { description: 'secret plan', keepDays: 7 })
   const entries = await server.sql<{ action: string; target: string; details: object }[]>`
     select action, target, details, account_id from audit_log where project_id = ${projectId} and actor = 'account'
   `
@@ -206,13 +206,13 @@ test('reliability §11 the audit log records a change of a channel without its t
       action: 'channel.edited',
       target: channelId,
       details: { fields: 'description keepDays', keepDays: 7 },
-      account_id: person.uuid,
+      account_id: account.uuid,
     } as never,
   ])
 })
 
 test('contract §12 changing the retention of a channel takes an admin and the password', async () => {
-  const { organization, person, path, send } = await newTenant(server, 'admin')
+  const { organization, account, path, send } = await newTenant(server, 'admin')
   const { channelId } = await send()
   const member = await newMember(server, organization, 'member')
   const edit = (who: SignedInAccount, json: object) =>
@@ -220,17 +220,17 @@ test('contract §12 changing the retention of a channel takes an admin and the p
   expectFailure(await edit(member, { keepDays: 1 }), 403, 'forbidden')
   expectFailure(await edit(member, { keepDays: null }), 403, 'forbidden')
   expect((await edit(member, { description: 'fine' })).status).toBe(200)
-  await ageVerification(server.sql, person.sessionId)
-  expectFailure(await edit(person, { keepDays: 1 }), 403, 'verification_needed')
-  expect((await edit(person, { keepDays: null })).status).toBe(200)
+  await ageVerification(server.sql, account.sessionId)
+  expectFailure(await edit(account, { keepDays: 1 }), 403, 'verification_needed')
+  expect((await edit(account, { keepDays: null })).status).toBe(200)
 })
 
 test('dashboard §7 a search matches parts of channel names, and counts all pages', async () => {
-  const { person, path, send } = await newTenant(server)
+  const { account, path, send } = await newTenant(server)
   for (const channelName of ['Payments', 'ops', '100%', 'pay_later', 'Zürich'])
     await send({ channelName })
   const find = async (query: string) => {
-    const { data } = (await person.get(`${path}/channels?${query}`)).body
+    const { data } = (await account.get(`${path}/channels?${query}`)).body
     return [data.items.map(({ name }: { name: string }) => name).join(), data.total]
   }
   expect(await find('limit=2')).toEqual(['Zürich,pay_later', 5])
@@ -240,32 +240,32 @@ test('dashboard §7 a search matches parts of channel names, and counts all page
   for (const name of ['ZÜ', 'zu', 'zu\u0308R', 'Zürich '])
     expect(await find(`search=${encodeURIComponent(name)}`)).toEqual(['Zürich', 1])
   expect(await find('search=%20')).toEqual(['Zürich,pay_later,100%,ops,Payments', 5])
-  expectIssues(await person.get(`${path}/channels?search=%CC%81`), 'search invalid_format')
+  expectIssues(await account.get(`${path}/channels?search=%CC%81`), 'search invalid_format')
   expect(await find('search=none')).toEqual(['', 0])
-  expectIssues(await person.get(`${path}/channels?search=`), 'search too_short')
+  expectIssues(await account.get(`${path}/channels?search=`), 'search too_short')
 })
 
 test('dashboard §3 the list shows channels that the member muted, directly or with the whole project', async () => {
   const tenant = await newTenant(server, 'viewer')
-  const { person, path } = tenant
+  const { account, path } = tenant
   const { channelId } = await tenant.send({ channelName: 'loud' })
   await tenant.send({ channelName: 'quiet' })
   const muted = async () =>
-    (await person.get(`${path}/channels`)).body.data.items
+    (await account.get(`${path}/channels`)).body.data.items
       .filter(({ isMuted }: { isMuted: boolean }) => isMuted)
       .map(({ name }: { name: string }) => name)
       .join()
   const own = `${path}/channels/${channelId}/notifications`
   expect(await muted()).toBe('')
-  await person.put(`${path}/notifications`, { state: 'mute' })
+  await account.put(`${path}/notifications`, { state: 'mute' })
   expect(await muted()).toBe('quiet,loud')
-  expect((await person.get(own)).body.data).toMatchObject({ isDefault: true, state: 'mute' })
-  await person.put(own, { state: 'on' })
+  expect((await account.get(own)).body.data).toMatchObject({ isDefault: true, state: 'mute' })
+  await account.put(own, { state: 'on' })
   expect(await muted()).toBe('quiet')
-  expect((await person.get(own)).body.data).toEqual({
+  expect((await account.get(own)).body.data).toEqual({
     ...{ channelId, isDefault: false, state: 'on', muteUntil: null },
     ...{ isCollapseDefault: true, collapse: true },
   })
-  const unknown = await person.get(`${path}/channels/chn_01kadz5p6vf2w8y3m4n5q6r7s8/notifications`)
+  const unknown = await account.get(`${path}/channels/chn_01kadz5p6vf2w8y3m4n5q6r7s8/notifications`)
   expect(unknown.status).toBe(404)
 })

@@ -13,31 +13,33 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 test('dashboard §3 unread events are counted per channel and member', async () => {
   const tenant = await newTenant(server, 'viewer')
-  const { organization, person, path, send } = tenant
+  const { organization, account, path, send } = tenant
   const other = await newMember(server, organization, 'viewer')
   const { channelId: a } = await send({ channelName: 'a' })
   const { channelId: b } = await send({ channelName: 'b' })
   await send({ channelName: 'a' })
   expect(await getUnread(tenant)).toEqual({ total: 3, [a]: 2, [b]: 1 })
 
-  expect((await person.put(`${path}/read`, { channelId: a, seq: 1 })).body.data).toEqual({ seq: 1 })
+  expect((await account.put(`${path}/read`, { channelId: a, seq: 1 })).body.data).toEqual({
+    seq: 1,
+  })
   expect(await getUnread(tenant)).toEqual({ total: 2, [a]: 1, [b]: 1 })
-  await person.put(`${path}/read`, { channelId: a, seq: 3 })
+  await account.put(`${path}/read`, { channelId: a, seq: 3 })
   expect(await getUnread(tenant)).toEqual({ total: 1, [b]: 1 })
-  expect(await getUnread({ path, person: other })).toEqual({ total: 3, [a]: 2, [b]: 1 })
+  expect(await getUnread({ path, account: other })).toEqual({ total: 3, [a]: 2, [b]: 1 })
 
   // Another device of the same account.
-  const device = createApi(server.url, person.cookie)
+  const device = createApi(server.url, account.cookie)
   expect((await device.get(`${path}/unread`)).body.data.total).toBe(1)
 })
 
 test('dashboard §3 all channels, and later ones, are marked as read at once', async () => {
   const tenant = await newTenant(server)
-  const { person, path, send } = tenant
+  const { account, path, send } = tenant
   for (const name of ['a', 'b', 'c']) await send({ channelName: name })
-  await person.put(`${path}/read`, { seq: 2 })
+  await account.put(`${path}/read`, { seq: 2 })
   expect(await getUnread(tenant)).toMatchObject({ total: 1 })
-  await person.put(`${path}/read`, { seq: 3 })
+  await account.put(`${path}/read`, { seq: 3 })
   expect(await getUnread(tenant)).toEqual({ total: 0 })
   const { channelId } = await send({ channelName: 'd' })
   expect(await getUnread(tenant)).toEqual({ total: 1, [channelId]: 1 })
@@ -45,10 +47,10 @@ test('dashboard §3 all channels, and later ones, are marked as read at once', a
 
 test('dashboard §3 a read mark never moves back, nor beyond the head', async () => {
   const tenant = await newTenant(server)
-  const { person, path, send } = tenant
+  const { account, path, send } = tenant
   const { channelId } = await send()
   await send()
-  const read = async (json: object) => (await person.put(`${path}/read`, json)).body.data.seq
+  const read = async (json: object) => (await account.put(`${path}/read`, json)).body.data.seq
   expect(await read({ channelId, seq: 2 })).toBe(2)
   expect(await read({ channelId, seq: 1 })).toBe(2)
   expect(await read({ channelId, seq: Number.MAX_SAFE_INTEGER })).toBe(2)
@@ -60,49 +62,49 @@ test('dashboard §3 a read mark never moves back, nor beyond the head', async ()
 
 test('dashboard §3 concurrent read marks of many devices end at the furthest', async () => {
   const tenant = await newTenant(server)
-  const { person, path, send } = tenant
+  const { account, path, send } = tenant
   const { channelId } = await send()
   for (let n = 2; n <= 20; n++) await send()
   const seqs = Array.from({ length: 20 }, (_, index) => ((index * 7) % 20) + 1)
   const answers = await Promise.all(
-    seqs.map((seq, index) => person.put(`${path}/read`, index % 2 ? { seq } : { seq, channelId })),
+    seqs.map((seq, index) => account.put(`${path}/read`, index % 2 ? { seq } : { seq, channelId })),
   )
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
   expect(await getUnread(tenant)).toEqual({ total: 0 })
 })
 
 test('dashboard §3 a new member starts with everything read, until they mark otherwise', async () => {
-  const { organization, projectId, path, send, person } = await newTenant(server)
+  const { organization, projectId, path, send, account } = await newTenant(server)
   const { channelId } = await send()
   await ageEvents(server.sql, projectId, { seq: 1, interval: '1 day' })
   const late = await newMember(server, organization, 'viewer')
-  expect(await getUnread({ path, person: late })).toEqual({ total: 0 })
+  expect(await getUnread({ path, account: late })).toEqual({ total: 0 })
   await send()
-  expect(await getUnread({ path, person: late })).toEqual({ total: 1, [channelId]: 1 })
+  expect(await getUnread({ path, account: late })).toEqual({ total: 1, [channelId]: 1 })
   await late.put(`${path}/read`, { channelId, seq: 0 })
-  expect(await getUnread({ path, person: late })).toEqual({ total: 2, [channelId]: 2 })
-  await ageMembership(server.sql, person.uuid, '2 days')
-  expect(await getUnread({ path, person })).toEqual({ total: 2, [channelId]: 2 })
+  expect(await getUnread({ path, account: late })).toEqual({ total: 2, [channelId]: 2 })
+  await ageMembership(server.sql, account.uuid, '2 days')
+  expect(await getUnread({ path, account })).toEqual({ total: 2, [channelId]: 2 })
 })
 
 test('dashboard §3 a channel counts up to 100 unread events, and an archived one none', async () => {
   const tenant = await newTenant(server)
-  const { person, path, send } = tenant
+  const { account, path, send } = tenant
   const { channelId } = await send()
   await Promise.all(Array.from({ length: 120 }, () => send()))
   const { channelId: archived } = await send({ channelName: 'archived' })
-  await person.patch(`${path}/channels/${archived}`, { isArchived: true })
+  await account.patch(`${path}/channels/${archived}`, { isArchived: true })
   expect(await getUnread(tenant)).toEqual({ total: 100, [channelId]: 100 })
 })
 
 test('dashboard §3 a deleted event is not unread, and is unread again once it is restored', async () => {
   const tenant = await newTenant(server)
-  const { person, path, send } = tenant
+  const { account, path, send } = tenant
   const { channelId, id } = await send()
   await send()
-  await person.delete(`${path}/events/${id}`)
+  await account.delete(`${path}/events/${id}`)
   expect(await getUnread(tenant)).toEqual({ total: 1, [channelId]: 1 })
-  await person.post(`${path}/events/${id}/restore`)
+  await account.post(`${path}/events/${id}/restore`)
   expect(await getUnread(tenant)).toEqual({ total: 2, [channelId]: 2 })
 })
 
@@ -111,16 +113,16 @@ test('case 20: marking a channel of another tenant is 404 and writes nothing', a
   const { channelId } = await other.send()
   await own.send()
   const json = { channelId, seq: 1 }
-  expectFailure(await own.person.put(`${own.path}/read`, json), 404, 'not_found')
-  expectFailure(await own.person.put(`${other.path}/read`, json), 404, 'not_found')
-  expectFailure(await own.person.get(`${other.path}/unread`), 404, 'not_found')
-  const marks = await server.sql`select from read_marks where account_id = ${own.person.uuid}`
+  expectFailure(await own.account.put(`${own.path}/read`, json), 404, 'not_found')
+  expectFailure(await own.account.put(`${other.path}/read`, json), 404, 'not_found')
+  expectFailure(await own.account.get(`${other.path}/unread`), 404, 'not_found')
+  const marks = await server.sql`select from read_marks where account_id = ${own.account.uuid}`
   expect(marks).toHaveLength(0)
 })
 
 test('dashboard §3 a mark is a whole number from 0 on', async () => {
-  const { person, path } = await newTenant(server)
-  const read = (json: object) => person.put(`${path}/read`, json)
+  const { account, path } = await newTenant(server)
+  const read = (json: object) => account.put(`${path}/read`, json)
   expectIssues(await read({}), 'seq required')
   expectIssues(await read({ seq: -1 }), 'seq out_of_range')
   expectIssues(await read({ seq: 1.5 }), 'seq invalid_type')
@@ -129,8 +131,8 @@ test('dashboard §3 a mark is a whole number from 0 on', async () => {
 })
 
 /** Returns the member's unread counts as `{total, [channel]: unread}`. */
-async function getUnread({ path, person }: Pick<TestTenant, 'path' | 'person'>) {
-  const { total, channels } = (await person.get(`${path}/unread`)).body.data
+async function getUnread({ path, account }: Pick<TestTenant, 'path' | 'account'>) {
+  const { total, channels } = (await account.get(`${path}/unread`)).body.data
   return Object.fromEntries([
     ['total', total],
     ...channels.map(({ id, unread }: { id: string; unread: number }) => [id, unread]),

@@ -21,61 +21,61 @@ afterAll(async () => {
 })
 
 test('contract §11 a deleted event is gone for every reader at once, and a restore brings it back unchanged', async () => {
-  const { person, path, send, v1, projectId } = await newTenant(server)
+  const { account, path, send, v1, projectId } = await newTenant(server)
   const event = await send({ userId: 'ada', tags: ['x'], metadata: { n: 1 } })
   await send({ title: 'stays' })
   const readAll = async () => [
     (await v1.get(`/v1/events/${event.id}`)).body.data,
     (await v1.get('/v1/events')).body.data,
-    (await person.get(`${path}/channels`)).body.data,
-    (await person.get(`${path}/users/ada`)).body.data,
+    (await account.get(`${path}/channels`)).body.data,
+    (await account.get(`${path}/users/ada`)).body.data,
   ]
   const before = await readAll()
 
   const startedMs = Date.now()
-  const deleted = await person.delete(`${path}/events/${event.id}`)
+  const deleted = await account.delete(`${path}/events/${event.id}`)
   expect(deleted.status).toBe(200)
   // The clock of the database may differ a little.
   expect(Date.parse(deleted.body.data.undoUntil) - startedMs).toBeWithin(4_000, 7_000)
   expectFailure(await v1.get(`/v1/events/${event.id}`), 404, 'not_found')
   expect((await v1.get('/v1/events')).body.data.items).toMatchObject([{ title: 'stays' }])
   expect((await v1.get('/v1/events?userId=ada')).body.data.items).toEqual([])
-  expectFailure(await person.get(`${path}/users/ada`), 404, 'not_found')
-  const [channel] = (await person.get(`${path}/channels`)).body.data.items
+  expectFailure(await account.get(`${path}/users/ada`), 404, 'not_found')
+  const [channel] = (await account.get(`${path}/channels`)).body.data.items
   expect([channel.unread, channel.today.at(-1) + channel.today.at(-2)]).toEqual([1, 1])
 
-  const restored = await person.post(`${path}/events/${event.id}/restore`)
+  const restored = await account.post(`${path}/events/${event.id}/restore`)
   expect([restored.status, restored.body.data]).toEqual([200, { id: event.id, seq: event.seq }])
   expect(await readAll()).toEqual(before)
   await expectExactCounts(server.sql, projectId)
 })
 
 test('contract §11 a deletion cannot be undone after its undo time, and the purge deletes the row', async () => {
-  const { person, path, send, projectId } = await newTenant(server)
+  const { account, path, send, projectId } = await newTenant(server)
   const [late, open] = [await send(), await send()]
-  await person.delete(`${path}/events/${late.id}`)
+  await account.delete(`${path}/events/${late.id}`)
   await ageDeletion(server.sql, projectId, '11 seconds')
-  await person.delete(`${path}/events/${open.id}`)
-  expectFailure(await person.post(`${path}/events/${late.id}/restore`), 404, 'not_found')
+  await account.delete(`${path}/events/${open.id}`)
+  expectFailure(await account.post(`${path}/events/${late.id}/restore`), 404, 'not_found')
   await purgeDeleted(pool)
   expect(await listSeqs(projectId)).toEqual([2])
-  expectFailure(await person.post(`${path}/events/${late.id}/restore`), 404, 'not_found')
-  expect((await person.post(`${path}/events/${open.id}/restore`)).status).toBe(200)
+  expectFailure(await account.post(`${path}/events/${late.id}/restore`), 404, 'not_found')
+  expect((await account.post(`${path}/events/${open.id}/restore`)).status).toBe(200)
   await expectExactCounts(server.sql, projectId)
 })
 
 test('contract §4 the seq of a deleted event is never used again', async () => {
-  const { person, path, send, projectId } = await newTenant(server)
+  const { account, path, send, projectId } = await newTenant(server)
   await send()
   const { id } = await send()
-  await person.delete(`${path}/events/${id}`)
+  await account.delete(`${path}/events/${id}`)
   await ageDeletion(server.sql, projectId, '1 minute')
   await purgeDeleted(pool)
   expect((await send()).seq).toBe(3)
 })
 
 test('contract §5 a replay of a deleted event has none of its content, and makes no new one', async () => {
-  const { person, path, v1, projectId } = await newTenant(server)
+  const { account, path, v1, projectId } = await newTenant(server)
   const post = () =>
     v1.post(
       '/v1/events',
@@ -86,7 +86,7 @@ test('contract §5 a replay of a deleted event has none of its content, and make
       { 'idempotency-key': 'k' },
     )
   const first = await post()
-  await person.delete(`${path}/events/${first.body.data.id}`)
+  await account.delete(`${path}/events/${first.body.data.id}`)
   const empty = {
     ...first.body,
     data: {
@@ -101,9 +101,9 @@ test('contract §5 a replay of a deleted event has none of its content, and make
   }
   await insertWebhook(server, projectId, { eventId: first.body.data.id, mark: 'zqx' })
   await expectEmpty()
-  await person.post(`${path}/events/${first.body.data.id}/restore`)
+  await account.post(`${path}/events/${first.body.data.id}/restore`)
   expect((await post()).text).toBe(first.text)
-  await person.delete(`${path}/events/${first.body.data.id}`)
+  await account.delete(`${path}/events/${first.body.data.id}`)
   await ageDeletion(server.sql, projectId, '1 minute')
   await purgeDeleted(pool)
   await expectEmpty()
@@ -117,12 +117,12 @@ test('contract §5 a replay of a deleted event has none of its content, and make
 })
 
 test('contract §11 one of many concurrent deletions takes effect, and all concurrent undos succeed', async () => {
-  const { person, path, send, projectId } = await newTenant(server)
+  const { account, path, send, projectId } = await newTenant(server)
   const { id } = await send()
   const many = Array.from({ length: 12 })
-  const deletions = await Promise.all(many.map(() => person.delete(`${path}/events/${id}`)))
+  const deletions = await Promise.all(many.map(() => account.delete(`${path}/events/${id}`)))
   expect(deletions.map(({ status }) => status).sort()).toEqual([200, ...new Array(11).fill(404)])
-  const undone = await Promise.all(many.map(() => person.post(`${path}/events/${id}/restore`)))
+  const undone = await Promise.all(many.map(() => account.post(`${path}/events/${id}/restore`)))
   expect(undone.map(({ status }) => status)).toEqual(new Array(12).fill(200))
   await expectExactCounts(server.sql, projectId)
   const actions = await server.sql<{ action: string }[]>`
@@ -132,13 +132,13 @@ test('contract §11 one of many concurrent deletions takes effect, and all concu
 })
 
 test('contract §11 concurrent deletion, undo and purge leave consistent events', async () => {
-  const { person, path, send, projectId } = await newTenant(server)
+  const { account, path, send, projectId } = await newTenant(server)
   const events = await Promise.all(Array.from({ length: 10 }, () => send()))
   for (let round = 0; round < 4; round++) {
     await Promise.all([
       ...events.flatMap(({ id }) => [
-        person.delete(`${path}/events/${id}`),
-        person.post(`${path}/events/${id}/restore`),
+        account.delete(`${path}/events/${id}`),
+        account.post(`${path}/events/${id}/restore`),
       ]),
       purgeDeleted(pool),
       send(),
@@ -150,15 +150,15 @@ test('contract §11 concurrent deletion, undo and purge leave consistent events'
 })
 
 test('contract §11 an undo that races the purge restores the event or is 404', async () => {
-  const { person, path, send, projectId } = await newTenant(server)
+  const { account, path, send, projectId } = await newTenant(server)
   const events = await Promise.all(Array.from({ length: 10 }, () => send()))
-  await Promise.all(events.map(({ id }) => person.delete(`${path}/events/${id}`)))
+  await Promise.all(events.map(({ id }) => account.delete(`${path}/events/${id}`)))
   // One moment before the undo time ends.
   await server.sql`
     update events set deleted_at = clock_timestamp() - interval '9990 ms' where project_id = ${projectId}
   `
   const [statuses] = await Promise.all([
-    Promise.all(events.map(({ id }) => person.post(`${path}/events/${id}/restore`))),
+    Promise.all(events.map(({ id }) => account.post(`${path}/events/${id}/restore`))),
     ...Array.from({ length: 20 }, () => purgeDeleted(pool)),
   ])
   await ageDeletion(server.sql, projectId, '1 minute')
@@ -181,14 +181,14 @@ test('case 20: an event of another tenant is 404 and stays', async () => {
   const [own, other] = [await newTenant(server), await newTenant(server)]
   const { id } = await other.send()
   for (const path of [own.path, other.path]) {
-    expectFailure(await own.person.delete(`${path}/events/${id}`), 404, 'not_found')
+    expectFailure(await own.account.delete(`${path}/events/${id}`), 404, 'not_found')
   }
-  await other.person.delete(`${other.path}/events/${id}`)
+  await other.account.delete(`${other.path}/events/${id}`)
   for (const path of [own.path, other.path]) {
-    expectFailure(await own.person.post(`${path}/events/${id}/restore`), 404, 'not_found')
+    expectFailure(await own.account.post(`${path}/events/${id}/restore`), 404, 'not_found')
   }
-  expectFailure(await own.person.delete(`${own.path}/events/x`), 404, 'not_found')
-  expect((await other.person.post(`${other.path}/events/${id}/restore`)).status).toBe(200)
+  expectFailure(await own.account.delete(`${own.path}/events/x`), 404, 'not_found')
+  expect((await other.account.post(`${other.path}/events/${id}/restore`)).status).toBe(200)
 })
 
 async function listSeqs(projectId: string): Promise<number[]> {

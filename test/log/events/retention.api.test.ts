@@ -21,11 +21,11 @@ afterAll(async () => {
 
 test('contract §11 the retention of a channel goes before that of its project; without either events stay', async () => {
   const tenant = await newTenant(server)
-  const { person, path, send, projectId, v1 } = tenant
+  const { account, path, send, projectId, v1 } = tenant
   for (const channelName of ['short', 'long', 'project']) {
     const { channelId } = await send({ channelName, title: `${channelName} old` })
     const keepDays = { short: 1, long: 1_000 }[channelName]
-    if (keepDays) await person.patch(`${path}/channels/${channelId}`, { keepDays })
+    if (keepDays) await account.patch(`${path}/channels/${channelId}`, { keepDays })
   }
   await ageEvents(server.sql, projectId, { seq: 3, interval: '20 days' })
   for (const channelName of ['short', 'long', 'project']) {
@@ -67,12 +67,12 @@ test('contract §11 a retention of a day keeps events for 24 hours from acceptan
 
 test('contract §11 one pass deletes more than a batch, hidden events included', async () => {
   const tenant = await newTenant(server)
-  const { person, path, send, projectId, v1 } = tenant
+  const { account, path, send, projectId, v1 } = tenant
   const { id } = await send()
   await ageEvents(server.sql, projectId, { seq: 1, interval: '2 days' })
   await fill(projectId, 2, 1_800)
   await send()
-  await person.delete(`${path}/events/${id}`)
+  await account.delete(`${path}/events/${id}`)
   await keepProject(tenant, 1)
   await expire()
   expect((await v1.get('/v1/events')).body.data.items).toMatchObject([{ seq: 1_801 }])
@@ -120,15 +120,15 @@ test('contract §11 concurrent retention, appends, deletions and an erasure keep
     await keepProject(tenant, 1)
   }
   const created = await Promise.all([
-    ...tenants.map(async ({ send, person, path }) => {
+    ...tenants.map(async ({ send, account, path }) => {
       const seqs: number[] = []
       for (let n = 0; n < 30; n++) {
         const events = await Promise.all(
           ['a', 'b', 'c'].map(channelName => send({ channelName, userId: 'ada' })),
         )
         seqs.push(...events.map(({ seq }) => seq))
-        if (n % 10 === 0) await person.delete(`${path}/events/${events[0].id}`)
-        if (n % 10 === 0) await person.post(`${path}/events/${events[0].id}/restore`)
+        if (n % 10 === 0) await account.delete(`${path}/events/${events[0].id}`)
+        if (n % 10 === 0) await account.post(`${path}/events/${events[0].id}/restore`)
       }
       return seqs
     }),

@@ -282,10 +282,10 @@ test('contract §11 a deleted event cannot be read anywhere', async () => {
 })
 
 test('a term gets suggestions of values, from the search index and the newest events', async () => {
-  const { person, path, projectId, send, identify } = await newTenant(server, 'viewer')
+  const { account, path, projectId, send, identify } = await newTenant(server, 'viewer')
   const suggest = async (field: string, text = '') => {
     const query = new URLSearchParams({ field, text })
-    const { status, body } = await person.get(`${path}/suggestions?${query}`)
+    const { status, body } = await account.get(`${path}/suggestions?${query}`)
     expect(status).toBe(200)
     return (body.data.items as { value: string }[]).map(({ value }) => value)
   }
@@ -309,9 +309,9 @@ test('a term gets suggestions of values, from the search index and the newest ev
   expect(await suggest('meta', 'order')).toEqual(['order.total='])
   expect((await suggest('meta', 'plan=')).sort()).toEqual(['plan=free', 'plan=pro'])
   expect(await suggest('meta', 'big=')).toEqual(['big=1152921506151679042'])
-  const { body } = await person.get(`${path}/suggestions?field=user`)
+  const { body } = await account.get(`${path}/suggestions?field=user`)
   expect(body.data.items).toEqual([{ value: 'ada', label: 'Ada Lovelace' }])
-  expect((await person.get(`${path}/suggestions?field=has`)).status).toBe(400)
+  expect((await account.get(`${path}/suggestions?field=has`)).status).toBe(400)
   // Only the search index still has the tags of hidden events.
   await indexNextEvents(server.sql, projectId, { minEvents: 1 })
   await server.sql`select hide_events(${projectId}, '{1,2}')`
@@ -320,9 +320,9 @@ test('a term gets suggestions of values, from the search index and the newest ev
 })
 
 test('suggestions do not read large metadata, and are empty when reading takes too long', async () => {
-  const { path, person, projectId, send } = await newTenant(server, 'viewer')
+  const { path, account, projectId, send } = await newTenant(server, 'viewer')
   const read = async () => {
-    const { status, body } = await person.get(`${path}/suggestions?field=meta`)
+    const { status, body } = await account.get(`${path}/suggestions?field=meta`)
     return [status, body.data.items.map(({ value }: { value: string }) => value)]
   }
   await send({ metadata: { plan: 'pro' } })

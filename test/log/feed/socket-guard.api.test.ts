@@ -36,11 +36,11 @@ test.each([
   ['our Origin over https', 'https://localhost'],
   ['a longer', 'http://localhost.evil.example'],
 ])('case 21: with %s Origin and a valid cookie a socket is refused with 403', async (_, origin) => {
-  const person = await newSignedInAccount(server)
+  const account = await newSignedInAccount(server)
   for (const more of [undefined, 'Sec-Fetch-Site: same-origin', 'Sec-Fetch-Site: none']) {
     const answer = await shake([
       `Host: localhost:${server.server.port}`,
-      `Cookie: ${person.cookie}`,
+      `Cookie: ${account.cookie}`,
       origin === undefined ? undefined : `Origin: ${origin}`,
       more,
     ])
@@ -50,37 +50,37 @@ test.each([
 })
 
 test('a management token opens no socket, even beside a cookie', async () => {
-  const person = await newSignedInAccount(server)
-  const { secret } = await newManagementToken(server, { accountId: person.uuid })
+  const account = await newSignedInAccount(server)
+  const { secret } = await newManagementToken(server, { accountId: account.uuid })
   const own = `localhost:${server.server.port}`
-  const lines = [`Host: ${own}`, `Cookie: ${person.cookie}`, `Origin: http://${own}`]
+  const lines = [`Host: ${own}`, `Cookie: ${account.cookie}`, `Origin: http://${own}`]
   const answer = await shake([...lines, `Authorization: Bearer ${secret}`])
   expect([answer?.status, answer?.body.code]).toEqual([403, 'forbidden'])
 })
 
 test('case 21: our own Origin is refused when the browser reports a foreign site', async () => {
-  const person = await newSignedInAccount(server)
+  const account = await newSignedInAccount(server)
   const own = `localhost:${server.server.port}`
-  const lines = [`Host: ${own}`, `Cookie: ${person.cookie}`, `Origin: http://${own}`]
+  const lines = [`Host: ${own}`, `Cookie: ${account.cookie}`, `Origin: http://${own}`]
   expect((await shake([...lines, 'Sec-Fetch-Site: cross-site']))?.status).toBe(403)
 })
 
 test('case 24: a foreign Host is refused with any Origin', async () => {
-  const person = await newSignedInAccount(server)
-  const lines = [`Cookie: ${person.cookie}`, 'Origin: http://evil.example']
+  const account = await newSignedInAccount(server)
+  const lines = [`Cookie: ${account.cookie}`, 'Origin: http://evil.example']
   expect((await shake(['Host: evil.example', ...lines]))?.status).toBe(421)
 })
 
 test('§12 every handshake without a session is a 401 in the full envelope', async () => {
-  const person = await newSignedInAccount(server)
+  const account = await newSignedInAccount(server)
   const own = `localhost:${server.server.port}`
   const lines = [`Host: ${own}`, `Origin: http://${own}`]
-  await server.sql`delete from sessions where account_id = ${person.uuid}`
+  await server.sql`delete from sessions where account_id = ${account.uuid}`
   for (const cookie of [
     undefined,
     'Cookie: tidings=nonsense',
-    `Cookie: ${person.cookie}`,
-    `Cookie: ${person.cookie}; ${person.cookie}`,
+    `Cookie: ${account.cookie}`,
+    `Cookie: ${account.cookie}; ${account.cookie}`,
   ]) {
     const answer = await shake([...lines, cookie])
     expect(answer?.status).toBe(401)
@@ -89,9 +89,9 @@ test('§12 every handshake without a session is a 401 in the full envelope', asy
 })
 
 test('only /api/feed accepts sockets, and /api/feed accepts nothing else', async () => {
-  const person = await newSignedInAccount(server)
+  const account = await newSignedInAccount(server)
   const own = `localhost:${server.server.port}`
-  const lines = [`Host: ${own}`, `Origin: http://${own}`, `Cookie: ${person.cookie}`]
+  const lines = [`Host: ${own}`, `Origin: http://${own}`, `Cookie: ${account.cookie}`]
   for (const path of ['/api/feed/', '/api/Feed', '/api//feed', '/feed']) {
     expect((await shake(lines, `GET ${path} HTTP/1.1`))?.status).toBe(404)
   }
@@ -99,7 +99,7 @@ test('only /api/feed accepts sockets, and /api/feed accepts nothing else', async
   // A proxy that passes no handshake removes these headers.
   const isPassed = (line: string) => !/^(Upgrade|Connection):/.test(line)
   const passed = toRequest('GET /api/feed HTTP/1.1', [...HANDSHAKE.filter(isPassed), ...lines])
-  for (const answer of [await sendRaw(server.url, passed), await person.get('/api/feed')]) {
+  for (const answer of [await sendRaw(server.url, passed), await account.get('/api/feed')]) {
     expect(answer?.status).toBe(404)
     expect(answer?.body.error).toContain('must pass the headers Upgrade and Connection')
   }
@@ -191,16 +191,16 @@ test('reliability §7: more than 20 messages in 10 s close with 4029', async () 
 })
 
 test('reliability §7: an account has at most 20 sockets, independent of other accounts', async () => {
-  const person = await newSignedInAccount(server)
+  const account = await newSignedInAccount(server)
   const open = (who: SignedInAccount) => openFeed(server.url, who, { isBare: true })
-  const clients = await Promise.all(Array.from({ length: 20 }, () => open(person)))
+  const clients = await Promise.all(Array.from({ length: 20 }, () => open(account)))
   for (const client of clients) expect((await client.next()).type).toBe('hello')
-  expect((await (await open(person)).closed).code).toBe(1013)
+  expect((await (await open(account)).closed).code).toBe(1013)
   const other = await open(await newSignedInAccount(server))
   expect((await other.next()).type).toBe('hello')
   clients[0]?.close()
   await clients[0]?.closed
-  const next = await open(person)
+  const next = await open(account)
   expect((await next.next()).type).toBe('hello')
   for (const client of [...clients, other, next]) client.close()
 })

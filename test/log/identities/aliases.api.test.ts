@@ -12,14 +12,14 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 test('dashboard §6 an added alias attributes earlier events to its user', async () => {
   const tenant = await newTenant(server, 'member')
-  const { path, person, identify, send, v1 } = tenant
+  const { path, account, identify, send, v1 } = tenant
   await identify('ada')
   const { id } = await send({ userId: '@ada' })
   const added = await add(tenant, 'ada', { alias: '@ada' })
   expect(added.status).toBe(201)
   expect(added.body.data).toEqual({ userId: 'ada', alias: '@ada', since: expect.any(String) })
   expect((await v1.get(`/v1/events/${id}`)).body.data.userId).toBe('ada')
-  const { aliases } = (await person.get(`${path}/users/ada`)).body.data
+  const { aliases } = (await account.get(`${path}/users/ada`)).body.data
   expect(aliases).toEqual([{ alias: '@ada', since: added.body.data.since }])
 })
 
@@ -37,7 +37,7 @@ test('contract §3 a user with 1,000 aliases gets no other until one is removed'
     const answer = await add(tenant, 'ada', json)
     expect([answer.status, answer.body.error]).toEqual([409, message])
   }
-  await tenant.person.delete(`${tenant.path}/users/ada/aliases/alias%200`)
+  await tenant.account.delete(`${tenant.path}/users/ada/aliases/alias%200`)
   expect((await add(tenant, 'ada', { alias: 'new' })).status).toBe(201)
 })
 
@@ -68,7 +68,7 @@ test('contract §3 an alias that cannot be added is a conflict with the reasons 
 
 test('contract §3 moving an alias needs its current owner, and reads then resolve to the new owner', async () => {
   const tenant = await newTenant(server, 'member')
-  const { path, person, v1, send } = tenant
+  const { path, account, v1, send } = tenant
   await tenant.identify('ada', ['shared'])
   await tenant.identify('bob')
   const { id } = await send({ userId: 'shared' })
@@ -78,7 +78,7 @@ test('contract §3 moving an alias needs its current owner, and reads then resol
   expect((await v1.get('/v1/users/shared')).body.data.userId).toBe('bob')
   expect((await v1.get('/v1/events?userId=ada')).body.data.items).toEqual([])
   expect((await v1.get('/v1/events?userId=bob')).body.data.items).toMatchObject([{ id }])
-  expect((await person.get(`${path}/users/bob`)).body.data.events).toBe(1)
+  expect((await account.get(`${path}/users/bob`)).body.data.events).toBe(1)
   expect((await send({ userId: 'shared' })).userId).toBe('bob')
 
   expectFailure(await add(tenant, 'bob', { alias: 'free', from: 'ada' }), 409, 'conflict')
@@ -88,12 +88,12 @@ test('contract §3 moving an alias needs its current owner, and reads then resol
 
 test('dashboard §6 a removed alias resolves to no user', async () => {
   const tenant = await newTenant(server, 'member')
-  const { path, person, v1, send, identify } = tenant
+  const { path, account, v1, send, identify } = tenant
   const odd = 'a/b c?#%ü'
   await identify('ada', [odd, '@ada'])
   const { id } = await send({ userId: odd })
   const remove = (userId: string, alias: string) =>
-    person.delete(`${path}/users/${userId}/aliases/${encodeURIComponent(alias)}`)
+    account.delete(`${path}/users/${userId}/aliases/${encodeURIComponent(alias)}`)
   expectFailure(await remove('bob', odd), 404, 'not_found')
   const removed = await remove('ada', odd)
   expect([removed.status, removed.body.data]).toEqual([200, { userId: 'ada', alias: odd }])
@@ -104,13 +104,13 @@ test('dashboard §6 a removed alias resolves to no user', async () => {
 
 test('dashboard §6 the history lists changes of aliases from every source', async () => {
   const tenant = await newTenant(server, 'member')
-  const { path, person, identify } = tenant
+  const { path, account, identify } = tenant
   await identify('ada', ['a', 'b'])
   await identify('bob')
   await add(tenant, 'ada', { alias: 'c' })
   await add(tenant, 'bob', { alias: 'a', from: 'ada' })
-  await person.delete(`${path}/users/ada/aliases/b`)
-  const who = { id: person.id, name: 'Test person' }
+  await account.delete(`${path}/users/ada/aliases/b`)
+  const who = { id: account.id, name: 'Test person' }
   const change = (alias: string, change: string, other: string | null, person: object | null) => ({
     at: expect.any(String),
     alias,
@@ -129,9 +129,9 @@ test('dashboard §6 the history lists changes of aliases from every source', asy
   expect(await listHistory(tenant, 'a')).toEqual(await listHistory(tenant, 'bob'))
   expect(await listHistory(tenant, 'ada', 2)).toEqual(await listHistory(tenant, 'ada'))
   const history = `${path}/users/ada/aliases/history`
-  expectFailure(await person.get(history.replace('ada', 'nobody')), 404, 'not_found')
+  expectFailure(await account.get(history.replace('ada', 'nobody')), 404, 'not_found')
   for (const cursor of ['x', 'WzFd', toCursor([1, 'a', '\u0000']), toCursor([1e15, 'a', 'b'])]) {
-    expectIssues(await person.get(`${history}?cursor=${cursor}`), 'cursor invalid_format')
+    expectIssues(await account.get(`${history}?cursor=${cursor}`), 'cursor invalid_format')
   }
 })
 
@@ -157,7 +157,7 @@ test('contract §3 concurrent moves and identifies of one alias leave one owner 
           ),
         ),
       ),
-      tenant.person
+      tenant.account
         .delete(`${tenant.path}/users/${names[round % 3]}/aliases/shared`)
         .then(({ status }) => status),
     ])
@@ -196,7 +196,7 @@ test('reliability §11 the audit log records changes of aliases by ids alone', a
   const bob = await tenant.identify('bob')
   await add(tenant, 'ada', { alias: 'secret name' })
   await add(tenant, 'bob', { alias: 'secret name', from: 'ada' })
-  await tenant.person.delete(
+  await tenant.account.delete(
     `${tenant.path}/users/bob/aliases/${encodeURIComponent('secret name')}`,
   )
   await add(tenant, 'bob', { alias: 'bob' })
@@ -214,10 +214,10 @@ test('contract §12 members change aliases, viewers do not', async () => {
   const tenant = await newTenant(server)
   await tenant.identify('ada', ['@ada'])
   const viewer = await newMember(server, tenant.organization, 'viewer')
-  expectFailure(await add({ ...tenant, person: viewer }, 'ada', { alias: 'x' }), 403, 'forbidden')
+  expectFailure(await add({ ...tenant, account: viewer }, 'ada', { alias: 'x' }), 403, 'forbidden')
   const removed = await viewer.delete(`${tenant.path}/users/ada/aliases/@ada`)
   expectFailure(removed, 403, 'forbidden')
-  expect(await listHistory({ ...tenant, person: viewer }, 'ada')).toHaveLength(1)
+  expect(await listHistory({ ...tenant, account: viewer }, 'ada')).toHaveLength(1)
 })
 
 test('case 20: aliases of another tenant are 404 and stay unchanged', async () => {
@@ -227,9 +227,9 @@ test('case 20: aliases of another tenant are 404 and stay unchanged', async () =
   for (const path of [own.path, other.path]) {
     const asking = { ...own, path }
     expectFailure(await add(asking, 'theirs', { alias: 'x' }), 404, 'not_found')
-    const removed = await own.person.delete(`${path}/users/theirs/aliases/@theirs`)
+    const removed = await own.account.delete(`${path}/users/theirs/aliases/@theirs`)
     expectFailure(removed, 404, 'not_found')
-    const history = await own.person.get(`${path}/users/theirs/aliases/history`)
+    const history = await own.account.get(`${path}/users/theirs/aliases/history`)
     expectFailure(history, 404, 'not_found')
   }
   expectFailure(await add(own, 'mine', { alias: '@theirs', from: 'theirs' }), 409, 'conflict')
@@ -238,14 +238,18 @@ test('case 20: aliases of another tenant are 404 and stay unchanged', async () =
   expect(await listHistory(other, 'theirs')).toHaveLength(1)
 })
 
-function add({ person, path }: Pick<TestTenant, 'person' | 'path'>, userId: string, json: object) {
-  return person.post(`${path}/users/${encodeURIComponent(userId)}/aliases`, json)
+function add(
+  { account, path }: Pick<TestTenant, 'account' | 'path'>,
+  userId: string,
+  json: object,
+) {
+  return account.post(`${path}/users/${encodeURIComponent(userId)}/aliases`, json)
 }
 
-async function listHistory({ person, path }: TestTenant, userId: string, limit = 100) {
+async function listHistory({ account, path }: TestTenant, userId: string, limit = 100) {
   const changes: { alias: string }[] = []
   for (let query = `limit=${limit}`; ;) {
-    const { data } = (await person.get(`${path}/users/${userId}/aliases/history?${query}`)).body
+    const { data } = (await account.get(`${path}/users/${userId}/aliases/history?${query}`)).body
     changes.push(...data.items)
     if (data.nextCursor === null) return changes
     query = `limit=${limit}&cursor=${data.nextCursor}`

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 test('contract §9 erasure leaves no user_id or alias of the user in any table', async () => {
-  const { person, path, identify, send, v1, projectId } = await newTenant(server)
+  const { account, path, identify, send, v1, projectId } = await newTenant(server)
   const keyed = (n: number) => ({ 'idempotency-key': `key ${n}` })
   await identify('other-user')
   await v1.post(
@@ -27,18 +27,18 @@ test('contract §9 erasure leaves no user_id or alias of the user in any table',
     await send({ userId }, keyed(10 + n))
   }
   const hidden = await send({ userId: 'zqx-user' })
-  await person.delete(`${path}/events/${hidden.id}`)
+  await account.delete(`${path}/events/${hidden.id}`)
   const at = (userId: string) => `${path}/users/${userId}/aliases`
   // An alias from another user, one that moved away and back, and one that was removed.
-  await person.post(at('zqx-user'), { alias: 'zqx-moved', from: 'other-user' })
-  await person.post(at('other-user'), { alias: 'zqx-late', from: 'zqx-user' })
-  await person.post(at('zqx-user'), { alias: 'zqx-late', from: 'other-user' })
-  await person.post(at('zqx-user'), { alias: 'stays', from: 'other-user' })
-  await person.post(at('other-user'), { alias: 'stays', from: 'zqx-user' })
-  await person.delete(`${at('zqx-user')}/zqx-gone`)
+  await account.post(at('zqx-user'), { alias: 'zqx-moved', from: 'other-user' })
+  await account.post(at('other-user'), { alias: 'zqx-late', from: 'zqx-user' })
+  await account.post(at('zqx-user'), { alias: 'zqx-late', from: 'other-user' })
+  await account.post(at('zqx-user'), { alias: 'stays', from: 'other-user' })
+  await account.post(at('other-user'), { alias: 'stays', from: 'zqx-user' })
+  await account.delete(`${at('zqx-user')}/zqx-gone`)
   expect((await listTraces(server.sql, 'zqx-')).length).toBeGreaterThan(3)
 
-  const erased = await person.delete(`${path}/users/zqx-user`)
+  const erased = await account.delete(`${path}/users/zqx-user`)
   expect([erased.status, erased.body.data]).toEqual([
     200,
     { userId: 'zqx-user', events: 5, erasedAt: expect.any(String), erasedBy: null },
@@ -50,7 +50,7 @@ test('contract §9 erasure leaves no user_id or alias of the user in any table',
   expect(entry as object).toEqual({ target: id, details: { events: 5 } })
 
   // The other user's history stays, without the name of the erased user.
-  const changes = (await person.get(`${at('other-user')}/history`)).body.data.items
+  const changes = (await account.get(`${at('other-user')}/history`)).body.data.items
   expect(changes).toMatchObject([
     { alias: 'stays', change: 'moved from', other: null },
     { alias: 'stays', change: 'moved to', other: null },
@@ -63,44 +63,44 @@ test('contract §9 erasure leaves no user_id or alias of the user in any table',
   )
   expect(replay.headers.get('x-idempotent-replay')).toBe('true')
   expect(replay.body.data.aliases).toEqual({ created: ['stays'] })
-  expect((await person.post(`${path}/events/${hidden.id}/restore`)).status).toBe(200)
+  expect((await account.post(`${path}/events/${hidden.id}/restore`)).status).toBe(200)
   expect((await v1.get(`/v1/events/${hidden.id}`)).body.data.userId).toBeNull()
 })
 
 test('contract §9 erasure of a former owner leaves the alias with its current owner', async () => {
-  const { person, path, identify, send, v1 } = await newTenant(server)
+  const { account, path, identify, send, v1 } = await newTenant(server)
   await identify('ada', ['shared'])
   await identify('bob')
   const { id } = await send({ userId: 'shared' })
-  await person.post(`${path}/users/bob/aliases`, { alias: 'shared', from: 'ada' })
-  expect((await person.delete(`${path}/users/ada`)).body.data.events).toBe(0)
+  await account.post(`${path}/users/bob/aliases`, { alias: 'shared', from: 'ada' })
+  expect((await account.delete(`${path}/users/ada`)).body.data.events).toBe(0)
   expect((await v1.get(`/v1/events/${id}`)).body.data.userId).toBe('bob')
-  expect((await person.get(`${path}/users/bob`)).body.data.aliases).toMatchObject([
+  expect((await account.get(`${path}/users/bob`)).body.data.aliases).toMatchObject([
     { alias: 'shared' },
   ])
 })
 
 test('contract §12 erasure takes an admin, and a password typed within 10 minutes', async () => {
-  const { person, organization, path, identify } = await newTenant(server)
+  const { account, organization, path, identify } = await newTenant(server)
   await identify('ada')
   const member = await newMember(server, organization, 'member')
   expectFailure(await member.delete(`${path}/users/ada`), 403, 'forbidden')
   await server.sql`
-    update sessions set verified_at = now() - interval '11 minutes' where account_id = ${person.uuid}
+    update sessions set verified_at = now() - interval '11 minutes' where account_id = ${account.uuid}
   `
-  expectFailure(await person.delete(`${path}/users/ada`), 403, 'verification_needed')
-  expect((await person.get(`${path}/users/ada`)).status).toBe(200)
+  expectFailure(await account.delete(`${path}/users/ada`), 403, 'verification_needed')
+  expect((await account.get(`${path}/users/ada`)).status).toBe(200)
 })
 
 test('contract §9 erasure takes the exact user_id, and an unknown one leaves no entry', async () => {
-  const { person, path, identify, send, projectId } = await newTenant(server)
+  const { account, path, identify, send, projectId } = await newTenant(server)
   await identify('ada', ['@ada'])
   for (const name of ['@ada', 'nobody', 'ADA']) {
-    expectFailure(await person.delete(`${path}/users/${name}`), 404, 'not_found')
+    expectFailure(await account.delete(`${path}/users/${name}`), 404, 'not_found')
   }
-  expect((await person.get(`${path}/users/ada/aliases/history`)).body.data.items).toHaveLength(1)
+  expect((await account.get(`${path}/users/ada/aliases/history`)).body.data.items).toHaveLength(1)
   await send({ userId: 'named only' })
-  expect((await person.delete(`${path}/users/named%20only`)).body.data.events).toBe(1)
+  expect((await account.delete(`${path}/users/named%20only`)).body.data.events).toBe(1)
   const entries = await server.sql<{ target: string | null }[]>`
     select target from audit_log where project_id = ${projectId} and actor = 'account'
   `
@@ -111,20 +111,20 @@ test('case 20: the user of another tenant cannot be erased', async () => {
   const [own, other] = [await newTenant(server), await newTenant(server)]
   await other.identify('theirs', ['@theirs'])
   for (const path of [own.path, other.path]) {
-    expectFailure(await own.person.delete(`${path}/users/theirs`), 404, 'not_found')
+    expectFailure(await own.account.delete(`${path}/users/theirs`), 404, 'not_found')
   }
-  expect((await other.person.get(`${other.path}/users/theirs`)).status).toBe(200)
+  expect((await other.account.get(`${other.path}/users/theirs`)).status).toBe(200)
 })
 
 test('contract §9 concurrent erasure and alias changes end in one of their two orders', async () => {
-  const { person, path, identify, projectId } = await newTenant(server)
+  const { account, path, identify, projectId } = await newTenant(server)
   for (let round = 0; round < 5; round++) {
     await identify('ada', ['@ada'])
     await identify('bob')
     await Promise.all([
-      person.delete(`${path}/users/ada`),
-      person.post(`${path}/users/bob/aliases`, { alias: '@ada', from: 'ada' }),
-      person.post(`${path}/users/ada/aliases`, { alias: 'another' }),
+      account.delete(`${path}/users/ada`),
+      account.post(`${path}/users/bob/aliases`, { alias: '@ada', from: 'ada' }),
+      account.post(`${path}/users/ada/aliases`, { alias: 'another' }),
     ])
     const rows = await server.sql`
       select from alias_changes where project_id = ${projectId} and (user_id = 'ada' or other = 'ada')
@@ -132,6 +132,6 @@ test('contract §9 concurrent erasure and alias changes end in one of their two 
       select from aliases where project_id = ${projectId} and user_id = 'ada'
     `
     expect(rows).toHaveLength(0)
-    await person.delete(`${path}/users/bob`)
+    await account.delete(`${path}/users/bob`)
   }
 })

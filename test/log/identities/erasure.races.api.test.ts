@@ -23,17 +23,17 @@ afterAll(() => server[Symbol.asyncDispose]())
 /** Identifies two users, and moves an alias of each to the other. */
 async function identifyPair(mark: string): Promise<TestTenant> {
   const tenant = await newTenant(server)
-  const { person, path, identify } = tenant
+  const { account, path, identify } = tenant
   const [ada, bob] = [`${mark}-ada`, `${mark}-bob`]
   await identify(ada, [`${ada}@`])
   await identify(bob, [`${bob}@`])
-  await person.post(`${path}/users/${bob}/aliases`, { alias: `${ada}@`, from: ada })
-  await person.post(`${path}/users/${ada}/aliases`, { alias: `${bob}@`, from: bob })
+  await account.post(`${path}/users/${bob}/aliases`, { alias: `${ada}@`, from: ada })
+  await account.post(`${path}/users/${ada}/aliases`, { alias: `${bob}@`, from: bob })
   return tenant
 }
 
-function erase({ person, path }: TestTenant, userId: string) {
-  return person.delete(`${path}/users/${userId}`)
+function erase({ account, path }: TestTenant, userId: string) {
+  return account.delete(`${path}/users/${userId}`)
 }
 
 /** Returns the number of events. */
@@ -199,13 +199,13 @@ test('contract §9 an erasure leaves the stored responses of a user who came bac
 
 test('contract §9 an erasure takes the former aliases that nobody else has', async () => {
   const tenant = await newTenant(server)
-  const { person, path, identify, send, v1 } = tenant
+  const { account, path, identify, send, v1 } = tenant
   await identify('zqe-ada', ['zqe-removed@', 'zqe-moved@'])
   await identify('zqe-bob')
   const removed = await send({ userId: 'zqe-removed@' }, { 'idempotency-key': 'removed' })
   const moved = await send({ userId: 'zqe-moved@' })
-  await person.delete(`${path}/users/zqe-ada/aliases/zqe-removed@`)
-  await person.post(`${path}/users/zqe-bob/aliases`, { alias: 'zqe-moved@', from: 'zqe-ada' })
+  await account.delete(`${path}/users/zqe-ada/aliases/zqe-removed@`)
+  await account.post(`${path}/users/zqe-bob/aliases`, { alias: 'zqe-moved@', from: 'zqe-ada' })
   expect(await eraseToEnd(tenant, 'zqe-ada')).toBe(1)
   expect((await v1.get(`/v1/events/${removed.id}`)).body.data.userId).toBeNull()
   expect((await v1.get(`/v1/events/${moved.id}`)).body.data.userId).toBe('zqe-bob')

@@ -17,17 +17,17 @@ test('dashboard §6 the list of users is a keyset page, newest first', async () 
   const tenant = await newTenant(server, 'viewer')
   for (const userId of ['a', 'b', 'c', 'd', 'e']) await tenant.identify(userId)
   expect(await list(tenant, 'limit=2')).toEqual(['e', 'd', 'c', 'b', 'a'])
-  expectIssues(await tenant.person.get(`${tenant.path}/users?cursor=x`), 'cursor invalid_format')
-  expectIssues(await tenant.person.get(`${tenant.path}/users?search=`), 'search too_short')
-  expectIssues(await tenant.person.get(`${tenant.path}/users?limit=0`), 'limit out_of_range')
+  expectIssues(await tenant.account.get(`${tenant.path}/users?cursor=x`), 'cursor invalid_format')
+  expectIssues(await tenant.account.get(`${tenant.path}/users?search=`), 'search too_short')
+  expectIssues(await tenant.account.get(`${tenant.path}/users?limit=0`), 'limit out_of_range')
 })
 
 test('dashboard §6 a row has the first aliases, and properties up to a limit', async () => {
-  const { person, path, identify } = await newTenant(server)
+  const { account, path, identify } = await newTenant(server)
   const aliases = Array.from({ length: 12 }, (_, n) => `alias ${String(n).padStart(2, '0')}`)
   const small = await identify('small', aliases, { n: 1.5, deep: { '"': null } })
   await identify('long', [], { text: 'x'.repeat(5_000) })
-  const [long, short] = (await person.get(`${path}/users`)).body.data.items
+  const [long, short] = (await account.get(`${path}/users`)).body.data.items
   expect(short).toEqual({
     id: small.id,
     userId: 'small',
@@ -130,7 +130,7 @@ test('contract §9 hostile text is searched for, never executed', async () => {
     ...['x '.repeat(20), '()'.repeat(100), "'".repeat(200), 'é'.repeat(255), '🦊'.repeat(255)],
   ]
   for (const search of hostile) {
-    const { status } = await tenant.person.get(
+    const { status } = await tenant.account.get(
       `${tenant.path}/users?search=${encodeURIComponent(search)}`,
     )
     expect([search, status]).toEqual([search, 200])
@@ -191,10 +191,10 @@ test('contract §2 an event is never refused because of its search words', async
 })
 
 test('dashboard §6 first and last seen are the earliest and latest timestamp, anywhere in the log', async () => {
-  const { person, path, identify, send } = await newTenant(server)
+  const { account, path, identify, send } = await newTenant(server)
   await identify('ada', ['@ada'])
   const seen = async () => {
-    const { firstSeenAt, lastSeenAt } = (await person.get(`${path}/users/ada`)).body.data
+    const { firstSeenAt, lastSeenAt } = (await account.get(`${path}/users/ada`)).body.data
     return [firstSeenAt, lastSeenAt]
   }
   const at = (hour: number, minute = 0) =>
@@ -253,13 +253,13 @@ test('dashboard §6 first and last seen are exact for names in different parts o
 })
 
 test('dashboard §6 the page of a user has all their data, by user_id or alias', async () => {
-  const { person, path, identify, send } = await newTenant(server, 'viewer')
+  const { account, path, identify, send } = await newTenant(server, 'viewer')
   const first = await send({ userId: '@ada', channelName: 'sign-ups', icon: '👋' })
   const identity = await identify('ada', ['@ada', 'ada@example.com'], { plan: 'pro' })
   for (const userId of ['ada', 'ada@example.com']) await send({ userId, channelName: 'payments' })
   const last = await send({ userId: 'ada', channelName: 'payments' })
   await send({ userId: 'bob', channelName: 'payments' })
-  const { body } = await person.get(`${path}/users/ada`)
+  const { body } = await account.get(`${path}/users/ada`)
   expect(body.data).toEqual({
     id: identity.id,
     userId: 'ada',
@@ -279,17 +279,17 @@ test('dashboard §6 the page of a user has all their data, by user_id or alias',
     ],
   })
   for (const name of ['@ada', 'ada@example.com']) {
-    expect((await person.get(`${path}/users/${encodeURIComponent(name)}`)).body.data).toEqual(
+    expect((await account.get(`${path}/users/${encodeURIComponent(name)}`)).body.data).toEqual(
       body.data,
     )
   }
 })
 
 test('dashboard §6 a user whom only events name has a page, too', async () => {
-  const { person, path, send } = await newTenant(server)
+  const { account, path, send } = await newTenant(server)
   const name = 'a/b?c#d%20 ü"'
   const event = await send({ userId: name })
-  expect((await person.get(`${path}/users/${encodeURIComponent(name)}`)).body.data).toEqual({
+  expect((await account.get(`${path}/users/${encodeURIComponent(name)}`)).body.data).toEqual({
     id: null,
     userId: name,
     properties: null,
@@ -301,21 +301,21 @@ test('dashboard §6 a user whom only events name has a page, too', async () => {
     lastSeenAt: event.timestamp,
     channels: [{ id: event.channelId, name: 'ops', icon: null, events: 1 }],
   })
-  expectFailure(await person.get(`${path}/users/nobody`), 404, 'not_found')
+  expectFailure(await account.get(`${path}/users/nobody`), 404, 'not_found')
 })
 
 test('dashboard §6 an exact user_id wins over an alias, with its own events', async () => {
-  const { person, path, identify, send } = await newTenant(server)
+  const { account, path, identify, send } = await newTenant(server)
   await identify('ada', ['bob'])
   await identify('bob')
   await send({ userId: 'bob' })
-  const get = async (name: string) => (await person.get(`${path}/users/${name}`)).body.data
+  const get = async (name: string) => (await account.get(`${path}/users/${name}`)).body.data
   expect(await get('bob')).toMatchObject({ userId: 'bob', events: 1 })
   expect(await get('ada')).toMatchObject({ userId: 'ada', events: 0, lastSeenAt: null })
 })
 
 test('dashboard §6 events are counted up to 10,000', async () => {
-  const { person, path, send, projectId } = await newTenant(server)
+  const { account, path, send, projectId } = await newTenant(server)
   await send({ userId: 'ada' })
   await server.sql`
     insert into events (
@@ -328,7 +328,7 @@ test('dashboard §6 events are counted up to 10,000', async () => {
       cross join generate_series(2, 10100) as n
     where e.project_id = ${projectId}
   `
-  const { data } = (await person.get(`${path}/users/ada`)).body
+  const { data } = (await account.get(`${path}/users/ada`)).body
   expect([data.events, data.channels[0].events]).toEqual([10_000, 10_000])
 })
 
@@ -342,19 +342,19 @@ test('case 20: no list, search or page shows users of another tenant', async () 
   expect(await list(own, '')).toEqual([])
   for (const name of ['theirs', '@theirs', 'named']) {
     for (const path of [own.path, other.path]) {
-      expectFailure(await own.person.get(`${path}/users/${name}`), 404, 'not_found')
+      expectFailure(await own.account.get(`${path}/users/${name}`), 404, 'not_found')
     }
   }
-  expectFailure(await own.person.get(`${other.path}/users`), 404, 'not_found')
+  expectFailure(await own.account.get(`${other.path}/users`), 404, 'not_found')
   const stranger = await newMember(server, own.organization, 'owner')
   expectFailure(await stranger.get(`${other.path}/users?search=theirs`), 404, 'not_found')
 })
 
 /** Returns the user_ids of all pages. */
-async function list({ person, path }: TestTenant, query: string): Promise<string[]> {
+async function list({ account, path }: TestTenant, query: string): Promise<string[]> {
   const found: string[] = []
   for (let cursor = ''; ;) {
-    const { status, body } = await person.get(`${path}/users?${query}${cursor}`)
+    const { status, body } = await account.get(`${path}/users?${query}${cursor}`)
     expect(status).toBe(200)
     found.push(...body.data.items.map(({ userId }: { userId: string }) => userId))
     if (body.data.nextCursor === null) return found
@@ -363,14 +363,14 @@ async function list({ person, path }: TestTenant, query: string): Promise<string
 }
 
 test('dashboard §3 the names of users come from properties, else from an e-mail address', async () => {
-  const { person, path, identify } = await newTenant(server, 'viewer')
+  const { account, path, identify } = await newTenant(server, 'viewer')
   await identify('ada', [], { full_name: ' Ada Lovelace ', email: 'ada@example.com' })
   await identify('grace', ['grace@example.com'], { firstName: 'Grace', lastName: 'Hopper' })
   await identify('linus', ['penguin', 'linus@example.com'], { name: { first: 'Linus' } })
   await identify('alan', [], { name: ' ', email: 'alan@example.com' })
   await identify('nobody', ['someone'])
   const userIds = ['ada', 'grace', 'linus', 'alan', 'nobody', 'unknown']
-  const { status, body } = await person.post(`${path}/users/names`, { userIds })
+  const { status, body } = await account.post(`${path}/users/names`, { userIds })
   expect(status).toBe(200)
   const names = body.data.items.map(({ userId, name }: Record<string, string>) => [userId, name])
   expect(Object.fromEntries(names)).toEqual({

@@ -14,26 +14,26 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 /** Searches in every plane, which must agree. Returns the titles of the list. */
-async function find({ person, path }: TestTenant, q: string): Promise<string[]> {
+async function find({ account, path }: TestTenant, q: string): Promise<string[]> {
   const query = new URLSearchParams({ q, limit: '100' })
-  const list = await person.get(`${path}/events?${query}`)
+  const list = await account.get(`${path}/events?${query}`)
   expect([q, list.status]).toEqual([q, 200])
   const titles: string[] = list.body.data.items.map(({ title }: { title: string }) => title)
-  const view = `${path}/views/${(await person.post(`${path}/views`, { name: 'x', q })).body.data.id}`
-  await person.put(`${view}/read`, { seq: 0 })
-  const card = await person.post(`${path}/insights`, { kind: 'number', q, hours: 24 })
+  const view = `${path}/views/${(await account.post(`${path}/views`, { name: 'x', q })).body.data.id}`
+  await account.put(`${view}/read`, { seq: 0 })
+  const card = await account.post(`${path}/insights`, { kind: 'number', q, hours: 24 })
   const result = `${path}/insights/${card.body.data.id}`
   let counts: number[] = []
   // On a slow machine, a count can end before the log does.
   await until(async () => {
-    const histogram = (await person.get(`${path}/histogram?${query}`)).body.data
-    const [counted] = (await person.get(`${path}/views`)).body.data.items
-    const { total, completeSince } = (await person.get(`${result}/result`)).body.data
+    const histogram = (await account.get(`${path}/histogram?${query}`)).body.data
+    const [counted] = (await account.get(`${path}/views`)).body.data.items
+    const { total, completeSince } = (await account.get(`${result}/result`)).body.data
     counts = [histogram.total, counted.newEvents, total]
     return !histogram.isPartial && !counted.isPartial && completeSince === null
   })
-  await person.delete(view)
-  await person.delete(result)
+  await account.delete(view)
+  await account.delete(result)
   expect([q, ...counts]).toEqual([q, ...counts.map(() => titles.length)])
   return titles.toSorted()
 }
@@ -157,7 +157,8 @@ test('dashboard.md §3 a beginning can fit any number of users, and a symbol is 
 
 test('contract §9 a search of accents alone is a 400, which no search of letters or symbols is', async () => {
   const shop = await newTenant(server)
-  const search = (q: string) => shop.person.get(`${shop.path}/events?${new URLSearchParams({ q })}`)
+  const search = (q: string) =>
+    shop.account.get(`${shop.path}/events?${new URLSearchParams({ q })}`)
   const list = (text: string) => shop.v1.get(`/v1/events?${new URLSearchParams({ text })}`)
   expectIssues(await search('a \u0301'), 'q invalid_value')
   expectIssues(await search('-"\u0301 \u0302"'), 'q invalid_value')

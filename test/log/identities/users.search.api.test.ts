@@ -109,21 +109,21 @@ test('contract §9 users are found by the words that a reader sees, in every sta
 })
 
 test('contract §9 a search is refused when nothing can match, and beyond 20 words', async () => {
-  const { person, path, projectId } = await newTenant(server)
-  const get = (search: string) => person.get(`${path}/users?${new URLSearchParams({ search })}`)
+  const { account, path, projectId } = await newTenant(server)
+  const get = (search: string) => account.get(`${path}/users?${new URLSearchParams({ search })}`)
   expect((await get('x '.repeat(20))).status).toBe(200)
   expectIssues(await get('x '.repeat(21)), 'search too_many')
   for (const marks of ['\u0301', ' \u0301 \u0308']) {
     expectIssues(await get(marks), 'search invalid_format')
     const suggestions = `${path}/suggestions?${new URLSearchParams({ field: 'user', text: marks })}`
-    expect((await person.get(suggestions)).body.data.items).toEqual([])
+    expect((await account.get(suggestions)).body.data.items).toEqual([])
   }
   await expect(listUsersJson(server.sql, projectId, { search: '\u0301' })).rejects.toThrow()
 })
 
 test('dashboard §6 a user with new, moved or removed aliases is found at once, and after indexing', async () => {
   const tenant = await newTenant(server, 'member')
-  const { person, path } = tenant
+  const { account, path } = tenant
   const findAll = () => Promise.all(['first', 'second', 'third'].map(name => find(tenant, name)))
   const check = async (expected: string[][]) => {
     expect(await findAll()).toEqual(expected)
@@ -135,11 +135,11 @@ test('dashboard §6 a user with new, moved or removed aliases is found at once, 
   await check([['ada'], [], []])
   await tenant.identify('ada', ['second'])
   await check([['ada'], ['ada'], []])
-  await person.post(`${path}/users/bob/aliases`, { alias: 'third' })
+  await account.post(`${path}/users/bob/aliases`, { alias: 'third' })
   await check([['ada'], ['ada'], ['bob']])
-  await person.post(`${path}/users/bob/aliases`, { alias: 'first', from: 'ada' })
+  await account.post(`${path}/users/bob/aliases`, { alias: 'first', from: 'ada' })
   await check([['bob'], ['ada'], ['bob']])
-  await person.delete(`${path}/users/bob/aliases/third`)
+  await account.delete(`${path}/users/bob/aliases/third`)
   await check([['bob'], ['ada'], []])
 })
 
@@ -207,7 +207,7 @@ test('a search whose time is up ends after the user that it examines', async () 
 
 test('a search for users that takes all of its time still suggests those that it found', async () => {
   const { sql } = server
-  const { person, path, identify } = await newTenant(server)
+  const { account, path, identify } = await newTenant(server)
   await identify('ada')
   await sql`alter function search_users rename to quick_search_users`
   await sql.unsafe(`
@@ -224,7 +224,7 @@ test('a search for users that takes all of its time still suggests those that it
     $$
   `)
   try {
-    const { body } = await person.get(`${path}/suggestions?field=user&text=ada`)
+    const { body } = await account.get(`${path}/suggestions?field=user&text=ada`)
     expect(body.data.items).toEqual([{ value: 'ada', label: null }])
   } finally {
     await sql`drop function search_users`

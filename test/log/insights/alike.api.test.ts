@@ -227,7 +227,7 @@ test('dashboard alike titles: groups have the events that a search finds', async
 })
 
 test('dashboard alike titles: the events of a group are found, in any spelling of its numbers', async () => {
-  const { person, path, send } = await newTenant(server, 'viewer')
+  const { account, path, send } = await newTenant(server, 'viewer')
   for (const title of [
     'Order #1 paid: 5 €',
     'Order #22 paid: 99.90 €',
@@ -237,7 +237,7 @@ test('dashboard alike titles: the events of a group are found, in any spelling o
   ])
     await send({ title })
   await send({ title: 'Order #4 paid: $1', channelName: 'shop' })
-  const { status, body } = await person.get(`${path}/alike?q=order`)
+  const { status, body } = await account.get(`${path}/alike?q=order`)
   expect(status).toBe(200)
   const [first] = body.data.groups
   expect(body.data.groups.map(({ shape, total }: any) => `${total} ${shape}`).toSorted()).toEqual([
@@ -246,7 +246,7 @@ test('dashboard alike titles: the events of a group are found, in any spelling o
   expect(first).toMatchObject({ example: 'Order #4 paid: $1', channelCount: 2 })
   const search = async (q: string) => {
     const query = new URLSearchParams({ q })
-    const { data } = (await person.get(`${path}/events?${query}`)).body
+    const { data } = (await account.get(`${path}/events?${query}`)).body
     return data.items.map(({ title }: { title: string }) => title)
   }
   const paid = ['Order #4 paid: $1', 'Order #22 paid: 99.90 €', 'Order #1 paid: 5 €']
@@ -255,8 +255,8 @@ test('dashboard alike titles: the events of a group are found, in any spelling o
   expect(await search('alike:"Order #1 paid" alike:hi')).toEqual(['Order #3 paid'])
   expect(await search('alike:Hi alike:"Order #1 paid"')).toEqual(['Hi', 'Order #3 paid'])
   expect(await search('-alike:"Order # paid: #"')).toEqual(['Order paid', 'Hi', 'Order #3 paid'])
-  expectIssues(await person.get(`${path}/alike?q=has:all`), 'q.has invalid_value')
-  expectIssues(await person.get(`${path}/alike?from=never`), 'from invalid_format')
+  expectIssues(await account.get(`${path}/alike?q=has:all`), 'q.has invalid_value')
+  expectIssues(await account.get(`${path}/alike?from=never`), 'from invalid_format')
 })
 
 test('dashboard alike titles: counts say since when they are complete, and groups are limited', async () => {
@@ -267,10 +267,10 @@ test('dashboard alike titles: counts say since when they are complete, and group
   expect(part.total).toBeLessThan(whole.total)
   expect(Date.parse(part.completeSince ?? '')).toBeGreaterThan(Date.parse(part.from))
 
-  const { person, path, send } = await newTenant(server, 'viewer')
+  const { account, path, send } = await newTenant(server, 'viewer')
   for (let n = 0; n < 51; n++) {
     await send({ title: String.fromCodePoint(0x4e00 + n).repeat(1 + (n % 3)) })
   }
-  const { data } = (await person.get(`${path}/alike`)).body
+  const { data } = (await account.get(`${path}/alike`)).body
   expect([data.groups.length, data.total, data.hasMore]).toEqual([50, 51, true])
 })

@@ -23,10 +23,10 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 test('dashboard insights: a board has up to 12 cards, which are added, changed, moved and deleted', async () => {
-  const { person, path, projectId } = await newTenant(server, 'member')
-  const add = (card: object) => person.post(`${path}/insights`, card)
+  const { account, path, projectId } = await newTenant(server, 'member')
+  const add = (card: object) => account.post(`${path}/insights`, card)
   const listKinds = async () =>
-    (await person.get(`${path}/insights`)).body.data.cards.map(
+    (await account.get(`${path}/insights`)).body.data.cards.map(
       (card: { kind: string }) => card.kind,
     )
   expect(await listKinds()).toEqual([])
@@ -48,18 +48,18 @@ test('dashboard insights: a board has up to 12 cards, which are added, changed, 
     .data
   const table = (await add({ kind: 'table', groupBy: 'user', hours: 24 })).body.data
   const ids = [table.id, first.body.data.id, top.id]
-  const moved = await person.put(`${path}/insights/order`, { cardIds: ids })
+  const moved = await account.put(`${path}/insights/order`, { cardIds: ids })
   expect(moved.body.data.cards.map(({ id }: { id: string }) => id)).toEqual(ids)
   for (const cardIds of [[], ids.slice(1), [...ids, ids[0]]]) {
-    expectFailure(await person.put(`${path}/insights/order`, { cardIds }), 409, 'conflict')
+    expectFailure(await account.put(`${path}/insights/order`, { cardIds }), 409, 'conflict')
   }
-  const edited = await person.patch(`${path}/insights/${top.id}`, {
+  const edited = await account.patch(`${path}/insights/${top.id}`, {
     kind: 'series',
     title: 'Plans',
   })
   expect(edited.body.data).toMatchObject({ kind: 'series', groupBy: null, metadataPath: null })
-  expect((await person.delete(`${path}/insights/${table.id}`)).status).toBe(200)
-  expectFailure(await person.get(`${path}/insights/${table.id}/result`), 404, 'not_found')
+  expect((await account.delete(`${path}/insights/${table.id}`)).status).toBe(200)
+  expectFailure(await account.get(`${path}/insights/${table.id}/result`), 404, 'not_found')
   expect(await listKinds()).toEqual(['number', 'series'])
   await Promise.all(Array.from({ length: 12 }, () => add({ kind: 'series' })))
   expect(await listKinds()).toHaveLength(12)
@@ -74,8 +74,8 @@ test('dashboard insights: a board has up to 12 cards, which are added, changed, 
 })
 
 test('contract §12 a card without its field or with a bad search is a 400 with the path', async () => {
-  const { person, path } = await newTenant(server, 'member')
-  const add = (card: object) => person.post(`${path}/insights`, card)
+  const { account, path } = await newTenant(server, 'member')
+  const add = (card: object) => account.post(`${path}/insights`, card)
   expectIssues(await add({}), 'kind required')
   expectIssues(await add({ kind: 'funnel' }), 'kind invalid_value')
   expectIssues(await add({ kind: 'top' }), 'groupBy required')
@@ -85,13 +85,13 @@ test('contract §12 a card without its field or with a bad search is a 400 with 
 })
 
 test('dashboard insights: a number compares with the same part of the period before', async () => {
-  const { person, path, send } = await newTenant(server)
+  const { account, path, send } = await newTenant(server)
   const hoursAgo = (n: number) => new Date(Date.now() - n * HOUR_MS).toISOString()
   for (const hours of [0, 1, 25, 26, 27, 80]) await send({ timestamp: hoursAgo(hours) })
   // A minute later than now, one day ago: that part of the day is not over yet.
   await send({ timestamp: new Date(Date.now() - 24 * HOUR_MS + 60_000).toISOString() })
-  const { id } = (await person.post(`${path}/insights`, { kind: 'number', hours: 24 })).body.data
-  const { data } = (await person.get(`${path}/insights/${id}/result`)).body
+  const { id } = (await account.post(`${path}/insights`, { kind: 'number', hours: 24 })).body.data
+  const { data } = (await account.get(`${path}/insights/${id}/result`)).body
   expect(data).toMatchObject({ kind: 'counts', previous: 3, completeSince: null, values: [] })
   // The event of 24 hours ago belongs to the period if its hour is the next one.
   expect(data.total - 2).toBeOneOf([0, 1])
@@ -167,12 +167,13 @@ test('dashboard insights: a card whose budget ran out says since when its counts
 })
 
 test('dashboard insights: users of a card have their names', async () => {
-  const { person, path, send, identify } = await newTenant(server, 'member')
+  const { account, path, send, identify } = await newTenant(server, 'member')
   await identify('u1', ['ada@example.com'], { name: 'Ada', email: 'ada@example.com' })
   await identify('u2', [], { email: 'bob@example.com' })
   for (const userId of ['u1', 'ada@example.com', 'u2', 'u3', null]) await send({ userId })
-  const { id } = (await person.post(`${path}/insights`, { kind: 'top', groupBy: 'user' })).body.data
-  const { data } = (await person.get(`${path}/insights/${id}/result`)).body
+  const { id } = (await account.post(`${path}/insights`, { kind: 'top', groupBy: 'user' })).body
+    .data
+  const { data } = (await account.get(`${path}/insights/${id}/result`)).body
   expect(data.values).toEqual([
     { value: 'u1', name: 'Ada', total: 2, previous: null },
     { value: 'u2', name: 'bob@example.com', total: 1, previous: null },

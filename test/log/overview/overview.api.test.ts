@@ -13,8 +13,8 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-async function read(person: SignedInAccount) {
-  const { status, body } = await person.get('/api/overview')
+async function read(account: SignedInAccount) {
+  const { status, body } = await account.get('/api/overview')
   expect(status).toBe(200)
   return body.data
 }
@@ -25,7 +25,7 @@ test('dashboard overview: an account sees the newest events of all its projects,
   const stranger = await newTenant(server)
   await server.sql`
     insert into memberships (organization_id, account_id, role)
-    values (${api.organization.uuid}, ${shop.person.uuid}, 'viewer')
+    values (${api.organization.uuid}, ${shop.account.uuid}, 'viewer')
   `
   expect(
     await read(await newMember(server, { uuid: stranger.organization.uuid }, 'viewer')),
@@ -35,11 +35,11 @@ test('dashboard overview: an account sees the newest events of all its projects,
   await shop.send({ title: 'one', icon: '💰' })
   for (const title of ['two', 'three', 'four']) await shop.send({ title })
   const gone = await shop.send({ title: 'gone' })
-  await shop.person.delete(`${shop.path}/events/${gone.id}`)
+  await shop.account.delete(`${shop.path}/events/${gone.id}`)
   await stranger.send()
-  await shop.person.put(`${shop.path}/read`, { seq: 2 })
+  await shop.account.put(`${shop.path}/read`, { seq: 2 })
 
-  const { projects, more } = await read(shop.person)
+  const { projects, more } = await read(shop.account)
   expect(more).toBe(0)
   expect(projects.map(({ id }: { id: string }) => id)).toEqual([
     shop.organization.project.id,
@@ -69,7 +69,7 @@ test('dashboard overview: an account sees the newest events of all its projects,
 })
 
 test('dashboard overview: a project that is louder or quieter than in its past weeks is unusual', async () => {
-  const { person, projectId, send } = await newTenant(server)
+  const { account, projectId, send } = await newTenant(server)
   const hourMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS
   const { channelId } = await send({ channelName: 'steady' })
   const other = await send({ channelName: 'bursts' })
@@ -85,7 +85,7 @@ test('dashboard overview: a project that is louder or quieter than in its past w
   }
   for (const hours of [1, 2, 3]) await put(channelId, hours, 201)
   await put(other.channelId, 1, 90)
-  const [project] = (await read(person)).projects
+  const [project] = (await read(account)).projects
   const atHour = (hoursAgo: number) => new Date(hourMs - hoursAgo * HOUR_MS).toISOString()
   // The project as a whole is as usual.
   expect(project.unusual).toEqual([
@@ -99,7 +99,7 @@ test('dashboard overview: a project that is louder or quieter than in its past w
     },
   ])
   await server.sql`delete from event_counts where project_id = ${projectId} and hour > ${atHour(100)}`
-  const [silent] = (await read(person)).projects
+  const [silent] = (await read(account)).projects
   expect(silent.unusual).toEqual([
     {
       channel: null,
@@ -114,7 +114,7 @@ test('dashboard overview: a project that is louder or quieter than in its past w
 })
 
 test('dashboard overview: admins see which deliveries failed in the last seven days', async () => {
-  const { organization, person, projectId, send } = await newTenant(server)
+  const { organization, account, projectId, send } = await newTenant(server)
   const { id: eventId } = await send()
   const webhook = await insertWebhook(server, projectId, { eventId, mark: 'x' })
   await insertDeadLetter(server, projectId, { eventId, ...webhook })
@@ -122,7 +122,7 @@ test('dashboard overview: admins see which deliveries failed in the last seven d
     update webhooks set disabled_at = now(), disabled_reason = 'It is gone.' where project_id = ${projectId}
   `
   const readFailed = async (who: SignedInAccount) => (await read(who)).projects[0].failed
-  expect(await readFailed(person)).toEqual({
+  expect(await readFailed(account)).toEqual({
     deliveries: 1,
     lastAt: expect.any(String),
     webhooks: 1,
@@ -131,7 +131,7 @@ test('dashboard overview: admins see which deliveries failed in the last seven d
   await server.sql`
     update dead_letters set at = at - interval '8 days' where project_id = ${projectId}
   `
-  expect(await readFailed(person)).toEqual({ deliveries: 0, lastAt: null, webhooks: 1 })
+  expect(await readFailed(account)).toEqual({ deliveries: 0, lastAt: null, webhooks: 1 })
 })
 
 test('dashboard overview: an organization that cannot be read in time leaves only its projects incomplete', async () => {
@@ -139,7 +139,7 @@ test('dashboard overview: an organization that cannot be read in time leaves onl
   const fine = await newTenant(server)
   await server.sql`
     insert into memberships (organization_id, account_id, role)
-    values (${slow.organization.uuid}, ${fine.person.uuid}, 'admin')
+    values (${slow.organization.uuid}, ${fine.account.uuid}, 'admin')
   `
   await slow.send({ title: 'slow' })
   await fine.send({ title: 'fine' })
@@ -163,7 +163,7 @@ test('dashboard overview: an organization that cannot be read in time leaves onl
   }) => [newest.map(({ title }) => title), isComplete]
   await server.sql.begin(async tx => {
     await tx`select pg_advisory_xact_lock(1)`
-    const { projects } = await read(fine.person)
+    const { projects } = await read(fine.account)
     expect(projects.map(toTitles)).toEqual([
       [[], false],
       [['fine'], true],
@@ -173,16 +173,16 @@ test('dashboard overview: an organization that cannot be read in time leaves onl
     drop function newest_events(uuid, int);
     alter function newest_events_in_time(uuid, int) rename to newest_events;
   `)
-  expect((await read(fine.person)).projects.map(toTitles)).toEqual([
+  expect((await read(fine.account)).projects.map(toTitles)).toEqual([
     [['slow'], true],
     [['fine'], true],
   ])
 })
 
 test('dashboard overview: an organization that requires a second factor is left out without one', async () => {
-  const { organization, person } = await newTenant(server)
+  const { organization, account } = await newTenant(server)
   await server.sql`
     update organizations set requires_second_factor = true where id = ${organization.uuid}
   `
-  expect(await read(person)).toEqual({ projects: [], more: 0 })
+  expect(await read(account)).toEqual({ projects: [], more: 0 })
 })

@@ -24,11 +24,11 @@ afterAll(() => searched.server[Symbol.asyncDispose]())
 
 test('dashboard views: a member saves, changes and deletes searches, which others do not see', async () => {
   const { server } = searched
-  const { organization, person, path, projectId } = await newTenant(server, 'viewer')
+  const { organization, account, path, projectId } = await newTenant(server, 'viewer')
   const other = await newMember(server, organization, 'owner')
-  const list = async (who = person) => (await who.get(`${path}/views`)).body.data.items
+  const list = async (who = account) => (await who.get(`${path}/views`)).body.data.items
   expect(await list()).toEqual([])
-  const first = await person.post(`${path}/views`, { name: ' VIPs ', q: ' tag:vip ' })
+  const first = await account.post(`${path}/views`, { name: ' VIPs ', q: ' tag:vip ' })
   const view = {
     id: expect.stringMatching(/^viw_/),
     ...{
@@ -43,14 +43,14 @@ test('dashboard views: a member saves, changes and deletes searches, which other
   }
   expect([first.status, first.body.data]).toEqual([201, view])
   const at = `${path}/views/${first.body.data.id}`
-  expect((await person.patch(at, { name: 'Big' })).body.data).toEqual({ ...view, name: 'Big' })
-  expect((await person.patch(at, { q: 'a OR b' })).body.data.q).toBe('a OR b')
-  await person.post(`${path}/views`, { name: 'all', q: 'after:2h' })
+  expect((await account.patch(at, { name: 'Big' })).body.data).toEqual({ ...view, name: 'Big' })
+  expect((await account.patch(at, { q: 'a OR b' })).body.data.q).toBe('a OR b')
+  await account.post(`${path}/views`, { name: 'all', q: 'after:2h' })
   expect((await list()).map(({ name }: { name: string }) => name)).toEqual(['all', 'Big'])
   expect(await list(other)).toEqual([])
   expectFailure(await other.delete(at), 404, 'not_found')
-  expect((await person.delete(at)).status).toBe(200)
-  expectFailure(await person.delete(at), 404, 'not_found')
+  expect((await account.delete(at)).status).toBe(200)
+  expectFailure(await account.delete(at), 404, 'not_found')
   const entries = await server.sql<{ action: string; details: object }[]>`
     select action, details from audit_log where project_id = ${projectId} order by id
   `
@@ -69,7 +69,7 @@ test('dashboard views: a member saves, changes and deletes searches, which other
 
 test('dashboard views: a shared view is seen by all, and changed by members', async () => {
   const { server } = searched
-  const { organization, person: viewer, path } = await newTenant(server, 'viewer')
+  const { organization, account: viewer, path } = await newTenant(server, 'viewer')
   const member = await newMember(server, organization, 'member')
   const names = async (who = viewer) =>
     (await who.get(`${path}/views`)).body.data.items.map(({ name }: { name: string }) => name)
@@ -86,36 +86,36 @@ test('dashboard views: a shared view is seen by all, and changed by members', as
 
 test('dashboard views: invalid searches and too many views are rejected', async () => {
   const { server } = searched
-  const { person, path, projectId } = await newTenant(server)
+  const { account, path, projectId } = await newTenant(server)
   expectIssues(
-    await person.post(`${path}/views`, { name: 'x', q: 'before:y' }),
+    await account.post(`${path}/views`, { name: 'x', q: 'before:y' }),
     'q.before invalid_format',
   )
-  expectIssues(await person.post(`${path}/views`, { name: ' ', q: ' ' }), 'name too_short')
-  expectIssues(await person.post(`${path}/views`, { name: 'x', q: ' ' }), 'q required')
-  const { id } = (await person.post(`${path}/views`, { name: 'x', q: 'x' })).body.data
+  expectIssues(await account.post(`${path}/views`, { name: ' ', q: ' ' }), 'name too_short')
+  expectIssues(await account.post(`${path}/views`, { name: 'x', q: ' ' }), 'q required')
+  const { id } = (await account.post(`${path}/views`, { name: 'x', q: 'x' })).body.data
   await server.sql`
     insert into views (project_id, id, account_id, name, search, created_seq)
     select v.project_id, gen_random_uuid(), v.account_id, v.name, v.search, v.created_seq
     from views v, generate_series(1, 49)
     where v.project_id = ${projectId}
   `
-  expectFailure(await person.post(`${path}/views`, { name: 'x', q: 'x' }), 409, 'conflict')
-  expect((await person.post(`${path}/views`, { name: 'x', q: 'x', isShared: true })).status).toBe(
+  expectFailure(await account.post(`${path}/views`, { name: 'x', q: 'x' }), 409, 'conflict')
+  expect((await account.post(`${path}/views`, { name: 'x', q: 'x', isShared: true })).status).toBe(
     201,
   )
-  expect((await person.delete(`${path}/views/${id}`)).status).toBe(200)
-  expect((await person.post(`${path}/views`, { name: 'x', q: 'x' })).status).toBe(201)
+  expect((await account.delete(`${path}/views/${id}`)).status).toBe(200)
+  expect((await account.post(`${path}/views`, { name: 'x', q: 'x' })).status).toBe(201)
 })
 
 test('dashboard views: what matches since the last look is new, up to 100', async () => {
   const { server } = searched
-  const { organization, person, path, send } = await newTenant(server)
+  const { organization, account, path, send } = await newTenant(server)
   const other = await newMember(server, organization, 'member')
   const view = { name: 'VIPs', q: 'tag:vip OR source:web', isShared: true }
   await send({ tags: ['vip'] })
-  const { id } = (await person.post(`${path}/views`, view)).body.data
-  const count = async (who = person) => {
+  const { id } = (await account.post(`${path}/views`, view)).body.data
+  const count = async (who = account) => {
     const [{ newEvents, isPartial }] = (await who.get(`${path}/views`)).body.data.items
     return [newEvents, isPartial]
   }
@@ -128,13 +128,13 @@ test('dashboard views: what matches since the last look is new, up to 100', asyn
     [2, false],
   ])
   const read = `${path}/views/${id}/read`
-  expect((await person.put(read, { seq })).body.data).toEqual({ seq })
+  expect((await account.put(read, { seq })).body.data).toEqual({ seq })
   expect([await count(), await count(other)]).toEqual([
     [1, false],
     [2, false],
   ])
-  expect((await person.put(read, { seq: 1 })).body.data).toEqual({ seq })
-  expect((await person.put(read, { seq: 1_000 })).body.data).toEqual({ seq: 4 })
+  expect((await account.put(read, { seq: 1 })).body.data).toEqual({ seq })
+  expect((await account.put(read, { seq: 1_000 })).body.data).toEqual({ seq: 4 })
   expect(await count()).toEqual([0, false])
   for (let n = 0; n < 101; n++) await send({ tags: ['vip'] })
   expect(await count()).toEqual([100, true])
@@ -161,12 +161,12 @@ test('dashboard views: counts are those of the list, for any search', async () =
 
 test('dashboard views: a view that is deleted while it is marked as seen is not found', async () => {
   const { server } = searched
-  const { person, path } = await newTenant(server)
-  const { id } = (await person.post(`${path}/views`, { name: 'x', q: 'x' })).body.data
-  let marking: ReturnType<typeof person.put> | undefined
+  const { account, path } = await newTenant(server)
+  const { id } = (await account.post(`${path}/views`, { name: 'x', q: 'x' })).body.data
+  let marking: ReturnType<typeof account.put> | undefined
   await server.sql.begin(async tx => {
     await tx`delete from views where id = ${parseId('viw', id)!}`
-    marking = person.put(`${path}/views/${id}/read`, { seq: 0 })
+    marking = account.put(`${path}/views/${id}/read`, { seq: 0 })
     await until(async () => {
       const waiting = await tx`
         select from pg_stat_activity
@@ -180,12 +180,12 @@ test('dashboard views: a view that is deleted while it is marked as seen is not 
 
 test('dashboard views: a change succeeds without a count when events cannot be counted', async () => {
   const { server } = searched
-  const { person, path, send } = await newTenant(server)
-  const { id } = (await person.post(`${path}/views`, { name: 'x', q: 'x' })).body.data
+  const { account, path, send } = await newTenant(server)
+  const { id } = (await account.post(`${path}/views`, { name: 'x', q: 'x' })).body.data
   await send()
   await server.sql.begin(async tx => {
     await tx`lock table events in access exclusive mode`
-    const { status, body } = await person.patch(`${path}/views/${id}`, { name: 'y' })
+    const { status, body } = await account.patch(`${path}/views/${id}`, { name: 'y' })
     expect(status).toBe(200)
     expect(body.data).toMatchObject({ name: 'y', newEvents: null, isPartial: true })
   })

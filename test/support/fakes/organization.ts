@@ -6,14 +6,14 @@ const AT = '2026-11-01T10:00:00.000Z'
 /** A hostile name of an account. */
 const HOSTILE = `${'W'.repeat(80)}\u202e <b>gnp</b> Z\u0335\u0321a\u0336l`
 
-const person = (id: string, name: string) => ({
+const account = (id: string, name: string) => ({
   ...{ id, name, email: `${id}@example.com`, isOperator: false },
 })
 
 const MEMBERS = [
   { person: ACCOUNT.person, role: 'owner', joinedAt: AT, lastSeenAt: AT },
-  { person: person('per_2', 'Grace Hopper'), role: 'admin', joinedAt: AT, lastSeenAt: AT },
-  { person: person('per_3', HOSTILE), role: 'viewer', joinedAt: AT, lastSeenAt: null },
+  { person: account('per_2', 'Grace Hopper'), role: 'admin', joinedAt: AT, lastSeenAt: AT },
+  { person: account('per_3', HOSTILE), role: 'viewer', joinedAt: AT, lastSeenAt: null },
 ]
 
 const SESSION = {

@@ -25,7 +25,7 @@ import type { Booted } from '../servers/server.ts'
  */
 export interface FullTenant {
   organization: TestOrganization
-  people: Record<Role, SignedInAccount>
+  members: Record<Role, SignedInAccount>
   /** The value of each path parameter, by name. */
   params: Record<string, string>
   /** Names that no other tenant may find: of channels, users, tags and words. */
@@ -41,10 +41,10 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
   const { sql, url } = server
   const mark = newSecret(128).replace(/\W|_/g, '').slice(0, 12).toLowerCase()
   const organization = await newOrganization(server)
-  const people = {} as Record<Role, SignedInAccount>
+  const members = {} as Record<Role, SignedInAccount>
   // A second owner: the last one could neither leave nor be demoted.
   await newMember(server, organization, 'owner')
-  for (const role of ROLES) people[role] = await newMember(server, organization, role)
+  for (const role of ROLES) members[role] = await newMember(server, organization, role)
   const project = organization.project
   const key = await createKey(sql, { projectId: project.uuid, name: `key ${mark}`, limit: 1e9 })
   const v1 = createRequests(url, key.token)
@@ -67,20 +67,20 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
     insert into invites (id, organization_id, hash, role, invited_by, expires_at)
     values (
       ${invite.uuid}, ${organization.uuid}, decode(${hashSecret(inviteToken)}, 'hex'), 'member',
-      ${people.owner.uuid}, now() + interval '7 days'
+      ${members.owner.uuid}, now() + interval '7 days'
     )
   `
   const resetLink = newId('rst')
   await sql`
     insert into reset_links (id, hash, account_id, expires_at, created_by, organization_id)
     values (
-      ${resetLink.uuid}, sha256(${resetLink.uuid}::text::bytea), ${people.viewer.uuid},
-      now() + interval '1 hour', ${people.owner.uuid}, ${organization.uuid}
+      ${resetLink.uuid}, sha256(${resetLink.uuid}::text::bytea), ${members.viewer.uuid},
+      now() + interval '1 hour', ${members.owner.uuid}, ${organization.uuid}
     )
   `
   // A second session of the owner, to be ended.
   const session = await createSession(sql, {
-    accountId: people.owner.uuid,
+    accountId: members.owner.uuid,
     method: 'password',
     isInstalled: false,
     isMultiFactor: false,
@@ -88,10 +88,10 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
     userAgent: `agent ${mark}`,
   })
   const { id: eventId, channelId } = event.body.data
-  const passkeyId = await insertPasskey(server, people.owner)
-  await sql`update sessions set is_multi_factor = true where account_id = ${people.owner.uuid}`
-  const subscriptionId = await insertSubscription(server, people.owner)
-  const connectionId = await insertConnection(server, people.owner)
+  const passkeyId = await insertPasskey(server, members.owner)
+  await sql`update sessions set is_multi_factor = true where account_id = ${members.owner.uuid}`
+  const subscriptionId = await insertSubscription(server, members.owner)
+  const connectionId = await insertConnection(server, members.owner)
   const webhook = await insertWebhook(server, project.uuid, { eventId, mark })
   const card = newId('crd')
   await sql`
@@ -101,21 +101,21 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
   const view = newId('viw')
   await sql`
     insert into views (project_id, id, account_id, name, search, created_seq)
-    values (${project.uuid}, ${view.uuid}, ${people.viewer.uuid}, ${`view ${mark}`}, ${`tag:tag-${mark}`}, 0)
+    values (${project.uuid}, ${view.uuid}, ${members.viewer.uuid}, ${`view ${mark}`}, ${`tag:tag-${mark}`}, 0)
   `
   const deliveryId = await insertDeadLetter(server, project.uuid, { eventId, ...webhook })
   const { id: tokenId } = await newManagementToken(server, {
-    accountId: people.owner.uuid,
+    accountId: members.owner.uuid,
     organizationId: organization.uuid,
     name: `token ${mark}`,
   })
   return {
     organization,
-    people,
+    members,
     params: {
       organizationId: organization.id,
       projectId: project.id,
-      accountId: people.member.id,
+      accountId: members.member.id,
       sessionId: toId('ses', session.id),
       inviteId: invite.id,
       resetLinkId: resetLink.id,
@@ -143,7 +143,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       source: `source-${mark}`,
       word: mark,
     },
-    uuids: [organization.uuid, project.uuid, ...ROLES.map(role => people[role].uuid)],
+    uuids: [organization.uuid, project.uuid, ...ROLES.map(role => members[role].uuid)],
     inviteToken,
     key: key.token,
   }

@@ -34,28 +34,28 @@ export function toOrigin({ url }: Pick<Booted, 'url'>): string {
  */
 export async function prepareOwn(
   server: Booted,
-  person: SignedInAccount,
+  account: SignedInAccount,
   action: string,
 ): Promise<object | undefined> {
   const authenticator = createAuthenticator(toOrigin(server))
   if (action === 'passkeys.add') {
-    const { status, body } = await person.post('/api/passkeys/options')
+    const { status, body } = await account.post('/api/passkeys/options')
     return status === 200
       ? { name: 'A passkey', credential: authenticator.create(body.data) }
       : undefined
   }
   if (action === 'secondFactor.confirm') {
-    const { body } = await person.post('/api/second-factor')
+    const { body } = await account.post('/api/second-factor')
     return body.success ? { code: toTotpCode(body.data.secret) } : undefined
   }
   if (action.startsWith('secondFactor.') && action !== 'secondFactor.create') {
-    await insertTotpSecret(server, person)
+    await insertTotpSecret(server, account)
   }
   if (action === 'account.addSecondFactor') {
-    return { code: toTotpCode(await insertTotpSecret(server, person)) }
+    return { code: toTotpCode(await insertTotpSecret(server, account)) }
   }
   if (action !== 'account.verifyByPasskey') return undefined
-  await insertPasskey(server, person, authenticator)
-  const { body } = await person.post('/api/session/verify/passkey/options')
+  await insertPasskey(server, account, authenticator)
+  const { body } = await account.post('/api/session/verify/passkey/options')
   return { credential: authenticator.get(body.data) }
 }

@@ -24,7 +24,7 @@ export function newSubscription() {
  */
 export async function insertSubscription(
   { sql }: Pick<Booted, 'sql'>,
-  person: Pick<SignedInAccount, 'uuid' | 'sessionId'>,
+  account: Pick<SignedInAccount, 'uuid' | 'sessionId'>,
   browser?: TestBrowser,
 ): Promise<string> {
   const { uuid, id } = newId('psh')
@@ -34,7 +34,7 @@ export async function insertSubscription(
   const [row] = await sql<{ id: string }[]>`
     insert into push_subscriptions (id, account_id, session_id, endpoint_hash, address, host, label)
     values (
-      ${uuid}, ${person.uuid}, ${person.sessionId},
+      ${uuid}, ${account.uuid}, ${account.sessionId},
       decode(${createHash('sha256').update(endpoint).digest('hex')}, 'hex'), ${address}, ${new URL(endpoint).host},
       'A browser'
     )
@@ -49,7 +49,7 @@ export interface PushWorld extends AsyncDisposable {
   server: Booted
   service: PushService
   /** Subscribes a browser of the account. */
-  subscribe(person: SignedInAccount): Promise<TestBrowser & { id: string }>
+  subscribe(account: SignedInAccount): Promise<TestBrowser & { id: string }>
   /** Resolves when all events of a project are dispatched for every kind. */
   untilDispatched(projectId: string): Promise<void>
   /** Returns the outcomes of an event's pushes as `state reason`, by device id or `nobody`. */
@@ -74,10 +74,10 @@ export async function openPushWorld(
   return {
     server,
     service,
-    async subscribe(person) {
+    async subscribe(account) {
       const browser = service.subscribe()
       const { endpoint, keys } = browser
-      const { status, text, body } = await person.post('/api/push/subscriptions', {
+      const { status, text, body } = await account.post('/api/push/subscriptions', {
         endpoint,
         keys,
       })

@@ -92,12 +92,12 @@ export async function newMember(
   organization: Pick<TestOrganization, 'uuid'>,
   role: Role,
 ): Promise<SignedInAccount> {
-  const person = await newSignedInAccount(server)
+  const account = await newSignedInAccount(server)
   await server.sql`
     insert into memberships (organization_id, account_id, role)
-    values (${organization.uuid}, ${person.uuid}, ${role})
+    values (${organization.uuid}, ${account.uuid}, ${role})
   `
-  return person
+  return account
 }
 
 /**

@@ -17,7 +17,7 @@ export interface TestTenant {
   projectId: string
   /** `/api/projects/prj_…` */
   path: string
-  person: SignedInAccount
+  account: SignedInAccount
   /** Requests of /v1 with the key. */
   v1: ReturnType<typeof createRequests>
   /** Sends an event; returns `data` of the answer. */
@@ -30,7 +30,7 @@ export async function newTenant(
   role: Role = 'admin',
 ): Promise<TestTenant> {
   const organization = await newOrganization(server)
-  const person = await newMember(server, organization, role)
+  const account = await newMember(server, organization, role)
   const projectId = organization.project.uuid
   const key = await createKey(server.sql, {
     projectId,
@@ -48,7 +48,7 @@ export async function newTenant(
     organization,
     projectId,
     path: `/api/projects/${organization.project.id}`,
-    person,
+    account,
     v1,
     send: (event = {}, headers = {}) =>
       expectDone(v1.post('/v1/events', { channelName: 'ops', title: 'Hello', ...event }, headers)),
