@@ -231,7 +231,7 @@ function planMember(draft: Draft, entry: MemberEntry, state: State): void {
   const { role } = entry
   const path = `/api/organizations/${state.organization.id}`
   const step = { kind: 'member', name: email } as const
-  const invitation = {
+  const invite = {
     ...step,
     change: 'invite',
     details: [`role ${role}`],
@@ -253,18 +253,18 @@ function planMember(draft: Draft, entry: MemberEntry, state: State): void {
     draft.add({ ...step, change: 'update', details, request }, 'members.changeRole')
     return
   }
-  const invites = state.invites.filter(invite => invite.email === email)
-  if (invites.some(invite => invite.role === role)) return
+  const invites = state.invites.filter(one => one.email === email)
+  if (invites.some(one => one.role === role)) return
   if (invites.length > 0) {
     draft.refused.push(
       `member ${email}. An open invite has the role ${invites[0]?.role}. Withdraw it first.`,
     )
   } else if (isAtLeast(state.role, 'admin') && !isAtLeast(state.role, role)) {
     draft.refused.push(
-      `${describeStep(invitation)}. It is above the role of the token, which is ${state.role}.`,
+      `${describeStep(invite)}. It is above the role of the token, which is ${state.role}.`,
     )
   } else {
-    draft.add(invitation, 'invites.create')
+    draft.add(invite, 'invites.create')
   }
 }
 

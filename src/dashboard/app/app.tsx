@@ -55,7 +55,7 @@ const NotFound = settingsPage(all => all.NotFound)
 const Start = authPage(all => all.Start)
 const SignIn = authPage(all => all.SignIn)
 const Setup = authPage(all => all.Setup)
-const Invitation = authPage(all => all.Invitation)
+const Invite = authPage(all => all.Invite)
 const Reset = authPage(all => all.Reset)
 
 if (findFeedProject(location.pathname) !== undefined) void Feed.preload()
@@ -73,7 +73,7 @@ export function App() {
           <Route path={PATHS.home} component={HomeRedirect} />
           <Route path={PATHS.setup} component={Setup} />
           <Route path={PATHS.signIn} component={SignIn} />
-          <Route path={PATHS.invite} component={Invitation} />
+          <Route path={PATHS.invite} component={Invite} />
           <Route path={PATHS.reset} component={Reset} />
           <Route path={PATHS.feed} component={ProjectRoute} inside={Feed} />
           <Route path={PATHS.event} component={ProjectRoute} inside={Feed} />

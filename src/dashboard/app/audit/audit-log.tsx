@@ -28,11 +28,11 @@ interface AuditLogOptions {
   /** Undefined for the log of the server. */
   organization?: string
   /** The members to filter by. */
-  people?: readonly { id: string; name: string }[]
+  members?: readonly { id: string; name: string }[]
 }
 
 /** The audit log, newest entries first, with filters. */
-export function AuditLog({ organization, people = [] }: AuditLogOptions) {
+export function AuditLog({ organization, members = [] }: AuditLogOptions) {
   const [about, setAbout] = useState('')
   const [person, setPerson] = useState('')
   const entries = usePages(`${about} ${person}`, cursor =>
@@ -58,7 +58,7 @@ export function AuditLog({ organization, people = [] }: AuditLogOptions) {
             label="Member"
             options={[
               { value: '', text: 'All members' },
-              ...people.map(({ id, name }) => ({ value: id, text: name, isUserText: true })),
+              ...members.map(({ id, name }) => ({ value: id, text: name, isUserText: true })),
             ]}
             onChange={setPerson}
           />

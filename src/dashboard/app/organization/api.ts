@@ -73,21 +73,21 @@ export function readMembers(
 
 export function changeRole(
   organization: string,
-  person: string,
+  member: string,
   role: Role,
 ): Promise<Result<Member>> {
-  return request('PATCH', toPath(organization, 'members', person), { role })
+  return request('PATCH', toPath(organization, 'members', member), { role })
 }
 
-export function removeMember(organization: string, person: string): Promise<Result<unknown>> {
-  return request('DELETE', toPath(organization, 'members', person))
+export function removeMember(organization: string, member: string): Promise<Result<unknown>> {
+  return request('DELETE', toPath(organization, 'members', member))
 }
 
 export function createResetLink(
   organization: string,
-  person: string,
+  member: string,
 ): Promise<Result<NewResetLink>> {
-  return request('POST', toPath(organization, 'members', person, 'reset-link'))
+  return request('POST', toPath(organization, 'members', member, 'reset-link'))
 }
 
 export function readResetLinks(

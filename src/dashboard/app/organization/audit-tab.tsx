@@ -8,7 +8,7 @@ export function AuditTab({ organization }: { organization: string }) {
   return (
     <AuditLog
       organization={organization}
-      people={members.items.map(({ person: { id, name } }) => ({ id, name }))}
+      members={members.items.map(({ person: { id, name } }) => ({ id, name }))}
     />
   )
 }

@@ -12,7 +12,7 @@ import { changeRole, createResetLink, removeMember, type Member, type NewResetLi
 
 /** A reset link that was just created, and the id of its member. */
 export interface ShownLink extends NewResetLink {
-  person: string
+  member: string
 }
 
 interface MembersOptions {
@@ -51,7 +51,7 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
 
   async function makeLink({ person }: Member) {
     const result = await withVerification(() => createResetLink(own.id, person.id))
-    if (result.ok) onLink({ ...result.data, person: person.id })
+    if (result.ok) onLink({ ...result.data, member: person.id })
     else showToast({ message: result.failure.message })
   }
 
@@ -128,7 +128,7 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
                   />
                 )}
               </span>
-              {link?.person === person.id && (
+              {link?.member === person.id && (
                 <SecretLink
                   {...link}
                   label="Password-reset link"

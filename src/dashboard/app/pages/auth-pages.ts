@@ -1,7 +1,7 @@
 /** The pages without navigation: before sign-in, the quick start, and links of events. */
 import './shared.ts'
 
-export { default as Invitation } from './invite.tsx'
+export { default as Invite } from './invite.tsx'
 export { default as Reset } from './reset.tsx'
 export { default as Setup } from './setup.tsx'
 export { default as SignIn } from './sign-in.tsx'

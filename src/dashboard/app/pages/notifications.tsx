@@ -14,10 +14,10 @@ import { ThisBrowser } from '../push/this-browser.tsx'
 
 /** Push notifications: this browser, the account's devices, and how to add more. */
 export default function NotificationsPage({ account }: AccountPageProps) {
-  const person = account.person.id
+  const accountId = account.person.id
   const [browser, setBrowser] = useState<Browser>()
-  const devices = useQuery(person, async () => {
-    await syncSubscription(person)
+  const devices = useQuery(accountId, async () => {
+    await syncSubscription(accountId)
     setBrowser(await readBrowser())
     return readDevices()
   })
@@ -43,7 +43,7 @@ export default function NotificationsPage({ account }: AccountPageProps) {
               <>
                 {state && (
                   <ThisBrowser
-                    person={person}
+                    accountId={accountId}
                     state={state}
                     device={device}
                     url={link.data?.url}

@@ -26,23 +26,23 @@ export async function readBrowser(): Promise<Browser> {
   }
 }
 
-let synced: { person: string; done: Promise<void> } | undefined
+let synced: { accountId: string; done: Promise<void> } | undefined
 
 /** Sends this browser's subscription to the server, once per page load. Never rejects. */
-export function syncSubscription(person: string): Promise<void> {
-  if (synced?.person !== person) synced = { person, done: sync(person).catch(() => {}) }
+export function syncSubscription(accountId: string): Promise<void> {
+  if (synced?.accountId !== accountId) synced = { accountId, done: sync(accountId).catch(() => {}) }
   return synced.done
 }
 
 /** Asks for permission and subscribes. Call it only in response to a click. */
-export async function enablePush(person: string): Promise<Result<Subscription>> {
+export async function enablePush(accountId: string): Promise<Result<Subscription>> {
   const permission = await Notification.requestPermission()
   if (permission !== 'granted')
     return refuse(
       'Notifications were not allowed. Allow them for this site in the browser settings.',
     )
   try {
-    const result = await subscribe(person)
+    const result = await subscribe(accountId)
     return result.ok && !result.data.isOn
       ? await editDevice(result.data.id, { isOn: true })
       : result
@@ -54,22 +54,22 @@ export async function enablePush(person: string): Promise<Result<Subscription>> 
 }
 
 /** Subscribes again after the push service has dropped the subscription. */
-export async function renewSubscription(person: string): Promise<Result<Subscription>> {
-  store(REGISTRATION_KEY, `${person} gone`)
-  return enablePush(person)
+export async function renewSubscription(accountId: string): Promise<Result<Subscription>> {
+  store(REGISTRATION_KEY, `${accountId} gone`)
+  return enablePush(accountId)
 }
 
-async function sync(person: string): Promise<void> {
+async function sync(accountId: string): Promise<void> {
   const next = toSyncAction(
     await readBrowser(),
     parseRegistration(readStored(REGISTRATION_KEY)),
-    person,
+    accountId,
   )
   if (next === 'unsubscribe') await unsubscribe()
-  if (next === 'register') await subscribe(person)
+  if (next === 'register') await subscribe(accountId)
 }
 
-async function subscribe(person: string): Promise<Result<Subscription>> {
+async function subscribe(accountId: string): Promise<Result<Subscription>> {
   const key = await readKey()
   if (!key.ok) return key
   const known = parseRegistration(readStored(REGISTRATION_KEY))
@@ -83,7 +83,7 @@ async function subscribe(person: string): Promise<Result<Subscription>> {
     : result.failure.code === 'conflict'
   if (isDead) result = await send(true)
   if (!result.ok) return result
-  store(REGISTRATION_KEY, `${person} ${result.data.id}`)
+  store(REGISTRATION_KEY, `${accountId} ${result.data.id}`)
   // The longer session of an installed app needs a subscription that has accepted a push.
   if (isInstalled() && result.data.lastPushAt === null) void sendTest(result.data.id)
   return result

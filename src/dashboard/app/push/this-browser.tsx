@@ -35,7 +35,7 @@ const TEXTS = {
 } as const satisfies Record<PushState, { title: string; lead: string }>
 
 interface ThisBrowserOptions {
-  person: string
+  accountId: string
   state: PushState
   device: Subscription | undefined
   /** The URL of this page for other devices. */
@@ -44,7 +44,7 @@ interface ThisBrowserOptions {
 }
 
 /** The state of push in this browser, with the button or steps that help. */
-export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrowserOptions) {
+export function ThisBrowser({ accountId, state, device, url, onChanged }: ThisBrowserOptions) {
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState<Failure>()
   const { title, lead } = TEXTS[state]
@@ -74,7 +74,7 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
             type="button"
             class="button"
             aria-disabled={isBusy}
-            onClick={() => act(() => enablePush(person))}
+            onClick={() => act(() => enablePush(accountId))}
           >
             Turn on
           </button>
@@ -102,7 +102,7 @@ export function ThisBrowser({ person, state, device, url, onChanged }: ThisBrows
           <div class="push-state-actions">
             <SendTest
               device={device}
-              onRenew={() => act(() => renewSubscription(person))}
+              onRenew={() => act(() => renewSubscription(accountId))}
               onChanged={onChanged}
             />
             <button
