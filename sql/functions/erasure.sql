@@ -83,6 +83,8 @@ language plpgsql
 set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
 as $$
 declare
   identity_id text;
@@ -111,9 +113,15 @@ begin
         and e.seq > coalesce(newest.last_seq, 0)
     )
     and not exists (
-      select from idempotency_keys k
-      where k.project_id = project and k.user_id = name and k.user_id is not null
-        and (newest.id is null or k.seq > newest.last_seq)
+      -- Only the index of users needs no sort for this order.
+      select from (
+        select k.seq
+        from idempotency_keys k
+        where k.project_id = project and k.user_id between name and name and k.user_id is not null
+          and (newest.id is null or k.seq > newest.last_seq)
+        order by k.user_id
+        limit 1
+      ) k
     )
   ) then
     return newest.id is not null;
@@ -399,6 +407,7 @@ language plpgsql
 set search_path from current
 set plan_cache_mode = force_custom_plan
 set enable_seqscan = off
+set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare

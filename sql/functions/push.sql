@@ -97,8 +97,13 @@ language sql stable as $$
       end as reason
     from unnest(project_ids, from_seqs, to_seqs) as r (project_id, from_seq, to_seq)
       join projects p on p.id = r.project_id
-      cross join lateral events_between(r.project_id, r.from_seq, r.to_seq) e
-      join lateral channels_of(r.project_id) c on c.id = e.channel_id
+      -- Only the key of events needs no sort for this order.
+      cross join lateral (
+        select e.*
+        from events_between(r.project_id, r.from_seq, r.to_seq) e
+        order by e.seq
+      ) e
+      cross join lateral channel_by_id(e.project_id, e.channel_id) c
   ) f
 $$;
 
@@ -173,7 +178,7 @@ $$;
 --
 -- The functions that write have a generic plan. It also plans the checks of their foreign keys
 -- once; planning them for each row would cost more than the rows. A generic plan does not know the
--- lengths of the arrays and would choose nested loops, so these are off.
+-- lengths of the arrays. It would join them by nested loops, so these are off.
 create or replace function enqueue_pushes(events push_event[], device_groups push_device_group[]) returns int
 language sql
 set search_path from current
@@ -222,7 +227,6 @@ returns void
 language sql
 set search_path from current
 set plan_cache_mode = force_generic_plan
-set enable_nestloop = off
 as $$
   insert into deliveries (project_id, event_id, kind, state, reason)
   select e.project_id, e.id, 'push', 'withheld', sentences ->> coalesce(e.reason, 'noDevice')
