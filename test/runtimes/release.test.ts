@@ -218,36 +218,37 @@ test.skipIf(!process.env['CI'] && process.getuid?.() !== 0)(
     expect(root.run('systemd-analyze', ...security)).toMatchObject({ status: 0 })
     const unit = root.run('cat', UNIT).output
     const read = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
-    const user = read('User')
     const folder = `/var/lib/${read('StateDirectory')}`
-    root.run('install', '-d', '-m', read('StateDirectoryMode'), '-o', user, '-g', user, folder)
-    root.protect(folder)
-    const server = root.spawn(
-      ...['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--no-new-privs'],
-      ...['--bounding-set=-all', '--inh-caps=-all', 'env', '-i', `--chdir=${folder}`],
-      ...[
-        read('Environment'),
-        'PORT=0',
-        'sh',
-        '-c',
-        `umask ${read('UMask')}; exec ${read('ExecStart')}`,
-      ],
-    )
-    let log = ''
-    for (const stream of [server.stdout, server.stderr])
-      stream?.on('data', chunk => void (log += String(chunk)))
-    await until(() => /is running: .*[^]*tdg_\w+/.test(log))
-    const [, port = ''] = /"url":"http:\/\/localhost:(\d+)"/.exec(log) ?? []
-    const [key = ''] = /tdg_\w+/.exec(log) ?? []
-    const sent = await fetch(`http://127.0.0.1:${port}/v1/channels/ops`, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${key}` },
-      body: 'Installed',
-    })
-    expect(sent.status).toBe(201)
-    server.kill('SIGTERM')
-    expect(await nextEvent(server, 'exit')).toEqual([0, null])
-    root.unprotect()
+    const mode = read('StateDirectoryMode')
+    const settings = [read('Environment'), `umask ${read('UMask')}; exec ${read('ExecStart')}`]
+    const start = async () => {
+      root.run('install', '-d', '-m', mode, '-o', 'tidings', '-g', 'tidings', folder)
+      root.protect(folder)
+      const [environment = '', script = ''] = settings
+      return startInside(root, toService(folder, environment, 'PORT=0', 'sh', '-c', script))
+    }
+    expect(read('User')).toBe('tidings')
+    const server = await start()
+    const key = await server.readKey()
+    await send(server, key)
+    await server.stop()
+    root.unprotect(folder)
+
+    // The lines of docs/backup-and-upgrades.md.
+    const backup = 'runuser -u tidings -- tidings backup /var/lib/tidings/tidings.backup'
+    expect(root.run('env', PASSPHRASE, 'sh', '-c', backup)).toMatchObject({ status: 0 })
+    root.run('mv', `${folder}/tidings.backup`, '/root')
+    root.run('mv', folder, '/var/lib/former')
+    const fresh = await start()
+    const [copy, restore] = readRestoreLines('`.deb`, or an executable with systemd')
+    for (const line of [copy, restore]) {
+      const { status, output } = root.run('env', '-C', '/root', PASSPHRASE, 'sh', '-c', line)
+      expect([line, status, output]).toEqual([line, 0, expect.any(String)])
+    }
+    await fresh.stop()
+    root.unprotect(folder)
+    await expectRestored(await start(), key)
+    root.unprotect(folder)
 
     // An upgrade keeps changed settings.
     root.run('sed', '-i', '1i # changed', SETTINGS)
@@ -262,6 +263,123 @@ test.skipIf(!process.env['CI'] && process.getuid?.() !== 0)(
   },
   scaled(120_000),
 )
+
+test.skipIf(!process.env['CI'] && process.getuid?.() !== 0).each([
+  // The folder of a volume belongs to the owner of its folder in the image.
+  ['Docker', 'docker exec -it? tidings', 'tidings:tidings', '755'],
+  // With fsGroup, a volume belongs to root, and its group may write.
+  ['Kubernetes', 'kubectl exec -it? tidings-0 --', 'root:tidings', '2775'],
+])(
+  'a backup is restored by the lines for %s, with the user, folders and variables of the image',
+  async (way, exec, owner, mode) => {
+    await using root = await openRootFolder()
+    const image = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').split(/^FROM /m)[2] ?? ''
+    const [, user = ''] = /^RUN (useradd .*) \\$/m.exec(image) ?? []
+    expect(root.run('sh', '-c', user)).toMatchObject({ status: 0 })
+    root.run('install', '-m', '755', BINARY, '/usr/local/bin/tidings')
+    const [, variables = ''] = /^ENV (.*)$/m.exec(image) ?? []
+    // A test listens on loopback, on a port of its own.
+    const environment = [...variables.split(' '), 'HOST=127.0.0.1', 'PORT=0', 'HOME=/home/tidings']
+    const inside = (...command: string[]) =>
+      toService('/data', `PATH=${process.env['PATH']}`, ...environment, PASSPHRASE, ...command)
+    const start = async () => {
+      root.run('mkdir', '/data')
+      root.run('chown', owner, '/data')
+      root.run('chmod', mode, '/data')
+      root.protect('/data')
+      return startInside(root, inside('tidings', 'serve'))
+    }
+    const former = await start()
+    const key = await former.readKey()
+    await send(former, key)
+    expect(root.run(...inside('tidings', 'backup', 'tidings.backup'))).toMatchObject({ status: 0 })
+    await former.stop()
+    root.unprotect('/data')
+    root.run('mv', '/data/tidings.backup', '/root')
+    root.run('mv', '/data', '/former')
+
+    const fresh = await start()
+    const [copy, restore] = readRestoreLines(way)
+    for (const line of [copy, restore]) {
+      const command = line.replace(new RegExp(`^${exec}`), '')
+      expect(command).not.toBe(line)
+      const { status, output } = root.run(
+        ...['env', '-C', '/root', 'sh', '-c', `${inside().map(quote).join(' ')} ${command}`],
+      )
+      expect([line, status, output]).toEqual([line, 0, expect.any(String)])
+    }
+    await fresh.stop()
+    await expectRestored(await startInside(root, inside('tidings', 'serve')), key)
+  },
+  scaled(120_000),
+)
+
+const PASSPHRASE = 'BACKUP_PASSPHRASE=a long passphrase'
+const quote = (word: string) => `'${word.replaceAll("'", "'\\''")}'`
+
+/** Returns the command that runs another one as the user tidings, without privileges. */
+function toService(folder: string, ...command: string[]): string[] {
+  return [
+    ...['setpriv', '--reuid=tidings', '--regid=tidings', '--clear-groups', '--no-new-privs'],
+    ...['--bounding-set=-all', '--inh-caps=-all', 'env', '-i', `--chdir=${folder}`],
+    ...command,
+  ]
+}
+
+type RootFolder = Awaited<ReturnType<typeof openRootFolder>>
+
+/** Starts a server, and waits until it serves. */
+async function startInside(root: RootFolder, command: readonly string[]) {
+  const child = root.spawn(...command)
+  let log = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', chunk => void (log += String(chunk)))
+  await until(() => child.exitCode !== null || /"url":"http:\/\/localhost:\d+"/.test(log))
+  const [, port = ''] = /"url":"http:\/\/localhost:(\d+)"/.exec(log) ?? []
+  expect([port, log]).toEqual([expect.stringMatching(/^\d+$/), log])
+  return {
+    url: `http://127.0.0.1:${port}`,
+    /** Returns the key that a first start prints. */
+    async readKey() {
+      await until(() => /tdg_\w+/.test(log))
+      return /tdg_\w+/.exec(log)?.[0] ?? ''
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      expect(await nextEvent(child, 'exit')).toEqual([0, null])
+    },
+  }
+}
+
+type Started = Awaited<ReturnType<typeof startInside>>
+
+async function send({ url }: Started, key: string): Promise<void> {
+  const headers = { Authorization: `Bearer ${key}` }
+  const sent = await fetch(`${url}/v1/channels/ops`, { method: 'POST', headers, body: 'Installed' })
+  expect(sent.status).toBe(201)
+}
+
+/** Expects the event of `send`, and stops the server. */
+async function expectRestored(server: Started, key: string): Promise<void> {
+  const headers = { Authorization: `Bearer ${key}` }
+  const answer = await fetch(`${server.url}/v1/events`, { headers })
+  expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('Installed')])
+  await server.stop()
+}
+
+/** Returns the commands of a way in the table of docs/backup-and-upgrades.md. */
+function readRestoreLines(way: string): [copy: string, restore: string] {
+  const text = readFileSync(join(ROOT, 'docs/backup-and-upgrades.md'), 'utf8')
+  const row = text
+    .split('\n')
+    .find(line => line.startsWith(`| ${way} `) && line.includes(' restore '))
+  const [copy = '', restore = ''] = (row ?? '')
+    .slice(`| ${way} `.length)
+    .matchAll(/ `([^`]+)` /g)
+    .map(([, line = '']) => line)
+    .toArray()
+  return [copy, restore]
+}
 
 /** Returns the path of the package that both tests share. */
 const getPackage = once(() => buildPackage('UTC'))

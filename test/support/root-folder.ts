@@ -63,14 +63,13 @@ export async function openRootFolder() {
       })
       if (status !== 0) throw new Error(stderr)
     },
-    /** Undoes `protect`. */
-    unprotect(): void {
-      spawnSync('nsenter', [
-        ...enter,
-        'sh',
-        '-ec',
-        `umount ${root}/tmp; mount -o remount,bind,rw ${root}`,
-      ])
+    /** Undoes `protect` of the same folder. */
+    unprotect(writable: string): void {
+      const script = `umount ${root}${writable} ${root}/tmp; mount -o remount,bind,rw ${root}`
+      const { status, stderr } = spawnSync('nsenter', [...enter, 'sh', '-ec', script], {
+        encoding: 'utf8',
+      })
+      if (status !== 0) throw new Error(stderr)
     },
     async [Symbol.asyncDispose]() {
       holder.stdin.end()
