@@ -32,7 +32,7 @@ const COPY = /^tidings-\d{4}-\d\d-\d\dT\d{6}Z-[0-9a-f]{8}\.backup$/
 
 let server: Booted
 let pool: Pool
-/** The end of the first backup by the metric and by the table, and what the server answered then. */
+/** The end of the first backup, by the metric and by the table, and the answer of its server. */
 let first: { metric: number | undefined; stored: number; answer: Answered }
 const folder = makeFolder()
 /** Half a day from now, so that the time does not come during the tests. */
