@@ -9,13 +9,17 @@ import { giveSubscription, reachWorker } from '../support/clients/worker.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page that it opens', () => {
   let browser: TestBrowser
+  let world: PushWorld
   beforeAll(async () => {
-    browser = await launch({ canNotify: true })
+    ;[browser, world] = await Promise.all([launch({ canNotify: true }), openPushWorld()])
   })
-  afterAll(() => browser[Symbol.asyncDispose]())
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await world[Symbol.asyncDispose]()
+  })
 
   /** Opens the notifications page in a browser with permission; its push service is ours. */
-  async function visit(world: PushWorld) {
+  async function visit() {
     const { server, service } = world
     const { url } = server.server
     const tenant = await newTenant(server)
@@ -46,9 +50,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
   }
 
   test('is turned on, tested, shown, opened, and ends with the session', async () => {
-    await using world = await openPushWorld()
     const { server, service } = world
-    await using it = await visit(world)
+    await using it = await visit()
     const { page, tenant, device, url, button, state } = it
     await state('Off in this browser')
     await button('Turn on').click()
@@ -86,16 +89,16 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     await until(
       async () =>
-        (await server.sql`select id from push_subscriptions`).count === 0 &&
-        (await it.readKey()) === null,
+        (
+          await server.sql`select id from push_subscriptions where account_id = ${tenant.person.uuid}`
+        ).count === 0 && (await it.readKey()) === null,
     )
     expect(service.problems).toEqual([])
     expect(it.problems).toEqual([])
   })
 
   test('notifications are closed when their events are seen here, or were read on another device', async () => {
-    await using world = await openPushWorld()
-    await using it = await visit(world)
+    await using it = await visit()
     const { page, tenant, device, url, button, state } = it
     await button('Turn on').click()
     await state('On in this browser')
@@ -130,8 +133,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
   test.each(['?q=nothing', '/users'])(
     'an event that came while %s was hidden keeps its notification until it is read',
     async at => {
-      await using world = await openPushWorld()
-      await using it = await visit(world)
+      await using it = await visit()
       const { page, tenant, device, url, button, state } = it
       await button('Turn on').click()
       await state('On in this browser')
@@ -173,8 +175,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
   )
 
   test('a subscription that its push service has deleted is created again', async () => {
-    await using world = await openPushWorld()
-    await using it = await visit(world)
+    await using it = await visit()
     await it.button('Turn on').click()
     await it.state('On in this browser')
     world.service.script(it.device, { status: 410, body: 'unsubscribed' }, { status: 201 })
@@ -189,22 +190,22 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
   })
 
   test("a page load subscribes with the server's current key, and registers it again", async () => {
-    await using world = await openPushWorld()
-    await using it = await visit(world)
+    await using it = await visit()
     await it.button('Turn on').click()
     await it.state('On in this browser')
     const key = await it.readKey()
     // The server was set up again, and has lost the subscription.
     await it.page.evaluate(other => sessionStorage.setItem('test.subscribed', other), OTHER_KEY)
-    await world.server.sql`delete from push_subscriptions`
+    await world.server.sql`
+      delete from push_subscriptions where account_id = ${it.tenant.person.uuid}
+    `
     await it.page.goto(`${it.url}/account`)
     await until(async () => (await it.listDevices()).length === 1 && (await it.readKey()) === key)
     expect(it.problems).toEqual([])
   })
 
   test("another account's subscription in this browser is given up", async () => {
-    await using world = await openPushWorld()
-    await using it = await visit(world)
+    await using it = await visit()
     await it.button('Turn on').click()
     await it.state('On in this browser')
     const other = await newTenant(world.server)
@@ -217,8 +218,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
   })
 
   test('quiet hours use the time zone of the browser; push is turned off and on, removed, and restored', async () => {
-    await using world = await openPushWorld()
-    await using it = await visit(world)
+    await using it = await visit()
     const { page } = it
     await it.button('Turn on').click()
     await it.button('Set quiet hours').click()
