@@ -1,18 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
-import { boot } from '../support/servers/server.ts'
+import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', () => {
+  let server: Booted
   let browser: TestBrowser
   beforeAll(async () => {
     browser = await launch()
+    server = await boot()
   })
-  afterAll(() => browser[Symbol.asyncDispose]())
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
 
   test('an event is found, deleted and restored, and leads to its user', async () => {
-    await using server = await boot()
     await using it = await browser.open()
     const { page } = it
     const tenant = await newTenant(server)
@@ -89,7 +93,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
   })
 
   test('a user was first seen at their earliest event, and pages of events are compressed', async () => {
-    await using server = await boot()
     await using it = await browser.open()
     const { page } = it
     const tenant = await newTenant(server)

@@ -8,11 +8,16 @@ import { createRequests } from '../support/worlds/project.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
+  let server: Booted
   let browser: TestBrowser
   beforeAll(async () => {
     browser = await launch()
+    server = await boot()
   })
-  afterAll(() => browser[Symbol.asyncDispose]())
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
 
   test("the server's setup link leads to the first event, live", async () => {
     await using server = await boot()
@@ -58,7 +63,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
   })
 
   test('sign-in fails with a wrong password, succeeds with the right one, and sign-out ends it', async () => {
-    await using server = await boot()
     await using it = await browser.open()
     const { page } = it
     const { email } = await newAccount(server)
@@ -76,14 +80,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     expect(it.problems).toEqual([])
   })
 
-  /** Opens the feed of a project of `server` with a signed-in member. */
-  async function watch(server: Booted) {
+  /** Opens the feed of a project with a signed-in member, at the URL of a server. */
+  async function watch(url = server.url) {
     const tenant = await newTenant(server)
     const it = await browser.open()
-    const [name = '', value = ''] = tenant.account.cookie.split('=')
-    await it.context.addCookies([{ name, value, url: server.url }])
+    const [name = '', value = ''] = tenant.person.cookie.split('=')
+    await it.context.addCookies([{ name, value, url }])
     const project = tenant.organization.project.id
-    await it.page.goto(`${server.url}/p/${project}`)
+    await it.page.goto(`${url}/p/${project}`)
     const says = (text: string) => it.page.locator('.pill').filter({ hasText: text }).waitFor()
     const titles = () => it.page.locator('article h2').allTextContents()
     await says('Live')
@@ -91,8 +95,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
   }
 
   test('events appear at once, in one channel or in all, and are marked as read', async () => {
-    await using server = await boot()
-    await using it = await watch(server)
+    await using it = await watch()
     await it.tenant.send({ title: 'New payment', channelName: 'payments', icon: '💰' })
     await until(async () => (await it.titles()).join() === 'New payment')
     await it.tenant.send({ title: 'Deployed', channelName: 'deploys', icon: '🚀' })
@@ -112,38 +115,35 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
   })
 
   test('a server that stops and returns leaves no gap, and neither does a pause', async () => {
-    await using other = await boot()
-    const { databaseUrl } = other
-    let server = await boot({ databaseUrl })
-    const { port } = server.server
-    await using it = await watch(server)
-    const { send } = await sender(other, it.tenant.projectId)
+    const { databaseUrl } = server
+    let other = await boot({ databaseUrl })
+    const { port } = other.server
+    await using it = await watch(other.url)
+    const { send } = await sender(server, it.tenant.projectId)
     await send('First')
     await until(async () => (await it.titles()).join() === 'First')
     await it.page.keyboard.press('Space')
     await it.says('Paused')
-    await server[Symbol.asyncDispose]()
+    await other[Symbol.asyncDispose]()
     await it.says('Reconnecting')
     await send('Second')
-    server = await boot({ databaseUrl, port })
+    other = await boot({ databaseUrl, port })
     await send('Third')
     await it.says('Paused · 2 new')
     await it.page.keyboard.press('Space')
     await until(async () => (await it.titles()).join() === 'Third,Second,First')
-    await server[Symbol.asyncDispose]()
+    await other[Symbol.asyncDispose]()
   })
 
   test('contract §11 a session that ends elsewhere ends here', async () => {
-    await using server = await boot()
-    await using it = await watch(server)
-    await it.tenant.account.delete('/api/sessions')
+    await using it = await watch()
+    await it.tenant.person.delete('/api/sessions')
     await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
   })
 
   test('contract §11 a former member is led away', async () => {
-    await using server = await boot()
-    await using it = await watch(server)
-    await server.sql`delete from memberships where account_id = ${it.tenant.account.uuid}`
+    await using it = await watch()
+    await server.sql`delete from memberships where account_id = ${it.tenant.person.uuid}`
     await it.page.getByText('You are not a member of any project.').waitFor()
   })
 })
