@@ -26,7 +26,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
   let browser: TestBrowser
   beforeAll(async () => {
     browser = await launch()
-    server = await boot()
+    server = await boot({}, { kinds: [] })
   })
   afterAll(async () => {
     await browser[Symbol.asyncDispose]()

@@ -8,7 +8,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
   let browser: TestBrowser
   beforeAll(async () => {
     browser = await launch()
-    server = await boot()
+    server = await boot({}, { kinds: [] })
   })
   afterAll(async () => {
     await browser[Symbol.asyncDispose]()

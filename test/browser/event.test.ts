@@ -35,7 +35,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
   let browser: TestBrowser
   beforeAll(async () => {
     browser = await launch()
-    server = await boot()
+    server = await boot({}, { kinds: [] })
   })
   afterAll(async () => {
     await browser[Symbol.asyncDispose]()

@@ -17,7 +17,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
   let browser: TestBrowser
   beforeAll(async () => {
     browser = await launch()
-    server = await boot()
+    server = await boot({}, { kinds: [] })
   })
   afterAll(async () => {
     await browser[Symbol.asyncDispose]()

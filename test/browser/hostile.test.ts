@@ -21,7 +21,7 @@ describe.skipIf(!HAS_BROWSER)('reliability §9 hostile text stays text, and fits
   let pages: ScreenPages
   beforeAll(async () => {
     browser = await launch()
-    server = await boot()
+    server = await boot({}, { kinds: [] })
     pages = openScreens(browser, server.url)
   })
   afterAll(async () => {

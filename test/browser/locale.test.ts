@@ -9,7 +9,7 @@ describe.skipIf(!HAS_BROWSER)("dashboard.md: English, with the reader's clock an
   let browser: TestBrowser
   beforeAll(async () => {
     browser = await launch()
-    server = await boot()
+    server = await boot({}, { kinds: [] })
   })
   afterAll(async () => {
     await browser[Symbol.asyncDispose]()

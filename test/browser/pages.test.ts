@@ -21,7 +21,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => 
   const expected: string[][] = []
   beforeAll(async () => {
     browser = await launch()
-    server = await boot()
+    server = await boot({}, { kinds: [] })
     pages = openScreens(browser, server.url)
     for (const device of DEVICES) expected.push(await listPlaces(await open(FEED, device)))
   })

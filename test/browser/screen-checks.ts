@@ -28,7 +28,7 @@ export function describeScreens(half: 'first' | 'second'): void {
     let pages: ScreenPages
     beforeAll(async () => {
       browser = await launch()
-      server = await boot()
+      server = await boot({}, { kinds: [] })
       pages = openScreens(browser, server.url)
     })
     afterAll(async () => {

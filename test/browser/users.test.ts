@@ -16,7 +16,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
   let browser: TestBrowser
   beforeAll(async () => {
     browser = await launch()
-    server = await boot()
+    server = await boot({}, { kinds: [] })
   })
   afterAll(async () => {
     await browser[Symbol.asyncDispose]()
