@@ -53,14 +53,12 @@ export function Checklist({ account, project, hasEvent }: ChecklistOptions) {
   useEffect(() => {
     openChecklist.value = isOpen ? project : undefined
   }, [project, isOpen])
-  if (!data) return null
 
+  // The steps keep their place while it is not known which of them are done.
   return (
-    <section class="checklist" aria-labelledby="checklist">
+    <section class="checklist" aria-labelledby="checklist" aria-busy={!data}>
       <h2 id="checklist">Set up this project</h2>
-      <p>
-        {done} of {steps.length} done
-      </p>
+      <p>{data ? `${done} of ${steps.length} done` : 'Checking which steps are done…'}</p>
       <ol>
         {steps.map(({ name, isDone, href }) => (
           <li key={name} class={isDone ? 'done' : undefined}>
