@@ -6,6 +6,7 @@ import {
   type TestPage,
 } from '../support/clients/chromium.ts'
 import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { offerProviders } from '../support/fakes/openid.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 
@@ -277,8 +278,38 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
   )
 
   test('without an owner the page says how to become the owner', async () => {
-    await using it = await arrive('/', api => api.on('GET /api/setup', () => ({ data: {} })))
+    await using it = await arrive('/', api => offerProviders(api, { hasOwner: false }))
     await it.page.getByText('The server printed a setup link').waitFor()
+  })
+
+  test('a visitor who is not signed in sees the sign-in page after one request', async () => {
+    await using it = await arrive('/sign-in')
+    const errors: string[] = []
+    it.page.on(
+      'console',
+      message => void (message.type() === 'error' && errors.push(message.text())),
+    )
+    await it.page.reload()
+    await it.field('Password').waitFor()
+    const read = () => it.api.requests.filter(request => request.startsWith('GET'))
+    expect(read()).toEqual(['GET /api/sign-in', 'GET /api/sign-in'])
+    expect(errors).toEqual([])
+    // The feed asks for the account, and leads back.
+    await it.page.evaluate(project => {
+      history.pushState(null, '', `/p/${project}`)
+      dispatchEvent(new PopStateEvent('popstate'))
+    }, PROJECT)
+    await it.page.waitForURL(/sign-in\?next/)
+    expect(read()).toContain('GET /api/me')
+  })
+
+  test('the sign-in page leads an account that is signed in to its feed', async () => {
+    await using it = await arrive('/sign-in', api => {
+      offerProviders(api, { isSignedIn: true })
+      api.on('GET /api/me', () => ({ data: ACCOUNT }))
+    })
+    await it.page.getByText('No events yet').waitFor()
+    expect(it.toPath()).toBe('/overview')
   })
 
   test('an invite is shown before it is accepted, and its text stays text', async () => {

@@ -41,6 +41,10 @@ const Short = { minLength: 1, maxLength: 200 }
 /** The ways to sign in that the sign-in page offers. */
 export const SignInOptions = Type.Object(
   {
+    /** False if the server has no account yet. */
+    hasOwner: Type.Boolean(),
+    /** True if this browser has a session. */
+    isSignedIn: Type.Boolean(),
     /** False if passwords are off. */
     hasPasswords: Type.Boolean(),
     providers: Type.Array(

@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { lockOwnAccount } from '../sign-in/account.ts'
 import { toRequester } from '../guard/admitted.ts'
+import { hasOwner } from '../sign-in/owners.ts'
 import { arePasswordsOff } from '../sign-in/password-switch.ts'
 import { authorize } from '../guard/permissions.ts'
 import { transact } from '../../database/pool.ts'
@@ -27,13 +28,16 @@ export function visitRoutes(parts: OpenidParts) {
     .get(
       '/api/sign-in',
       async ({ call, request }) => {
-        const [providers, isOff] = await call.pool.run(async sql => [
+        const [providers, isOff, isSetUp] = await call.pool.run(async sql => [
           await listProviders(sql, source),
           await arePasswordsOff(sql),
+          await hasOwner(sql),
         ])
         const flow = flows.read(call.requestHeaders, Date.now())
         const waiting = flow?.kind === 'confirmation' ? flow : undefined
         const options: SignInOptions = {
+          hasOwner: isSetUp,
+          isSignedIn: call.admitted !== undefined,
           hasPasswords: !isOff,
           providers: providers.map(provider => ({
             name: provider.name,

@@ -2,6 +2,8 @@
 
 /** The signed-in account, which every page needs. */
 export const ACCOUNT_API_PATH = '/api/me'
+/** The ways to sign in, which the sign-in page needs in place of the account. */
+export const SIGN_IN_API_PATH = '/api/sign-in'
 const PAGE_ROWS = 50
 
 export function toApiPath(project: string): `/api/${string}` {

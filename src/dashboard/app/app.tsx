@@ -4,7 +4,7 @@ import { useEffect, useErrorBoundary } from 'preact/hooks'
 import { LoadingPage, StandalonePage, ErrorNotice } from './components/standalone-page.tsx'
 import { SignOutButton } from './components/sign-out-button.tsx'
 import { LastEvents } from './feed/last-events-list.tsx'
-import { findFeedProject } from './early-requests.ts'
+import { findFeedProject, isSignIn } from './early-requests.ts'
 import { lazyPage, lazyPages, loadWithStyle } from './lazy-page.tsx'
 import { readStored } from './storage.ts'
 import { Shortcuts as Shortcuts } from './palette/shortcuts.tsx'
@@ -62,7 +62,7 @@ if (findFeedProject(location.pathname) !== undefined) void Feed.preload()
 
 export function App() {
   const [error] = useErrorBoundary()
-  useEffect(() => void loadSession(), [])
+  useEffect(() => void (isSignIn(location.pathname) || loadSession()), [])
   if (error) return <CrashPage />
   if (!isDecodable(location.pathname)) return <NotFoundPage />
   return (

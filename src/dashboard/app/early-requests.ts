@@ -1,4 +1,4 @@
-import { ACCOUNT_API_PATH, toEventsApiPath } from './api-paths.ts'
+import { ACCOUNT_API_PATH, SIGN_IN_API_PATH, toEventsApiPath } from './api-paths.ts'
 
 // The first requests of a page run while its scripts load. The script before the first paint sends
 // them, and the application takes their responses.
@@ -14,16 +14,21 @@ export function findFeedProject(path: string): string | undefined {
   return FEED.exec(path)?.[1]
 }
 
+/** Returns whether a path is that of the sign-in page, which needs no account. */
+export function isSignIn(path: string): boolean {
+  return path === '/sign-in'
+}
+
 /** Sends the first requests of the page at an address. */
 export function sendEarly({ pathname, search }: Location): void {
   const project = search === '' ? findFeedProject(pathname) : undefined
-  const paths = project === undefined ? [] : [toEventsApiPath(project)]
+  const paths = [
+    isSignIn(pathname) ? SIGN_IN_API_PATH : ACCOUNT_API_PATH,
+    ...(project === undefined ? [] : [toEventsApiPath(project)]),
+  ]
   const signal = AbortSignal.timeout(DEADLINE_MS)
   scope.earlyRequests = new Map(
-    [ACCOUNT_API_PATH, ...paths].map(path => [
-      path,
-      fetch(path, { signal, redirect: 'manual' }).catch(() => undefined),
-    ]),
+    paths.map(path => [path, fetch(path, { signal, redirect: 'manual' }).catch(() => undefined)]),
   )
 }
 

@@ -1,12 +1,16 @@
 // Everything of the application that runs before the first paint, as one script.
 import './theme-early.ts'
-import { findFeedProject, sendEarly } from './early-requests.ts'
+import { findFeedProject, isSignIn, sendEarly } from './early-requests.ts'
 
 sendEarly(location)
-// The script of the feed loads beside the scripts that name it.
-if (findFeedProject(location.pathname) !== undefined) {
+const { pathname } = location
+// The script of the page loads beside the scripts that name it.
+const script = isSignIn(pathname)
+  ? '/assets/auth-pages-1.js'
+  : findFeedProject(pathname) !== undefined && '/assets/feed-1.js'
+if (script) {
   const link = document.createElement('link')
   link.rel = 'modulepreload'
-  link.href = '/assets/feed-1.js'
+  link.href = script
   document.head.append(link)
 }

@@ -35,6 +35,8 @@ test('design §5 the setup link creates the operator, owner of the first organiz
   const { setupToken } = server.server
   expect(setupToken).toMatch(/^[\w-]{22}$/)
   expect((await browser.get('/api/setup')).body.data).toEqual({})
+  const readSignIn = async (from = browser) => (await from.get('/api/sign-in')).body.data
+  expect(await readSignIn()).toMatchObject({ hasOwner: false, isSignedIn: false })
   const claimed = await browser.post('/api/setup', toClaim(setupToken))
   expect(claimed.status).toBe(201)
   expect(claimed.body.data).toEqual({
@@ -59,6 +61,9 @@ test('design §5 the setup link creates the operator, owner of the first organiz
   expect((await browser.get('/api/me')).body.data).toEqual(claimed.body.data)
   expect((await createBrowser(server.url).signIn('ada@example.com')).status).toBe(200)
 
+  // The sign-in page learns it without a failed request.
+  expect(await readSignIn()).toMatchObject({ hasOwner: true, isSignedIn: true })
+  expect(await readSignIn(createBrowser(server.url))).toMatchObject({ isSignedIn: false })
   // Setup is over for everyone.
   expectFailure(await browser.get('/api/setup'), 404, 'not_found')
   const again = await browser.post('/api/setup', toClaim(setupToken, 'eve'))

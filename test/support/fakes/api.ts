@@ -1,4 +1,5 @@
 import type { BrowserContext, WebSocketRoute } from 'playwright-core'
+import type { SignInOptions } from '../../../src/access/openid/schema.ts'
 import type { Filters } from '../../../src/dashboard/app/live/messages.ts'
 import { interceptApi, type RawAnswer } from '../intercept.ts'
 import { fakeChannels } from './channels.ts'
@@ -124,7 +125,14 @@ export async function fakeApi(
   api.on('GET /api/me', () => (hasSession ? { data: ACCOUNT } : signedOut))
   api.on('GET /api/overview', () => ({ data: { projects: [EMPTY_PROJECT], more: 0 } }))
   api.on('GET /api/sign-in', () => ({
-    data: { hasPasswords: true, providers: [], proxyEmail: null, confirmation: null },
+    data: {
+      hasOwner: true,
+      isSignedIn: hasSession,
+      hasPasswords: true,
+      providers: [],
+      proxyEmail: null,
+      confirmation: null,
+    } satisfies SignInOptions,
   }))
   api.on('GET /api/me/connections', () => ({ data: { items: [], providers: [] } }))
   api.on('GET /api/setup', () => ({ status: 404, code: 'not_found', error: 'Set up already' }))

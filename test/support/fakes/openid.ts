@@ -13,6 +13,8 @@ const NAMED = [
 ]
 
 const OPTIONS: SignInOptions = {
+  hasOwner: true,
+  isSignedIn: false,
   hasPasswords: true,
   providers: NAMED.map((one, index) => ({ ...one, isFailing: index === 1 })),
   proxyEmail: null,

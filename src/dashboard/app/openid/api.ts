@@ -6,13 +6,14 @@ import type {
   SignInRule,
   SignInRules,
 } from '../../../access/openid/schema.ts'
+import { SIGN_IN_API_PATH } from '../api-paths.ts'
 import { request, type Result } from '../request.ts'
 import { isInstalled } from '../session.ts'
 
 export type { Connections, Provider, SignInOptions, SignInRule, SignInRules }
 
 export function readSignInOptions(): Promise<Result<SignInOptions>> {
-  return request('GET', '/api/sign-in')
+  return request('GET', SIGN_IN_API_PATH)
 }
 
 export interface VisitOptions {

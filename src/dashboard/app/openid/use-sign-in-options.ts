@@ -1,8 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import { readSignInOptions, type SignInOptions } from './api.ts'
 
-/** The options of a server that does not say them. */
-const PASSWORDS_ONLY: SignInOptions = {
+/** The options of a server that does not say them. Servers up to 0.2.0 say fewer. */
+const DEFAULTS: SignInOptions = {
+  hasOwner: true,
+  isSignedIn: true,
   hasPasswords: true,
   providers: [],
   proxyEmail: null,
@@ -13,7 +15,9 @@ const PASSWORDS_ONLY: SignInOptions = {
 export function useSignInOptions(): SignInOptions | undefined {
   const [options, setOptions] = useState<SignInOptions>()
   useEffect(() => {
-    void readSignInOptions().then(result => setOptions(result.ok ? result.data : PASSWORDS_ONLY))
+    void readSignInOptions().then(result =>
+      setOptions({ ...DEFAULTS, ...(result.ok && result.data) }),
+    )
   }, [])
   return options
 }

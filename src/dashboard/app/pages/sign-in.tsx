@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { LoadingPage, StandalonePage } from '../components/standalone-page.tsx'
 import { confirmConnection } from '../openid/api.ts'
 import { ProviderButtons } from '../openid/provider-buttons.tsx'
@@ -7,26 +7,31 @@ import { useSignInOptions } from '../openid/use-sign-in-options.ts'
 import { VisitProblem } from '../openid/visit-problem.tsx'
 import { showToast } from '../components/toast.tsx'
 import { PATHS, toSafeNext } from '../paths.ts'
-import { request } from '../request.ts'
-import { session } from '../session.ts'
+import { loadSession, session } from '../session.ts'
 import { PasskeyButton } from '../sign-in/passkey-button.tsx'
 import { PasswordForm } from '../sign-in/password-form.tsx'
 
 /** Signs in and redirects to the requested page. */
 export default function SignIn() {
   const { query, route } = useLocation()
-  const hasNoOwner = useHasNoOwner()
   const options = useSignInOptions()
   const next = toSafeNext(query['next'])
   const isSignedIn = session.value.kind === 'signed_in'
 
+  // Browsers log the failed request for an account that nobody has signed in to.
+  useEffect(() => {
+    if (options?.isSignedIn) void loadSession()
+  }, [options])
+  // Other pages need to know it.
+  useEffect(() => () => void (session.value.kind === 'unknown' && loadSession()), [])
   useEffect(() => {
     if (!isSignedIn) return
     if (options?.confirmation) void connect()
     route(next, true)
   }, [isSignedIn, next])
 
-  if (hasNoOwner) {
+  if (!options) return <LoadingPage />
+  if (!options.hasOwner) {
     return (
       <StandalonePage
         title="Set up this server first"
@@ -42,7 +47,6 @@ export default function SignIn() {
       </StandalonePage>
     )
   }
-  if (!options) return <LoadingPage />
   return (
     <StandalonePage title="Sign in">
       <VisitProblem query={query} providers={options.providers} />
@@ -85,13 +89,4 @@ async function connect(): Promise<void> {
       ? `Your account is connected to ${result.data.label}.`
       : result.failure.message,
   })
-}
-
-/** Returns whether the server has no account yet. */
-function useHasNoOwner(): boolean {
-  const [hasNoOwner, setHasNoOwner] = useState(false)
-  useEffect(() => {
-    void request('GET', '/api/setup').then(({ ok }) => setHasNoOwner(ok))
-  }, [])
-  return hasNoOwner
 }
