@@ -10,25 +10,39 @@ const AHEAD_MS = 45_000
 /** Relative times within the last minute are multiples of this. */
 export const SECONDS_MS = 5_000
 
+const milliseconds = toUnits('millisecond')
+const seconds = toUnits('second')
+const minutes = toUnits('minute')
+const hours = toUnits('hour')
+const relative = perReader(locale => new Intl.RelativeTimeFormat(locale, { style: 'short' }))
+const rangeOfYear = toDates({ day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit' })
+const range = toDates({ dateStyle: 'medium', timeStyle: 'short' })
+const clock = toDates({ timeStyle: 'short' })
+const precise = toDates({ timeStyle: 'medium' })
+const full = toDates({ dateStyle: 'full', timeStyle: 'long' })
+const date = toDates({ dateStyle: 'medium' })
+const dayAndMonth = toDates({ day: 'numeric', month: 'short' })
+const dayOfYear = toDates({ weekday: 'long', day: 'numeric', month: 'long' })
+const day = toDates({ dateStyle: 'full' })
+
 /** A short relative time, such as "5m". For other days than today, the time of day. */
 export function toShortTime(atMs: number, nowMs: number, locale?: string): string {
   const ago = nowMs - atMs
   if (ago < NOW_MS && ago > -AHEAD_MS) return 'now'
   if (ago < 0 || !isSameDay(atMs, nowMs)) return toClockTime(atMs, locale)
-  const { seconds, minutes, hours } = formats.get(locale)
-  if (ago < MINUTE_MS) return seconds.format(toSeconds(ago))
-  if (ago < HOUR_MS) return minutes.format(Math.floor(ago / MINUTE_MS))
-  return hours.format(Math.floor(ago / HOUR_MS))
+  if (ago < MINUTE_MS) return seconds(locale).format(toSeconds(ago))
+  if (ago < HOUR_MS) return minutes(locale).format(Math.floor(ago / MINUTE_MS))
+  return hours(locale).format(Math.floor(ago / HOUR_MS))
 }
 
 /** The same in a sentence: "now", "5 min. ago", or the time of day. */
 export function toTimeAgo(atMs: number, nowMs: number, locale?: string): string {
   const ago = nowMs - atMs
   if (ago < NOW_MS || !isSameDay(atMs, nowMs)) return toShortTime(atMs, nowMs, locale)
-  const { relative } = formats.get(locale)
-  if (ago < MINUTE_MS) return relative.format(-toSeconds(ago), 'second')
-  if (ago < HOUR_MS) return relative.format(-Math.floor(ago / MINUTE_MS), 'minute')
-  return relative.format(-Math.floor(ago / HOUR_MS), 'hour')
+  const ahead = relative(locale)
+  if (ago < MINUTE_MS) return ahead.format(-toSeconds(ago), 'second')
+  if (ago < HOUR_MS) return ahead.format(-Math.floor(ago / MINUTE_MS), 'minute')
+  return ahead.format(-Math.floor(ago / HOUR_MS), 'hour')
 }
 
 /** Rounds down, so that the text changes as seldom as the page looks at it. */
@@ -43,30 +57,29 @@ export function isYoung(atMs: number, nowMs: number): boolean {
 
 /** A short duration, such as "380ms" or "1.5s". */
 export function toDuration(ms: number, locale?: string): string {
-  const { milliseconds, seconds, minutes, hours } = formats.get(locale)
-  if (ms < SECOND_MS) return milliseconds.format(ms)
-  if (ms < MINUTE_MS) return seconds.format(ms / SECOND_MS)
-  if (ms < HOUR_MS) return minutes.format(Math.round(ms / MINUTE_MS))
-  return hours.format(Math.round(ms / HOUR_MS))
+  if (ms < SECOND_MS) return milliseconds(locale).format(ms)
+  if (ms < MINUTE_MS) return seconds(locale).format(ms / SECOND_MS)
+  if (ms < HOUR_MS) return minutes(locale).format(Math.round(ms / MINUTE_MS))
+  return hours(locale).format(Math.round(ms / HOUR_MS))
 }
 
 /** The full date and time, for tooltips. */
 export function toFullTime(atMs: number, locale?: string): string {
-  return formats.get(locale).full.format(atMs)
+  return full(locale).format(atMs)
 }
 
 /** The time of day with seconds, for columns of times. */
 export function toPreciseTime(atMs: number, locale?: string): string {
-  return formats.get(locale).precise.format(atMs)
+  return precise(locale).format(atMs)
 }
 
 /** A date without its year, for the axis of a chart. */
 export function toDayAndMonth(atMs: number, locale?: string): string {
-  return formats.get(locale).dayAndMonth.format(atMs)
+  return dayAndMonth(locale).format(atMs)
 }
 
 export function toClockTime(atMs: number, locale?: string): string {
-  return formats.get(locale).clock.format(atMs)
+  return clock(locale).format(atMs)
 }
 
 /** A time range in its shortest form. */
@@ -81,14 +94,12 @@ export function toDateTime(atMs: number, locale?: string): string {
 
 /** A date, without the current year. */
 export function toDate(atMs: number, locale?: string): string {
-  const { date, dayAndMonth } = formats.get(locale)
-  return (isThisYear(atMs) ? dayAndMonth : date).format(atMs)
+  return (isThisYear(atMs) ? dayAndMonth : date)(locale).format(atMs)
 }
 
 /** Leaves out the current year. */
 function toRangeFormat(atMs: number, locale: string | undefined): Intl.DateTimeFormat {
-  const { range, rangeOfYear } = formats.get(locale)
-  return isThisYear(atMs) ? rangeOfYear : range
+  return (isThisYear(atMs) ? rangeOfYear : range)(locale)
 }
 
 function isThisYear(atMs: number, nowMs = Date.now()): boolean {
@@ -101,8 +112,7 @@ export function toDayName(atMs: number, nowMs: number, locale?: string): string 
   const yesterday = new Date(nowMs)
   yesterday.setDate(yesterday.getDate() - 1)
   if (isSameDay(atMs, yesterday.getTime())) return 'Yesterday'
-  const { day, dayOfYear } = formats.get(locale)
-  return (isThisYear(atMs, nowMs) ? dayOfYear : day).format(atMs)
+  return (isThisYear(atMs, nowMs) ? dayOfYear : day)(locale).format(atMs)
 }
 
 /** Returns whether both times are on the same local day. */
@@ -110,42 +120,28 @@ export function isSameDay(oneMs: number, otherMs: number): boolean {
   return new Date(oneMs).toDateString() === new Date(otherMs).toDateString()
 }
 
-// Creating a formatter takes a thousand times as long as using it.
-const formats = {
-  made: new Map<string | undefined, ReturnType<typeof makeFormats>>(),
-  get(reader?: string) {
-    const made = this.made.get(reader) ?? makeFormats(toEnglish(reader))
-    this.made.set(reader, made)
-    return made
-  },
-}
-
-function makeFormats(locale: string) {
-  return {
-    milliseconds: toUnits(locale, 'millisecond'),
-    seconds: toUnits(locale, 'second'),
-    minutes: toUnits(locale, 'minute'),
-    hours: toUnits(locale, 'hour'),
-    relative: new Intl.RelativeTimeFormat(locale, { style: 'short' }),
-    rangeOfYear: new Intl.DateTimeFormat(locale, {
-      day: 'numeric',
-      month: 'short',
-      hour: 'numeric',
-      minute: '2-digit',
-    }),
-    range: new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' }),
-    clock: new Intl.DateTimeFormat(locale, { timeStyle: 'short' }),
-    precise: new Intl.DateTimeFormat(locale, { timeStyle: 'medium' }),
-    full: new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'long' }),
-    date: new Intl.DateTimeFormat(locale, { dateStyle: 'medium' }),
-    dayAndMonth: new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short' }),
-    dayOfYear: new Intl.DateTimeFormat(locale, { weekday: 'long', day: 'numeric', month: 'long' }),
-    day: new Intl.DateTimeFormat(locale, { dateStyle: 'full' }),
+/**
+ * Makes a formatter for each reader when it is first needed. That takes a thousand times as long as
+ * using it.
+ */
+function perReader<Format>(make: (locale: string) => Format): (reader?: string) => Format {
+  const made = new Map<string | undefined, Format>()
+  return reader => {
+    const format = made.get(reader) ?? make(toEnglish(reader))
+    made.set(reader, format)
+    return format
   }
 }
 
-function toUnits(locale: string, unit: string) {
-  return new Intl.NumberFormat(locale, {
-    ...{ style: 'unit', unit, unitDisplay: 'narrow', maximumFractionDigits: 1 },
-  })
+function toDates(options: Intl.DateTimeFormatOptions) {
+  return perReader(locale => new Intl.DateTimeFormat(locale, options))
+}
+
+function toUnits(unit: string) {
+  return perReader(
+    locale =>
+      new Intl.NumberFormat(locale, {
+        ...{ style: 'unit', unit, unitDisplay: 'narrow', maximumFractionDigits: 1 },
+      }),
+  )
 }
