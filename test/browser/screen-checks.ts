@@ -115,10 +115,11 @@ function isControl(role: unknown): boolean {
 }
 
 /**
- * Lists the faults in forced colours: buttons and current items without an edge, and places of the
- * bar at the bottom that differ.
+ * Lists the faults in forced colours: buttons and current items without an edge, places of the bar
+ * at the bottom that differ, and everything that moves.
  */
 async function listForcedColorFaults({ page }: TestPage): Promise<string[]> {
+  const before = await page.evaluate(listPlaces)
   await page.emulateMedia({ forcedColors: 'active' })
   const faults = await page.evaluate(() => {
     const marked =
@@ -127,8 +128,8 @@ async function listForcedColorFaults({ page }: TestPage): Promise<string[]> {
     const list = (selector: string) =>
       [...document.querySelectorAll(selector)].filter(element => element.checkVisibility())
     const toEdge = (element: Element) => {
-      const { borderTopWidth, borderTopStyle } = getComputedStyle(element)
-      return borderTopStyle === 'none' ? 0 : Number.parseFloat(borderTopWidth)
+      const { outlineWidth, outlineStyle } = getComputedStyle(element)
+      return outlineStyle === 'none' ? 0 : Number.parseFloat(outlineWidth)
     }
     const edges = new Set(list(inBar).map(toEdge))
     return [
@@ -138,6 +139,21 @@ async function listForcedColorFaults({ page }: TestPage): Promise<string[]> {
       ...(edges.size > 1 ? ['different edges in the bar at the bottom'] : []),
     ]
   })
+  const after = await page.evaluate(listPlaces)
   await page.emulateMedia({ forcedColors: null })
-  return faults
+  // A time that ticks meanwhile differs from one of the two.
+  const again = await page.evaluate(listPlaces)
+  const moved = after.filter((place, at) => place !== before[at] && place !== again[at])
+  return [...faults, ...moved]
+}
+
+/** Runs in the page: lists the visible elements with where they are. */
+function listPlaces(): string[] {
+  return [...document.querySelectorAll('#app *')]
+    .filter(element => element.checkVisibility())
+    .map(element => {
+      const { x, y, width, height } = element.getBoundingClientRect()
+      const place = [x, y, width, height].map(Math.round).join(' ')
+      return `moved: ${element.outerHTML.slice(0, 120)} at ${place}`
+    })
 }
