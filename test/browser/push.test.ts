@@ -90,7 +90,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     await until(
       async () =>
         (
-          await server.sql`select id from push_subscriptions where account_id = ${tenant.person.uuid}`
+          await server.sql`select id from push_subscriptions where account_id = ${tenant.account.uuid}`
         ).count === 0 && (await it.readKey()) === null,
     )
     expect(service.problems).toEqual([])
@@ -197,7 +197,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     // The server was set up again, and has lost the subscription.
     await it.page.evaluate(other => sessionStorage.setItem('test.subscribed', other), OTHER_KEY)
     await world.server.sql`
-      delete from push_subscriptions where account_id = ${it.tenant.person.uuid}
+      delete from push_subscriptions where account_id = ${it.tenant.account.uuid}
     `
     await it.page.goto(`${it.url}/account`)
     await until(async () => (await it.listDevices()).length === 1 && (await it.readKey()) === key)

@@ -84,7 +84,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
   async function watch(url = server.url) {
     const tenant = await newTenant(server)
     const it = await browser.open()
-    const [name = '', value = ''] = tenant.person.cookie.split('=')
+    const [name = '', value = ''] = tenant.account.cookie.split('=')
     await it.context.addCookies([{ name, value, url }])
     const project = tenant.organization.project.id
     await it.page.goto(`${url}/p/${project}`)
@@ -137,13 +137,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
 
   test('contract §11 a session that ends elsewhere ends here', async () => {
     await using it = await watch()
-    await it.tenant.person.delete('/api/sessions')
+    await it.tenant.account.delete('/api/sessions')
     await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
   })
 
   test('contract §11 a former member is led away', async () => {
     await using it = await watch()
-    await server.sql`delete from memberships where account_id = ${it.tenant.person.uuid}`
+    await server.sql`delete from memberships where account_id = ${it.tenant.account.uuid}`
     await it.page.getByText('You are not a member of any project.').waitFor()
   })
 })
