@@ -103,8 +103,8 @@ interface Cell {
   /** The secret of its authenticator app. */
   secret: string | undefined
   passkeyId: string
-  connectionId: string
-  tokenIds: { personal: string; organization: string }
+  connectionId: string | undefined
+  tokenIds: { personal: string; organization: string } | undefined
   spareSessionId: string
 }
 
@@ -130,7 +130,7 @@ const CELLS = ROWS.flatMap(action =>
 test.each(CELLS)('%s in a session by %s', async (action, kind) => {
   const outcomes = await Promise.all(
     FACTORS.map(async factors => {
-      const send = await prepare(await newCell(kind, factors), action)
+      const send = await prepare(await newCell(action, kind, factors), action)
       const answered = await send()
       return [factors, answered.map(({ status, body }) => toOutcome(status, body?.code))] as const
     }),
@@ -146,7 +146,7 @@ test.each(CELLS)('%s in a session by %s', async (action, kind) => {
 })
 
 test.each(STRICT)('a token does not do %s', async action => {
-  const cell = await newCell('passkey', 'none')
+  const cell = await newCell(action, 'passkey', 'none')
   for (const options of [{}, { organizationId: organization.uuid }]) {
     const accountId = cell.account.uuid
     const token = await newManagementToken(server, { accountId, isMultiFactor: true, ...options })
@@ -163,7 +163,7 @@ test.each(STRICT)('a token does not do %s', async action => {
 const LOCKING = STRICT.filter(action => !/^(passkeys|connections)\.create$/.test(action))
 
 test.each(LOCKING)('%s is refused if the account gets a factor while it waits', async action => {
-  const cell = await newCell('password', 'none')
+  const cell = await newCell(action, 'password', 'none')
   const send = await prepare(cell, action)
   const lock = await lockAccountRow(server.sql, cell.account.uuid, tx => enablePasskey(tx, cell))
   const answers = send()
@@ -173,7 +173,7 @@ test.each(LOCKING)('%s is refused if the account gets a factor while it waits', 
 })
 
 test.each(LOCKING)('%s is refused if the session ends while it waits', async action => {
-  const cell = await newCell('passkey', 'none')
+  const cell = await newCell(action, 'passkey', 'none')
   const send = await prepare(cell, action)
   const lock = await lockAccountRow(
     server.sql,
@@ -306,11 +306,10 @@ async function toBody(cell: Cell, action: CredentialAction): Promise<object | un
 }
 
 function toParameter(cell: Cell, action: CredentialAction, name: string): string {
-  const { organization: ofOrganization, personal } = cell.tokenIds
-  const values: Record<string, string> = {
+  const values: Record<string, string | undefined> = {
     passkeyId: cell.passkeyId,
     connectionId: cell.connectionId,
-    tokenId: action.startsWith('organization') ? ofOrganization : personal,
+    tokenId: cell.tokenIds?.[action.startsWith('organization') ? 'organization' : 'personal'],
     sessionId: cell.spareSessionId,
     organizationId: organization.id,
     accountId: member.id,
@@ -328,8 +327,17 @@ function toOutcome(status: number, code: string | undefined): string {
   return status < 300 || status === 409 || code === 'not_found' ? 'allowed' : `${status} ${code}`
 }
 
-/** An owner and operator with these factors, in a session that was made in this way. */
-async function newCell(kind: SessionKind, factors: Factors): Promise<Cell> {
+/**
+ * An owner and operator with these factors, in a session that was made in this way, and with what
+ * the paths of an action name.
+ */
+async function newCell(
+  action: CredentialAction,
+  kind: SessionKind,
+  factors: Factors,
+): Promise<Cell> {
+  const isNamed = (parameter: string) =>
+    API.some(route => route.action === action && route.path.includes(`:${parameter}`))
   const account = await newAccount(server)
   const { uuid } = account
   await server.sql`update accounts set is_operator = true where id = ${uuid}`
@@ -341,17 +349,22 @@ async function newCell(kind: SessionKind, factors: Factors): Promise<Cell> {
   if (!factors.includes('passkey')) {
     await server.sql`update passkeys set disabled_at = now() where account_id = ${uuid}`
   }
-  const [personal, ofOrganization, spare] = await Promise.all([
-    newManagementToken(server, { accountId: uuid }),
-    newManagementToken(server, { accountId: uuid, organizationId: organization.uuid }),
-    newSession(server, account),
-  ])
+  const spare = await newSession(server, account)
+  const tokens = isNamed('tokenId')
+    ? {
+        personal: await newManagementToken(server, { accountId: uuid }),
+        organization: await newManagementToken(server, {
+          accountId: uuid,
+          organizationId: organization.uuid,
+        }),
+      }
+    : undefined
   return {
     account: await newSession(server, account, made[kind]),
     secret: factors.includes('app') ? await insertTotpSecret(server, account) : undefined,
     passkeyId,
-    connectionId: await insertConnection(server, account),
-    tokenIds: { personal: personal.id, organization: ofOrganization.id },
+    connectionId: isNamed('connectionId') ? await insertConnection(server, account) : undefined,
+    tokenIds: tokens && { personal: tokens.personal.id, organization: tokens.organization.id },
     spareSessionId: toId('ses', spare.sessionId),
   }
 }
