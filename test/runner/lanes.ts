@@ -45,7 +45,7 @@ const SLOW = [
   /^test\/database\/releases\./,
   /^test\/browser\/first-minute\./,
   /^test\/clients\/typescript\/package\./,
-  /^test\/commands\/(database-matrix|generators|monitoring|pooler)\./,
+  /^test\/commands\/(database-matrix|docs-operators|generators|monitoring|pooler)\./,
   /^test\/faults\/(all|clock|containers|drain|erasure|fairness|feed|load|network)\./,
   /^test\/faults\/(rolling-upgrade|soak|standby|stop-phases)\./,
 ]
