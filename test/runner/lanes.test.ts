@@ -273,6 +273,7 @@ describe('the plan', () => {
     ['test/faults/sweep-append.test.ts', 'light', 'processes'],
     ['test/browser/feed.test.ts', 'light', 'browser'],
     ['test/browser/first-minute.test.ts', 'slow', 'browser'],
+    ['test/browser/hostile.test.ts', 'slow', 'browser'],
     ['test/faults/feed.test.ts', 'slow', 'processes'],
     ['test/access/keys/keys.api.test.ts', 'light', 'api'],
     ['test/database/migrate.api.test.ts', 'light', 'api'],

@@ -43,7 +43,7 @@ const SLOW = [
   /^test\/runtimes\//,
   /^test\/database\/embedded\/(embedded\.containers|upgrade)\./,
   /^test\/database\/releases\./,
-  /^test\/browser\/first-minute\./,
+  /^test\/browser\/(first-minute|hostile)\./,
   /^test\/clients\/typescript\/package\./,
   /^test\/commands\/(database-matrix|docs-operators|generators|monitoring|pooler)\./,
   /^test\/faults\/(all|clock|containers|drain|erasure|fairness|feed|load|network)\./,
