@@ -121,8 +121,8 @@ export function isSameDay(oneMs: number, otherMs: number): boolean {
 }
 
 /**
- * Makes a formatter for each reader when it is first needed. That takes a thousand times as long as
- * using it.
+ * Makes a formatter for each reader when it is first needed. Making one takes a thousand times as
+ * long as using it.
  */
 function perReader<Format>(make: (locale: string) => Format): (reader?: string) => Format {
   const made = new Map<string | undefined, Format>()
