@@ -68,6 +68,18 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     return { ...opened, api: api!, panel, shows, titles, focused, toPath }
   }
 
+  test('has its time once, and how long ago that is on the same day', async () => {
+    await using it = await visit(`/p/${PROJECT}/e/evt_2`)
+    await it.shows('New payment')
+    expect(await it.panel.locator('.panel-time').textContent()).toMatch(/ UTC · \S+$/)
+    it.api.emit({ title: 'Old', timestamp: '2026-01-02T10:20:30.000Z' })
+    await it.page.goto(`${server.url}/p/${PROJECT}/e/evt_4`)
+    await it.shows('Old')
+    expect(await it.panel.locator('.panel-time').textContent()).toBe(
+      'Friday, 2 January 2026 at 10:20:30 UTC',
+    )
+  })
+
   test('opens from its row beside the list, and Escape closes it and returns the focus', async () => {
     await using it = await visit(`/p/${PROJECT}?q=payment`)
     await it.page.getByText('New payment').click()

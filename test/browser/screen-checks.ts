@@ -48,6 +48,7 @@ export function describeScreens(half: 'first' | 'second'): void {
           expect(await findOverflow(shown)).toBe(0)
           expect(await listCutLinks(shown)).toEqual([])
           expect(await listCutChoices(shown)).toEqual([])
+          expect(await listCrowdedButtons(shown)).toEqual([])
           for (const scheme of WITH_PICTURES ? SCHEMES : schemes) {
             await shown.paint(scheme)
             await shown.picture(screen.name)
@@ -96,6 +97,30 @@ function listCutChoices({ page }: TestPage): Promise<string[]> {
         return context.measureText(text).width + arrow > space ? [text] : []
       }),
   )
+}
+
+/** Lists the buttons with an edge that nearly touch a heading above, or a result below. */
+function listCrowdedButtons({ page }: TestPage): Promise<string[]> {
+  return page.evaluate(() => {
+    const leastPx = 8
+    const list = (selector: string) =>
+      [...document.querySelectorAll<HTMLElement>(selector)].filter(
+        one => one.checkVisibility() && one.innerText !== '',
+      )
+    const texts = list('main :is(h2, [role=status])')
+    return list('main .button').flatMap(button => {
+      const { top, bottom, left, right } = button.getBoundingClientRect()
+      return texts
+        .filter(text => {
+          const place = text.getBoundingClientRect()
+          const isInColumn = place.left < right && place.right > left
+          const gap = place.top < top ? top - place.bottom : place.top - bottom
+          const isBeside = text.closest('dialog') === button.closest('dialog')
+          return isInColumn && isBeside && !text.contains(button) && gap < leastPx
+        })
+        .map(text => `${button.innerText} at ${text.innerText.slice(0, 60)}`)
+    })
+  })
 }
 
 /** Lists the buttons and links without a name in the accessibility tree of the browser. */

@@ -14,7 +14,7 @@ import { showToast } from '../components/toast.tsx'
 import { toChannelPath, toUserPath } from '../paths.ts'
 import { Avatar } from '../users/avatar.tsx'
 import { readUserName } from '../users/names.ts'
-import { toFullTime } from '../time.ts'
+import { isSameDay, toFullTime } from '../time.ts'
 import { toMetadataText } from '../feed/metadata.ts'
 import { muteChannel, shareEvent } from './actions.ts'
 import { toCurl } from './curl.ts'
@@ -191,7 +191,13 @@ function Body({ project, event, search }: { project: string; event: Event; searc
         <bdi>{toVisibleTitle(event.title)}</bdi>
       </h2>
       <p class="panel-time">
-        {toFullTime(atMs)} · <Timestamp atMs={atMs} />
+        {toFullTime(atMs)}
+        {isSameDay(atMs, Date.now()) && (
+          <>
+            {' · '}
+            <Timestamp atMs={atMs} />
+          </>
+        )}
       </p>
       {description !== null && description !== '' && (
         <p class="panel-description">
