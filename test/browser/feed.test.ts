@@ -388,6 +388,22 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await until(() => it.page.url().endsWith(`/p/${PROJECT}/users/u1`))
   })
 
+  test('one request asks for the names of all users in the first rows', async () => {
+    await using it = await watch(0)
+    it.api.emit({ title: 'Paid', userId: 'u1' }, { title: 'Left', userId: 'u2' })
+    await it.sees('Left')
+    await it.settle()
+    const asked: string[][] = []
+    it.api.on('POST /api/projects/:id/users/names', ({ userIds }) => {
+      asked.push(userIds)
+      return { data: { items: [] } }
+    })
+    await it.page.reload()
+    await it.sees('Left')
+    await until(() => asked.flat().length === 2)
+    expect(asked).toEqual([['u2', 'u1']])
+  })
+
   test('a desk shows 18 rows or more at 1440×900; height and times of rows are choices', async () => {
     await using it = await watch(120)
     await it.page.setViewportSize({ width: 1440, height: 900 })

@@ -32,8 +32,9 @@ export function readUserName(of: string, userId: string): string | undefined {
   if (known) return known.value
   const name = signal<string>()
   names.set(userId, name)
+  // After the rows of this task, so that one request has the users of all.
+  if (wanted.size === 0) setTimeout(reading.trigger)
   wanted.add(userId)
-  reading.trigger()
   return name.value
 }
 
