@@ -24,7 +24,7 @@ export function sendEarly({ pathname, search }: Location): void {
   const project = search === '' ? findFeedProject(pathname) : undefined
   const paths = [
     isSignIn(pathname) ? SIGN_IN_API_PATH : ACCOUNT_API_PATH,
-    ...(project === undefined ? [] : [toEventsApiPath(project)]),
+    ...(project ? [toEventsApiPath(project)] : []),
   ]
   const signal = AbortSignal.timeout(DEADLINE_MS)
   scope.earlyRequests = new Map(

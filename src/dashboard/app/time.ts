@@ -141,7 +141,10 @@ function toUnits(unit: string) {
   return perReader(
     locale =>
       new Intl.NumberFormat(locale, {
-        ...{ style: 'unit', unit, unitDisplay: 'narrow', maximumFractionDigits: 1 },
+        style: 'unit',
+        unit,
+        unitDisplay: 'narrow',
+        maximumFractionDigits: 1,
       }),
   )
 }
