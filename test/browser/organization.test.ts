@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newAccount, PASSWORD } from '../support/worlds/browser.ts'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
-import { newOrganization, newSession } from '../support/worlds/signed-in-account.ts'
+import { newOrganization } from '../support/worlds/signed-in-account.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 
@@ -63,8 +63,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
       values (${organization.uuid}, ${owner.uuid}, 'owner')
     `
     const ada = await open()
-    const [name = '', value = ''] = (await newSession(server, owner)).cookie.split('=')
-    await ada.context.addCookies([{ name, value, url: server.url }])
+    await ada.signIn(owner.email, PASSWORD)
     return { ada, owner, path: `/settings/organizations/${organization.id}` }
   }
 
