@@ -79,7 +79,7 @@ export function toDriverOptions(
   const [{ host, port } = { host: 'localhost', port: 5432 }] = hosts
   const session = { ...toSession(address), ...KEEPALIVES, ...settings }
   // postgres.js would send the CR that shells keep of a file from Windows.
-  const secret = password ?? process.env['PGPASSWORD']?.replace(/\r?\n?$/, '')
+  const secret = password || process.env['PGPASSWORD']?.replace(/\r?\n?$/, '')
   return {
     // Lists, because postgres.js would split an IPv6 address at its colons.
     ...{ host: [host], port: [port] },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { HAS_BROWSER, launch, measureShift, type TestBrowser } from '../support/clients/chromium.ts'
-import { fillShop, fillViews } from '../support/fakes/shop.ts'
+import { fillViews } from '../support/fakes/shop.ts'
 import { setRole } from '../support/fakes/organization.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { openScreens, type ScreenPages } from './screen-pages.ts'
@@ -10,8 +10,6 @@ import { PAGES, type Screen } from './screens.ts'
 const DEVICES = ['phone', 'desk'] as const
 const MAX_SHIFT = 0.05
 const FEED = PAGES.find(({ name }) => name === 'feed')!
-const START = PAGES.find(({ name }) => name === 'start')!
-const START_WITH_EVENTS: Screen = { ...START, name: 'start with events', prepare: fillShop }
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => {
   let server: Booted
@@ -55,7 +53,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => 
     return page
   }
 
-  test.each([...PAGES, START_WITH_EVENTS])(
+  test.each(PAGES)(
     '§5, §10 $name does not move while it loads, and leads to the same places',
     async screen => {
       const seen = []

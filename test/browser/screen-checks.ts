@@ -161,6 +161,11 @@ async function listForcedColorFaults({ page }: TestPage): Promise<string[]> {
       ...list(marked)
         .filter(element => !element.matches(inBar) && toEdge(element) === 0)
         .map(element => `no edge: ${element.outerHTML.slice(0, 120)}`),
+      // Scrolling parents would cut it off.
+      ...list(marked)
+        .filter(element => !element.matches(`${inBar}, :focus-visible`))
+        .filter(element => Number.parseFloat(getComputedStyle(element).outlineOffset) >= 0)
+        .map(element => `an edge outside: ${element.outerHTML.slice(0, 120)}`),
       ...(edges.size > 1 ? ['different edges in the bar at the bottom'] : []),
     ]
   })

@@ -58,6 +58,7 @@ test.each(['', '\r', '\r\n'])('PGPASSWORD ends before the line end %j', end => {
   try {
     const toOptions = (url: string) => toDriverOptions(parseUrl(url), 'test')
     expect(toOptions('postgres://ada@db/tidings')).toMatchObject({ password: 'two words ' })
+    expect(toOptions('postgres://ada:@db/tidings')).toMatchObject({ password: 'two words ' })
     expect(toOptions('postgres://ada:other@db/tidings')).toMatchObject({ password: 'other' })
   } finally {
     if (former === undefined) delete process.env['PGPASSWORD']

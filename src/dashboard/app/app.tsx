@@ -58,7 +58,7 @@ const Setup = authPage(all => all.Setup)
 const Invite = authPage(all => all.Invite)
 const Reset = authPage(all => all.Reset)
 
-if (findFeedProject(location.pathname) !== undefined) void Feed.preload()
+if (findFeedProject(location.pathname)) void Feed.preload()
 
 export function App() {
   const [error] = useErrorBoundary()

@@ -7,7 +7,7 @@ const { pathname } = location
 // The script of the page loads beside the scripts that name it.
 const script = isSignIn(pathname)
   ? '/assets/auth-pages-1.js'
-  : findFeedProject(pathname) !== undefined && '/assets/feed-1.js'
+  : findFeedProject(pathname) && '/assets/feed-1.js'
 if (script) {
   const link = document.createElement('link')
   link.rel = 'modulepreload'

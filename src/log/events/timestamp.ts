@@ -73,7 +73,8 @@ export function explainTimestamp(text: string): string {
   if (ZERO.test(extended)) return 'Is the zero time of Go and .NET, which was never set'
   const match = SHAPE.exec(extended)
   if (match && isWithoutZone(match)) return 'Has no time zone; add Z or an offset, like +01:00'
-  if (match && Number(match[1]) >= 100) return 'Has a day, time or offset that does not exist'
+  const year = Number(match?.[1])
+  if (year > 100 && year < 9999) return 'Has a day, time or offset that does not exist'
   return 'Must be ISO 8601 with a time zone, like 2026-11-20T09:30:00Z'
 }
 

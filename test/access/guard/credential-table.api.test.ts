@@ -315,7 +315,9 @@ function toParameter(cell: Cell, action: CredentialAction, name: string): string
     accountId: member.id,
     provider: 'company',
   }
-  return values[name] ?? ''
+  const value = values[name]
+  if (value === undefined) throw new Error(`${action} names no ${name}`)
+  return value
 }
 
 /**

@@ -152,6 +152,7 @@ describe('contract §2 timestamps:', () => {
     ['2026-02-30T00:00:00Z', 'Has a day, time or offset that does not exist'],
     ['20260101T240000Z', 'Has a day, time or offset that does not exist'],
     ['2026-01-02T03:04:05+01:60', 'Has a day, time or offset that does not exist'],
+    ['9999-12-31T23:30:00-01:00', 'Must be ISO 8601 with a time zone, like 2026-11-20T09:30:00Z'],
     ['0099-01-02', 'Must be ISO 8601 with a time zone, like 2026-11-20T09:30:00Z'],
     ['yesterday', 'Must be ISO 8601 with a time zone, like 2026-11-20T09:30:00Z'],
   ])('%p is refused: %s', (text, reason) => {

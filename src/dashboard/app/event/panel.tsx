@@ -8,7 +8,7 @@ import { eventChannel } from '../palette/state.ts'
 import { toShortcutKey } from '../key-press.ts'
 import { CopyButton } from '../components/copy-button.tsx'
 import { LinkedText } from '../components/linked-text.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { now, Timestamp } from '../components/timestamp.tsx'
 import { ErrorNotice } from '../components/standalone-page.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toChannelPath, toUserPath } from '../paths.ts'
@@ -175,6 +175,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
   // A tag of white space would be an empty chip.
   const tags = event.tags.filter(tag => !isInvisible(tag))
   const atMs = Date.parse(event.timestamp)
+  const nowMs = Math.max(Date.now(), now.value)
   const userPath = userId === null ? undefined : toUserPath(project, userId)
   const userName = userId === null ? '' : (readUserName(project, userId) ?? userId)
   /** The path of all events with the same value. */
@@ -192,7 +193,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
       </h2>
       <p class="panel-time">
         {toFullTime(atMs)}
-        {isSameDay(atMs, Date.now()) && (
+        {isSameDay(atMs, nowMs) && atMs <= nowMs && (
           <>
             {' · '}
             <Timestamp atMs={atMs} />

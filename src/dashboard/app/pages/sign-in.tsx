@@ -30,7 +30,7 @@ export default function SignIn() {
     route(next, true)
   }, [isSignedIn, next])
 
-  if (!options) return <LoadingPage />
+  if (!options || (options.isSignedIn && session.value.kind === 'unknown')) return <LoadingPage />
   if (!options.hasOwner) {
     return (
       <StandalonePage

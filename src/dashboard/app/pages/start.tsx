@@ -76,7 +76,9 @@ export default function Start({ account, project }: ProjectPageProps) {
           {arrived.length > 0 ? 'Open the feed' : 'Go to the feed'}
         </a>
       </p>
-      {arrived.length === 0 && <SampleDataOffer account={account} project={project} />}
+      {arrived.length === 0 && !hadEvents && (
+        <SampleDataOffer account={account} project={project} />
+      )}
       <Checklist account={account} project={project} hasEvent={feed.log.value.rows.length > 0} />
       <VerificationPrompt />
     </StandalonePage>
