@@ -177,6 +177,39 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     expect(ada.problems).toEqual([])
   })
 
+  test('a form takes the focus when it appears, and never takes it from a field that the reader has chosen', async () => {
+    const { ada } = await found()
+    await using _ada = ada
+    const { page } = ada
+    // A reader who is faster than the next frame.
+    await page.addInitScript(() => {
+      const isChosen = new WeakSet<Element>()
+      const choose = () => {
+        const last = [...document.querySelectorAll<HTMLElement>('.inline-form input')].at(-1)
+        if (!last || isChosen.has(last)) return
+        isChosen.add(last)
+        last.focus()
+      }
+      new MutationObserver(choose).observe(document, { childList: true, subtree: true })
+    })
+    /** Returns what has the focus after the next frame, with its effects. */
+    const readFocus = () =>
+      page.evaluate(async () => {
+        await new Promise(resolve => requestAnimationFrame(resolve))
+        await new Promise(resolve => setTimeout(resolve))
+        const { activeElement } = document
+        return activeElement?.getAttribute('name') ?? activeElement?.textContent
+      })
+    await ada.go('/account')
+    await ada.button('Change password').click()
+    await ada.field('New password').waitFor()
+    expect(await readFocus()).toBe('newPassword')
+    await ada.button('Cancel').click()
+    await ada.button('Change password').waitFor()
+    expect(await readFocus()).toBe('Change password')
+    expect(ada.problems).toEqual([])
+  })
+
   test('an organization is renamed, its projects are created, changed and deleted; its last owner can only delete it', async () => {
     const { ada, owner, path } = await found()
     await using _ada = ada

@@ -1,5 +1,5 @@
 import { createContext, type ComponentChildren } from 'preact'
-import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
 
 interface FormOptions<Data> {
@@ -20,7 +20,8 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
   const [failure, setFailure] = useState<Failure>()
   const waitS = useCountdown(failure)
 
-  useEffect(
+  // A layout effect, so that it never takes the focus from a field that the reader has chosen.
+  useLayoutEffect(
     () =>
       form.current
         ?.querySelector<HTMLElement>('input:not([hidden]), select, textarea')

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 interface InlineFormOptions {
   /** The text of the button. */
@@ -17,7 +17,7 @@ export function InlineForm({ action, label, isPrimary = false, children }: Inlin
   const button = useRef<HTMLButtonElement>(null)
   const [state, setState] = useState<'untouched' | 'open' | 'closed'>('untouched')
   const close = () => setState('closed')
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (state === 'closed') button.current?.focus()
   }, [state])
   if (state !== 'open') {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { CodeBlock } from './code-block.tsx'
 
 interface SecretOnceOptions {
@@ -23,7 +23,7 @@ export function SecretOnce({
   children,
 }: SecretOnceOptions) {
   const place = useRef<HTMLElement>(null)
-  useEffect(() => place.current?.focus(), [secret])
+  useLayoutEffect(() => place.current?.focus(), [secret])
   return (
     <section ref={place} class="secret-once" tabIndex={-1} aria-labelledby="secret">
       <h2 id="secret">{title}</h2>

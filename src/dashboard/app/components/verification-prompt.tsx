@@ -66,8 +66,11 @@ export function VerificationPrompt() {
   // A code can be followed by a password. The dialog then closes and opens at once, and the event
   // of the closing comes when it is open again.
   useLayoutEffect(() => {
-    if (respond) dialog.current?.showModal()
-    else dialog.current?.close()
+    if (respond) {
+      dialog.current?.showModal()
+      // Its form could not take the focus while the dialog was closed.
+      dialog.current?.querySelector<HTMLElement>('input:not([hidden])')?.focus()
+    } else dialog.current?.close()
   }, [respond])
 
   return (

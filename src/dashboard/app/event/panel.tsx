@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { isInvisible } from '../../../base/disruptive-text.ts'
 import type { Event } from '../../../log/events/schema.ts'
 import { toVisibleTitle } from '../feed/log.ts'
@@ -64,7 +64,7 @@ export function EventPanel({
     document.addEventListener('visibilitychange', close)
     return () => document.removeEventListener('visibilitychange', close)
   }, [id, opened.kind])
-  useEffect(() => {
+  useLayoutEffect(() => {
     panel.current?.focus({ preventScroll: true })
     panel.current?.scrollTo({ top: 0 })
   }, [id])

@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Card, NewCard } from '../../../log/insights/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { toExactText, toReaderText } from '../feed/reader-dates.ts'
@@ -35,7 +35,10 @@ export function AddCard({ project, q, hours, onAdded, onCancel }: AddCardOptions
   const input = useRef<HTMLInputElement>(null)
   const first = useRef<HTMLButtonElement>(null)
   const id = useId()
-  useEffect(() => (q === '' ? input.current : first.current)?.focus({ preventScroll: true }), [])
+  useLayoutEffect(
+    () => (q === '' ? input.current : first.current)?.focus({ preventScroll: true }),
+    [],
+  )
 
   async function add(card: Pick<NewCard, 'kind' | 'groupBy'>) {
     if (isBusy) return
