@@ -6,6 +6,7 @@ import type { Runtime } from '../support/servers/process.ts'
 import { startTcpProxy, type TcpProxy } from '../support/servers/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 import type { RemovedEvents, RunResult } from './ledger-check.ts'
+import { readStart, untilStartedAnew } from './deliveries.ts'
 import { createServedWorkers, type ServedWorkers } from './served-workers.ts'
 import { listPostgres, startFleet, type Fleet } from './fleet.ts'
 import { startFollower, type Follower } from './follower.ts'
@@ -150,8 +151,12 @@ async function inject(fault: (typeof FAULTS)[number], world: World): Promise<voi
       setTimeout(() => proxy.heal(), random.below(16_000))
       return
     }
-    case 'kill Postgres':
+    case 'kill Postgres': {
+      const startedAt = await readStart(fleet.sql)
       for (const pid of listPostgres(fleet.dataDir ?? '')) sendSignal(pid, 'SIGKILL')
+      // The check after the last fault reads the log.
+      await untilStartedAnew(fleet.sql, startedAt)
+    }
   }
 }
 

@@ -25,9 +25,11 @@ async function openLane(): Promise<ServerLane> {
   const databaseUrl = await cloneDatabase()
   const proxy = await startTcpProxy(databaseUrl)
   // Without deliveries, whose timers cost more than the transactions. A deadline would fail one
-  // more message on a machine that is very busy.
+  // more message on a machine that is very busy; that of a new connection has a limit of its own.
+  const url = new URL(proxy.url)
+  url.searchParams.set('connect_timeout', '10')
   const server = await boot(
-    { databaseUrl: proxy.url },
+    { databaseUrl: url.href },
     { kinds: [], databaseDeadlineMs: scaled(60_000) },
   )
   const sql = connect(databaseUrl, { name: 'test', max: 2 })
