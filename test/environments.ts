@@ -86,6 +86,8 @@ async function tryOut(environment: Environment): Promise<(typeof results)[number
     run('chown', '-R', USER, place)
   }
   const temporary = parent && mkdtempSync(join(parent, 'tidings-environment-'))
+  // As /tmp: the tests of root start Postgres as another user.
+  if (temporary) chmodSync(temporary, 0o1777)
   const log = join(folder, 'log')
   const busy = isBusy ? spawn('sh', ['-c', 'while :; do :; done']) : undefined
   const startedMs = performance.now()
