@@ -30,7 +30,7 @@ import { toTimeZone } from './config/time-zone.ts'
 import { toArchive, type ArchiveSettings } from './config/archive.ts'
 import { toEgressProxy, type ProxySettings } from './config/egress-proxy.ts'
 import { findUrlProblem, parseUrl } from './database-url.ts'
-import { isSecretName, NAMES, type SettingName } from './config/names.ts'
+import { isSecretName, NAMES, type ReadSetting } from './config/names.ts'
 import { listProviderVariables, toProviders, type ProviderSettings } from './config/openid.ts'
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat } from './log.ts'
 import { findPasswordProblem } from './passwords/policy.ts'
@@ -145,11 +145,7 @@ const QUOTA = 'a whole number from 1 to 10^15'
 export function parseConfig(env: Env, readFile: (path: string) => string): Config {
   const problems: string[] = []
   const values = readValues(env, readFile, problems)
-  const read = <Value>(
-    name: SettingName,
-    what: string,
-    parse: (text: string) => Value | undefined,
-  ): Value | undefined => {
+  const read: ReadSetting = (name, what, parse) => {
     const text = values.get(name)
     if (text === undefined) return undefined
     const value = parse(text)
@@ -239,7 +235,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       `a text of at least ${MIN_PASSPHRASE} characters`,
       toPassphrase,
     ),
-    backupSchedule: undefined,
+    backupSchedule: toBackupSchedule(values, read, problems),
     timeZone: env['TZ'] ? toTimeZone(env['TZ']) : undefined,
     archive: toArchive(values, read, problems),
     owner: readOwner(values, problems),
@@ -250,45 +246,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       `BASE_URL has the path ${path}, and Tidings serves only the root of a host. Give it a host name of its own, like https://tidings.example.com.`,
     )
   }
-  const tryToRead = (path: string) => readOrNothing(path, readFile)
-  const urlProblems = [
-    ['DATABASE_URL', config.databaseUrl],
-    ['DATABASE_DIRECT_URL', config.databaseDirectUrl],
-    ['DATABASE_READ_URL', config.databaseReadUrl],
-  ].flatMap(([name, url]) => {
-    const isReplica = name === 'DATABASE_READ_URL'
-    const problem = url && findUrlProblem(url, { isReplica, readFile: tryToRead })
-    return problem ? [`${name} ${problem}`] : []
-  })
-  problems.push(...urlProblems)
-  const isPooled =
-    urlProblems.length === 0 && config.databaseUrl && parseUrl(config.databaseUrl).isPooled
-  if (isPooled && !config.databaseDirectUrl) {
-    problems.push(
-      'DATABASE_DIRECT_URL is missing. DATABASE_URL with pgbouncer=true needs it. Set it to Postgres itself.',
-    )
-  }
-  for (const [name, url] of [
-    ['DATABASE_DIRECT_URL', config.databaseDirectUrl],
-    ['DATABASE_READ_URL', config.databaseReadUrl],
-  ]) {
-    if (urlProblems.length > 0 || !url || !config.databaseUrl) continue
-    if (parseUrl(url).searchPath === parseUrl(config.databaseUrl).searchPath) continue
-    problems.push(`${name} needs the same schema as DATABASE_URL.`)
-  }
-  if (config.databaseReadUrl && !config.databaseUrl) {
-    problems.push('DATABASE_READ_URL needs DATABASE_URL. Set both, or neither.')
-  }
-  const folder = values.get('BACKUP_DIR')
-  const at = read('BACKUP_AT', 'a time of day like 03:15', toTimeOfDay) ?? { hour: 3, minute: 0 }
-  const keep = read('BACKUP_KEEP', 'a whole number from 1 to 1000', toKeep) ?? 7
-  if (folder !== undefined) {
-    const { backupPassphrase: passphrase = '' } = config
-    if (!values.has('BACKUP_PASSPHRASE')) {
-      problems.push('BACKUP_PASSPHRASE is missing. BACKUP_DIR needs it. Set both, or neither.')
-    }
-    config.backupSchedule = { folder: resolve(folder), ...at, keep, passphrase }
-  }
+  problems.push(...findDatabaseProblems(config, readFile))
   if ((config.backupSchedule || config.archive) && env['TZ'] && config.timeZone === undefined) {
     problems.push(
       `TZ must be the name of a time zone like Europe/Berlin, because BACKUP_AT and ARCHIVE_AT are times in it${toShown('TZ', env['TZ'])}`,
@@ -301,6 +259,56 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return config
+}
+
+/** Returns what the URLs of the database lack, or what they contradict each other in. */
+function findDatabaseProblems(config: Config, readFile: (path: string) => string): string[] {
+  const { databaseUrl, databaseDirectUrl, databaseReadUrl } = config
+  const tryToRead = (path: string) => readOrNothing(path, readFile)
+  const problems = [
+    ['DATABASE_URL', databaseUrl],
+    ['DATABASE_DIRECT_URL', databaseDirectUrl],
+    ['DATABASE_READ_URL', databaseReadUrl],
+  ].flatMap(([name, url]) => {
+    const isReplica = name === 'DATABASE_READ_URL'
+    const problem = url && findUrlProblem(url, { isReplica, readFile: tryToRead })
+    return problem ? [`${name} ${problem}`] : []
+  })
+  // Only URLs without a problem can be parsed.
+  const own = problems.length === 0 && databaseUrl ? parseUrl(databaseUrl) : undefined
+  if (own?.isPooled && !databaseDirectUrl) {
+    problems.push(
+      'DATABASE_DIRECT_URL is missing. DATABASE_URL with pgbouncer=true needs it. Set it to Postgres itself.',
+    )
+  }
+  for (const [name, url] of [
+    ['DATABASE_DIRECT_URL', databaseDirectUrl],
+    ['DATABASE_READ_URL', databaseReadUrl],
+  ]) {
+    if (own && url && parseUrl(url).searchPath !== own.searchPath) {
+      problems.push(`${name} needs the same schema as DATABASE_URL.`)
+    }
+  }
+  if (databaseReadUrl && !databaseUrl) {
+    problems.push('DATABASE_READ_URL needs DATABASE_URL. Set both, or neither.')
+  }
+  return problems
+}
+
+function toBackupSchedule(
+  values: ReadonlyMap<string, string>,
+  read: ReadSetting,
+  problems: string[],
+): BackupSchedule | undefined {
+  const folder = values.get('BACKUP_DIR')
+  const at = read('BACKUP_AT', 'a time of day like 03:15', toTimeOfDay) ?? { hour: 3, minute: 0 }
+  const keep = read('BACKUP_KEEP', 'a whole number from 1 to 1000', toKeep) ?? 7
+  if (folder === undefined) return undefined
+  const passphrase = values.get('BACKUP_PASSPHRASE')
+  if (passphrase === undefined) {
+    problems.push('BACKUP_PASSPHRASE is missing. BACKUP_DIR needs it. Set both, or neither.')
+  }
+  return { folder: resolve(folder), ...at, keep, passphrase: passphrase ?? '' }
 }
 
 function readOrNothing(path: string, readFile: (path: string) => string): string | undefined {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { SettingName } from './names.ts'
+import type { ReadSetting } from './names.ts'
 import { toBaseUrl, toDays, toTimeOfDay } from './values.ts'
 
 /** A bucket of an S3-compatible server. */
@@ -22,12 +22,6 @@ export interface ArchiveSettings {
   minute: number
 }
 
-type Read = <Value>(
-  name: SettingName,
-  what: string,
-  parse: (text: string) => Value | undefined,
-) => Value | undefined
-
 const REQUIRED = ['ARCHIVE_S3_ACCESS_KEY_ID', 'ARCHIVE_S3_SECRET_ACCESS_KEY'] as const
 
 /**
@@ -36,7 +30,7 @@ const REQUIRED = ['ARCHIVE_S3_ACCESS_KEY_ID', 'ARCHIVE_S3_SECRET_ACCESS_KEY'] as
  */
 export function toArchive(
   values: ReadonlyMap<string, string>,
-  read: Read,
+  read: ReadSetting,
   problems: string[],
 ): ArchiveSettings | undefined {
   const at = read('ARCHIVE_AT', 'a time of day like 04:15', toTimeOfDay) ?? { hour: 4, minute: 0 }

@@ -1,4 +1,4 @@
-import type { SettingName } from './names.ts'
+import type { ReadSetting } from './names.ts'
 import { toSwitch } from './values.ts'
 
 /** An HTTP proxy that outgoing requests use. */
@@ -11,12 +11,6 @@ export interface ProxySettings {
   resolvesNames: boolean
 }
 
-type Read = <Value>(
-  name: SettingName,
-  what: string,
-  parse: (text: string) => Value | undefined,
-) => Value | undefined
-
 /** Allows the usual variables of the environment. */
 const ENVIRONMENT = 'environment'
 const FORM = 'a URL like http://proxy.example.com:3128'
@@ -28,7 +22,7 @@ const FORM = 'a URL like http://proxy.example.com:3128'
  */
 export function toEgressProxy(
   env: Readonly<Record<string, string | undefined>>,
-  read: Read,
+  read: ReadSetting,
   problems: string[],
 ): ProxySettings | undefined {
   const resolvesNames = read('EGRESS_PROXY_RESOLVES', 'on or off', toSwitch) ?? false

@@ -48,7 +48,7 @@ export const NAMES = [
   'OWNER_PASSWORD',
 ] as const
 
-export type SettingName = (typeof NAMES)[number]
+type SettingName = (typeof NAMES)[number]
 
 const SECRET_NAMES = new Set<string>([
   // It may contain a password.
@@ -75,3 +75,13 @@ export function isSettingName(variable: string): boolean {
   const name = variable.replace(/_FILE$/, '')
   return NAMES.some(known => known === name) || PROVIDER_VARIABLE.test(variable)
 }
+
+/**
+ * Parses the value of a setting. Returns undefined, and reports that it must be `what`, if `parse`
+ * does. Also undefined if it is not set.
+ */
+export type ReadSetting = <Value>(
+  name: SettingName,
+  what: string,
+  parse: (text: string) => Value | undefined,
+) => Value | undefined
