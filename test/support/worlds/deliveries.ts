@@ -48,7 +48,7 @@ export async function openDeliveries(): Promise<Deliveries> {
   const sql = connect(databaseUrl, {
     name: 'test',
     max: 4,
-    settings: { statement_timeout: 60_000 },
+    settings: { statement_timeout: 60_000, lock_timeout: 60_000 },
   })
   await createTargets(sql)
   const closers: (() => Promise<void>)[] = []
