@@ -125,9 +125,13 @@ test('queue: after 23 hours an event is dropped without another attempt, because
   const { now } = Date
   const { setTimeout } = globalThis
   // The machine sleeps for a day in the pause after the failure.
-  const sleeping = (run: () => void, ms: number) => {
+  const sleeping = <Args extends unknown[]>(
+    run: (...args: Args) => void,
+    ms: number,
+    ...args: Args
+  ) => {
     if (ms === 1_000) Date.now = () => now() + 24 * 60 * 60_000
-    return setTimeout(run, ms)
+    return setTimeout(run, ms, ...args)
   }
   Object.assign(globalThis, { setTimeout: sleeping })
   restore.push(() => Object.assign(globalThis, { setTimeout }) && (Date.now = now))

@@ -58,9 +58,10 @@ function open({ skewMs, retries, seed }: { skewMs: number; retries: number; seed
 
   const saved = { setTimeout, clearTimeout, now: Date.now, steady: performance.now }
   Object.assign(globalThis, {
-    setTimeout(run: () => void, ms: number) {
+    // With arguments, as the database driver passes them, which other files of the process use.
+    setTimeout<Args extends unknown[]>(run: (...args: Args) => void, ms: number, ...args: Args) {
       const timer = { unref() {} }
-      timers.set(timer, { atMs: steadyMs() + ms, run })
+      timers.set(timer, { atMs: steadyMs() + ms, run: () => run(...args) })
       return timer
     },
     clearTimeout: (timer: object) => void timers.delete(timer),

@@ -57,8 +57,12 @@ test('timeouts: every call removes its timers and listeners, with any outcome', 
     removeEventListener.call(signal, type, listener)
   }
   Object.assign(signal, { addEventListener: listening, removeEventListener: leaving })
-  const starting = (run: () => void, ms: number) => {
-    const timer = setTimeout(run, ms)
+  const starting = <Args extends unknown[]>(
+    run: (...args: Args) => void,
+    ms: number,
+    ...args: Args
+  ) => {
+    const timer = setTimeout(run, ms, ...args)
     timers.add(timer)
     return timer
   }
@@ -107,11 +111,14 @@ test('abort: a signal ends the wait before a retry', async () => {
   const { setTimeout } = globalThis
   // Aborts once the client has begun its wait of a minute.
   const waiting = new Promise<void>(resolve => {
-    const asked = (run: () => void, ms: number) => {
+    const asked = <Args extends unknown[]>(
+      run: (...args: Args) => void,
+      ms: number,
+      ...args: Args
+    ) => {
       if (ms >= 60_000) resolve()
-      return setTimeout(run, ms)
+      return setTimeout(run, ms, ...args)
     }
-    // The client calls it with these arguments alone.
     globalThis.setTimeout = asked as typeof setTimeout
   })
   try {

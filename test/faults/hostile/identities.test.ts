@@ -2,7 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { lockLog } from '../../support/database-lock.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
-import { createRequests, newProject, type TestProject } from '../../support/worlds/project.ts'
+import {
+  createRequests,
+  newProject,
+  type Answered,
+  type TestProject,
+} from '../../support/worlds/project.ts'
 
 // Identifies and erasures of one organization that would delay others.
 //
@@ -47,10 +52,11 @@ test('no request waits for the words of properties', async () => {
 
 test('writes of other organizations are done before identifies that wait', async () => {
   const [hostile, other] = [await newProject(server), await newProject(server)]
-  const order: string[] = []
-  const note = async (name: string, answer: Promise<unknown>) => {
-    await answer
-    order.push(name)
+  // On a busy machine, some of the hostile requests have been given up before.
+  const done: string[] = []
+  const note = async (name: string, answer: Promise<Answered>) => {
+    const { status } = await answer
+    if (status < 300) done.push(name)
   }
   await using hold = await lockLog(server.sql, hostile.id)
   const properties = { text: '~/'.repeat(20_000) }
@@ -64,7 +70,7 @@ test('writes of other organizations are done before identifies that wait', async
   }
   await hold.release()
   await Promise.all(waiting)
-  expect(order.slice(0, 6)).toEqual(Array(6).fill('other'))
+  expect(done.slice(0, 6)).toEqual(Array(6).fill('other'))
 })
 
 test('64 erasures occupy one connection, and reads of other organizations are answered', async () => {
