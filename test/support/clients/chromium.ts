@@ -128,8 +128,9 @@ function takeBrowser(executablePath: string): SharedBrowser {
   if (!browser) {
     const started = chromium.launch({
       executablePath,
-      // Root has no sandbox, and a container little shared memory.
-      args: ['--no-sandbox', '--disable-dev-shm-usage'],
+      // Root has no sandbox, and a container little shared memory. Beyond its limit, Chromium
+      // starts a process for a page, but none in advance that no page uses.
+      args: ['--no-sandbox', '--disable-dev-shm-usage', '--renderer-process-limit=1'],
     })
     const made: SharedBrowser = { executablePath, started, users: 0 }
     const forget = () =>
