@@ -137,6 +137,9 @@ export async function fakeApi(
   api.on('GET /api/me/connections', () => ({ data: { items: [], providers: [] } }))
   api.on('GET /api/setup', () => ({ status: 404, code: 'not_found', error: 'Set up already' }))
   api.on('POST /api/session', signIn)
+  api.on('POST /api/session/passkey/options', (_, { hostname: rpId }) => ({
+    data: { challenge: 'Y2hhbGxlbmdl', rpId, timeout: 300_000, userVerification: 'required' },
+  }))
   api.on('POST /api/setup', () => ({ ...signIn({}, new URL('http://a')), status: 201 }))
   api.on('DELETE /api/session', () => {
     hasSession = false
