@@ -34,10 +34,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
   })
 
   /** Opens the feed of a project with these events; resolves once it is live. */
-  async function watch(events: FakeEvent[], { isPhone = false, path = '' } = {}) {
+  async function watch(
+    events: FakeEvent[],
+    { isPhone = false, path = '', timezoneId = 'UTC' } = {},
+  ) {
     let api: FakeApi | undefined
     const opened = await browser.open({
       isPhone,
+      timezoneId,
       prepare: async context => {
         api = await fakeApi(context)
         api.emit(...events)
@@ -258,11 +262,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
 
   test('times differ: ages in seconds, and within a burst the time of day', async () => {
     const nowMs = Date.now()
-    await using it = await watch([
+    const events = [
       { title: 'Old', ...at(nowMs - 3_600_000) },
       { title: 'Young', ...at(nowMs - 20_000) },
       ...burst(7, toPeriod()).map((event, nth) => ({ ...event, title: `Event ${nth}` })),
-    ])
+    ]
+    // All of them are of today in a zone far from midnight.
+    const timezoneId = new Date().getUTCHours() < 12 ? 'Etc/GMT-6' : 'UTC'
+    await using it = await watch(events, { timezoneId })
     await it.page.getByText('Event 6').waitFor()
     const times = await it.page.locator('article time').allTextContents()
     for (const time of times.slice(0, 7)) expect(time).toMatch(/^\d\d:\d\d:\d\d$/)
