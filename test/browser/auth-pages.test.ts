@@ -1,40 +1,29 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import {
-  HAS_BROWSER,
-  launch,
-  type TestBrowser,
-  type TestPage,
-} from '../support/clients/chromium.ts'
-import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
+import { ACCOUNT, PROJECT, type FakeApi } from '../support/fakes/api.ts'
 import { offerProviders } from '../support/fakes/openid.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot({}, { kinds: [] })
+    dashboard = await openDashboard()
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   /** Opens a page without a session. */
   async function arrive(path: string, prepare: (api: FakeApi) => void = () => {}) {
-    let api: FakeApi | undefined
-    const opened: TestPage = await browser.open({
-      prepare: async context => {
-        api = await fakeApi(context, { isSignedIn: false })
+    const opened = await dashboard.openFaked({
+      isSignedIn: false,
+      prepare: api => {
         prepare(api)
       },
     })
-    await opened.page.goto(server.url + path)
+    await opened.page.goto(dashboard.url + path)
     const field = (label: string) => opened.page.getByLabel(label, { exact: true })
     const button = (name: string) => opened.page.getByRole('button', { name, exact: true })
-    return { ...opened, api: api!, field, button, toPath: () => toPath(opened.page.url()) }
+    return { ...opened, field, button, toPath: () => toPath(opened.page.url()) }
   }
 
   test('a setup link leads to the first event, and its secret leaves the address bar', async () => {
@@ -43,7 +32,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     )
     const { page, api } = it
     await it.field('Your name').fill('Ada')
-    expect(page.url()).toBe(`${server.url}/setup`)
+    expect(page.url()).toBe(`${dashboard.url}/setup`)
     expect(await page.evaluate(() => history.length)).toBeLessThanOrEqual(2)
     await it.field('E-mail').fill('ada@example.com')
     await it.field('Password').fill('a long enough phrase')

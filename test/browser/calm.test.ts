@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
-import { fakeApi, PROJECT, type FakeApi, type FakeEvent } from '../support/fakes/api.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
+import { PROJECT, type FakeEvent } from '../support/fakes/api.ts'
 import { until } from '../support/until.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 /** The start of a period in which equal events collapse, at least a second ago. */
 const toPeriod = () => Math.floor((Date.now() - 1_000) / 5_000) * 5_000
@@ -22,33 +22,26 @@ const burst = (count: number, fromMs: number, more: object = {}): FakeEvent[] =>
   }))
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot({}, { kinds: [] })
+    dashboard = await openDashboard()
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   /** Opens the feed of a project with these events; resolves once it is live. */
   async function watch(
     events: FakeEvent[],
     { isPhone = false, path = '', timezoneId = 'UTC' } = {},
   ) {
-    let api: FakeApi | undefined
-    const opened = await browser.open({
+    const opened = await dashboard.openFaked({
       isPhone,
       timezoneId,
-      prepare: async context => {
-        api = await fakeApi(context)
+      prepare: api => {
         api.emit(...events)
       },
     })
     const { page } = opened
-    await page.goto(`${server.url}/p/${PROJECT}${path}`)
+    await page.goto(`${dashboard.url}/p/${PROJECT}${path}`)
     const says = (text: string) => page.locator('.pill').filter({ hasText: text }).waitFor()
     /** The titles of the list, with the number of events in each group. */
     const list = () =>
@@ -64,7 +57,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
       page
         .locator('article[data-event]')
         .evaluateAll(rows => rows.map(row => row.getAttribute('data-event')))
-    return { ...opened, api: api!, says, list, ids, group }
+    return { ...opened, says, list, ids, group }
   }
 
   const ids = (newest: number, oldest: number) =>
@@ -197,7 +190,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
     await it.page.locator('[data-event=evt_4]:focus').waitFor()
     expect(await it.ids()).toEqual(ids(9, 1))
     // From the panel of an event in one group to one in another.
-    await it.page.goto(`${server.url}/p/${PROJECT}/e/evt_10`)
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}/e/evt_10`)
     await it.page.locator('[data-event=evt_10][aria-current]').waitFor()
     await it.page.getByRole('button', { name: 'Older event' }).click()
     await it.page.locator('[data-event=evt_9][aria-current]').waitFor()
@@ -213,7 +206,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
     ])
     await it.page.getByText("You've reached the first event").waitFor()
     expect(await it.list()).toEqual(['Order placed ×80', 'Order placed ×80', 'First'])
-    await it.page.goto(`${server.url}/p/${PROJECT}?q=user:"grace"`)
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}?q=user:"grace"`)
     await it.page.getByText('No older matches').waitFor()
     expect(await it.list()).toEqual(['Order placed ×80'])
     await it.group.click()

@@ -1,38 +1,26 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import {
-  HAS_BROWSER,
-  launch,
-  type TestBrowser,
-  type TestPage,
-} from '../support/clients/chromium.ts'
-import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
+import { ACCOUNT, PROJECT, type FakeApi } from '../support/fakes/api.ts'
 import { toDelivery } from '../support/fakes/deliveries.ts'
 import { insertSubscription } from '../support/worlds/push.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
 import { until } from '../support/until.ts'
 import { WITHHELD_REASONS } from '../../src/delivery/push/dispatch.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 const DELIVERIES = 'GET /api/projects/:id/events/:event/deliveries'
 const EDIT = 'PATCH /api/projects/:id/channels/:channel'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliveries', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot()
+    dashboard = await openDashboard({}, {})
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   async function visit(path: string, prepare: (api: FakeApi) => void = () => {}) {
-    let api: FakeApi | undefined
-    const opened: TestPage = await browser.open({
-      prepare: async context => {
-        api = await fakeApi(context)
+    const opened = await dashboard.openFaked({
+      prepare: api => {
         api.emit(
           { title: 'New payment', metadata: { order: { total: 42, 'a.b': 1 } } },
           { title: 'Deployed', channelName: 'deploys', metadata: { order: { total: 7 } } },
@@ -41,10 +29,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
       },
     })
     const { page } = opened
-    await page.goto(`${server.url}/p/${PROJECT}${path}`)
+    await page.goto(`${dashboard.url}/p/${PROJECT}${path}`)
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     const titles = async () => (await page.locator('article h2').allTextContents()).join()
-    return { ...opened, api: api!, button, titles }
+    return { ...opened, button, titles }
   }
 
   function asRole(role: string) {
@@ -167,7 +155,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await until(async () => (await chosen()) === 'Use project default')
     expect(put('/channels/:channel')).toEqual({ state: 'default', collapse: null })
 
-    await it.page.goto(`${server.url}/p/${PROJECT}/channels`)
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}/channels`)
     await bursts.waitFor()
     expect(await bursts.locator('option').allTextContents()).toEqual([
       'Collapse',
@@ -264,13 +252,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
   })
 
   test('with the real server: a muted channel stays quiet, and its next event says why', async () => {
-    const tenant = await newTenant(server)
-    await insertSubscription(server, tenant.account)
+    const tenant = await newTenant(dashboard.server)
+    await insertSubscription(dashboard.server, tenant.account)
     const { channelId } = await tenant.send({ channelName: 'payments' })
-    await using it = await browser.open()
-    const [name = '', value = ''] = tenant.account.cookie.split('=')
-    await it.context.addCookies([{ name, value, url: server.url }])
-    const project = `${server.url}/p/${tenant.organization.project.id}`
+    await using it = await dashboard.openFor(tenant.account)
+    const project = `${dashboard.url}/p/${tenant.organization.project.id}`
     await it.page.goto(`${project}/channels/${channelId}`)
     await it.page.getByRole('combobox', { name: 'My notifications' }).selectOption('mute')
     await it.page.getByText('Notification settings saved.').waitFor()

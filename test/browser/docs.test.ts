@@ -1,30 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
-import { fakeApi, type FakeApi } from '../support/fakes/api.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot({}, { kinds: [] })
+    dashboard = await openDashboard()
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   async function open(path: string, { isSignedIn = true, isPhone = false } = {}) {
-    let api: FakeApi | undefined
-    const opened = await browser.open({
-      isPhone,
-      prepare: async context => {
-        api = await fakeApi(context, { isSignedIn })
-      },
-    })
-    await opened.page.goto(server.url + path)
-    return { ...opened, api: api! }
+    const opened = await dashboard.openFaked({ isPhone, isSignedIn })
+    await opened.page.goto(dashboard.url + path)
+    return opened
   }
 
   test.each([
@@ -52,7 +40,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
     await it.page.getByRole('search').getByRole('link').first().waitFor()
     await field.dispatchEvent('keydown', { key: 'Enter', isComposing: true })
     await field.dispatchEvent('keydown', { key: 'Enter', keyCode: 229 })
-    expect(it.page.url()).toBe(`${server.url}/docs`)
+    expect(it.page.url()).toBe(`${dashboard.url}/docs`)
     await field.press('Enter')
     await it.page.waitForURL(/#rotate-an-api-key$/)
   })
@@ -109,7 +97,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
     await using it = await open('/docs', { isPhone: true, isSignedIn: false })
     for (const path of ['', '/sending-events', '/dashboard', '/benchmarks', '/api']) {
       await it.become('phone')
-      await it.page.goto(`${server.url}/docs${path}`)
+      await it.page.goto(`${dashboard.url}/docs${path}`)
       await it.page.getByLabel('Search the documentation').waitFor()
       // Colours hardly depend on the width, so that each device shows one scheme.
       for (const [device, scheme] of [

@@ -1,14 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { parseExact } from '../../src/http/exact-json.ts'
-import {
-  HAS_BROWSER,
-  launch,
-  type TestBrowser,
-  type TestPage,
-} from '../support/clients/chromium.ts'
-import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fakes/api.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
+import { ACCOUNT, PROJECT, type FakeApi } from '../support/fakes/api.ts'
 import { until } from '../support/until.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 const PAYMENT = {
   title: 'New payment',
@@ -31,41 +26,34 @@ function dropRawJson() {
 }
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot({}, { kinds: [] })
+    dashboard = await openDashboard()
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   async function visit(
     path: string,
     { isPhone = false, isOld = false, prepare = (_: FakeApi) => {} } = {},
   ) {
-    let api: FakeApi | undefined
-    const opened: TestPage = await browser.open({
+    const opened = await dashboard.openFaked({
       isPhone,
-      prepare: async context => {
+      prepare: async (api, context) => {
         await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-        api = await fakeApi(context)
         api.emit({ title: 'First' }, PAYMENT, { title: 'Third' })
         prepare(api)
         if (isOld) await context.addInitScript(dropRawJson)
       },
     })
     const { page } = opened
-    await page.goto(server.url + path)
+    await page.goto(dashboard.url + path)
     const panel = page.locator('.panel')
     const shows = (title: string) => panel.getByRole('heading', { name: title }).waitFor()
     const titles = async () => (await page.locator('article h2').allTextContents()).join()
     const focused = () =>
       page.evaluate(() => document.activeElement?.closest('article')?.textContent ?? '')
-    const toPath = () => page.url().slice(server.url.length)
-    return { ...opened, api: api!, panel, shows, titles, focused, toPath }
+    const toPath = () => page.url().slice(dashboard.url.length)
+    return { ...opened, panel, shows, titles, focused, toPath }
   }
 
   test('has its time once, and how long ago that is on the same day', async () => {
@@ -73,7 +61,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.shows('New payment')
     expect(await it.panel.locator('.panel-time').textContent()).toMatch(/ UTC · \S+$/)
     it.api.emit({ title: 'Old', timestamp: '2026-01-02T10:20:30.000Z' })
-    await it.page.goto(`${server.url}/p/${PROJECT}/e/evt_4`)
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}/e/evt_4`)
     await it.shows('Old')
     expect(await it.panel.locator('.panel-time').textContent()).toBe(
       'Friday, 2 January 2026 at 10:20:30 UTC',
@@ -270,9 +258,9 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await using it = await visit('/e/evt_2')
     await it.shows('New payment')
     expect(it.toPath()).toBe(`/p/${PROJECT}/e/evt_2`)
-    await it.page.goto(`${server.url}/p/${PROJECT}/e/evt_9`)
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}/e/evt_9`)
     await it.shows('Event not found')
-    await it.page.goto(`${server.url}/e/evt_9`)
+    await it.page.goto(`${dashboard.url}/e/evt_9`)
     await it.page.getByRole('heading', { name: 'Event not found' }).waitFor()
   })
 

@@ -1,51 +1,38 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
-import {
-  HAS_BROWSER,
-  launch,
-  measureShift,
-  type TestBrowser,
-  type TestPage,
-} from '../support/clients/chromium.ts'
-import { fakeApi, PROJECT, type FakeApi, type FakeEvent } from '../support/fakes/api.ts'
+import { HAS_BROWSER, measureShift } from '../support/clients/chromium.ts'
+import { PROJECT, type FakeApi, type FakeEvent } from '../support/fakes/api.ts'
 import { fillOrganization, setRole } from '../support/fakes/organization.ts'
 import { fillKeys, fillWebhooks } from '../support/fakes/webhooks.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 const numbered = (from: number, to: number): FakeEvent[] =>
   Array.from({ length: to - from + 1 }, (_, at) => ({ title: `Event ${from + at}` }))
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot({}, { kinds: [] })
+    dashboard = await openDashboard()
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   /** Opens the feed of a project with `count` events; resolves once it is live. */
   async function watch(count: number, { isPhone = false } = {}) {
-    let api: FakeApi | undefined
-    const opened: TestPage = await browser.open({
+    const opened = await dashboard.openFaked({
       isPhone,
-      prepare: async context => {
-        api = await fakeApi(context)
+      prepare: api => {
         api.emit(...numbered(1, count))
       },
     })
     const { page } = opened
-    await page.goto(`${server.url}/p/${PROJECT}`)
+    await page.goto(`${dashboard.url}/p/${PROJECT}`)
     const pill = page.locator('.pill')
     const says = (text: string) => pill.filter({ hasText: text }).waitFor()
     const titles = () => page.locator('article h2').allTextContents()
     const sees = (title: string) => page.getByText(title, { exact: true }).waitFor()
     await says('Live')
-    return { ...opened, api: api!, pill, says, titles, sees }
+    return { ...opened, pill, says, titles, sees }
   }
 
   test('shows new events at once, newest first, and announces them', async () => {
@@ -58,23 +45,22 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
   })
 
   test('the account and the first page are requested beside the scripts, and only once', async () => {
-    let api: FakeApi | undefined
     const wanted = ['GET /api/me', 'GET /api/projects/:id/events']
-    const count = (name: string) => api?.requests.filter(one => one === name).length ?? 0
-    await using it = await browser.open({
-      prepare: async context => {
-        api = await fakeApi(context)
+    const count = ({ requests }: FakeApi, name: string) =>
+      requests.filter(one => one === name).length
+    await using it = await dashboard.openFaked({
+      prepare: async (api, context) => {
         api.emit(...numbered(1, 3))
         await context.route('**/main.js', async route => {
-          await until(() => wanted.every(name => count(name) === 1))
+          await until(() => wanted.every(name => count(api, name) === 1))
           await route.continue()
         })
       },
     })
-    await it.page.goto(`${server.url}/p/${PROJECT}`)
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}`)
     await it.page.getByText('Event 3', { exact: true }).waitFor()
     await it.page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
-    expect(wanted.map(count)).toEqual([1, 1])
+    expect(wanted.map(name => count(it.api, name))).toEqual([1, 1])
   })
 
   test('rows are readable while 10, 30, 100 and 300 events a second stream in', async () => {
@@ -510,7 +496,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
 
   test('the quick start of a project with events listens for new ones', async () => {
     await using it = await watch(2)
-    await it.page.goto(`${server.url}/p/${PROJECT}/start`)
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}/start`)
     await it.page.getByText('Listening for new events…').waitFor()
     expect(await it.page.getByText('Look around with sample data').count()).toBe(0)
     it.api.emit({ title: 'It works' })
@@ -522,7 +508,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.page.getByRole('button', { name: 'Web shop' }).click()
     await it.page.getByRole('link', { name: 'Newsletter' }).click()
     await until(() => it.page.url().endsWith('/p/prj_2'))
-    await it.page.goto(`${server.url}/account`)
+    await it.page.goto(`${dashboard.url}/account`)
     await it.page.getByRole('button', { name: 'Newsletter' }).waitFor()
   })
 
@@ -541,7 +527,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.page.getByRole('button', { name: 'Sign out' }).click()
     await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
     expect(it.api.requests).toContain('DELETE /api/session')
-    await it.page.goto(`${server.url}/p/${PROJECT}`)
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}`)
     await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
   })
 
@@ -688,7 +674,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     })
     expect((await listShared())[0]).toEqual({
       title: 'Event 3',
-      url: `${server.url}/p/${PROJECT}/e/evt_3`,
+      url: `${dashboard.url}/p/${PROJECT}/e/evt_3`,
     })
     expect(await it.page.locator('.panel').count()).toBe(0)
     await swipe(-140)

@@ -1,41 +1,30 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import {
-  HAS_BROWSER,
-  launch,
-  type TestBrowser,
-  type TestPage,
-} from '../support/clients/chromium.ts'
-import { fakeApi, PROJECT } from '../support/fakes/api.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
+import { PROJECT } from '../support/fakes/api.ts'
 import { until } from '../support/until.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 const FROM = '2026-11-10T00:00:00Z'
 const TO = '2026-11-11T00:00:00Z'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot({}, { kinds: [] })
+    dashboard = await openDashboard()
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   /** Opens a day with an event in each of `hours`, in bars of an hour. */
   async function look(query = `?from=${FROM}&to=${TO}`, hours = [3, 10, 10, 22]) {
-    const opened: TestPage = await browser.open({
-      prepare: async context => {
-        const api = await fakeApi(context)
+    const opened = await dashboard.openFaked({
+      prepare: api => {
         const at = (hour: number) => `2026-11-10T${String(hour).padStart(2, '0')}:30:00.000Z`
         api.emit(...hours.map(hour => ({ title: `At ${hour}`, timestamp: at(hour) })))
         api.emit({ title: 'Now' })
       },
     })
     const { page } = opened
-    await page.goto(`${server.url}/p/${PROJECT}${query}`)
+    await page.goto(`${dashboard.url}/p/${PROJECT}${query}`)
     const chart = page.getByRole('region', { name: 'Events over time' })
     const titles = async () => (await page.locator('article h2').allTextContents()).join()
     const toRange = () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
 import { toHostile } from '../support/hostile.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
 import { openScreens, type ScreenPages } from './screen-pages.ts'
 import { SCREENS } from './screens.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 // Screens with a different address or different answers. Further controls are found by names, which
 // are hostile here.
@@ -16,18 +16,15 @@ const DIFFERENT = [
 ]
 
 describe.skipIf(!HAS_BROWSER)('reliability §9 hostile text stays text, and fits', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   let pages: ScreenPages
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot({}, { kinds: [] })
-    pages = openScreens(browser, server.url)
+    dashboard = await openDashboard()
+    pages = openScreens(dashboard.browser, dashboard.url)
   })
   afterAll(async () => {
     await pages[Symbol.asyncDispose]()
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
+    await dashboard[Symbol.asyncDispose]()
   })
 
   test.each(DIFFERENT)('$name', async screen => {

@@ -1,37 +1,30 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, measureShift, type TestBrowser } from '../support/clients/chromium.ts'
-import { fakeApi, PROJECT } from '../support/fakes/api.ts'
+import { HAS_BROWSER, measureShift } from '../support/clients/chromium.ts'
+import { PROJECT } from '../support/fakes/api.ts'
 import { fillBoard } from '../support/fakes/insights.ts'
 import { newMember, type SignedInAccount } from '../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
 import { until } from '../support/until.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot()
+    dashboard = await openDashboard()
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   async function visit(account: SignedInAccount, path: string, isPhone = false) {
-    const opened = await browser.open({ isPhone })
-    const { page, context } = opened
-    const [name = '', value = ''] = account.cookie.split('=')
-    await context.addCookies([{ name, value, url: server.url }])
-    await page.goto(server.url + path)
+    const opened = await dashboard.openFor(account, { isPhone })
+    const { page } = opened
+    await page.goto(dashboard.url + path)
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     const titles = async () => (await page.locator('.card h2').allTextContents()).join()
     return { ...opened, button, titles }
   }
 
   test('two clicks make a card of a search, and cards are moved, changed, deleted and restored', async () => {
-    const { account, organization, send, identify } = await newTenant(server, 'member')
+    const { account, organization, send, identify } = await newTenant(dashboard.server, 'member')
     await identify('u1', [], { name: 'Ada' })
     for (const userId of ['u1', 'u1', 'u2'])
       await send({ channelName: 'payments', tags: ['vip', userId], userId })
@@ -114,7 +107,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
   })
 
   test('a search is grouped by alike titles, and a group opens its events', async () => {
-    const { account, organization, send } = await newTenant(server, 'viewer')
+    const { account, organization, send } = await newTenant(dashboard.server, 'viewer')
     for (const n of [1, 22, 333]) {
       await send({ channelName: 'payments', title: `Order #${n} paid: ${n}.50 €`, tags: ['vip'] })
     }
@@ -162,11 +155,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
   })
 
   test('somebody with several projects starts at the overview, which hears of all of them', async () => {
-    const shop = await newTenant(server, 'viewer')
-    const mail = await newTenant(server, 'viewer')
-    await server.sql`update projects set name = 'Shop' where id = ${shop.projectId}`
-    await server.sql`update projects set name = 'Mail' where id = ${mail.projectId}`
-    await server.sql`
+    const shop = await newTenant(dashboard.server, 'viewer')
+    const mail = await newTenant(dashboard.server, 'viewer')
+    await dashboard.server.sql`update projects set name = 'Shop' where id = ${shop.projectId}`
+    await dashboard.server.sql`update projects set name = 'Mail' where id = ${mail.projectId}`
+    await dashboard.server.sql`
       insert into memberships (organization_id, account_id, role)
       values (${mail.organization.uuid}, ${shop.account.uuid}, 'viewer')
     `
@@ -191,7 +184,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     await item.tap({ position: { x: 4, y: 4 } })
     await phone.page.getByRole('heading', { name: 'Newsletter sent' }).first().waitFor()
     // The menu leads back.
-    await page.goto(`${server.url}/p/${shop.organization.project.id}`)
+    await page.goto(`${dashboard.url}/p/${shop.organization.project.id}`)
     await it.button('Shop').click()
     await page.locator('#project-menu').getByRole('link', { name: 'Overview' }).click()
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
@@ -200,9 +193,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
 
   test('a chart of incomplete counts says so, and its complete bars do not', async () => {
     let total = 0
-    await using it = await browser.open({
-      prepare: async context => {
-        const api = await fakeApi(context)
+    await using it = await dashboard.openFaked({
+      prepare: api => {
         fillBoard(api)
         const result = 'GET /api/projects/:id/insights/:card/result'
         const answer = api.handler(result)
@@ -218,7 +210,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
       },
     })
     const { page } = it
-    await page.goto(`${server.url}/p/${PROJECT}/insights`)
+    await page.goto(`${dashboard.url}/p/${PROJECT}/insights`)
     const chart = page.locator('.card').filter({ has: page.locator('canvas') })
     const shown = chart.locator('.card-summary strong')
     await shown.waitFor()
@@ -233,7 +225,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
   })
 
   test('a bad search is said at the field, and viewers read cards only', async () => {
-    const { account, organization, send } = await newTenant(server, 'member')
+    const { account, organization, send } = await newTenant(dashboard.server, 'member')
     await send()
     const path = `/p/${organization.project.id}/insights`
     await using it = await visit(account, path)
@@ -245,7 +237,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     await it.button('Number').click()
     await it.page.locator('.card').getByText('1', { exact: true }).waitFor()
 
-    await using other = await visit(await newMember(server, organization, 'viewer'), path)
+    await using other = await visit(await newMember(dashboard.server, organization, 'viewer'), path)
     await other.page.locator('.card').getByText('1', { exact: true }).waitFor()
     expect(await other.page.locator('main button').count()).toBe(0)
     expect([...it.problems, ...other.problems]).toEqual([])

@@ -2,38 +2,31 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import type { Role } from '../../src/access/guard/permissions.ts'
 import { hashPassword } from '../../src/access/sign-in/credentials.ts'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
 import { startReceiver } from '../support/servers/receiver.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 import { PASSWORD } from '../support/worlds/browser.ts'
 import { createRequests } from '../support/worlds/project.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
+    dashboard = await openDashboard({ egressAllowCidrs: ['127.0.0.0/8'] }, {})
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   /** Opens a page of a project for a member with a known password. */
   async function visit(place: 'keys' | 'webhooks', role: Role = 'admin') {
-    const tenant = await newTenant(server, role)
+    const tenant = await newTenant(dashboard.server, role)
     const hash = await hashPassword(PASSWORD)
-    await server.sql`
+    await dashboard.server.sql`
       update accounts set password_hash = ${hash} where id = ${tenant.account.uuid}
     `
-    const it = await browser.open()
-    const [name = '', value = ''] = tenant.account.cookie.split('=')
-    await it.context.addCookies([{ name, value, url: server.url }])
+    const it = await dashboard.openFor(tenant.account)
     const { page } = it
-    await page.goto(`${server.url}/p/${tenant.organization.project.id}/settings/${place}`)
+    await page.goto(`${dashboard.url}/p/${tenant.organization.project.id}/settings/${place}`)
     const click = (name: string) => page.getByRole('button', { name, exact: true }).click()
     const code = async (label: string) => (await page.getByLabel(label).textContent()) ?? ''
     return { ...it, tenant, click, code }
@@ -41,7 +34,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
 
   /** Expires the password confirmation of the session, including the one from sign-in. */
   async function forget(sessionId: string) {
-    await server.sql`update sessions set verified_at = now() - interval '1 hour' where id = ${sessionId}`
+    await dashboard.server
+      .sql`update sessions set verified_at = now() - interval '1 hour' where id = ${sessionId}`
   }
 
   test('a key is shown once after the password, works, is renamed, restored, rotated and revoked', async () => {
@@ -60,7 +54,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     await page.getByText('it is shown only once').waitFor()
     const key = await it.code('API key')
     expect(await it.code('In a terminal')).toContain(`Bearer ${key}`)
-    const { post } = createRequests(server.url, key)
+    const { post } = createRequests(dashboard.url, key)
     const sent = await post('/v1/events', { channelName: 'orders', title: 'Order 1' })
     expect(sent.status).toBe(201)
     expect(sent.headers.get('x-ratelimit-limit')).toBe('70')
@@ -84,7 +78,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     const next = await it.code('API key')
     const events = { channelName: 'orders', title: 'Order 2' }
     expect((await post('/v1/events', events)).status).toBe(401)
-    const rotated = createRequests(server.url, next)
+    const rotated = createRequests(dashboard.url, next)
     expect((await rotated.post('/v1/events', events)).status).toBe(201)
 
     await item.filter({ hasText: 'Expired' }).waitFor()
@@ -97,7 +91,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
 
   test('the requests of a key are shown as a chart and in words when it is opened', async () => {
     await using it = await visit('keys')
-    await server.sql`
+    await dashboard.server.sql`
       insert into key_usage (key_id, hour, requests)
       select id, date_trunc('hour', now()), 1234
       from api_keys
@@ -159,7 +153,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     await tenant.send({ title: 'Missed' })
     // Recovery is for events that were dispatched to nobody while the webhook was disabled.
     await until(async () => {
-      const [{ count }] = await server.sql<[{ count: number }]>`
+      const [{ count }] = await dashboard.server.sql<[{ count: number }]>`
         select count(*)::int as count
         from delivery_cursors
         where project_id = ${tenant.projectId} and kind = 'webhook' and seq >= 2
@@ -210,7 +204,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
         await tenant.account.get(`${tenant.path}/events/${event.id}/deliveries`)
       ).body.data.items.find(({ target }: { target: { id: string } | null }) => target?.id === id)
     await until(async () => (await record())?.state === 'delivered')
-    await server.sql`
+    await dashboard.server.sql`
       with lost as (
         update deliveries set state = 'dead', reason = 'The receiver answered 500', attempts = 10
         where project_id = ${tenant.projectId} and kind = 'webhook'
@@ -233,7 +227,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     const { page, tenant } = it
     await page.getByText('No webhooks yet').waitFor()
     expect(await page.locator('main button').count()).toBe(0)
-    await page.goto(`${server.url}/p/${tenant.organization.project.id}/settings/keys`)
+    await page.goto(`${dashboard.url}/p/${tenant.organization.project.id}/settings/keys`)
     await page.getByText('Ask an admin of your organization').waitFor()
     expect(await page.locator('main button').count()).toBe(0)
     expect(it.problems).toEqual([])

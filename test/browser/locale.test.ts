@@ -1,20 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
-import { fakeApi } from '../support/fakes/api.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
 import { SCREENS } from './screens.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 describe.skipIf(!HAS_BROWSER)("dashboard.md: English, with the reader's clock and numbers", () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot({}, { kinds: [] })
+    dashboard = await openDashboard()
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   test.each([
     ['en-US', '1,240 of 1,000,000', /^\w+day, \w+ \d+, 2026 at \d+:\d\d:\d\d\s[AP]M/],
@@ -23,9 +17,8 @@ describe.skipIf(!HAS_BROWSER)("dashboard.md: English, with the reader's clock an
     ['pt-BR', '1.240 of 1.000.000', /^\w+day, \w+ \d+, 2026 at \d\d:\d\d:\d\d /],
   ])('in a browser of %s', async (locale, used, time) => {
     const { path, prepare, until } = SCREENS.find(({ name }) => name === 'server')!
-    await using shown = await browser.open({ locale })
-    prepare?.(await fakeApi(shown.context))
-    await shown.page.goto(server.url + path)
+    await using shown = await dashboard.openFaked({ locale, prepare: api => prepare?.(api) })
+    await shown.page.goto(dashboard.url + path)
     await shown.page.locator(until).first().waitFor()
     await shown.page.getByText(`${used} events this minute`).waitFor()
     expect(await shown.page.locator('time').first().getAttribute('title')).toMatch(time)

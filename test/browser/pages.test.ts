@@ -1,32 +1,29 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { HAS_BROWSER, launch, measureShift, type TestBrowser } from '../support/clients/chromium.ts'
+import { HAS_BROWSER, measureShift } from '../support/clients/chromium.ts'
 import { fillViews } from '../support/fakes/shop.ts'
 import { setRole } from '../support/fakes/organization.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
 import { openScreens, type ScreenPages } from './screen-pages.ts'
 import { PAGES, type Screen } from './screens.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 const DEVICES = ['phone', 'desk'] as const
 const MAX_SHIFT = 0.05
 const FEED = PAGES.find(({ name }) => name === 'feed')!
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   let pages: ScreenPages
   /** The places to go on the feed, by device. */
   const expected: string[][] = []
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot({}, { kinds: [] })
-    pages = openScreens(browser, server.url)
+    dashboard = await openDashboard()
+    pages = openScreens(dashboard.browser, dashboard.url)
     for (const device of DEVICES) expected.push(await listPlaces(await open(FEED, device)))
   })
   afterAll(async () => {
     await pages[Symbol.asyncDispose]()
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
+    await dashboard[Symbol.asyncDispose]()
   })
 
   /** Opens a page whose requests are answered one at a time, the newest first. */

@@ -1,47 +1,35 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import {
-  HAS_BROWSER,
-  launch,
-  type TestBrowser,
-  type TestPage,
-} from '../support/clients/chromium.ts'
-import { fakeApi, PROJECT, type FakeApi } from '../support/fakes/api.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
+import { PROJECT } from '../support/fakes/api.ts'
 import { until } from '../support/until.ts'
 import { newAccount, PASSWORD } from '../support/worlds/browser.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot()
+    dashboard = await openDashboard()
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   async function visit(path: string) {
-    let api: FakeApi | undefined
-    const opened: TestPage = await browser.open({
-      prepare: async context => {
+    const opened = await dashboard.openFaked({
+      prepare: async (api, context) => {
         await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-        api = await fakeApi(context)
         api.emit({ title: 'New payment' }, { title: 'Deployed', channelName: 'deploys' })
       },
     })
     const { page } = opened
-    await page.goto(server.url + path)
-    const toPath = () => decodeURIComponent(page.url().slice(server.url.length))
+    await page.goto(dashboard.url + path)
+    const toPath = () => decodeURIComponent(page.url().slice(dashboard.url.length))
     const options = () => page.getByRole('option').allTextContents()
     const chosen = () =>
       page.evaluate(() => {
         const id = document.activeElement?.getAttribute('aria-activedescendant')
         return id ? document.getElementById(id)?.textContent : undefined
       })
-    return { ...opened, api: api!, toPath, options, chosen }
+    return { ...opened, toPath, options, chosen }
   }
 
   test('opens pages with g and a letter, / and ? everywhere, except while typing', async () => {
@@ -221,18 +209,18 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
   })
 
   test('with the real server: from sign-in to an event and the mute of its channel', async () => {
-    const tenant = await newTenant(server)
-    const account = await newAccount(server)
-    await server.sql`
+    const tenant = await newTenant(dashboard.server)
+    const account = await newAccount(dashboard.server)
+    await dashboard.server.sql`
       insert into memberships (organization_id, account_id, role)
       values (${tenant.organization.uuid}, ${account.uuid}, 'viewer')
     `
     await tenant.send({ title: 'Old payment', channelName: 'payments' })
     await tenant.send({ title: 'New deploy', channelName: 'deploys' })
-    await using it = await browser.open()
+    await using it = await dashboard.browser.open()
     const { page } = it
     const { keyboard } = page
-    await page.goto(`${server.url}/sign-in`)
+    await page.goto(`${dashboard.url}/sign-in`)
     const focused = () => page.evaluate(() => document.activeElement?.getAttribute('name'))
     await until(async () => (await focused()) === 'email')
     await keyboard.type(account.email)

@@ -1,13 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import {
-  HAS_BROWSER,
-  launch,
-  type TestBrowser,
-  type TestPage,
-} from '../support/clients/chromium.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { HAS_BROWSER, type TestPage } from '../support/clients/chromium.ts'
 import { openScreens, type ScreenPages } from './screen-pages.ts'
 import { SCREENS } from './screens.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 const SCHEMES = ['light', 'dark'] as const
 /** Colours hardly depend on the width, so that each device shows one scheme. Pictures show both. */
@@ -23,18 +18,15 @@ export function describeScreens(half: 'first' | 'second'): void {
   const screens = half === 'first' ? SCREENS.slice(0, middle) : SCREENS.slice(middle)
 
   describe.skipIf(!HAS_BROWSER)('dashboard.md: every screen', () => {
-    let server: Booted
-    let browser: TestBrowser
+    let dashboard: Dashboard
     let pages: ScreenPages
     beforeAll(async () => {
-      browser = await launch()
-      server = await boot({}, { kinds: [] })
-      pages = openScreens(browser, server.url)
+      dashboard = await openDashboard()
+      pages = openScreens(dashboard.browser, dashboard.url)
     })
     afterAll(async () => {
       await pages[Symbol.asyncDispose]()
-      await browser[Symbol.asyncDispose]()
-      await server[Symbol.asyncDispose]()
+      await dashboard[Symbol.asyncDispose]()
     })
 
     test.each(screens)(

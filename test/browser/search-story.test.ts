@@ -1,27 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
 import { until } from '../support/until.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot()
+    dashboard = await openDashboard()
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   test('an event is found, deleted and restored, and leads to its user', async () => {
-    await using it = await browser.open()
+    const tenant = await newTenant(dashboard.server)
+    await using it = await dashboard.openFor(tenant.account)
     const { page } = it
-    const tenant = await newTenant(server)
-    const [name = '', value = ''] = tenant.account.cookie.split('=')
-    await it.context.addCookies([{ name, value, url: server.url }])
     await tenant.identify('user/1', ['ada@example.com'], { plan: 'pro' })
     await tenant.identify('user_2', ['grace@example.com'])
     const send = (title: string, more: object = {}) => tenant.send({ title, ...more })
@@ -34,7 +27,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
       return box.fill(text).then(() => box.press('Enter'))
     }
 
-    await page.goto(`${server.url}/p/${tenant.organization.project.id}`)
+    await page.goto(`${dashboard.url}/p/${tenant.organization.project.id}`)
     await page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
     await look('pay user:ada@example.com')
     await until(async () => (await titles()) === 'New payment')
@@ -93,16 +86,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
   })
 
   test('a user was first seen at their earliest event, and pages of events are compressed', async () => {
-    await using it = await browser.open()
+    const tenant = await newTenant(dashboard.server)
+    await using it = await dashboard.openFor(tenant.account)
     const { page } = it
-    const tenant = await newTenant(server)
-    const [name = '', value = ''] = tenant.account.cookie.split('=')
-    await it.context.addCookies([{ name, value, url: server.url }])
     const earliest = new Date(Date.now() - 9 * 86_400_000).toISOString()
     for (const title of ['One', 'Two', 'Three']) await tenant.send({ title, userId: 'ada' })
     await tenant.send({ title: 'Imported', userId: 'ada', timestamp: earliest })
 
-    const feed = `${server.url}/p/${tenant.organization.project.id}`
+    const feed = `${dashboard.url}/p/${tenant.organization.project.id}`
     const answering = page.waitForResponse(response => response.url().includes('/events?'))
     await page.goto(feed)
     expect(await (await answering).headerValue('content-encoding')).toBe('gzip')

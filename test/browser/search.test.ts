@@ -1,33 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import {
-  HAS_BROWSER,
-  launch,
-  type TestBrowser,
-  type TestPage,
-} from '../support/clients/chromium.ts'
-import { fakeApi, PROJECT, type FakeApi } from '../support/fakes/api.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
+import { PROJECT, type FakeApi } from '../support/fakes/api.ts'
 import { until } from '../support/until.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot({}, { kinds: [] })
+    dashboard = await openDashboard()
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   /** Opens the feed at an address of the project; resolves once it is live. */
   async function look(query = '', prepare: (api: FakeApi) => void = () => {}, timezoneId = 'UTC') {
-    let api: FakeApi | undefined
-    const opened: TestPage = await browser.open({
+    const opened = await dashboard.openFaked({
       timezoneId,
-      prepare: async context => {
-        api = await fakeApi(context)
+      prepare: api => {
         api.emit(
           { title: 'Backup finished', channelName: 'ops', tags: ['nightly'] },
           { title: 'New payment', channelName: 'payments', userId: 'ada', tags: ['vip'] },
@@ -37,7 +25,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
       },
     })
     const { page } = opened
-    await page.goto(`${server.url}/p/${PROJECT}${query}`)
+    await page.goto(`${dashboard.url}/p/${PROJECT}${query}`)
     const box = page.locator('#search')
     const titles = async () => (await page.locator('article h2').allTextContents()).join()
     const search = async (text: string) => {
@@ -45,7 +33,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
       await box.press('Enter')
     }
     const toQuery = () => Object.fromEntries(new URL(page.url()).searchParams)
-    return { ...opened, api: api!, box, titles, search, toQuery }
+    return { ...opened, box, titles, search, toQuery }
   }
 
   test('a typed search is in the address, the list and the socket', async () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
-import { fakeApi, PROJECT, type FakeApi } from '../support/fakes/api.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
+import { PROJECT } from '../support/fakes/api.ts'
 import { until } from '../support/until.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 const PAYMENT = { channelName: 'payments', userId: 'ada', tags: ['vip'] }
 
@@ -51,37 +51,30 @@ async function isFollowed(): Promise<boolean> {
 }
 
 describe.skipIf(!HAS_BROWSER)('the translator of the browser', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot()
+    dashboard = await openDashboard()
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   const timestamp = new Date().toISOString()
 
   /** Opens the feed with one event. */
   async function open() {
-    let api: FakeApi | undefined
-    const opened = await browser.open({
-      prepare: async context => {
-        api = await fakeApi(context)
+    const opened = await dashboard.openFaked({
+      prepare: api => {
         api.emit({ title: 'Backup finished', channelName: 'ops', tags: ['nightly'], timestamp })
       },
     })
     const { page } = opened
     const errors: string[] = []
     page.on('pageerror', error => errors.push(String(error)))
-    await page.goto(`${server.url}/p/${PROJECT}`)
+    await page.goto(`${dashboard.url}/p/${PROJECT}`)
     await page.getByText('Live', { exact: true }).waitFor()
     await page.locator('article h2').waitFor()
     /** Returns what a person reads, without case. */
     const read = async () => (await page.locator('body').innerText()).toLowerCase()
-    return { ...opened, api: api!, errors, read }
+    return { ...opened, errors, read }
   }
 
   const STEPS: [name: string, step: (it: Awaited<ReturnType<typeof open>>) => Promise<void>][] = [

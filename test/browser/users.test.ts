@@ -1,33 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { parseExact } from '../../src/http/exact-json.ts'
-import {
-  HAS_BROWSER,
-  launch,
-  type TestBrowser,
-  type TestPage,
-} from '../support/clients/chromium.ts'
-import { ACCOUNT, fakeApi, PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { HAS_BROWSER } from '../support/clients/chromium.ts'
+import { ACCOUNT, PROJECT, type FakeApi } from '../support/fakes/api.ts'
 import { fakeUsers } from '../support/fakes/users.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
+import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
-  let server: Booted
-  let browser: TestBrowser
+  let dashboard: Dashboard
   beforeAll(async () => {
-    browser = await launch()
-    server = await boot({}, { kinds: [] })
+    dashboard = await openDashboard()
   })
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
   async function visit(path: string, prepare: (api: FakeApi) => void = () => {}) {
-    let api: FakeApi | undefined
-    const opened: TestPage = await browser.open({
-      prepare: async context => {
-        api = await fakeApi(context)
+    const opened = await dashboard.openFaked({
+      prepare: api => {
         api.emit(
           { title: 'New payment', userId: 'user/1' },
           { title: 'Other', userId: 'user_2' },
@@ -42,12 +30,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
       },
     })
     const { page } = opened
-    await page.goto(`${server.url}/p/${PROJECT}${path}`)
+    await page.goto(`${dashboard.url}/p/${PROJECT}${path}`)
     const button = (name: string) => page.getByRole('button', { name, exact: true })
-    const toPath = () => decodeURIComponent(page.url().slice(server.url.length))
+    const toPath = () => decodeURIComponent(page.url().slice(dashboard.url.length))
     const titles = async () => (await page.locator('article h2').allTextContents()).join()
     const aliases = async () => (await page.locator('.aliases li > bdi').allTextContents()).join()
-    return { ...opened, api: api!, button, toPath, titles, aliases }
+    return { ...opened, button, toPath, titles, aliases }
   }
 
   test('are listed and searched, and each links to their page', async () => {
@@ -249,7 +237,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     await using it = await visit('/users')
     await it.page.getByText('..', { exact: true }).waitFor()
     expect(await it.page.getByRole('link', { name: '..', exact: true }).count()).toBe(0)
-    await it.page.goto(`${server.url}/p/${PROJECT}/users/nobody`)
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}/users/nobody`)
     await it.page.getByRole('heading', { name: 'User not found' }).waitFor()
   })
 })

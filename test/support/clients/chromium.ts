@@ -52,7 +52,7 @@ export interface TestBrowser extends AsyncDisposable {
   open(options?: OpenOptions): Promise<TestPage>
 }
 
-interface OpenOptions {
+export interface OpenOptions {
   isPhone?: boolean
   /** The language and the region of the reader. */
   locale?: string
