@@ -18,14 +18,29 @@ begin
   -- The rows and the progress are committed together. After a crash, both are as before.
   perform set_config('synchronous_commit', 'off', true);
   stored := array(
-    select e.seq from events e where e.project_id = project and e.seq = any(seqs) and e.deleted_at is null order by e.seq
+    select e.seq
+    from (select distinct u.seq from unnest(seqs) as u (seq) order by u.seq) s
+      cross join lateral (
+        select e.seq
+        from events e
+        where e.project_id = project and e.seq >= s.seq and e.seq <= s.seq and e.deleted_at is null
+        order by e.seq
+        limit 1
+      ) e
+    order by s.seq
   );
   free := array(
     select e.seq
-    from events e
-    where e.project_id = project and e.seq = any(stored) and e.deleted_at is null
-    order by e.seq
-    for update skip locked
+    from unnest(stored) with ordinality as s (seq, ord)
+      cross join lateral (
+        select e.seq
+        from events e
+        where e.project_id = project and e.seq >= s.seq and e.seq <= s.seq and e.deleted_at is null
+        order by e.seq
+        limit 1
+        for update skip locked
+      ) e
+    order by s.ord
   );
   if free <> stored then
     return false;

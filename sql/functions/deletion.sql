@@ -101,11 +101,17 @@ begin
   perform set_config('synchronous_commit', 'off', true);
   free := array(
     select e.seq
-    from events e
-    where e.project_id = project and e.seq = any(seqs)
-      and (before is null or e.deleted_at < before)
-    order by e.seq
-    for update skip locked
+    from (select distinct u.seq from unnest(seqs) as u (seq) order by u.seq) s
+      cross join lateral (
+        select e.seq
+        from events e
+        where e.project_id = project and e.seq >= s.seq and e.seq <= s.seq
+          and (before is null or e.deleted_at < before)
+        order by e.seq
+        limit 1
+        for update skip locked
+      ) e
+    order by s.seq
   );
   return delete_locked_events(project, free);
 end

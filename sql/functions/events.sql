@@ -330,10 +330,18 @@ language sql stable as $$
   limit 1
 $$;
 
--- Returns those events of a project that have one of these ids.
+-- Returns those events of a project that have one of these ids, each found as in event_by_id.
 create or replace function events_by_ids(project uuid, event_ids uuid[]) returns setof events
 language sql stable as $$
-  select e.* from events e where e.project_id = project and e.id = any(event_ids)
+  select e.*
+  from (select distinct u.id from unnest(event_ids) as u (id)) i
+    cross join lateral (
+      select e.*
+      from events e
+      where e.project_id = project and e.id >= i.id and e.id <= i.id
+      order by e.id
+      limit 1
+    ) e
 $$;
 
 -- Returns when the oldest visible event of a project was accepted; no row without events. Like

@@ -261,11 +261,17 @@ $$;
 
 -- Cancels the deliveries of deleted events. Like the settler, it locks rows in the order of their
 -- ids.
+--
+-- The settings of expire_events also hold here. Without sorts, a plan has to read the whole outbox
+-- in the order of ids. The other settings leave a look-up for each event.
 create or replace function cancel_deliveries() returns trigger
 language plpgsql
 set search_path from current
 set plan_cache_mode = force_custom_plan
 set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_sort = on
 as $$
 begin
   with found as materialized (

@@ -60,11 +60,17 @@ export async function enqueueDeliveries(
   await tx`
     with given_up as materialized (
       select d.id
-      from dead_letters d
-      where d.project_id = ${projectId} and d.event_id = any(${toArray(revived)}::uuid[])
-        and d.kind = ${kind} and d.target_id = ${targetId}
-      order by d.event_id
-      for update
+      from (select u.id from unnest(${toArray(revived)}::uuid[]) as u (id) order by u.id) e
+        cross join lateral (
+          select d.id
+          from dead_letters d
+          where d.project_id = ${projectId}
+            and (d.event_id, d.kind, d.target_id) >= (e.id, ${kind}::text, ${targetId}::uuid)
+            and (d.event_id, d.kind, d.target_id) <= (e.id, ${kind}::text, ${targetId}::uuid)
+          order by d.event_id, d.kind, d.target_id
+          limit 1
+          for update
+        ) d
     )
     delete from dead_letters d
     using given_up g
@@ -84,12 +90,23 @@ async function makeDue(
 ): Promise<string[]> {
   if (eventIds.length === 0) return []
   const rows = await tx<{ event_id: string }[]>`
-    with held as materialized (
+    with found as materialized (
+      select o.id
+      from unnest(${toArray(eventIds)}::uuid[]) as e (id)
+        cross join lateral (
+          select o.id
+          from outbox o
+          where o.project_id = ${projectId}
+            -- Only the key has this order. A target can have a long backlog.
+            and (o.event_id, o.kind, o.target_id) >= (e.id, ${kind}::text, ${targetId}::uuid)
+            and (o.event_id, o.kind, o.target_id) <= (e.id, ${kind}::text, ${targetId}::uuid)
+          order by o.event_id, o.kind, o.target_id
+          limit 1
+        ) o
+    ), held as materialized (
       select o.id
       from outbox o
-      where o.project_id = ${projectId} and o.event_id = any(${toArray(eventIds)}::uuid[])
-        -- No index serves this form, so the plan goes by the events. A target can have a long backlog.
-        and o.kind = ${kind} and o.target_id is not distinct from ${targetId} and o.token is null
+      where o.id = any(array(select f.id from found f)) and o.token is null
       order by o.id
       for update
     )

@@ -195,7 +195,8 @@ async function readBatch(
       (select ${last}(seq) from candidates) as last_seq,
       texts_of_events(${projectId}, array(
         select candidates.seq
-        from candidates
+        -- Up to Postgres 16, the order of a common table expression is unknown to its readers.
+        from (select c.seq from candidates c order by c.seq ${order}) candidates
           cross join lateral (${toMatch(sql, projectId, resolved)}) e
         order by candidates.seq ${order}
         limit ${limit}
