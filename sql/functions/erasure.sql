@@ -3,9 +3,13 @@
 -- max_aliases, and as many former ones, disappears in this transaction. A name that is another
 -- user's user_id or alias is not a name of this user. The caller must have locked the project's
 -- log.
+--
+-- The settings leave a look-up for each name. Joins would read all users of the project.
 create or replace function erase_identity(project uuid, name text) returns void
 language plpgsql
 set search_path from current
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 declare
   taken text[];

@@ -8,6 +8,7 @@ import { isClockUntrusted } from '../database/clock.ts'
 import { transact, type Pool } from '../database/pool.ts'
 import type { Fragment, Queryable, Tx } from '../database/sql.ts'
 import { startRetention } from '../log/events/retention.ts'
+import { startAnalyzer } from './grown-tables.ts'
 
 const log = logger('sweeps')
 const EVERY_MS = 60_000
@@ -131,9 +132,17 @@ async function deleteBatch(sql: Queryable, { table, where, orderBy, join, afterD
   `
 }
 
-/** Starts deleting expired rows, events past their retention, and the rows of deleted projects. */
+/**
+ * Starts deleting expired rows, events past their retention, and the rows of deleted projects, and
+ * analyzing tables that have grown.
+ */
 export function startMaintenance(pool: Pool, options: { hasArchive: boolean }): Loop {
-  const parts = [startSweeper(pool), startReaper(pool), startRetention(pool, options)]
+  const parts = [
+    startSweeper(pool),
+    startReaper(pool),
+    startRetention(pool, options),
+    startAnalyzer(pool),
+  ]
   return {
     async stop() {
       await Promise.all(parts.map(part => part.stop()))

@@ -207,9 +207,10 @@ function toUserJson(row: Row): string {
 
 /**
  * The user_id that `reference` names: itself, or the owner of that alias. Null when it is neither.
+ * As a subquery it is called once, also where a plan reads many rows.
  */
 export function resolveUser(sql: Queryable, projectId: string, reference: string): Fragment {
-  return sql`user_of_name(${projectId}, ${reference})`
+  return sql`(select user_of_name(${projectId}, ${reference}))`
 }
 
 /**
