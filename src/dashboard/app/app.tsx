@@ -5,7 +5,7 @@ import { LoadingPage, StandalonePage, ErrorNotice } from './components/standalon
 import { SignOutButton } from './components/sign-out-button.tsx'
 import { LastEvents } from './feed/last-events-list.tsx'
 import { findFeedProject, isSignIn } from './early-requests.ts'
-import { lazyPage, lazyPages, loadWithStyle } from './lazy-page.tsx'
+import { lazyPage, lazyPages, loadWithPageStyle, loadWithStyle } from './lazy-page.tsx'
 import { readStored } from './storage.ts'
 import { Shortcuts as Shortcuts } from './palette/shortcuts.tsx'
 import {
@@ -27,13 +27,12 @@ import {
 } from './session.ts'
 import { UpdateNotice } from './worker/update-notice.tsx'
 
-const authPage = lazyPages(() => import('./pages/auth-pages.ts'))
-const loadProjectPages = () =>
-  loadWithStyle('/assets/pages.css', import('./pages/project-pages.ts'))
+const loadAuthPages = () => import('./pages/auth-pages.ts')
+const loadProjectPages = () => loadWithPageStyle(import('./pages/project-pages.ts'))
+const authPage = lazyPages(loadAuthPages)
+const startPage = lazyPages(() => loadWithPageStyle(loadAuthPages()))
 const projectPage = lazyPages(loadProjectPages)
-const settingsPage = lazyPages(() =>
-  loadWithStyle('/assets/pages.css', import('./pages/settings-pages.ts')),
-)
+const settingsPage = lazyPages(() => loadWithPageStyle(import('./pages/settings-pages.ts')))
 const insightsPage = lazyPages(() => loadWithStyle('/assets/insights.css', loadProjectPages()))
 const Feed = lazyPage(() => import('./pages/feed.tsx'))
 const EventAlone = authPage(all => all.EventAlone)
@@ -52,7 +51,7 @@ const AccountSettings = settingsPage(all => all.Account)
 const Organization = settingsPage(all => all.Organization)
 const Server = settingsPage(all => all.Server)
 const NotFound = settingsPage(all => all.NotFound)
-const Start = authPage(all => all.Start)
+const Start = startPage(all => all.Start)
 const SignIn = authPage(all => all.SignIn)
 const Setup = authPage(all => all.Setup)
 const Invite = authPage(all => all.Invite)

@@ -23,6 +23,11 @@ export async function loadWithStyle<All>(href: string, script: Promise<All>): Pr
   return all
 }
 
+/** Loads a script with the styles of pages. */
+export function loadWithPageStyle<All>(script: Promise<All>): Promise<All> {
+  return loadWithStyle('/assets/pages.css', script)
+}
+
 const styles = new Map<string, Promise<unknown>>()
 
 /** Loads a style sheet. A failure is tried again with the next page that needs it. */

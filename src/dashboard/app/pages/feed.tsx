@@ -31,14 +31,14 @@ import { Toast } from '../components/toast.tsx'
 import { WaveLine } from '../components/artwork.tsx'
 import { PATHS, toSignInPath } from '../paths.ts'
 import { findProject, isAllowed, loadSession } from '../session.ts'
-import { lazyPages, loadWithStyle } from '../lazy-page.tsx'
+import { lazyPages, loadWithPageStyle } from '../lazy-page.tsx'
 
 const SampleDataNotice = lazyPages(() => import('../first-run/sample-data.tsx'))(
   all => all.SampleDataNotice,
 )
-const EventPanel = lazyPages(() =>
-  loadWithStyle('/assets/pages.css', import('../event/panel.tsx')),
-)(all => all.EventPanel)
+const EventPanel = lazyPages(() => loadWithPageStyle(import('../event/panel.tsx')))(
+  all => all.EventPanel,
+)
 
 /** How long after the first rows the panel of events is loaded. */
 const PRELOAD_MS = 1_000

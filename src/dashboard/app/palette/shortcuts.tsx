@@ -2,14 +2,14 @@ import { ErrorBoundary, useLocation } from 'preact-iso'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { isComposing, toShortcutKey } from '../key-press.ts'
-import { lazyPages } from '../lazy-page.tsx'
+import { lazyPages, loadWithPageStyle } from '../lazy-page.tsx'
 import { readStored } from '../storage.ts'
 import { listShortcutLinks } from '../components/navigation.tsx'
 import { toFeedPath } from '../paths.ts'
 import { findProject, session } from '../session.ts'
 import { focusSearch, openDialog, typedEarly } from './state.ts'
 
-const dialog = lazyPages(() => import('./dialogs.ts'))
+const dialog = lazyPages(() => loadWithPageStyle(import('./dialogs.ts')))
 const Palette = dialog(all => all.Palette)
 const ShortcutsHelp = dialog(all => all.ShortcutsHelp)
 
