@@ -39,7 +39,7 @@ function translatePage(): void {
   }).observe(document.body, { childList: true, subtree: true, characterData: true })
 }
 
-/** Returns whether the page notices that a text is replaced. */
+/** Runs in the page. Returns whether it notices that a text is replaced. */
 async function isFollowed(): Promise<boolean> {
   const text = new Text('probe')
   const font = document.createElement('font')
@@ -49,6 +49,12 @@ async function isFollowed(): Promise<boolean> {
   font.remove()
   return Object.hasOwn(text, 'data')
 }
+
+/** Translates the page as soon as its scripts have run, before its requests are answered. */
+const TRANSLATE_EARLY = `addEventListener('DOMContentLoaded', async () => {
+  globalThis.wasFollowed = await (${isFollowed})()
+  ;(${translatePage})()
+})`
 
 describe.skipIf(!HAS_BROWSER)('the translator of the browser', () => {
   let dashboard: Dashboard
@@ -60,17 +66,20 @@ describe.skipIf(!HAS_BROWSER)('the translator of the browser', () => {
   const timestamp = new Date().toISOString()
 
   /** Opens the feed with one event. */
-  async function open() {
-    const opened = await dashboard.openFaked({
-      prepare: api => {
+  async function open({ isTranslated = false } = {}) {
+    let api: FakeApi | undefined
+    const opened = await browser.open({
+      prepare: async context => {
+        api = await fakeApi(context)
         api.emit({ title: 'Backup finished', channelName: 'ops', tags: ['nightly'], timestamp })
+        if (isTranslated) await context.addInitScript({ content: TRANSLATE_EARLY })
       },
     })
     const { page } = opened
     const errors: string[] = []
     page.on('pageerror', error => errors.push(String(error)))
-    await page.goto(`${dashboard.url}/p/${PROJECT}`)
-    await page.getByText('Live', { exact: true }).waitFor()
+    await page.goto(`${server.url}/p/${PROJECT}`)
+    await page.locator('.pill-live').waitFor()
     await page.locator('article h2').waitFor()
     /** Returns what a person reads, without case. */
     const read = async () => (await page.locator('body').innerText()).toLowerCase()
@@ -102,11 +111,10 @@ describe.skipIf(!HAS_BROWSER)('the translator of the browser', () => {
     ['the list', async ({ page }) => page.keyboard.press('Escape')],
   ]
 
-  test('a translated page shows what another one shows', async () => {
+  test('a page that is translated while it loads shows what another one shows', async () => {
     await using plain = await open()
-    await using translated = await open()
-    await translated.page.waitForFunction(isFollowed)
-    await translated.page.evaluate(translatePage)
+    await using translated = await open({ isTranslated: true })
+    expect(await translated.page.evaluate('wasFollowed')).toBe(true)
     for (const [name, step] of STEPS) {
       for (const it of [plain, translated]) await step(it)
       let texts: string[] = []

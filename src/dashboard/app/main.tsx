@@ -14,6 +14,7 @@ import './feed/use-pause.ts'
 import { syncSubscription } from './push/browser.ts'
 import { session } from './session.ts'
 import './raw-json.ts'
+import './translation.ts'
 import './worker/install.ts'
 import { registerWorker } from './worker/register.ts'
 
@@ -25,7 +26,6 @@ if (root) {
 
 // The service worker is registered after the page has loaded. Signing out removes it.
 addEventListener('load', () => {
-  import('./translation.ts').catch(() => {})
   effect(() => {
     const { value } = session
     void registerWorker()
