@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { HAS_BROWSER, measureShift } from '../support/clients/chromium.ts'
-import { fillViews } from '../support/fakes/shop.ts'
+import { HAS_BROWSER, launch, measureShift, type TestBrowser } from '../support/clients/chromium.ts'
+import { fillShop, fillViews } from '../support/fakes/shop.ts'
 import { setRole } from '../support/fakes/organization.ts'
 import { openScreens, type ScreenPages } from './screen-pages.ts'
 import { PAGES, type Screen } from './screens.ts'
@@ -64,6 +64,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => 
       expect(seen).toEqual(expected.map(places => ({ moved: [], places: hasPlaces ? places : [] })))
     },
   )
+
+  test('§10 the quick start of a project with events does not move while it loads', async () => {
+    const start = PAGES.find(({ name }) => name === 'start')!
+    for (const device of DEVICES) {
+      const page = await open({ ...start, prepare: fillShop }, device)
+      expect((await measureShift(page)).moved).toEqual([])
+    }
+  })
 
   test('§5 the settings of a phone lead a viewer to every page of theirs', async () => {
     const { page, problems } = await pages.show({

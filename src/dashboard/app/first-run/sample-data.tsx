@@ -35,12 +35,12 @@ export function SampleDataOffer({ account, project }: SampleDataOptions) {
   }
 
   return (
-    <p class="sample-offer">
-      {failure ? failure.message : 'Nothing to send yet?'}{' '}
+    <>
       <button type="button" class="quiet-button" aria-disabled={isBusy} onClick={open}>
         {isBusy ? 'Creating the events…' : 'Look around with sample data'}
       </button>
-    </p>
+      {failure && <span role="alert">{failure.message}</span>}
+    </>
   )
 }
 

@@ -71,14 +71,14 @@ export default function Start({ account, project }: ProjectPageProps) {
           </div>
         )}
       </section>
-      <p>
+      <p class="start-ways">
         <a class={arrived.length > 0 ? 'button' : undefined} href={toFeedPath(project)}>
           {arrived.length > 0 ? 'Open the feed' : 'Go to the feed'}
         </a>
+        {arrived.length === 0 && before.value === 0 && (
+          <SampleDataOffer account={account} project={project} />
+        )}
       </p>
-      {arrived.length === 0 && !hadEvents && (
-        <SampleDataOffer account={account} project={project} />
-      )}
       <Checklist account={account} project={project} hasEvent={feed.log.value.rows.length > 0} />
       <VerificationPrompt />
     </StandalonePage>
