@@ -1,4 +1,7 @@
-// The paths of /api that the script before the first paint requests, and the application again.
+// The paths that the script before the first paint needs, and the application again.
+
+/** The sign-in page. */
+export const SIGN_IN_PATH = '/sign-in'
 
 /** The signed-in account, which every page needs. */
 export const ACCOUNT_API_PATH = '/api/me'

@@ -1,4 +1,4 @@
-import { ACCOUNT_API_PATH, SIGN_IN_API_PATH, toEventsApiPath } from './api-paths.ts'
+import { ACCOUNT_API_PATH, SIGN_IN_API_PATH, SIGN_IN_PATH, toEventsApiPath } from './api-paths.ts'
 
 // The first requests of a page run while its scripts load. The script before the first paint sends
 // them, and the application takes their responses.
@@ -16,7 +16,7 @@ export function findFeedProject(path: string): string | undefined {
 
 /** Returns whether a path is that of the sign-in page, which needs no account. */
 export function isSignIn(path: string): boolean {
-  return path === '/sign-in'
+  return path === SIGN_IN_PATH
 }
 
 /** Sends the first requests of the page at an address. */

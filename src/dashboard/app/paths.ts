@@ -1,8 +1,10 @@
+import { SIGN_IN_PATH } from './api-paths.ts'
+
 /** Every path of the application. The server returns the same page for all of them. */
 export const PATHS = {
   home: '/',
   setup: '/setup',
-  signIn: '/sign-in',
+  signIn: SIGN_IN_PATH,
   invite: '/invite',
   reset: '/reset',
   feed: '/p/:project',

@@ -39,10 +39,10 @@ export function toShortTime(atMs: number, nowMs: number, locale?: string): strin
 export function toTimeAgo(atMs: number, nowMs: number, locale?: string): string {
   const ago = nowMs - atMs
   if (ago < NOW_MS || !isSameDay(atMs, nowMs)) return toShortTime(atMs, nowMs, locale)
-  const ahead = relative(locale)
-  if (ago < MINUTE_MS) return ahead.format(-toSeconds(ago), 'second')
-  if (ago < HOUR_MS) return ahead.format(-Math.floor(ago / MINUTE_MS), 'minute')
-  return ahead.format(-Math.floor(ago / HOUR_MS), 'hour')
+  const past = relative(locale)
+  if (ago < MINUTE_MS) return past.format(-toSeconds(ago), 'second')
+  if (ago < HOUR_MS) return past.format(-Math.floor(ago / MINUTE_MS), 'minute')
+  return past.format(-Math.floor(ago / HOUR_MS), 'hour')
 }
 
 /** Rounds down, so that the text changes as seldom as the page looks at it. */
