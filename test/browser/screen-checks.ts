@@ -50,7 +50,8 @@ export function describeScreens(half: 'first' | 'second'): void {
           }
         }
         expect(await listUnnamedControls(shown)).toEqual([])
-        expect(await listForcedColorFaults(shown, checked)).toEqual([])
+        expect(await listChangedNames(shown)).toEqual([])
+        expect(await listForcedColorFaults(shown)).toEqual([])
         expect(shown.problems).toEqual([])
       },
     )
@@ -114,6 +115,20 @@ function listCrowdedButtons({ page }: TestPage): Promise<string[]> {
         })
         .map(text => `${button.innerText} at ${text.innerText.slice(0, 60)}`)
     })
+  })
+}
+
+/** Lists the names that members have chosen and that the styles write in other letters. */
+function listChangedNames({ page }: TestPage): Promise<string[]> {
+  return page.evaluate(() => {
+    const isChanged = (one: Element, part?: string) =>
+      getComputedStyle(one, part).textTransform !== 'none'
+    return [...document.querySelectorAll('main bdi')]
+      .filter(bdi => {
+        const parent = bdi.parentElement!
+        return isChanged(bdi) || (parent.firstChild === bdi && isChanged(parent, '::first-letter'))
+      })
+      .map(bdi => bdi.textContent)
   })
 }
 
