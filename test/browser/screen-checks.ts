@@ -43,6 +43,7 @@ export function describeScreens(half: 'first' | 'second'): void {
           expect(await listCutLinks(shown)).toEqual([])
           expect(await listCutChoices(shown)).toEqual([])
           expect(await listCrowdedButtons(shown)).toEqual([])
+          expect(await listOverlaps(shown)).toEqual([])
           for (const scheme of WITH_PICTURES ? SCHEMES : schemes) {
             await shown.paint(scheme)
             await shown.picture(screen.name)
@@ -115,6 +116,30 @@ function listCrowdedButtons({ page }: TestPage): Promise<string[]> {
         })
         .map(text => `${button.innerText} at ${text.innerText.slice(0, 60)}`)
     })
+  })
+}
+
+/** Lists the buttons that lie on one another, where a press can reach the wrong one. */
+function listOverlaps({ page }: TestPage): Promise<string[]> {
+  return page.evaluate(() => {
+    const root = document.querySelector('dialog[open]') ?? document.querySelector('main')
+    const buttons = [
+      ...(root?.querySelectorAll<HTMLElement>('button, .button, a.quiet-button') ?? []),
+    ]
+      .filter(one => one.checkVisibility())
+      .map(one => ({ name: one.innerText, place: one.getBoundingClientRect() }))
+    return buttons.flatMap(({ name, place }, at) =>
+      buttons
+        .slice(at + 1)
+        .filter(
+          ({ place: other }) =>
+            other.left < place.right - 1 &&
+            other.right > place.left + 1 &&
+            other.top < place.bottom - 1 &&
+            other.bottom > place.top + 1,
+        )
+        .map(other => `${name} and ${other.name}`),
+    )
   })
 }
 
