@@ -180,6 +180,7 @@ function isControl(role: unknown): boolean {
  */
 async function listForcedColorFaults({ page }: TestPage, checked: Set<string>): Promise<string[]> {
   const before = await page.evaluate(listPlaces)
+  const lines = await page.evaluate(listTransparentLines)
   await page.emulateMedia({ forcedColors: 'active' })
   const faults = await page.evaluate(() => {
     const marked =
@@ -213,88 +214,23 @@ async function listForcedColorFaults({ page }: TestPage, checked: Set<string>): 
   // A time that ticks meanwhile differs from one of the two.
   const again = await page.evaluate(listPlaces)
   const moved = after.filter((place, at) => place !== before[at] && place !== again[at])
-  return [...faults, ...moved, ...focus.faults]
+  return [...lines, ...faults, ...moved]
 }
 
 /**
- * Runs in the page: focuses the controls, except those of the kinds in `checked`. Returns their
- * kinds, and lists those without an outline for the focus or with one that a parent cuts off.
+ * Runs in the page: lists the elements with one transparent border, which forced colours would draw
+ * as a line. A frame of four is meant to appear there.
  */
-function listUnseenFocus(checked: readonly string[]): { faults: string[]; kinds: string[] } {
-  interface Box {
-    element: Element
-    pseudo?: '::after'
-  }
-  const toKind = (control: Element) => {
-    const names: string[] = []
-    for (let one: Element | null = control; one && names.length < 4; one = one.parentElement)
-      names.push(`${one.tagName}.${one.className} ${one.getAttribute('aria-pressed')}`)
-    return names.join(' < ')
-  }
-  /** The outline of a control can be around its label or its group. */
-  const listBoxes = (control: Element): Box[] => [
-    { element: control },
-    { element: control, pseudo: '::after' },
-    ...[control.nextElementSibling, control.parentElement].flatMap(one =>
-      one ? [{ element: one }] : [],
-    ),
-  ]
-  const readOutline = ({ element, pseudo }: Box) => {
-    const { outlineStyle, outlineWidth, outlineOffset } = getComputedStyle(element, pseudo)
-    const width = outlineStyle === 'none' ? 0 : Number.parseFloat(outlineWidth)
-    const reach = width + Number.parseFloat(outlineOffset)
-    return { width, reach, text: `${outlineStyle} ${outlineWidth}` }
-  }
-  const findCutter = (element: Element, reach: number): Element | undefined => {
-    const { left, top, right, bottom } = element.getBoundingClientRect()
-    for (let one = element; getComputedStyle(one).position !== 'fixed';) {
-      if (!one.parentElement) return undefined
-      one = one.parentElement
-      if (one === document.body) return undefined
-      const { overflowX, overflowY, contentVisibility } = getComputedStyle(one)
-      const isContained = contentVisibility === 'auto'
-      const place = one.getBoundingClientRect()
-      const gaps = [
-        ...(isContained || overflowX !== 'visible' ? [left - place.left, place.right - right] : []),
-        ...(isContained || overflowY !== 'visible' ? [top - place.top, place.bottom - bottom] : []),
-      ]
-      // Half of a line of 3 pixels is enough to see it.
-      if (gaps.some(gap => gap + 1.5 < reach)) return one
-    }
-    return undefined
-  }
-  const blur = () => (document.activeElement as HTMLElement | null)?.blur()
-
-  blur()
-  const found = new Map<string, HTMLElement>()
-  for (const control of document.querySelectorAll<HTMLElement>(
-    'a[href], button, input, select, textarea, summary, [tabindex="0"]',
-  )) {
-    const kind = toKind(control)
-    const isSeen = control.checkVisibility({ visibilityProperty: true }) && control.tabIndex >= 0
-    if (isSeen && !checked.includes(kind) && !found.has(kind)) found.set(kind, control)
-  }
-  const controls = [...found.values()].map(control => {
-    const boxes = listBoxes(control)
-    return { control, boxes, before: boxes.map(box => readOutline(box).text) }
-  })
-  const kinds: string[] = []
-  const faults = controls.flatMap(({ control, boxes, before }) => {
-    control.focus()
-    // It is disabled, or behind a dialog.
-    if (document.activeElement !== control) return []
-    kinds.push(toKind(control))
-    const box = boxes.find((one, n) => {
-      const { width, text } = readOutline(one)
-      return width >= 2 && text !== before[n]
+function listTransparentLines(): string[] {
+  return [...document.querySelectorAll('#app *')]
+    .filter(element => {
+      const style = getComputedStyle(element)
+      const colours = (['Top', 'Right', 'Bottom', 'Left'] as const)
+        .filter(side => Number.parseFloat(style[`border${side}Width`]) > 0)
+        .map(side => style[`border${side}Color`])
+      return colours.length === 1 && colours[0] === 'rgba(0, 0, 0, 0)'
     })
-    const html = control.outerHTML.slice(0, 120)
-    if (!box) return [`no focus: ${html}`]
-    const cutter = findCutter(box.element, readOutline(box).reach)
-    return cutter ? [`focus cut off by ${cutter.outerHTML.slice(0, 60)}: ${html}`] : []
-  })
-  blur()
-  return { faults, kinds }
+    .map(element => `a line that appears: ${element.outerHTML.slice(0, 120)}`)
 }
 
 /** Runs in the page: lists the visible elements with where they are. */
