@@ -40,7 +40,7 @@ export function ProviderButtons({ options, next, invite, onDone }: ProviderButto
       {proxyEmail !== null && (
         <button
           type="button"
-          class="button"
+          class={hasPasswords ? 'button button-plain' : 'button'}
           aria-disabled={busy !== undefined}
           onClick={() => act('', () => signInWithProxy(invite))}
         >

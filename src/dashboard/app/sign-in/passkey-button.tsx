@@ -28,7 +28,7 @@ export function PasskeyButton() {
   return (
     <div class="other-way">
       <div role="alert">{failure && <p class="notice">{failure.message}</p>}</div>
-      <button type="button" class="quiet-button" aria-disabled={isBusy} onClick={act}>
+      <button type="button" class="button button-plain" aria-disabled={isBusy} onClick={act}>
         Sign in with a passkey
       </button>
     </div>
