@@ -93,7 +93,7 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
           {lastEventAt !== null && (
             <>
               {' '}
-              · <Timestamp atMs={Date.parse(lastEventAt)} hasDate />
+              · last <Timestamp atMs={Date.parse(lastEventAt)} hasDate />
             </>
           )}
         </p>

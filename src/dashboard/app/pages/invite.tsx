@@ -37,7 +37,8 @@ export default function InvitePage() {
   const { organization, role, invitedBy, email } = invite.data
   const lead = (
     <>
-      <bdi>{invitedBy.name}</bdi> invited you to <bdi>{organization.name}</bdi> as {role}.
+      <bdi>{invitedBy.name}</bdi> invited you to <bdi>{organization.name}</bdi> with the role {role}
+      .
     </>
   )
   if (session.value.kind === 'signed_in') {

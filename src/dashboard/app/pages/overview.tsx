@@ -5,13 +5,15 @@ import { Loaded } from '../components/loaded.tsx'
 import { toPlural } from '../plural.ts'
 import { isUrgent, ProjectCard } from '../overview/project-card.tsx'
 import { useOverview } from '../overview/use-overview.ts'
-import { PATHS } from '../paths.ts'
+import { PATHS, toOrganizationPath } from '../paths.ts'
+import { isAtLeast } from '../session.ts'
 import type { AccountPageProps } from './props.ts'
 
 /** All projects of the account: new events, unusual activity and failed deliveries. */
 export default function OverviewPage({ account }: AccountPageProps) {
   const { query, heads, isLive } = useOverview()
   const title = 'Overview'
+  const own = account.organizations.find(({ role }) => isAtLeast(role, 'admin'))
   return (
     <Layout account={account} path={PATHS.overview} title={title}>
       <h1 class="page-title">{title}</h1>
@@ -28,7 +30,19 @@ export default function OverviewPage({ account }: AccountPageProps) {
             {projects.length === 0 && (
               <div class="empty-state">
                 <h2>No projects yet</h2>
-                <p>Ask an admin of your organization to create one, or to invite you.</p>
+                <p>
+                  {own ? (
+                    <>
+                      Create one in the{' '}
+                      <a href={toOrganizationPath(own.id)}>
+                        settings of <bdi>{own.name}</bdi>
+                      </a>
+                      .
+                    </>
+                  ) : (
+                    'Ask an admin of your organization to create one, or to invite you.'
+                  )}
+                </p>
               </div>
             )}
             {[...Map.groupBy(projects, ({ organization }) => organization.id)].map(([id, own]) => (
@@ -72,10 +86,10 @@ function Organization({ account, projects, heads }: OrganizationOptions) {
   )
 }
 
-/** The number of projects that need a look, in words. */
+/** The number of projects that need attention, in words. */
 function summarize(urgent: number): string {
   if (urgent === 0) return 'Nothing unusual, and nothing failed.'
   return urgent === 1
-    ? 'One project needs a look.'
-    : `${urgent.toLocaleString()} projects need a look.`
+    ? 'One project needs attention.'
+    : `${urgent.toLocaleString()} projects need attention.`
 }
