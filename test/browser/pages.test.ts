@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { HAS_BROWSER, launch, measureShift, type TestBrowser } from '../support/clients/chromium.ts'
+import { HAS_BROWSER, measureShift } from '../support/clients/chromium.ts'
 import { fillShop, fillViews } from '../support/fakes/shop.ts'
 import { setRole } from '../support/fakes/organization.ts'
 import { openScreens, type ScreenPages } from './screen-pages.ts'

@@ -52,7 +52,7 @@ export function describeScreens(half: 'first' | 'second'): void {
         }
         expect(await listUnnamedControls(shown)).toEqual([])
         expect(await listChangedNames(shown)).toEqual([])
-        expect(await listForcedColorFaults(shown)).toEqual([])
+        expect(await listForcedColorFaults(shown, checked)).toEqual([])
         expect(shown.problems).toEqual([])
       },
     )
@@ -214,7 +214,7 @@ async function listForcedColorFaults({ page }: TestPage, checked: Set<string>): 
   // A time that ticks meanwhile differs from one of the two.
   const again = await page.evaluate(listPlaces)
   const moved = after.filter((place, at) => place !== before[at] && place !== again[at])
-  return [...lines, ...faults, ...moved]
+  return [...lines, ...faults, ...moved, ...focus.faults]
 }
 
 /**
@@ -231,6 +231,87 @@ function listTransparentLines(): string[] {
       return colours.length === 1 && colours[0] === 'rgba(0, 0, 0, 0)'
     })
     .map(element => `a line that appears: ${element.outerHTML.slice(0, 120)}`)
+}
+
+/**
+ * Runs in the page: focuses the controls, except those of the kinds in `checked`. Returns their
+ * kinds, and lists those without an outline for the focus or with one that a parent cuts off.
+ */
+function listUnseenFocus(checked: readonly string[]): { faults: string[]; kinds: string[] } {
+  interface Box {
+    element: Element
+    pseudo?: '::after'
+  }
+  const toKind = (control: Element) => {
+    const names: string[] = []
+    for (let one: Element | null = control; one && names.length < 4; one = one.parentElement)
+      names.push(`${one.tagName}.${one.className} ${one.getAttribute('aria-pressed')}`)
+    return names.join(' < ')
+  }
+  /** The outline of a control can be around its label or its group. */
+  const listBoxes = (control: Element): Box[] => [
+    { element: control },
+    { element: control, pseudo: '::after' },
+    ...[control.nextElementSibling, control.parentElement].flatMap(one =>
+      one ? [{ element: one }] : [],
+    ),
+  ]
+  const readOutline = ({ element, pseudo }: Box) => {
+    const { outlineStyle, outlineWidth, outlineOffset } = getComputedStyle(element, pseudo)
+    const width = outlineStyle === 'none' ? 0 : Number.parseFloat(outlineWidth)
+    const reach = width + Number.parseFloat(outlineOffset)
+    return { width, reach, text: `${outlineStyle} ${outlineWidth}` }
+  }
+  const findCutter = (element: Element, reach: number): Element | undefined => {
+    const { left, top, right, bottom } = element.getBoundingClientRect()
+    for (let one = element; getComputedStyle(one).position !== 'fixed';) {
+      if (!one.parentElement) return undefined
+      one = one.parentElement
+      if (one === document.body) return undefined
+      const { overflowX, overflowY, contentVisibility } = getComputedStyle(one)
+      const isContained = contentVisibility === 'auto'
+      const place = one.getBoundingClientRect()
+      const gaps = [
+        ...(isContained || overflowX !== 'visible' ? [left - place.left, place.right - right] : []),
+        ...(isContained || overflowY !== 'visible' ? [top - place.top, place.bottom - bottom] : []),
+      ]
+      // Half of a line of 3 pixels is enough to see it.
+      if (gaps.some(gap => gap + 1.5 < reach)) return one
+    }
+    return undefined
+  }
+  const blur = () => (document.activeElement as HTMLElement | null)?.blur()
+
+  blur()
+  const found = new Map<string, HTMLElement>()
+  for (const control of document.querySelectorAll<HTMLElement>(
+    'a[href], button, input, select, textarea, summary, [tabindex="0"]',
+  )) {
+    const kind = toKind(control)
+    const isSeen = control.checkVisibility({ visibilityProperty: true }) && control.tabIndex >= 0
+    if (isSeen && !checked.includes(kind) && !found.has(kind)) found.set(kind, control)
+  }
+  const controls = [...found.values()].map(control => {
+    const boxes = listBoxes(control)
+    return { control, boxes, before: boxes.map(box => readOutline(box).text) }
+  })
+  const kinds: string[] = []
+  const faults = controls.flatMap(({ control, boxes, before }) => {
+    control.focus()
+    // It is disabled, or behind a dialog.
+    if (document.activeElement !== control) return []
+    kinds.push(toKind(control))
+    const box = boxes.find((one, n) => {
+      const { width, text } = readOutline(one)
+      return width >= 2 && text !== before[n]
+    })
+    const html = control.outerHTML.slice(0, 120)
+    if (!box) return [`no focus: ${html}`]
+    const cutter = findCutter(box.element, readOutline(box).reach)
+    return cutter ? [`focus cut off by ${cutter.outerHTML.slice(0, 60)}: ${html}`] : []
+  })
+  blur()
+  return { faults, kinds }
 }
 
 /** Runs in the page: lists the visible elements with where they are. */

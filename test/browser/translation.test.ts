@@ -67,10 +67,8 @@ describe.skipIf(!HAS_BROWSER)('the translator of the browser', () => {
 
   /** Opens the feed with one event. */
   async function open({ isTranslated = false } = {}) {
-    let api: FakeApi | undefined
-    const opened = await browser.open({
-      prepare: async context => {
-        api = await fakeApi(context)
+    const opened = await dashboard.openFaked({
+      prepare: async (api, context) => {
         api.emit({ title: 'Backup finished', channelName: 'ops', tags: ['nightly'], timestamp })
         if (isTranslated) await context.addInitScript({ content: TRANSLATE_EARLY })
       },
@@ -78,7 +76,7 @@ describe.skipIf(!HAS_BROWSER)('the translator of the browser', () => {
     const { page } = opened
     const errors: string[] = []
     page.on('pageerror', error => errors.push(String(error)))
-    await page.goto(`${server.url}/p/${PROJECT}`)
+    await page.goto(`${dashboard.url}/p/${PROJECT}`)
     await page.locator('.pill-live').waitFor()
     await page.locator('article h2').waitFor()
     /** Returns what a person reads, without case. */
