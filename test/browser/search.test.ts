@@ -64,9 +64,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
       'channel payments',
       'word payment',
       'not tag vip',
-      'Clear all',
-      'Group alike',
-      'Add to insights',
+      'Clear allGroup alikeAdd to insights',
     ])
     await it.page.getByRole('button', { name: 'Remove not tag vip' }).click()
     await until(async () => (await it.titles()) === 'Payment failed,New payment')

@@ -78,25 +78,21 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
           </button>
         </li>
       ))}
-      {chips.length > 1 && (
-        <li>
+      <li class="chip-actions">
+        {chips.length > 1 && (
           <button type="button" class="quiet-button" onClick={() => go(EMPTY_SEARCH)}>
             Clear all
           </button>
-        </li>
-      )}
-      <li>
+        )}
         <a class="quiet-button" href={toAlikePath(project, whole)}>
           Group alike
         </a>
-      </li>
-      {isEditor && (
-        <li>
+        {isEditor && (
           <a class="quiet-button" href={toNewCardPath(project, whole)}>
             Add to insights
           </a>
-        </li>
-      )}
+        )}
+      </li>
     </ul>
   )
 }
