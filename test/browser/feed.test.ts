@@ -598,10 +598,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
       for (const name of names) {
         if (isPhone) await openSheet(page, 'Settings')
         await group.getByRole('link', { name }).click()
-        await page
-          .locator('#settings [aria-current]')
-          .getByText(name)
-          .waitFor({ state: 'attached' })
+        const current = page.locator('#settings [aria-current]').getByText(name)
+        // The page has a sheet of its own, which is drawn when it opens.
+        await until(async () => {
+          const isClosed = isPhone && !(await page.locator('#settings').isVisible())
+          if (isClosed) await openSheet(page, 'Settings')
+          return (await current.count()) > 0
+        })
+        if (isPhone) await page.keyboard.press('Escape')
         await page.getByRole('heading', { level: 1 }).waitFor()
       }
       await page.keyboard.press('Control+k')

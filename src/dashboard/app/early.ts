@@ -3,6 +3,8 @@ import './theme-early.ts'
 import { findFeedProject, isSignIn, sendEarly } from './early-requests.ts'
 
 sendEarly(location)
+// The first use of Intl takes long. The page has the time while its scripts load.
+setTimeout(() => Intl.DateTimeFormat())
 const { pathname } = location
 // The script of the page loads beside the scripts that name it.
 const script = isSignIn(pathname)

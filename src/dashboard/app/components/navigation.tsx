@@ -3,6 +3,8 @@ import { PATHS, toFeedPath, toOrganizationPath, toProjectPath } from '../paths.t
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { hasSeveralProjects } from '../session.ts'
 import { Icon } from './icon.tsx'
+import { useMedia } from './use-media.ts'
+import { useOpened } from './use-opened.ts'
 
 /** A link in the navigation. */
 export interface NavLink {
@@ -98,20 +100,29 @@ interface SheetOptions {
   children: ComponentChildren
 }
 
-/** A part of the navigation: a sheet on a phone, and a part of the column on wide screens. */
+/** The same breakpoint as in feed.css: wide enough for the navigation next to the page. */
+const COLUMN = '(min-width: 60rem)'
+
+/**
+ * A part of the navigation: a part of the column on wide screens, and a sheet on a phone, which is
+ * drawn when it first opens.
+ */
 export function Sheet({ id, label, children }: SheetOptions) {
+  const isColumn = useMedia(COLUMN)
+  const { isOpened, onBeforeToggle } = useOpened()
   return (
     <nav
       id={id}
       class="sheet"
       popover="auto"
       aria-label={label}
+      onBeforeToggle={onBeforeToggle}
       onClick={({ target, currentTarget }) => {
         const isLink = target instanceof Element && target.closest('a')
         if (isLink && currentTarget.matches(':popover-open')) currentTarget.hidePopover()
       }}
     >
-      {children}
+      {(isColumn || isOpened) && children}
     </nav>
   )
 }

@@ -1,13 +1,13 @@
 import { ErrorBoundary } from 'preact-iso'
-import { useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
+import { useOpened } from '../components/use-opened.ts'
 import { lazyPages } from '../lazy-page.tsx'
 
 const DisplayChoices = lazyPages(() => import('./display-choices.tsx'))(all => all.DisplayChoices)
 
 /** A menu with the choices of how rows look, which load when it opens. */
 export function DisplayMenu() {
-  const [isOpened, setOpened] = useState(false)
+  const { isOpened, onBeforeToggle } = useOpened()
   return (
     <>
       <button
@@ -19,12 +19,7 @@ export function DisplayMenu() {
       >
         <Icon name="display" />
       </button>
-      <div
-        id="display-menu"
-        class="menu menu-end"
-        popover="auto"
-        onToggle={({ newState }) => newState === 'open' && setOpened(true)}
-      >
+      <div id="display-menu" class="menu menu-end" popover="auto" onBeforeToggle={onBeforeToggle}>
         {isOpened && (
           <ErrorBoundary>
             <DisplayChoices />

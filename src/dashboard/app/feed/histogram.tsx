@@ -120,36 +120,42 @@ function Table({ counts, toMs, completeSince }: TableOptions) {
         id="counts"
         class="menu menu-end counts"
         popover="auto"
-        onToggle={({ newState }) => setOpen(newState === 'open')}
+        onBeforeToggle={({ newState }) => setOpen(newState === 'open')}
       >
-        {completeSince !== null && (
-          <p class="note">complete since {toDateTime(Date.parse(completeSince))}, partial before</p>
-        )}
-        <div
-          class="counts-table"
-          tabIndex={0}
-          role="group"
-          aria-label="Events over time, as a table"
-        >
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Time</th>
-                <th scope="col">Events</th>
-              </tr>
-            </thead>
-            <tbody>
-              {(isOpen ? counts : []).map((count, at) =>
-                count === 0 ? null : (
-                  <tr key={at}>
-                    <th scope="row">{toRangeName(toMs(at), toMs(at + 1))}</th>
-                    <td>{count.toLocaleString()}</td>
+        {isOpen && (
+          <>
+            {completeSince !== null && (
+              <p class="note">
+                complete since {toDateTime(Date.parse(completeSince))}, partial before
+              </p>
+            )}
+            <div
+              class="counts-table"
+              tabIndex={0}
+              role="group"
+              aria-label="Events over time, as a table"
+            >
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Time</th>
+                    <th scope="col">Events</th>
                   </tr>
-                ),
-              )}
-            </tbody>
-          </table>
-        </div>
+                </thead>
+                <tbody>
+                  {counts.map((count, at) =>
+                    count === 0 ? null : (
+                      <tr key={at}>
+                        <th scope="row">{toRangeName(toMs(at), toMs(at + 1))}</th>
+                        <td>{count.toLocaleString()}</td>
+                      </tr>
+                    ),
+                  )}
+                </tbody>
+              </table>
+            </div>
+          </>
+        )}
       </div>
     </>
   )

@@ -3,8 +3,8 @@ import { ErrorBoundary, useLocation } from 'preact-iso'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { ProjectPageProps } from './props.ts'
 import { Sidebar } from '../components/sidebar.tsx'
+import { useMedia } from '../components/use-media.ts'
 import { useNeighbours } from '../event/use-event.ts'
-import { useNarrowScreen } from '../event/use-narrow-screen.ts'
 import { Chips } from '../feed/chips.tsx'
 import { DisplayMenu } from '../feed/display-menu.tsx'
 import { HistogramView } from '../feed/histogram.tsx'
@@ -40,6 +40,8 @@ const EventPanel = lazyPages(() => loadWithPageStyle(import('../event/panel.tsx'
   all => all.EventPanel,
 )
 
+/** The same breakpoint as in event.css: wide enough for an event next to the list. */
+const BESIDE = '(min-width: 64rem)'
 /** How long after the first rows the panel of events is loaded. */
 const PRELOAD_MS = 1_000
 /** How often the last events are stored for times without a network. */
@@ -107,7 +109,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     event === undefined ? NO_ROWS : feed.log.value.rows,
     isSearch || channelId !== undefined,
   )
-  const isBehind = useNarrowScreen() && event !== undefined
+  const isBehind = !useMedia(BESIDE) && event !== undefined
   const reading = feed.reading.value
   const searchFailure =
     reading.kind === 'failed' && reading.failure.code === 'invalid' ? reading.failure : undefined
@@ -123,7 +125,10 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     const keeping = createThrottle(SYSTEM_CLOCK, KEEP_MS, () =>
       keepLastEvents(project, feed.log.value.rows),
     )
-    const end = feed.log.subscribe(({ rows }) => rows.length > 0 && keeping.trigger())
+    // After the rows are drawn.
+    const end = feed.log.subscribe(({ rows }) => {
+      if (rows.length > 0) setTimeout(keeping.trigger)
+    })
     return () => {
       end()
       keeping.flush()
