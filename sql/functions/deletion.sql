@@ -166,7 +166,13 @@ begin
   -- Some of them may have been restored, or be locked.
   select array_agg(p.seq), array_agg(p.id) into seqs, ids
     from unnest(seqs, ids) as p (seq, id)
-    where not exists (select from events e where e.project_id = project and e.seq = p.seq);
+    where (
+      select e.seq
+      from events e
+      where e.project_id = project and e.seq >= p.seq and e.seq <= p.seq
+      order by e.seq
+      limit 1
+    ) is null;
   perform erase_purged_content(project, seqs, ids);
   return n;
 end

@@ -204,9 +204,16 @@ begin
     at := date_trunc('milliseconds', clock_timestamp());
 
     if keys[n] is not null then
-      select k.fingerprint, k.body into seen
-        from idempotency_keys k
-        where k.project_id = project_ids[n] and k.key = keys[n] and k.expires_at > at;
+      -- The order keeps the plan from reading all keys by their expiry.
+      select f.fingerprint, f.body into seen
+        from (
+          select k.fingerprint, k.body, k.expires_at
+          from idempotency_keys k
+          where k.project_id = project_ids[n] and k.key >= keys[n] and k.key <= keys[n]
+          order by k.key
+          limit 1
+        ) f
+        where f.expires_at > at;
       if found then
         outcome := case when seen.fingerprint = fingerprints[n] then 'replayed' else 'reused' end;
         body := seen.body;

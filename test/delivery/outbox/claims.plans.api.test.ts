@@ -53,6 +53,11 @@ const OLD_CHANNEL = '00000000-0000-7000-8001-000000000005'
 const webhooksOf = (project: string) => `0000000${project.at(-1)}-0000-7000-8000-`
 const webhookOf = (n: number) => webhooksOf(PROJECT) + String(n).padStart(12, '0')
 
+/** The stored response of the nth event, as an SQL expression. */
+const storedBody = `'{"success":true,"data":{"id":"evt_1","seq":1,"channelId":"chn_1","channelName":"c","userId":"user-'
+  || n % 500 + 1 || '","timestamp":"2026-01-01T00:00:00Z","createdAt":"2026-01-01T00:00:00Z","source":"api",'
+  || '"notify":true},"requestId":"r"}'`
+
 /** A row of each event for the first webhook, and twenty webhooks. */
 const fill = (project: string) => `
   ${fillProject(project)}
@@ -62,7 +67,7 @@ const fill = (project: string) => `
   insert into idempotency_keys (project_id, key, fingerprint, status, user_id, other_names, seq, body, expires_at)
     select
       '${project}', 'old-' || n, '\\x01', 201, 'user-' || n % 500 + 1, '{a}', n,
-      '{"userId":"user-' || n % 500 + 1 || '"}', now() + n * interval '10 s'
+      ${storedBody}, now() + n * interval '10 s'
     from generate_series(1, ${COUNT}) as n;
   insert into outbox (id, project_id, event_id, kind, target_id, available_at)
     select
@@ -387,6 +392,21 @@ const WORK: Work[] = [
       `,
   },
   {
+    name: 'events that are hidden, restored and purged',
+    async run({ api, round }) {
+      const seqs = toArray([0, 1, 2, 3, 4].map(n => String(1_500 + 10 * round + n)))
+      const hide = () => api`select from hide_events(${PROJECT}, ${seqs}::bigint[])`
+      await hide()
+      await api`select from restore_events(${PROJECT}, ${seqs}::bigint[])`
+      await hide()
+      const [row] = await api`select purge_events(${PROJECT}, now() + interval '1 hour', 10) as n`
+      expect(row).toEqual({ n: 5 })
+    },
+    most: 300,
+    // Each of its four statements may read a project whose tables were never analyzed.
+    unanalyzed: 4 * SMALL_PROJECT,
+  },
+  {
     name: 'a recovery of events that were delivered',
     // A recovery reads each event of its time, and the attempts of each.
     most: 2.5 * COUNT,
@@ -503,7 +523,7 @@ test('work that was planned on empty tables reads no more rows than it needs', a
   for (let n = 0; n < 6; n++)
     for (const { run } of WORK) await Promise.resolve(run(world)).catch(ignore)
   await world.api.unsafe(fill(PROJECT) + fill(OTHER))
-  expect(await findCostly(world)).toEqual([])
+  expect(await findCostly(world, { isAnalyzed: false })).toEqual([])
 })
 
 test.each([
