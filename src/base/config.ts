@@ -261,7 +261,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
   return config
 }
 
-/** Returns what the URLs of the database lack, or what they contradict each other in. */
+/** Lists the problems of the URLs of the database, alone and together. */
 function findDatabaseProblems(config: Config, readFile: (path: string) => string): string[] {
   const { databaseUrl, databaseDirectUrl, databaseReadUrl } = config
   const tryToRead = (path: string) => readOrNothing(path, readFile)

@@ -22,10 +22,15 @@ end
 $$;
 
 -- Cancels the deliveries of deleted events, which a trigger does elsewhere. Like the settler, it
--- locks rows in the order of their ids.
+-- locks rows in the order of their ids. The settings are those of the trigger.
 create or replace function cancel_deliveries_of(project uuid, event_ids uuid[]) returns void
 language plpgsql
 set search_path from current
+set plan_cache_mode = force_custom_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_sort = on
 as $$
 begin
   with found as materialized (

@@ -37,8 +37,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
   test('counts the events of the search, and describes them in words and in a table', async () => {
     await using it = await look()
     await it.chart.getByText('4 events').waitFor()
-    await it.chart.getByRole('button', { name: 'Show as table' }).click()
+    const button = it.chart.getByRole('button', { name: 'Show as table' })
+    await button.click()
     expect(await it.chart.locator('tbody td').allTextContents()).toEqual(['1', '2', '1'])
+    await it.chart.locator('.counts-table').focus()
+    await it.page.keyboard.press('Escape')
+    await it.chart.locator('.counts-table').waitFor({ state: 'detached' })
+    expect(await button.evaluate(element => element === document.activeElement)).toBe(true)
   })
 
   test('has an axis, and bars as high as the square root of their count', async () => {

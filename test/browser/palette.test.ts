@@ -232,7 +232,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await keyboard.press('j')
     await keyboard.press('Enter')
     await page.locator('.panel').getByRole('heading', { name: 'Old payment' }).waitFor()
-    await page.locator('.panel').getByText('Deliveries').waitFor()
+    await page.locator('.panel').getByRole('heading', { name: 'Deliveries' }).waitFor()
     await keyboard.press('Control+k')
     await keyboard.type('mute this')
     await page.getByRole('option', { name: 'Mute this channel payments' }).waitFor()

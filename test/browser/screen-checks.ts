@@ -175,7 +175,7 @@ function isControl(role: unknown): boolean {
 
 /**
  * Lists the faults in forced colours: buttons and current items without an edge, places of the bar
- * at the bottom that differ, everything that moves, and focus that cannot be seen. Controls alike
+ * at the bottom that differ, everything that moves, and focus that cannot be seen. Controls like
  * those in `checked` are not focused again.
  */
 async function listForcedColorFaults({ page }: TestPage, checked: Set<string>): Promise<string[]> {
@@ -244,7 +244,7 @@ function listUnseenFocus(checked: readonly string[]): { faults: string[]; kinds:
   }
   const toKind = (control: Element) => {
     const names: string[] = []
-    for (let one: Element | null = control; one && names.length < 4; one = one.parentElement)
+    for (let one: Element | null = control; one; one = one.parentElement)
       names.push(`${one.tagName}.${one.className} ${one.getAttribute('aria-pressed')}`)
     return names.join(' < ')
   }

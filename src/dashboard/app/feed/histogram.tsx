@@ -120,7 +120,9 @@ function Table({ counts, toMs, completeSince }: TableOptions) {
         id="counts"
         class="menu menu-end counts"
         popover="auto"
-        onBeforeToggle={({ newState }) => setOpen(newState === 'open')}
+        onBeforeToggle={({ newState }) => newState === 'open' && setOpen(true)}
+        // Later, so that the focus returns to the button.
+        onToggle={({ newState }) => newState === 'closed' && setOpen(false)}
       >
         {isOpen && (
           <>

@@ -31,8 +31,8 @@ export function SignInRules({
     <section class="section" aria-labelledby="sign-in-rules">
       <h2 id="sign-in-rules">Sign-in rules</h2>
       <p class="note">
-        A rule gives members a role when they sign in. Their membership ends at the next sign-in to
-        which no rule applies.
+        A rule gives a role to an account that signs in. A membership from a rule ends at the next
+        sign-in to which no rule applies. Memberships from invites stay.
         {!mayEdit && ' An owner who is an operator of the server edits the rules.'}
       </p>
       <Loaded query={query}>

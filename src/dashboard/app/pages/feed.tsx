@@ -125,12 +125,15 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     const keeping = createThrottle(SYSTEM_CLOCK, KEEP_MS, () =>
       keepLastEvents(project, feed.log.value.rows),
     )
-    // After the rows are drawn.
+    let timer: number | undefined
     const end = feed.log.subscribe(({ rows }) => {
-      if (rows.length > 0) setTimeout(keeping.trigger)
+      clearTimeout(timer)
+      // After the rows are drawn.
+      if (rows.length > 0) timer = window.setTimeout(keeping.trigger)
     })
     return () => {
       end()
+      clearTimeout(timer)
       keeping.flush()
     }
   }, [feed])
