@@ -90,7 +90,7 @@ test.skipIf(!hasTool('pgbouncer'))(
     // The pooler keeps sessions with the former settings.
     await admin`
       select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = ${database!} and pid <> pg_backend_pid()
+      where datname = ${database!} and backend_type = 'client backend' and pid <> pg_backend_pid()
     `
     await until(() =>
       waitUntilReachable(pooled).then(

@@ -104,6 +104,6 @@ async function setReadOnly({ sql }: Booted, value: 'on' | 'off'): Promise<void> 
   await sql`
     select pg_terminate_backend(pid)
     from pg_stat_activity
-    where datname = current_database() and pid <> pg_backend_pid()
+    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
   `
 }

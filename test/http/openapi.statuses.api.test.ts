@@ -242,6 +242,8 @@ async function takeAwayDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1)
   const admin = connect(withDatabase(url, 'postgres'), { name: 'test', max: 1 })
   await admin.unsafe(`alter database ${name} allow_connections false`)
-  await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`
+  await admin`
+    select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name} and backend_type = 'client backend'
+  `
   await admin.end({ timeout: 1 })
 }

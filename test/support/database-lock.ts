@@ -71,7 +71,7 @@ export async function hold(
 async function listBlocked(sql: Sql): Promise<number[]> {
   const rows = await sql<{ pid: number }[]>`
     select pid from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'
+    where datname = current_database() and backend_type = 'client backend' and wait_event_type = 'Lock'
   `
   return rows.map(({ pid }) => pid)
 }

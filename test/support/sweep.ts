@@ -224,8 +224,8 @@ function listFailures(messages: readonly Passing[]): Failure[] {
 
 /** False for ways that say nothing about the product. */
 function isPossible({ type, statement }: Passing, way: Way): boolean {
-  // A session that has not begun has nothing to terminate.
-  if (type === '') return way !== 'terminated'
+  // A session that has not begun has nothing to terminate. `p` is an answer with the password.
+  if (type === '' || type === 'p') return way !== 'terminated'
   // Its commit was executed, so Postgres has no error, and may have ended the transaction or not.
   const isCommitted = statement === 'commit' && type === 'S'
   return !isCommitted || !['deadlock', 'refused', 'terminated'].includes(way)

@@ -46,11 +46,11 @@ const ENDINGS: Record<string, (sql: Sql) => PromiseLike<unknown>> = {
   '55P03': async () => {},
   '57014': sql => sql`
     select pg_cancel_backend(pid) from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'
+    where datname = current_database() and backend_type = 'client backend' and wait_event_type = 'Lock'
   `,
   CONNECTION_CLOSED: sql => sql`
     select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'
+    where datname = current_database() and backend_type = 'client backend' and wait_event_type = 'Lock'
   `,
 }
 
