@@ -249,7 +249,7 @@ describe('the plan', () => {
   test('begins with long batches and ends with short ones, so that they end together', () => {
     const names = Array.from({ length: 24 }, (_, nth) => `test/log/${nth}.api.test.ts`)
     const plan = planBatches(names, Object.fromEntries(names.map(name => [name, 5_000])))
-    expect(plan.map(({ files }) => files.length)).toEqual([4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 1])
+    expect(plan.map(({ files }) => files.length)).toEqual([3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1])
     const long = planBatches(
       names,
       Object.fromEntries(names.map((name, nth) => [name, 20_000 + nth])),
@@ -260,7 +260,7 @@ describe('the plan', () => {
   test('keeps the batches of earlier kinds long, because others follow', () => {
     const names = Array.from({ length: 24 }, (_, nth) => `test/log/${nth}.api.test.ts`)
     const plan = planBatches([...names, 'test/browser/feed.test.ts'], {})
-    expect(plan.map(({ files }) => files.length)).toEqual([8, 8, 8, 1])
+    expect(plan.map(({ files }) => files.length)).toEqual([6, 6, 6, 6, 1])
   })
 
   test.each([

@@ -20,14 +20,14 @@ interface KindSettings {
 }
 
 export const KINDS: Record<Kind, KindSettings> = {
-  unit: { limitMs: 15_000, weight: 2 },
-  api: { limitMs: 30_000, weight: 2 },
-  browser: { limitMs: 60_000, weight: 3 },
-  processes: { limitMs: 60_000, weight: 2 },
+  unit: { limitMs: 15_000, weight: 3 },
+  api: { limitMs: 30_000, weight: 3 },
+  browser: { limitMs: 60_000, weight: 4 },
+  processes: { limitMs: 60_000, weight: 3 },
 }
 
 /** The weight of all batches that run at once. */
-export const CAPACITY = 6
+export const CAPACITY = 12
 /** The kinds of the light lane in their order: plain mistakes come to light first. */
 const ORDER: Kind[] = ['unit', 'api', 'processes', 'browser']
 
