@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { chownSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { LOCKS, toLock } from '../../src/database/locks.ts'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import {
   openSecrets,
   readSecretFile,
@@ -18,6 +18,7 @@ import { runProgram, spawnProgram, startProgram } from '../support/servers/proce
 import { until } from '../support/until.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { canGiveFiles } from '../support/tools.ts'
+import { openSql } from '../support/sql.ts'
 
 const PLACE = { table: 'webhooks', column: 'url', rowId: 'a' }
 const TABLES = [SEALED_WEBHOOKS]
@@ -26,7 +27,7 @@ let url: string
 let sql: Sql
 beforeAll(async () => {
   url = await cloneDatabase()
-  sql = connect(url, { name: 'test', max: 8 })
+  sql = openSql(url, { max: 8 })
 })
 // All tests share one database; each begins without sealed values.
 beforeEach(async () => {

@@ -7,7 +7,6 @@ import { VERSION } from '../../src/base/version.ts'
 import { isBackedUp } from '../../src/server/backup/rows.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { MIGRATIONS } from '../../src/database/sql-files.ts'
-import { connect } from '../../src/database/sql.ts'
 import { listTables } from '../../src/database/tables.ts'
 import { toErasedFile } from '../../src/log/identities/erased-file.ts'
 import { toId } from '../../src/base/ids.ts'
@@ -33,6 +32,7 @@ import { startReceiver, type Receiver } from '../support/servers/receiver.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { startTcpProxy } from '../support/servers/tcp-proxy.ts'
 import { until } from '../support/until.ts'
+import { openSql } from '../support/sql.ts'
 
 const EVENT = { channelName: 'payments', title: 'New payment', userId: 'ada', tags: ['a\tb\\\n'] }
 
@@ -183,7 +183,7 @@ test('a backup has every row of every table, except for those that are excluded 
   const { rows } = await backUp(server.databaseUrl, place.file)
   const databaseUrl = await cloneDatabase()
   expect((await restore(databaseUrl, place.file)).rows).toEqual(rows)
-  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const sql = openSql(databaseUrl)
   const counts = await countRows(sql)
   for (const { name } of tables.filter(isBackedUp)) {
     // Only sessions with push subscriptions are restored, and the restore adds an audit entry.
@@ -207,7 +207,7 @@ test('a backup under load is a consistent snapshot: each head is that of its log
   await load
   const databaseUrl = await cloneDatabase()
   await restore(databaseUrl, place.file)
-  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const sql = openSql(databaseUrl)
   const rows = await sql<{ last_seq: string; events: string; newest: string; counted: string }[]>`
     select
       l.last_seq, count(*) as events, max(e.seq) as newest,
@@ -230,7 +230,7 @@ test('a damaged, foreign or incompatible backup is refused, and restores nothing
   const bytes = readFileSync(place.file)
   const other = join(place.folder, 'other')
   const databaseUrl = await cloneDatabase()
-  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const sql = openSql(databaseUrl)
   const { sealed_canary: _, clock: __, ...empty } = await countRows(sql)
   const refused = async (file: string, message: string, passphrase = PASSPHRASE) => {
     await expect(restore(databaseUrl, file, { passphrase })).rejects.toThrow(message)
@@ -328,7 +328,7 @@ test('a backup of an older schema is migrated, unless the target already has a n
 
   const databaseUrl = await createEmptyDatabase()
   const { rows } = await restore(databaseUrl, place.file, { migrations })
-  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const sql = openSql(databaseUrl)
   expect([...(await sql`select events from more`)]).toEqual([{ events: rows['events']! }])
   await sql.end()
 })
@@ -429,7 +429,7 @@ test('contract §9 a user who was erased after the backup stays erased in a rest
   writeFileSync(other, list.replaceAll(/^[0-9a-f-]{36}/gm, crypto.randomUUID()))
   const unlisted = await restore(plain, place.file, { erasedFile: other })
   expect(unlisted.erased).toEqual({ listed: 0, erased: 0, unknown: 4 })
-  const sql = connect(plain, { name: 'test', max: 1 })
+  const sql = openSql(plain)
   expect(await listTraces(sql, 'zqx-ada')).toContain('identities')
   await sql.end()
   expect((await get('/v1/users/bob')).status).toBe(200)

@@ -5,12 +5,12 @@ import manifest from '../../package.json' with { type: 'json' }
 import { cloneDatabase, createEmptyDatabase } from '../support/servers/postgres.ts'
 import { runProgram, startProgram } from '../support/servers/process.ts'
 import { createRequests, newProject } from '../support/worlds/project.ts'
-import { connect } from '../../src/database/sql.ts'
 import { indexNextEvents } from '../../src/log/events/search-index.ts'
 import { toId } from '../../src/base/ids.ts'
 import { appendTitles, compareIndex } from '../support/search-index.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
+import { openSql } from '../support/sql.ts'
 
 let server: Booted
 beforeAll(async () => {
@@ -76,7 +76,7 @@ test('the log says where the server listens, and how its links begin', async () 
 
 test('reindex builds the search index of one project, or of all, anew', async () => {
   const databaseUrl = await cloneDatabase()
-  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const sql = openSql(databaseUrl)
   const { id } = await newProject({ sql, url: '' })
   await appendTitles(sql, id, { first: 1, last: 5_000, title: `'title ' || n` })
   await indexNextEvents(sql, id)

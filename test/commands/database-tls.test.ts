@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { explainDatabaseError } from '../../src/database/explanation.ts'
 import { SERVER_ROLE } from '../../src/database/embedded/cluster.ts'
 import { waitUntilReachable } from '../../src/database/reachable.ts'
-import { connect } from '../../src/database/sql.ts'
 import { createAuthority } from '../support/certificates.ts'
 import {
   hasDebianPostgres,
@@ -14,6 +13,7 @@ import {
 import { runProgram } from '../support/servers/process.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
+import { openSql } from '../support/sql.ts'
 
 describe.skipIf(!hasDebianPostgres())('a Postgres that requires TLS', () => {
   const folder = makeFolder()
@@ -39,7 +39,7 @@ describe.skipIf(!hasDebianPostgres())('a Postgres that requires TLS', () => {
 
   /** Returns whether a session is encrypted, or why there is none. */
   async function tryOut(more: string, host = 'localhost', base = url): Promise<string> {
-    const sql = connect(`${base.replace('127.0.0.1', host)}?${more}`, { name: 'test', max: 1 })
+    const sql = openSql(`${base.replace('127.0.0.1', host)}?${more}`)
     try {
       const [row] = await sql<[{ ssl: boolean }]>`
         select ssl from pg_stat_ssl where pid = pg_backend_pid()

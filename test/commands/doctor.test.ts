@@ -23,6 +23,7 @@ import { boot, type Booted } from '../support/servers/server.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { listen } from '../support/loopback.ts'
+import { openSql } from '../support/sql.ts'
 
 let server: Booted
 beforeAll(async () => {
@@ -148,7 +149,7 @@ test('doctor receives its own NOTIFY, and fails if LISTEN goes elsewhere', async
 
 test('doctor says which versions of the server run', async () => {
   const url = await cloneDatabase()
-  const sql = connect(url, { name: 'test', max: 1 })
+  const sql = openSql(url)
   expect(await checkServers(sql, 0)).toMatchObject({ state: 'warning', check: 'server' })
   const port = Number(new URL(server.url).port)
   expect(await checkServers(server.sql, port)).toEqual({
@@ -202,7 +203,7 @@ test('doctor counts pending deliveries, and says how late they are', async () =>
 
 test('doctor counts the events that the search index does not have', async () => {
   const url = await cloneDatabase()
-  const sql = connect(url, { name: 'test', max: 1 })
+  const sql = openSql(url)
   expect(await checkSearchIndex(sql)).toMatchObject({ state: 'ok', message: 'Up to date' })
   const { id } = await newProject({ sql, url: '' })
   await sql`update event_logs set last_seq = 511 where project_id = ${id}`

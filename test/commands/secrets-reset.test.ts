@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { ensureVapidKey } from '../../src/delivery/push/vapid.ts'
 import { openSecrets } from '../../src/database/secrets/open-secrets.ts'
 import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
@@ -10,12 +10,13 @@ import { insertSubscription } from '../support/worlds/push.ts'
 import { APP_SECRET, testSecrets } from '../support/secret.ts'
 import { boot } from '../support/servers/server.ts'
 import { insertWebhook } from '../support/worlds/webhooks.ts'
+import { openSql } from '../support/sql.ts'
 
 let url: string
 let sql: Sql
 beforeAll(async () => {
   url = await cloneDatabase()
-  sql = connect(url, { name: 'test', max: 2 })
+  sql = openSql(url, { max: 2 })
 })
 afterAll(() => sql.end({ timeout: 1 }))
 

@@ -3,12 +3,12 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { connect } from '../../src/database/sql.ts'
 import { APP_SECRET } from '../support/secret.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { findMain, spawnProgram } from '../support/servers/process.ts'
 import { hasTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
+import { openSql } from '../support/sql.ts'
 
 test.skipIf(!hasTool('script'))(
   'a first start at a terminal is short text that ends with the link, and no key is printed',
@@ -41,7 +41,7 @@ test.skipIf(!hasTool('script'))(
     child.stdin.write('\u0003')
     expect(await exited).toEqual([0, null])
 
-    const sql = connect(databaseUrl, { name: 'test', max: 1 })
+    const sql = openSql(databaseUrl)
     const [found] = await sql`
       select (select count(*)::int from projects) as projects, (select count(*)::int from api_keys) as keys
     `

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
-import { connect } from '../../src/database/sql.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { boot } from '../support/servers/server.ts'
 import { newProject } from '../support/worlds/project.ts'
+import { openSql } from '../support/sql.ts'
 
 test('contract §2 a timestamp is the same moment for every time zone of the database', async () => {
   const databaseUrl = await cloneDatabase()
-  const admin = connect(databaseUrl, { name: 'test', max: 1 })
+  const admin = openSql(databaseUrl)
   const name = new URL(databaseUrl).pathname.slice(1)
   await admin.unsafe(`alter database ${name} set timezone to 'Europe/Zurich'`)
   await admin.end()

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { toArray } from '../../src/database/arrays.ts'
-import { connect } from '../../src/database/sql.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
+import { openSql } from '../support/sql.ts'
 
 test.each([
   [[], '{}'],
@@ -19,7 +19,7 @@ test.each([
 })
 
 test('Postgres reads every array back unchanged', async () => {
-  const sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
+  const sql = openSql(await cloneDatabase())
   const character = fc.constantFrom(
     'a',
     '"',

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'bun:test'
 import { checkQueue } from '../../src/cli/doctor/database.ts'
 import { isClockUntrusted } from '../../src/database/clock.ts'
 import { createPool } from '../../src/database/pool.ts'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { listStaleSegments } from '../../src/log/events/search-index.ts'
 import { purgeDeleted } from '../../src/log/events/retention.ts'
 import { parseId } from '../../src/base/ids.ts'
@@ -17,6 +17,7 @@ import { boot } from '../support/servers/server.ts'
 import { newSession } from '../support/worlds/signed-in-account.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
 import { until } from '../support/until.ts'
+import { openSql } from '../support/sql.ts'
 
 interface StoredTime {
   place: string
@@ -33,7 +34,7 @@ beforeAll(async () => {
 })
 
 test('clock: every column with a time is on the list of stored_times once, and no other', async () => {
-  const sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
+  const sql = openSql(await cloneDatabase())
   const columns = await sql<{ place: string }[]>`
     select c.relname || '.' || a.attname as place
     from pg_class c

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { copyIn, copyOut } from '../../src/database/copy.ts'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
+import { openSql } from '../support/sql.ts'
 
 let sql: Sql
 beforeAll(async () => {
-  sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
+  sql = openSql(await cloneDatabase())
   await sql`create table note (id int primary key, text text)`
 })
 afterAll(() => sql.end({ timeout: 1 }))

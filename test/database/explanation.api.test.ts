@@ -4,6 +4,7 @@ import { explainDatabaseError } from '../../src/database/explanation.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
 import { cloneDatabase, createEmptyDatabase, toSuperuserUrl } from '../support/servers/postgres.ts'
 import { runProgram } from '../support/servers/process.ts'
+import { openSql } from '../support/sql.ts'
 
 let url: string
 let admin: Sql
@@ -21,7 +22,7 @@ function change(change: (url: URL) => void): string {
 
 /** Returns the explanation of the error of a statement. */
 async function explain(url: string, statement = 'select 1', settings = {}) {
-  const sql = connect(url, { name: 'test', max: 1, settings })
+  const sql = openSql(url, { settings })
   try {
     await sql.unsafe(statement)
     return 'no error'

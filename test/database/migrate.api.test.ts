@@ -15,7 +15,7 @@ import {
 } from '../../src/database/migrate.ts'
 import { FUNCTIONS, MIGRATIONS, type Migration } from '../../src/database/sql-files.ts'
 import { addRelease, listBrokenReleases, type ReleaseIndex } from '../../src/database/releases.ts'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { appendEvents } from '../support/worlds/deliveries.ts'
 import { cloneDatabase, createEmptyDatabase } from '../support/servers/postgres.ts'
 import index from '../../releases.json' with { type: 'json' }
@@ -23,6 +23,7 @@ import { spawnProgram, startProgram } from '../support/servers/process.ts'
 import { newProject } from '../support/worlds/project.ts'
 import { until } from '../support/until.ts'
 import { listHourlyCounts } from '../support/counts.ts'
+import { openSql } from '../support/sql.ts'
 
 const RELEASED: ReleaseIndex = index
 const FOLDER = join(import.meta.dirname, '../../sql/tables')
@@ -198,7 +199,7 @@ test('a schema with additive migrations of a newer program is accepted, one with
 test('a migration that waits for a long transaction does not hold up statements', async () => {
   await using database = await open()
   await migrate(database.url, [MORE])
-  const reader = connect(database.url, { name: 'test', max: 1 })
+  const reader = openSql(database.url)
   const alter = { name: '9001_alter', text: 'alter table more add column a int;' }
   const { migrated } = await reader.begin(async tx => {
     await tx`select from more`
@@ -220,7 +221,7 @@ test('a migration that waits for a long transaction does not hold up statements'
 test('a migration that waits for a vacuum also waits until Postgres would cancel it', async () => {
   await using database = await open()
   await migrate(database.url, [MORE])
-  const vacuum = connect(database.url, { name: 'test', max: 1 })
+  const vacuum = openSql(database.url)
   const alter = { name: '9001_alter', text: 'alter table more alter id set statistics 0;' }
   const { migrated } = await vacuum.begin(async tx => {
     // The lock of a vacuum.
@@ -327,7 +328,7 @@ test('a migration may exceed the timeouts of the database', async () => {
 /** Connects to a database, by default an empty one. */
 async function open(given?: string) {
   const url = given ?? (await createEmptyDatabase())
-  const sql: Sql = connect(url, { name: 'test', max: 1 })
+  const sql: Sql = openSql(url)
   const read = async (rows: Promise<{ name: string }[]>) => (await rows).map(({ name }) => name)
   return {
     url,
@@ -350,7 +351,7 @@ test('each installation has a secret of its own for the locks of names', async (
   await migrate(other)
   const secrets = await Promise.all(
     [await cloneDatabase(), other].map(async url => {
-      const sql = connect(url, { name: 'test', max: 1 })
+      const sql = openSql(url)
       const [row] = await sql<[{ secret: string }]>`select encode(lock_secret(), 'hex') as secret`
       await sql.end({ timeout: 1 })
       return row.secret
@@ -368,7 +369,7 @@ test('the changes of aliases that erasures left are deleted, and an erasure in p
   )
   expect(before.length).toBeGreaterThan(25)
   await migrate(url, before)
-  const sql = connect(url, { name: 'test', max: 1 })
+  const sql = openSql(url)
   const project = await sql.begin(async tx =>
     createProject(tx, {
       organizationId: await createOrganization(tx, 'Test organization'),

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { findOldestServer, migrate } from '../../src/database/migrate.ts'
 import { MIGRATIONS, type Migration } from '../../src/database/sql-files.ts'
 import type { ReleaseIndex } from '../../src/database/releases.ts'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { listTables, type Table } from '../../src/database/tables.ts'
 import { listEventsJson } from '../../src/log/events/read.ts'
 import { reindexProject } from '../../src/log/events/search-index.ts'
@@ -20,6 +20,7 @@ import { readCatalog } from '../support/catalog.ts'
 import { createRequests } from '../support/worlds/project.ts'
 import { appendTitles } from '../support/search-index.ts'
 import { boot } from '../support/servers/server.ts'
+import { openSql } from '../support/sql.ts'
 
 const { releases }: ReleaseIndex = index
 
@@ -45,7 +46,7 @@ for (const { version } of releases) {
     const url = await createEmptyDatabase()
     // The rows are those of the release, because the restore knows no later migration.
     await restore(url, file('installation.backup'), { migrations })
-    const sql = connect(url, { name: 'test', max: 1 })
+    const sql = openSql(url)
     const searched = await storeForSearch(sql)
     const tables = await listTables(sql)
     const before = await readRows(sql, tables)
@@ -112,7 +113,7 @@ for (const { version } of releases) {
 
   test(`the schema that ${version} leaves becomes that of a new installation`, async () => {
     const { catalog } = await upgraded()
-    const sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
+    const sql = openSql(await cloneDatabase())
     expect(catalog).toEqual(await readCatalog(sql))
     await sql.end({ timeout: 1 })
   })

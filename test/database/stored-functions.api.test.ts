@@ -8,7 +8,7 @@ import {
   migrate,
 } from '../../src/database/migrate.ts'
 import { toArray } from '../../src/database/arrays.ts'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { FUNCTIONS, MIGRATIONS, type FunctionSet } from '../../src/database/sql-files.ts'
 import { fixSearchPath } from '../../src/database/tables.ts'
 import { indexNextEvents } from '../../src/log/events/search-index.ts'
@@ -20,6 +20,7 @@ import { newProject } from '../support/worlds/project.ts'
 import { appendTitles } from '../support/search-index.ts'
 import { boot } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
+import { openSql } from '../support/sql.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const CREATED = /^create or replace (function|aggregate|trigger|view) (\w+)/gm
@@ -281,7 +282,7 @@ test('a part of the migrations gets no functions, which need the tables of all',
 
 test('functions are replaced while a transaction writes to every table with a trigger', async () => {
   await using database = await open()
-  const writer = connect(database.url, { name: 'test', max: 1 })
+  const writer = openSql(database.url)
   await writer.begin(async tx => {
     await tx`lock table events, aliases, audit_log in row exclusive mode`
     expect(await migrate(database.url, MIGRATIONS, change('900.0.0', 2000))).toEqual(['functions'])
@@ -332,7 +333,7 @@ test('requests succeed while the functions are replaced, and every accepted even
 
 async function open() {
   const url = await cloneDatabase()
-  const sql: Sql = connect(url, { name: 'test', max: 1 })
+  const sql: Sql = openSql(url)
   return {
     url,
     sql,

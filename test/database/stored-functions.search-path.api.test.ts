@@ -13,6 +13,7 @@ import {
 import { createRequests, newProject } from '../support/worlds/project.ts'
 import { boot } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
+import { openSql } from '../support/sql.ts'
 
 interface StoredFunction {
   name: string
@@ -27,7 +28,7 @@ interface StoredFunction {
 }
 
 async function listFunctions(url: string): Promise<StoredFunction[]> {
-  const sql = connect(url, { name: 'test', max: 1 })
+  const sql = openSql(url)
   const rows = await sql<StoredFunction[]>`
     select
       p.proname as name, l.lanname as language, p.provolatile as volatility,
@@ -79,7 +80,7 @@ test('Postgres itself calls only functions that find their names under every sea
 
 test('functions have the schema of the tables first, and not the name of the role', async () => {
   const url = await createEmptyDatabase()
-  const sql = connect(url, { name: 'test', max: 1 })
+  const sql = openSql(url)
   const { user = '' } = parseUrl(url)
   // The default search_path begins with a schema that has the name of the role.
   await sql.unsafe(`create schema ${user}`)
@@ -93,7 +94,7 @@ test('a schema that was renamed, or restored under another name, works from the 
   const url = await createEmptyDatabase()
   const inFirst = withSchema(url, 'first')
   const inSecond = withSchema(url, 'second one')
-  const sql = connect(url, { name: 'test', max: 1 })
+  const sql = openSql(url)
   await sql.unsafe('create schema first')
   const title = 'Größe'
   const write = async (project: ReturnType<typeof createRequests>) => {
@@ -110,7 +111,7 @@ test('a schema that was renamed, or restored under another name, works from the 
     await write(project)
   }
   await sql.unsafe('alter schema first rename to "second one"')
-  const present = connect(inSecond, { name: 'test', max: 1 })
+  const present = openSql(inSecond)
   expect(await hasOtherFunctions(present)).toBe(true)
   expect(await findSchemaProblem(present)).toContain('made for a schema of another name')
   {
@@ -129,7 +130,7 @@ test('a schema that was renamed, or restored under another name, works from the 
   // A program that may not replace the functions of a newer one says why it is not ready.
   await present`update function_sets set version = '900.0.0'`
   await sql.unsafe('alter schema "second one" rename to first')
-  const renamed = connect(inFirst, { name: 'test', max: 1 })
+  const renamed = openSql(inFirst)
   expect(await migrate(inFirst)).toEqual([])
   expect(await findSchemaProblem(renamed)).toContain('made for a schema of another name')
   for (const one of [sql, present, renamed]) await one.end()
@@ -138,7 +139,7 @@ test('a schema that was renamed, or restored under another name, works from the 
 test('a schema that comes first on the search_path later gets no second installation', async () => {
   const url = await createEmptyDatabase()
   await migrate(url)
-  const sql = connect(url, { name: 'test', max: 1 })
+  const sql = openSql(url)
   const { user = '' } = parseUrl(url)
   await sql.unsafe(`create schema ${user}`)
   const more = { name: '9000_more', text: 'create table more (id int);' }
@@ -160,7 +161,7 @@ test.each([
   ['create table sessions (id text, payload text)', 'sessions'],
 ])('the tables of another program are refused with a remedy: %s', async (statement, name) => {
   const url = await createEmptyDatabase()
-  const sql = connect(url, { name: 'test', max: 1 })
+  const sql = openSql(url)
   await sql.unsafe(statement)
   const error = String(await migrate(url).catch((reason: unknown) => reason))
   expect(error).toContain(`The schema public has a table ${name} of another program.`)
@@ -176,7 +177,7 @@ test.each([
 
 test('with another search_path of the database, all of it works, and so does Postgres itself', async () => {
   const databaseUrl = await createEmptyDatabase()
-  const admin = connect(await toSuperuserUrl(databaseUrl), { name: 'test', max: 1 })
+  const admin = openSql(await toSuperuserUrl(databaseUrl))
   const { database } = parseUrl(databaseUrl)
   await admin.unsafe(`alter database ${database} set search_path = ''`)
   await migrate(databaseUrl)

@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { registry } from '../../src/base/metrics.ts'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { startProgram } from '../support/servers/process.ts'
 import { boot } from '../support/servers/server.ts'
 import { startTcpProxy, type Held } from '../support/servers/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 import { createRequests, newProject, type TestProject } from '../support/worlds/project.ts'
+import { openSql } from '../support/sql.ts'
 
 let sql: Sql
 let databaseUrl: string
 beforeAll(async () => {
   databaseUrl = await cloneDatabase()
-  sql = connect(databaseUrl, { name: 'test', max: 2 })
+  sql = openSql(databaseUrl, { max: 2 })
 })
 afterAll(() => sql.end({ timeout: 1 }))
 
@@ -112,12 +113,12 @@ for (const { name, trap, cut, isStored } of CUTS) {
 
 test('§4 a commit waits for fsync, and each statement sees earlier commits, with any settings of the database', async () => {
   const url = await cloneDatabase()
-  const own = connect(url, { name: 'test', max: 1 })
+  const own = openSql(url)
   const [{ name }] = await own<[{ name: string }]>`select current_database() as name`
   await own.unsafe(`alter database ${name} set synchronous_commit = off`)
   await own.unsafe(`alter database ${name} set default_transaction_isolation = 'repeatable read'`)
   await own.end()
-  const next = connect(url, { name: 'test', max: 1 })
+  const next = openSql(url)
   const [row] = await next`
     select
       current_setting('synchronous_commit') as synchronous_commit,

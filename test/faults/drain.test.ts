@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { startProgram } from '../support/servers/process.ts'
 import { openFeed } from '../support/clients/feed.ts'
@@ -12,12 +12,13 @@ import { scaled, until } from '../support/until.ts'
 import { boot } from '../support/servers/server.ts'
 import { runDrain } from './drain.ts'
 import { newSeed } from './random.ts'
+import { openSql } from '../support/sql.ts'
 
 let databaseUrl: string
 let sql: Sql
 beforeAll(async () => {
   databaseUrl = await cloneDatabase()
-  sql = connect(databaseUrl, { name: 'test', max: 1 })
+  sql = openSql(databaseUrl)
 })
 afterAll(() => sql.end({ timeout: 1 }))
 

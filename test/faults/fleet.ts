@@ -2,7 +2,7 @@ import { existsSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { startEmbedded } from '../../src/database/embedded/embedded.ts'
 import { listClusterProcesses } from '../../src/database/embedded/processes.ts'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import {
@@ -14,6 +14,7 @@ import {
 import { newProject } from '../support/worlds/project.ts'
 import { checkLedger, type RemovedEvents, type RunResult } from './ledger-check.ts'
 import { startLoad, type Load, type LoadOptions } from './ledger.ts'
+import { openSql } from '../support/sql.ts'
 
 /** Real servers, each a process, on one database. */
 export interface Fleet {
@@ -96,11 +97,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   }
   const programs = await Promise.all(Array.from({ length: options.servers }, start))
   const databaseUrl = given ?? toEmbeddedUrl(dataDir ?? '')
-  const sql = connect(databaseUrl, {
-    name: 'test',
-    max: 4,
-    settings: { statement_timeout: 60_000 },
-  })
+  const sql = openSql(databaseUrl, { max: 4 })
   const projects: Fleet['projects'] = []
   for (let made = 0; made < options.projects; made++)
     projects.push(await newProject({ sql, url: '' }, { limit }))

@@ -5,6 +5,7 @@ import { boot } from '../support/servers/server.ts'
 import { startTcpProxy } from '../support/servers/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 import { createRequests, newProject } from '../support/worlds/project.ts'
+import { openSql } from '../support/sql.ts'
 
 const DEADLINE_MS = 3_000
 const BOUND_MS = 30_000
@@ -14,7 +15,7 @@ let databaseUrl: string
 let sql: Sql
 beforeAll(async () => {
   databaseUrl = await cloneDatabase()
-  sql = connect(databaseUrl, { name: 'test', max: 2 })
+  sql = openSql(databaseUrl, { max: 2 })
 })
 afterAll(() => sql.end({ timeout: 1 }))
 

@@ -1,7 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
-import { connect } from '../../src/database/sql.ts'
 import { listCodeBlocks } from '../support/docs.ts'
 import { openFeed } from '../support/clients/feed.ts'
 import { createHttpClient } from '../support/clients/http-client.ts'
@@ -16,6 +15,7 @@ import { checkLedger } from './ledger-check.ts'
 import { startLoad } from './ledger.ts'
 import { createRandom, newSeed } from './random.ts'
 import { scaled } from '../support/until.ts'
+import { openSql } from '../support/sql.ts'
 
 setDefaultTimeout(scaled(120_000))
 
@@ -26,7 +26,7 @@ test.skipIf(!hasTool('nginx'))(
   'a rolling upgrade of three servers behind the nginx of the documentation shows clients no error',
   async () => {
     const databaseUrl = await cloneDatabase()
-    const sql = connect(databaseUrl, { name: 'test', max: 2 })
+    const sql = openSql(databaseUrl, { max: 2 })
     const port = await findFreePort()
     const url = `http://127.0.0.1:${port}`
     const ports = [await findFreePort(), await findFreePort(), await findFreePort()]

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toArray } from '../../src/database/arrays.ts'
-import { connect } from '../../src/database/sql.ts'
 import { createHttpClient, type HttpClient } from '../support/clients/http-client.ts'
 import type { RawAnswer } from '../support/clients/raw-http.ts'
 import type { RunResult } from './ledger-check.ts'
 import { createRandom, type Random } from './random.ts'
+import { openSql } from '../support/sql.ts'
 
 const EXPECTED = new Set([201, 409, 503])
 /** Every tenth event has a key. */
@@ -179,7 +179,7 @@ async function compare(
   { ids, accounts }: { ids: readonly string[]; accounts: readonly Account[] },
 ): Promise<RunResult> {
   const settings = { statement_timeout: CHECK_MS, work_mem: '64MB' }
-  const sql = connect(databaseUrl, { name: 'test', max: 1, settings })
+  const sql = openSql(databaseUrl, { settings })
   try {
     const open = accounts.flatMap(({ unknown }, client) => [...unknown].map(n => ({ client, n })))
     const rows = await sql<Found[]>`

@@ -15,6 +15,7 @@ import { newSignedInAccount } from '../support/worlds/signed-in-account.ts'
 import { scaled, until } from '../support/until.ts'
 import { newSeed } from './random.ts'
 import { PAIR_LOSSES, runStandby, toCluster } from './standby.ts'
+import { openSql } from '../support/sql.ts'
 
 setDefaultTimeout(scaled(180_000))
 
@@ -64,7 +65,7 @@ test('scale §1 a fail-over that another server did not outlive begins a new epo
 test('scale §1 an epoch outlives a fail-over unless accepted events are lost', async () => {
   await using server = await boot({ databaseUrl: pair.url })
   const { project, member, postEvent, postEvents } = await newFeedProject(server)
-  const stale = connect(pair.url, { name: 'test', max: 1 })
+  const stale = openSql(pair.url)
   await postEvents(3)
   const { hello, ...client } = await openFeed(server.url, member)
   await client.subscribe(project, { after: 3, epoch: hello.epoch })
@@ -127,7 +128,7 @@ test('scale §1 without a primary a start waits, and says what each host is', as
   expect(hosts?.message).toMatch(/ is unreachable \(connect ECONNREFUSED .*\)/)
   const controller = new AbortController()
   const start = waitUntilReachable(pair.url, controller.signal)
-  const sql = connect(pair.url, { name: 'test', max: 1 })
+  const sql = openSql(pair.url)
   await expect(sql`select 1`.execute()).rejects.toThrow(
     /^No host of the database is a primary: (connect ECONNREFUSED .*; .* is a standby|.* is a standby; connect ECONNREFUSED .*)$/,
   )
@@ -195,10 +196,7 @@ test('scale §2 a replica behind PgBouncer answers reads', async () => {
   // The primary is also found through poolers.
   await using other = await startPooler(`${pair.primaryUrl}?host=127.0.0.1`, '')
   const [one, two] = [pooler, other].map(({ url }) => new URL(url).host)
-  const pooled = connect(`postgres://tidings@${one},${two}/tidings?pgbouncer=true`, {
-    name: 'test',
-    max: 1,
-  })
+  const pooled = openSql(`postgres://tidings@${one},${two}/tidings?pgbouncer=true`)
   expect((await pooled`select pg_is_in_recovery() as is_standby`)[0]).toEqual({ is_standby: false })
   await pooled.end()
   await using server = await boot({ databaseUrl: pair.url, databaseReadUrl })

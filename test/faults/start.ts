@@ -1,13 +1,13 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sendSignal } from '../../src/database/embedded/processes.ts'
-import { connect } from '../../src/database/sql.ts'
 import { spawnProgram, startProgram, toEmbeddedUrl } from '../support/servers/process.ts'
 import { newProject } from '../support/worlds/project.ts'
 import type { RunResult } from './ledger-check.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { listPostgres } from './fleet.ts'
 import { createRandom } from './random.ts'
+import { openSql } from '../support/sql.ts'
 
 /**
  * Kills first starts on an empty folder at random moments, every other time Postgres too: the last
@@ -35,7 +35,7 @@ export async function runStart({
     const startedMs = performance.now()
     const program = await startProgram({ env: { DATA_DIR: dataDir } })
     slowestMs = Math.max(slowestMs, Math.round(performance.now() - startedMs))
-    const sql = connect(toEmbeddedUrl(dataDir), { name: 'test', max: 1 })
+    const sql = openSql(toEmbeddedUrl(dataDir))
     const { post } = await newProject({ sql, url: program.url })
     const { status } = await post('/v1/events', { channelName: 'payments', title: 'New payment' })
     if (status !== 201) problems.push(`after ${nth} the answer is ${status}`)

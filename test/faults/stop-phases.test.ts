@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { toLock } from '../../src/database/locks.ts'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { isRunning } from '../support/leftovers.ts'
 import { captureLog } from '../support/log.ts'
 import { cloneDatabase, createEmptyDatabase } from '../support/servers/postgres.ts'
@@ -15,6 +15,7 @@ import { boot } from '../support/servers/server.ts'
 import { startTcpProxy } from '../support/servers/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 import { listPostgres } from './fleet.ts'
+import { openSql } from '../support/sql.ts'
 
 // On all of them, the server stops in order. SIGHUP comes when its terminal is closed.
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
@@ -25,7 +26,7 @@ beforeAll(async () => {
   databaseUrl = await cloneDatabase()
   // A transaction holds a lock while several servers start and stop.
   const settings = { idle_in_transaction_session_timeout: 0 }
-  sql = connect(databaseUrl, { name: 'test', max: 2, settings })
+  sql = openSql(databaseUrl, { max: 2, settings })
 })
 afterAll(() => sql.end({ timeout: 1 }))
 
@@ -198,7 +199,7 @@ onLinux('§12 a server under nohup runs on after its terminal is closed', async 
 test('§12 a taken port is found before the database is changed', async () => {
   await using other = await startProgram({ env: { DATABASE_URL: databaseUrl } })
   const DATABASE_URL = await createEmptyDatabase()
-  const empty = connect(DATABASE_URL, { name: 'test', max: 1 })
+  const empty = openSql(DATABASE_URL)
   for (const env of [
     { PORT: String(other.port) },
     { PORT: String(other.port), WORKERS: '2' },

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ServerResponse } from 'node:http'
 import { WORKER_SETTINGS } from '../../src/database/delivery-settings.ts'
 import { createPool, type Pool } from '../../src/database/pool.ts'
-import { connect } from '../../src/database/sql.ts'
 import { createEgress, type Egress } from '../../src/http/egress/egress.ts'
 import { toSite } from '../../src/http/site.ts'
 import { parseId } from '../../src/base/ids.ts'
@@ -30,6 +29,7 @@ import {
 import { startTcpProxy, type TcpProxy } from '../support/servers/tcp-proxy.ts'
 import { scaled, until } from '../support/until.ts'
 import { startWebhookReceiver, type Respond, type WebhookReceiver } from './webhook-receiver.ts'
+import { openSql } from '../support/sql.ts'
 
 /** The connections of a server: one for each purpose, so that messages have one order. */
 interface ServerPools {
@@ -56,7 +56,7 @@ async function openLane(): Promise<DeliveryLane> {
     startWebhookReceiver(),
     startPushService(),
   ])
-  const sql = connect(databaseUrl, { name: 'test', max: 2 })
+  const sql = openSql(databaseUrl, { max: 2 })
   await ensureVapidKey(sql, testSecrets())
   const egress = createEgress({ allowCidrs: ['127.0.0.0/8'], ca: pushes.ca })
   const [failing, other] = [openPools(proxy), openPools(proxy)]

@@ -13,6 +13,7 @@ import { appendEvents } from '../support/worlds/deliveries.ts'
 import { newOrganization } from '../support/worlds/signed-in-account.ts'
 import { checkRepeats } from './delivery-check.ts'
 import { startWebhookReceiver } from './webhook-receiver.ts'
+import { openSql } from '../support/sql.ts'
 
 afterEach(clearEmbedded)
 
@@ -28,7 +29,7 @@ dbTest(
   async () => {
     const { url, superuserUrl } = await start(await makeDataDir())
     await migrate(url)
-    const sql = connect(url, { name: 'test', max: 1 })
+    const sql = openSql(url)
     const admin = connect(superuserUrl, { name: 'test admin', max: 1 })
     await using hooks = await startWebhookReceiver()
     const { project } = await newOrganization({ sql })

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { PASSPHRASE } from '../support/worlds/backup.ts'
 import { PASSWORD } from '../support/worlds/browser.ts'
 import { listCodeBlocks } from '../support/docs.ts'
@@ -18,6 +18,7 @@ import { startFollower, type Follower } from './follower.ts'
 import { checkLedger, type RunResult } from './ledger-check.ts'
 import { startLoad } from './ledger.ts'
 import { createRandom } from './random.ts'
+import { openSql } from '../support/sql.ts'
 import releases from '../../releases.json' with { type: 'json' }
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -45,7 +46,7 @@ export async function runUpgrade({
   const old = checkOut(from || `v${releases.releases.at(-1)?.version}`)
   const random = createRandom(seed)
   const databaseUrl = await createEmptyDatabase()
-  const sql = connect(databaseUrl, { name: 'test', max: 2 })
+  const sql = openSql(databaseUrl, { max: 2 })
   const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
   const ports = await Promise.all(Array.from({ length: SERVERS }, findFreePort))

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connect } from '../../src/database/sql.ts'
 import { expectFailure, listRateHeaders, RATE_HEADERS } from '../support/answers.ts'
 import { checkDeclared, listDeclared } from '../support/conformance.ts'
 import { lockLog } from '../support/database-lock.ts'
@@ -12,6 +11,7 @@ import {
 import { withDatabase } from '../support/servers/postgres.ts'
 import { openRaw, toRequest } from '../support/clients/raw-http.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
+import { openSql } from '../support/sql.ts'
 
 let server: Booted
 /** A server that finds unexpected tables and functions. */
@@ -240,7 +240,7 @@ test('contract §1 deleting the project during a request is a 401 without rate l
 /** Ends every connection of a database and refuses new ones. */
 async function takeAwayDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1)
-  const admin = connect(withDatabase(url, 'postgres'), { name: 'test', max: 1 })
+  const admin = openSql(withDatabase(url, 'postgres'))
   await admin.unsafe(`alter database ${name} allow_connections false`)
   await admin`
     select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name} and backend_type = 'client backend'

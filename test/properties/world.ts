@@ -1,4 +1,4 @@
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { openRaw, type RawAnswer, type RawConnection } from '../support/clients/raw-http.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { startProgram } from '../support/servers/process.ts'
@@ -7,6 +7,7 @@ import { createAnswerChecker, type AnswerChecker } from './answer-checker.ts'
 import { readOperations, type Operation } from './operations.ts'
 import type { ApiRequest } from './requests.ts'
 import { parse } from './spelling.ts'
+import { openSql } from '../support/sql.ts'
 
 /** The number of requests of all properties together, and their seed: environment variables. */
 export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 3_000)
@@ -64,7 +65,7 @@ export async function openWorld(): Promise<World> {
   const databaseUrl = await cloneDatabase()
   const program = await startProgram({ env: { DATABASE_URL: databaseUrl } })
   const { url } = program
-  const sql = connect(databaseUrl, { name: 'test', max: 4 })
+  const sql = openSql(databaseUrl, { max: 4 })
   const operations = await readOperations(url)
   const neighbour = await newProject({ sql, url }, { name: 'canary-4e1f' })
   await neighbour.post('/v1/events', { channelName: 'canary-4e1f', title: 'canary-4e1f' })

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { format } from 'oxfmt'
 import '../support/scratch.ts'
 import { VERSION } from '../../src/base/version.ts'
-import { connect } from '../../src/database/sql.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
 import { boot } from '../support/servers/server.ts'
@@ -14,6 +13,7 @@ import { backUp } from '../support/worlds/backup.ts'
 import { newAccount } from '../support/worlds/browser.ts'
 import { newFullTenant } from '../support/worlds/full-tenant.ts'
 import { createRequests } from '../support/worlds/project.ts'
+import { openSql } from '../support/sql.ts'
 
 const FOLDER = join(import.meta.dirname, VERSION)
 const EVENTS = 12
@@ -90,7 +90,7 @@ async function recordStatements(folder: string): Promise<void> {
       if (isData(text))
         statements.set(text.replace(/\$\d+(,\$\d+)*/g, '$').replace(/\s+/g, ' '), text)
     }
-  const sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
+  const sql = openSql(await cloneDatabase())
   const kept: string[] = []
   for (const [, text] of [...statements].sort())
     await sql

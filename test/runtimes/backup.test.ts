@@ -1,5 +1,4 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { connect } from '../../src/database/sql.ts'
 import { BUCKET_KEYS, startBucket } from '../support/servers/bucket.ts'
 import { createEmptyDatabase } from '../support/servers/postgres.ts'
 import {
@@ -11,6 +10,7 @@ import {
 import { scaled } from '../support/until.ts'
 import { makeBackupFolder, PASSPHRASE } from '../support/worlds/backup.ts'
 import { createRequests } from '../support/worlds/project.ts'
+import { openSql } from '../support/sql.ts'
 
 beforeAll(compileBinary, scaled(120_000))
 
@@ -54,7 +54,7 @@ test.each<[Runtime, Runtime]>([
 /** Archives the only event into a bucket. Returns the output of the command. */
 async function archive(runtime: Runtime, env: { DATABASE_URL: string }): Promise<unknown> {
   await using bucket = startBucket()
-  const sql = connect(env.DATABASE_URL, { name: 'test', max: 1 })
+  const sql = openSql(env.DATABASE_URL)
   await sql`update events set created_at = created_at - interval '100 days'`
   await sql.end()
   const { output } = await runProgram({

@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { openFeed } from '../support/clients/feed.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { compileBinary, startProgram, type Runtime } from '../support/servers/process.ts'
 import { openStalled } from '../support/clients/raw-feed.ts'
 import { scaled, until } from '../support/until.ts'
 import { newFeedProject } from '../support/worlds/feed-project.ts'
+import { openSql } from '../support/sql.ts'
 
 let databaseUrl: string
 let sql: Sql
 beforeAll(async () => {
   await compileBinary()
   databaseUrl = await cloneDatabase()
-  sql = connect(databaseUrl, { name: 'test', max: 2 })
+  sql = openSql(databaseUrl, { max: 2 })
 }, scaled(300_000))
 afterAll(async () => {
   await sql.end({ timeout: 1 })

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import type { Sql } from '../../src/database/sql.ts'
 import { listPostgres } from '../faults/fleet.ts'
 import { isRunning } from '../support/leftovers.ts'
 import { cloneDatabase, createEmptyDatabase } from '../support/servers/postgres.ts'
@@ -17,6 +17,7 @@ import { createRequests } from '../support/worlds/project.ts'
 import { createHttpClient } from '../support/clients/http-client.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { scaled, until } from '../support/until.ts'
+import { openSql } from '../support/sql.ts'
 
 beforeAll(compileBinary, scaled(120_000))
 
@@ -52,7 +53,7 @@ async function reach(servers: number, program: Program, key: string, sql: Sql): 
 describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
   test('design §5 workers share one port and one database, and each delivery is sent once', async () => {
     const databaseUrl = await createEmptyDatabase()
-    const sql = connect(databaseUrl, { name: 'test', max: 1 })
+    const sql = openSql(databaseUrl)
     const env = { DATABASE_URL: databaseUrl, WORKERS: '2' }
     await using program = await startProgram({ runtime, env })
     expect(program.logged('/setup#')).toHaveLength(1)
@@ -75,7 +76,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
 
 test('a worker that dies is restarted, and the others answer meanwhile', async () => {
   const databaseUrl = await createEmptyDatabase()
-  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const sql = openSql(databaseUrl)
   await using program = await startProgram({
     env: { DATABASE_URL: databaseUrl },
     args: ['serve', '--workers', '3'],
@@ -132,7 +133,7 @@ test('one embedded Postgres serves all workers, and stops with the last one, eve
   const dataDir = makeFolder()
   const start = () => startProgram({ env: { DATA_DIR: dataDir, WORKERS: '2' } })
   await using program = await start()
-  const sql = connect(toEmbeddedUrl(dataDir), { name: 'test', max: 1 })
+  const sql = openSql(toEmbeddedUrl(dataDir))
   await reach(2, program, program.firstKey!, sql)
   await sql.end()
   const workers = listWorkers(program)

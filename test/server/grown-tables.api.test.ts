@@ -1,10 +1,10 @@
 import { afterAll, expect, test } from 'bun:test'
 import { createPool } from '../../src/database/pool.ts'
-import { connect } from '../../src/database/sql.ts'
 import { getUserJson } from '../../src/log/identities/users.ts'
 import { analyzeGrownTables } from '../../src/server/grown-tables.ts'
 import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
 import { countRows } from '../support/row-counts.ts'
+import { openSql } from '../support/sql.ts'
 
 afterAll(closeCluster)
 
@@ -14,7 +14,7 @@ const USERS = 10_000
 test('plans that were made on emptied tables are made anew once the tables have grown', async () => {
   const url = await cloneDatabase()
   const pool = createPool(url, { name: 'test', max: 1 })
-  const sql = connect(url, { name: 'test', max: 1, settings: { statement_timeout: 0 } })
+  const sql = openSql(url, { settings: { statement_timeout: 0 } })
   await sql`alter table identities set (autovacuum_enabled = off)`
   await sql`alter table aliases set (autovacuum_enabled = off)`
   // The analysis of the empty tables.

@@ -1,9 +1,9 @@
-import { connect } from '../../src/database/sql.ts'
 import { cloneDatabase } from './servers/postgres.ts'
 import { boot } from './servers/server.ts'
 import { startTcpProxy } from './servers/tcp-proxy.ts'
 import type { Lane } from './sweep.ts'
 import { scaled } from './until.ts'
+import { openSql } from './sql.ts'
 
 /** A server with a database of its own. */
 export interface ServerLane extends Lane {
@@ -32,7 +32,7 @@ async function openLane(): Promise<ServerLane> {
     { databaseUrl: url.href },
     { kinds: [], databaseDeadlineMs: scaled(60_000) },
   )
-  const sql = connect(databaseUrl, { name: 'test', max: 2 })
+  const sql = openSql(databaseUrl, { max: 2 })
   return {
     url: server.url,
     proxy,

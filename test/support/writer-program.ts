@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { configureLog } from '../../src/base/log.ts'
 import { startEmbedded } from '../../src/database/embedded/embedded.ts'
-import { connect } from '../../src/database/sql.ts'
+import { openSql } from './sql.ts'
 
 const { DATA_DIR = '', NAME = '', ROWS } = process.env
 const PAUSE_MS = 5
@@ -17,7 +17,7 @@ if (ROWS === undefined) {
 }
 try {
   const embedded = await startEmbedded({ dataDir: DATA_DIR })
-  const sql = connect(embedded.url, { name: 'test', max: 1 })
+  const sql = openSql(embedded.url)
   print(embedded.how)
   let written = 0
   for (let number = 0; !isOver && written < Number(ROWS ?? Infinity); number++) {

@@ -2,12 +2,13 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { startEmbedded } from '../../src/database/embedded/embedded.ts'
-import { connect, isUnavailable } from '../../src/database/sql.ts'
+import { isUnavailable } from '../../src/database/sql.ts'
 import { once as memoize } from '../../src/base/functions.ts'
 import { sendSignal } from '../../src/database/embedded/processes.ts'
 import { type Container, listChildren } from './containers.ts'
 import { makeFolder, SCRATCH } from './scratch.ts'
 import { until } from './until.ts'
+import { openSql } from './sql.ts'
 
 const PROGRAM = join(import.meta.dirname, 'writer-program.ts')
 const HOW = /^(started|attached)$/m
@@ -99,7 +100,7 @@ export async function makeWrittenFolder(): Promise<string> {
 const prepareFolder = memoize(async () => {
   const dataDir = makeFolder()
   const embedded = await startEmbedded({ dataDir })
-  const sql = connect(embedded.url, { name: 'test', max: 1 })
+  const sql = openSql(embedded.url)
   await sql`create table written (name text primary key)`
   await sql.end()
   await embedded.stop()
@@ -109,7 +110,7 @@ const prepareFolder = memoize(async () => {
 /** Returns the acknowledged rows that the database of the folder lacks. */
 export async function listLost(dataDir: string, writers: readonly Writer[]): Promise<string[]> {
   const embedded = await startEmbedded({ dataDir })
-  const sql = connect(embedded.url, { name: 'test', max: 1 })
+  const sql = openSql(embedded.url)
   try {
     // Those that still write go on meanwhile.
     const acknowledged = writers.flatMap(writer => writer.acknowledged())

@@ -1,7 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { hashSecret, newSecret } from '../../../src/access/guard/secret.ts'
 import type { Config } from '../../../src/base/config.ts'
-import { connect } from '../../../src/database/sql.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { createBrowser, PASSWORD } from '../../support/worlds/browser.ts'
 import { newOrganization, newSignedInAccount } from '../../support/worlds/signed-in-account.ts'
@@ -9,6 +8,7 @@ import { cloneDatabase } from '../../support/servers/postgres.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 import { findFreePort } from '../../support/loopback.ts'
+import { openSql } from '../../support/sql.ts'
 
 const booted: Booted[] = []
 afterAll(async () => {
@@ -198,6 +198,6 @@ test.each([
 })
 
 function connectTo(url: string) {
-  const sql = connect(url, { name: 'test', max: 2 })
+  const sql = openSql(url, { max: 2 })
   return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }) })
 }

@@ -21,7 +21,6 @@ import { isNamed, makeFolder, query, clearEmbedded } from '../../support/servers
 import { isRunning } from '../../support/leftovers.ts'
 import { runProgram, startProgram, toEmbeddedUrl } from '../../support/servers/process.ts'
 import { newProject } from '../../support/worlds/project.ts'
-import { connect } from '../../../src/database/sql.ts'
 import { scaled, until } from '../../support/until.ts'
 import {
   listLost,
@@ -30,6 +29,7 @@ import {
   type Writer,
   type WriterOptions,
 } from '../../support/writer.ts'
+import { openSql } from '../../support/sql.ts'
 
 afterEach(clearEmbedded)
 
@@ -403,7 +403,7 @@ test.if(isNamed)('the liveness file is written again after a crash of a backend'
 containerTest('commands in a container work beside a running server', async () => {
   const dataDir = join(makeFolder(), 'data')
   await using server = await startProgram({ env: { DATA_DIR: dataDir } })
-  const sql = connect(toEmbeddedUrl(dataDir), { name: 'test', max: 1 })
+  const sql = openSql(toEmbeddedUrl(dataDir))
   const { post, id } = await newProject({ sql, url: server.url })
   const send = async () => {
     const { status } = await post('/v1/events', { channelName: 'payments', title: 'New payment' })
@@ -433,7 +433,7 @@ containerTest('commands in a container work beside a running server', async () =
   await killPostgres(dataDir)
   await using again = await startProgram({ env: { DATA_DIR: dataDir } })
   expect(again.isRunning()).toBe(true)
-  const after = connect(toEmbeddedUrl(dataDir), { name: 'test', max: 1 })
+  const after = openSql(toEmbeddedUrl(dataDir))
   const [row] = await after<[{ events: number }]>`
     select count(*)::int as events from events where project_id = ${id}
   `

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { COPY_SETTINGS } from '../../../src/database/copy.ts'
-import { connect, type Sql } from '../../../src/database/sql.ts'
+import type { Sql } from '../../../src/database/sql.ts'
 import { countRows } from '../../support/worlds/backup.ts'
 import { hasContainers, listChildren, openContainer } from '../../support/containers.ts'
 import {
@@ -31,6 +31,7 @@ import { APP_SECRET, testSecrets } from '../../support/secret.ts'
 import { boot } from '../../support/servers/server.ts'
 import { makeFolder as makeScratchFolder } from '../../support/scratch.ts'
 import { scaled } from '../../support/until.ts'
+import { openSql } from '../../support/sql.ts'
 
 afterEach(clearEmbedded)
 
@@ -62,7 +63,7 @@ beforeAll(async () => {
   tenant = await newFullTenant(server)
   sent = await createRequests(server.url, tenant.key).post('/v1/events', EVENT, KEY)
   await server[Symbol.asyncDispose]()
-  const sql = connect(databaseUrl, { name: 'test', max: 1, settings: COPY_SETTINGS })
+  const sql = openSql(databaseUrl, { settings: COPY_SETTINGS })
   await fillLog(sql)
   sums = await sumTables(sql)
   await sql.end()
@@ -122,7 +123,7 @@ async function look(
   dataDir: string,
 ): Promise<{ major: number; sums: Record<string, string>; indexes: number }> {
   const embedded = await start(dataDir)
-  const sql = connect(embedded.url, { name: 'test', max: 1, settings: COPY_SETTINGS })
+  const sql = openSql(embedded.url, { settings: COPY_SETTINGS })
   const [row] = await sql<[{ version: number; indexes: number }]>`
     select
       current_setting('server_version_num')::int as version,
@@ -188,7 +189,7 @@ majorTest(
     expect(me.status).toBe(200)
     await post('/v1/identify', { user_id: 'new', aliases: ['brand-new'] })
 
-    const sql = connect(toEmbeddedUrl(dataDir), { name: 'test', max: 1 })
+    const sql = openSql(toEmbeddedUrl(dataDir))
     const [webhook] = await sql<{ id: string; secret: string }[]>`select id, secret from webhooks`
     const place = { table: 'webhooks', column: 'secret', rowId: webhook!.id }
     expect(testSecrets().open(webhook!.secret, place)).toStartWith('whsec_')
@@ -272,7 +273,7 @@ majorTest('without free space, or with a newer schema, the upgrade changes nothi
   rmSync(ballast)
 
   const embedded = await start(dataDir)
-  const sql = connect(embedded.url, { name: 'test', max: 1 })
+  const sql = openSql(embedded.url)
   await sql`insert into migrations (name, checksum) values ('9999_future', '')`
   await embedded.stop()
   const newer = await migrateProgram(dataDir)
@@ -280,7 +281,7 @@ majorTest('without free space, or with a newer schema, the upgrade changes nothi
   expect(listClusters(home)).toEqual(['data'])
   expect(countStrays(home)).toBe(0)
   const again = await start(dataDir)
-  const next = connect(again.url, { name: 'test', max: 1 })
+  const next = openSql(again.url)
   await next`delete from migrations where name = '9999_future'`
   await Promise.all([sql.end(), next.end()])
   await again.stop()

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { connect } from '../../../src/database/sql.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
 import { spawnProgram, startProgram } from '../../support/servers/process.ts'
 import { createBrowser } from '../../support/worlds/browser.ts'
+import { openSql } from '../../support/sql.ts'
 
 const PASSWORDS = ['violet tractor seventeen', 'gravel monsoon nineteen', 'copper walnut eighty']
 const TYPED_AS_EMAIL = 'my-secret-phrase@by.mistake'
@@ -46,7 +46,7 @@ test('reliability §11 passwords and tokens appear in no log line and in no row'
 
   const log = program.logged('"level"').join('\n')
   expect(log).toContain('/api/me/password')
-  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const sql = openSql(databaseUrl)
   try {
     const tables = await sql<{ name: string }[]>`
       select table_name as name

@@ -11,7 +11,6 @@ import { dispatchWebhooks } from '../../../src/delivery/webhooks/dispatch.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { RELEASED, toSettlement } from '../../../src/delivery/outbox/settlement.ts'
 import { toArray } from '../../../src/database/arrays.ts'
-import { connect } from '../../../src/database/sql.ts'
 import { findWebhookTargets } from '../../../src/delivery/webhooks/target.ts'
 import { insertWebhook } from '../../support/worlds/webhooks.ts'
 import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
@@ -20,6 +19,7 @@ import { parseId, toId } from '../../../src/base/ids.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { hold } from '../../support/database-lock.ts'
 import { until } from '../../support/until.ts'
+import { openSql } from '../../support/sql.ts'
 
 let deliveries: Deliveries
 beforeAll(async () => {
@@ -318,7 +318,7 @@ async function run(kind: DeliveryKind, options: { graceMs?: number } = {}) {
 
 test('plans that were made on empty tables read no more rows than they need', async () => {
   await using fresh = await openDeliveries()
-  const sql = connect(fresh.databaseUrl, { name: 'test', max: 1 })
+  const sql = openSql(fresh.databaseUrl)
   const claim = (targetId: string) =>
     claimDeliveries(sql, {
       kind: 'webhook',

@@ -4,7 +4,7 @@ import { SERVER } from '../../../src/access/audit/audit.ts'
 import { toId } from '../../../src/base/ids.ts'
 import { toArray } from '../../../src/database/arrays.ts'
 import { WORKER_SETTINGS } from '../../../src/database/delivery-settings.ts'
-import { connect, type Sql } from '../../../src/database/sql.ts'
+import type { Sql } from '../../../src/database/sql.ts'
 import {
   claimDeliveries,
   extendLeases,
@@ -33,6 +33,7 @@ import { toNewEvent } from '../../../src/log/events/new-event.ts'
 import { getUserJson, listReferences } from '../../../src/log/identities/users.ts'
 import { COUNT, countRows, FILL_MANY, fillProject } from '../../support/row-counts.ts'
 import { cloneDatabase, closeCluster } from '../../support/servers/postgres.ts'
+import { openSql } from '../../support/sql.ts'
 
 afterAll(closeCluster)
 
@@ -482,12 +483,12 @@ const WORK: Work[] = [
 async function openWorld(): Promise<World & AsyncDisposable> {
   const url = await cloneDatabase()
   // On a busy machine, the tables need longer to fill than a request may take.
-  const api = connect(url, { name: 'test', max: 1, settings: { statement_timeout: 0 } })
-  const worker = connect(url, { name: 'test', max: 1, settings: WORKER_SETTINGS })
+  const api = openSql(url, { settings: { statement_timeout: 0 } })
+  const worker = openSql(url, { settings: WORKER_SETTINGS })
   const tables = await api<{ name: string }[]>`select relname as name from pg_stat_user_tables`
   for (const { name } of tables) await api`alter table ${api(name)} set (autovacuum_enabled = off)`
   // While a transaction of any database runs, indexes keep the former versions of rows.
-  const other = connect(await cloneDatabase(), { name: 'test', max: 1 })
+  const other = openSql(await cloneDatabase())
   await other.unsafe('begin; select pg_current_xact_id()')
   return {
     ...{ api, worker, round: 0 },
@@ -590,7 +591,7 @@ test('the times of a user cost two look-ups for a name, and one more in each seg
 test.each(['enqueue_pushes', 'record_withheld_pushes'])(
   'the generic plan of %s has no nested loop over events and devices',
   async name => {
-    const sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
+    const sql = openSql(await cloneDatabase())
     const [{ body }] = await sql<[{ body: string }]>`
       select prosrc as body from pg_proc where proname = ${name}
     `

@@ -8,19 +8,19 @@ import {
   newOrganization,
   type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
-import { connect } from '../../../src/database/sql.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { startInbox, type Inbox } from '../../support/servers/inbox.ts'
 import { until } from '../../support/until.ts'
+import { openSql } from '../../support/sql.ts'
 
 let server: Booted
 let inbox: Inbox
 beforeAll(async () => {
   inbox = await startInbox()
   const databaseUrl = await cloneDatabase()
-  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const sql = openSql(databaseUrl)
   await createTargets(sql)
   await sql.end()
   server = await boot({ databaseUrl }, { kinds: [createTestKind({ url: inbox.url })] })

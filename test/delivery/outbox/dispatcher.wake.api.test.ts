@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test'
-import { connect } from '../../../src/database/sql.ts'
 import { ensureCursors } from '../../../src/delivery/outbox/cursors.ts'
 import type { NewLease } from '../../../src/delivery/outbox/kind.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
@@ -8,6 +7,7 @@ import { until } from '../../support/until.ts'
 import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
 import { addTarget, createTargets, createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { createRequests, newProject } from '../../support/worlds/project.ts'
+import { openSql } from '../../support/sql.ts'
 
 /**
  * Appends events one at a time on one server; returns the milliseconds until the other delivered
@@ -15,7 +15,7 @@ import { createRequests, newProject } from '../../support/worlds/project.ts'
  */
 async function measure(events: number, ingesting: object): Promise<number> {
   const databaseUrl = await cloneDatabase()
-  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const sql = openSql(databaseUrl)
   const told: string[] = []
   try {
     await createTargets(sql)

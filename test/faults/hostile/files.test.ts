@@ -12,6 +12,7 @@ import { startProgram, toEmbeddedUrl, type Program } from '../../support/servers
 import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
 import { makeFolder } from '../../support/scratch.ts'
 import { until } from '../../support/until.ts'
+import { openSql } from '../../support/sql.ts'
 
 // Attacks by another user of the machine, a reader of the log, and the author of a backup.
 //
@@ -178,7 +179,7 @@ test('a malicious backup with a valid passphrase writes nothing but its tables',
     '\\.\n',
   )
   await refused(DAMAGED, [head], 'x'.repeat(80 * 1024 * 1024))
-  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const sql = openSql(databaseUrl)
   const [row] = await sql<[{ n: number }]>`select count(*)::int as n from accounts`
   expect(row.n).toBe(0)
   await sql.end()

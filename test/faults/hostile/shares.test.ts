@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newSecret } from '../../../src/access/guard/secret.ts'
-import { connect } from '../../../src/database/sql.ts'
 import { buildHistogram } from '../../../src/log/events/histogram.ts'
 import { noFilters } from '../../../src/log/events/search-filters.ts'
 import { appendEvents } from '../../support/worlds/deliveries.ts'
@@ -8,6 +7,7 @@ import { lockEvents, lockTable } from '../../support/database-lock.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
+import { openSql } from '../../support/sql.ts'
 
 // Connections that one organization, or a stranger, cannot take from others.
 
@@ -86,11 +86,7 @@ test('keys and cookies of a wrong form cost no query', async () => {
 test('a histogram whose counts take too long has the newest counts', async () => {
   const { id, post } = await newProject(server)
   await post('/v1/events', { channelName: 'ops', title: 'word' })
-  const sql = connect(server.databaseUrl, {
-    name: 'test',
-    max: 1,
-    settings: { statement_timeout: 300 },
-  })
+  const sql = openSql(server.databaseUrl, { settings: { statement_timeout: 300 } })
   const range = { nowMs: Date.now() }
   const exact = await buildHistogram(sql, id, noFilters(), range)
   const hold = await lockTable(server.sql, 'event_counts')

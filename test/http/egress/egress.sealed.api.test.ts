@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { connect, type Sql } from '../../../src/database/sql.ts'
+import type { Sql } from '../../../src/database/sql.ts'
 import { ATTESTATION_FORMATS, createAuthenticator } from '../../support/clients/authenticator.ts'
 import { findFreePort } from '../../support/loopback.ts'
 import {
@@ -21,6 +21,7 @@ import {
 } from '../../support/worlds/browser.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { toTotpCode } from '../../support/worlds/totp.ts'
+import { openSql } from '../../support/sql.ts'
 
 const SEALED = join(import.meta.dirname, '../../support/servers/sealed-network.ts')
 /** The least that is replaced. */
@@ -49,7 +50,7 @@ beforeAll(async () => {
       OIDC_COMPANY_CLIENT_SECRET: CLIENT_SECRET,
     },
   })
-  sql = connect(databaseUrl, { name: 'test', max: 2 })
+  sql = openSql(databaseUrl, { max: 2 })
 }, 120_000)
 afterAll(async () => {
   await sql.end({ timeout: 1 })

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import fc, { type Arbitrary } from 'fast-check'
 import { newId } from '../../../src/base/ids.ts'
-import { connect, type Sql } from '../../../src/database/sql.ts'
+import type { Sql } from '../../../src/database/sql.ts'
 import {
   appendRows,
   number,
@@ -17,6 +17,7 @@ import { valueOf } from '../../properties/arbitraries.ts'
 import { textOf } from '../../properties/texts.ts'
 import { closeCluster, cloneDatabase } from '../../support/servers/postgres.ts'
 import { newProject } from '../../support/worlds/project.ts'
+import { openSql } from '../../support/sql.ts'
 
 afterAll(closeCluster)
 
@@ -50,7 +51,7 @@ const events: Arbitrary<NewEvent> = fc
   .map(event => ({ ...event, id: newId('evt'), channelSlug: randomUUID() }))
 
 test('contract §5 the program and Postgres write the same bytes for every event', async () => {
-  const sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
+  const sql = openSql(await cloneDatabase())
   const project = await newProject({ sql, url: '' })
   await identify(sql, project.id)
   const property = fc.asyncProperty(fc.array(events, { maxLength: 12 }), async made => {

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test'
 import { createPool } from '../../../src/database/pool.ts'
-import { connect } from '../../../src/database/sql.ts'
 import { startFailOverCheck } from '../../../src/log/events/fail-over-check.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
 import { until } from '../../support/until.ts'
+import { openSql } from '../../support/sql.ts'
 
 test('scale §1 a first start on a later timeline begins a new epoch, unless another server decides', async () => {
   const url = await cloneDatabase()
-  const sql = connect(url, { name: 'test', max: 1 })
+  const sql = openSql(url)
   const read = async () => {
     const [row] = await sql<[{ epoch: string; timeline: number | null }]>`
       select i.epoch, t.timeline from installation i left join epoch_timeline t on true

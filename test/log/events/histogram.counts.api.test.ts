@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connect, sqlState } from '../../../src/database/sql.ts'
+import { sqlState } from '../../../src/database/sql.ts'
 import { buildHistogram } from '../../../src/log/events/histogram.ts'
 import { noFilters } from '../../../src/log/events/search-filters.ts'
 import { newProject, type TestProject } from '../../support/worlds/project.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { listHourlyCounts } from '../../support/counts.ts'
+import { openSql } from '../../support/sql.ts'
 
 const HOUR_MS = 3_600_000
 const NOON_MS = Date.parse('2026-03-10T12:00:00Z')
@@ -87,11 +88,7 @@ test('deletion returns the events that existed, and a second deletion changes no
 
 test('hours are in UTC, regardless of the time zone of the session or timestamp', async () => {
   const project = await newProject(server)
-  const odd = connect(server.databaseUrl, {
-    name: 'test',
-    max: 1,
-    settings: { TimeZone: 'Asia/Kathmandu' },
-  })
+  const odd = openSql(server.databaseUrl, { settings: { TimeZone: 'Asia/Kathmandu' } })
   for (const timestamp of [
     '2026-03-10T11:59:59.999Z',
     '2026-03-10T17:45:00+05:45',

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { connect, type Sql } from '../../../src/database/sql.ts'
+import type { Sql } from '../../../src/database/sql.ts'
 import { appendRows, number, type AppendJob } from '../../../src/log/events/append-statement.ts'
 import { toNewEvent } from '../../../src/log/events/new-event.ts'
 import { findEventJson, listEventsJson, type PageQuery } from '../../../src/log/events/read.ts'
@@ -12,6 +12,7 @@ import { listUsersJson } from '../../../src/log/identities/users.ts'
 import { NIL_UUID, toId } from '../../../src/base/ids.ts'
 import { cloneDatabase, closeCluster } from '../../support/servers/postgres.ts'
 import { COUNT, countRows, FILL_MANY, fillProject } from '../../support/row-counts.ts'
+import { openSql } from '../../support/sql.ts'
 
 afterAll(closeCluster)
 
@@ -125,7 +126,7 @@ async function append(sql: Sql, names: readonly string[]): Promise<(number | nul
 
 test('plans that were made on empty tables read no more rows than they need', async () => {
   const url = await cloneDatabase()
-  const early = connect(url, { name: 'test', max: 1 })
+  const early = openSql(url)
   for (const { read } of READS) for (let n = 0; n < 7; n++) expect(await read(early)).toBe(0)
   // Without the project nothing is appended, but every statement is planned.
   expect(await append(early, ['user-1', 'user-2'])).toEqual([null, null])
@@ -139,7 +140,7 @@ test.each([
   ['tables whose statistics know another project only', fillProject(OTHER), fillProject(PROJECT)],
   ['tables whose statistics know many small projects', FILL_MANY, fillProject(PROJECT)],
 ])('plans that were made on %s read no more rows than they need', async (_, known, added) => {
-  const sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
+  const sql = openSql(await cloneDatabase())
   await sql`alter table events set (autovacuum_enabled = off)`
   await sql.unsafe(known)
   await sql.unsafe('vacuum analyze')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { connect, type Sql } from '../../../src/database/sql.ts'
+import type { Sql } from '../../../src/database/sql.ts'
 import { listEventsJson } from '../../../src/log/events/read.ts'
 import { buildHistogram } from '../../../src/log/events/histogram.ts'
 import { parseSearch } from '../../../src/log/events/search-query.ts'
@@ -16,6 +16,7 @@ import { newProject } from '../../support/worlds/project.ts'
 import { appendTitles, compareIndex, storeTokens } from '../../support/search-index.ts'
 import { boot } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
+import { openSql } from '../../support/sql.ts'
 
 const EXACT = { missing: [], excess: [], badParts: [] }
 /** "eighth" and "other" are stored as bits, "word7" and "only42" as offsets. */
@@ -48,9 +49,8 @@ let sql: Sql
 let other: Sql
 beforeAll(async () => {
   const url = await cloneDatabase()
-  const settings = { statement_timeout: 60_000 }
-  sql = connect(url, { name: 'test', max: 4, settings })
-  other = connect(url, { name: 'other', max: 4, settings })
+  sql = openSql(url, { max: 4 })
+  other = openSql(url, { max: 4 })
 })
 afterAll(async () => {
   await sql.end()
@@ -249,7 +249,7 @@ test('words of deleted events leave the index, once no more are deleted', async 
 
 test('a server indexes what others have appended, and what it appends itself', async () => {
   const databaseUrl = await cloneDatabase()
-  const appended = connect(databaseUrl, { name: 'test', max: 1 })
+  const appended = openSql(databaseUrl)
   const { id } = await newProject({ sql: appended, url: '' })
   await appendTitles(appended, id, { first: 1, last: EVENTS, title: TITLE })
   expect(await countUnindexed(appended)).toEqual({ projects: 1, events: EVENTS })

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { parseExact } from '../../../src/http/exact-json.ts'
-import { connect } from '../../../src/database/sql.ts'
 import { matchesMetadata } from '../../../src/dashboard/app/feed/metadata.ts'
 import { findNeighbours, listEventsJson, type PageQuery } from '../../../src/log/events/read.ts'
 import { buildHistogram } from '../../../src/log/events/histogram.ts'
@@ -20,6 +19,7 @@ import { appendTitles } from '../../support/search-index.ts'
 import { bootSearchProject, filters, OWNERS } from '../../support/worlds/search-project.ts'
 import type { Booted } from '../../support/servers/server.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
+import { openSql } from '../../support/sql.ts'
 
 /** Long runs set TIDINGS_FUZZ. */
 const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 100)
@@ -78,7 +78,7 @@ test('contract §9 a page whose budget ran out is short or empty, and has a curs
 })
 
 test('contract §9 a log of up to 4,096 events is answered in one page, however slow its check is', async () => {
-  const sql = connect(await cloneDatabase(), { name: 'test', max: 1 })
+  const sql = openSql(await cloneDatabase())
   await sql.unsafe(`
     alter function matches_texts rename to fast_matches_texts;
     create function matches_texts(
@@ -333,7 +333,7 @@ test('suggestions do not read large metadata, and are empty when reading takes t
   await server.sql.begin(async other => {
     await other`lock table events in access exclusive mode`
     const settings = { statement_timeout: 50 }
-    const impatient = connect(server.databaseUrl, { name: 'test', max: 1, settings })
+    const impatient = openSql(server.databaseUrl, { settings })
     expect(await suggestValues(impatient, projectId, { field: 'meta' })).toEqual([])
     await impatient.end()
   })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { toArray } from '../../../src/database/arrays.ts'
 import { FUNCTIONS } from '../../../src/database/sql-files.ts'
-import { connect, type Sql } from '../../../src/database/sql.ts'
+import type { Sql } from '../../../src/database/sql.ts'
 import { toLiveFilters } from '../../../src/dashboard/app/feed/match.ts'
 import { listEventsJson } from '../../../src/log/events/read.ts'
 import { buildHistogram } from '../../../src/log/events/histogram.ts'
@@ -32,6 +32,7 @@ import {
   writeUnicodeSql,
 } from '../../unicode-tables.ts'
 import { hasNothingToFind, splitWords } from '../../../src/base/text-search.ts'
+import { openSql } from '../../support/sql.ts'
 
 /** Long runs set TIDINGS_FUZZ. */
 const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 20)
@@ -39,8 +40,7 @@ const EXACT = { missing: [], excess: [], badParts: [] }
 
 let sql: Sql
 beforeAll(async () => {
-  const settings = { statement_timeout: 60_000 }
-  sql = connect(await cloneDatabase(), { name: 'test', max: 2, settings })
+  sql = openSql(await cloneDatabase(), { max: 2 })
 })
 afterAll(() => sql.end())
 

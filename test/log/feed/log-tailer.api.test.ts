@@ -1,18 +1,18 @@
 import { expect, test } from 'bun:test'
 import { toId } from '../../../src/base/ids.ts'
 import { createPool } from '../../../src/database/pool.ts'
-import { connect } from '../../../src/database/sql.ts'
 import { compileFilter } from '../../../src/log/feed/filter.ts'
 import { createHub } from '../../../src/log/feed/hub.ts'
 import { startLogTailer } from '../../../src/log/feed/log-tailer.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
 import { until } from '../../support/until.ts'
+import { openSql } from '../../support/sql.ts'
 
 const FOLLOWED = 1_500
 
 test('among many logs the hinted one is sent first, and every log is sent once', async () => {
   const databaseUrl = await cloneDatabase()
-  const sql = connect(databaseUrl, { name: 'test', max: 1 })
+  const sql = openSql(databaseUrl)
   const pool = createPool(databaseUrl, { name: 'test tail', max: 1 })
   const projectIds = (
     await sql<{ id: string }[]>`

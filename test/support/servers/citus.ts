@@ -6,11 +6,11 @@ import { distribute } from '../../../src/database/distribute.ts'
 import { findPostgresUser } from '../../../src/database/embedded/folders.ts'
 import { sendSignal } from '../../../src/database/embedded/processes.ts'
 import { migrate } from '../../../src/database/migrate.ts'
-import { connect } from '../../../src/database/sql.ts'
 import { findFreePort } from '../loopback.ts'
 import { makeFolder } from '../scratch.ts'
 import { until } from '../until.ts'
 import { listChildren } from './standby.ts'
+import { openSql } from '../sql.ts'
 
 /** A Postgres with Citus. The first node is the coordinator. */
 interface Node {
@@ -70,8 +70,7 @@ export async function startCitus({ workers }: { workers: number }): Promise<Citu
     `postgres://${user}@127.0.0.1:${port}/${database}`
 
   async function asSuperuser(node: Node, database: string, ...statements: string[]) {
-    const settings = { statement_timeout: 60_000, lock_timeout: 60_000 }
-    const sql = connect(toUrl(node, 'postgres', database), { name: 'admin', max: 1, settings })
+    const sql = openSql(toUrl(node, 'postgres', database))
     try {
       for (const statement of statements) await sql.unsafe(statement)
     } finally {
@@ -176,8 +175,7 @@ export interface NodeShare {
 
 /** Returns the share of each worker node. */
 export async function readBalance(databaseUrl: string): Promise<NodeShare[]> {
-  const settings = { statement_timeout: 60_000 }
-  const sql = connect(databaseUrl, { name: 'test', max: 1, settings })
+  const sql = openSql(databaseUrl)
   try {
     const nodes = await sql<Record<keyof NodeShare, string>[]>`
       select

@@ -19,11 +19,12 @@ import type { EmbeddedPostgres } from '../../../src/database/embedded/embedded.t
 import { startEmbedded } from '../../../src/database/embedded/embedded.ts'
 import { withLock } from '../../../src/database/embedded/file-lock.ts'
 import { makeFolder as makeOpenFolder } from '../../../src/database/embedded/folders.ts'
-import { connect as connectTo, type Sql } from '../../../src/database/sql.ts'
+import type { Sql } from '../../../src/database/sql.ts'
 import type { Container } from '../containers.ts'
 import { isRunning } from '../leftovers.ts'
 import { makeFolder as makeScratchFolder, SHARED } from '../scratch.ts'
 import { scaled, until } from '../until.ts'
+import { openSql } from '../sql.ts'
 
 export const isRoot = process.getuid?.() === 0
 export const isLinux = process.platform === 'linux'
@@ -172,7 +173,7 @@ export async function stopServer({ child }: Server): Promise<unknown[]> {
 }
 
 export function connect(embedded: { url: string }): Sql {
-  return connectTo(embedded.url, { name: 'test', max: 1 })
+  return openSql(embedded.url)
 }
 
 export async function query(embedded: { url: string }, text: string): Promise<unknown[]> {

@@ -1,10 +1,11 @@
 import { parseConfig, type Config } from '../../../src/base/config.ts'
-import { connect, type Sql } from '../../../src/database/sql.ts'
+import type { Sql } from '../../../src/database/sql.ts'
 import { startServer, type Server, type ServerOptions } from '../../../src/server/server.ts'
 import { SCRATCH } from '../scratch.ts'
 import { APP_SECRET } from '../secret.ts'
 import { toPooledUrl } from './pooler.ts'
 import { cloneDatabase } from './postgres.ts'
+import { openSql } from '../sql.ts'
 
 /** With this variable, servers reach their database through PgBouncer. */
 export const POOLER = 'TIDINGS_TEST_POOLER'
@@ -37,7 +38,7 @@ export async function boot(
     },
     options,
   )
-  const sql = connect(databaseUrl, { name: 'test', max: 2 })
+  const sql = openSql(databaseUrl, { max: 2 })
   return {
     url: `http://127.0.0.1:${server.port}`,
     databaseUrl,

@@ -1,6 +1,7 @@
 import { migrate } from '../../../src/database/migrate.ts'
-import { connect, type Sql } from '../../../src/database/sql.ts'
+import type { Sql } from '../../../src/database/sql.ts'
 import { copyDatabase, createEmptyDatabase } from '../servers/postgres.ts'
+import { openSql } from '../sql.ts'
 
 /**
  * A database whose clock the test sets: for every statement, function and default, on every server.
@@ -19,7 +20,7 @@ export interface ClockedDatabase extends AsyncDisposable {
  */
 export async function prepareClockedDatabases(): Promise<() => Promise<ClockedDatabase>> {
   const url = await createEmptyDatabase()
-  const admin = connect(url, { name: 'test', max: 1 })
+  const admin = openSql(url)
   await admin.unsafe(`
     create schema test_clock;
     create table test_clock.ahead (by interval not null);
@@ -40,7 +41,7 @@ function withClock(url: string): string {
 }
 
 function open(url: string): ClockedDatabase {
-  const sql = connect(url, { name: 'test', max: 4 })
+  const sql = openSql(url, { max: 4 })
   return {
     url,
     sql,

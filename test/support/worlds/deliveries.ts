@@ -1,5 +1,5 @@
 import { createPool } from '../../../src/database/pool.ts'
-import { connect, type Sql } from '../../../src/database/sql.ts'
+import type { Sql } from '../../../src/database/sql.ts'
 import { newId, parseId } from '../../../src/base/ids.ts'
 import type { DeliveryKind } from '../../../src/delivery/outbox/kind.ts'
 import { startOutbox, type Outbox } from '../../../src/delivery/outbox/outbox.ts'
@@ -7,6 +7,7 @@ import { WORKER_SETTINGS } from '../../../src/database/delivery-settings.ts'
 import { addTarget, createTargets } from './delivery-kind.ts'
 import { cloneDatabase } from '../servers/postgres.ts'
 import { newProject } from './project.ts'
+import { openSql } from '../sql.ts'
 
 interface PendingRow {
   event_id: string
@@ -45,11 +46,7 @@ export interface Deliveries extends AsyncDisposable {
 
 export async function openDeliveries(): Promise<Deliveries> {
   const databaseUrl = await cloneDatabase()
-  const sql = connect(databaseUrl, {
-    name: 'test',
-    max: 4,
-    settings: { statement_timeout: 60_000, lock_timeout: 60_000 },
-  })
+  const sql = openSql(databaseUrl, { max: 4 })
   await createTargets(sql)
   const closers: (() => Promise<void>)[] = []
   return {
