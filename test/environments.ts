@@ -85,7 +85,7 @@ async function tryOut(environment: Environment): Promise<(typeof results)[number
   if (isUser) {
     run('chown', '-R', USER, place)
   }
-  const temporary = parent && mkdtempSync(join(parent, 'tidings-environment-'))
+  const temporary = parent && mkdtempSync(join(parent, 'tidings-'))
   // As /tmp: the tests of root start Postgres as another user.
   if (temporary) chmodSync(temporary, 0o1777)
   const log = join(folder, 'log')

@@ -42,7 +42,7 @@ let batches = 0
 /** Runs the files of a batch in one process, with a TMPDIR that is removed at the end. */
 export async function runBatch(batch: Batch, options: BatchOptions): Promise<BatchResult> {
   const { scratch, factor, quietMs = QUIET_MS, graceMs = GRACE_MS } = options
-  const folder = join(scratch, `batch-${++batches}`)
+  const folder = join(scratch, String(++batches))
   mkdirSync(folder)
   chmodSync(folder, 0o755)
   const limitMs = Math.round(KINDS[batch.kind].limitMs * factor)

@@ -4,6 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readStart } from './leftovers.ts'
 
+/**
+ * A socket has a path of at most 103 bytes on macOS, 107 on Linux. Those of Chromium take 71 below
+ * the parent of the scratch folder.
+ */
+const MAX_PARENT_BYTES = 32
+
 /** A file in the scratch folder with the DATA_DIR of a kept cluster, which is only stopped. */
 export const KEPT_FILE = 'kept'
 
@@ -32,7 +38,9 @@ function openScratch(): string {
   // The workers of `bun test --parallel` share the folder of the process that started them.
   const owner = process.env['BUN_TEST_WORKER_ID'] === undefined ? process.pid : process.ppid
   const start = readStart(owner) ?? '0'
-  const folder = join(realpathSync(tmpdir()), `tidings-test-${owner}-${start}`)
+  const wanted = realpathSync(tmpdir())
+  const parent = Buffer.byteLength(wanted) > MAX_PARENT_BYTES ? realpathSync('/tmp') : wanted
+  const folder = join(parent, `tidings-${owner.toString(36)}-${Number(start).toString(36)}`)
   if (!tryMake(folder)) return folder
   const watcher = join(import.meta.dirname, 'scratch-watcher.ts')
   spawn(process.execPath, [watcher, String(owner), start, folder, KEPT_FILE], {
