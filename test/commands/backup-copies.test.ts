@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'bun:test'
+import { afterAll, beforeAll, expect, onTestFinished, setSystemTime, test } from 'bun:test'
 import {
   existsSync,
   chownSync,
@@ -207,6 +207,14 @@ test('a file that a killed backup has left does not block the next one, and is r
   expect(readdirSync(place.folder).toSorted()).toEqual(
     [file, `${file}.more`, left[0]!].map(path => basename(path)).toSorted(),
   )
+})
+
+test('a backup keeps its own file where the clock is two days ahead of that of the file system', async () => {
+  using place = makeBackupFolder()
+  setSystemTime(Date.now() + 2 * 86_400_000)
+  onTestFinished(() => void setSystemTime())
+  await backUp(server.databaseUrl, place.file)
+  expect(readdirSync(place.folder)).toEqual([basename(place.file)])
 })
 
 test('a backup has mode 0600, and belongs to the owner of DATA_DIR or of the file that it replaces', async () => {

@@ -136,7 +136,7 @@ async function writeFile(
   })
   try {
     makePrivate(handle.fd, findOwner(file, source.dataDir))
-    removeAbandonedParts(file)
+    removeAbandonedParts(file, (await handle.stat()).mtimeMs)
     await pipeline(
       Readable.from(text),
       createGzip({ level: GZIP_LEVEL }),

@@ -57,10 +57,11 @@ export function toPartPath(file: string): string {
 }
 
 /**
- * Deletes the temporary files that backups left a day ago when they were killed: those of `file`,
- * and those of all copies of its installation.
+ * Deletes the temporary files that backups left a day before `nowMs` when they were killed: those
+ * of `file`, and those of all copies of its installation. The clock is that of the file system,
+ * which can be another machine's.
  */
-export function removeAbandonedParts(file: string): void {
+export function removeAbandonedParts(file: string, nowMs: number): void {
   const folder = dirname(file)
   const id = NAME.exec(basename(file))?.[2]
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -70,6 +71,6 @@ export function removeAbandonedParts(file: string): void {
     const isOwn = target === basename(file) || (id !== undefined && NAME.exec(target)?.[2] === id)
     const path = join(folder, entry.name)
     const writtenMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity
-    if (isOwn && Date.now() - writtenMs > ABANDONED_MS) rmSync(path, { force: true })
+    if (isOwn && nowMs - writtenMs > ABANDONED_MS) rmSync(path, { force: true })
   }
 }
