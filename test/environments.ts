@@ -19,7 +19,7 @@ interface Environment {
   tmpdir?: string
   /** Keeps one core busy. */
   isBusy?: boolean
-  /** The time at the start; needs Debian's package libfaketime. */
+  /** The time at the start; needs Debian's packages libfaketime and gcc. */
   clock?: string
   env?: Record<string, string>
 }
@@ -88,13 +88,26 @@ async function tryOut(environment: Environment): Promise<(typeof results)[number
   const temporary = parent && mkdtempSync(join(parent, 'tidings-'))
   // As /tmp: the tests of root start Postgres as another user.
   if (temporary) chmodSync(temporary, 0o1777)
+  const waits = join(folder, 'waits.so')
+  if (clock) {
+    const source = join(import.meta.dirname, 'support/waits.c')
+    run('cc', '-shared', '-fPIC', '-O2', '-o', waits, source)
+  }
   const log = join(folder, 'log')
   const busy = isBusy ? spawn('sh', ['-c', 'while :; do :; done']) : undefined
   const startedMs = performance.now()
   const child = spawn(
     'unshare',
     [
-      ...['--mount', '--propagation', 'private', 'sh', '-ec', toScript(missing, clock), 'sh'],
+      ...[
+        '--mount',
+        '--propagation',
+        'private',
+        'sh',
+        '-ec',
+        toScript(missing, clock, waits),
+        'sh',
+      ],
       ...(isUser ? ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups'] : []),
       ...['env', '-i', `HOME=${home}`, `PATH=${PATH}`],
       ...Object.entries({ LANG: 'C.UTF-8', ...pick('NODE_EXTRA_CA_CERTS'), ...env }).map(
@@ -128,7 +141,7 @@ async function tryOut(environment: Environment): Promise<(typeof results)[number
  * Hides programs in a mount namespace, shifts the clock of every process there, and runs the
  * command that follows.
  */
-function toScript(missing: string[], clock: string | undefined): string {
+function toScript(missing: string[], clock: string | undefined, waits: string): string {
   const hide = missing.map(
     tool => `if path=$(command -v ${tool}); then mount --bind /dev/null "$(realpath "$path")"; fi`,
   )
@@ -140,7 +153,7 @@ function toScript(missing: string[], clock: string | undefined): string {
     mkdir /mnt/upper /mnt/work
     mount -t overlay overlay -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work /etc
     echo "+${seconds}" > /etc/faketimerc
-    echo "$library" > /etc/ld.so.preload`
+    echo "${waits} $library" > /etc/ld.so.preload`
   return [...hide, ...(clock ? [shift] : []), 'exec "$@"'].join('\n')
 }
 

@@ -165,6 +165,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
 
   test('days follow the order of the list, and an event of another day shows its date', async () => {
     await using it = await watch(0)
+    await it.page.clock.setFixedTime('2026-11-22T12:00:00Z')
     const at = (day: number) => `2026-11-${day}T10:03:00.000Z`
     it.api.emit(
       { title: 'First', timestamp: at(18), createdAt: at(18) },

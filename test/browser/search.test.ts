@@ -140,6 +140,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
         { title: 'Last', timestamp: new Date(last).toISOString() },
       )
     await using it = await look('', prepare, 'Asia/Kathmandu')
+    await it.page.clock.setFixedTime('2026-11-20T12:00:00Z')
+    await it.page.reload()
     await it.page.getByText('Live', { exact: true }).waitFor()
     const asked: (string | null)[] = []
     const count = it.api.handler('GET /api/projects/:id/histogram')
@@ -154,8 +156,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await until(() => asked.includes(exact))
     expect(await it.box.inputValue()).toBe('after:2026-01-01 before:2026-01-02T04:15')
     const chips = await it.page.locator('.chip').allTextContents()
-    // Another year than the present one is named.
-    expect(chips.map(text => text.replace(/\s+/g, ' ').replace(' 2026', ''))).toEqual([
+    expect(chips.map(text => text.replace(/\s+/g, ' '))).toEqual([
       'after 1 Jan',
       'before 2 Jan, 4:15',
     ])
