@@ -5,7 +5,9 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import { VERSION } from '../../src/base/version.ts'
 import { isBackedUp } from '../../src/server/backup/rows.ts'
+import { isClockUntrusted } from '../../src/database/clock.ts'
 import { migrate } from '../../src/database/migrate.ts'
+import { createPool } from '../../src/database/pool.ts'
 import { MIGRATIONS } from '../../src/database/sql-files.ts'
 import { listTables } from '../../src/database/tables.ts'
 import { toErasedFile } from '../../src/log/identities/erased-file.ts'
@@ -20,6 +22,7 @@ import {
   rewrite,
 } from '../support/worlds/backup.ts'
 import { createBrowser, newAccount } from '../support/worlds/browser.ts'
+import { prepareClockedDatabases } from '../support/worlds/clocked-database.ts'
 import { openFeed } from '../support/clients/feed.ts'
 import { createKey } from '../support/worlds/keys.ts'
 import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
@@ -145,6 +148,49 @@ test('reliability §12 a backup restores keys, accounts, log, webhooks and devic
     where project_id = ${project.uuid}
   `
   expect(changes).toEqual({ changes: 2, ids: 2 })
+})
+
+test('a restore notices how old the backup is: deadlines are extended, and nothing is deleted at once', async () => {
+  using place = makeBackupFolder()
+  await using source = await boot({}, { kinds: [] })
+  const organization = await newOrganization(source)
+  const admin = await newMember(source, organization, 'admin')
+  const input = { url: 'https://93.184.216.34/hook' }
+  expect(
+    (await admin.post(`/api/projects/${organization.project.id}/webhooks`, input)).status,
+  ).toBe(201)
+  await source.sql`
+    update webhooks set failing_since = now(), disabled_at = now(), disabled_reason = 'It failed'
+  `
+  await source.sql`
+    insert into outbox (project_id, event_id, kind, target_id)
+    select project_id, gen_random_uuid(), 'webhook', id from webhooks
+  `
+  await backUp(source.databaseUrl, place.file)
+
+  const createDatabase = await prepareClockedDatabases()
+  await using restored = await createDatabase()
+  const { sql, url } = restored
+  // A first server checked the clock before the restore.
+  await sql`select check_clock()`
+  await restored.moveClock('6 days')
+  await sql`select check_clock()`
+  await restore(url, place.file)
+  const pool = createPool(url, { name: 'test clock', max: 1 })
+  expect(await isClockUntrusted(pool)).toBe(true)
+  await pool.end()
+  const [webhook] = await sql`
+    select
+      failing_since > now() - interval '1 day' as is_failing_anew, disabled_at > now() - interval '1 day' as is_disabled_anew
+    from webhooks
+  `
+  expect(webhook).toEqual({ is_failing_anew: true, is_disabled_anew: true })
+  const pending = await sql`select from outbox where requested_at > now() - interval '1 day'`
+  expect(pending).toHaveLength(1)
+  const [clock] = await sql`
+    select untrusted_until > now() + interval '2 days' as is_untrusted_for_days from clock
+  `
+  expect(clock).toEqual({ is_untrusted_for_days: true })
 })
 
 test('a backup has every row of every table, except for those that are excluded on purpose', async () => {

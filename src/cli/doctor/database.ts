@@ -122,7 +122,7 @@ async function checkClockJump(sql: Sql): Promise<Finding[]> {
     select untrusted_until as until from clock where untrusted_until > now()
   `
   if (!row) return []
-  const message = `The database's clock jumped forward, or no server ran for a long time. Nothing is deleted for its age until ${row.until.toISOString()}. If the clock is wrong, correct it before then.`
+  const message = `The database's clock jumped forward, no server ran for a long time, or an older backup was restored. Nothing is deleted for its age until ${row.until.toISOString()}. If the clock is wrong, correct it before then.`
   return [warning('clock', message)]
 }
 

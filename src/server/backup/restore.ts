@@ -80,7 +80,7 @@ export async function restoreBackup(
       `
       const key = await findErasureKey(tx, secrets)
       const erased = await repeatErasures(tx, key, readErasedFile(erasedFile))
-      await finish(tx, tables, erased)
+      await finish(tx, tables, { createdAt: header.createdAt, erased })
       return { rows, erased }
     })
     // Later migrations run on the restored rows, as in any upgrade.
@@ -206,12 +206,18 @@ async function* toCounted(
   onEnd(rows)
 }
 
-/** Ends the sessions, starts a new epoch and enables the triggers again. */
+/**
+ * Sets the clock to the time of the backup, ends the sessions, starts a new epoch and enables the
+ * triggers again.
+ */
 async function finish(
   tx: Tx,
   tables: readonly Table[],
-  { erased }: RepeatedErasures,
+  { createdAt, erased: { erased } }: Pick<RestoreResult, 'createdAt' | 'erased'>,
 ): Promise<void> {
+  // The next check sees the time since the backup as a jump. It extends deadlines, and suspends
+  // deletion.
+  await tx`insert into clock (checked_at) values (${createdAt}::text::timestamptz)`
   // A session that ended after the backup would be valid again, so every cookie becomes invalid.
   // The sessions of push subscriptions stay, because deleting them would delete the subscriptions.
   await tx`

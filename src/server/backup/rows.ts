@@ -5,8 +5,8 @@ import type { Table } from '../../database/tables.ts'
 /**
  * Tables that are not backed up. Used or withdrawn sign-in links, and withdrawn tokens, would work
  * again after a restore.
- * The canary belongs to the APP_SECRET of one installation, and the clock and the timeline to one
- * database server.
+ * The canary belongs to the APP_SECRET of one installation, and the timeline to one database
+ * server. The clock becomes the time of the backup.
  * Scheduled backups and runs of the archive belong to one installation.
  * The indexer makes the search index anew after a restore.
  */
