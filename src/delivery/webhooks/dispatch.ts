@@ -8,8 +8,11 @@ import { toDispatched, type DispatchedRow } from '../outbox/new-deliveries.ts'
  * grow a little larger.
  */
 export const MAX_BACKLOG = 100_000
-/** A full backlog counts as full until a tenth of it is delivered. */
-const ROOM_AT = 0.9 * MAX_BACKLOG
+/**
+ * A full backlog counts as full until a tenth of it is delivered. A recovery fills no more than
+ * this, so that it keeps out no new events.
+ */
+export const ROOM_AT = 0.9 * MAX_BACKLOG
 
 /**
  * The recorded reason for an event that a full backlog kept out: a code for programs, then a

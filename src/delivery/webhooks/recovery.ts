@@ -8,7 +8,7 @@ import { newId, NIL_UUID, parseId, UUID_PATTERN } from '../../base/ids.ts'
 import { enqueueDeliveries } from '../outbox/enqueue.ts'
 import { attemptNotFound } from './attempts.ts'
 import { auditWebhook, type Editor } from './editing.ts'
-import { matchesChannel } from './dispatch.ts'
+import { matchesChannel, ROOM_AT } from './dispatch.ts'
 import type { QueuedEvents, RecoverInput } from './schema.ts'
 import { lockWebhook, type LockedWebhook } from './webhooks.ts'
 
@@ -51,7 +51,7 @@ export async function resendAttempt(
  * Enqueues the events, or audit entries, that arrived in a time range, match the webhook and were
  * not delivered to it. These are failed ones, and those from before it was created or while it was
  * disabled. One call reads 5,000 of them; pass its `nextCursor` to continue. Throws `not_found`, or
- * `conflict` if the webhook is disabled.
+ * `conflict` if the webhook is disabled or has too many pending deliveries.
  */
 export async function recoverEvents(
   tx: Tx,
@@ -60,6 +60,7 @@ export async function recoverEvents(
 ): Promise<QueuedEvents> {
   const { projectId } = editor
   const { id: targetId, type } = await lockEnabled(tx, projectId, id)
+  await requireRoom(tx, targetId)
   const [bounds] = await tx<[{ is_known: boolean }]>`
     select ${toDate(input.since)} >= now() - make_interval(days => ${MAX_DAYS}, mins => 5) as is_known
   `
@@ -164,6 +165,22 @@ async function lockEnabled(tx: Tx, projectId: string, id: string): Promise<Locke
   const webhook = await lockWebhook(tx, projectId, id)
   if (!webhook.isEnabled) throw new Fault('conflict', 'The webhook is disabled. Enable it first')
   return webhook
+}
+
+/** Throws `conflict` if one more page of deliveries could fill the backlog of a webhook. */
+async function requireRoom(tx: Tx, targetId: string): Promise<void> {
+  const [last] = await tx`
+    select from outbox o
+    where o.kind = 'webhook' and o.target_id = ${targetId}
+    order by o.available_at
+    limit 1 offset ${ROOM_AT - 1}
+  `
+  if (!last) return
+  const room = ROOM_AT.toLocaleString('en-US')
+  throw new Fault(
+    'conflict',
+    `${room} deliveries or more wait for this webhook. Try again once fewer wait`,
+  )
 }
 
 function toDate(text: string): Date {

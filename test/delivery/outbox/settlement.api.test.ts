@@ -198,6 +198,10 @@ test('delivery: beyond 100,000 deliveries that wait for a webhook, new events ar
       `
     }
   }
+  const recover = async () => {
+    const since = new Date(Date.now() - 3_600_000).toISOString()
+    return (await webhook.admin.post(`${webhook.path}/recover`, { since })).status
+  }
   const readFlag = async () => (await webhook.get())['backlogFullAt']
   const dispatch = async () => {
     const event = await webhook.newEvent()
@@ -231,10 +235,19 @@ test('delivery: beyond 100,000 deliveries that wait for a webhook, new events ar
   `
   await markFullBacklogs(sql, false)
   expect(await readFlag()).toBeString()
+  expect(await recover()).toBe(409)
   await sql`
     delete from outbox where id = (select id from outbox where target_id = ${webhook.uuid} limit 1)
   `
   await markFullBacklogs(sql, false)
   expect(await readFlag()).toBeNull()
   expect((await dispatch()).written).toBe(1)
+  // A recovery stops before it keeps out new events.
+  expect(await recover()).toBe(409)
+  await sql`
+    delete from outbox where id = any(array(
+      select id from outbox where target_id = ${webhook.uuid} limit 1
+    ))
+  `
+  expect(await recover()).toBe(200)
 })
