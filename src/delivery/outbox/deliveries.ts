@@ -29,12 +29,17 @@ interface View {
   kinds: readonly DeliveryKind[]
 }
 
+interface ListView extends View {
+  /** Leaves out deliveries of audit entries. */
+  hidesEntries?: boolean
+}
+
 type EventView = View & { eventId: string }
 
 /** Returns a page of a project's pending deliveries, newest events first. */
 export async function listPendingDeliveries(
   sql: Queryable,
-  { query, ...view }: View & { query: EventDeliveriesQuery },
+  { query, ...view }: ListView & { query: EventDeliveriesQuery },
 ): Promise<Page<Delivery>> {
   const after = parseCursor(query.cursor, [UUID_PATTERN, KIND, UUID_PATTERN])
   const rows = await sql<DeliveryRow[]>`
@@ -42,7 +47,7 @@ export async function listPendingDeliveries(
       id, event_id, kind, target_id, 'pending' as state, attempts, null as latency_ms, reason, null as at,
       ${nextAttemptAt(sql)} as next_attempt_at
     from outbox o
-    where project_id = ${view.projectId}
+    where project_id = ${view.projectId} ${withoutEntries(sql, view)}
       ${
         after
           ? sql`and (event_id, kind, target_id) < (${after[0] ?? ''}::uuid, ${after[1] ?? ''}, ${after[2] ?? ''}::uuid)`
@@ -66,10 +71,18 @@ function nextAttemptAt(sql: Queryable): Fragment {
   ) end`
 }
 
+/** Returns a condition: no webhook of the audit log is the target, if those are hidden. */
+function withoutEntries(sql: Queryable, { projectId, hidesEntries = false }: ListView): Fragment {
+  if (!hidesEntries) return sql``
+  return sql`and target_id <> all(array(
+    select w.id from webhooks w where w.project_id = ${projectId} and w.type = 'audit.entry'
+  ))`
+}
+
 /** Returns a page of a project's dead letters, newest first. */
 export async function listDeadLetters(
   sql: Queryable,
-  { query, ...view }: View & { query: EventDeliveriesQuery },
+  { query, ...view }: ListView & { query: EventDeliveriesQuery },
 ): Promise<Page<Delivery>> {
   const after = parseCursor(query.cursor, [UUID_PATTERN])
   const rows = await sql<DeliveryRow[]>`
@@ -77,7 +90,8 @@ export async function listDeadLetters(
       id, event_id, kind, target_id, 'dead' as state, attempts, null as latency_ms, reason, at,
       null as next_attempt_at
     from dead_letters
-    where project_id = ${view.projectId} ${after ? sql`and id < ${after[0] ?? ''}::uuid` : sql``}
+    where project_id = ${view.projectId} ${withoutEntries(sql, view)}
+      ${after ? sql`and id < ${after[0] ?? ''}::uuid` : sql``}
     order by id desc
     limit ${(query.limit ?? DEFAULT_PAGE_LIMIT) + 1}
   `
@@ -88,7 +102,7 @@ export async function listDeadLetters(
 /**
  * Returns a page of an event's deliveries, pending and ended, by kind and target. The first page
  * also explains why a kind has none, if that is known. Throws `not_found` if neither the event nor
- * a record of it exists.
+ * a record of it exists. An audit entry is no event.
  */
 export async function listEventDeliveries(
   sql: Queryable,
@@ -189,7 +203,7 @@ async function checkDispatched(
     select
       e.id is not null or exists (
         select from delivery_records d where d.project_id = ${projectId} and d.event_id = ${eventId}
-      ) as is_known,
+      ) and not exists (select from audit_log a where a.id = ${eventId}) as is_known,
       (
         select count(*)::int
         from delivery_cursors c
