@@ -68,7 +68,7 @@ const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
   ntfy: (url, event) => {
     const [topic = '', ...base] = url.pathname.split('/').filter(Boolean).reverse()
     const others = {
-      topic: decodeURIComponent(topic),
+      topic,
       title: cut(toHeadline(event), 250),
       tags: event.tags.filter(tag => !isInvisible(tag)).slice(0, 5),
     }
