@@ -38,6 +38,16 @@ language sql stable as $$
         'Days of the wait of a delivery, or of the failure of a webhook, are days with a running server.'
       ),
       (
+        array['wait_extensions.until'],
+        'database', false, 'bounded', '0',
+        'It extends what was requested before. A delivery of the present has not waited.'
+      ),
+      (
+        array['wait_extensions.jump'],
+        'database', false, null, null,
+        'It is a length.'
+      ),
+      (
         array['outbox.failed_at', 'resumed_targets.since'],
         'database', false, 'bounded', '0',
         'A delivery that has failed would be resumed, or one that waits would not.'
@@ -272,7 +282,8 @@ language sql stable as $$
     cross join lateral unnest(r.places) as p (place)
 $$;
 
--- Extends deadlines by the length of a jump forward.
+-- Extends deadlines by the length of a jump forward. There can be millions of deliveries, so
+-- extend_waits extends theirs afterwards.
 create or replace function extend_deadlines(jump interval) returns void
 language plpgsql
 set search_path from current
@@ -280,17 +291,58 @@ as $$
 declare
   t record;
 begin
-  -- Others lock webhooks before deliveries, and the settler locks deliveries in this order, too.
+  -- Others lock webhooks in this order, too.
   perform from webhooks w
     where w.failing_since is not null or w.disabled_at is not null
     order by w.id
     for no key update;
-  perform from outbox o order by o.id for update;
-  for t in select split_part(s.place, '.', 1) as name, split_part(s.place, '.', 2) as col from stored_times() s where s.is_extended
+  for t in
+    select split_part(s.place, '.', 1) as name, split_part(s.place, '.', 2) as col
+    from stored_times() s
+    where s.is_extended and s.place <> 'outbox.requested_at'
   loop
     -- Times that were written after the jump are the present already.
     execute format('update %1$I set %2$I = least(%2$I + $1, now()) where %2$I < now()', t.name, t.col) using jump;
   end loop;
+  -- check_clock holds the row of the clock, so no other transaction takes the same number.
+  insert into wait_extensions (number, jump, until)
+    select coalesce(max(e.number), 0) + 1, extend_deadlines.jump, now() from wait_extensions e;
+end
+$$;
+
+-- Extends the waits of up to max_rows deliveries by a jump that check_clock has found. Returns true
+-- if there can be more. It returns false while another transaction does the same. checked_now()
+-- stands still until all are extended.
+create or replace function extend_waits(max_rows int) returns boolean
+language plpgsql
+set search_path from current
+-- A plan that was made on small tables would scan large ones.
+set enable_seqscan = off
+as $$
+declare
+  extension wait_extensions;
+  ids uuid[];
+begin
+  -- A later jump waits for the earlier one.
+  select e.* into extension
+    from wait_extensions e
+    where e.number = (select min(f.number) from wait_extensions f)
+    for update skip locked;
+  if extension.number is null then
+    return false;
+  end if;
+  -- Like the settler, it locks rows in the order of their ids.
+  ids := array(
+    select o.id from outbox o where o.id > extension.last_id order by o.id limit max_rows for update
+  );
+  update outbox o set requested_at = least(o.requested_at + extension.jump, extension.until)
+    where o.id = any(ids) and o.requested_at < extension.until;
+  if cardinality(ids) < max_rows then
+    delete from wait_extensions e where e.number = extension.number;
+  else
+    update wait_extensions e set last_id = ids[max_rows] where e.number = extension.number;
+  end if;
+  return true;
 end
 $$;
 
@@ -304,9 +356,10 @@ as $$
 declare
   t record;
 begin
-  -- Others lock webhooks and resumed targets before deliveries, and the settler locks deliveries in
-  -- this order, too.
+  -- Others lock webhooks, extensions and resumed targets before deliveries, and the settler locks
+  -- deliveries in this order, too.
   perform from webhooks w order by w.id for no key update;
+  perform from wait_extensions e order by e.number for update;
   perform from resumed_targets r order by r.kind, r.target_id for update;
   perform from outbox o
     where o.available_at > now() + interval '1 minute' or o.requested_at > now()
@@ -334,7 +387,8 @@ $$;
 -- seconds (0 for none, negative for back), and until when the clock is untrusted. After a jump
 -- forward of more than an hour, the clock is untrusted for the length of the jump, up to three
 -- days. Deadlines of deliveries are extended, because the server may not have been running. After a
--- jump back, future times are corrected, so that nothing waits for the clock to catch up.
+-- jump back, future times are corrected, so that nothing waits for the clock to catch up. The work
+-- after a jump forward is little, because the next check finds a longer jump if this one fails.
 create or replace function check_clock() returns table (jump_s float8, untrusted_until timestamptz)
 language plpgsql
 set search_path from current
@@ -358,6 +412,8 @@ begin
     perform clamp_future_times(-jump);
   else
     jump := interval '0';
+    -- Servers of 0.2.0 do not call it.
+    perform extend_waits(5000);
   end if;
   update clock c set checked_at = now(), untrusted_until = noted.untrusted_until;
   return query select extract(epoch from jump)::float8, noted.untrusted_until;

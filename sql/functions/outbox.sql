@@ -37,12 +37,17 @@ where not exists (
   where d.project_id = w.project_id and d.event_id = w.event_id and d.kind = w.kind and d.target_id = t.id
 );
 
--- Returns the current time, but at most an hour after the last check of the clock. Deadlines are
--- compared with it, so none passes in a jump forward before check_clock has extended it. Its body
--- is text: Citus distributes no function that is bound to a table of the coordinator.
+-- Returns the current time, but at most an hour after the last check of the clock, and the time
+-- before a jump forward until extend_waits is done with it. Deadlines are compared with it, so none
+-- passes in a jump before it was extended. Its body is text: Citus distributes no function that is
+-- bound to a table of the coordinator.
 create or replace function checked_now() returns timestamptz
 language sql stable as $$
-  select least(now(), (select c.checked_at + interval '1 hour' from clock c where c.singleton))
+  select least(
+    now(),
+    (select c.checked_at + interval '1 hour' from clock c where c.singleton),
+    (select min(e.until - e.jump) from wait_extensions e)
+  )
 $$;
 
 -- Leases at most max_deliveries due deliveries: first the oldest of each requested target, then the
@@ -97,7 +102,7 @@ begin
       t.id, t.project_id, t.event_id, t.target_id, t.claim_count, t.attempts,
       coalesce(e.id, s.id) is null or p.id is null or p.deleted_at is not null,
       coalesce(extract(epoch from clock_timestamp() - coalesce(e.created_at, s.at)) * 1000, 0)::float8,
-      (extract(epoch from (select checked_now()) - t.requested_at) * 1000)::float8,
+      greatest(extract(epoch from (select checked_now()) - t.requested_at) * 1000, 0)::float8,
       (extract(epoch from clock_timestamp() - e.deleted_at) * 1000)::float8
     from taken t
       left join projects p on p.id = t.project_id

@@ -18,3 +18,13 @@ create table resumed_targets (
   since timestamptz not null default now(),
   primary key (kind, target_id)
 );
+
+-- One row is a jump of the clock forward that extends the waits of deliveries, in batches by id:
+-- those that were requested before `until`, and have an id after last_id. Jumps are taken in the
+-- order of `number`.
+create table wait_extensions (
+  number int primary key,
+  jump interval not null,
+  until timestamptz not null,
+  last_id uuid not null default '00000000-0000-0000-0000-000000000000'
+);

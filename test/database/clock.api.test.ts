@@ -156,6 +156,7 @@ test.concurrent('clock: after a jump back, no time of the list is later than it 
   await sql.begin(async tx => {
     // The server takes one within a second, whatever its time.
     await tx`insert into resumed_targets (kind, target_id, next_at) values ('push', gen_random_uuid(), now())`
+    await tx`insert into wait_extensions (number, jump, until) values (1, '1 day', now())`
     await moveAhead(tx as unknown as Sql)
     await tx`update push_bursts set recent = array[now() + interval '10 days']`
     expect((await listLate(tx as unknown as Sql)).filter(({ rows }) => rows === 0)).toEqual([])
@@ -253,6 +254,64 @@ test.concurrent('clock: a jump forward cancels nothing that waits for a disabled
   const enabled = await session.post(`${tenant.path}/webhooks/${tenant.webhookId}/enable`)
   expect(enabled.status).toBe(200)
   await receiver.until(2, '/hook')
+})
+
+test.concurrent('clock: the waits of many deliveries are extended once for each jump, whatever interrupts it', async () => {
+  await using database = await createDatabase()
+  const { sql, url: databaseUrl } = database
+  const { projectId } = await (async () => {
+    await using server = await boot({ databaseUrl }, { kinds: [] })
+    return await newTenant(server)
+  })()
+  const enqueue = (count: number, requestedAt: string) => sql`
+    insert into outbox (project_id, event_id, kind, target_id, requested_at)
+    select ${projectId}, gen_random_uuid(), 'push', gen_random_uuid(), now() + ${requestedAt}::interval
+    from generate_series(1, ${count}::int)
+  `
+  const pools = ['one', 'other'].map(name =>
+    createPool(databaseUrl, { name, max: 1, settings: { lock_timeout: 100 } }),
+  )
+  const checkTwice = () => Promise.allSettled(pools.map(isClockUntrusted))
+  await enqueue(15_000, '-1 day')
+  const [before] = await sql<[{ at: Date }]>`select min(requested_at) as at from outbox`
+  await check(database)
+  const [{ id }] = await sql<[{ id: string }]>`select id from outbox order by id desc limit 1`
+
+  await sql.begin(async holder => {
+    // Its lock ends each try before the last batch.
+    await holder`select from outbox where id = ${id} for update`
+    await database.moveClock('2 hours')
+    await checkTwice()
+    await enqueue(1, '0')
+    const [first] = await sql`
+      select
+        checked_at > now() - interval '1 hour' as is_checked, untrusted_until > now() as is_untrusted,
+        checked_now() < now() - interval '1 hour' as is_still
+      from clock
+    `
+    expect(first).toEqual({ is_checked: true, is_untrusted: true, is_still: true })
+    await database.moveClock('3 hours')
+    await checkTwice()
+  })
+  await until(async () => {
+    await checkTwice()
+    return (await sql`select from wait_extensions`).length === 0
+  })
+  await Promise.all(pools.map(pool => pool.end()))
+
+  const waits = await sql`
+    select
+      round(extract(epoch from requested_at - ${before.at}) / 3600)::int as hours, count(*)::int as deliveries
+    from outbox
+    group by 1
+    order by 1
+  `
+  expect([...waits]).toEqual([
+    { hours: 5, deliveries: 15_000 },
+    { hours: 29, deliveries: 1 },
+  ])
+  const [last] = await sql`select checked_now() > now() - interval '1 hour' as is_on_time`
+  expect(last).toEqual({ is_on_time: true })
 })
 
 test('clock: the doctor counts no dead letter of the future as one of the last day', async () => {

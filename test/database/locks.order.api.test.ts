@@ -202,6 +202,14 @@ test('locks: a target is resumed beside who locks its deliveries', async () => {
   ])
 })
 
+test('locks: the waits of deliveries are extended beside who locks them', async () => {
+  const pair = await newPair()
+  await insertCrossed(pair)
+  await sql`insert into wait_extensions (number, jump, until) values (1, '1 hour', now())`
+  await runBeside(pair, async () => await sql`select extend_waits(100000)`)
+  expect(await sql`select from wait_extensions`).toHaveLength(0)
+})
+
 test.each([
   ['waits', TOKEN],
   ['was given up', null],
