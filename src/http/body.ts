@@ -1,6 +1,6 @@
 import { Fault } from '../base/errors.ts'
 import { withTimeout } from '../base/functions.ts'
-import { createSemaphore } from '../base/semaphore.ts'
+import { createSemaphore, tooManyAtOnce } from '../base/semaphore.ts'
 import { isRawNumber, parseExact, toNumber } from './exact-json.ts'
 import { findTextProblem, NO_ISSUES, type Issue } from './rules.ts'
 import { InvalidRequest } from './validation.ts'
@@ -11,7 +11,8 @@ const LARGE_BYTES = 32 * 1024
 const PAUSES_PER_PARSE = 2
 const MAX_DEPTH = 64
 const MAX_ISSUES = 20
-const largeBodies = createSemaphore({ total: 1 })
+// The waiting bodies are in memory: at most 64 MiB.
+const largeBodies = createSemaphore({ total: 1, maxWaiting: 32, maxWaitingTotal: 256 })
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i
@@ -24,6 +25,16 @@ export interface BodyLimits {
   timeoutMs: number
 }
 
+export interface BodyOptions extends BodyLimits {
+  /**
+   * The caller whose large bodies wait for one another. Undefined for a stranger, who may send at
+   * most 32 KiB.
+   */
+  caller: string | undefined
+  /** True if a body without a Content-Type is refused. */
+  isTypeRequired?: boolean
+}
+
 /** A JSON object, and the issues with strings at any depth of it. */
 export interface JsonBody {
   value: object
@@ -33,28 +44,34 @@ export interface JsonBody {
 /**
  * Reads the JSON object in a request's body. A body without a Content-Type counts as JSON unless
  * `isTypeRequired`: browsers send such a body across sites without a preflight request. Throws
- * `Fault` (408, 413, 415) or `InvalidRequest` (400).
+ * `Fault` (408, 413, 415, 503) or `InvalidRequest` (400).
  */
-export async function readJson(
-  request: Request,
-  limits: BodyLimits & { isTypeRequired?: boolean },
-): Promise<JsonBody> {
-  checkType(request, limits.isTypeRequired ? JSON_TYPE : JSON_OR_NO_TYPE, 'application/json')
-  const bytes = await readBytes(request, limits)
-  return bytes.length > LARGE_BYTES ? parseInTurn(bytes) : parse(bytes)
+export async function readJson(request: Request, options: BodyOptions): Promise<JsonBody> {
+  checkType(request, options.isTypeRequired ? JSON_TYPE : JSON_OR_NO_TYPE, 'application/json')
+  const bytes = await readBytes(request, options)
+  const { caller } = options
+  return caller !== undefined && bytes.length > LARGE_BYTES
+    ? parseInTurn(bytes, caller, request.signal)
+    : parse(bytes)
 }
 
 /**
  * Parses a large body when no other one is being parsed, and leaves time for other requests after
- * it: a body of 256 KiB can take 35 ms.
+ * it: a body of 256 KiB can take 35 ms. Throws `unavailable` if too many wait, or if the client
+ * leaves.
  */
-async function parseInTurn(bytes: Uint8Array): Promise<JsonBody> {
-  const release = await largeBodies.acquire('')
+async function parseInTurn(
+  bytes: Uint8Array,
+  caller: string,
+  signal: AbortSignal,
+): Promise<JsonBody> {
+  const release = await largeBodies.acquire(caller, { signal })
+  if (!release) throw tooManyAtOnce()
   const startedMs = performance.now()
   try {
     return parse(bytes)
   } finally {
-    if (release) setTimeout(release, PAUSES_PER_PARSE * (performance.now() - startedMs))
+    setTimeout(release, PAUSES_PER_PARSE * (performance.now() - startedMs))
   }
 }
 
@@ -66,9 +83,9 @@ function parse(bytes: Uint8Array): JsonBody {
 }
 
 /** Reads the text in a request's body. Throws like `readJson`. */
-export async function readText(request: Request, limits: BodyLimits): Promise<string> {
+export async function readText(request: Request, options: BodyOptions): Promise<string> {
   checkType(request, TEXT_TYPE, 'text/plain')
-  const text = decode(await readBytes(request, limits))
+  const text = decode(await readBytes(request, options))
   const bad = findTextProblem(text)
   if (bad) throw invalid('invalid_encoding', bad)
   return text
@@ -86,11 +103,15 @@ function checkType(request: Request, accepted: RegExp, name: string): void {
   }
 }
 
-async function readBytes(request: Request, { timeoutMs }: BodyLimits): Promise<Uint8Array> {
+async function readBytes(
+  request: Request,
+  { timeoutMs, caller }: BodyOptions,
+): Promise<Uint8Array> {
+  const maxBytes = caller === undefined ? LARGE_BYTES : MAX_BODY_BYTES
   const declared = request.headers.get('content-length')
-  if (declared !== null && Number(declared) > MAX_BODY_BYTES) throw tooLarge()
+  if (declared !== null && Number(declared) > maxBytes) throw tooLarge(maxBytes)
   try {
-    const bytes = declared === null ? collect(request) : request.arrayBuffer()
+    const bytes = declared === null ? collect(request, maxBytes) : request.arrayBuffer()
     const arrived = await withTimeout<Uint8Array<ArrayBuffer> | ArrayBuffer, never>(
       timeoutMs,
       bytes,
@@ -111,19 +132,19 @@ function incomplete(message: string): Fault {
 }
 
 /** Reads a body of unknown length. Stops at the size limit. */
-async function collect(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+async function collect(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of request.body ?? []) {
     size += chunk.length
-    if (size > MAX_BODY_BYTES) throw tooLarge()
+    if (size > maxBytes) throw tooLarge(maxBytes)
     chunks.push(chunk)
   }
   return new Uint8Array(Buffer.concat(chunks))
 }
 
-function tooLarge(): Fault {
-  return new Fault('payload_too_large', `The body must be at most ${MAX_BODY_BYTES / 1024} KiB`)
+function tooLarge(maxBytes: number): Fault {
+  return new Fault('payload_too_large', `The body must be at most ${maxBytes / 1024} KiB`)
 }
 
 /** Decodes UTF-8, without byte order marks: Windows programs write one each. */

@@ -116,7 +116,7 @@ export function toSessionOperation(
       409: failure('The request conflicts with another change, or a limit is reached.'),
       ...(body && {
         408: failure('The body did not arrive in time.'),
-        413: failure('The body is larger than 256 KiB.'),
+        413: failure(`The body is larger than ${credentials.length === 0 ? 32 : 256} KiB.`),
         415: failure('The Content-Type is not supported.'),
       }),
       421: failure('The Host header names another server.'),

@@ -1,6 +1,6 @@
 import { Kind, type TSchema } from '@sinclair/typebox'
 import { NotFoundError } from 'elysia'
-import { readJson, readText, type BodyLimits } from './body.ts'
+import { readJson, readText, type BodyOptions } from './body.ts'
 import type { Call } from './call.ts'
 import { findIssues, Text, type Issue } from './rules.ts'
 import { readParams, readQuery, toPathname, type DecodedValues } from './url.ts'
@@ -109,18 +109,18 @@ function checkPlain(values: Readonly<Record<string, unknown>>): Issue[] {
 }
 
 /**
- * Reads query and body of an admitted request. Throws `Fault` (408, 413, 415) or `InvalidRequest`.
+ * Reads query and body of an admitted request. Throws `Fault` (408, 413, 415, 503) or `InvalidRequest`.
  */
 export async function readInput(
   { request, call, route: { query, body } }: IncomingRequest,
-  limits: BodyLimits & { isTypeRequired?: boolean },
+  options: BodyOptions,
 ): Promise<{ query?: unknown; body?: unknown }> {
   const read = query && readQuery(query.properties, request.url)
   if (read) call.issues = [...call.issues, ...read.issues]
   const input = read ? { query: read.values } : {}
   if (!body) return input
-  if (body.type === 'string') return { ...input, body: await readText(request, limits) }
-  const { value, issues } = await readJson(request, limits)
+  if (body.type === 'string') return { ...input, body: await readText(request, options) }
+  const { value, issues } = await readJson(request, options)
   if (issues.length > 0) call.issues = [...call.issues, ...issues]
   return { ...input, body: value }
 }

@@ -38,6 +38,8 @@ const bearer = (key: string) => ({ Authorization: `Bearer ${key}` })
 /** The limit of a default key, less a few. */
 const MOST = 95
 const CONNECTIONS = 64
+/** Numbers are what takes the longest to parse. */
+const LARGE_BODIES = [6_500, 52_000].map(count => JSON.stringify({ x: Array(count).fill(1.25) }))
 
 export const ATTACKS: Attack[] = [
   { name: '95 identifies with hostile words', run: hands => burst(hands, MOST, toIdentify) },
@@ -180,6 +182,17 @@ export const ATTACKS: Attack[] = [
         path: '/api/session',
         headers: { ...JSON_TYPE, Origin: url, ...fromAnywhere() },
         body: JSON.stringify({ email: `nobody${n}@example.com`, password: 'wrong password!' }),
+      })),
+  },
+  {
+    name: 'large bodies without credentials',
+    run: hands =>
+      flood(hands, CONNECTIONS, ({ url }, n) => ({
+        method: 'POST',
+        path: '/api/session',
+        headers: { ...JSON_TYPE, Origin: url, ...fromAnywhere() },
+        // A stranger may send 32 KiB.
+        body: LARGE_BODIES[n % 2] ?? '',
       })),
   },
   { name: '95 slow bodies', run: holdBodies },

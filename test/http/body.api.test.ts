@@ -142,6 +142,16 @@ describe('case 9: a body has at most 256 KiB:', () => {
     })
   }
 
+  test('without credentials 32 KiB', async () => {
+    const send = async (bytes: number) => {
+      const body = { email: 'nobody@example.com', password: 'wrong', filler: 'x'.repeat(bytes) }
+      const headers = { 'content-type': 'application/json', origin: server.url }
+      const options = { method: 'POST', headers, body: JSON.stringify(body) }
+      return (await fetch(`${server.url}/api/session`, options)).status
+    }
+    expect([await send(31 * 1024), await send(32 * 1024)]).toEqual([401, 413])
+  })
+
   test('a body whose Content-Length is too large is answered before it arrives', async () => {
     const { key } = await newProject(server)
     const answer = await sendRaw(server.url, toHead(key, 'Content-Length: 7000000'))

@@ -1,17 +1,55 @@
 import { expect, test } from 'bun:test'
 import { readJson } from '../../src/http/body.ts'
 
+const LARGE = 30_000
+
+/** Reads a body with so many numbers. */
+function read(caller: string | undefined, values: number, signal?: AbortSignal) {
+  const body = JSON.stringify({ values: Array.from({ length: values }, (_, n) => n + 0.5) })
+  const request = new Request('http://localhost', { method: 'POST', body, signal: signal ?? null })
+  return readJson(request, { timeoutMs: 10_000, caller })
+}
+
 test('large bodies are parsed one at a time, and small ones do not wait for them', async () => {
   const order: string[] = []
-  const read = async (name: string, values: number) => {
-    const body = JSON.stringify({ values: Array.from({ length: values }, (_, n) => n + 0.5) })
-    const request = new Request('http://localhost', { method: 'POST', body })
-    await readJson(request, { timeoutMs: 10_000 })
+  const readAs = async (name: string, values: number) => {
+    await read('one', values)
     order.push(name)
   }
-  const large = ['first', 'second', 'third'].map(name => read(name, 30_000))
+  const large = ['first', 'second', 'third'].map(name => readAs(name, LARGE))
   await Promise.race(large)
-  await read('small', 1)
+  await readAs('small', 1)
   await Promise.all(large)
   expect(order).toEqual(['first', 'small', 'second', 'third'])
+})
+
+test('a caller with many large bodies does not hold up those of others', async () => {
+  const order: string[] = []
+  const readOf = async (caller: string) => {
+    await read(caller, LARGE)
+    order.push(caller)
+  }
+  const many = Array.from({ length: 5 }, () => readOf('many'))
+  await Promise.all([...many, readOf('few')])
+  expect(order.slice(0, 2)).toEqual(['many', 'few'])
+})
+
+test('of each caller 32 large bodies wait, and further ones are refused', async () => {
+  const leaving = new AbortController()
+  const reads = Array.from({ length: 40 }, () => read('waiting', LARGE, leaving.signal))
+  const settled = Promise.allSettled(reads)
+  await reads[0]
+  await read('another', LARGE)
+  // Those that still wait when their client leaves are not parsed.
+  leaving.abort()
+  const results = await settled
+  const refused = results.filter(({ status }) => status === 'rejected')
+  expect(refused.length).toBeGreaterThan(7)
+  for (const { reason } of refused as PromiseRejectedResult[])
+    expect(reason).toMatchObject({ code: 'unavailable' })
+})
+
+test('a stranger may send 32 KiB', async () => {
+  expect(read(undefined, LARGE)).rejects.toMatchObject({ code: 'payload_too_large' })
+  expect((await read(undefined, 4_000)).issues).toEqual([])
 })

@@ -137,7 +137,11 @@ export function createSessionGuard(gate: SessionGuardOptions) {
           }
           const entry = { call, scope, action, ids: toIds(params), bearer }
           const admitted = await admit(gate, request, { ...entry, isCounting: true })
-          const input = await readInput(incoming, { ...gate.bodyLimits, isTypeRequired: true })
+          const input = await readInput(incoming, {
+            ...gate.bodyLimits,
+            isTypeRequired: true,
+            caller: scope === 'anyone' ? undefined : admitted && toLane(admitted),
+          })
           // Permissions may have changed while the body arrived.
           Object.assign(call, {
             admitted: route.body
@@ -208,7 +212,7 @@ function toSessionCall(
   })
 }
 
-/** Returns the key of a request's concurrency limit. Tokens do not delay sessions. */
+/** Returns the key of a request's concurrency limits. Tokens do not delay sessions. */
 function toLane({ account, token }: Admitted): string {
   return token ? `tokens of ${account.id}` : account.id
 }

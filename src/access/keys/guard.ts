@@ -146,7 +146,9 @@ export function createKeyGuard(gate: KeyGuardOptions) {
             const hash = toKeyHash(request, bearer)
             const admitting = { request, call, scope }
             if (!isDeferring || !canDefer(admitting, hash)) await admit(admitting, hash)
-            return toContext({ params, ...(await readInput(incoming, gate.bodyLimits)) })
+            const { organizationId: caller } = (call as KeyCall).key
+            const input = await readInput(incoming, { ...gate.bodyLimits, caller })
+            return toContext({ params, ...input })
           },
           async resolve({ exchange, request, body }) {
             // The transform step added the fields.

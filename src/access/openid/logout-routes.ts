@@ -23,7 +23,9 @@ export function logoutRoutes(parts: Omit<OpenidParts, 'guard'>) {
   async function logOut(request: Request, name: string): Promise<object> {
     const address = parts.toAddress(request)
     const pool = sessions.of(toNetwork(address))
-    const token = new URLSearchParams(await readText(request, bodyLimits)).get('logout_token')
+    const token = new URLSearchParams(
+      await readText(request, { ...bodyLimits, caller: undefined }),
+    ).get('logout_token')
     const provider = await pool.run(sql => getProvider(sql, source, name))
     const client = await clients.get(provider)
     let logout: Awaited<ReturnType<typeof verifyLogoutToken>>
