@@ -227,7 +227,7 @@ language sql stable as $$
         'New events would not count as unread.'
       ),
       (
-        array['api_keys.expires_at', 'notification_settings.mute_until'],
+        array['api_keys.expires_at', 'api_keys.chosen_expires_at', 'notification_settings.mute_until'],
         'member', false, null, null,
         'A member chooses the moment.'
       ),

@@ -27,7 +27,7 @@ import deliveriesTables from '../../sql/tables/0026_deliveries.sql' with { type:
 import pushRefusalsTables from '../../sql/tables/0027_push_refusals.sql' with { type: 'text' }
 import serverTables from '../../sql/tables/0028_server.sql' with { type: 'text' }
 import statisticsTables from '../../sql/tables/0029_statistics.sql' with { type: 'text' }
-import knownBrowsersTables from '../../sql/tables/0030_known_browsers.sql' with { type: 'text' }
+import accessTables from '../../sql/tables/0030_access.sql' with { type: 'text' }
 import erasedHistoryTables from '../../sql/tables/0031_erased_history.sql' with { type: 'text' }
 import resumptionTables from '../../sql/tables/0032_resumption.sql' with { type: 'text' }
 import searchRulesTables from '../../sql/tables/0033_search_rules.sql' with { type: 'text' }
@@ -112,7 +112,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0027_push_refusals', text: pushRefusalsTables },
   { name: '0028_server', text: serverTables },
   { name: '0029_statistics', text: statisticsTables },
-  { name: '0030_known_browsers', text: knownBrowsersTables },
+  { name: '0030_access', text: accessTables },
   { name: '0031_erased_history', text: erasedHistoryTables },
   { name: '0032_resumption', text: resumptionTables },
   { name: '0033_search_rules', text: searchRulesTables },

@@ -106,7 +106,8 @@ export async function revokeKey(tx: Tx, actor: Actor, { projectId, id }: KeyRef)
 
 /**
  * Replaces a key by a new one with the same settings and expiry, and its own rate window. The old
- * key stays valid for `overlapHours`. Throws `not_found` if the key is unknown, revoked or expired.
+ * key stays valid for `overlapHours`, and no longer than before. Throws `not_found` if the key is
+ * unknown, revoked or expired.
  */
 export async function rotateKey(
   tx: Tx,
@@ -117,7 +118,9 @@ export async function rotateKey(
   const [old] = await tx<
     { id: string; name: string; rate_limit: number; scopes: string; expires_at: Date | null }[]
   >`
-    select k.id, k.name, k.rate_limit, array_to_string(k.scopes, ' ') as scopes, k.expires_at
+    select
+      k.id, k.name, k.rate_limit, array_to_string(k.scopes, ' ') as scopes,
+      nullif(coalesce(k.chosen_expires_at, k.expires_at), 'infinity') as expires_at
     from api_keys k
     where ${isKey(tx, { projectId, id })} and ${isLive(tx)}
     for no key update
@@ -126,6 +129,7 @@ export async function rotateKey(
   await tx`
     update api_keys set
       expires_at = least(expires_at, now() + make_interval(secs => ${overlapHours * 3600})),
+      chosen_expires_at = coalesce(chosen_expires_at, expires_at, 'infinity'),
       is_printed = false
     where id = ${old.id}
   `

@@ -119,6 +119,28 @@ describe('contract §7 rotation:', () => {
     expect(await ask(project.key)).toEqual([401, 401])
   })
 
+  test.each([
+    ['without an expiry', undefined],
+    ['with an expiry', new Date(Date.now() + 90 * 24 * 3_600_000)],
+  ])(
+    'a key %s that is rotated again passes it on, and its overlap gets no longer',
+    async (_, expiresAt) => {
+      const project = await newProject(server, expiresAt && { expiresAt })
+      const rotate = async (overlapHours: number) => {
+        const old = { id: project.keyId, overlapHours }
+        const { id, token } = await rotateKey(server.sql, project.id, old)
+        const keys = await list(project)
+        return { token, key: keys.find(key => key.id === id) }
+      }
+      await rotate(24)
+      const again = await rotate(48)
+      expect(again.key?.expiresAt).toBe(expiresAt?.toISOString() ?? null)
+      for (const key of [project.key, again.token]) await age(key, 25 * 3600)
+      expect(await ask(project.key)).toEqual([401, 401])
+      expect(await ask(again.token)).toEqual([200, 200])
+    },
+  )
+
   test('the new key has the name, scopes and limit of the old one, and its own window', async () => {
     const project = await newProject(server, { limit: 2, scopes: ['events:read'] })
     await project.get('/v1/me')
