@@ -9,7 +9,7 @@ import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import { listConnections, removeConnection } from './connections.ts'
 import type { OpenidParts } from './parts.ts'
-import { listProviders } from './providers.ts'
+import { listIssuers, listProviders } from './providers.ts'
 import { Connections } from './schema.ts'
 
 const tags = ['Account']
@@ -47,7 +47,7 @@ export function connectionRoutes({ guard, source }: OpenidParts) {
         await transact(pool, async tx => {
           await lockOwnAccount(tx, admitted, 'connections.remove')
           await removeConnection(tx, actor, { accountId, id })
-          await requireWayIn(tx, accountId)
+          await requireWayIn(tx, accountId, sql => listIssuers(sql, source))
         })
         return succeed(call, 200, { id })
       },

@@ -63,6 +63,11 @@ export async function listProviders(
   )
 }
 
+/** Returns the issuers of all providers. */
+export async function listIssuers(sql: Queryable, source: ProviderSource): Promise<string[]> {
+  return (await listProviders(sql, source)).map(({ issuer }) => issuer)
+}
+
 /** Returns the provider with a name. Throws `not_found`. */
 export async function getProvider(
   sql: Queryable,

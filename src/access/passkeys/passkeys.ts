@@ -1,5 +1,5 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import { requireWayIn } from '../sign-in/ways-in.ts'
+import { requireWayIn, type ListIssuers } from '../sign-in/ways-in.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { Fault } from '../../base/errors.ts'
 import { newId, toId } from '../../base/ids.ts'
@@ -158,6 +158,7 @@ export async function removePasskey(
   tx: Tx,
   actor: Actor,
   { accountId, id, sessionId }: { accountId: string; id: string; sessionId: string },
+  listIssuers: ListIssuers,
 ): Promise<boolean> {
   const ended = await tx`
     delete from sessions
@@ -167,7 +168,7 @@ export async function removePasskey(
     delete from passkeys where id = ${id} and account_id = ${accountId} returning name
   `
   if (!removed) return false
-  await requireWayIn(tx, accountId)
+  await requireWayIn(tx, accountId, listIssuers)
   await writeAudit(tx, actor, {
     action: 'passkey.removed',
     target: toId('pky', id),

@@ -10,6 +10,7 @@ import { DeletedId, toName } from '../guard/schema.ts'
 import type { Cookies } from '../guard/secret.ts'
 import { rotateSession, toCookieSeconds } from '../guard/sessions.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
+import type { ListIssuers } from '../sign-in/ways-in.ts'
 import { CHALLENGE_AGE_S, useChallenge, type Challenges } from './challenges.ts'
 import {
   addPasskey,
@@ -30,10 +31,11 @@ export interface PasskeyParts {
   site: Site
   cookies: Cookies
   challenges: Challenges
+  listIssuers: ListIssuers
 }
 
 /** Routes to register, rename and remove the passkeys of the signed-in account. */
-export function passkeyRoutes({ guard, site, cookies, challenges }: PasskeyParts) {
+export function passkeyRoutes({ guard, site, cookies, challenges, listIssuers }: PasskeyParts) {
   return new Elysia({ name: 'passkeys' })
     .use(guard)
     .get(
@@ -139,7 +141,8 @@ export function passkeyRoutes({ guard, site, cookies, challenges }: PasskeyParts
         const { account, session } = call.admitted
         const isRemoved = await transact(call.pool, async tx => {
           await lockOwnAccount(tx, call.admitted, 'passkeys.remove')
-          return removePasskey(tx, call.actor, { accountId: account.id, id, sessionId: session.id })
+          const passkey = { accountId: account.id, id, sessionId: session.id }
+          return removePasskey(tx, call.actor, passkey, listIssuers)
         })
         if (!isRemoved) throw passkeyNotFound()
         return succeed(call, 200, { id: toId('pky', id) })

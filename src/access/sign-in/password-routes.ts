@@ -28,7 +28,7 @@ import { Password } from '../guard/schema.ts'
 import { Account, EndedSessions } from './schema.ts'
 import { endSessions, rotateSession, toCookieSeconds } from '../guard/sessions.ts'
 import { clearAttempts, type ThrottleScope } from './throttle.ts'
-import { removeSecondFactor, requireWayIn } from './ways-in.ts'
+import { removeSecondFactor, requireWayIn, type ListIssuers } from './ways-in.ts'
 
 const tags = ['Account']
 
@@ -50,10 +50,11 @@ const PasswordChange = Type.Object(
 interface Parts {
   guard: SessionGuard
   cookies: Cookies
+  listIssuers: ListIssuers
 }
 
 /** Routes that confirm or change the password of the signed-in account. */
-export function passwordRoutes({ guard, cookies }: Parts) {
+export function passwordRoutes({ guard, cookies, listIssuers }: Parts) {
   function keepSession({ admitted: { session } }: CallOn<'account'>, token: string): string {
     return cookies.keep('session', token, toCookieSeconds(session))
   }
@@ -103,7 +104,7 @@ export function passwordRoutes({ guard, cookies }: Parts) {
     )
     .delete(
       '/api/me/password',
-      async ({ call }) => succeed(call, 200, await removePassword(call)),
+      async ({ call }) => succeed(call, 200, await removePassword(call, listIssuers)),
       {
         account: 'account.removePassword',
         response: { 200: SuccessOf(Account, 'The account has no password.') },
@@ -185,7 +186,10 @@ function confirmAbsence({ admitted }: CallOn<'account'>, stored: Credentials): C
  * Removes the password, and with it the codes that belong to it. Throws `conflict` if it is the
  * last way to sign in, or if there is none.
  */
-async function removePassword({ pool, actor, admitted }: CallOn<'account'>): Promise<Account> {
+async function removePassword(
+  { pool, actor, admitted }: CallOn<'account'>,
+  listIssuers: ListIssuers,
+): Promise<Account> {
   const { id } = admitted.account
   return transact(pool, async tx => {
     await lockOwnAccount(tx, admitted, 'account.removePassword')
@@ -193,7 +197,7 @@ async function removePassword({ pool, actor, admitted }: CallOn<'account'>): Pro
       update accounts set password_hash = null where id = ${id} and password_hash is not null
     `
     if (removed.count === 0) throw new Fault('conflict', 'Your account has no password')
-    await requireWayIn(tx, id)
+    await requireWayIn(tx, id, listIssuers)
     await removeSecondFactor(tx, id)
     await withdrawResetLinks(tx, actor, id)
     await writeAudit(tx, actor, { action: 'password.removed', target: toId('per', id) })

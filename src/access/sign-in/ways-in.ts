@@ -1,13 +1,23 @@
 import { Fault } from '../../base/errors.ts'
-import type { Tx } from '../../database/sql.ts'
+import { toArray } from '../../database/arrays.ts'
+import type { Queryable, Tx } from '../../database/sql.ts'
 import type { Actor } from '../audit/audit.ts'
 import { withdrawInvitesOf } from './invites-of-account.ts'
+
+/** Returns the issuers of the providers at which accounts can sign in. */
+export type ListIssuers = (sql: Queryable) => Promise<readonly string[]>
 
 /**
  * Throws `conflict` if an account can no longer sign in. Call it after a removal, in the same
  * transaction, which is then rolled back. The caller has locked the account.
  */
-export async function requireWayIn(tx: Tx, accountId: string): Promise<void> {
+export async function requireWayIn(
+  tx: Tx,
+  accountId: string,
+  listIssuers: ListIssuers,
+): Promise<void> {
+  // A connection outlives its provider.
+  const issuers = await listIssuers(tx)
   const [row] = await tx<[{ has_way_in: boolean }]>`
     select
       exists (
@@ -15,7 +25,11 @@ export async function requireWayIn(tx: Tx, accountId: string): Promise<void> {
         from accounts
         where id = ${accountId} and password_hash is not null and is_password_usable(id)
       )
-      or exists (select from openid_connections where account_id = ${accountId})
+      or exists (
+        select
+        from openid_connections
+        where account_id = ${accountId} and issuer = any(${toArray(issuers)}::text[])
+      )
       or exists (
         select from passkeys where account_id = ${accountId} and disabled_at is null
       ) as has_way_in

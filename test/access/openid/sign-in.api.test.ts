@@ -249,6 +249,22 @@ describe('contract §12 rules of an organization', () => {
     const { organization } = await newRules([
       ['group', 'staff', 'viewer'],
       ['group', 'leads', 'admin'],
+
+  test('keeps its password while its only connection is to a provider that is gone', async () => {
+    const account = await newAccount(server)
+    const browser = createBrowser(url)
+    await browser.signIn(account.email)
+    const person = newPerson({ email: account.email })
+    await visit(browser, person.login, { purpose: 'connect', next: '/account' })
+    await using without = await boot(
+      { databaseUrl: server.databaseUrl, providers: [toSettings('other', other.issuer)] },
+      { kinds: [] },
+    )
+    const there = createBrowser(without.url)
+    for (const [name, value] of browser.cookies) there.cookies.set(name, value)
+    expectFailure(await there.delete('/api/me/password'), 409, 'conflict')
+    expect((await browser.delete('/api/me/password')).status).toBe(200)
+  })
       ['domain', 'people.example', 'viewer'],
     ])
     const person = newPerson({ groups: ['staff', 'leads'] })
