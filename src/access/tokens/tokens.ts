@@ -182,6 +182,7 @@ export async function getCurrentToken(
       left join organizations o on o.id = m.organization_id and o.deleted_at is null
       left join projects r on r.organization_id = o.id and r.deleted_at is null
         and (t.project_ids is null or r.id = any(t.project_ids))
+        and not lacks_second_factor(o.requires_second_factor, t.is_multi_factor)
     where t.id = ${token.id}
     order by o.id, r.id
   `

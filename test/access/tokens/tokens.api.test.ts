@@ -252,6 +252,9 @@ describe('a token acts with the present rights of its creator', () => {
     const strong = await newManagementToken(server, { accountId, isMultiFactor: true })
     expect((await weak.get(path)).body.code).toBe('second_factor_needed')
     expect((await strong.get(path)).status).toBe(200)
+    const [shown, all] = [await weak.get('/api/token'), await strong.get('/api/token')]
+    expect(shown.body.data.organizations).toMatchObject([{ id: other.id, projects: [] }])
+    expect(all.body.data.organizations).toMatchObject([{ projects: [{ id: other.project.id }] }])
     const lifted = await strong.patch(`/api/organizations/${other.id}`, {
       requiresSecondFactor: false,
     })
