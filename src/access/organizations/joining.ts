@@ -46,6 +46,7 @@ export async function joinWithAccount(
 ): Promise<JoinedOrganization> {
   const { email } = await lockAccount(tx, account.id)
   const joined = await acceptInvite(tx, { id: account.id, email }, { token, actor })
+  if (!joined) throw new Fault('conflict', 'You are already a member of this organization')
   // A concurrent password reset may have ended the session.
   const [live] = await tx`select from sessions where id = ${session.id}`
   if (!live) throw new Fault('signed_out', 'Sign in first')
@@ -123,19 +124,25 @@ export async function createAccount(
 }
 
 /**
- * Adds an account to the organization of an invite. Throws `not_found` unless the invite is open,
- * and `forbidden` if it is for another e-mail address. The caller has locked the account.
+ * Adds an account to the organization of an invite. Returns undefined if it is a member: an invite
+ * changes no role, and stays open for another account. Throws `not_found` unless the invite is
+ * open, and `forbidden` if it is for another e-mail address. The caller has locked the account.
  */
 export async function acceptInvite(
   tx: Tx,
   { id, email }: { id: string; email: string },
   { token, actor }: { token: string; actor: Actor },
-): Promise<JoinedOrganization> {
+): Promise<JoinedOrganization | undefined> {
   const invite = await lockInvite(tx, token)
   if (!invite) throw inviteNotFound()
   if (invite.email !== null && invite.email !== email) {
     throw new Fault('forbidden', `This invite is for another e-mail address than ${email}`)
   }
+  const member = await tx`
+    select from memberships
+    where organization_id = ${invite.organizationId} and account_id = ${id}
+  `
+  if (member.count > 0) return undefined
   await requireRoom(tx, invite.organizationId)
   await deleteInvite(tx, token)
   return join(tx, invite, id, actor)
@@ -154,11 +161,6 @@ async function join(
   accountId: string,
   actor: Actor,
 ): Promise<JoinedOrganization> {
-  const member = await tx`
-    select from memberships where organization_id = ${organizationId} and account_id = ${accountId}
-  `
-  // An invite never changes a member's role. The rollback keeps it open for another account.
-  if (member.count > 0) throw new Fault('conflict', 'You are already a member of this organization')
   await tx`
     insert into memberships (organization_id, account_id, role)
     values (${organizationId}, ${accountId}, ${role})

@@ -103,7 +103,7 @@ describe('contract §12 a sign-in at a provider', () => {
   test('accepts an invite for the verified address, and only for it', async () => {
     const { organization, owner } = await newRules([])
     const person = newPerson()
-    const token = async (email: string) => {
+    const token = async (email?: string) => {
       const path = `/api/organizations/${organization.id}/invites`
       const { body } = await owner.post(path, { role: 'admin', email })
       return body.data.url.split('#')[1]
@@ -116,6 +116,13 @@ describe('contract §12 a sign-in at a provider', () => {
     expect((await visit(browser, person.login, { invite: own })).problem).toBeNull()
     const { organizations } = (await browser.get('/api/me')).body.data
     expect(organizations).toMatchObject([{ id: organization.id, role: 'admin' }])
+    // A member is signed in. The invite stays open for somebody else.
+    const again = createBrowser(url)
+    const second = await token()
+    expect((await visit(again, person.login, { invite: second })).problem).toBeNull()
+    expect((await again.get('/api/me')).body.data.organizations).toMatchObject([{ role: 'admin' }])
+    const preview = await createBrowser(url).post('/api/invites/look', { token: second })
+    expect(preview.status).toBe(200)
   })
 })
 
