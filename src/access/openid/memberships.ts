@@ -2,17 +2,56 @@ import { SERVER, writeAudit, type Actor } from '../audit/audit.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Tx } from '../../database/sql.ts'
 import { toId } from '../../base/ids.ts'
-import { withdrawDisallowedInvites } from '../organizations/invites.ts'
+import { findInvite, withdrawDisallowedInvites } from '../organizations/invites.ts'
 import { MAX_MEMBERS } from '../organizations/joining.ts'
 import { endMembership, hasOtherOwner } from '../organizations/members.ts'
 import type { Role } from '../guard/permissions.ts'
 import { withdrawLinksOfMember } from '../sign-in/reset-links.ts'
+import type { Identity } from './connections.ts'
 import { findRoles, type Visitor } from './rules.ts'
 
 interface Membership {
   organizationId: string
   role: Role
   provider: string | null
+}
+
+interface Arrival {
+  /** Undefined at the proxy. */
+  identity?: Pick<Identity, 'issuer' | 'subject'>
+  /** The secret of an invite. */
+  invite: string | null
+}
+
+/**
+ * Locks the organizations that a sign-in can change, in the order of every change of members: they
+ * come before the account. It has the identity or the e-mail address.
+ */
+export async function lockOrganizations(
+  tx: Tx,
+  visitor: Visitor,
+  { identity, invite }: Arrival,
+): Promise<void> {
+  const roles = await findRoles(tx, visitor)
+  const invited = invite === null ? undefined : await findInvite(tx, invite)
+  const ids = [...roles.keys(), ...(invited ? [invited.organizationId] : [])]
+  await tx`
+    select
+    from organizations
+    where id = any(${toArray(ids)}::uuid[]) or id in (
+      select m.organization_id
+      from memberships m
+      where m.account_id in (
+        select account_id
+        from openid_connections
+        where issuer = ${identity?.issuer ?? null} and subject = ${identity?.subject ?? null}
+        union all
+        select id from accounts where email = ${visitor.email ?? null}
+      )
+    )
+    order by id
+    for no key update
+  `
 }
 
 /**
@@ -30,6 +69,7 @@ export async function applyRules(
   const roles = await findRoles(tx, visitor)
   const seen = await listMemberships(tx, accountId)
   const touched = [...roles.keys(), ...seen.map(({ organizationId }) => organizationId)]
+  // Most are locked already. Rules and memberships may have changed meanwhile.
   await tx`
     select from organizations where id = any(${toArray(touched)}::uuid[]) order by id for no key update
   `

@@ -1,6 +1,6 @@
 import type { Actor } from '../audit/audit.ts'
 import type { Tx } from '../../database/sql.ts'
-import { lockAccount, lockAccountByEmail } from '../sign-in/account.ts'
+import { lockAccountByEmail } from '../sign-in/account.ts'
 import { acceptInvite, createAccount } from '../organizations/joining.ts'
 import { proveEmail } from '../sign-in/proven-email.ts'
 import type { Cookies } from '../guard/secret.ts'
@@ -8,7 +8,7 @@ import { signIn, type SignInRequest } from '../sign-in/sign-in.ts'
 import type { ProviderSettings } from '../../base/config/openid.ts'
 import { Fault } from '../../base/errors.ts'
 import { connect, findConnectedAccount, isConnectedTo } from './connections.ts'
-import { applyRules } from './memberships.ts'
+import { applyRules, lockOrganizations } from './memberships.ts'
 import { VisitProblem } from './problem.ts'
 import type { Profile } from './profile.ts'
 import { findRoles, type Visitor } from './rules.ts'
@@ -41,6 +41,7 @@ export async function signInAtProvider(
   const { issuer, subject, email, groups } = profile
   if (!groups) throw new VisitProblem('groups')
   const visitor = { provider: provider.name, email, groups }
+  await lockOrganizations(tx, visitor, { identity: profile, invite: options.invite })
   const accountId = await findConnectedAccount(tx, profile)
   if (accountId !== undefined)
     return enter(tx, { accountId, isNew: false, visitor, profile }, options)
@@ -78,6 +79,7 @@ export async function signInAtProxy(
   visitor: Visitor & { email: string },
   options: VisitorSignIn,
 ): Promise<string[]> {
+  await lockOrganizations(tx, visitor, { invite: options.invite })
   const existing = await lockAccountByEmail(tx, visitor.email)
   if (existing) {
     await proveEmail(tx, toAccountActor(options.visit.actor, existing.id), existing.id)
@@ -106,10 +108,8 @@ async function enter(
   { accountId, isNew, visitor, profile }: Entered,
   { visit, cookies, invite, isInstalled }: VisitorSignIn,
 ): Promise<string[]> {
-  if (invite !== null && !isNew) {
-    const { email } = await lockAccount(tx, accountId)
-    await accept(tx, { id: accountId, email }, invite, toAccountActor(visit.actor, accountId))
-  }
+  if (invite !== null && !isNew)
+    await accept(tx, accountId, invite, toAccountActor(visit.actor, accountId))
   await applyRules(tx, { accountId, visitor, from: visit })
   const { sessionId, cookies: kept } = await signIn(tx, visit, {
     accountId,
@@ -152,19 +152,13 @@ async function admitNewcomer(
   const accountId = await createAccount(tx, actor, { name, email, hash: null, isProven })
   // Another request has just created it.
   if (accountId === undefined) throw new VisitProblem('expired')
-  if (invite !== null)
-    await accept(tx, { id: accountId, email }, invite, toAccountActor(actor, accountId))
+  if (invite !== null) await accept(tx, accountId, invite, toAccountActor(actor, accountId))
   return accountId
 }
 
-async function accept(
-  tx: Tx,
-  account: { id: string; email: string },
-  token: string,
-  actor: Actor,
-): Promise<void> {
+async function accept(tx: Tx, accountId: string, token: string, actor: Actor): Promise<void> {
   try {
-    await acceptInvite(tx, account, { token, actor })
+    await acceptInvite(tx, accountId, { token, actor })
   } catch (error) {
     throw error instanceof Fault ? new VisitProblem('invite') : error
   }

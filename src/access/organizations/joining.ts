@@ -44,8 +44,7 @@ export async function joinWithAccount(
   { account, session }: AdmittedSession,
   { token, actor }: { token: string; actor: Actor },
 ): Promise<JoinedOrganization> {
-  const { email } = await lockAccount(tx, account.id)
-  const joined = await acceptInvite(tx, { id: account.id, email }, { token, actor })
+  const joined = await acceptInvite(tx, account.id, { token, actor })
   if (!joined) throw new Fault('conflict', 'You are already a member of this organization')
   // A concurrent password reset may have ended the session.
   const [live] = await tx`select from sessions where id = ${session.id}`
@@ -126,15 +125,17 @@ export async function createAccount(
 /**
  * Adds an account to the organization of an invite. Returns undefined if it is a member: an invite
  * changes no role, and stays open for another account. Throws `not_found` unless the invite is
- * open, and `forbidden` if it is for another e-mail address. The caller has locked the account.
+ * open, and `forbidden` if it is for another e-mail address. Locks the organization, then the
+ * account.
  */
 export async function acceptInvite(
   tx: Tx,
-  { id, email }: { id: string; email: string },
+  id: string,
   { token, actor }: { token: string; actor: Actor },
 ): Promise<JoinedOrganization | undefined> {
   const invite = await lockInvite(tx, token)
   if (!invite) throw inviteNotFound()
+  const { email } = await lockAccount(tx, id)
   if (invite.email !== null && invite.email !== email) {
     throw new Fault('forbidden', `This invite is for another e-mail address than ${email}`)
   }

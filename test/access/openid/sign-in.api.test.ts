@@ -9,7 +9,7 @@ import {
   PASSWORD,
   type TestBrowser,
 } from '../../support/worlds/browser.ts'
-import { lockAccountRow } from '../../support/database-lock.ts'
+import { hold, lockAccountRow } from '../../support/database-lock.ts'
 import { openFeed } from '../../support/clients/feed.ts'
 import {
   CLIENT_ID,
@@ -249,13 +249,6 @@ describe('contract §12 an existing account', () => {
     await server.sql`update accounts set password_hash = 'x' where id = ${account.uuid}`
     expect((await browser.delete(path)).status).toBe(200)
   })
-})
-
-describe('contract §12 rules of an organization', () => {
-  test('change and end only memberships that they gave', async () => {
-    const { organization } = await newRules([
-      ['group', 'staff', 'viewer'],
-      ['group', 'leads', 'admin'],
 
   test('keeps its password while its only connection is to a provider that is gone', async () => {
     const account = await newAccount(server)
@@ -272,6 +265,13 @@ describe('contract §12 rules of an organization', () => {
     expectFailure(await there.delete('/api/me/password'), 409, 'conflict')
     expect((await browser.delete('/api/me/password')).status).toBe(200)
   })
+})
+
+describe('contract §12 rules of an organization', () => {
+  test('change and end only memberships that they gave', async () => {
+    const { organization } = await newRules([
+      ['group', 'staff', 'viewer'],
+      ['group', 'leads', 'admin'],
       ['domain', 'people.example', 'viewer'],
     ])
     const person = newPerson({ groups: ['staff', 'leads'] })
@@ -611,6 +611,38 @@ describe('contract §12 the proxy header', () => {
   })
 })
 
+describe('locks: beside who locks the organization of a member, and then the account,', () => {
+  const signInBeside = async <Answer>(group: string, signIn: (p: Person) => Promise<Answer>) => {
+    const { organization } = await newRules([['group', group, 'viewer']])
+    const person = newPerson({ groups: [group] })
+    expect((await visit(createBrowser(url), person.login)).problem).toBeNull()
+    const lock = await hold(
+      server.sql,
+      tx => tx`select from organizations where id = ${organization.uuid} for no key update`,
+      tx => tx`select from accounts where email = ${person.email} for no key update`,
+    )
+    const signingIn = signIn(person)
+    await lock.untilBlocked()
+    await lock.release()
+    return signingIn
+  }
+
+  test('the proxy signs the member in', async () => {
+    const answered = await signInBeside(crypto.randomUUID(), ({ email }) => {
+      const headers = { 'Remote-Email': email }
+      return createBrowser(url).request('/api/session/proxy', { method: 'POST', json: {}, headers })
+    })
+    expect(answered.status).toBe(200)
+  })
+
+  test('a provider signs the member in', async () => {
+    const answered = await signInBeside(crypto.randomUUID(), ({ login }) =>
+      visit(createBrowser(url), login),
+    )
+    expect(answered.problem).toBeNull()
+  })
+})
+
 describe('contract §12 with passwords off', () => {
   test('only owners sign in with a password, if it was set from the machine', async () => {
     await using strict = await boot({ arePasswordsOff: true }, { kinds: [] })
@@ -753,6 +785,8 @@ async function newRules(rules: readonly Rule[]) {
   expect(answered.status).toBe(200)
   return { organization, owner }
 }
+
+type Person = ReturnType<typeof newPerson>
 
 let people = 0
 function newPerson(claims: Claims = {}, at = provider) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { listAuditEntries } from '../../support/audit.ts'
-import { lockAccountRow } from '../../support/database-lock.ts'
+import { hold, lockAccountRow } from '../../support/database-lock.ts'
 import {
   createApi,
   newMember,
@@ -63,6 +63,20 @@ test('dashboard §2 a signed-in account joins with the link, which is then used 
     accountId: account.uuid,
     details: { role: 'member' },
   })
+})
+
+test('locks: an account joins beside who locks the organization, and then the account', async () => {
+  const { organization, token } = await invited('member')
+  const account = await newSignedInAccount(server)
+  const lock = await hold(
+    server.sql,
+    tx => tx`select from organizations where id = ${organization.uuid} for no key update`,
+    tx => tx`select from accounts where id = ${account.uuid} for no key update`,
+  )
+  const joining = account.post('/api/invites/accept', { token })
+  await lock.untilBlocked()
+  await lock.release()
+  expect((await joining).status).toBe(200)
 })
 
 test('dashboard §2 the link creates an account, which is signed in by its cookie', async () => {
