@@ -64,6 +64,14 @@ exception
 end
 $$;
 
+-- Returns the time from which on a project has the events that are not in its archive: that of its
+-- oldest event. Returns null without an archive.
+create or replace function archived_before(project uuid) returns timestamptz
+language sql stable as $$
+  select coalesce((select e.created_at from oldest_visible_event(project) e), now())
+  where exists (select from archive_files f where f.project_id = project and f.state = 'current')
+$$;
+
 -- Begins the erasure of a user who can be in the archive alone, unless it has begun. Returns false
 -- if no file is younger than the last erasure of this name, at last_erased_at; null for none, and a
 -- time in the future is unknown. Also returns false for an alias, which is not a user.

@@ -35,7 +35,7 @@ export async function countByChannel(
     from event_counts e
     where e.project_id = ${projectId}
       and e.hour >= ${new Date(previousFromMs)} and e.hour < ${new Date(toMs)}
-      ${toChannels(sql, filter)}
+      ${toChannels(sql, sql`e.channel_id`, filter)}
     group by 1
   `
   const partMs = previousToMs - edgeMs
@@ -65,18 +65,44 @@ async function countEvents(
     from events e
     where e.project_id = ${projectId} and e.deleted_at is null
       and e.occurred_at >= ${new Date(fromMs)} and e.occurred_at < ${new Date(toMs)}
-      ${toChannels(sql, filter)}
+      ${toChannels(sql, sql`e.channel_id`, filter)}
     group by 1
   `
   return new Map(rows.map(({ id, n }) => [id, n]))
 }
 
-function toChannels(sql: Queryable, { channelIds, withoutChannelIds }: ChannelFilter): Fragment {
+/**
+ * Returns true if no event of these channels that was accepted since `ms` has expired, or is in the
+ * archive only.
+ */
+export async function areKeptSince(
+  sql: Queryable,
+  projectId: string,
+  filter: ChannelFilter,
+  ms: number,
+): Promise<boolean> {
+  const [row] = await sql<[{ since: Date | null }]>`
+    select greatest(
+      archived_before(${projectId}),
+      now() - make_interval(days => min(coalesce(c.keep_days, p.keep_days)))
+    ) as since
+    from projects p
+      join channels_of(${projectId}) c on true
+    where p.id = ${projectId} ${toChannels(sql, sql`c.id`, filter)}
+  `
+  return row.since === null || row.since.getTime() <= ms
+}
+
+function toChannels(
+  sql: Queryable,
+  column: Fragment,
+  { channelIds, withoutChannelIds }: ChannelFilter,
+): Fragment {
   return sql`
-    ${channelIds ? sql`and e.channel_id = any(${toArray(channelIds)}::uuid[])` : sql``}
+    ${channelIds ? sql`and ${column} = any(${toArray(channelIds)}::uuid[])` : sql``}
     ${
       withoutChannelIds.length > 0
-        ? sql`and e.channel_id <> all(${toArray(withoutChannelIds)}::uuid[])`
+        ? sql`and ${column} <> all(${toArray(withoutChannelIds)}::uuid[])`
         : sql``
     }
   `

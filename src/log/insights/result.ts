@@ -5,7 +5,7 @@ import { resolveFilters } from '../events/resolved-filters.ts'
 import type { SearchFilters } from '../events/search-filters.ts'
 import { toSearchFilters } from '../events/search-schema.ts'
 import { toId } from '../../base/ids.ts'
-import { countByChannel, type Counts } from './channel-counts.ts'
+import { areKeptSince, countByChannel, type Counts } from './channel-counts.ts'
 import { toPeriod, type Period } from './period.ts'
 import type { Card, CardResult, CountsResult } from './schema.ts'
 import { nameValues, sumByUser } from './value-names.ts'
@@ -58,7 +58,7 @@ interface Counted {
   values: ReadonlyMap<string, Counts>
   /** Undefined when the whole period was counted. */
   completeSinceMs: number | undefined
-  /** False when the period before was not counted to its end. */
+  /** False when the period before was not counted to its end, or its events are not all kept. */
   hasPrevious: boolean
 }
 
@@ -67,13 +67,16 @@ async function countMatches(
   projectId: string,
   { card: { kind, groupBy, metadataPath }, filters, period, limits }: Wanted,
 ): Promise<Counted> {
-  const hasPrevious = kind !== 'top'
+  const wantsPrevious = kind !== 'top'
   const after = Math.max(
     filters.after ?? -Infinity,
-    hasPrevious ? period.previousFromMs : period.fromMs,
+    wantsPrevious ? period.previousFromMs : period.fromMs,
   )
   const before = Math.min(filters.before ?? Infinity, period.toMs)
   const resolved = await resolveFilters(sql, projectId, { ...filters, after, before })
+  const channels = resolved ?? { channelIds: undefined, withoutChannelIds: [] }
+  const hasPrevious =
+    wantsPrevious && (await areKeptSince(sql, projectId, channels, period.previousFromMs))
   const nothing = { total: 0, previous: 0 }
   if (!resolved) {
     return { all: nothing, values: new Map(), completeSinceMs: undefined, hasPrevious }

@@ -79,6 +79,8 @@ interface Weeks {
   /** Null for the whole project. */
   channel: { id: string; name: string; icon: string | null } | null
   createdAt: Date
+  /** Events that were accepted before this time may be gone. Null: all are kept. */
+  keptSince: Date | null
   /** By the number of weeks ago. */
   activity: Activity[]
 }
@@ -98,6 +100,7 @@ async function readWeeks(
       name: string | null
       icon: string | null
       created_at: Date
+      kept_since: Date | null
       weeks: string
     }[]
   >`
@@ -127,13 +130,30 @@ async function readWeeks(
       -- Projects first, and then the channels with the most events.
       order by c.channel_id is not null, n desc
       limit ${MAX_ROWS}
+    ), known as materialized (
+      select
+        c.project_id, c.id, c.name, c.icon, c.is_archived, c.created_at,
+        coalesce(c.keep_days, p.keep_days) as keep_days
+      from channels_of_all(${toArray(projectIds)}::uuid[]) c
+        join projects p on p.id = c.project_id
+    ), kept as materialized (
+      select p.id as project_id, archived_before(p.id) as archived_before, min(c.keep_days) as keep_days
+      from unnest(${toArray(projectIds)}::uuid[]) as p (id)
+        left join known c on c.project_id = p.id
+      group by p.id
     )
     select
-      s.project_id, s.channel_id, c.name, c.icon, coalesce(c.created_at, p.created_at) as created_at, s.weeks
+      s.project_id, s.channel_id, c.name, c.icon, coalesce(c.created_at, p.created_at) as created_at, s.weeks,
+      greatest(
+        k.archived_before,
+        now() - make_interval(days => case when s.channel_id is null then k.keep_days else c.keep_days end)
+      ) as kept_since
     from summed s
       join projects p on p.id = s.project_id
-      left join channels_of_all(${toArray(projectIds)}::uuid[]) c
-        on c.project_id = s.project_id and c.id = s.channel_id
+      join kept k on k.project_id = s.project_id
+      left join known c on c.project_id = s.project_id and c.id = s.channel_id
+    -- An archived channel is out of use.
+    where c.is_archived is not true
   `
   return rows.map(row => {
     const activity: Activity[] = starts.map(() => ({ running: 0, hour: 0, day: 0 }))
@@ -144,6 +164,7 @@ async function readWeeks(
       projectId: row.project_id,
       channel: row.channel_id === null ? null : toChannel(row.channel_id, row),
       createdAt: row.created_at,
+      keptSince: row.kept_since,
       activity,
     }
   })
@@ -161,8 +182,11 @@ interface Clock {
   hourMs: number
 }
 
-function judge({ channel, createdAt, activity }: Weeks, clock: Clock): Unusual[] {
-  const [now, ...past] = activity
+function judge({ channel, createdAt, keptSince, activity }: Weeks, clock: Clock): Unusual[] {
+  const [now, ...all] = activity
+  // The spans of a week begin a day before its hour.
+  const keptMs = clock.hourMs - 24 * HOUR_MS - (keptSince?.getTime() ?? -Infinity)
+  const past = all.slice(0, Math.max(0, Math.floor(keptMs / WEEK_MS)))
   const knownWeeks = (clock.nowMs - createdAt.getTime()) / WEEK_MS
   const found = now && findDeviation(now, past, knownWeeks)
   if (!found) return []

@@ -97,6 +97,52 @@ test('dashboard insights: a number compares with the same part of the period bef
   expect(data.total - 2).toBeOneOf([0, 1])
 })
 
+test('dashboard insights: a number has no comparison with events that are not kept any longer', async () => {
+  const { account, path, send, projectId } = await newTenant(server)
+  const { channelId } = await send({ channelName: 'short' })
+  await send({ channelName: 'long', title: 'Paid' })
+  const read = async (card: object) => {
+    const { id } = (await account.post(`${path}/insights`, { kind: 'number', ...card })).body.data
+    const { data } = (await account.get(`${path}/insights/${id}/result`)).body
+    await account.delete(`${path}/insights/${id}`)
+    return data
+  }
+  const week = { hours: 7 * 24 }
+  const keep = (keepDays: number | null) => account.patch(path, { keepDays })
+  expect(await read(week)).toMatchObject({ total: 2, previous: 0 })
+  await keep(7)
+  expect(await read(week)).toMatchObject({ total: 2, previous: null })
+  expect(await read({ ...week, q: 'Paid' })).toMatchObject({ total: 1, previous: null })
+  expect(await read({ ...week, q: 'channel:none' })).toMatchObject({ total: 0, previous: null })
+  expect(await read({ ...week, kind: 'table', groupBy: 'channel' })).toMatchObject({
+    previous: null,
+    values: [
+      { total: 1, previous: null },
+      { total: 1, previous: null },
+    ],
+  })
+  expect(await read({ hours: 24 })).toMatchObject({ total: 2, previous: 0 })
+  await keep(15)
+  expect(await read(week)).toMatchObject({ total: 2, previous: 0 })
+
+  await keep(null)
+  await account.patch(`${path}/channels/${channelId}`, { keepDays: 7 })
+  expect(await read(week)).toMatchObject({ previous: null })
+  expect(await read({ ...week, q: 'channel:short' })).toMatchObject({ previous: null })
+  for (const q of ['channel:long', '-channel:short', 'channel:long Paid']) {
+    expect(await read({ ...week, q })).toMatchObject({ total: 1, previous: 0 })
+  }
+  await account.patch(`${path}/channels/${channelId}`, { keepDays: null })
+  await server.sql`
+    insert into archive_files (id, project_id, month, name, state, sha256, checked_at, written_at)
+    values (
+      gen_random_uuid(), ${projectId}, date_trunc('month', now()), ${path}, 'current', ${new Uint8Array(32)},
+      now(), now()
+    )
+  `
+  expect(await read({ hours: 1 })).toMatchObject({ total: 2, previous: null })
+})
+
 const GROUPS: readonly (CardGroup | null)[] = [
   ...([null, 'channel', 'tag', 'user', 'source', 'metadata'] as const),
 ]

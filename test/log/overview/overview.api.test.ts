@@ -113,6 +113,80 @@ test('dashboard overview: a project that is louder or quieter than in its past w
   expect(silent.hours).toEqual(new Array(24).fill(0))
 })
 
+test('dashboard overview: weeks whose events are not kept any longer show no pattern', async () => {
+  const { account, path, projectId, send } = await newTenant(server)
+  const { channelId } = await send()
+  await server.sql`
+    update projects set created_at = now() - interval '60 days' where id = ${projectId}
+  `
+  const putDays = async (days: number) => {
+    await server.sql`
+      insert into event_counts (project_id, hour, channel_id, n)
+      select ${projectId}, hour_of(now()) - make_interval(hours => h.n), ${parseId('chn', channelId)!}, 20
+      from generate_series(1, ${days * 24}) as h (n)
+      on conflict do nothing
+    `
+  }
+  const listKinds = async () =>
+    (await read(account)).projects[0].unusual.map(({ kind }: { kind: string }) => kind)
+  await putDays(3)
+  expect(await listKinds()).toEqual(['loud'])
+  const keep = (days: number | null) => account.patch(path, { keepDays: days })
+  expect((await keep(3)).status).toBe(200)
+  expect(await listKinds()).toEqual([])
+  await keep(null)
+  await account.patch(`${path}/channels/${channelId}`, { keepDays: 3 })
+  expect(await listKinds()).toEqual([])
+  await account.patch(`${path}/channels/${channelId}`, { keepDays: null })
+  expect(await listKinds()).toEqual(['loud'])
+
+  // The archive has everything but the last days.
+  await server.sql`
+    insert into archive_files (id, project_id, month, name, state, sha256, checked_at, written_at)
+    values (
+      gen_random_uuid(), ${projectId}, date_trunc('month', now()), ${path}, 'current', ${new Uint8Array(32)},
+      now(), now()
+    )
+  `
+  expect(await listKinds()).toEqual([])
+
+  // A retention of 23 days keeps the same hours of three weeks, whose silence is found.
+  await server.sql`delete from archive_files where project_id = ${projectId}`
+  await keep(23)
+  await putDays(23)
+  await server.sql`
+    delete from event_counts
+    where project_id = ${projectId} and hour >= hour_of(now()) - interval '24 hours'
+  `
+  expect(await listKinds()).toEqual(['silent'])
+})
+
+test('dashboard overview: an archived channel is not missed', async () => {
+  const { account, path, projectId, send } = await newTenant(server)
+  const busy = await send({ channelName: 'busy' })
+  const { channelId } = await send({ channelName: 'nightly' })
+  await server.sql`
+    update event_counts set hour = hour - interval '2 days' where project_id = ${projectId}
+  `
+  for (const [channel, n, lastWeek] of [
+    [channelId, 100, 1],
+    [busy.channelId, 10_000, 0],
+  ] as const) {
+    await server.sql`
+      insert into event_counts (project_id, hour, channel_id, n)
+      select ${projectId}, hour_of(now()) - interval '3 hours' - make_interval(weeks => w), ${parseId('chn', channel)!}, ${n}
+      from generate_series(${lastWeek}::int, 4) as w
+    `
+  }
+  const list = async () =>
+    (await read(account)).projects[0].unusual.map(
+      ({ kind, channel }: { kind: string; channel: { name: string } }) => [kind, channel.name],
+    )
+  expect(await list()).toEqual([['silent', 'nightly']])
+  await account.patch(`${path}/channels/${channelId}`, { isArchived: true })
+  expect(await list()).toEqual([])
+})
+
 test('dashboard overview: admins see which deliveries failed in the last seven days', async () => {
   const { organization, account, projectId, send } = await newTenant(server)
   const { id: eventId } = await send()
