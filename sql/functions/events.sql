@@ -127,6 +127,8 @@ $$;
 -- first `page` matches in that order, with U+0001 between them. The channel is given by its id or
 -- its slug. A match comes from one of `sources` and has all `tags`; null does not filter.
 --
+-- Without a channel of this id or slug, `candidates` is 0.
+--
 -- It reads at most `batch` events. Without a whole page, `candidates` is `batch` if there are more
 -- events, and last_seq is the last one that it read.
 --
@@ -176,6 +178,7 @@ begin
       )
     );
     if channel is null then
+      candidates := 0;
       return;
     end if;
   end if;

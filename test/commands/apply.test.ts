@@ -116,6 +116,8 @@ test('the example of the docs is planned, applied as it stands, and changes noth
   const invites = await read(`/api/organizations/${organization.id}/invites`)
   expect(invites.items).toMatchObject([{ email: 'grace@example.com', role: 'member' }])
 
+  // A renamed channel keeps its first name.
+  await owner.patch(`${ofProject()}/channels/${find('payments').id}`, { name: 'Money' })
   const before = await countEntries()
   const again = await applyFile(example())
   expect([again.output, again.code]).toEqual([expect.stringContaining('Nothing would change.'), 0])
@@ -142,7 +144,7 @@ projects:
         kind: 'webhook',
         name: 'Ops',
         project: 'Web shop',
-        details: ['url https://example.com/… -> https://example.org/…', 'channels payments -> all'],
+        details: ['url https://example.com/… -> https://example.org/…', 'channels Money -> all'],
         status: 'done',
       },
     ],

@@ -119,19 +119,27 @@ function planProject(draft: Draft, entry: ProjectEntry, state: State): void {
   }
 }
 
+/** Finds a channel by its first name, as events do. */
+function findChannel(channels: readonly ChannelState[], slug: string): ChannelState | undefined {
+  return channels.find(channel => channel.slug === slug)
+}
+
 /** The settings of a channel that its first event creates. */
 const NEW_CHANNEL = { icon: null, description: null, isArchived: false, keepDays: null }
 
 function planChannel(draft: Draft, entry: ChannelEntry, { name: project, channels }: ProjectState) {
-  const found = findOnly(channels, entry.name, 'channel', toSlug)
+  const found = findChannel(channels, toSlug(entry.name))
   const { icon, description, isArchived, keepDays } = entry
-  const { body, details } = toChanges<Omit<ChannelState, 'id' | 'name'>>(found ?? NEW_CHANNEL, {
-    ...(icon !== undefined && { icon: icon?.trim() ? (toEmoji(icon) ?? icon) : null }),
-    // The server stores an empty description as null.
-    ...(description !== undefined && { description: description || null }),
-    ...(isArchived !== undefined && { isArchived }),
-    ...(keepDays !== undefined && { keepDays }),
-  })
+  const { body, details } = toChanges<Omit<ChannelState, 'id' | 'slug' | 'name'>>(
+    found ?? NEW_CHANNEL,
+    {
+      ...(icon !== undefined && { icon: icon?.trim() ? (toEmoji(icon) ?? icon) : null }),
+      // The server stores an empty description as null.
+      ...(description !== undefined && { description: description || null }),
+      ...(isArchived !== undefined && { isArchived }),
+      ...(keepDays !== undefined && { keepDays }),
+    },
+  )
   if (found && details.length === 0) return
   const name = found?.name ?? toDisplayName(entry.name)
   const place = '/api/projects/{project}/channels'
@@ -168,7 +176,7 @@ function planWebhook(
   }
   const filter = entry.channels?.map(channel => {
     const slug = toSlug(channel)
-    const id = findOnly(channels, channel, 'channel', toSlug)?.id
+    const id = findChannel(channels, slug)?.id
     return { name: channel.trim(), id: id ?? (isListed(slug) ? slug : undefined) }
   })
   const missing = filter?.filter(({ id }) => id === undefined) ?? []

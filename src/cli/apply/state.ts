@@ -10,7 +10,7 @@ import type { ProjectEntry, StateFile } from './file.ts'
 
 export type ChannelState = Pick<
   ProjectChannel,
-  'id' | 'name' | 'icon' | 'description' | 'isArchived' | 'keepDays'
+  'id' | 'slug' | 'name' | 'icon' | 'description' | 'isArchived' | 'keepDays'
 >
 type WebhookState = Pick<Webhook, 'id' | 'name' | 'url' | 'type' | 'preset' | 'channels'>
 
@@ -94,9 +94,8 @@ export function findOnly<Item extends { name: string }>(
   items: readonly Item[],
   name: string,
   kind: string,
-  toKey: (name: string) => string = text => text,
 ): Item | undefined {
-  const found = items.filter(item => toKey(item.name) === toKey(name))
+  const found = items.filter(item => item.name === name)
   if (found.length > 1) {
     throw new Error(
       `${found.length} ${kind}s have the name ${JSON.stringify(name)}. Give each its own name first.`,

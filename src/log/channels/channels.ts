@@ -1,4 +1,5 @@
 import { writeAudit, type Actor } from '../../access/audit/audit.ts'
+import { toArray } from '../../database/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 import { projectNotFound } from '../../access/organizations/projects.ts'
 import { Fault } from '../../base/errors.ts'
@@ -72,6 +73,55 @@ export async function listProjectChannels(
     where c.project_id = ${reader.projectId} ${wanted}
   `
   return { ...toPage(channels, query, ({ id }) => id), total }
+}
+
+/** A channel (uuid) that has a name of a filter. */
+interface NamedChannel {
+  name: string
+  id: string
+  /** True if the name is neither its id nor its first name. */
+  isRenamed: boolean
+}
+
+/**
+ * Finds channels by name. An id takes precedence over the first name of a channel, and that over
+ * the names that channels were given later. Several channels can have one of these.
+ */
+export async function findChannels(
+  sql: Queryable,
+  projectId: string,
+  names: readonly string[],
+): Promise<NamedChannel[]> {
+  if (names.length === 0) return []
+  return await sql<NamedChannel[]>`
+    select
+      asked.name, coalesce(by_id.id, by_slug.id, by_name.id) as id, by_name.id is not null as "isRenamed"
+    from unnest(
+        ${toArray(names)}::text[],
+        ${toArray(names.map(one => parseId('chn', one)))}::uuid[],
+        ${toArray(names.map(toSlug))}::text[]
+      ) as asked (name, id, slug)
+      left join lateral (
+        select id from channels
+        where project_id = ${projectId} and id between asked.id and asked.id
+        order by id
+        limit 1
+      ) by_id on true
+      left join lateral (
+        select id from channels
+        where project_id = ${projectId} and slug between asked.slug and asked.slug
+        order by slug
+        limit 1
+      ) by_slug on true
+      left join lateral (
+        select id from channels
+        where project_id = ${projectId} and by_id.id is null and by_slug.id is null
+          and fold_text(one_line(name)) = fold_text(asked.slug)
+        -- Reads the channels only for names that nothing else has.
+        offset 0
+      ) by_name on true
+    where coalesce(by_id.id, by_slug.id, by_name.id) is not null
+  `
 }
 
 /** Returns one channel as `reader` sees it. Throws `not_found`. */
@@ -208,6 +258,7 @@ export function channelNotFound(): Fault {
 
 interface Row {
   public_id: string
+  slug: string
   name: string
   icon: string | null
   description: string | null
@@ -231,14 +282,14 @@ async function selectChannels(
   const rows = await sql<Row[]>`
     with page as materialized (
       select
-        c.project_id, c.id, c.public_id, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at
+        c.project_id, c.id, c.public_id, c.slug, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at
       from channels c
       where c.project_id = ${reader.projectId} ${where}
       order by c.id desc
       limit ${limit}
     )
     select
-      c.public_id, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at,
+      c.public_id, c.slug, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at,
       l.seq as last_seq, l.created_at as last_event_at, ${unreadColumn(sql, reader)} as unread,
       is_muted(c.project_id, c.id, ${reader.accountId}) as is_muted, t.counts as today
     from page c
@@ -253,6 +304,7 @@ async function selectChannels(
   `
   return rows.map(row => ({
     id: row.public_id,
+    slug: row.slug,
     name: row.name,
     icon: row.icon,
     description: row.description,

@@ -28,6 +28,10 @@ const Unread = Type.Integer({ minimum: 0, maximum: 100 })
 export const ProjectChannel = Type.Object(
   {
     id: Type.String(),
+    slug: Type.String({
+      description:
+        'Its first name in lower case. Events find the channel by it, also after a rename.',
+    }),
     name: Type.String(),
     icon: Nullable(Type.String()),
     description: Nullable(Type.String()),

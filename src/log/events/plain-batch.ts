@@ -41,14 +41,15 @@ export function isPlain(filters: SearchFilters): boolean {
 /**
  * Reads a batch with plain filters. Returns the texts of its matches, in its direction. `stopped`
  * is the last seq that it read, or undefined at the end of the log. With `wanted` matches or
- * `maxBytes` of texts, it has no meaning.
+ * `maxBytes` of texts, it has no meaning. Returns undefined if the channel has been renamed to this
+ * name, or does not exist.
  */
 export async function readPlainBatch(
   sql: Queryable,
   projectId: string,
   { channels, sources, tags }: SearchFilters,
   { direction, from, size, wanted, maxBytes }: PlainBatch,
-): Promise<EventTexts & { stopped: bigint | undefined }> {
+): Promise<(EventTexts & { stopped: bigint | undefined }) | undefined> {
   const isNewestFirst = direction === 'older'
   const start = from ?? (isNewestFirst ? MAX_SEQ : 0n)
   const [channel] = channels.is
@@ -70,6 +71,7 @@ export async function readPlainBatch(
       max_bytes => ${maxBytes}
     ) l
   `
+  if (row.candidates === 0) return undefined
   const isCut = row.candidates === size && row.last_seq !== null
   return {
     ...splitEventTexts(row.texts),

@@ -117,9 +117,9 @@ export async function listEventsJson(
     const plain = { direction, from, size, wanted, maxBytes: MAX_PAGE_BYTES }
     const batch = await readPlainBatch(sql, projectId, filters, plain).catch((error: unknown) => {
       if (sqlState(error) !== QUERY_CANCELED) throw error
+      options = { ...options, firstBatch: Math.ceil(size / 16) }
     })
-    if (!batch) options = { ...options, firstBatch: Math.ceil(size / 16) }
-    else {
+    if (batch) {
       if (add(batch) || batch.stopped === undefined) return toPage()
       if (size === maxCandidates) return toPage(batch.stopped)
       from = batch.stopped

@@ -1,7 +1,6 @@
-import { toSlug } from '../channels/name.ts'
+import { findChannels } from '../channels/channels.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Queryable } from '../../database/sql.ts'
-import { parseId } from '../../base/ids.ts'
 import { listReferences, resolveUser } from '../identities/users.ts'
 import { listSeqRanges, type SeqRange } from './seq-ranges.ts'
 import {
@@ -172,34 +171,15 @@ export function isCoveredByIndex({
   )
 }
 
-/** Returns the uuids of channels by name or id. An id takes precedence over an equal name. */
+/** Returns the uuids of channels. Undefined without names. */
 async function listChannelIds(
   sql: Queryable,
   projectId: string,
   channels: string[],
 ): Promise<string[] | undefined> {
   if (channels.length === 0) return undefined
-  const rows = await sql<{ id: string }[]>`
-    select distinct coalesce(by_id.id, by_slug.id) as id
-    from unnest(
-        ${toArray(channels.map(one => parseId('chn', one)))}::uuid[],
-        ${toArray(channels.map(toSlug))}::text[]
-      ) as asked (id, slug)
-      left join lateral (
-        select id from channels
-        where project_id = ${projectId} and id between asked.id and asked.id
-        order by id
-        limit 1
-      ) by_id on true
-      left join lateral (
-        select id from channels
-        where project_id = ${projectId} and slug between asked.slug and asked.slug
-        order by slug
-        limit 1
-      ) by_slug on true
-    where by_id.id is not null or by_slug.id is not null
-  `
-  return rows.map(({ id }) => id)
+  const found = await findChannels(sql, projectId, channels)
+  return [...new Set(found.map(({ id }) => id))]
 }
 
 /** Looks up users by whole references, and until the deadline by their names. */

@@ -56,7 +56,8 @@ export const Suggestion = Type.Object(
   {
     value: Type.String({ description: 'With `meta`, a path that ends with `=`, or with a value.' }),
     label: Type.Union([Type.String(), Type.Null()], {
-      description: 'The name or e-mail address of a user, if there is one.',
+      description:
+        'The name or e-mail address of a user, or the new name of a channel, if it is another one.',
     }),
   },
   closed,

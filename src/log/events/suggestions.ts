@@ -3,6 +3,7 @@ import { takeStart } from '../../base/cut-text.ts'
 import { listUsersJson } from '../identities/users.ts'
 import { InvalidRequest } from '../../http/validation.ts'
 import { findClosest } from '../../base/closest.ts'
+import { toSlug } from '../channels/name.ts'
 import { collectMetadata } from './metadata-names.ts'
 import type { Suggestion, SuggestionQuery } from './search-schema.ts'
 
@@ -126,14 +127,19 @@ async function findUsers(sql: Queryable, projectId: string, search: string): Pro
 }
 
 async function listChannels(sql: Queryable, projectId: string): Promise<Candidate[]> {
-  const rows = await sql<{ name: string }[]>`
-    select name
+  const rows = await sql<{ name: string; slug: string }[]>`
+    select name, slug
     from channels
     where project_id = ${projectId} and not is_archived
     order by id desc
     limit ${MAX_CHANNELS}
   `
-  return rows.map(({ name }) => ({ value: name, label: null, count: 0 }))
+  const slugs = new Set(rows.map(({ slug }) => slug))
+  return rows.map(({ name, slug }) => {
+    // The new name of a channel can be the first name of another one, which takes precedence.
+    const isOfOther = toSlug(name) !== slug && slugs.has(toSlug(name))
+    return { value: isOfOther ? slug : name, label: isOfOther ? name : null, count: 0 }
+  })
 }
 
 /**

@@ -25,20 +25,31 @@ export interface CompiledFilter {
   any: readonly CompiledFilter[] | undefined
 }
 
+/** Lists the names of channels in a client's filters. */
+export function listChannelNames({ channels = [], any = [] }: FeedFilters = {}): string[] {
+  return [...channels, ...any.flatMap(listChannelNames)]
+}
+
 /** Lists the texts in a client's filters. */
 export function listTexts({ text, any = [] }: FeedFilters = {}): string[] {
   return [...(text === undefined ? [] : [text]), ...any.flatMap(listTexts)]
 }
 
-/** Compiles a client's filters. `patterns` are those of each of their texts. */
+/**
+ * Compiles a client's filters. `patterns` are those of each of their texts. `renamed` has the ids of
+ * channels by names that they were given later.
+ */
 export function compileFilter(
   { channels, tags, userId, source, text, any }: FeedFilters,
   patterns: ReadonlyMap<string, readonly string[]>,
+  renamed: ReadonlyMap<string, readonly string[]> = new Map(),
 ): CompiledFilter {
-  const names = channels && distinct(channels.flatMap(name => [name, toSlug(name)]))
+  const names =
+    channels &&
+    distinct(channels.flatMap(name => [name, toSlug(name), ...(renamed.get(name) ?? [])]))
   const allTags = tags && distinct(tags)
   const words = text === undefined ? undefined : (patterns.get(text) ?? [])
-  const alternatives = any?.map(one => compileFilter(one, patterns))
+  const alternatives = any?.map(one => compileFilter(one, patterns, renamed))
   const parts = [names, allTags, userId, source, words, alternatives?.map(({ key }) => key)]
   return {
     key: parts.every(part => part === undefined) ? '' : JSON.stringify(parts),

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from '../../database/pool.ts'
+import type { Queryable } from '../../database/sql.ts'
 import { toId } from '../../base/ids.ts'
 import type { Socket } from '../../base/listener.ts'
+import { findChannels } from '../channels/channels.ts'
 import { readPatternsOfTexts } from '../events/text-patterns.ts'
 import { findLogState, READER_ROLES, type LogState } from './access.ts'
-import { compileFilter, listTexts } from './filter.ts'
+import { compileFilter, listChannelNames, listTexts } from './filter.ts'
 import type { Hub, Subscription } from './hub.ts'
 import { toMessage } from './messages.ts'
 import { logFailure } from './read-events.ts'
@@ -62,10 +64,10 @@ export async function subscribe(
   const found = await findStart(pool, subscriber, { message, projectId, isWanted })
   if (!found || !isWanted()) return
 
-  const { state, patterns } = found
+  const { state, patterns, renamed } = found
   if (!state || !READER_ROLES.includes(state.role)) return refuse(toNotFound(message.project))
   const project = toId('prj', projectId)
-  const filter = compileFilter(message.filters ?? {}, patterns)
+  const filter = compileFilter(message.filters ?? {}, patterns, renamed)
   const subscription: Subscription = { socket, projectId, project, filter, cursor: 0 }
   if (!hub.add(subscription, state.head))
     return tooMany('The project has too many subscriptions with different filters')
@@ -83,18 +85,27 @@ export async function subscribe(
   await replay(subscription, state.organizationId)
 }
 
+/** What a subscription needs to start. */
+interface Start {
+  state: LogState | undefined
+  patterns: Map<string, string[]>
+  renamed: Map<string, string[]>
+}
+
 /** Reads what a subscription needs to start. Retries while the client waits for it. */
 async function findStart(
   pool: Pool,
   { socket }: Subscriber,
   { message, projectId, isWanted }: Requested & { isWanted(): boolean },
-): Promise<{ state: LogState | undefined; patterns: Map<string, string[]> } | undefined> {
+): Promise<Start | undefined> {
   const { sessionId } = socket.data
   const texts = listTexts(message.filters)
+  const names = [...new Set(listChannelNames(message.filters))]
   while (isWanted()) {
     try {
       return await pool.run(async sql => ({
         patterns: await readPatternsOfTexts(sql, texts),
+        renamed: await readRenamed(sql, projectId, names),
         state: await findLogState(sql, { sessionId, projectId }),
       }))
     } catch (error) {
@@ -103,6 +114,21 @@ async function findStart(
     }
   }
   return undefined
+}
+
+/** Returns the ids of channels by those of the names that they were given later. */
+async function readRenamed(
+  sql: Queryable,
+  projectId: string,
+  names: readonly string[],
+): Promise<Map<string, string[]>> {
+  const found = (await findChannels(sql, projectId, names)).filter(one => one.isRenamed)
+  return new Map(
+    [...Map.groupBy(found, ({ name }) => name)].map(([name, channels]) => [
+      name,
+      channels.map(({ id }) => toId('chn', id)),
+    ]),
+  )
 }
 
 /** Returns the message that no project has an id. */

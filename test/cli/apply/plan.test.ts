@@ -15,8 +15,8 @@ const STATE: State = {
       name: 'Web shop',
       keepDays: 30,
       channels: [
-        { ...channel, id: 'chn_1', name: 'payments' },
-        { ...channel, id: 'chn_2', name: 'refunds', icon: '❤️' },
+        { ...channel, id: 'chn_1', slug: 'payments', name: 'payments' },
+        { ...channel, id: 'chn_2', slug: 'refunds', name: 'refunds', icon: '❤️' },
       ],
       webhooks: [
         {
@@ -123,14 +123,17 @@ test('a token that is limited to projects cannot change the organization', () =>
   ])
 })
 
-test('two channels of one name are an error', () => {
+test('a channel is found by its first name, also after a rename', () => {
   const projects = STATE.projects.map(project => ({
     ...project,
-    channels: [...project.channels, { ...channel, id: 'chn_3', name: 'Payments' }],
+    channels: project.channels.map(one =>
+      one.slug === 'refunds' ? { ...one, name: 'Payments' } : { ...one, name: 'Money' },
+    ),
   }))
-  expect(() => plan(shop('channels: [{name: payments}]'), { projects })).toThrow(
-    '2 channels have the name "payments"',
+  const text = shop(
+    'channels: [{name: payments}, {name: refunds, icon: ❤}]\n    webhooks: [{name: Ops, url: "https://a.example/hooks/1", channels: [payments, refunds]}]',
   )
+  expect(plan(text, { projects })).toEqual([])
 })
 
 test.each([

@@ -25,6 +25,7 @@ test('dashboard §7 the list of channels has settings, last event and the last 2
   const [other, payments] = body.data.items
   expect(payments).toEqual({
     id: first.channelId,
+    slug: 'payments',
     name: 'Payments',
     icon: '💰',
     description: null,
@@ -120,6 +121,38 @@ test('contract §2 renaming changes the display name only: events still use the 
   expect((await send({ channelName: 'Money' })).channelId).not.toBe(channelId)
   const { items } = (await v1.get('/v1/events?channel=payments')).body.data
   expect(items).toHaveLength(2)
+})
+
+test('contract §2 a search finds a renamed channel by its new name, unless another channel has it', async () => {
+  const { account, path, send, v1 } = await newTenant(server, 'member')
+  const { channelId } = await send({ channelName: 'payments' })
+  await send({ channelName: 'refunds' })
+  const rename = (name: string) => account.patch(`${path}/channels/${channelId}`, { name })
+  const search = async (q: string) => {
+    const { body } = await account.get(`${path}/events?q=${encodeURIComponent(q)}`)
+    return body.data.items.map(({ seq }: { seq: number }) => seq)
+  }
+  const suggest = async () =>
+    (await account.get(`${path}/suggestions?field=channel`)).body.data.items.map(
+      ({ value }: { value: string }) => value,
+    )
+  await rename('Big  Money')
+  expect(await suggest()).toEqual(['refunds', 'Big  Money'])
+  expect(
+    await Promise.all((await suggest()).map((value: string) => search(`channel:"${value}"`))),
+  ).toEqual([[2], [1]])
+  expect(await search('channel:"bíg money"')).toEqual([1])
+  expect(await search('-channel:"Big Money"')).toEqual([2])
+  expect(await search('channel:"big money" hello')).toEqual([1])
+  expect(await search('channel:"big money" OR channel:refunds')).toEqual([2, 1])
+  expect(await search('channel:payments')).toEqual([1])
+  expect(await search('channel:nothing')).toEqual([])
+  const { body } = await v1.get('/v1/events?channel=Big%20Money')
+  expect(body.data.items).toMatchObject([{ seq: 1, channelName: 'Big  Money' }])
+
+  await rename('Refunds')
+  expect(await search('channel:refunds')).toEqual([2])
+  expect(await suggest()).toEqual(['refunds', 'payments'])
 })
 
 test('dashboard §7 absent fields keep their values, and null removes them', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openFeed, type FeedClient } from '../../support/clients/feed.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
+import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { newFeedProject, type FeedProject } from '../../support/worlds/feed-project.ts'
 
 let server: Booted
@@ -109,6 +110,21 @@ test('§3 a filter by user uses the aliases of the moment when the event is sent
   await byId.subscribe(watched.project, { after: 0, filters: { userId: 'ada' } })
   expect(await byId.seqs(4)).toEqual([1, 2, 4, 6])
   for (const client of [byAlias, byId]) client.close()
+})
+
+test('design §6 filters: a channel by its new name, unless that is the first name of another', async () => {
+  const watched = await newFeedProject(server)
+  const { channelId } = await watched.postEvent('one', { channelName: 'payments' })
+  const account = await newMember(server, { uuid: watched.organizationId }, 'member')
+  const rename = (name: string) =>
+    account.patch(`/api/projects/${watched.project}/channels/${channelId}`, { name })
+  const both = [{ channelName: 'payments' }, { channelName: 'ops' }]
+  await rename('Big Money')
+  expect(await listSeqs(watched, { channels: ['big  money'] }, both)).toEqual([1, 2])
+  const any = [{ channels: ['Big Money'] }, { source: 'none' }]
+  expect(await listSeqs(watched, { any }, both)).toEqual([1, 2, 4])
+  await rename('Ops')
+  expect(await listSeqs(watched, { channels: ['ops'] }, both)).toEqual([3, 5, 7])
 })
 
 test('design §6 filters: a user among alternatives, by the aliases of the moment', async () => {

@@ -6,6 +6,7 @@ const TODAY = [0, 0, 0, 2, 0, 1, 0, 0, 3, 5, 8, 4, 6, 9, 12, 7, 3, 2, 4, 6, 1, 0
 /** A channel of a fake server, with the member's notification settings for it. */
 interface FakeChannel {
   id: string
+  slug: string
   name: string
   icon: string | null
   description: string | null
@@ -92,7 +93,15 @@ export function fakeChannels(
 
 function toChannel(id: string, name: string, icon: string | null): FakeChannel {
   return {
-    ...{ id, name, icon, description: null, isArchived: false, keepDays: null },
+    ...{
+      id,
+      slug: name.toLowerCase(),
+      name,
+      icon,
+      description: null,
+      isArchived: false,
+      keepDays: null,
+    },
     ...{ today: TODAY, unread: 0, setting: { state: 'default' } },
   }
 }
