@@ -25,6 +25,11 @@ const CHECK_MS = 1_000
 const FRESH_MS = 5_000
 const HEARTBEAT_MS = 15_000
 const DRAIN_STEP_MS = 50
+/**
+ * A deletion is undone within UNDO_GRACE_S. So at least one heartbeat of this time comes after that,
+ * and finds an undo whose hint was lost.
+ */
+const RECENTLY_DELETED_MS = 2 * HEARTBEAT_MS
 
 export interface FeedOptions {
   /** Reads new events and checks access. Nothing else uses it, so nothing delays it. */
@@ -113,6 +118,12 @@ export async function startFeed(options: FeedOptions) {
     onFailure: error => logFailure('Checking access failed', error),
   })
 
+  /** Publishes the recently deleted events whose restoration was not hinted. */
+  function rereadDeleted(): void {
+    for (const { projectId, seq } of hub.listDeletedSince(performance.now() - RECENTLY_DELETED_MS))
+      tailer.reread(projectId, seq)
+  }
+
   /** Acts on hints, and returns the projects with new events. */
   function handle(hints: readonly Hint[]): ReadonlySet<string> {
     const changed = new Set<string>()
@@ -150,6 +161,7 @@ export async function startFeed(options: FeedOptions) {
     },
     onListening() {
       tailer.wake('all')
+      rereadDeleted()
       void access.checkNow()
     },
   })
@@ -158,6 +170,7 @@ export async function startFeed(options: FeedOptions) {
   const heartbeat = setInterval(() => {
     hub.sendHeartbeats()
     sockets.sendHeartbeats()
+    rereadDeleted()
   }, options.heartbeatMs ?? HEARTBEAT_MS)
 
   registerGauge('tidings_feed_sockets', 'Open live sockets.', { read: () => sockets.size })

@@ -54,8 +54,11 @@ interface FollowedProject {
   ahead: Set<Subscription>
   /** Kept while a subscription is catching up. */
   recent: Recent | undefined
-  /** The latest deleted seqs. An event that was read before its deletion is not sent after it. */
-  deleted: Set<number>
+  /**
+   * The latest deleted seqs, and when that became known, as a time of `performance.now()`. An event
+   * that was read before its deletion is not sent after it.
+   */
+  deleted: Map<number, number>
 }
 
 export type Hub = ReturnType<typeof createHub>
@@ -83,7 +86,7 @@ export function createHub(publish: (topic: string, text: string) => void) {
       catchingUp: new Set(),
       ahead: new Set(),
       recent: undefined,
-      deleted: new Set(),
+      deleted: new Map(),
     }
     projects.set(projectId, fresh)
     return fresh
@@ -208,8 +211,9 @@ export function createHub(publish: (topic: string, text: string) => void) {
     removeEvent(projectId: string, seq: number): void {
       const project = projects.get(projectId)
       if (!project) return
-      project.deleted.add(seq)
-      for (const oldest of project.deleted) {
+      project.deleted.delete(seq)
+      project.deleted.set(seq, performance.now())
+      for (const oldest of project.deleted.keys()) {
         if (project.deleted.size <= MAX_DELETED) break
         project.deleted.delete(oldest)
       }
@@ -237,6 +241,12 @@ export function createHub(publish: (topic: string, text: string) => void) {
     /** Returns true if an event was deleted, perhaps after it was read. */
     isDeleted: ({ projectId, seq }: Pick<FeedEvent, 'projectId' | 'seq'>): boolean =>
       projects.get(projectId)?.deleted.has(seq) ?? false,
+
+    /** Lists the events whose deletion became known after a time of `performance.now()`. */
+    listDeletedSince: (sinceMs: number): Pick<FeedEvent, 'projectId' | 'seq'>[] =>
+      [...projects].flatMap(([projectId, { deleted }]) =>
+        [...deleted].flatMap(([seq, atMs]) => (atMs > sinceMs ? { projectId, seq } : [])),
+      ),
 
     /** Sends each subscription a heartbeat with the last seq that it has received. */
     sendHeartbeats(): void {

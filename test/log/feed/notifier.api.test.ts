@@ -25,7 +25,7 @@ beforeAll(async () => {
     { databaseUrl: server.databaseUrl, databaseDirectUrl: proxy.url },
     { feed: { listenerHeartbeatMs: 100, listenerTimeoutMs: 400 } },
   )
-  second = await boot({ databaseUrl: server.databaseUrl })
+  second = await boot({ databaseUrl: server.databaseUrl }, { feed: { heartbeatMs: 100 } })
   pool = createPool(server.databaseUrl, { name: 'notify', max: 1 })
   notifier = createNotifier({ pool })
 })
@@ -112,6 +112,25 @@ test('§11 hints of several servers may come in any order: streams end with the 
   await until(() => told(3) === 'event')
   expect([told(1), told(2)]).toEqual(['restored', 'deleted'])
   client.close()
+})
+
+test.each([
+  ['a heartbeat', () => second, () => {}],
+  ['a new LISTEN connection', () => other, () => proxy.cut()],
+])('reliability §7 an undo whose hint is lost is told after %s', async (_, toServer, break_) => {
+  const watched = await newFeedProject(server)
+  const event = await watched.postEvent('one')
+  const { project } = watched
+  const client = await openFeed(toServer().url, watched.member)
+  await client.subscribe(project)
+  await server.sql`select hide_events(${watched.id}, array[1])`
+  notifier.send([{ kind: 'deleted', projectId: watched.id, seq: 1 }])
+  expect(await nextNew(client)).toEqual({ type: 'deleted', project, seq: 1 })
+  await server.sql`select restore_events(${watched.id}, array[1])`
+  break_()
+  expect(await nextNew(client)).toEqual({ type: 'restored', project, seq: 1, event })
+  client.close()
+  await until(isListening)
 })
 
 test('read marks are sent only to the sockets of their account', async () => {
