@@ -15,8 +15,8 @@ $$;
 -- Concatenates arrays of offsets.
 create or replace aggregate concat_offsets(smallint[]) (sfunc = array_cat, stype = smallint[]);
 
--- Adds a part with the events from first_seq to last_seq to the search index. The caller has locked
--- the project's search cursor.
+-- Adds a part with the events from first_seq to last_seq to the search index, unless all of them
+-- are gone. The caller has locked the project's search cursor.
 --
 -- The tokens of an event are those of its words, its tags, source and channel. A token only yields
 -- candidates, which the caller must check.
@@ -65,8 +65,13 @@ begin
   select project, add_search_part.first_seq, n.token, null, null, null, offsets_to_bits(n.offsets)
   from numbered n
   where n.n > 256;
-  insert into search_parts (project_id, first_seq, last_seq, rules)
-    values (project, add_search_part.first_seq, add_search_part.last_seq, search_rules());
+  if exists (
+    select from events e
+    where e.project_id = project and e.seq >= add_search_part.first_seq and e.seq <= add_search_part.last_seq
+  ) then
+    insert into search_parts (project_id, first_seq, last_seq, rules)
+      values (project, add_search_part.first_seq, add_search_part.last_seq, search_rules());
+  end if;
 end
 $$;
 
@@ -173,6 +178,22 @@ begin
 end
 $$;
 
+-- Forgets the times of a segment whose events are all gone. Further events come into later segments
+-- only, so no lock is needed.
+create or replace function forget_empty_segment(project uuid, segment_number bigint) returns void
+language sql
+set search_path from current
+as $$
+  delete from event_segments s
+    where s.project_id = project and s.segment = segment_number
+      and s.segment < (select (l.last_seq + 1) >> 12 from event_logs l where l.project_id = project)
+      and not exists (
+        select from events e
+        where e.project_id = project
+          and e.seq >= segment_number << 12 and e.seq <= (segment_number << 12 | 4095)
+      );
+$$;
+
 -- Indexes a segment anew, in parts whose texts have up to max_bytes. Returns false when another
 -- transaction indexes the project.
 create or replace function reindex_segment(project uuid, segment_number bigint, max_bytes int) returns boolean
@@ -197,6 +218,7 @@ begin
     perform add_search_part(project, part_seq, end_seq);
     part_seq := end_seq + 1;
   end loop;
+  perform forget_empty_segment(project, segment_number);
   return true;
 end
 $$;
@@ -310,7 +332,8 @@ return array(
 -- must have a token of each group. A group is a number, from 1 on without holes, and each range of
 -- tokens has the number of its group in `groups`. Each event of the tail is a candidate. A part of
 -- former rules has other words, but the same tags, sources and channels, which have a mark as their
--- first character. There, groups with words do not count.
+-- first character. There, groups with words do not count. There are no parts where all events are
+-- gone.
 --
 -- It stops after time_limit_ms. When it stops before max_rows, the last seq is the last one that it
 -- examined, which may not match.
@@ -409,7 +432,7 @@ begin
             from search_parts p
             where p.project_id = project
               and p.first_seq >= coalesce((
-                select b.first_seq
+                select case when b.last_seq >= low then b.first_seq end
                 from search_parts b
                 where b.project_id = project and b.first_seq <= low
                 order by b.first_seq desc
@@ -418,7 +441,7 @@ begin
             order by p.first_seq
             limit max_parts
           ) p;
-        reached := least(high, coalesce(greatest(low, reached), high));
+        reached := least(high, coalesce(reached, cursor_seq));
       end if;
       for part in
         select t.*, group_count as groups_wanted from find_tokens(project, parts, groups, lows, highs) t

@@ -82,7 +82,9 @@ export async function compareIndex(
       to_json(array(
         select first_seq || ' to ' || last_seq
         from parts
-        where last_seq + 1 <> next_seq or first_seq >> 12 <> last_seq >> 12
+        where last_seq >= next_seq or first_seq >> 12 <> last_seq >> 12 or exists (
+          select from events e where e.project_id = $1 and e.seq > last_seq and e.seq < next_seq
+        )
       )) as bad_parts
   `
   const [row] = await sql.begin(async tx => {

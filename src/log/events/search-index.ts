@@ -178,6 +178,7 @@ export async function refreshSegment(
     `
     if (!row.is_done) return false
   }
+  await sql`select forget_empty_segment(${projectId}, ${segment})`
   // After a later deletion the row stays.
   await sql`
     delete from stale_segments

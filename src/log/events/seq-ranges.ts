@@ -41,8 +41,8 @@ const SEGMENT_BITS = 12n
 
 /**
  * Lists the parts of a log that can contain events between two times, in the order of seq. Without
- * times that is the whole log. With `endsAtHead` it ends at the last event, which costs a query.
- * Otherwise it ends at the largest possible seq.
+ * times that is the whole log. With `endsAtHead` it begins at the first event that is left and ends
+ * at the last one, which costs a query. Otherwise it ends at the largest possible seq.
  */
 export async function listSeqRanges(
   sql: Queryable,
@@ -51,10 +51,14 @@ export async function listSeqRanges(
 ): Promise<SeqRange[]> {
   if (afterMs === null && beforeMs === null) {
     if (!endsAtHead) return [{ first: 1n, last: MAX_SEQ }]
-    const [row] = await sql<{ last: string }[]>`
-      select last_seq as last from event_logs where project_id = ${projectId}
+    const [row] = await sql<{ first: string | null; last: string }[]>`
+      select first_seq_of(${projectId}) as first, l.last_seq as last
+      from event_logs l
+      where l.project_id = ${projectId}
     `
-    return row && row.last !== '0' ? [{ first: 1n, last: BigInt(row.last) }] : []
+    return typeof row?.first === 'string'
+      ? [{ first: BigInt(row.first), last: BigInt(row.last) }]
+      : []
   }
   const after = afterMs === null ? null : afterMs / 1000
   const before = beforeMs === null ? null : beforeMs / 1000

@@ -10,6 +10,7 @@ import {
   refreshSegment,
   reindexProject,
 } from '../../../src/log/events/search-index.ts'
+import { listSeqRanges } from '../../../src/log/events/seq-ranges.ts'
 import { purgeDeleted } from '../../../src/log/events/retention.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
 import { newProject } from '../../support/worlds/project.ts'
@@ -245,6 +246,77 @@ test('words of deleted events leave the index, once no more are deleted', async 
   expect(await refreshSegment(sql, stale!)).toBe(true)
   expect(await compareIndex(sql, id)).toEqual(EXACT)
   expect(await sql`select from stale_segments where project_id = ${id}`).toHaveLength(0)
+})
+
+test('segments whose events have all expired leave the index, and searches skip them', async () => {
+  const id = await newLog(3 * 4_096 + 600)
+  await indexAll(id)
+  const refresh = async () => {
+    await sql`update stale_segments set last_at = now() - interval '1 hour' where project_id = ${id}`
+    for (const stale of await listStaleSegments(sql)) await refreshSegment(sql, stale)
+  }
+  const listSegments = async () =>
+    [
+      ...(await sql<{ segment: string; parts: number }[]>`
+        select s.segment, (
+            select count(*)::int from search_parts p where p.project_id = ${id} and p.first_seq >> 12 = s.segment
+          ) as parts
+        from event_segments s
+        where s.project_id = ${id}
+        order by s.segment
+      `),
+    ].map(({ segment, parts }) => [Number(segment), parts])
+  const expire = (first: number, last: number) => sql`
+    select delete_unlocked_events(${id}, array(select generate_series(${first}::int, ${last}::int)), null)
+  `
+  const isLeft = (seq: number) => (seq >= 4_000 && seq < 4_096) || seq >= 12_288
+  await expire(1, 3_999)
+  await expire(4_096, 12_287)
+  expect(await listSegments()).toHaveLength(4)
+  await refresh()
+  expect(await listSegments()).toEqual([
+    [0, 1],
+    [3, expect.any(Number)],
+  ])
+  const last = 3 * 4_096 + 600
+  const left = Array.from({ length: last }, (_, n) => n + 1).filter(isLeft)
+  expect(await compareIndex(sql, id)).toEqual(EXACT)
+  for (const [text, matches] of SEARCHES) {
+    const expected = left.filter(matches)
+    for (const after of [0, 4_090, 5_000, 8_192, 12_300]) {
+      expect([text, await find(id, text, { after })]).toEqual([
+        text,
+        expected.filter(seq => seq > after),
+      ])
+    }
+    expect([text, await find(id, text)]).toEqual([text, expected.toReversed()])
+  }
+
+  await expire(4_000, 4_095)
+  const listRanges = () =>
+    listSeqRanges(sql, id, { afterMs: null, beforeMs: null, endsAtHead: true })
+  expect(await listRanges()).toEqual([{ first: 12_288n, last: BigInt(last) }])
+  const json = await listEventsJson(
+    sql,
+    id,
+    parseSearch('absent').filters,
+    { limit: 10 },
+    { candidatesBeforeIndex: 0, timeLimitMs: 0 },
+  )
+  expect(JSON.parse(json)).toMatchObject({ items: [], nextCursor: null })
+
+  // The segment of the head stays.
+  await expire(12_288, last)
+  await refresh()
+  expect(await listSegments()).toEqual([[3, 0]])
+  expect(await listRanges()).toEqual([])
+  expect(await find(id, 'alpha')).toEqual([])
+  await appendTitles(sql, id, { first: last + 1, last: last + 10, title: TITLE })
+  for (const query of [{}, { after: 0 }, { after: 12_300 }])
+    expect(await find(id, 'alpha', query)).toHaveLength(10)
+  await expire(last + 1, last + 10)
+  expect(await reindexProject(sql, id, () => {})).toBe(4)
+  expect(await listSegments()).toEqual([[3, 0]])
 })
 
 test('a server indexes what others have appended, and what it appends itself', async () => {
