@@ -1,8 +1,11 @@
 -- Deletes the rows of archived events: those that follow the first `done` events of a file, in its
 -- order. Does nothing and returns false if another transaction has locked one of them or the log,
 -- or cleans up this project. Events that a member has deleted in the meantime are added to the
--- file's `dropped`. It locks the log last, as delete_locked_events does.
-create or replace function delete_archived_events(project uuid, file uuid, done bigint, seqs bigint[]) returns boolean
+-- file's `dropped`. Of user_seqs, which have a user in the file, those that have none in their row
+-- are added to its `counted`. It locks the log last, as delete_locked_events does.
+create or replace function delete_archived_events(
+  project uuid, file uuid, done bigint, seqs bigint[], user_seqs bigint[]
+) returns boolean
 language plpgsql
 set search_path from current
 set plan_cache_mode = force_generic_plan
@@ -47,7 +50,12 @@ begin
   end if;
   update archive_files f set
       deleted = done + cardinality(seqs),
-      dropped = f.dropped || array(select s.seq from unnest(seqs) as s (seq) where s.seq <> all(stored))
+      dropped = f.dropped || array(select s.seq from unnest(seqs) as s (seq) where s.seq <> all(stored)),
+      counted = f.counted || array(
+        select e.seq
+        from events e
+        where e.project_id = project and e.seq = any(stored) and e.seq = any(user_seqs) and e.user_ref is null
+      )
     where f.id = file and f.state = 'current' and f.deleted = done;
   if not found then
     raise exception 'another run works on this file';

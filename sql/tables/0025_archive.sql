@@ -21,6 +21,9 @@ create table archive_files (
   -- The seqs of events that a member deleted after the file was written. The file has to be
   -- written again without them.
   dropped bigint[] not null default '{}',
+  -- The seqs of events that had lost their user before their rows were deleted. The erasure has
+  -- counted them.
+  counted bigint[] not null default '{}',
   check (state <> 'current' or sha256 is not null)
 );
 

@@ -16,7 +16,8 @@ interface Erasure {
 
 /**
  * Removes users from a file who were erased since the file was checked last. Events of a later user
- * with the same name stay. Returns the number of events that changed.
+ * with the same name stay. Returns the number of events that changed. The erasures count those whose
+ * rows were gone before.
  */
 export async function eraseInFile(archive: Archive, file: ArchiveFile): Promise<number> {
   const { sql, store, erasureKey } = archive
@@ -32,27 +33,30 @@ export async function eraseInFile(archive: Archive, file: ArchiveFile): Promise<
       return 0
     }
     const counts = new Map<string, number>()
+    const counted = new Set(file.counted)
     try {
       const metadata = await readMetadata(object)
       for (const group of metadata.row_groups) {
         const startedMs = performance.now()
-        const names = ['userId', 'userRef', 'createdAt'] as const
+        const names = ['seq', 'userId', 'userRef', 'createdAt'] as const
         for (const event of await readGroup(object, metadata, group, names)) {
           const erasure = findErasure(event, find)
-          if (erasure) counts.set(erasure.id, (counts.get(erasure.id) ?? 0) + 1)
+          if (!erasure) continue
+          erased++
+          if (!counted.has(event.seq)) counts.set(erasure.id, (counts.get(erasure.id) ?? 0) + 1)
         }
         await rest(archive, startedMs)
       }
     } finally {
       await object.close()
     }
-    if (counts.size > 0) {
+    if (erased > 0) {
       await rewriteFile(archive, file, events =>
         events.map(event =>
           findErasure(event, find) ? { ...event, userId: null, userRef: null } : event,
         ),
       )
-      erased = await addCounts(sql, file, counts)
+      await addCounts(sql, file, counts)
     }
   }
   await sql`
@@ -116,19 +120,16 @@ function findErasure(
   return undefined
 }
 
-/** Adds to the numbers of events that erasures report. Returns the sum. */
+/** Adds to the numbers of events that erasures report. */
 async function addCounts(
   sql: Queryable,
   { projectId }: ArchiveFile,
   counts: ReadonlyMap<string, number>,
-): Promise<number> {
-  let sum = 0
+): Promise<void> {
   for (const [id, count] of counts) {
     await sql`
       update erased_users set events = events + ${count}
       where project_id = ${projectId} and id = ${id}
     `
-    sum += count
   }
-  return sum
 }

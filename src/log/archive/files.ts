@@ -19,6 +19,8 @@ export interface ArchiveFile {
   deleted: number
   /** The seqs of events to leave out of the file, because a member deleted them. */
   dropped: bigint[]
+  /** The seqs of events whose user was erased while they had rows. The erasure has counted them. */
+  counted: bigint[]
   /** Users who were erased before this time are not in the file. */
   checkedAt: Date
 }
@@ -53,7 +55,7 @@ export async function announceFile(
     returning checked_at
   `
   const { checked_at: checkedAt } = row
-  const content = { events: 0, bytes: 0, sha256: '', deleted: 0, dropped: [] }
+  const content = { events: 0, bytes: 0, sha256: '', deleted: 0, dropped: [], counted: [] }
   return { id, projectId, month, name, ...content, checkedAt }
 }
 
@@ -77,7 +79,14 @@ export async function commitFile(
     update archive_files set
       state = 'current', events = ${written.rows}, bytes = ${written.bytes},
       sha256 = ${Buffer.from(written.sha256, 'hex')}, deleted = ${deleted}, written_at = clock_timestamp()
-      ${base ? tx`, checked_at = least(checked_at, ${base.checkedAt})` : tx``}
+      ${
+        base
+          ? tx`
+            , checked_at = least(checked_at, ${base.checkedAt}),
+            counted = (select b.counted from archive_files b where b.id = ${base.id})
+          `
+          : tx``
+      }
     where id = ${file.id} and state = 'writing'
   `
   if (committed.count !== 1) throw changedByOther(file)
@@ -183,7 +192,8 @@ async function selectFiles(sql: Queryable, condition: Fragment): Promise<Archive
   const rows = await sql<FileRow[]>`
     select
       f.id, f.project_id, to_char(f.month, 'YYYY-MM') as month, f.name, f.events, f.bytes,
-      coalesce(encode(f.sha256, 'hex'), '') as sha256, f.deleted, to_json(f.dropped::text[]) as dropped, f.checked_at
+      coalesce(encode(f.sha256, 'hex'), '') as sha256, f.deleted, to_json(f.dropped::text[]) as dropped,
+      to_json(f.counted::text[]) as counted, f.checked_at
     from archive_files f
     where ${condition}
     order by f.project_id, f.month, f.id
@@ -198,6 +208,7 @@ async function selectFiles(sql: Queryable, condition: Fragment): Promise<Archive
     sha256: row.sha256,
     deleted: Number(row.deleted),
     dropped: row.dropped.map(BigInt),
+    counted: row.counted.map(BigInt),
     checkedAt: row.checked_at,
   }))
 }
@@ -212,5 +223,6 @@ interface FileRow {
   sha256: string
   deleted: string
   dropped: string[]
+  counted: string[]
   checked_at: Date
 }

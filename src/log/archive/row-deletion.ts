@@ -1,5 +1,6 @@
 import { toArray } from '../../database/arrays.ts'
 import { rest, type Archive } from './archive.ts'
+import type { ArchivedEvent } from './columns.ts'
 import { findCurrent, type ArchiveFile } from './files.ts'
 import { openVerified, rewriteFile } from './month-file.ts'
 import { readGroup, readMetadata } from './parquet-reader.ts'
@@ -28,10 +29,10 @@ export async function deleteRows(archive: Archive, file: ArchiveFile): Promise<n
     for (const group of metadata.row_groups) {
       const count = Number(group.num_rows)
       if (before + count > done) {
-        const events = await readGroup(object, metadata, group, ['seq'])
-        const seqs = events.slice(done - before).map(({ seq }) => seq)
-        for (let at = 0; at < seqs.length; at += BATCH) {
-          const batch = seqs.slice(at, at + BATCH)
+        const all = await readGroup(object, metadata, group, ['seq', 'userRef'])
+        const events = all.slice(done - before)
+        for (let at = 0; at < events.length; at += BATCH) {
+          const batch = events.slice(at, at + BATCH)
           await deleteBatch(archive, file, done, batch)
           done += batch.length
         }
@@ -53,8 +54,10 @@ async function deleteBatch(
   archive: Archive,
   { projectId, id }: ArchiveFile,
   done: number,
-  seqs: readonly bigint[],
+  events: readonly Pick<ArchivedEvent, 'seq' | 'userRef'>[],
 ): Promise<void> {
+  const toSeqs = (some: typeof events) => toArray(some.map(({ seq }) => String(seq)))
+  const withUser = events.filter(({ userRef }) => userRef !== null)
   for (let tries = 1; ; tries++) {
     const startedMs = performance.now()
     const [row] = await archive.sql<[{ is_done: boolean }]>`
@@ -62,7 +65,8 @@ async function deleteBatch(
         project => ${projectId},
         file => ${id},
         done => ${done},
-        seqs => ${toArray(seqs.map(String))}::bigint[]
+        seqs => ${toSeqs(events)}::bigint[],
+        user_seqs => ${toSeqs(withUser)}::bigint[]
       ) as is_done
     `
     await rest(archive, row.is_done ? startedMs : startedMs - BUSY_MS, PAUSE_FACTOR)

@@ -395,6 +395,42 @@ test('contract §9 erasure reaches archived events, also of a user known from no
   expect((await erase('ada@example.com')).status).toBe(200)
 })
 
+test('contract §9 an erasure counts an event once that is both in a file and in a row', async () => {
+  const tenant = await newTenant(server)
+  const { send, identify, path, account, projectId } = tenant
+  await identify('ada', ['ada@example.com'])
+  for (const userId of ['ada', 'bob', 'ada@example.com']) await send({ userId })
+  await age(tenant, 3, '100 days')
+  const store = createFolderStore(settings.place)
+  let opened = 0
+  const result = await run({
+    ...store,
+    async open(name) {
+      // The second time, the file is verified, and its rows are deleted.
+      if (name.includes('events-') && ++opened === 2) {
+        expect((await account.delete(`${path}/users/ada`)).status).toBe(200)
+        await until(async () => {
+          const rows = await server.sql`select from erasures where project_id = ${projectId}`
+          return rows.length === 0
+        })
+      }
+      return store.open(name)
+    },
+  })
+  expect(result).toMatchObject({ archived: 3, deleted: 3, problems: [] })
+  const count = async () => {
+    const [{ n }] = await server.sql<[{ n: number }]>`
+      select sum(events)::int as n from erased_users where project_id = ${projectId}
+    `
+    return n
+  }
+  expect(await count()).toBe(2)
+  expect(await run()).toMatchObject({ erased: 2, problems: [] })
+  const users = (await read(tenant)).flatMap(({ events }) => events.map(({ userRef }) => userRef))
+  expect(users).toEqual([null, 'bob', null])
+  expect(await count()).toBe(2)
+})
+
 test('contract §11 the files of a deleted project are deleted', async () => {
   const tenant = await newTenant(server)
   await tenant.send()
