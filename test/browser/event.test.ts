@@ -280,6 +280,28 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.panel.waitFor({ state: 'detached' })
   })
 
+  test('in front of the list on a phone, marks the events behind it as read only once it is closed', async () => {
+    await using it = await visit(`/p/${PROJECT}/e/evt_2`, { isPhone: true })
+    const read = 'PUT /api/projects/:id/read'
+    const marks = () => it.api.requests.filter(name => name === read)
+    await it.shows('New payment')
+    await it.page.locator('article', { hasText: 'Third' }).waitFor({ state: 'attached' })
+    await it.settle()
+    // The same key resumes a list that is in view.
+    await it.page.keyboard.press('Space')
+    const channels = 'GET /api/projects/:id/channels'
+    const countReads = () => it.api.requests.filter(name => name === channels).length
+    const before = countReads()
+    it.api.send({ type: 'unread', project: PROJECT })
+    await until(() => countReads() > before)
+    await it.settle()
+    expect(marks()).toEqual([])
+    await it.panel.getByRole('button', { name: 'Close' }).tap()
+    await until(() => marks().length > 0)
+    await it.settle()
+    expect([marks(), it.api.bodies.get(read)]).toEqual([[read], { seq: 3 }])
+  })
+
   test('has links for web addresses in its description and metadata', async () => {
     const docs = 'https://example.com/a_(b)?q=1&r=%C3%A9#top'
     await using it = await visit(`/p/${PROJECT}/e/evt_4`, {

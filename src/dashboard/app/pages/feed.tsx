@@ -89,14 +89,16 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   const { newestSeq } = seen
   const hasRows = seen.hasRows.value
   const kind = seen.kind.value
+  const isBehind = !useMedia(BESIDE) && event !== undefined
+  // A search hides events, and an event on a phone hides the list. Neither marks any as read.
+  const isHiding = isSearch || isBehind
   const markRead = useReadMark({
     project,
     channelId,
-    // A search hides events, so it marks none as read.
-    newestSeq: isSearch ? undefined : newestSeq,
+    newestSeq: isHiding ? undefined : newestSeq,
     onMarked: channels.refresh,
   })
-  const isLive = () => !isSearch && !document.hidden && isUnpaused(feed.live.peek())
+  const isLive = () => !isHiding && !document.hidden && isUnpaused(feed.live.peek())
   shown.current = {
     covers: id => isLive() && (channelId === undefined || id === channelId),
     mark: async () => {
@@ -109,7 +111,6 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     event === undefined ? NO_ROWS : feed.log.value.rows,
     isSearch || channelId !== undefined,
   )
-  const isBehind = !useMedia(BESIDE) && event !== undefined
   const reading = feed.reading.value
   const searchFailure =
     reading.kind === 'failed' && reading.failure.code === 'invalid' ? reading.failure : undefined
