@@ -312,6 +312,34 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(it.api.subscriptions.at(-1)).toMatchObject({ after: 1 })
   })
 
+  test('shows no event that was deleted, and each that was restored, during a lost connection', async () => {
+    await using it = await watch(60)
+    await it.sees('Event 60')
+    await until(async () => {
+      await it.page.evaluate(() => scrollTo(0, document.body.scrollHeight))
+      return (await it.titles()).includes('Event 1')
+    })
+    const change = (method: string, path: string) =>
+      it.page.evaluate(
+        async ([method, url]) => (await fetch(url!, { method: method! })).ok,
+        [method, `/api/projects/${PROJECT}/events/${path}`],
+      )
+    expect(await change('DELETE', 'evt_7')).toBe(true)
+    await until(async () => !(await it.titles()).includes('Event 7'))
+    it.api.isTaking = false
+    await it.api.cut()
+    await it.says('Reconnecting')
+    expect(await change('DELETE', 'evt_5')).toBe(true)
+    expect(await change('DELETE', 'evt_59')).toBe(true)
+    expect(await change('POST', 'evt_7/restore')).toBe(true)
+    it.api.isTaking = true
+    await it.says('Paused')
+    const expected = Array.from({ length: 60 }, (_, at) => `Event ${60 - at}`).filter(
+      title => !['Event 5', 'Event 59'].includes(title),
+    )
+    await until(async () => (await it.titles()).join() === expected.join())
+  })
+
   test('shows the start of being offline, and reconnects with the network', async () => {
     await using it = await watch(1)
     await it.context.setOffline(true)

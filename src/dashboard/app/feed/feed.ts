@@ -6,7 +6,8 @@ import { createConnection, type SocketLike, type SessionStatus } from '../live/c
 import type { Filters, ServerMessage } from '../live/messages.ts'
 import { INITIAL, isUnpaused, reduce, type LiveEvent, type LiveState } from '../live/pill.ts'
 import type { Result, Failure } from '../request.ts'
-import { EMPTY, MAX_WAITING, reduce as reduceLog, toNewest, toRow } from './log.ts'
+import { EMPTY, LIVE_ENTRIES, MAX_ROWS, MAX_WAITING, reduce as reduceLog } from './log.ts'
+import { toFloor, toNewest, toRow } from './log.ts'
 import type { Log, LogAction, NewestPage, Row } from './log.ts'
 
 export type Match = 'yes' | 'no' | 'maybe'
@@ -63,6 +64,10 @@ const READABLE_MS = 1_000
 const SERVER_MATCH_MS = 2_000
 /** The maximum number of pages per request for rows, when pages are empty or already known. */
 const MAX_PAGES = 20
+/** The same when all rows are read again: enough for `MAX_ROWS`. */
+const MAX_PAGES_AGAIN = 100
+/** The newest page is enough, whatever it reaches. */
+const ANYWHERE = Number.MAX_SAFE_INTEGER
 
 /** The stored and live events of a project, without gaps or duplicates. */
 export function createFeed(dependencies: FeedDependencies): Feed {
@@ -88,8 +93,9 @@ export function createFeed(dependencies: FeedDependencies): Feed {
   })
   const serverMatching = createThrottle(dependencies.clock, SERVER_MATCH_MS, () => {
     if (isStopped) return
-    if (reading.value.kind === 'first') serverMatching.trigger()
-    else void readNewest()
+    if (reading.value.kind === 'first') return serverMatching.trigger()
+    isComplete = false
+    void readNewest(ANYWHERE)
   })
   const connection = createConnection({
     ...dependencies,
@@ -100,8 +106,11 @@ export function createFeed(dependencies: FeedDependencies): Feed {
         apply({ type: 'reset' })
         received = []
       } else if (reading.value.kind === 'first') return
-      if (isBroken || !isComplete || toNewest(log) < head) void readNewest()
+      if (isBroken || toNewest(log) < head) isComplete = false
+      if (!isComplete) void readNewest()
     },
+    // The server does not tell later what was deleted or restored.
+    onResume: () => void readNewest(),
     onMessage: receive,
   })
 
@@ -171,13 +180,26 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     if (isUnpaused(live.value) && !before) render()
   }
 
-  /** Loads the newest page and merges it into the log. */
-  async function readNewest(): Promise<void> {
-    isComplete = false
+  /**
+   * Loads the newest page, and the next ones down to `floor`. Merges them into the log, or replaces
+   * it if they are too many.
+   */
+  async function readNewest(floor = Math.min(log.floor, ANYWHERE)): Promise<void> {
     const reach = startHead
     const read = ++reads
+    const maxRows = isUnpaused(live.value) ? LIVE_ENTRIES : MAX_ROWS
+    const items: Row[] = []
+    let isWhole = false
     reading.value = { kind: 'first' }
-    const result = await readPages(undefined, page => page.items.length > 0)
+    const result = await readPages(
+      undefined,
+      page => {
+        items.push(...page.items)
+        isWhole = toFloor({ ...page, items }) <= floor
+        return isWhole || items.length >= maxRows
+      },
+      floor < ANYWHERE ? MAX_PAGES_AGAIN : MAX_PAGES,
+    )
     if (isStopped) return
     if (read !== reads) return apply({ type: 'fail' })
     if (!result.ok) {
@@ -186,9 +208,10 @@ export function createFeed(dependencies: FeedDependencies): Feed {
       return
     }
     takeReceived()
-    apply({ type: 'newest', page: result.data })
+    if (floor < ANYWHERE && !isWhole) apply({ type: 'reset' })
+    apply({ type: 'newest', page: { ...result.data, items } })
     // The connection may have started meanwhile, at a head that this page does not reach.
-    if (startHead > reach && (result.data.items[0]?.seq ?? 0) < startHead) return readNewest()
+    if (startHead > reach && (items[0]?.seq ?? 0) < startHead) return readNewest()
     isComplete = true
     batch(() => {
       reading.value = { kind: 'nothing' }
@@ -218,18 +241,21 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     })
   }
 
-  /** Loads pages until one is enough, the list ends, or `MAX_PAGES` are loaded. */
+  /** Loads pages one by one until they are enough, the list ends, or `maxPages` are loaded. */
   async function readPages(
     cursor: string | undefined,
     isEnough: (page: NewestPage) => boolean,
+    maxPages = MAX_PAGES,
   ): Promise<Result<NewestPage>> {
+    // They came before the page.
+    takeReceived()
     apply({ type: 'request' })
-    let result = await dependencies.readPage(cursor)
-    for (let count = 1; count < MAX_PAGES; count += 1) {
-      if (!result.ok || isEnough(result.data) || result.data.nextCursor === null) break
-      result = await dependencies.readPage(result.data.nextCursor)
+    for (let count = 1, from = cursor; ; count += 1) {
+      const result = await dependencies.readPage(from)
+      if (!result.ok || isEnough(result.data) || count === maxPages) return result
+      if (result.data.nextCursor === null) return result
+      from = result.data.nextCursor
     }
-    return result
   }
 
   void readNewest()

@@ -59,7 +59,7 @@ export interface Log {
 export type LogAction =
   /** Forgets all rows. */
   | { type: 'reset' }
-  /** A request for a page starts. `newest`, `older` or `fail` ends it. */
+  /** A request for a page starts, and replaces earlier ones. `newest`, `older` or `fail` ends it. */
   | { type: 'request' | 'fail' }
   /** The newest page. */
   | { type: 'newest'; page: NewestPage }
@@ -124,7 +124,8 @@ export function reduce(log: Log, action: LogAction): Log {
     case 'reset':
       return { ...EMPTY, requests, changed }
     case 'request':
-      return { ...log, requests: requests + 1 }
+      // Its page has all earlier changes, also those whose messages were lost.
+      return { ...log, requests: requests + 1, changed: EMPTY.changed }
     case 'fail':
       return endRequest(log)
     case 'newest':
@@ -236,7 +237,7 @@ function show(log: Log): Log {
 }
 
 /** The seq from which a page is complete. */
-function toFloor({ items, nextCursor }: NewestPage): number {
+export function toFloor({ items, nextCursor }: NewestPage): number {
   return nextCursor === null ? 0 : (items.at(-1)?.seq ?? Infinity)
 }
 

@@ -18,9 +18,11 @@ export interface ConnectionOptions {
   onConnectionState(link: ConnectionState): void
   /**
    * The view starts after `head`; earlier events are loaded elsewhere. `isBroken` means that it had
-   * started before, so known events may have gaps or belong to another log.
+   * a socket before, so known events may have gaps, have changed or belong to another log.
    */
   onStart(head: number, isBroken: boolean): void
+  /** The view continues without a gap. Known events may have been deleted or restored meanwhile. */
+  onResume(): void
   /** Messages about the followed view, in log order, each event once. */
   onMessage(message: ServerMessage): void
 }
@@ -56,7 +58,8 @@ export function createConnection(options: ConnectionOptions): Connection {
   let epoch: string | undefined
   /** The last seq of the view; undefined until the server has sent the head of the log. */
   let cursor: number | undefined
-  let hasStarted = false
+  /** True once the view has started, or lost a socket. */
+  let isBroken = false
   let attempt = 0
   let heardMs = 0
   let isStopped = false
@@ -112,6 +115,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (message.type === 'subscribed') {
       attempt = 0
       if (cursor === undefined) start(message.head)
+      else if (message.recovered) options.onResume()
       options.onConnectionState({ kind: 'live' })
     }
     options.onMessage(message)
@@ -119,8 +123,8 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   function start(head: number) {
     cursor = head
-    options.onStart(head, hasStarted)
-    hasStarted = true
+    options.onStart(head, isBroken)
+    isBroken = true
   }
 
   function subscribe() {
@@ -179,6 +183,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     const old = socket
     socket = undefined
     if (!old) return
+    isBroken = true
     old.onmessage = null
     old.onclose = null
     old.close()
@@ -192,10 +197,11 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   return {
     follow(next) {
+      // A new socket, so that no message of the previous view can still arrive.
+      drop()
       view = next
       cursor = undefined
-      hasStarted = false
-      // A new socket, so that no message of the previous view can still arrive.
+      isBroken = false
       connect()
     },
     retry: connect,

@@ -30,8 +30,6 @@ function open(head: number, size: number) {
   const clock = createFakeClock()
   const there = new Set<number>()
   const deleted = new Set<number>()
-  /** Events that changed while the feed was disconnected. The server does not tell it later. */
-  const unknown = new Set<number>()
   const reads: Read[] = []
   let socket: FakeSocket | undefined
   let wire: { type: string; seq: number }[] = []
@@ -57,7 +55,6 @@ function open(head: number, size: number) {
 
   function tell(type: 'event' | 'deleted' | 'restored', seq: number) {
     if (isConnected) wire.push({ type, seq })
-    else if (type !== 'event') unknown.add(seq)
   }
   const pick = (some: ReadonlySet<number>, at: number) => [...some][at % some.size]
 
@@ -118,7 +115,6 @@ function open(head: number, size: number) {
     async disconnect() {
       if (!isConnected) return
       isConnected = false
-      for (const { type, seq } of wire) if (type !== 'event') unknown.add(seq)
       wire = []
       socket?.end(1006)
       await settle()
@@ -170,9 +166,8 @@ function open(head: number, size: number) {
     if (older.kind !== 'end') throw new Error(`The list ends as ${JSON.stringify(older)}`)
     const shown = new Set(rows.map(({ seq }) => seq))
     const expected = new Set(list())
-    const isKnown = (seq: number) => !unknown.has(seq)
-    const ghosts = [...shown].filter(seq => !expected.has(seq) && isKnown(seq))
-    const missing = [...expected].filter(seq => !shown.has(seq) && isKnown(seq))
+    const ghosts = [...shown].filter(seq => !expected.has(seq))
+    const missing = [...expected].filter(seq => !shown.has(seq))
     if (ghosts.length + missing.length > 0)
       throw new Error(`Ghosts: ${ghosts}. Missing: ${missing}. Shown: ${[...shown]}`)
   }

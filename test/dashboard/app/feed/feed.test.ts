@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createFeed } from '../../../../src/dashboard/app/feed/feed.ts'
+import { LIVE_ENTRIES } from '../../../../src/dashboard/app/feed/log.ts'
 import type { NewestPage, Row } from '../../../../src/dashboard/app/feed/log.ts'
 import { toFailure, type Result } from '../../../../src/dashboard/app/request.ts'
 import { createFakeClock } from '../../../support/fakes/clock.ts'
@@ -46,7 +47,7 @@ function start(head: number, { size = 50 } = {}) {
   })
   const settle = () => new Promise(resolve => setImmediate(resolve))
   return {
-    ...{ feed, clock, world, reads },
+    ...{ feed, clock, world, reads, settle },
     get socket() {
       return sockets.at(-1)!
     },
@@ -295,6 +296,95 @@ describe('dashboard.md §4 a feed', () => {
     await it.page()
     it.clock.pass(300)
     expect(it.seqs).toEqual([3, 1])
+  })
+
+  describe('after a lost connection', () => {
+    /** Loses the connection, changes events, and connects again. */
+    function reconnect(it: ReturnType<typeof start>, change: () => void) {
+      it.socket.end(1001)
+      change()
+      it.clock.pass(250)
+      it.socket.welcome(it.world.head)
+    }
+
+    test('removes what was deleted meanwhile, and shows what was restored', async () => {
+      const it = start(120)
+      it.world.deleted.add(119)
+      it.socket.welcome(120)
+      await it.page()
+      void it.feed.readOlder()
+      await it.page()
+      reconnect(it, () => {
+        it.world.deleted.delete(119)
+        for (const seq of [30, 71, 120]) it.world.deleted.add(seq)
+      })
+      await it.page()
+      await it.page()
+      const expected = Array.from({ length: 119 }, (_, at) => 119 - at)
+      expect(it.seqs).toEqual(expected.filter(seq => seq > 20 && seq !== 30 && seq !== 71))
+      expect(it.reads).toHaveLength(0)
+    })
+
+    test('keeps the place of a paused reader, and what waits for them', async () => {
+      const it = start(120)
+      it.socket.welcome(120)
+      await it.page()
+      void it.feed.readOlder()
+      await it.page()
+      it.feed.dispatch({ type: 'pause', reason: 'scrolled' })
+      const before = it.seqs
+      reconnect(it, () => {
+        it.world.head = 250
+        for (const seq of [60, 200]) it.world.deleted.add(seq)
+      })
+      for (let seq = 121; seq <= 250; seq++) if (seq !== 200) it.socket.receive(message(seq))
+      while (it.reads.length > 0) await it.page()
+      expect(it.seqs).toEqual(before.filter(seq => seq !== 60))
+      expect(it.feed.live.value.waiting).toBe(129)
+    })
+
+    test('reads no more than a live list shows', async () => {
+      const it = start(50)
+      it.socket.welcome(50)
+      await it.page()
+      reconnect(it, () => (it.world.head = 5_000))
+      let count = 0
+      for (; it.reads.length > 0; count++) await it.page()
+      expect(count).toBe(LIVE_ENTRIES / 50)
+      expect(it.seqs).toEqual(Array.from({ length: LIVE_ENTRIES }, (_, at) => 5_000 - at))
+      void it.feed.readOlder()
+      await it.page()
+      expect(it.seqs.length).toBe(LIVE_ENTRIES + 50)
+    })
+
+    test('shows new events also while its rows are read again, and if that fails', async () => {
+      const it = start(3)
+      it.socket.welcome(3)
+      await it.page()
+      reconnect(it, () => it.world.deleted.add(2))
+      it.clock.pass(1_000)
+      it.emit()
+      expect(it.seqs).toEqual([4, 3, 2, 1])
+      await it.fail()
+      it.clock.pass(1_000)
+      it.emit()
+      expect(it.seqs).toEqual([5, 4, 3, 2, 1])
+      it.feed.retry()
+      await it.page()
+      expect(it.seqs).toEqual([5, 4, 3, 1])
+    })
+
+    test('also reads again what it had read before its first connection', async () => {
+      const it = start(3)
+      await it.page()
+      it.socket.end(1006)
+      await it.settle()
+      it.world.deleted.add(2)
+      it.clock.pass(250)
+      it.socket.welcome(3)
+      await it.page()
+      expect(it.seqs).toEqual([3, 1])
+    })
   })
 
   test('does not change after it was stopped', async () => {

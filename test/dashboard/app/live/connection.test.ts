@@ -16,6 +16,7 @@ function follow({ standing = 'signed_in' as SessionStatus, isOnline = true } = {
   const links: ConnectionState[] = []
   const messages: ServerMessage[] = []
   const starts: [number, boolean][] = []
+  const resumes: string[] = []
   const world = { isOnline, standing }
   const connection = createConnection({
     open() {
@@ -29,11 +30,12 @@ function follow({ standing = 'signed_in' as SessionStatus, isOnline = true } = {
     random: () => 1,
     onConnectionState: link => links.push(link),
     onStart: (head, isBroken) => starts.push([head, isBroken]),
+    onResume: () => resumes.push('resume'),
     onMessage: message => messages.push(message),
   })
   connection.follow({ project: PROJECT, filters: {} })
   return {
-    ...{ connection, clock, sockets, links, starts, world },
+    ...{ connection, clock, sockets, links, starts, resumes, world },
     get socket() {
       return sockets.at(-1)!
     },
@@ -65,7 +67,7 @@ describe("design §6 the feed's protocol", () => {
     expect(feed.socket.sent[0].after).toBe(13)
     for (const seq of [14, 15, 16]) feed.socket.receive(event(seq))
     expect(feed.seqs).toEqual([11, 13, 14, 15, 16])
-    expect(feed.starts).toEqual([[10, false]])
+    expect([feed.starts, feed.resumes]).toEqual([[[10, false]], ['resume']])
     expect(feed.kinds).toEqual(['connecting', 'live', 'reconnecting', 'connecting', 'live'])
   })
 
