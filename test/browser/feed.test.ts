@@ -31,8 +31,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     const says = (text: string) => pill.filter({ hasText: text }).waitFor()
     const titles = () => page.locator('article h2').allTextContents()
     const sees = (title: string) => page.getByText(title, { exact: true }).waitFor()
+    /** The names under which the browser keeps events. */
+    const kept = () =>
+      page.evaluate(() => Object.keys(localStorage).filter(name => name.includes('events')))
     await says('Live')
-    return { ...opened, pill, says, titles, sees }
+    return { ...opened, pill, says, titles, sees, kept }
   }
 
   test('shows new events at once, newest first, and announces them', async () => {
@@ -582,8 +585,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
   test('contract §11 a session that ends elsewhere ends the page, too', async () => {
     await using it = await watch(1)
     it.api.on('GET /api/me', () => ({ status: 401, code: 'signed_out', error: 'Sign in first' }))
+    for (const title of ['Event 2', 'Event 3']) {
+      it.api.emit({ title })
+      await it.sees(title)
+    }
     await it.api.cut(1008)
     await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(await it.kept()).toEqual([])
   })
 
   test('an event without an icon has the icon of its channel', async () => {
@@ -763,11 +771,39 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     it.api.on('GET /api/me', me)
     await it.page.reload()
     await it.says('Live')
+    // The second event waits to be kept.
+    for (const title of ['Event 4', 'Event 5']) {
+      it.api.emit({ title })
+      await it.sees(title)
+    }
     await it.page.getByRole('button', { name: 'Account' }).click()
     await it.page.getByRole('button', { name: 'Sign out' }).click()
     await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
-    const names = await it.page.evaluate(() => Object.keys(localStorage))
-    expect(names.filter(name => name.includes('events'))).toEqual([])
+    expect(await it.kept()).toEqual([])
+  })
+
+  test('the last events of one account are neither shown to the next one, nor kept for it', async () => {
+    await using it = await watch(1)
+    await until(async () => (await it.kept()).some(name => name.endsWith(PROJECT)))
+    // Another tab, in which another account has signed in since.
+    const tab = await it.context.newPage()
+    const me = it.api.handler('GET /api/me')
+    it.api.on('GET /api/me', (...asked) => {
+      const { data } = me(...asked) as { data: { person: object } }
+      return { data: { ...data, person: { ...data.person, id: 'per_2' } } }
+    })
+    await tab.goto(`${dashboard.url}/p/prj_2`)
+    await tab.locator('.pill', { hasText: 'Live' }).waitFor()
+    for (const title of ['Event 2', 'Event 3']) {
+      it.api.emit({ title })
+      await it.sees(title)
+    }
+    await it.page.getByRole('link', { name: 'Users', exact: true }).click()
+    await it.page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
+    it.api.on('GET /api/me', () => ({ status: 503, code: 'unavailable', error: 'Not now' }))
+    await tab.goto(`${dashboard.url}/p/${PROJECT}`)
+    await tab.getByRole('heading', { name: 'Tidings could not be loaded' }).waitFor()
+    expect(await tab.locator('article').count()).toBe(0)
   })
 
   test('on a phone every control is large enough', async () => {

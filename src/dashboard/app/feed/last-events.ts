@@ -1,5 +1,5 @@
 import { effect } from '@preact/signals'
-import { session } from '../session.ts'
+import { session, type Session } from '../session.ts'
 import { forget, readStored, store } from '../storage.ts'
 import type { Row } from './log.ts'
 
@@ -8,13 +8,25 @@ const MAX_AGE_MS = 7 * 24 * 3_600_000
 /** The prefix of the names under which the events of each project are stored. */
 const PREFIX = 'events.'
 
-// They are private, so they end with the session.
+/** The name under which the account that saw the events is stored. */
+const OWNER = `${PREFIX}account`
+
+// They are private, so they end with the session, and are never those of another account.
 effect(() => {
-  if (session.value.kind === 'signed_out') forget(PREFIX)
+  const owner = toOwner(session.value)
+  if (session.value.kind === 'signed_out' || (owner && owner !== readStored(OWNER))) forget(PREFIX)
+  if (owner) store(OWNER, owner)
 })
+
+function toOwner(session: Session): string | undefined {
+  return session.kind === 'signed_in' ? session.account.person.id : undefined
+}
 
 /** Keeps the newest of `rows` in this browser, to show them without a network. */
 export function keepLastEvents(project: string, rows: readonly Row[]): void {
+  // The session may have ended, here or in another tab.
+  const owner = toOwner(session.peek())
+  if (owner === undefined || owner !== readStored(OWNER)) return
   store(PREFIX + project, JSON.stringify(rows.slice(0, MAX_KEPT)))
 }
 
