@@ -406,6 +406,41 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await until(() => it.page.url().endsWith(`/p/${PROJECT}/users/u1`))
   })
 
+  test.each([
+    ['who is identified after their first event', 'u1', { data: { items: [] } }],
+    ['whose name could not be read', 'u1', { status: 500, error: 'Not now' }],
+    ['who is renamed', 'Ada', { data: { items: [{ userId: 'u1', name: 'Ada' }] } }],
+  ])('a user %s appears by name in all rows with a later event', async (_, before, first) => {
+    await using it = await watch(0)
+    const read = 'POST /api/projects/:id/users/names'
+    it.api.on(read, () => first)
+    it.api.emit({ title: 'Paid', userId: 'u1' })
+    const users = () => it.page.locator('article a.user bdi').allTextContents()
+    await until(() => it.api.requests.includes(read))
+    await it.settle()
+    expect(await users()).toEqual([before])
+    it.api.on(read, () => ({ data: { items: [{ userId: 'u1', name: 'Ada Lovelace' }] } }))
+    await it.page.evaluate(() => {
+      const { now } = Date
+      Date.now = () => now() + 11 * 60_000
+    })
+    it.api.emit({ title: 'Left', userId: 'u1' })
+    await until(async () => (await users()).join() === 'Ada Lovelace,Ada Lovelace')
+  })
+
+  test('names that a busy server has not given appear without another event', async () => {
+    await using it = await watch(0)
+    let asked = 0
+    it.api.on('POST /api/projects/:id/users/names', () => {
+      asked += 1
+      return asked < 3
+        ? { status: 503, code: 'unavailable', error: 'Not now' }
+        : { data: { items: [{ userId: 'u1', name: 'Ada Lovelace' }] } }
+    })
+    it.api.emit({ title: 'Paid', userId: 'u1' })
+    await it.page.locator('article a.user').getByText('Ada Lovelace').waitFor()
+  })
+
   test('one request asks for the names of all users in the first rows', async () => {
     await using it = await watch(0)
     it.api.emit({ title: 'Paid', userId: 'u1' }, { title: 'Left', userId: 'u2' })
