@@ -93,8 +93,8 @@ export type Client = {
    */
   queue(event: EventInput, options?: QueueOptions): boolean
   /**
-   * Waits until the queue is empty. Call it before the program ends. Resolves to the number of
-   * events that are still unsent after `timeoutMs`.
+   * Sends what waits at once, and waits until the queue is empty. Call it before the program ends.
+   * Resolves to the number of events that are still unsent after `timeoutMs`.
    */
   flush(options?: FlushOptions): Promise<number>
   /**

@@ -130,11 +130,12 @@ export function createQueue(call: Call, clock: ServerClock, options: ClientOptio
     }
     while (!isPlain && clock.now() === undefined) await clock.ask()
     // The first attempt fixes the time: a key must always have the same body.
-    const { body, since } = (entry.sent ??= {
+    const { body } = (entry.sent ??= {
       body: isPlain ? text : addTime(entry),
       since: readMoment(),
     })
-    await call('POST', '/v1/events', { body, idempotencyKey, since })
+    // Only the waits of the queue let the program end, and end with `flush`.
+    await call('POST', '/v1/events', { body, idempotencyKey, retries: 0 })
   }
 
   /** Without it, the server would take the time at which it gets the event. */

@@ -3,7 +3,6 @@ import type { ResponseInfo } from './response.ts'
 import { ConnectionError, TidingsError } from './errors.ts'
 import type { EventInput } from './schema.ts'
 import { isForgotten, readMoment } from './time.ts'
-import type { Moment } from './time.ts'
 
 /** The server, the API key, and the timeouts and retries of every call. */
 export type ClientOptions = {
@@ -13,7 +12,7 @@ export type ClientOptions = {
   apiKey: string
   /** The timeout of one attempt, response body included. Default 10,000. */
   timeoutMs?: number
-  /** How many times a failed attempt is retried. Default 3. */
+  /** How many times a failed attempt of a call is retried. Default 3. `queue` has no such limit. */
   retries?: number
   /**
    * The longest wait before the first retry. It doubles with each retry, up to 8,000. Default 250.
@@ -60,8 +59,8 @@ type Method = 'GET' | 'POST' | 'DELETE'
 type RequestOptions = WriteOptions & {
   /** JSON text. */
   body?: string
-  /** When the idempotency key was first sent. Default: now. */
-  since?: Moment
+  /** Default: that of the client. */
+  retries?: number
 }
 
 /** Sends one request, with retries. Resolves to the `data` of the response. */
@@ -83,7 +82,7 @@ const MAX_SKEW_MS = 60_000
 
 /** Creates the function that every method calls. Throws a TypeError for an invalid option. */
 export function createCall(options: ClientOptions): { call: Call; clock: ServerClock } {
-  const { apiKey, timeoutMs = 10_000, retries = 3, retryBaseMs = 250, parseNumber } = options
+  const { apiKey, timeoutMs = 10_000, retryBaseMs = 250, parseNumber } = options
   // The global is read at each call, so that tests can replace it later.
   const send = options.fetch ?? ((url, init) => fetch(url, init))
   const base = toBase(options.baseUrl)
@@ -97,8 +96,15 @@ export function createCall(options: ClientOptions): { call: Call; clock: ServerC
   async function call<T>(
     method: Method,
     path: string,
-    { body, signal, idempotencyKey, onResponse, since = readMoment() }: RequestOptions = {},
+    {
+      body,
+      signal,
+      idempotencyKey,
+      onResponse,
+      retries = options.retries ?? 3,
+    }: RequestOptions = {},
   ): Promise<T> {
+    const since = readMoment()
     const headers = new Headers({ Accept: 'application/json', Authorization: `Bearer ${apiKey}` })
     // A followed redirect would turn POST into GET, which lists events instead of creating one.
     const init: RequestInit = { method, headers, redirect: 'manual' }
@@ -198,6 +204,7 @@ export function isTransient(error: unknown): error is TidingsError {
   return (
     error instanceof ConnectionError ||
     status >= 500 ||
+    status === 408 ||
     status === 429 ||
     code === 'idempotency_key_in_use'
   )

@@ -58,7 +58,11 @@ export function createBucketStore({
           const { ok, status } = response
           if (ok || status === 404) return { response, problem: '', isFinal: true }
           const problem = `${status} ${takeStart(await response.text(), MAX_REASON)}`
-          return { response: undefined, problem, isFinal: status < 500 && status !== 429 }
+          return {
+            response: undefined,
+            problem,
+            isFinal: status < 500 && ![408, 429].includes(status),
+          }
         },
         (error: unknown) => ({ response: undefined, problem: toReason(error), isFinal: false }),
       )

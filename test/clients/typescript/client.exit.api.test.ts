@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../../support/scratch.ts'
 import { findDeno } from '../../support/servers/process.ts'
+import type { Reply } from '../../support/servers/scripted-server.ts'
 import { hasTool } from '../../support/tools.ts'
 import {
   API_KEY,
@@ -23,7 +24,6 @@ import { createClient } from './client.js'
 const tidings = createClient({
   baseUrl: process.env.TIDINGS_URL,
   apiKey: process.env.TIDINGS_API_KEY,
-  retries: 0,
 })
 process.once('beforeExit', () => tidings.flush({ timeoutMs: 5_000 }))
 process.once('SIGTERM', async () => {
@@ -53,8 +53,8 @@ describe.each(runtimes.filter(([name]) => name !== 'node' || hasTool('node')))(
   'on %s',
   (_, command, before) => {
     /** Starts a program whose first attempt fails, so that its events wait. */
-    async function start(file: string) {
-      const { server } = await startStory([failure(503), success({}, 201)])
+    async function start(file: string, failed: Reply) {
+      const { server } = await startStory([failed, success({}, 201)])
       const env = { ...process.env, TIDINGS_URL: server.url, TIDINGS_API_KEY: API_KEY }
       const child = spawn(command, [...before, file], { cwd: folder, env, stdio: 'inherit' })
       const ended = once(child, 'exit')
@@ -65,13 +65,13 @@ describe.each(runtimes.filter(([name]) => name !== 'node' || hasTool('node')))(
       received.map(({ body }) => (JSON.parse(body) as { title: string }).title)
 
     test('a program that has nothing more to do sends what waits, and ends', async () => {
-      const { server, ended } = await start('ends.js')
+      const { server, ended } = await start('ends.js', failure(429, {}, { 'Retry-After': '60' }))
       expect(await ended).toEqual([0, null])
       expect(listTitles(server.received).toSorted()).toEqual(['One', 'One', 'Three', 'Two'])
     })
 
     test('a program that gets SIGTERM sends what waits, and ends', async () => {
-      const { server, child, ended } = await start('stays.js')
+      const { server, child, ended } = await start('stays.js', failure(503))
       child.kill('SIGTERM')
       expect(await ended).toEqual([0, null])
       expect(listTitles(server.received).toSorted()).toEqual(['One', 'One', 'Three', 'Two'])

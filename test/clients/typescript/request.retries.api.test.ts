@@ -56,10 +56,11 @@ test('§8 idempotency: a platform without crypto.randomUUID still sends a uuid p
   expect(one).not.toBe(other)
 })
 
-test('retries: network errors, cut answers, 429, 500, 502, 503, 504 and a running key are retried', async () => {
+test('retries: network errors, cut answers, 408, 429, 500, 502, 503, 504 and a running key are retried', async () => {
   const passing: Reply[] = [
     'drop',
     'cut',
+    failure(408, { code: 'request_timeout' }),
     failure(429),
     failure(500),
     { status: 502, body: '<html>Bad gateway</html>' },
@@ -76,7 +77,7 @@ test('retries: network errors, cut answers, 429, 500, 502, 503, 504 and a runnin
 
 test('retries: other 4xx, redirects and malformed 200 answers are not retried', async () => {
   const lasting: Reply[] = [
-    ...[400, 401, 403, 404, 405, 408, 413, 415, 422].map(status => failure(status)),
+    ...[400, 401, 403, 404, 405, 413, 415, 422].map(status => failure(status)),
     failure(409, { code: 'conflict' }),
     { status: 301, headers: { Location: '/elsewhere' } },
     { status: 200, body: '<html>Welcome</html>' },
