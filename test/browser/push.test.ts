@@ -73,7 +73,9 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     expect(pushed!.notification.navigate).toBe(`${url}/e/${event.id}`)
     await worker.deliver(pushed!.text)
     expect(await worker.readTitles()).toEqual(['👋 Test from Tidings', '💰 New payment'])
-    await worker.click('💰 New payment')
+    await page.goto(`${url}/overview`)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    expect(await worker.click('💰 New payment')).toBeNull()
     await page.locator('.panel').getByRole('heading', { name: 'New payment' }).waitFor()
     expect(page.url()).toContain(`/e/${event.id}`)
     expect(it.context.pages()).toHaveLength(1)
@@ -95,6 +97,40 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     )
     expect(service.problems).toEqual([])
     expect(it.problems).toEqual([])
+  })
+
+  test('a click leaves a page alone on which something would be lost', async () => {
+    await using it = await visit()
+    const { page, tenant, device, url, button, state } = it
+    await button('Turn on').click()
+    await state('On in this browser')
+    const worker = await reachWorker(it.context, page)
+    const project = `${url}${tenant.path.replace('/api/projects', '/p')}`
+    // Pages would close the notifications of what they show.
+    await it.context.addInitScript(() => {
+      ServiceWorkerRegistration.prototype.getNotifications = async () => []
+    })
+    await page.goto(`${project}/settings/keys`)
+    await button('Create a key').click()
+    await page.getByLabel('Name', { exact: true }).fill('Web shop')
+    await button('Create key').click()
+    await page.getByText('it is shown only once').waitFor()
+    const event = await tenant.send({ title: 'New payment', channelName: 'payments' })
+    const [pushed] = await world.service.until(device, 1)
+    await worker.deliver(pushed!.text)
+    expect(await worker.click('New payment')).toBe(`/e/${event.id}`)
+    await page.getByText('it is shown only once').waitFor()
+    expect(page.url()).toBe(`${project}/settings/keys`)
+
+    // A page that shows the event is not loaded again.
+    const other = await it.context.newPage()
+    await other.goto(`${project}/e/${event.id}`)
+    await other.locator('.panel').getByRole('heading', { name: 'New payment' }).waitFor()
+    await other.evaluate(() => Object.assign(globalThis, { isKept: true }))
+    await worker.deliver(pushed!.text)
+    expect(await worker.click('New payment')).toBeNull()
+    expect(await other.evaluate(() => 'isKept' in globalThis)).toBe(true)
+    expect([worker.problems, it.problems]).toEqual([[], []])
   })
 
   test('notifications are closed when their events are seen here, or were read on another device', async () => {

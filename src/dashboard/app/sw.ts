@@ -12,6 +12,8 @@ const PAGE = '/'
 /** How long to wait for the page before the cached one is shown. */
 const PAGE_TIMEOUT_MS = 6_000
 const DEADLINE_MS = 20_000
+/** The pages on which nothing is lost: the feed, an event, and the overview. */
+const REUSABLE = /^\/(p\/[^/]+(\/e\/[^/]+)?|e\/[^/]+|overview)$/
 
 const kept = new Set(files.map(name => assets + name))
 
@@ -90,11 +92,12 @@ function readPath({ data }: Notification): string {
   return typeof path === 'string' ? path : PAGE
 }
 
-/** Opens a path in an existing tab of the application, or in a new one. */
+/** Opens a path in an existing tab if nothing is lost there, or in a new one. */
 async function openPath(path: string): Promise<void> {
   const tabs = await listTabs()
-  const there = tabs.find(tab => tab.url === location.origin + path)
-  const tab = there ?? tabs.find(({ url }) => isOurs(url))
+  // A notification names an event without its project.
+  const there = tabs.find(({ url }) => url.endsWith(path))
+  const tab = there ?? tabs.find(({ url }) => REUSABLE.test(new URL(url).pathname))
   try {
     if (!tab) throw new Error('No tab is open')
     if (!there) await tab.navigate(path)

@@ -45,13 +45,17 @@ export interface TestWorker {
   deliver(text: string): Promise<void>
   /** Returns the titles of the shown notifications, sorted. */
   readTitles(): Promise<string[]>
-  /** Clicks the notification with this title. */
-  click(title: string): Promise<void>
+  /**
+   * Clicks the notification with this title. Resolves to the path for which the worker opens a page;
+   * null if it uses one that is open. Only the click of a person could open it.
+   */
+  click(title: string): Promise<string | null>
 }
 
 /** The worker's scope, with the notifications shown so far. */
 interface Scope {
   registration: ServiceWorkerRegistration
+  clients: object
   NotificationEvent: new (type: string, init: object) => Event
   shown: number
 }
@@ -108,12 +112,18 @@ export async function reachWorker(context: BrowserContext, page: Page): Promise<
         const standing = await scope.registration.getNotifications()
         const notification = standing.find(one => one.title === title)
         if (!notification) throw new Error(`No notification says ${title}`)
+        let opened: string | null = null
+        Object.defineProperty(scope.clients, 'openWindow', {
+          configurable: true,
+          value: async (path: string) => void (opened = path),
+        })
         const event = new scope.NotificationEvent('notificationclick', { notification })
         // Events made by scripts cannot be extended.
         let work: Promise<unknown> = Promise.resolve()
         Object.defineProperty(event, 'waitUntil', { value: (one: typeof work) => (work = one) })
         self.dispatchEvent(event)
         await work
+        return opened
       }, title),
   }
 }
