@@ -56,6 +56,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     return { ...opened, panel, shows, titles, focused, toPath }
   }
 
+  test('a link without its project says why it cannot be followed', async () => {
+    const busy = { status: 503, code: 'unavailable', error: 'The server is busy' }
+    await using it = await visit('/e/evt_2', {
+      prepare: api => api.on('GET /api/projects/:id/events/:event', () => busy),
+    })
+    await it.page.getByRole('heading', { name: "Couldn't load event" }).waitFor()
+    await it.page.getByText('The server is busy.').waitFor()
+  })
+
   test('has its time once, and how long ago that is on the same day', async () => {
     await using it = await visit(`/p/${PROJECT}/e/evt_2`)
     await it.shows('New payment')

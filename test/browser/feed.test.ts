@@ -208,6 +208,18 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.page.getByLabel('3 unread').first().waitFor()
   })
 
+  test('a read mark that the server did not take is sent again', async () => {
+    await using it = await watch(1)
+    let marks = 0
+    it.api.on('PUT /api/projects/:id/read', ({ seq }) => {
+      const isRefused = seq === 2 && ++marks === 1
+      return isRefused ? { status: 503, code: 'unavailable', error: 'Not now' } : { data: { seq } }
+    })
+    it.api.emit({ title: 'Deployed' })
+    await until(() => marks === 2)
+    expect(it.problems).toEqual([])
+  })
+
   test('in the sidebar, the name of a channel gives way to its counts', async () => {
     await using it = await watch(1)
     const channels = it.api.handler('GET /api/projects/:id/channels')

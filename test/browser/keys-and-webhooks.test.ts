@@ -89,6 +89,20 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     expect(it.problems).toEqual([])
   })
 
+  test('a day that is no date is refused at its field, and the form can be sent again', async () => {
+    await using it = await visit('keys')
+    await it.click('Create a key')
+    await it.page.getByLabel('Name', { exact: true }).fill('Web shop')
+    // Browsers accept years of five digits.
+    await it.page.getByLabel('Expires on').fill('20277-01-01')
+    await it.click('Create key')
+    await it.page.locator('.issue').waitFor()
+    await it.page.getByLabel('Expires on').fill('2077-01-01')
+    await it.click('Create key')
+    await it.page.getByText('it is shown only once').waitFor()
+    expect(it.problems).toEqual([])
+  })
+
   test('the requests of a key are shown as a chart and in words when it is opened', async () => {
     await using it = await visit('keys')
     await dashboard.server.sql`

@@ -111,6 +111,18 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('a sign-out that failed is told', async () => {
+    await using it = await visit(`/p/${PROJECT}`)
+    await it.page.getByText('Deployed').waitFor()
+    it.api.on('DELETE /api/session', () => ({ status: 503, code: 'unavailable', error: 'Not now' }))
+    await it.page.keyboard.press('Control+k')
+    await it.page.keyboard.type('sign out')
+    await it.page.getByRole('option', { name: 'Sign out' }).waitFor()
+    await it.page.keyboard.press('Enter')
+    await it.page.locator('.toast').getByText('Not now.').waitFor()
+    expect(it.problems).toEqual([])
+  })
+
   test('the palette searches words and letters, is navigated by arrows, and returns the focus', async () => {
     await using it = await visit(`/p/${PROJECT}`)
     await it.page.getByText('Deployed').waitFor()

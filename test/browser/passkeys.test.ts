@@ -111,6 +111,20 @@ describe.skipIf(!HAS_BROWSER)('passkeys and codes with the real server', () => {
     await it.page.evaluate(() => localStorage.setItem('offer', 'yes'))
     await signOut()
     await isSignedIn()
+
+    // The server does not take the first one that is chosen there.
+    const seen = Promise.withResolvers<void>()
+    let tries = 0
+    await it.page.route('**/api/session/passkey', async route => {
+      if (tries++ > 0) return seen.promise.then(() => route.continue())
+      const json = { success: false, code: 'unavailable', error: 'Not now' }
+      await route.fulfill({ status: 503, json })
+    })
+    await signOut()
+    await says('Not now.')
+    seen.resolve()
+    await isSignedIn()
+    await it.page.unroute('**/api/session/passkey')
     await it.page.evaluate(() => localStorage.removeItem('offer'))
 
     // A page of another origin gets a signature, which this server does not accept.

@@ -37,10 +37,13 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
     if (!form.current || isBusy || waitS > 0) return
     const values = new FormData(form.current)
     setBusy(true)
-    const result = await send(name => String(values.get(name) ?? ''))
-    setBusy(false)
-    setFailure(result.ok ? undefined : result.failure)
-    if (result.ok) onDone(result.data)
+    try {
+      const result = await send(name => String(values.get(name) ?? ''))
+      setFailure(result.ok ? undefined : result.failure)
+      if (result.ok) onDone(result.data)
+    } finally {
+      setBusy(false)
+    }
   }
 
   return (

@@ -55,10 +55,10 @@ export async function readChannels(
 }
 
 /** Marks events up to `seq` as read, in one channel or in all. */
-export async function markRead(
+export function markRead(
   project: string,
   channelId: string | undefined,
   seq: number,
-): Promise<void> {
-  await request('PUT', `${toApiPath(project)}/read`, { seq, ...(channelId && { channelId }) })
+): Promise<Result<unknown>> {
+  return request('PUT', `${toApiPath(project)}/read`, { seq, ...(channelId && { channelId }) })
 }

@@ -5,6 +5,11 @@ import { SYSTEM_CLOCK } from '../live/clock.ts'
 import { markRead } from './api.ts'
 
 const SEND_MS = 5_000
+/** The wait before another attempt doubles with each failure, this many times. */
+const MAX_DOUBLINGS = 4
+
+/** How far the events of a list were shown, and marked, and the failures since then. */
+const begin = () => ({ reach: 0, marked: 0, failures: 0 })
 
 interface MarkOptions {
   project: string
@@ -15,36 +20,48 @@ interface MarkOptions {
 }
 
 /**
- * Marks the shown events as read on the server. Returns a function that marks them at once, and
- * resolves when they are.
+ * Marks the shown events as read on the server, and tries again if that fails. Returns a function
+ * that marks them at once, and resolves to true when they are.
  */
 export function useReadMark({
   project,
   channelId,
   newestSeq,
   onMarked,
-}: MarkOptions): () => Promise<void> {
-  const reach = useRef(0)
-  const marked = useRef(0)
+}: MarkOptions): () => Promise<boolean> {
+  const list = useRef(begin())
   const sending = useRef(createThrottle(SYSTEM_CLOCK, SEND_MS, () => {}))
   const mark = async () => {
-    if (reach.current <= marked.current) return
-    marked.current = reach.current
-    await markRead(project, channelId, reach.current)
+    const now = list.current
+    const { reach, marked } = now
+    if (reach <= marked) return false
+    now.marked = reach
+    const { ok } = await markRead(project, channelId, reach)
+    if (ok) now.failures = 0
+    else {
+      now.marked = marked
+      const waitMs = SEND_MS * 2 ** Math.min(now.failures++, MAX_DOUBLINGS)
+      setTimeout(() => now === list.current && sending.current.trigger(), waitMs)
+    }
+    return ok
   }
   useEffect(() => {
-    reach.current = 0
-    marked.current = 0
-    const batch = createThrottle(SYSTEM_CLOCK, SEND_MS, () => void mark().then(onMarked))
+    list.current = begin()
+    const batch = createThrottle(SYSTEM_CLOCK, SEND_MS, async () => {
+      if (await mark()) onMarked()
+    })
     sending.current = batch
-    // Events that were shown are read, even if the list is left before the next request.
-    return () => batch.flush()
+    return () => {
+      // Events that were shown are read, even if the list is left before the next request.
+      batch.flush()
+      list.current = begin()
+    }
   }, [project, channelId])
   useEffect(
     () =>
       newestSeq?.subscribe(seq => {
-        if (seq === undefined || seq <= reach.current) return
-        reach.current = seq
+        if (seq === undefined || seq <= list.current.reach) return
+        list.current.reach = seq
         sending.current.trigger()
       }),
     [project, channelId, newestSeq],

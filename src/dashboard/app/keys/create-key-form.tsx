@@ -1,6 +1,7 @@
 import { Checkbox, Fieldset } from '../components/fields.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { Field, Form } from '../components/form.tsx'
+import { fromInputTime } from '../input-time.ts'
 import { createKey, type NewKey } from './api.ts'
 import { isDefault, SCOPE_LABELS, SCOPE_NAMES } from './scopes.ts'
 
@@ -65,7 +66,7 @@ export function LimitField({ value }: { value: number }) {
   )
 }
 
-/** The start of a day in local time, or null. */
+/** The start of a day in local time, or null. Invalid input is returned as it is. */
 function toStartOfDay(day: string): string | null {
-  return day === '' ? null : new Date(`${day}T00:00`).toISOString()
+  return day === '' ? null : fromInputTime(`${day}T00:00`)
 }

@@ -89,7 +89,7 @@ export function listEntries(here: PaletteContext): Entry[] {
       hint: 'Page',
       run: () => location.assign('/docs'),
     },
-    { text: 'Sign out', hint: 'Account', run: () => void signOut() },
+    { text: 'Sign out', hint: 'Account', run: () => void leave() },
   ]
 }
 
@@ -136,6 +136,11 @@ function listChannelEntries({ project, channel, channels, route }: PaletteContex
       run: () => route(toChannelPath(project, channel)),
     },
   ]
+}
+
+async function leave(): Promise<void> {
+  const failure = await signOut()
+  if (failure) showToast({ message: failure.message })
 }
 
 async function copyLink(link: string): Promise<void> {

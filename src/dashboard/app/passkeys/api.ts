@@ -6,6 +6,9 @@ import { isInstalled } from '../session.ts'
 
 export type Passkey = PasskeyInfo
 
+const NOT_USED =
+  'The passkey was not used. Try again, and confirm it in the dialog of your browser.'
+
 /** Returns whether the browser has passkeys on this page, which requires HTTPS. */
 export function canUsePasskeys(): boolean {
   return (
@@ -41,7 +44,10 @@ export function removePasskey(id: string): Promise<Result<unknown>> {
   return request('DELETE', `/api/passkeys/${encodeURIComponent(id)}`)
 }
 
-/** Signs in with a passkey. With `mediation`, the browser offers them in the e-mail field. */
+/**
+ * Signs in with a passkey. With `mediation`, the browser offers them in the e-mail field. The error
+ * `not_confirmed` means that none was chosen.
+ */
 export function signInWithPasskey(
   choice: Pick<CredentialRequestOptions, 'signal' | 'mediation'> = {},
 ): Promise<Result<Account>> {
@@ -59,7 +65,8 @@ async function sign(
   more: object,
 ): Promise<Result<Account>> {
   const options = await request<PublicKeyCredentialRequestOptionsJSON>('POST', `${path}/options`)
-  if (!options.ok) return options
+  // Nobody waits for what the browser offers by itself.
+  if (!options.ok) return choice.mediation ? fail(NOT_USED) : options
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options.data)
   const credential = await askBrowser(() => navigator.credentials.get({ ...choice, publicKey }))
   return credential.ok ? request('POST', path, { ...credential.data, ...more }) : credential
@@ -78,7 +85,7 @@ async function askBrowser(
       return fail('This device has a passkey of your account already.')
     }
   }
-  return fail('The passkey was not used. Try again, and confirm it in the dialog of your browser.')
+  return fail(NOT_USED)
 }
 
 function fail(message: string): { ok: false; failure: ReturnType<typeof toFailure> } {

@@ -8,9 +8,9 @@ const RENEW_MS = 240_000
 
 /** A button that signs in with a passkey. The browser offers them in the e-mail field, too. */
 export function PasskeyButton() {
-  const offer = useOffer()
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState<Failure>()
+  const offer = useOffer(setFailure)
   if (!canUsePasskeys()) return null
 
   async function act() {
@@ -36,14 +36,18 @@ export function PasskeyButton() {
 }
 
 /** Lets the browser offer passkeys in the e-mail field while the page is open. */
-function useOffer(): { start(): void; stop(): void } {
+function useOffer(onFailure: (failure: Failure) => void): { start(): void; stop(): void } {
   const running = useRef<AbortController>(undefined)
   const [offer] = useState(() => ({
     start() {
       offer.stop()
       const controller = new AbortController()
       running.current = controller
-      void run(controller.signal)
+      void run(controller.signal).then(failure => {
+        if (!failure) return
+        onFailure(failure)
+        offer.start()
+      })
     },
     stop: () => running.current?.abort(),
   }))
@@ -58,9 +62,14 @@ function useOffer(): { start(): void; stop(): void } {
   return offer
 }
 
-async function run(signal: AbortSignal): Promise<void> {
-  if (!canUsePasskeys()) return
-  if (!(await PublicKeyCredential.isConditionalMediationAvailable?.()) || signal.aborted) return
+/** Resolves with the failure of a passkey that was chosen. */
+async function run(signal: AbortSignal): Promise<Failure | undefined> {
+  if (!canUsePasskeys()) return undefined
+  if (!(await PublicKeyCredential.isConditionalMediationAvailable?.()) || signal.aborted)
+    return undefined
   const result = await signInWithPasskey({ signal, mediation: 'conditional' })
-  if (result.ok && !signal.aborted) setAccount(result.data)
+  if (signal.aborted) return undefined
+  if (!result.ok) return result.failure.code === 'not_confirmed' ? undefined : result.failure
+  setAccount(result.data)
+  return undefined
 }
