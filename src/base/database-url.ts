@@ -31,6 +31,9 @@ interface Parts {
   parameters: ReadonlyMap<string, string>
 }
 
+/** The longest path of a Unix socket in bytes. Linux allows more than macOS and the BSDs. */
+export const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
+
 const DEFAULT_PORT = 5432
 const LOCALHOST = 'localhost'
 const SCHEME = /^postgres(ql)?:\/\//
@@ -87,7 +90,10 @@ export function findUrlProblem(url: string, options: UrlOptions): string | undef
       : 'must be a URL like postgres://user:password@host/database. Its host or port is not valid.'
   }
   const { parameters } = split(url)
-  if (parseUrl(url).path !== undefined && parameters.get('channel_binding') === 'require')
+  const { path } = parseUrl(url)
+  if (path !== undefined && Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES)
+    return `has a folder whose path is too long for a socket: ${MAX_SOCKET_PATH_BYTES} bytes with /.s.PGSQL.5432. Write a shorter one, such as that of a link.`
+  if (path !== undefined && parameters.get('channel_binding') === 'require')
     return 'has channel_binding=require, which needs TLS, and a socket file has none. Remove it.'
   return findParameterProblem(parameters, options)
 }

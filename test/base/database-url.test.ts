@@ -1,6 +1,12 @@
 import { expect, test } from 'bun:test'
 import { connect } from '../../src/database/sql.ts'
-import { describeHosts, findUrlProblem, parseUrl, withHost } from '../../src/base/database-url.ts'
+import {
+  describeHosts,
+  findUrlProblem,
+  MAX_SOCKET_PATH_BYTES,
+  parseUrl,
+  withHost,
+} from '../../src/base/database-url.ts'
 
 const PAIR = 'postgres://u:p%40w@one.example,[::1]:5433/db?sslmode=require'
 const FILES: Record<string, string> = { '/ca.pem': '-----BEGIN CERTIFICATE-----', '/ca.der': '0' }
@@ -176,6 +182,17 @@ test.each([
 ])('%s has the problem %p', (url, problem) => {
   if (problem === undefined) expect(findProblem(url)).toBeUndefined()
   else expect(findProblem(url)).toContain(problem)
+})
+
+test('the path of a socket has its limit in bytes', () => {
+  const longest = '/ü'.padEnd(MAX_SOCKET_PATH_BYTES - '/.s.PGSQL.5432'.length - 1, 'x')
+  expect(findProblem(`postgres://u@/d?host=${longest}`)).toBeUndefined()
+  for (const url of [
+    `postgres://u@/d?host=${longest}x`,
+    `postgres://u@/d?host=${longest}&port=15432`,
+    `postgres://u@${encodeURIComponent(`${longest}x`)}/d`,
+  ])
+    expect(findProblem(url)).toContain(`is too long for a socket: ${MAX_SOCKET_PATH_BYTES} bytes`)
 })
 
 test('replicas may be standbys', () => {

@@ -2,12 +2,11 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, rmdirSync } f
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { MAX_SOCKET_PATH_BYTES } from '../../base/database-url.ts'
 import type { Cluster } from './cluster.ts'
 
 /** Postgres names its socket by its port, also when it does not listen on TCP. */
 export const SOCKET_FILE = '.s.PGSQL.5432'
-/** The longest path of a Unix socket in bytes. Linux allows more than macOS and the BSDs. */
-const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 /** The same folder for every process, unlike TMPDIR and XDG_RUNTIME_DIR. */
 const FALLBACK_PARENT = '/tmp'
 /**
@@ -88,7 +87,7 @@ function isListening(path: string): Promise<boolean> {
 }
 
 function toSocketFolder({ data, clusterName }: Cluster): string {
-  const isShort = Buffer.byteLength(join(data, SOCKET_FILE)) <= MAX_PATH_BYTES
+  const isShort = Buffer.byteLength(join(data, SOCKET_FILE)) <= MAX_SOCKET_PATH_BYTES
   return isShort ? data : join(FALLBACK_PARENT, clusterName)
 }
 
