@@ -125,6 +125,24 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     expect(it.problems).toEqual([])
   })
 
+  test('the secret of a new webhook ends with the session', async () => {
+    await using it = await visit('webhooks')
+    const { page, tenant } = it
+    await it.click('Add a webhook')
+    await page.getByLabel('URL').fill('http://127.0.0.1:9999/hook')
+    await page.getByLabel('Description').fill('Fulfilment')
+    await it.click('Add webhook')
+    expect(await it.code('Signing secret')).toStartWith('whsec_')
+    await it.click('Account')
+    await it.click('Sign out')
+    // The same page goes on for the next person.
+    await page.getByLabel('E-mail').fill(tenant.account.email)
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await it.click('Sign in')
+    await page.getByRole('heading', { name: 'Fulfilment' }).waitFor()
+    expect(await page.getByLabel('Signing secret').count()).toBe(0)
+  })
+
   test('a webhook is created, tested, sent an event twice, and recovers missed ones', async () => {
     await using receiver = await startReceiver({ reply: { status: 200, body: 'thank you' } })
     await using it = await visit('webhooks')

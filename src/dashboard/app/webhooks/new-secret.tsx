@@ -1,8 +1,12 @@
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
 import { SecretOnce } from '../components/secret-once.tsx'
+import { session } from '../session.ts'
 
-/** The secret that was just created, until the page of its webhook is closed. */
+/** The secret that was just created, until the reader has saved it or the session ends. */
 export const newSecret = signal<{ webhook: string; secret: string }>()
+effect(() => {
+  if (session.value.kind === 'signed_out') newSecret.value = undefined
+})
 
 /** Shows the secret of a webhook if it was just created. */
 export function NewSecret({ webhook }: { webhook: string }) {
