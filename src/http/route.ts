@@ -109,7 +109,8 @@ function checkPlain(values: Readonly<Record<string, unknown>>): Issue[] {
 }
 
 /**
- * Reads query and body of an admitted request. Throws `Fault` (408, 413, 415, 503) or `InvalidRequest`.
+ * Reads query and body of an admitted request. Throws `Fault` (408, 413, 415, 503) or
+ * `InvalidRequest`.
  */
 export async function readInput(
   { request, call, route: { query, body } }: IncomingRequest,

@@ -16,8 +16,8 @@ interface Erasure {
 
 /**
  * Removes users from a file who were erased since the file was checked last. Events of a later user
- * with the same name stay. Returns the number of events that changed. The erasures count those whose
- * rows were gone before.
+ * with the same name stay. Returns the number of events that changed. The erasures count those
+ * whose rows were gone before.
  */
 export async function eraseInFile(archive: Archive, file: ArchiveFile): Promise<number> {
   const { sql, store, erasureKey } = archive

@@ -26,8 +26,8 @@ const FRESH_MS = 5_000
 const HEARTBEAT_MS = 15_000
 const DRAIN_STEP_MS = 50
 /**
- * A deletion is undone within UNDO_GRACE_S. So at least one heartbeat of this time comes after that,
- * and finds an undo whose hint was lost.
+ * A deletion is undone within UNDO_GRACE_S. So at least one heartbeat of this time comes after
+ * that, and finds an undo whose hint was lost.
  */
 const RECENTLY_DELETED_MS = 2 * HEARTBEAT_MS
 

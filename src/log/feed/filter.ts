@@ -36,8 +36,8 @@ export function listTexts({ text, any = [] }: FeedFilters = {}): string[] {
 }
 
 /**
- * Compiles a client's filters. `patterns` are those of each of their texts. `renamed` has the ids of
- * channels by names that they were given later.
+ * Compiles a client's filters. `patterns` are those of each of their texts. `renamed` has the ids
+ * of channels by names that they were given later.
  */
 export function compileFilter(
   { channels, tags, userId, source, text, any }: FeedFilters,

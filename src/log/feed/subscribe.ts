@@ -85,7 +85,7 @@ export async function subscribe(
   await replay(subscription, state.organizationId)
 }
 
-/** What a subscription needs to start. */
+/** The data that a subscription starts with. */
 interface Start {
   state: LogState | undefined
   patterns: Map<string, string[]>

@@ -46,8 +46,8 @@ export interface TestWorker {
   /** Returns the titles of the shown notifications, sorted. */
   readTitles(): Promise<string[]>
   /**
-   * Clicks the notification with this title. Resolves to the path for which the worker opens a page;
-   * null if it uses one that is open. Only the click of a person could open it.
+   * Clicks the notification with this title. Resolves to the path for which the worker opens a
+   * page; null if it uses one that is open. Only the click of a person could open it.
    */
   click(title: string): Promise<string | null>
 }

@@ -59,7 +59,7 @@ export interface Log {
 export type LogAction =
   /** Forgets all rows. */
   | { type: 'reset' }
-  /** A request for a page starts, and replaces earlier ones. `newest`, `older` or `fail` ends it. */
+  /** A request for a page replaces earlier ones. `newest`, `older` or `fail` ends it. */
   | { type: 'request' | 'fail' }
   /** The newest page. */
   | { type: 'newest'; page: NewestPage }
