@@ -310,9 +310,9 @@ begin
 end
 $$;
 
--- Extends the waits of up to max_rows deliveries by a jump that check_clock has found. Returns true
--- if there can be more. It returns false while another transaction does the same. checked_now()
--- stands still until all are extended.
+-- Extends the waits of up to max_rows deliveries by a jump that check_clock has found. Returns false
+-- if there was nothing to extend, or while another transaction does it. checked_now() stands still
+-- until all are extended.
 create or replace function extend_waits(max_rows int) returns boolean
 language plpgsql
 set search_path from current
@@ -412,8 +412,13 @@ begin
     perform clamp_future_times(-jump);
   else
     jump := interval '0';
-    -- Servers of 0.2.0 do not call it.
-    perform extend_waits(5000);
+    -- Servers of 0.2.0 do not call it. A delivery that is locked must not undo the check.
+    begin
+      perform set_config('lock_timeout', '100', true);
+      perform extend_waits(5000);
+    exception when lock_not_available then
+      null;
+    end;
   end if;
   update clock c set checked_at = now(), untrusted_until = noted.untrusted_until;
   return query select extract(epoch from jump)::float8, noted.untrusted_until;

@@ -245,6 +245,7 @@ begin
   if found then
     perform remove_search_parts(project, part_seq, part_seq);
     perform add_search_part(project, part_seq, end_seq);
+    perform forget_empty_segment(project, part_seq >> 12);
   end if;
   return true;
 end

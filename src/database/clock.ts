@@ -67,15 +67,19 @@ export async function isClockUntrusted(pool: Pool): Promise<boolean> {
 }
 
 /**
- * Extends waits of deliveries after a jump forward. There can be millions, so later checks continue
- * it. A check of another server that extends some at the same time leaves them to this one.
+ * Extends waits of deliveries after a jump forward. There can be millions, or locked ones, so later
+ * checks continue it. Returns at once while another server extends them.
  */
 async function extendWaits(pool: Pool): Promise<void> {
   const untilMs = performance.now() + EXTENDING_MS
-  do {
-    const [row] = await pool.run(
-      sql => sql<[{ is_more: boolean }]>`select extend_waits(${EXTENDED_ROWS}) as is_more`,
-    )
-    if (!row.is_more) return
-  } while (performance.now() < untilMs)
+  try {
+    do {
+      const [row] = await pool.run(
+        sql => sql<[{ is_more: boolean }]>`select extend_waits(${EXTENDED_ROWS}) as is_more`,
+      )
+      if (!row.is_more) return
+    } while (performance.now() < untilMs)
+  } catch (error) {
+    log.warning('Extending the waits of deliveries failed: {reason}', { reason: toReason(error) })
+  }
 }

@@ -292,6 +292,8 @@ test.concurrent('clock: the waits of many deliveries are extended once for each 
     expect(first).toEqual({ is_checked: true, is_untrusted: true, is_still: true })
     await database.moveClock('3 hours')
     await checkTwice()
+    await database.moveClock('2 minutes')
+    expect(await check(database)).toEqual({ isUntrusted: true })
   })
   await until(async () => {
     await checkTwice()

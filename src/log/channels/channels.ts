@@ -83,6 +83,13 @@ interface NamedChannel {
   isRenamed: boolean
 }
 
+interface NamedChannelRow {
+  name: string
+  id: string
+  /** The later name, which differs from the wanted one at most by case, white space or accents. */
+  later: string | null
+}
+
 /**
  * Finds channels by name. An id takes precedence over the first name of a channel, and that over
  * the names that channels were given later. Several channels can have one of these.
@@ -93,9 +100,9 @@ export async function findChannels(
   names: readonly string[],
 ): Promise<NamedChannel[]> {
   if (names.length === 0) return []
-  return await sql<NamedChannel[]>`
+  const rows = await sql<NamedChannelRow[]>`
     select
-      asked.name, coalesce(by_id.id, by_slug.id, by_name.id) as id, by_name.id is not null as "isRenamed"
+      asked.name, coalesce(by_id.id, by_slug.id, by_name.id) as id, by_name.name as later
     from unnest(
         ${toArray(names)}::text[],
         ${toArray(names.map(one => parseId('chn', one)))}::uuid[],
@@ -114,7 +121,7 @@ export async function findChannels(
         limit 1
       ) by_slug on true
       left join lateral (
-        select id from channels
+        select id, name from channels
         where project_id = ${projectId} and by_id.id is null and by_slug.id is null
           and fold_text(one_line(name)) = fold_text(asked.slug)
         -- Reads the channels only for names that nothing else has.
@@ -122,6 +129,9 @@ export async function findChannels(
       ) by_name on true
     where coalesce(by_id.id, by_slug.id, by_name.id) is not null
   `
+  return rows
+    .filter(({ name, later }) => later === null || toSlug(later) === toSlug(name))
+    .map(({ name, id, later }) => ({ name, id, isRenamed: later !== null }))
 }
 
 /** Returns one channel as `reader` sees it. Throws `not_found`. */

@@ -53,8 +53,7 @@ export async function listSeqRanges(
     if (!endsAtHead) return [{ first: 1n, last: MAX_SEQ }]
     const [row] = await sql<{ first: string | null; last: string }[]>`
       select first_seq_of(${projectId}) as first, l.last_seq as last
-      from event_logs l
-      where l.project_id = ${projectId}
+      from log_of(${projectId}) l
     `
     return typeof row?.first === 'string'
       ? [{ first: BigInt(row.first), last: BigInt(row.last) }]
