@@ -310,9 +310,9 @@ begin
 end
 $$;
 
--- Extends the waits of up to max_rows deliveries by a jump that check_clock has found. Returns false
--- if there was nothing to extend, or while another transaction does it. checked_now() stands still
--- until all are extended.
+-- Extends the waits of up to max_rows deliveries by a jump that check_clock has found. Returns true
+-- if it did. It returns false without a jump, or while another transaction does the same.
+-- checked_now() stands still until all are extended.
 create or replace function extend_waits(max_rows int) returns boolean
 language plpgsql
 set search_path from current
