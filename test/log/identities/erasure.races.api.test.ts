@@ -7,6 +7,7 @@ import { expectFailure } from '../../support/answers.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import { SCRATCH } from '../../support/scratch.ts'
+import { openSql } from '../../support/sql.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { listTraces } from '../../support/traces.ts'
@@ -89,6 +90,31 @@ test('no step of an erasure waits for another erasure', async () => {
       return rows.count === 0
     })
   expect(await listTraces(server.sql, 'zqb')).toEqual([])
+})
+
+test('a step that begins late, as on a busy machine, does something nevertheless', async () => {
+  const { identify, projectId } = await newTenant(server)
+  await identify('zqf-user', ['zqf-alias@'])
+  await server.sql`select begin_erasure(${projectId}, 'zqf-user', null)`
+  await server.sql`update erasure_names set is_listed = true where project_id = ${projectId}`
+  const readStage = async () =>
+    (await server.sql`select stage, done_to from erasures where project_id = ${projectId}`)[0]
+  const before = await readStage()
+  const stepper = openSql(server.databaseUrl)
+  {
+    await using other = await hold(
+      server.sql,
+      tx => tx`select from erasures where project_id = ${projectId} for update`,
+    )
+    const step = stepper`select from continue_erasure(${projectId}, 'zqf-user', 50)`.execute()
+    await other.untilBlocked()
+    // The step waits for longer than it has.
+    await server.sql`select pg_sleep(0.05)`
+    await other.release()
+    await step
+  }
+  await stepper.end()
+  expect(await readStage()).not.toEqual(before)
 })
 
 test('contract §9 a user who comes back during an erasure is erased again, and nothing is left', async () => {
