@@ -1,5 +1,6 @@
 import type { Event } from '../../../log/events/schema.ts'
 import { batch, signal, type ReadonlySignal } from '@preact/signals'
+import { toBackoffMs } from '../live/backoff.ts'
 import { createThrottle } from '../live/throttle.ts'
 import type { Clock } from '../live/clock.ts'
 import { createConnection, type SocketLike, type SessionStatus } from '../live/connection.ts'
@@ -64,7 +65,7 @@ const READABLE_MS = 1_000
 const SERVER_MATCH_MS = 2_000
 /** The maximum number of pages per request for rows, when pages are empty or already known. */
 const MAX_PAGES = 20
-/** The same when all rows are read again: enough for `MAX_ROWS`. */
+/** The same when all rows are read again. Short pages may reach fewer than `MAX_ROWS`. */
 const MAX_PAGES_AGAIN = 100
 /** The newest page is enough, whatever it reaches. */
 const ANYWHERE = Number.MAX_SAFE_INTEGER
@@ -83,6 +84,9 @@ export function createFeed(dependencies: FeedDependencies): Feed {
   /** The head in the last heartbeat. */
   let head = 0
   let reads = 0
+  /** Reads of known rows that failed one after the other. */
+  let failures = 0
+  let cancelRepeat = () => {}
   /** When new rows were last shown. */
   let shownMs = -Infinity
   let isStopped = false
@@ -187,16 +191,18 @@ export function createFeed(dependencies: FeedDependencies): Feed {
   async function readNewest(floor = Math.min(log.floor, ANYWHERE)): Promise<void> {
     const reach = startHead
     const read = ++reads
-    const maxRows = isUnpaused(live.value) ? LIVE_ENTRIES : MAX_ROWS
     const items: Row[] = []
     let isWhole = false
+    if (floor < ANYWHERE) cancelRepeat()
     reading.value = { kind: 'first' }
     const result = await readPages(
       undefined,
       page => {
         items.push(...page.items)
         isWhole = toFloor({ ...page, items }) <= floor
-        return isWhole || items.length >= maxRows
+        // A list with collapsed rows has more rows than entries.
+        const liveRows = Math.max(LIVE_ENTRIES, log.rows.length)
+        return isWhole || items.length >= (isUnpaused(live.value) ? liveRows : MAX_ROWS)
       },
       floor < ANYWHERE ? MAX_PAGES_AGAIN : MAX_PAGES,
     )
@@ -204,11 +210,18 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     if (read !== reads) return apply({ type: 'fail' })
     if (!result.ok) {
       apply({ type: 'fail' })
-      reading.value = { kind: 'failed', page: 'first', failure: result.failure }
+      const { failure } = result
+      const isUsable = isComplete && log.floor < Infinity
+      reading.value = isUsable ? { kind: 'nothing' } : { kind: 'failed', page: 'first', failure }
+      if (!isUsable) return
+      const waitMs = toBackoffMs(failures++, dependencies.random, failure.retryAfterS)
+      cancelRepeat = dependencies.clock.after(waitMs, () => void readNewest())
       return
     }
+    failures = 0
     takeReceived()
-    if (floor < ANYWHERE && !isWhole) apply({ type: 'reset' })
+    // A paused reader keeps their place, and the rows that were not reached.
+    if (floor < ANYWHERE && !isWhole && isUnpaused(live.value)) apply({ type: 'reset' })
     apply({ type: 'newest', page: { ...result.data, items } })
     // The connection may have started meanwhile, at a head that this page does not reach.
     if (startHead > reach && (items[0]?.seq ?? 0) < startHead) return readNewest()
@@ -241,19 +254,23 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     })
   }
 
-  /** Loads pages one by one until they are enough, the list ends, or `maxPages` are loaded. */
+  /**
+   * Loads pages one by one until they are enough, the list ends, `maxPages` are loaded, or another
+   * read has begun.
+   */
   async function readPages(
     cursor: string | undefined,
     isEnough: (page: NewestPage) => boolean,
     maxPages = MAX_PAGES,
   ): Promise<Result<NewestPage>> {
+    const read = reads
     // They came before the page.
     takeReceived()
     apply({ type: 'request' })
     for (let count = 1, from = cursor; ; count += 1) {
       const result = await dependencies.readPage(from)
-      if (!result.ok || isEnough(result.data) || count === maxPages) return result
-      if (result.data.nextCursor === null) return result
+      if (isStopped || read !== reads || !result.ok || isEnough(result.data)) return result
+      if (count === maxPages || result.data.nextCursor === null) return result
       from = result.data.nextCursor
     }
   }
@@ -282,6 +299,7 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     updateVisibility: render,
     stop() {
       isStopped = true
+      cancelRepeat()
       rendering.stop()
       serverMatching.stop()
       connection.stop()

@@ -8,17 +8,19 @@ import { createFakeSocket, type FakeSocket } from '../../../support/fakes/socket
 
 const PROJECT = 'prj_1'
 const AT = '2026-11-20T10:00:00.000Z'
-const event = (seq: number) => ({
+const event = (seq: number, title = `Event ${seq}`) => ({
   ...{ id: `evt_${seq}`, seq, channelId: 'chn_1', channelName: 'payments', userId: null },
-  ...{ timestamp: AT, createdAt: AT, title: `Event ${seq}`, description: null, icon: null },
+  ...{ timestamp: AT, createdAt: AT, title, description: null, icon: null },
   ...{ tags: [], metadata: {}, source: 'api', notify: true },
 })
-const message = (seq: number) => ({ type: 'event', project: PROJECT, seq, event: event(seq) })
-const row = (seq: number) =>
-  ({ ...event(seq), atMs: Date.parse(AT), receivedMs: Date.parse(AT) }) satisfies Row
+const message = (seq: number, title?: string) => ({
+  ...{ type: 'event', project: PROJECT, seq, event: event(seq, title) },
+})
+const row = (seq: number, title?: string) =>
+  ({ ...event(seq, title), atMs: Date.parse(AT), receivedMs: Date.parse(AT) }) satisfies Row
 
 /** Returns the feed of a server whose log has `head` events, and pages of `size`. */
-function start(head: number, { size = 50 } = {}) {
+function start(head: number, { size = 50, title }: { size?: number; title?: string } = {}) {
   const clock = createFakeClock()
   const sockets: FakeSocket[] = []
   const reads: { cursor: string | undefined; answer(page: Result<NewestPage>): void }[] = []
@@ -59,20 +61,21 @@ function start(head: number, { size = 50 } = {}) {
       const { cursor, answer } = reads.shift()!
       const newest = cursor === undefined ? world.head : Number(cursor) - 1
       const oldest = Math.max(1, newest - size + 1)
-      const items = Array.from({ length: newest - oldest + 1 }, (_, at) => row(newest - at)).filter(
-        ({ seq }) => !world.deleted.has(seq),
-      )
+      const items = Array.from({ length: newest - oldest + 1 }, (_, at) =>
+        row(newest - at, title),
+      ).filter(({ seq }) => !world.deleted.has(seq))
       answer({ ok: true, data: { items, nextCursor: oldest > 1 ? String(oldest) : null } })
       await settle()
     },
-    async fail() {
-      reads.shift()!.answer({ ok: false, failure: toFailure({ code: 'x', message: 'No.' }) })
+    async fail(retryAfterS?: number) {
+      const failure = toFailure({ code: 'x', message: 'No.', retryAfterS })
+      reads.shift()!.answer({ ok: false, failure })
       await settle()
     },
     emit(count = 1) {
       for (let n = 0; n < count; n++) {
         world.head += 1
-        sockets.at(-1)!.receive(message(world.head))
+        sockets.at(-1)!.receive(message(world.head, title))
       }
     },
   }
@@ -366,12 +369,103 @@ describe('dashboard.md §4 a feed', () => {
       it.emit()
       expect(it.seqs).toEqual([4, 3, 2, 1])
       await it.fail()
-      it.clock.pass(1_000)
       it.emit()
+      it.clock.pass(1_000)
       expect(it.seqs).toEqual([5, 4, 3, 2, 1])
-      it.feed.retry()
       await it.page()
       expect(it.seqs).toEqual([5, 4, 3, 1])
+    })
+
+    test('repeats a failed read of its rows by itself, and loads older rows meanwhile', async () => {
+      const it = start(120)
+      it.socket.welcome(120)
+      await it.page()
+      reconnect(it, () => it.world.deleted.add(119))
+      await it.fail(5)
+      expect(it.feed.reading.value.kind).toBe('nothing')
+      void it.feed.readOlder()
+      await it.page()
+      it.clock.pass(4_999)
+      expect([it.seqs.length, it.reads.length]).toEqual([100, 0])
+      it.clock.pass(1)
+      await it.page()
+      await it.fail()
+      it.clock.pass(250)
+      while (it.reads.length > 0) await it.page()
+      expect([it.seqs.length, it.seqs.includes(119)]).toEqual([99, false])
+    })
+
+    test('does not repeat a failed read after it was stopped, or when another one has begun', async () => {
+      const it = start(3)
+      it.socket.welcome(3)
+      await it.page()
+      reconnect(it, () => {})
+      await it.fail(5)
+      reconnect(it, () => {})
+      await it.page()
+      it.clock.pass(5_000)
+      expect(it.reads).toHaveLength(0)
+      reconnect(it, () => {})
+      await it.fail(5)
+      it.feed.stop()
+      expect(it.clock.waiting).toBe(0)
+    })
+
+    test('requests no more pages of a read that another one replaces, or that is stopped', async () => {
+      const it = start(300)
+      it.socket.welcome(300)
+      await it.page()
+      it.feed.dispatch({ type: 'pause', reason: 'scrolled' })
+      for (let n = 0; n < 3; n++) {
+        void it.feed.readOlder()
+        await it.page()
+      }
+      reconnect(it, () => {})
+      reconnect(it, () => {})
+      expect(it.reads).toHaveLength(2)
+      await it.page()
+      expect(it.reads).toHaveLength(1)
+      await it.page()
+      expect(it.reads).toHaveLength(1)
+      it.feed.stop()
+      await it.page()
+      expect(it.reads).toHaveLength(0)
+    })
+
+    test('keeps the collapsed rows of a live list', async () => {
+      const it = start(50, { title: 'Paid' })
+      it.socket.welcome(50)
+      await it.page()
+      it.emit(400)
+      it.clock.pass(1_200)
+      reconnect(it, () => (it.world.head += 1))
+      while (it.reads.length > 0) await it.page()
+      expect(it.seqs).toEqual(Array.from({ length: 450 }, (_, at) => 451 - at))
+    })
+
+    test('keeps the place of a reader who scrolls while the rows are read again', async () => {
+      const it = start(50)
+      it.socket.welcome(50)
+      await it.page()
+      reconnect(it, () => (it.world.head = 400))
+      await it.page()
+      it.feed.dispatch({ type: 'pause', reason: 'scrolled' })
+      while (it.reads.length > 0) await it.page()
+      expect(it.seqs).toEqual(Array.from({ length: 50 }, (_, at) => 50 - at))
+      expect(it.feed.live.value.waiting).toBe(350)
+    })
+
+    test('keeps the place of a paused reader also if their rows are too far away', async () => {
+      const it = start(10, { size: 5 })
+      it.socket.welcome(10)
+      await it.page()
+      it.feed.dispatch({ type: 'pause', reason: 'scrolled' })
+      reconnect(it, () => (it.world.head = 1_000))
+      while (it.reads.length > 0) await it.page()
+      expect(it.seqs).toEqual([10, 9, 8, 7, 6])
+      expect(it.feed.live.value.waiting).toBe(500)
+      it.feed.dispatch({ type: 'resume' })
+      expect(it.seqs).toEqual(Array.from({ length: LIVE_ENTRIES }, (_, at) => 1_000 - at))
     })
 
     test('also reads again what it had read before its first connection', async () => {

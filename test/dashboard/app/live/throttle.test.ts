@@ -17,6 +17,11 @@ describe('the delay before reconnecting', () => {
     expect(toBackoffMs(attempt, () => 0.5)).toBe(Math.round(250 + (ceiling - 250) / 2))
     expect(toBackoffMs(attempt, () => 1)).toBe(ceiling)
   })
+
+  test('is at least as long as the server asks', () => {
+    expect(toBackoffMs(1, () => 1, 30)).toBe(30_000)
+    expect(toBackoffMs(6, () => 1, 1)).toBe(15_000)
+  })
 })
 
 describe('a batch', () => {
