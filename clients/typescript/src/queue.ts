@@ -74,6 +74,8 @@ export function createQueue(call: Call, clock: ServerClock, options: ClientOptio
   }
 
   async function flush({ timeoutMs = 10_000 }: FlushOptions = {}): Promise<number> {
+    // A long pause after an outage would outlast the wait.
+    failures = 0
     resume?.()
     if (countUnsent() > 0) {
       await new Promise<void>(resolve => {

@@ -227,6 +227,23 @@ test('queue: after an outage, events are sent in their order, one until the firs
   expect(titles).toEqual(Array.from({ length: 60 }, (_, at) => `${at + 1}`))
 })
 
+test('queue: flush after a long outage tries again soon, however many attempts failed before', async () => {
+  const { setTimeout } = globalThis
+  const pauses: number[] = []
+  const hurried = <Args extends unknown[]>(run: (...args: Args) => void, ms = 0, ...args: Args) => {
+    const isPause = [1_000, 2_000, 4_000, 8_000, 16_000].includes(ms)
+    if (isPause || ms === 30_000) pauses.push(ms)
+    return setTimeout(run, isPause ? 0 : ms, ...args)
+  }
+  const replies = [...Array.from({ length: 7 }, () => failure(503)), CREATED]
+  const { client } = await startStory(replies)
+  Object.assign(globalThis, { setTimeout: hurried })
+  restore.push(() => Object.assign(globalThis, { setTimeout }))
+  client.queue(EVENT)
+  await until(() => pauses.includes(30_000))
+  expect(await client.flush()).toBe(0)
+})
+
 test.each([
   [
     'throws',
