@@ -214,7 +214,7 @@ export function createFeed(dependencies: FeedDependencies): Feed {
       const isUsable = isComplete && log.floor < Infinity
       reading.value = isUsable ? { kind: 'nothing' } : { kind: 'failed', page: 'first', failure }
       if (!isUsable) return
-      const waitMs = toBackoffMs(failures++, dependencies.random, failure.retryAfterS)
+      const waitMs = toBackoffMs(++failures, dependencies.random, failure.retryAfterS)
       cancelRepeat = dependencies.clock.after(waitMs, () => void readNewest())
       return
     }

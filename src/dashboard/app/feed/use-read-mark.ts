@@ -9,7 +9,7 @@ const SEND_MS = 5_000
 const MAX_DOUBLINGS = 4
 
 /** How far the events of a list were shown, and marked, and the failures since then. */
-const begin = () => ({ reach: 0, marked: 0, failures: 0 })
+const begin = () => ({ reach: 0, marked: 0, failures: 0, cancel: () => {} })
 
 interface MarkOptions {
   project: string
@@ -36,14 +36,16 @@ export function useReadMark({
     const { reach, marked } = now
     if (reach <= marked) return false
     now.marked = reach
-    const { ok } = await markRead(project, channelId, reach)
-    if (ok) now.failures = 0
+    const result = await markRead(project, channelId, reach)
+    if (result.ok) now.failures = 0
+    else if (/forbidden|not_found/.test(result.failure.code)) now.marked = Infinity
     else {
       now.marked = marked
       const waitMs = SEND_MS * 2 ** Math.min(now.failures++, MAX_DOUBLINGS)
-      setTimeout(() => now === list.current && sending.current.trigger(), waitMs)
+      now.cancel()
+      if (now === list.current) now.cancel = SYSTEM_CLOCK.after(waitMs, sending.current.trigger)
     }
-    return ok
+    return result.ok
   }
   useEffect(() => {
     list.current = begin()
@@ -52,8 +54,10 @@ export function useReadMark({
     })
     sending.current = batch
     return () => {
+      batch.stop()
+      list.current.cancel()
       // Events that were shown are read, even if the list is left before the next request.
-      batch.flush()
+      void mark().then(ok => ok && onMarked())
       list.current = begin()
     }
   }, [project, channelId])
