@@ -65,6 +65,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.page.getByText('The server is busy.').waitFor()
   })
 
+  test('a link without its project is looked up no further if the server cannot be reached', async () => {
+    await using it = await visit('/e/evt_2', {
+      prepare: api => api.on('GET /api/projects/:id/events/:event', () => ({ raw: 'refused' })),
+    })
+    await it.page.getByText("Can't reach the server.").waitFor()
+    expect(it.api.requests.filter(name => name.endsWith('/:event'))).toHaveLength(1)
+  })
+
   test('has its time once, and how long ago that is on the same day', async () => {
     await using it = await visit(`/p/${PROJECT}/e/evt_2`)
     await it.shows('New payment')

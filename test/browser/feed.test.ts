@@ -220,6 +220,52 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('a read mark that the server did not take is sent when the list is left', async () => {
+    await using it = await watch(1)
+    const channels: unknown[] = []
+    it.api.on('PUT /api/projects/:id/read', ({ seq, channelId }) => {
+      if (seq !== 2) return { data: { seq } }
+      channels.push(channelId)
+      return { status: 503, code: 'unavailable', error: 'Not now' }
+    })
+    await it.page.clock.install()
+    it.api.emit({ title: 'Deployed', channelName: 'deploys' })
+    await until(() => channels.length === 1)
+    await it.page.getByRole('link', { name: 'deploys' }).click()
+    await until(() => channels.filter(id => id === undefined).length === 2)
+  })
+
+  test('a read mark that fails has one next attempt, and none after a refusal for good', async () => {
+    await using it = await watch(1)
+    let marks = 0
+    let failure = { status: 503, code: 'unavailable', error: 'Not now' }
+    it.api.on('PUT /api/projects/:id/read', ({ seq }) => {
+      if (seq < 2) return { data: { seq } }
+      marks += 1
+      return failure
+    })
+    await it.page.clock.install()
+    const pass = async (ms: number) => {
+      await it.page.clock.runFor(ms)
+      await it.settle()
+    }
+    it.api.emit({ title: 'Deployed' })
+    await until(() => marks === 1)
+    await pass(5_000)
+    await until(() => marks === 2)
+    it.api.emit({ title: 'Restarted' })
+    await pass(5_000)
+    await until(() => marks === 3)
+    await pass(10_000)
+    expect(marks).toBe(3)
+    failure = { status: 404, code: 'not_found', error: 'Not found' }
+    await pass(20_000)
+    await until(() => marks === 4)
+    it.api.emit({ title: 'Stopped' })
+    await pass(90_000)
+    expect(marks).toBe(4)
+  })
+
   test('in the sidebar, the name of a channel gives way to its counts', async () => {
     await using it = await watch(1)
     const channels = it.api.handler('GET /api/projects/:id/channels')
@@ -446,10 +492,30 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     it.api.on('POST /api/projects/:id/users/names', () => {
       asked += 1
       return asked < 3
-        ? { status: 503, code: 'unavailable', error: 'Not now' }
+        ? { status: 503, code: 'unavailable', error: 'Not now', retryAfter: 1 }
         : { data: { items: [{ userId: 'u1', name: 'Ada Lovelace' }] } }
     })
     it.api.emit({ title: 'Paid', userId: 'u1' })
+    await it.page.locator('article a.user').getByText('Ada Lovelace').waitFor()
+  })
+
+  test('names are requested again when a busy server has said, and not before', async () => {
+    await using it = await watch(0)
+    let asked = 0
+    it.api.on('POST /api/projects/:id/users/names', () => {
+      asked += 1
+      return asked === 1
+        ? { status: 503, code: 'unavailable', error: 'Not now', retryAfter: 60 }
+        : { data: { items: [{ userId: 'u1', name: 'Ada Lovelace' }] } }
+    })
+    await it.page.clock.install()
+    it.api.emit({ title: 'Paid', userId: 'u1' })
+    await until(() => asked === 1)
+    await it.settle()
+    await it.page.clock.runFor(20_000)
+    await it.settle()
+    expect(asked).toBe(1)
+    await it.page.clock.runFor(40_000)
     await it.page.locator('article a.user').getByText('Ada Lovelace').waitFor()
   })
 

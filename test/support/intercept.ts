@@ -13,7 +13,10 @@ export interface RawAnswer {
   body: string
 }
 
-type Answer = (request: Intercepted) => RawAnswer | Promise<RawAnswer>
+/** An answer, or none: the connection is refused. */
+export type Reply = RawAnswer | 'refused'
+
+type Answer = (request: Intercepted) => Reply | Promise<Reply>
 
 /** The newest answer of each context. */
 const answers = new WeakMap<BrowserContext, Answer>()
@@ -51,12 +54,18 @@ async function start(page: Page): Promise<void> {
     const text = Buffer.concat(postDataEntries.map(one => Buffer.from(one.bytes ?? '', 'base64')))
     const body = text.length > 0 ? JSON.parse(text.toString()) : null
     const answer = await answers.get(context)!({ method, url: new URL(url), body })
-    const answered = session.send('Fetch.fulfillRequest', {
-      requestId,
-      responseCode: answer.status,
-      responseHeaders: Object.entries(answer.headers).map(([name, value]) => ({ name, value })),
-      body: Buffer.from(answer.body).toString('base64'),
-    })
+    const answered =
+      answer === 'refused'
+        ? session.send('Fetch.failRequest', { requestId, errorReason: 'ConnectionRefused' })
+        : session.send('Fetch.fulfillRequest', {
+            requestId,
+            responseCode: answer.status,
+            responseHeaders: Object.entries(answer.headers).map(([name, value]) => ({
+              name,
+              value,
+            })),
+            body: Buffer.from(answer.body).toString('base64'),
+          })
     // A page that was closed or left waits no longer.
     answered.catch(() => {})
   })

@@ -1,7 +1,7 @@
 import type { BrowserContext, WebSocketRoute } from 'playwright-core'
 import type { SignInOptions } from '../../../src/access/openid/schema.ts'
 import type { Filters } from '../../../src/dashboard/app/live/messages.ts'
-import { interceptApi, type RawAnswer } from '../intercept.ts'
+import { interceptApi, type Reply } from '../intercept.ts'
 import { fakeChannels } from './channels.ts'
 import { countEvents, findEvents, isSent } from './search.ts'
 
@@ -17,7 +17,7 @@ interface FakeAnswer {
   details?: unknown[]
   retryAfter?: number
   /** Answers like this, in place of the rest: as a proxy in front of the server does. */
-  raw?: RawAnswer
+  raw?: Reply
 }
 
 type Handler = (body: any, url: URL) => FakeAnswer
@@ -232,7 +232,7 @@ export async function fakeApi(
   return api
 }
 
-function toAnswer({ status = 200, data, retryAfter, raw, ...failure }: FakeAnswer): RawAnswer {
+function toAnswer({ status = 200, data, retryAfter, raw, ...failure }: FakeAnswer): Reply {
   if (raw) return raw
   const requestId = '5f0c1c4e-8f2b-4b7a-9d35-2f6f4a1f7c10'
   const json =

@@ -33,6 +33,7 @@ export default function EventRedirect({ event = '' }: { event?: string | undefin
         if (isOver) return
         if (result.ok) return route(toEventPath(project, event), true)
         if (result.failure.code !== 'not_found') worst = result.failure
+        if (worst?.code === 'unreachable') break
       }
       setFailure(worst ?? MISSING)
     }

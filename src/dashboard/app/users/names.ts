@@ -71,7 +71,7 @@ async function read(): Promise<void> {
     const { code, retryAfterS } = result.failure
     if (into === names && (code === 'unreachable' || retryAfterS !== undefined)) {
       for (const userId of userIds) wanted.add(userId)
-      SYSTEM_CLOCK.after(toBackoffMs(failures, Math.random), reading.trigger)
+      SYSTEM_CLOCK.after(toBackoffMs(failures, Math.random, retryAfterS), reading.trigger)
       return
     }
   }
