@@ -14,6 +14,7 @@ as $$
 declare
   stored bigint[];
   free bigint[];
+  without_user bigint[];
 begin
   if not try_lock_cleanup(project) then
     return false;
@@ -48,14 +49,15 @@ begin
   if free <> stored then
     return false;
   end if;
+  without_user := array(
+    select e.seq
+    from events e
+    where e.project_id = project and e.seq = any(stored) and e.seq = any(user_seqs) and e.user_ref is null
+  );
   update archive_files f set
       deleted = done + cardinality(seqs),
       dropped = f.dropped || array(select s.seq from unnest(seqs) as s (seq) where s.seq <> all(stored)),
-      counted = f.counted || array(
-        select e.seq
-        from events e
-        where e.project_id = project and e.seq = any(stored) and e.seq = any(user_seqs) and e.user_ref is null
-      )
+      counted = f.counted || without_user
     where f.id = file and f.state = 'current' and f.deleted = done;
   if not found then
     raise exception 'another run works on this file';

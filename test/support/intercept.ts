@@ -7,7 +7,7 @@ interface Intercepted {
   body: unknown
 }
 
-export interface RawAnswer {
+interface RawAnswer {
   status: number
   headers: Record<string, string>
   body: string

@@ -30,29 +30,31 @@ interface Operation {
   requestBody?: {
     content: Record<string, { schema: { $ref?: string; properties?: Record<string, unknown> } }>
   }
+  responses: Record<string, { description: string } | undefined>
 }
 
-/** Returns every operation that takes JSON, with the names of its fields. */
+/** Returns every operation that takes JSON, with its fields and the KiB of its largest body. */
 async function listWrites(document: string) {
   const { paths, components } = (await (await fetch(server.url + document)).json()) as {
     paths: Record<string, Record<string, Operation>>
     components: { schemas: Record<string, { properties?: Record<string, unknown> }> }
   }
   return Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations).flatMap(([method, { requestBody }]) => {
+    Object.entries(operations).flatMap(([method, { requestBody, responses }]) => {
       const schema = requestBody?.content['application/json']?.schema
       if (!schema) return []
       const named = components.schemas[schema.$ref?.split('/').at(-1) ?? '']
       const fields = Object.keys((named ?? schema).properties ?? {})
-      return [{ method: method.toUpperCase(), path, fields }]
+      const maxKib = Number(/\d+(?= KiB)/.exec(responses['413']?.description ?? '')?.[0])
+      return [{ method: method.toUpperCase(), path, fields, maxKib }]
     }),
   )
 }
 
-/** Returns a body of about 250 KiB, 60 levels deep in each of `fields` and in an unknown one. */
-function toDeepBody(fields: readonly string[]): string {
+/** Returns a body of almost `maxKib`, 60 levels deep in each of `fields` and in an unknown one. */
+function toDeepBody(fields: readonly string[], maxKib: number): string {
   const names = [...fields, 'unknown']
-  const width = Math.floor(115_000 / names.length)
+  const width = Math.floor((maxKib * 450) / names.length)
   const deep = `${'['.repeat(60)}${'1,'.repeat(width)}1${']'.repeat(60)}`
   return `{${names.map(name => `${JSON.stringify(name)}:${deep}`).join(',')}}`
 }
@@ -64,8 +66,8 @@ test.each(['/openapi.json', '/api/management.json'])(
     expect(writes.length).toBeGreaterThan(2)
     const stringify = spyOn(JSON, 'stringify')
     try {
-      for (const { method, path, fields } of writes) {
-        const body = toDeepBody(fields)
+      for (const { method, path, fields, maxKib } of writes) {
+        const body = toDeepBody(fields, maxKib)
         stringify.mockClear()
         const target = path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? 'none')
         const headers = { 'content-type': 'application/json' }
