@@ -175,8 +175,9 @@ begin
   seqs := to_json(new_seqs);
 
   if channel_slugs is not null then
-    insert into channels (project_id, id, public_id, slug, name, icon, created_at)
-    select distinct on (i.number, i.slug) project_ids[i.number], i.id, i.public_id, i.slug, i.name, i.icon, at
+    insert into channels (project_id, id, public_id, slug, name, name_slug, icon, created_at)
+    select distinct on (i.number, i.slug)
+      project_ids[i.number], i.id, i.public_id, i.slug, i.name, i.slug, i.icon, at
     from unnest(numbers, new_seqs, channel_ids, channel_public_ids, channel_slugs, channel_names, icons)
         with ordinality as i (number, seq, id, public_id, slug, name, icon, ord)
     where i.slug is not null and i.seq is not null

@@ -35,6 +35,7 @@ import projectStatisticsTables from '../../sql/tables/0034_project_statistics.sq
 import userWordsTables from '../../sql/tables/0035_user_words.sql' with { type: 'text' }
 import lookupStatisticsTables from '../../sql/tables/0036_lookup_statistics.sql' with { type: 'text' }
 import repeatedErasureTables from '../../sql/tables/0037_erasure.sql' with { type: 'text' }
+import channelNamesTables from '../../sql/tables/0038_channel_names.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import archiveFunctions from '../../sql/functions/archive.sql' with { type: 'text' }
@@ -120,6 +121,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0035_user_words', text: userWordsTables },
   { name: '0036_lookup_statistics', text: lookupStatisticsTables },
   { name: '0037_erasure', text: repeatedErasureTables },
+  { name: '0038_channel_names', text: channelNamesTables },
 ]
 
 /** All files of sql/functions. */

@@ -93,6 +93,15 @@ export function isUnavailable(error: unknown): boolean {
   return /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)
 }
 
+/**
+ * Returns true when the database was not reached, so that the same work may succeed later. A
+ * statement or a wait for a lock that was ended has reached it.
+ */
+export function isUnreachable(error: unknown): boolean {
+  const state = sqlState(error)
+  return state === undefined ? isUnavailable(error) : /^(08|53300|57P)/.test(state)
+}
+
 /** Returns why the database did not do its work. It names no detail of the installation. */
 export function describeUnavailable(error: unknown): string {
   switch (sqlState(error)) {

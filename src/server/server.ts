@@ -69,8 +69,8 @@ const SEARCHES = {
   ...HEAVY_SHARE,
   settings: { statement_timeout: 500 },
 }
-/** Connections that open sockets and read what they have missed. */
-const FEEDS = 4
+/** Connections that start subscriptions and read what they have missed. */
+const FEEDS = { max: 4, maxPerShare: 2, ...HEAVY_SHARE }
 /** Sign-in, sessions and readiness: no request for data uses these connections. */
 const SESSIONS = { max: 3, maxPerShare: 2 }
 /** All projects of the process share a batch that waits for the lock of one. */
@@ -268,7 +268,7 @@ async function open(
     bodyLimits: { timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS },
     toAddress: port.toAddress,
   }
-  const feeds = pools.open('feed', FEEDS)
+  const feeds = pools.open('feed', FEEDS.max, FEEDS)
   const startedFeed = await startFeed({
     ...gate,
     tailPool: pools.open('tail', 2, {
@@ -276,7 +276,7 @@ async function open(
       deadlineMs: 5_000,
     }),
     pool: feeds,
-    replayPool: readOn(feeds, { name: 'replica feed', max: FEEDS }),
+    replayPool: readOn(feeds, { name: 'replica feed', ...FEEDS }),
     listenUrl: config.databaseDirectUrl ?? database.url,
     port: listener.port,
     notifier,

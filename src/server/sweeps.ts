@@ -7,6 +7,7 @@ import { startLoop, type Loop } from '../base/loop.ts'
 import { isClockUntrusted } from '../database/clock.ts'
 import { transact, type Pool } from '../database/pool.ts'
 import type { Fragment, Queryable, Tx } from '../database/sql.ts'
+import { fillNameSlugs } from '../log/channels/channels.ts'
 import { startRetention } from '../log/events/retention.ts'
 import { startAnalyzer } from './grown-tables.ts'
 
@@ -133,12 +134,20 @@ async function deleteBatch(sql: Queryable, { table, where, orderBy, join, afterD
 }
 
 /**
- * Starts deleting expired rows, events past their retention, and the rows of deleted projects, and
- * analyzing tables that have grown.
+ * Starts deleting expired rows, events past their retention, and the rows of deleted projects,
+ * analyzing tables that have grown, and filling in the slugs of channels' names.
  */
 export function startMaintenance(pool: Pool, options: { hasArchive: boolean }): Loop {
   const parts = [
     startSweeper(pool),
+    startLoop({
+      everyMs: EVERY_MS,
+      runsAtOnce: true,
+      async round(signal) {
+        while (!signal.aborted && (await pool.run(fillNameSlugs)));
+      },
+      onFailure: warn,
+    }),
     startReaper(pool),
     startRetention(pool, options),
     startAnalyzer(pool),

@@ -75,39 +75,25 @@ export async function listProjectChannels(
   return { ...toPage(channels, query, ({ id }) => id), total }
 }
 
-/** A channel (uuid) that has a name of a filter. */
-interface NamedChannel {
-  name: string
-  id: string
-  /** True if the name is neither its id nor its first name. */
-  isRenamed: boolean
-}
-
-interface NamedChannelRow {
-  name: string
-  id: string
-  /** The later name, which differs from the wanted one at most by case, white space or accents. */
-  later: string | null
-}
+/** The most channels that one name can mean, if it is no id and no first name. */
+const MAX_NAMESAKES = 100
 
 /**
- * Finds channels by name. An id takes precedence over the first name of a channel, and that over
- * the names that channels were given later. Several channels can have one of these.
+ * Finds the uuids of channels by names. An id takes precedence over the first name of a channel,
+ * and that over the names that channels were given later. Up to 100 channels can have one of these.
+ * Each name is looked up in indexes, whatever the number of channels.
  */
 export async function findChannels(
   sql: Queryable,
   projectId: string,
   names: readonly string[],
-): Promise<NamedChannel[]> {
+): Promise<string[]> {
   if (names.length === 0) return []
-  const rows = await sql<NamedChannelRow[]>`
-    select
-      asked.name, coalesce(by_id.id, by_slug.id, by_name.id) as id, by_name.name as later
+  const rows = await sql<{ id: string }[]>`
+    select distinct coalesce(by_id.id, by_slug.id, by_name.id) as id
     from unnest(
-        ${toArray(names)}::text[],
-        ${toArray(names.map(one => parseId('chn', one)))}::uuid[],
-        ${toArray(names.map(toSlug))}::text[]
-      ) as asked (name, id, slug)
+        ${toArray(names.map(one => parseId('chn', one)))}::uuid[], ${toArray(names.map(toSlug))}::text[]
+      ) as asked (id, slug)
       left join lateral (
         select id from channels
         where project_id = ${projectId} and id between asked.id and asked.id
@@ -121,17 +107,36 @@ export async function findChannels(
         limit 1
       ) by_slug on true
       left join lateral (
-        select id, name from channels
+        select id from channels
         where project_id = ${projectId} and by_id.id is null and by_slug.id is null
-          and fold_text(one_line(name)) = fold_text(asked.slug)
-        -- Reads the channels only for names that nothing else has.
-        offset 0
+          and name_slug between asked.slug and asked.slug and name_slug <> slug
+        order by name_slug
+        limit ${MAX_NAMESAKES}
       ) by_name on true
     where coalesce(by_id.id, by_slug.id, by_name.id) is not null
   `
-  return rows
-    .filter(({ name, later }) => later === null || toSlug(later) === toSlug(name))
-    .map(({ name, id, later }) => ({ name, id, isRenamed: later !== null }))
+  return rows.map(({ id }) => id)
+}
+
+const FILLED_AT_A_TIME = 500
+
+/**
+ * Stores the slugs of the present names of channels that have none yet, because they were created
+ * or restored by a former version. Returns false when none is left.
+ */
+export async function fillNameSlugs(sql: Queryable): Promise<boolean> {
+  const rows = await sql<{ project_id: string; id: string; name: string }[]>`
+    select project_id, id, name from channels where name_slug is null limit ${FILLED_AT_A_TIME}
+  `
+  await sql`
+    update channels c set name_slug = n.slug
+    from unnest(
+      ${toArray(rows.map(row => row.project_id))}::uuid[], ${toArray(rows.map(({ id }) => id))}::uuid[],
+      ${toArray(rows.map(({ name }) => name))}::text[], ${toArray(rows.map(({ name }) => toSlug(name)))}::text[]
+    ) as n (project_id, id, name, slug)
+    where c.project_id = n.project_id and c.id = n.id and c.name = n.name and c.name_slug is null
+  `
+  return rows.length === FILLED_AT_A_TIME
 }
 
 /** Returns one channel as `reader` sees it. Throws `not_found`. */
@@ -162,11 +167,12 @@ export async function createChannel(
   const name = toDisplayName(channel.name)
   const created = await tx`
     insert into channels (
-      project_id, id, public_id, slug, name, icon, description, is_archived, keep_days, created_at
+      project_id, id, public_id, slug, name, name_slug, icon, description, is_archived, keep_days,
+      created_at
     )
     values (
-      ${projectId}, ${uuid}, ${id}, ${toSlug(name)}, ${name}, ${toEmoji(icon ?? '') ?? null},
-      ${description || null}, ${isArchived}, ${keepDays}, now()
+      ${projectId}, ${uuid}, ${id}, ${toSlug(name)}, ${name}, ${toSlug(name)},
+      ${toEmoji(icon ?? '') ?? null}, ${description || null}, ${isArchived}, ${keepDays}, now()
     )
     on conflict (project_id, slug) do nothing
   `
@@ -206,6 +212,7 @@ export async function editChannel(
   const changed = await tx`
     update channels set
       name = coalesce(${name === undefined ? null : toDisplayName(name)}, name),
+      name_slug = coalesce(${name === undefined ? null : toSlug(name)}, name_slug),
       icon = ${icon === undefined ? tx`icon` : (toEmoji(icon ?? '') ?? null)},
       description = ${description === undefined ? tx`description` : description || null},
       is_archived = coalesce(${isArchived ?? null}, is_archived),

@@ -15,7 +15,7 @@ export function storedColumns(sql: Queryable): Fragment {
 export function eventTextJoins(sql: Queryable): Fragment {
   return sql`
     left join lateral (
-      select c.public_id, c.name, c.slug
+      select c.public_id, c.name, c.slug, c.name_slug
       from channel_by_id(e.project_id, e.channel_id) c limit 1
     ) c on true
     cross join lateral event_text(

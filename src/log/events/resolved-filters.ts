@@ -98,7 +98,8 @@ async function resolveTerms(
 ): Promise<ResolvedTerms | undefined> {
   const { channels, users, words, phrases, sources, tags, metadata, has, after, before } = filters
   const { projectId } = limits
-  const channelIds = await listChannelIds(sql, projectId, channels.is)
+  const channelIds =
+    channels.is.length > 0 ? await findChannels(sql, projectId, channels.is) : undefined
   const shapes = await readShapes(sql, filters.alike)
   const texts = await readTextPatterns(sql, words.is, phrases.is)
   const hasText = words.is.length + phrases.is.length > 0
@@ -115,7 +116,7 @@ async function resolveTerms(
   }
   return {
     ...{ sources, tags, metadata, has, shapes, channelIds, groups },
-    withoutChannelIds: (await listChannelIds(sql, projectId, channels.not)) ?? [],
+    withoutChannelIds: await findChannels(sql, projectId, channels.not),
     users: users.is.length > 0 ? await resolveUsers(sql, limits, users.is) : undefined,
     withoutUsers: await resolveUsers(sql, limits, users.not),
     texts: [...texts, ...(await readTextPatterns(sql, [], listWholeWords(shapes)))],
@@ -169,17 +170,6 @@ export function isCoveredByIndex({
     rest.afterMs === null &&
     rest.beforeMs === null
   )
-}
-
-/** Returns the uuids of channels. Undefined without names. */
-async function listChannelIds(
-  sql: Queryable,
-  projectId: string,
-  channels: string[],
-): Promise<string[] | undefined> {
-  if (channels.length === 0) return undefined
-  const found = await findChannels(sql, projectId, channels)
-  return [...new Set(found.map(({ id }) => id))]
 }
 
 /** Looks up users by whole references, and until the deadline by their names. */

@@ -3,8 +3,8 @@ import type { FeedFilters } from './schema.ts'
 
 /** The fields of an event that filters compare. */
 export interface FilterFields {
-  channelId: string
-  channelSlug: string
+  /** The id of the channel, and the slugs that name it. */
+  channelNames: readonly string[]
   tags: readonly string[]
   source: string
   /** The user_ids and aliases from filters that name the event's user. */
@@ -25,31 +25,20 @@ export interface CompiledFilter {
   any: readonly CompiledFilter[] | undefined
 }
 
-/** Lists the names of channels in a client's filters. */
-export function listChannelNames({ channels = [], any = [] }: FeedFilters = {}): string[] {
-  return [...channels, ...any.flatMap(listChannelNames)]
-}
-
 /** Lists the texts in a client's filters. */
 export function listTexts({ text, any = [] }: FeedFilters = {}): string[] {
   return [...(text === undefined ? [] : [text]), ...any.flatMap(listTexts)]
 }
 
-/**
- * Compiles a client's filters. `patterns` are those of each of their texts. `renamed` has the ids
- * of channels by names that they were given later.
- */
+/** Compiles a client's filters. `patterns` are those of each of their texts. */
 export function compileFilter(
   { channels, tags, userId, source, text, any }: FeedFilters,
   patterns: ReadonlyMap<string, readonly string[]>,
-  renamed: ReadonlyMap<string, readonly string[]> = new Map(),
 ): CompiledFilter {
-  const names =
-    channels &&
-    distinct(channels.flatMap(name => [name, toSlug(name), ...(renamed.get(name) ?? [])]))
+  const names = channels && distinct(channels.flatMap(name => [name, toSlug(name)]))
   const allTags = tags && distinct(tags)
   const words = text === undefined ? undefined : (patterns.get(text) ?? [])
-  const alternatives = any?.map(one => compileFilter(one, patterns, renamed))
+  const alternatives = any?.map(one => compileFilter(one, patterns))
   const parts = [names, allTags, userId, source, words, alternatives?.map(({ key }) => key)]
   return {
     key: parts.every(part => part === undefined) ? '' : JSON.stringify(parts),
@@ -82,7 +71,7 @@ export function toNeeds(filters: readonly CompiledFilter[]): FilterNeeds {
 export function matches(filter: CompiledFilter, fields: FilterFields): boolean {
   const { channels, tags, userId, source, patterns, any } = filter
   if (filter.key === '') return true
-  if (channels && !channels.has(fields.channelId) && !channels.has(fields.channelSlug)) return false
+  if (channels && !fields.channelNames.some(name => channels.has(name))) return false
   if (source !== undefined && fields.source !== source) return false
   if (tags && !tags.every(tag => fields.tags.includes(tag))) return false
   if (userId !== undefined && !fields.userNames.includes(userId)) return false

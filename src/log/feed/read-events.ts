@@ -39,6 +39,7 @@ interface Row {
   text: string
   channel_public_id: string
   channel_slug: string
+  channel_later_slug: string | null
   user_names: string | null
   search_text: string | null
 }
@@ -103,6 +104,14 @@ export async function readSlices(
     select
       e.project_id, e.id, e.seq, e.created_at, to_json(e.tags)::text as tags, e.source, t.text,
       c.public_id as channel_public_id, c.slug as channel_slug,
+      -- A later name that is the first name of another channel means that one.
+      case when c.name_slug <> c.slug and (
+        select o.id
+        from channels o
+        where o.project_id = e.project_id and o.slug between c.name_slug and c.name_slug
+        order by o.slug
+        limit 1
+      ) is null then c.name_slug end as channel_later_slug,
       (
         select json_agg(n.name)::text
         from named n
@@ -129,8 +138,11 @@ function toFeedEvent(row: Row): FeedEvent {
     seq,
     text: toEventMessage(toId('prj', row.project_id), seq, toEventJson(row.text)),
     fields: {
-      channelId: row.channel_public_id,
-      channelSlug: row.channel_slug,
+      channelNames: [
+        row.channel_public_id,
+        row.channel_slug,
+        ...(row.channel_later_slug === null ? [] : [row.channel_later_slug]),
+      ],
       tags: JSON.parse(row.tags) as string[],
       source: row.source,
       userNames: row.user_names === null ? [] : (JSON.parse(row.user_names) as string[]),

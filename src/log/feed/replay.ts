@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { feedReplayRows } from '../../base/metrics.ts'
 import { createSemaphore } from '../../base/semaphore.ts'
 import type { Pool } from '../../database/pool.ts'
+import { isUnreachable, QUERY_CANCELED, sqlState } from '../../database/sql.ts'
 import { matches, toNeeds } from './filter.ts'
 import type { Hub, Subscription } from './hub.ts'
 import { logFailure, readSlices } from './read-events.ts'
@@ -34,7 +35,10 @@ export interface ReplayOptions {
   onStalled(subscription: Subscription): void
 }
 
-/** Replays missed events. Resolves when the subscription is live or has ended. */
+/**
+ * Replays missed events. Resolves when the subscription is live or has ended. Rejects if its next
+ * event cannot be read. Waits while the database cannot be reached.
+ */
 export type Replay = ReturnType<typeof createReplay>
 
 /**
@@ -54,13 +58,16 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
         await slots.run(organizationId, async () => {
           // A page of long events can exceed what the socket takes. Then the next page is shorter.
           const startedMs = performance.now()
-          const taken = await sendPage(subscription, page)
+          const taken = await sendPage(subscription, organizationId, page)
           // In the slot of the organization, so that its sockets pause together.
           if (subscription.cursor < hub.toReplayEnd(subscription))
             await sleep(PAUSES_PER_PAGE * (performance.now() - startedMs))
           page = taken < page ? Math.max(2 * taken, MIN_PAGE) : Math.min(2 * page, PAGE)
         })
       } catch (error) {
+        // A shorter page takes less time.
+        if (sqlState(error) === QUERY_CANCELED && page > 1) page = Math.ceil(page / 8)
+        else if (!isUnreachable(error)) throw error
         logFailure('Reading a page of a replay failed', error)
         await sleep(RETRY_MS)
       }
@@ -68,7 +75,11 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
   }
 
   /** Returns how many events were sent or skipped; `page` when the page was not cut short. */
-  async function sendPage(subscription: Subscription, page: number): Promise<number> {
+  async function sendPage(
+    subscription: Subscription,
+    organizationId: string,
+    page: number,
+  ): Promise<number> {
     if (!hub.has(subscription)) return page
     if (!isAllowed()) {
       await sleep(MAX_WAIT_MS)
@@ -78,7 +89,9 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
     const until = hub.toReplayEnd(subscription)
     const slice = { projectId, after: cursor, until, ...toNeeds([filter]) }
     const bounds = { each: page, most: page, maxBytes: PAGE_BYTES }
-    const { events, isCut } = await pool.run(sql => readSlices(sql, [slice], bounds))
+    const { events, isCut } = await pool
+      .of(organizationId)
+      .run(sql => readSlices(sql, [slice], bounds))
     feedReplayRows.inc(events.length)
     let taken = 0
     for (const event of events) {

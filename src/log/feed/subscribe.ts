@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from '../../database/pool.ts'
-import type { Queryable } from '../../database/sql.ts'
+import { isUnreachable } from '../../database/sql.ts'
 import { toId } from '../../base/ids.ts'
 import type { Socket } from '../../base/listener.ts'
-import { findChannels } from '../channels/channels.ts'
 import { readPatternsOfTexts } from '../events/text-patterns.ts'
 import { findLogState, READER_ROLES, type LogState } from './access.ts'
-import { compileFilter, listChannelNames, listTexts } from './filter.ts'
+import { compileFilter, listTexts } from './filter.ts'
 import type { Hub, Subscription } from './hub.ts'
 import { toMessage } from './messages.ts'
 import { logFailure } from './read-events.ts'
@@ -64,10 +63,10 @@ export async function subscribe(
   const found = await findStart(pool, subscriber, { message, projectId, isWanted })
   if (!found || !isWanted()) return
 
-  const { state, patterns, renamed } = found
+  const { state, patterns } = found
   if (!state || !READER_ROLES.includes(state.role)) return refuse(toNotFound(message.project))
   const project = toId('prj', projectId)
-  const filter = compileFilter(message.filters ?? {}, patterns, renamed)
+  const filter = compileFilter(message.filters ?? {}, patterns)
   const subscription: Subscription = { socket, projectId, project, filter, cursor: 0 }
   if (!hub.add(subscription, state.head))
     return tooMany('The project has too many subscriptions with different filters')
@@ -89,46 +88,32 @@ export async function subscribe(
 interface Start {
   state: LogState | undefined
   patterns: Map<string, string[]>
-  renamed: Map<string, string[]>
 }
 
-/** Reads what a subscription needs to start. Retries while the client waits for it. */
+/**
+ * Reads what a subscription needs to start. Retries while the client waits for it and the database
+ * cannot be reached. Rejects with other errors.
+ */
 async function findStart(
   pool: Pool,
   { socket }: Subscriber,
   { message, projectId, isWanted }: Requested & { isWanted(): boolean },
 ): Promise<Start | undefined> {
-  const { sessionId } = socket.data
+  const { accountId, sessionId } = socket.data
   const texts = listTexts(message.filters)
-  const names = [...new Set(listChannelNames(message.filters))]
   while (isWanted()) {
     try {
-      return await pool.run(async sql => ({
-        patterns: await readPatternsOfTexts(sql, texts),
-        renamed: await readRenamed(sql, projectId, names),
-        state: await findLogState(sql, { sessionId, projectId }),
-      }))
+      const state = await pool.of(accountId).run(sql => findLogState(sql, { sessionId, projectId }))
+      const share = pool.of(state?.organizationId ?? accountId)
+      const patterns = await share.run(sql => readPatternsOfTexts(sql, state ? texts : []))
+      return { state, patterns }
     } catch (error) {
+      if (!isUnreachable(error)) throw error
       logFailure('Starting a subscription failed', error)
       await sleep(RETRY_MS)
     }
   }
   return undefined
-}
-
-/** Returns the ids of channels by those of the names that they were given later. */
-async function readRenamed(
-  sql: Queryable,
-  projectId: string,
-  names: readonly string[],
-): Promise<Map<string, string[]>> {
-  const found = (await findChannels(sql, projectId, names)).filter(one => one.isRenamed)
-  return new Map(
-    [...Map.groupBy(found, ({ name }) => name)].map(([name, channels]) => [
-      name,
-      channels.map(({ id }) => toId('chn', id)),
-    ]),
-  )
 }
 
 /** Returns the message that no project has an id. */

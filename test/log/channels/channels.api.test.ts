@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { ageVerification } from '../../support/worlds/ageing.ts'
+import { fillNameSlugs, findChannels } from '../../../src/log/channels/channels.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { newMember, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
@@ -155,6 +156,34 @@ test('contract §2 a search finds a renamed channel by its new name, unless anot
   await rename('Refunds')
   expect(await search('channel:refunds')).toEqual([2])
   expect(await suggest()).toEqual(['refunds', 'payments'])
+})
+
+test('performance §3 100 names are found by 100 look-ups, whatever the number of channels', async () => {
+  const { projectId } = await newTenant(server)
+  await server.sql.begin(async tx => {
+    await tx`
+      insert into channels (project_id, id, public_id, slug, name, name_slug, created_at)
+      select ${projectId}, md5('many ' || n)::uuid, 'chn_' || n, 'first ' || n, 'Later ' || n, 'later ' || n, now()
+      from generate_series(1, 5000) as n
+    `
+    const names = Array.from({ length: 100 }, (_, n) => `LATER ${n - 50}`)
+    const found = await findChannels(tx, projectId, names)
+    const [read] = await tx`
+      select (seq_tup_read + idx_tup_fetch)::int as n
+      from pg_stat_xact_user_tables where relname = 'channels'
+    `
+    expect([found.length, read]).toEqual([49, { n: 49 }])
+  })
+})
+
+test('contract §2 a channel that was renamed by a former version is found by its new name', async () => {
+  const { projectId, send } = await newTenant(server)
+  const { channelId } = await send({ channelName: 'payments' })
+  const find = () => findChannels(server.sql, projectId, ['ÄRGER'])
+  await server.sql`update channels set name = 'Ärger', name_slug = null where public_id = ${channelId}`
+  expect(await find()).toEqual([])
+  while (await fillNameSlugs(server.sql));
+  expect(await find()).toHaveLength(1)
 })
 
 test('dashboard §7 absent fields keep their values, and null removes them', async () => {

@@ -120,6 +120,16 @@ test('design §6 a replay reads large events a few at a time, and sends all of t
   client.close()
 })
 
+test('performance §3 a subscription that runs into a time-out ends its socket, and is not repeated', async () => {
+  const watched = await newFeedProject(server)
+  const client = await openFeed(server.url, watched.member)
+  await server.sql.begin(async tx => {
+    await tx`lock table projects in access exclusive mode`
+    client.send({ type: 'subscribe', project: watched.project })
+    expect(await client.closed).toMatchObject({ code: 1011 })
+  })
+})
+
 test('design §6 a heartbeat has the head: every event up to it was sent', async () => {
   const watched = await newFeedProject(server)
   const client = await openFeed(server.url, watched.member)

@@ -125,6 +125,13 @@ test('design §6 filters: a channel by its new name, unless that is the first na
   expect(await listSeqs(watched, { any }, both)).toEqual([1, 2, 4])
   await rename('Ops')
   expect(await listSeqs(watched, { channels: ['ops'] }, both)).toEqual([3, 5, 7])
+  // A subscription also notices names that are given after its start.
+  const client = await openFeed(server.url, watched.member)
+  await client.subscribe(watched.project, { filters: { channels: ['third name'] } })
+  await rename('Third Name')
+  await watched.postEvent('under the third name')
+  expect(await client.seqs(1)).toEqual([8])
+  client.close()
 })
 
 test('design §6 filters: a user among alternatives, by the aliases of the moment', async () => {

@@ -38,8 +38,7 @@ function toEvent(seq: number, fields: Partial<FeedEvent['fields']> = {}, length 
     seq,
     text: toEventMessage('prj_1', seq, JSON.stringify('x'.repeat(length))),
     fields: {
-      channelId: 'chn_1',
-      channelSlug: 'payments',
+      channelNames: ['chn_1', 'payments'],
       tags: [],
       source: 'api',
       userNames: [],

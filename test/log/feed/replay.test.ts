@@ -16,6 +16,7 @@ const toSubscription = (projectId: string): Subscription => ({
 test('one organization replays one page at a time, and leaves room for another', async () => {
   const pages: PromiseWithResolvers<unknown>[] = []
   const pool = {
+    of: () => pool,
     run() {
       const page = Promise.withResolvers<unknown>()
       pages.push(page)
