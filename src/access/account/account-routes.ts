@@ -3,6 +3,7 @@ import { Elysia } from 'elysia'
 import { writeAudit } from '../audit/audit.ts'
 import { transact } from '../../database/pool.ts'
 import { sqlState, UNIQUE_VIOLATION, type Tx } from '../../database/sql.ts'
+import { PROXY } from '../../base/config/openid.ts'
 import { parseEmail } from '../../base/config/values.ts'
 import { Fault } from '../../base/errors.ts'
 import { succeed, succeedFile } from '../../http/call.ts'
@@ -133,6 +134,12 @@ async function editAccount(
       where id = ${account.id}
       returning name, email
     `
+    // The address is the identity at the proxy.
+    if (isNewAddress) {
+      await tx`
+        delete from openid_connections where account_id = ${account.id} and issuer = ${PROXY.issuer}
+      `
+    }
     const former = { ...account, ...before }
     const fields = FIELDS.filter(field => edited[field] !== former[field]).join(' ')
     if (fields !== '') {

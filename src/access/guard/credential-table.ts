@@ -44,7 +44,9 @@ export const CREDENTIAL_ACTIONS = {
   'account.addSecondFactor': ALWAYS,
   'account.changePassword': WITH_OWN_FACTOR,
   'account.removePassword': WITH_OWN_FACTOR,
-  // A trusted provider, or the proxy, gives an account to the person who has its address.
+  // The first sign-in at a trusted provider or the proxy gives an account to the person who has its
+  // address, and removes the earlier ways in. It removes no factor.
+  'account.prove': WITH_OWN_FACTOR,
   'account.changeAddress': WITH_OWN_FACTOR,
   'account.delete': WITH_OWN_FACTOR,
   'secondFactor.create': WITH_OWN_FACTOR,

@@ -30,6 +30,8 @@ export const ACTIONS = {
   'setup.read': { on: 'anyone' },
   'setup.complete': { on: 'anyone' },
   'session.create': { on: 'anyone', revokesAccess: true },
+  // A part of `session.create`.
+  'account.prove': { on: 'anyone' },
   'session.end': { on: 'anyone', revokesAccess: true },
   'reset.complete': { on: 'anyone', revokesAccess: true },
   'invite.read': { on: 'anyone' },

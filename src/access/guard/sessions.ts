@@ -5,7 +5,7 @@ import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
 import type { Admitted, AdmittedToken } from './admitted.ts'
-import { toFactors, type Proven } from './credential-table.ts'
+import { toFactors, type Factors, type Proven } from './credential-table.ts'
 import type { Role } from './permissions.ts'
 import type { SessionInfo, SignInMethod } from './schema.ts'
 import { hashSecret, newSecret } from './secret.ts'
@@ -116,6 +116,14 @@ export async function readProven(
       factors: toFactors({ hasPasskey: row.has_passkey, hasApp: row.has_app }),
     }
   )
+}
+
+/** Returns the factors of an account. The caller has locked it. */
+export async function readFactors(tx: Tx, accountId: string): Promise<Factors> {
+  const [row] = await tx<[{ has_passkey: boolean; has_app: boolean }]>`
+    select ${selectFactors(tx)} from (select ${accountId}::uuid as account_id) s
+  `
+  return toFactors({ hasPasskey: row.has_passkey, hasApp: row.has_app })
 }
 
 /** The columns `has_passkey` and `has_app` of the account of the session `s`. */

@@ -11,13 +11,13 @@ import { countRefusedSignIn, findSession } from '../guard/admission.ts'
 import { rotateSession, toCookieSeconds, type AdmittedSession } from '../guard/sessions.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
 import { connect, findConnectedAccount } from './connections.ts'
-import { createFlows, type Visit } from './flow.ts'
+import { createFlows, toConfirmation, type Visit } from './flow.ts'
 import type { OpenidParts } from './parts.ts'
 import { VisitProblem, type ProblemCode } from './problem.ts'
 import type { Profile } from './profile.ts'
 import { CLOCK_TOLERANCE_S } from './provider-client.ts'
 import { getProvider } from './providers.ts'
-import { signInAtProvider } from './sign-in.ts'
+import { signInVisitor } from './sign-in.ts'
 import { markUsed } from './used.ts'
 import { finishVisit } from './visit.ts'
 
@@ -101,7 +101,7 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
       return { path: visit.next, cookies: [...kept, flows.clear()] }
     }
     const result = await transact(pool, tx =>
-      signInAtProvider(
+      signInVisitor(
         tx,
         { provider, profile },
         {
@@ -113,14 +113,7 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
       ),
     )
     if (result !== 'confirm') return { path: visit.next, cookies: [...result, flows.clear()] }
-    const confirmation = flows.keep({
-      kind: 'confirmation',
-      provider: provider.name,
-      issuer: profile.issuer,
-      subject: profile.subject,
-      email: profile.email ?? '',
-      startedAtMs: Date.now(),
-    })
+    const confirmation = flows.keep(toConfirmation({ provider, profile }))
     const query = new URLSearchParams({ next: visit.next })
     return { path: `/sign-in?${query}`, cookies: [confirmation] }
   }

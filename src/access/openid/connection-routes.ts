@@ -1,5 +1,6 @@
 import { succeedRead } from '../guard/guard.ts'
 import { Elysia } from 'elysia'
+import { PROXY } from '../../base/config/openid.ts'
 import { transact } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
@@ -21,7 +22,8 @@ export function connectionRoutes({ guard, source }: OpenidParts) {
       await listConnections(sql, accountId),
       await listProviders(sql, source),
     ]
-    const toLabel = (name: string) => providers.find(one => one.name === name)?.label ?? name
+    const toLabel = (name: string) =>
+      [...providers, PROXY].find(one => one.name === name)?.label ?? name
     return {
       items: items.map(item => ({ ...item, label: toLabel(item.provider) })),
       providers: providers.map(({ name, label }) => ({ name, label })),

@@ -3,6 +3,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { Cookies } from '../guard/secret.ts'
 import { PURPOSES } from './schema.ts'
 import type { ProviderSource } from './providers.ts'
+import type { Authenticated } from './sign-in.ts'
 
 const FLOW_S = 600
 
@@ -53,6 +54,13 @@ export interface Flows {
   read(headers: Headers, nowMs: number): Visit | Confirmation | undefined
   /** Returns a Set-Cookie value that ends it. */
   clear(): string
+}
+
+/** Returns what a browser keeps until the account is signed in in another way. */
+export function toConfirmation({ provider, profile }: Authenticated): Confirmation {
+  const { issuer, subject, email = '' } = profile
+  const identity = { provider: provider.name, issuer, subject, email }
+  return { kind: 'confirmation', ...identity, startedAtMs: Date.now() }
 }
 
 /** The cell that flows are sealed for. No table has it. */

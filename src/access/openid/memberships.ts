@@ -17,8 +17,7 @@ interface Membership {
 }
 
 interface Arrival {
-  /** Undefined at the proxy. */
-  identity?: Pick<Identity, 'issuer' | 'subject'>
+  identity: Pick<Identity, 'issuer' | 'subject'>
   /** The secret of an invite. */
   invite: string | null
 }
@@ -44,7 +43,7 @@ export async function lockOrganizations(
       where m.account_id in (
         select account_id
         from openid_connections
-        where issuer = ${identity?.issuer ?? null} and subject = ${identity?.subject ?? null}
+        where issuer = ${identity.issuer} and subject = ${identity.subject}
         union all
         select id from accounts where email = ${visitor.email ?? null}
       )

@@ -2,17 +2,20 @@ import { Elysia } from 'elysia'
 import { countRefusedSignIn } from '../guard/admission.ts'
 import { transact } from '../../database/pool.ts'
 import { Fault } from '../../base/errors.ts'
-import { PROXY_NAME } from '../../base/config/openid.ts'
+import { PROXY } from '../../base/config/openid.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
+import { createFlows, toConfirmation } from './flow.ts'
 import { NoData } from '../guard/schema.ts'
 import type { OpenidParts } from './parts.ts'
 import { VisitProblem } from './problem.ts'
-import { ProxyBody } from './schema.ts'
-import { signInAtProxy } from './sign-in.ts'
+import { NeedsConfirmation, ProxyBody } from './schema.ts'
+import { atProxy, signInVisitor } from './sign-in.ts'
 
 /** The route that signs in with the e-mail address that a trusted proxy has sent. */
-export function proxyRoutes({ guard, cookies, refusals, findProxyEmail }: OpenidParts) {
+export function proxyRoutes(parts: OpenidParts) {
+  const { guard, cookies, refusals, findProxyEmail } = parts
+  const flows = createFlows(parts)
   return new Elysia({ name: 'openid.proxy' }).use(guard).post(
     '/api/session/proxy',
     async ({ call, body: { invite = null, isInstalled = false }, request }) => {
@@ -20,27 +23,33 @@ export function proxyRoutes({ guard, cookies, refusals, findProxyEmail }: Openid
       if (email === undefined) {
         throw new Fault('forbidden', 'No trusted proxy has sent your e-mail address')
       }
-      const visitor = { provider: PROXY_NAME, email, groups: [] }
+      const person = atProxy(email)
       try {
         const kept = await transact(call.pool, tx =>
-          signInAtProxy(tx, visitor, { visit: call, cookies, invite, isInstalled }),
+          signInVisitor(tx, person, { visit: call, cookies, invite, isInstalled }),
         )
-        return succeed(call, 200, {}, { cookies: kept })
+        if (kept !== 'confirm') return succeed(call, 200, {}, { cookies: kept })
+        const confirmation = flows.keep(toConfirmation(person))
+        return succeed(call, 202, { needs: 'confirmation' }, { cookies: [confirmation] })
       } catch (error) {
         if (!(error instanceof VisitProblem)) throw error
         const { actor, address } = call
-        countRefusedSignIn(refusals, { ...actor, address }, `${PROXY_NAME} ${error.code}`)
+        countRefusedSignIn(refusals, { ...actor, address }, `${PROXY.name} ${error.code}`)
         throw new Fault('forbidden', toMessage(error, email))
       }
     },
     {
       anyone: 'session.create',
       body: ProxyBody,
-      response: { 200: SuccessOf(NoData, 'You are signed in. The cookie contains the session.') },
+      response: {
+        200: SuccessOf(NoData, 'You are signed in. The cookie contains the session.'),
+        202: SuccessOf(NeedsConfirmation, 'Sign in another way, and confirm the connection.'),
+      },
       detail: {
         operationId: 'signInWithProxy',
         summary: 'Sign in with the e-mail address that your proxy sends',
-        description: 'The header is believed only from `TRUSTED_PROXIES`.',
+        description:
+          'The header is believed only from `TRUSTED_PROXIES`. The account of an operator, or one with a passkey or an authenticator app, is connected once: sign in another way, then send `POST /api/openid/confirmation`.',
         tags: ['Account'],
       },
     },

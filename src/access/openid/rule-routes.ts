@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { PROXY_NAME } from '../../base/config/openid.ts'
+import { PROXY } from '../../base/config/openid.ts'
 import { parseEmail } from '../../base/config/values.ts'
 import { transact } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
@@ -21,7 +21,7 @@ export function ruleRoutes({ guard, source, hasProxyHeader }: OpenidParts) {
     const providers = await listProviders(sql, source)
     return [
       ...providers.map(({ name, label }) => ({ name, label })),
-      ...(hasProxyHeader ? [{ name: PROXY_NAME, label: 'Proxy header' }] : []),
+      ...(hasProxyHeader ? [{ name: PROXY.name, label: PROXY.label }] : []),
     ]
   }
 
@@ -75,7 +75,7 @@ function toRules(rules: readonly SignInRule[], providers: ReadonlySet<string>): 
       issues.push({ path: ['rules', String(index), field], code: 'invalid_value', message })
     if (!providers.has(rule.provider)) report('provider', 'No provider has this name')
     if (rule.kind === 'group') {
-      if (rule.provider === PROXY_NAME) report('kind', 'The proxy header has no groups')
+      if (rule.provider === PROXY.name) report('kind', 'The proxy header has no groups')
       return { ...rule, value: toName(rule.value) }
     }
     const value = parseEmail(`a@${rule.value.trim().replace(/^@/, '')}`)?.slice(2)

@@ -96,7 +96,10 @@ export const ProxyBody = Type.Object(
   { examples: [{}] },
 )
 
-/** An identity of the account at a provider. */
+/** The account must be signed in another way before the proxy signs it in. */
+export const NeedsConfirmation = Type.Object({ needs: Type.Literal('confirmation') }, closed)
+
+/** An identity of the account at a provider, or its address at the proxy. */
 export const Connection = Type.Object(
   {
     id: Type.String(),

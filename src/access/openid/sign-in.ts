@@ -5,13 +5,19 @@ import { acceptInvite, createAccount } from '../organizations/joining.ts'
 import { proveEmail } from '../sign-in/proven-email.ts'
 import type { Cookies } from '../guard/secret.ts'
 import { signIn, type SignInRequest } from '../sign-in/sign-in.ts'
-import type { ProviderSettings } from '../../base/config/openid.ts'
+import { PROXY, type ProviderSettings } from '../../base/config/openid.ts'
 import { Fault } from '../../base/errors.ts'
 import { connect, findConnectedAccount, isConnectedTo } from './connections.ts'
 import { applyRules, lockOrganizations } from './memberships.ts'
 import { VisitProblem } from './problem.ts'
 import type { Profile } from './profile.ts'
 import { findRoles, type Visitor } from './rules.ts'
+
+/** A person whom a provider has authenticated, or the proxy. */
+export interface Authenticated {
+  provider: Pick<ProviderSettings, 'name' | 'isTrusted'>
+  profile: Omit<Profile, 'issuedAt'>
+}
 
 /** A sign-in of a person whom a provider or the proxy has authenticated. */
 export interface VisitorSignIn {
@@ -28,14 +34,14 @@ export interface VisitorSignIn {
  *
  * 1. Issuer and subject identify a connected account, whatever its e-mail address is.
  * 2. Otherwise only an e-mail address that the provider has verified counts. An account with this
- *    address is connected at once by a trusted provider, unless it belongs to an operator or has
- *    another identity at the issuer. Its earlier ways in are removed. With any other provider it
- *    must be signed in first.
+ *    address is connected at once by a trusted provider, unless it belongs to an operator, has a
+ *    factor, or has another identity at the issuer. Its earlier ways in are removed. With any other
+ *    provider it must be signed in first.
  * 3. A new account needs an invite, or a sign-in rule of an organization for the person.
  */
-export async function signInAtProvider(
+export async function signInVisitor(
   tx: Tx,
-  { provider, profile }: { provider: ProviderSettings; profile: Profile },
+  { provider, profile }: Authenticated,
   options: VisitorSignIn,
 ): Promise<string[] | 'confirm'> {
   const { issuer, subject, email, groups } = profile
@@ -50,8 +56,8 @@ export async function signInAtProvider(
   const actor = options.visit.actor
   if (existing) {
     if (await isConnectedTo(tx, existing.id, issuer)) throw new VisitProblem('otherIdentity')
-    if (!provider.isTrusted || existing.isOperator) return 'confirm'
-    await proveEmail(tx, toAccountActor(actor, existing.id), existing.id)
+    if (!provider.isTrusted) return 'confirm'
+    if (!(await proveEmail(tx, toAccountActor(actor, existing.id), existing))) return 'confirm'
   }
   const entered =
     existing?.id ??
@@ -68,38 +74,28 @@ export async function signInAtProvider(
   return enter(tx, { accountId: entered, isNew: !existing, visitor, profile }, options)
 }
 
-/**
- * Signs in the person whose e-mail address the proxy has sent. Returns Set-Cookie values. The proxy
- * authenticates for the whole installation, so an existing account needs no confirmation. The first
- * time removes its earlier ways in. Throws
- * `VisitProblem`.
- */
-export async function signInAtProxy(
-  tx: Tx,
-  visitor: Visitor & { email: string },
-  options: VisitorSignIn,
-): Promise<string[]> {
-  await lockOrganizations(tx, visitor, { invite: options.invite })
-  const existing = await lockAccountByEmail(tx, visitor.email)
-  if (existing) {
-    await proveEmail(tx, toAccountActor(options.visit.actor, existing.id), existing.id)
+/** Returns the identity of the person whose e-mail address the proxy has sent. */
+export function atProxy(email: string): Authenticated {
+  return {
+    provider: PROXY,
+    profile: {
+      issuer: PROXY.issuer,
+      subject: email,
+      email,
+      name: undefined,
+      groups: [],
+      sid: undefined,
+      authTime: undefined,
+      isMultiFactor: false,
+    },
   }
-  const accountId =
-    existing?.id ??
-    (await admitNewcomer(tx, { visitor, profile: undefined, isProven: true }, options))
-  return enter(
-    tx,
-    { accountId, isNew: existing === undefined, visitor, profile: undefined },
-    options,
-  )
 }
 
 interface Entered {
   accountId: string
   isNew: boolean
   visitor: Visitor
-  /** Undefined for the proxy. */
-  profile: Profile | undefined
+  profile: Authenticated['profile']
 }
 
 /** Accepts the invite, applies the rules, and creates the session. */
@@ -113,12 +109,12 @@ async function enter(
   await applyRules(tx, { accountId, visitor, from: visit })
   const { sessionId, cookies: kept } = await signIn(tx, visit, {
     accountId,
-    method: profile ? 'openid' : 'proxy',
+    method: visitor.provider === PROXY.name ? 'proxy' : 'openid',
     isInstalled,
-    isMultiFactor: profile?.isMultiFactor ?? false,
+    isMultiFactor: profile.isMultiFactor,
     cookies,
   })
-  if (!profile) return kept
+  if (visitor.provider === PROXY.name) return kept
   const { issuer, subject, sid, authTime } = profile
   await tx`
     insert into openid_sessions (session_id, provider, issuer, subject, sid)
@@ -135,7 +131,7 @@ async function enter(
 /** A person without an account. `isProven` is the `is_email_proven` of the account to create. */
 interface Newcomer {
   visitor: Visitor & { email: string }
-  profile: Profile | undefined
+  profile: Authenticated['profile']
   isProven: boolean
 }
 
@@ -148,7 +144,7 @@ async function admitNewcomer(
   const { email } = visitor
   if (invite === null && (await findRoles(tx, visitor)).size === 0)
     throw new VisitProblem('unknown')
-  const name = profile?.name ?? email.split('@')[0] ?? email
+  const name = profile.name ?? email.split('@')[0] ?? email
   const accountId = await createAccount(tx, actor, { name, email, hash: null, isProven })
   // Another request has just created it.
   if (accountId === undefined) throw new VisitProblem('expired')

@@ -4,6 +4,7 @@ import { toRequester } from '../guard/admitted.ts'
 import { hasOwner } from '../sign-in/owners.ts'
 import { arePasswordsOff } from '../sign-in/password-switch.ts'
 import { authorize } from '../guard/permissions.ts'
+import { PROXY } from '../../base/config/openid.ts'
 import { transact } from '../../database/pool.ts'
 import { Fault } from '../../base/errors.ts'
 import { succeed } from '../../http/call.ts'
@@ -47,7 +48,8 @@ export function visitRoutes(parts: OpenidParts) {
           proxyEmail: findProxyEmail(request) ?? null,
           confirmation: waiting
             ? {
-                label: providers.find(({ name }) => name === waiting.provider)?.label ?? '',
+                label:
+                  [...providers, PROXY].find(({ name }) => name === waiting.provider)?.label ?? '',
                 email: waiting.email,
               }
             : null,
@@ -105,7 +107,10 @@ export function visitRoutes(parts: OpenidParts) {
         if (flow?.kind !== 'confirmation') {
           throw new Fault('not_found', 'No connection waits in this browser. Sign in again.')
         }
-        const provider = await call.pool.run(sql => getProvider(sql, source, flow.provider))
+        const provider =
+          parts.hasProxyHeader && flow.provider === PROXY.name
+            ? PROXY
+            : await call.pool.run(sql => getProvider(sql, source, flow.provider))
         if (provider.issuer !== flow.issuer) {
           throw new Fault('conflict', 'The provider has changed. Sign in there again.')
         }

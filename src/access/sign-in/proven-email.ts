@@ -1,7 +1,8 @@
 import { toId } from '../../base/ids.ts'
 import type { Tx } from '../../database/sql.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import { endSessions } from '../guard/sessions.ts'
+import { isAllowedTo } from '../guard/credential-table.ts'
+import { endSessions, readFactors } from '../guard/sessions.ts'
 import { withdrawAllLinks } from './reset-links.ts'
 import { forgetDevices } from './sign-in.ts'
 import { removeOtherWaysIn } from './ways-in.ts'
@@ -9,15 +10,22 @@ import { removeOtherWaysIn } from './ways-in.ts'
 /**
  * Gives an account to the person who has its e-mail address, as a trusted provider or the proxy
  * says. Somebody else may have entered the address before. So the first time removes everything
- * that signs the account in, and ends its sessions, its invites and its reset links. The caller has
- * locked the account.
+ * that signs the account in, and ends its sessions, its invites and its reset links. Returns false,
+ * and changes nothing, if the account is an operator's or has a factor: it must be signed in first.
+ * The caller has locked the account.
  */
-export async function proveEmail(tx: Tx, actor: Actor, accountId: string): Promise<void> {
+export async function proveEmail(
+  tx: Tx,
+  actor: Actor,
+  { id: accountId, isOperator }: { id: string; isOperator: boolean },
+): Promise<boolean> {
+  const factors = await readFactors(tx, accountId)
+  if (isOperator || !isAllowedTo('account.prove', { factors, isMultiFactor: false })) return false
   const proven = await tx`
     update accounts set is_email_proven = true, password_hash = null
     where id = ${accountId} and not is_email_proven
   `
-  if (proven.count === 0) return
+  if (proven.count === 0) return true
   await removeOtherWaysIn(tx, actor, accountId)
   await withdrawAllLinks(tx, actor, accountId)
   const sessionsEnded = await endSessions(tx, accountId)
@@ -27,4 +35,5 @@ export async function proveEmail(tx: Tx, actor: Actor, accountId: string): Promi
     target: toId('per', accountId),
     details: { sessionsEnded },
   })
+  return true
 }

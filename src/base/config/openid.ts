@@ -38,8 +38,13 @@ export const PROVIDER_VARIABLE = new RegExp(
 const REQUIRED = ['ISSUER', 'CLIENT_ID', 'CLIENT_SECRET'] as const
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 const MAX_NAME = 40
-/** The name of the proxy header in the rules of organizations. */
-export const PROXY_NAME = 'proxy'
+/** The proxy header, as rules and connections name it beside the providers. */
+export const PROXY = {
+  name: 'proxy',
+  label: 'Proxy header',
+  issuer: 'proxy',
+  isTrusted: true,
+} as const
 
 /** Returns the names of all variables of providers in `env`, without their `_FILE` variants. */
 export function listProviderVariables(env: Readonly<Record<string, unknown>>): string[] {
@@ -77,7 +82,7 @@ export function toProviders(
     if (issuerProblem) problems.push(`${prefix}_ISSUER is invalid. ${issuerProblem}`)
     if (!isProviderName(name)) {
       problems.push(
-        `${prefix}_ISSUER names the provider ${name}. Choose a name of at most ${MAX_NAME} characters other than ${PROXY_NAME}.`,
+        `${prefix}_ISSUER names the provider ${name}. Choose a name of at most ${MAX_NAME} characters other than ${PROXY.name}.`,
       )
     }
     if (isDisruptive(read('LABEL') ?? '')) {
@@ -104,7 +109,7 @@ export function toProviders(
 
 /** Returns whether `name` can be the name of a provider. */
 export function isProviderName(name: string): boolean {
-  return name.length <= MAX_NAME && NAME.test(name) && name !== PROXY_NAME
+  return name.length <= MAX_NAME && NAME.test(name) && name !== PROXY.name
 }
 
 /** Returns the scopes to request, with `openid` among them. */

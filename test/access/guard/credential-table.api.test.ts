@@ -95,7 +95,9 @@ afterAll(async () => {
 const ROWS = Object.keys(CREDENTIAL_ACTIONS) as CredentialAction[]
 const KINDS = Object.keys(SESSION_KINDS) as SessionKind[]
 /** Actions that depend on the factors of the account. */
-const STRICT = ROWS.filter(action => CREDENTIAL_ACTIONS[action].passkey === 'multi-factor')
+const STRICT = ROWS.filter(
+  action => action !== 'account.prove' && CREDENTIAL_ACTIONS[action].passkey === 'multi-factor',
+)
 
 /** An account in one of the states, and what its requests name. */
 interface Cell {
@@ -123,7 +125,8 @@ test('the table has every action on credentials of the account', () => {
   expect(own.filter(name => !OTHERS.has(name) && !(name in CREDENTIAL_ACTIONS))).toEqual([])
 })
 
-const CELLS = ROWS.flatMap(action =>
+// `account.prove` needs no session, and has a table of its own.
+const CELLS = ROWS.filter(action => action !== 'account.prove').flatMap(action =>
   KINDS.map(kind => [action, kind] as [CredentialAction, SessionKind]),
 )
 
@@ -210,6 +213,119 @@ test('a reset link makes no session, and leaves an account without a factor', as
   expect((await browser.post('/api/second-factor')).status).toBe(200)
 })
 
+/** The accounts that an identity can find at its first sign-in. */
+const FOUND = ['nothing', 'passkey', 'app', 'passkey and app', 'operator'] as const
+const IDENTITIES = {
+  provider: (browser: TestBrowser, account: TestAccount) => visit(browser, account),
+  'provider that reports MFA': async (browser: TestBrowser, account: TestAccount) => {
+    provider.forge = claims => ({ ...claims, amr: ['pwd', 'mfa'] })
+    await visit(browser, account)
+    provider.forge = undefined
+  },
+  proxy: signInAtProxy,
+}
+const FIRST_SIGN_INS = FOUND.flatMap(found =>
+  (Object.keys(IDENTITIES) as (keyof typeof IDENTITIES)[]).flatMap(identity =>
+    [false, true].map(isProven => [identity, found, isProven] as const),
+  ),
+)
+
+test.each(FIRST_SIGN_INS)(
+  'the first sign-in by %s meets an account with %s, with the address proven: %s',
+  async (identity, found, isProven) => {
+    const account = await newAccount(server)
+    const { uuid } = account
+    const strict = await newOrganization(server)
+    const isOperator = found === 'operator'
+    await server.sql`
+      update accounts set is_operator = ${isOperator}, is_email_proven = ${isProven}
+      where id = ${uuid}
+    `
+    await server.sql`update organizations set requires_second_factor = true where id = ${strict.uuid}`
+    await server.sql`
+      insert into memberships (organization_id, account_id, role) values (${strict.uuid}, ${uuid}, 'owner')
+    `
+    provider.people.set(account.id, { name: 'Ada', email: account.email, email_verified: true })
+    if (found.includes('passkey')) await insertPasskey(server, account)
+    if (found.includes('app')) await insertTotpSecret(server, account)
+    await newManagementToken(server, { accountId: uuid, isMultiFactor: true })
+    const strong = await newSession(server, account, { method: 'passkey', isMultiFactor: true })
+    const kept = await readWaysIn(uuid)
+    const enter = async () => {
+      const browser = createBrowser(server.url)
+      await IDENTITIES[identity](browser, account)
+      return browser
+    }
+    const browser = await enter()
+    if (found === 'nothing') {
+      const { credentials } = (await browser.get('/api/me')).body.data
+      expect(credentials).toMatchObject({ hasPassword: isProven, passkeys: 0 })
+      return
+    }
+    expect(browser.cookies.has('tidings')).toBe(false)
+    const { confirmation } = (await browser.get('/api/sign-in')).body.data
+    expect(confirmation.email).toBe(account.email)
+    expect(await readWaysIn(uuid)).toEqual(kept)
+    // A stolen password confirms nothing, and takes in nobody.
+    const weak = await newSession(server, account)
+    browser.cookies.set('tidings', weak.cookie.replace('tidings=', ''))
+    const confirm = () => browser.post('/api/openid/confirmation')
+    if (!isOperator) expectFailure(await confirm(), 403, 'second_factor_needed')
+    expect((await enter()).cookies.has('tidings')).toBe(false)
+    browser.cookies.set('tidings', strong.cookie.replace('tidings=', ''))
+    expect((await confirm()).status).toBe(200)
+    const later = await enter()
+    expect(later.cookies.has('tidings')).toBe(true)
+    expect(await readWaysIn(uuid)).toEqual(kept)
+    if (identity === 'provider that reports MFA') return
+    const path = `/api/organizations/${strict.id}`
+    expectFailure(await later.get(path), 403, 'second_factor_needed')
+    if (isOperator) return
+    for (const enrol of ['/api/second-factor', '/api/passkeys/options']) {
+      expectFailure(await later.post(enrol), 403, 'second_factor_needed')
+    }
+  },
+)
+
+test.each(['provider', 'proxy'] as const)(
+  'the first sign-in by %s removes no factor that the account gets while it waits',
+  async identity => {
+    const account = await newAccount(server)
+    provider.people.set(account.id, { name: 'Ada', email: account.email, email_verified: true })
+    const kept = await readWaysIn(account.uuid)
+    const browser = createBrowser(server.url)
+    const callback = identity === 'provider' && (await beginVisit(browser, account, 'signIn'))
+    const lock = await lockAccountRow(server.sql, account.uuid, async tx => {
+      await insertPasskey({ sql: tx as never }, account)
+    })
+    const entering = callback
+      ? browser.request(`${callback.pathname}${callback.search}`)
+      : signInAtProxy(browser, account)
+    await lock.untilBlocked()
+    await lock.release()
+    await entering
+    expect(browser.cookies.has('tidings')).toBe(false)
+    expect(await readWaysIn(account.uuid)).toEqual({ ...kept, passkeys: 1 })
+  },
+)
+
+test('an account that changes its address is no longer that of its former address at the proxy', async () => {
+  const account = await newAccount(server)
+  await insertPasskey(server, account)
+  const strong = await newSession(server, account, { method: 'passkey', isMultiFactor: true })
+  const browser = createBrowser(server.url)
+  await signInAtProxy(browser, account)
+  browser.cookies.set('tidings', strong.cookie.replace('tidings=', ''))
+  expect((await browser.post('/api/openid/confirmation')).status).toBe(200)
+  const moved = { ...account, email: `moved-${account.email}` }
+  expect((await browser.patch('/api/me', { email: moved.email })).status).toBe(200)
+  for (const one of [account, moved]) {
+    const later = createBrowser(server.url)
+    await signInAtProxy(later, one)
+    expect(later.cookies.has('tidings')).toBe(false)
+  }
+})
+
 test('a session does what it was refused once it is confirmed with the factor', async () => {
   const account = await newAccount(server)
   const secret = await insertTotpSecret(server, account)
@@ -229,7 +345,13 @@ test('docs/signing-in.md prints the table', () => {
     ROWS.map(action => [
       action,
       listRequests(action).join(', '),
-      ...KINDS.map(kind => toWord(action, SESSION_KINDS[kind])),
+      ...KINDS.map(kind =>
+        action === 'account.prove'
+          ? /^(proxy|provider)/.test(kind)
+            ? 'first'
+            : 'no'
+          : toWord(action, SESSION_KINDS[kind]),
+      ),
       'no',
     ]),
   )
@@ -246,6 +368,9 @@ function toWord(action: CredentialAction, isMultiFactor: boolean): string {
 /** Returns the routes of an action, as the documentation names them. */
 function listRequests(action: CredentialAction): string[] {
   if (action === 'account.changeAddress') return ['PATCH /api/me']
+  if (action === 'account.prove') {
+    return ['GET /openid/{provider}/callback', 'POST /api/session/proxy']
+  }
   const declared = API.filter(route => route.action === action).map(
     ({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`,
   )
@@ -399,8 +524,7 @@ async function signInInEveryWay(): Promise<typeof made> {
       await browser.post('/api/session/passkey', { credential: passkey.get(options) })
     },
     async proxy(browser) {
-      const headers = { 'remote-email': known.email }
-      await browser.request('/api/session/proxy', { method: 'POST', json: {}, headers })
+      await signInAtProxy(browser, known)
     },
     async provider(browser) {
       await visit(browser, known)
@@ -440,6 +564,26 @@ async function newKnownAccount(): Promise<TestAccount> {
 async function visit(browser: TestBrowser, account: TestAccount, purpose = 'signIn') {
   const { pathname, search } = await beginVisit(browser, account, purpose)
   return browser.request(`${pathname}${search}`)
+}
+
+function signInAtProxy(browser: TestBrowser, { email }: Pick<TestAccount, 'email'>) {
+  const headers = { 'remote-email': email }
+  return browser.request('/api/session/proxy', { method: 'POST', json: {}, headers })
+}
+
+/** Returns what signs an account in, without its connections and its weak sessions. */
+async function readWaysIn(accountId: string) {
+  const [row] = await server.sql`
+    select
+      a.password_hash,
+      (select count(*)::int from passkeys where account_id = a.id) as passkeys,
+      (select count(*)::int from totp_secrets where account_id = a.id) as apps,
+      (select count(*)::int from management_tokens where account_id = a.id) as tokens,
+      (select count(*)::int from sessions where account_id = a.id and is_multi_factor and method = 'passkey') as sessions
+    from accounts a
+    where a.id = ${accountId}
+  `
+  return row
 }
 
 /** Signs in at the provider. Returns the callback to which it sends the browser. */

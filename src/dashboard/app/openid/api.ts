@@ -25,7 +25,7 @@ export interface VisitOptions {
 }
 
 /** Opens the page of a provider. Returns only if the visit cannot start. */
-export async function startVisit(provider: string, visit: VisitOptions): Promise<Result<unknown>> {
+export async function startVisit(provider: string, visit: VisitOptions): Promise<Result<object>> {
   const { purpose, next, invite } = visit
   const started = await request<{ url: string }>('POST', `/api/openid/${provider}/visits`, {
     purpose,
@@ -37,7 +37,7 @@ export async function startVisit(provider: string, visit: VisitOptions): Promise
   return started
 }
 
-export function signInWithProxy(invite?: string): Promise<Result<unknown>> {
+export function signInWithProxy(invite?: string): Promise<Result<object>> {
   return request('POST', '/api/session/proxy', {
     ...(invite !== undefined && { invite }),
     isInstalled: isInstalled(),

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { Failure } from '../request.ts'
+import { toSignInPath } from '../paths.ts'
+import type { Failure, Result } from '../request.ts'
 import { loadSession } from '../session.ts'
 import { signInWithProxy, startVisit, type SignInOptions, type VisitOptions } from './api.ts'
 
@@ -16,7 +17,7 @@ export function ProviderButtons({ options, next, invite, onDone }: ProviderButto
   const [failure, setFailure] = useState<Failure>()
   if (providers.length === 0 && proxyEmail === null) return null
 
-  async function act(name: string, send: () => ReturnType<typeof startVisit>) {
+  async function act(name: string, send: () => Promise<Result<object>>) {
     if (busy !== undefined) return
     setBusy(name)
     setFailure(undefined)
@@ -25,6 +26,10 @@ export function ProviderButtons({ options, next, invite, onDone }: ProviderButto
     if (result.ok && name !== '') return
     setBusy(undefined)
     if (!result.ok) return setFailure(result.failure)
+    if ('needs' in result.data) {
+      location.assign(toSignInPath(next))
+      return
+    }
     await loadSession()
     onDone?.()
   }

@@ -16,12 +16,14 @@ export function VerifyAtProvider() {
 
   return (
     <Loaded query={connections}>
-      {({ items }) =>
-        items.length > 0 ? (
+      {({ items, providers }) => {
+        // The proxy, and a provider that is gone, cannot be visited.
+        const connected = providers.filter(one => items.some(item => item.provider === one.name))
+        return connected.length > 0 ? (
           <>
             <p>You come back to this page. Then repeat the action.</p>
-            {items.map(({ id, provider, label }) => (
-              <button key={id} type="button" class="button" onClick={() => visit(provider)}>
+            {connected.map(({ name, label }) => (
+              <button key={name} type="button" class="button" onClick={() => visit(name)}>
                 Confirm at <bdi>{label}</bdi>
               </button>
             ))}
@@ -32,7 +34,7 @@ export function VerifyAtProvider() {
             <SignOutButton />
           </>
         )
-      }
+      }}
     </Loaded>
   )
 }

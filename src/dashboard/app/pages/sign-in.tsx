@@ -53,7 +53,7 @@ export default function SignIn() {
       {options.confirmation && (
         <p class="notice notice-info" role="status">
           An account has the e-mail address <bdi>{options.confirmation.email}</bdi>. Sign in to it
-          once more in your usual way, and it is connected to{' '}
+          once more, with its passkey or code if it has one, and it is connected to{' '}
           <bdi>{options.confirmation.label}</bdi>.
         </p>
       )}
