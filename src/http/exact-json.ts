@@ -1,8 +1,8 @@
-// Bun, Deno and browsers implement these; TypeScript does not declare them yet. Each call reads
-// them anew, because the dashboard adds them to older browsers.
+// Bun, Deno and browsers implement these; TypeScript does not declare them yet. Browsers from before
+// 2025 lack them, and give revivers no source.
 const json = JSON as unknown as {
   rawJSON(text: string): object
-  isRawJSON(value: unknown): boolean
+  isRawJSON?(value: unknown): boolean
 }
 
 /** Matches text that Postgres reads as a number. */
@@ -44,7 +44,7 @@ export function toRawNumber(text: string): object {
 
 /** Returns whether a parsed value is an object that `parseExact` made of a number. */
 export function isRawNumber(value: unknown): value is object {
-  return json.isRawJSON(value)
+  return json.isRawJSON?.(value) ?? false
 }
 
 /** Returns the text of a raw number. */
