@@ -1,5 +1,5 @@
-// Bun, Deno and browsers implement these; TypeScript does not declare them yet. Browsers from before
-// 2025 lack them, and give revivers no source.
+// Bun, Deno and browsers implement these; TypeScript does not declare them yet. Browsers
+// from before 2025 lack them, and give revivers no source.
 const json = JSON as unknown as {
   rawJSON(text: string): object
   isRawJSON?(value: unknown): boolean

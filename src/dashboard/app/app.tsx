@@ -7,7 +7,7 @@ import { LastEvents } from './feed/last-events-list.tsx'
 import { findFeedProject, isSignIn } from './early-requests.ts'
 import { lazyPage, lazyPages, loadWithPageStyle, loadWithStyle } from './lazy-page.tsx'
 import { readStored } from './storage.ts'
-import { Shortcuts as Shortcuts } from './palette/shortcuts.tsx'
+import { Shortcuts } from './palette/shortcuts.tsx'
 import {
   isDecodable,
   APP_PATH,
@@ -25,6 +25,7 @@ import {
   session,
   type Session,
 } from './session.ts'
+import { NotificationClicks } from './worker/notification-clicks.tsx'
 import { UpdateNotice } from './worker/update-notice.tsx'
 
 const loadAuthPages = () => import('./pages/auth-pages.ts')
@@ -97,6 +98,7 @@ export function App() {
         </Router>
       </ErrorBoundary>
       <UpdateNotice />
+      <NotificationClicks />
       <Shortcuts />
     </LocationProvider>
   )

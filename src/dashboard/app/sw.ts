@@ -1,4 +1,5 @@
 import { ensureSubscription } from './push/subscription.ts'
+import { ask, type PathAnswer, type PathQuestion } from './worker/ask.ts'
 import { parsePush } from './worker/push-message.ts'
 import type { ServiceWorkerScope, Tab } from './worker/scope.ts'
 
@@ -12,8 +13,6 @@ const PAGE = '/'
 /** How long to wait for the page before the cached one is shown. */
 const PAGE_TIMEOUT_MS = 6_000
 const DEADLINE_MS = 20_000
-/** The pages on which nothing is lost: the feed, an event, and the overview. */
-const REUSABLE = /^\/(p\/[^/]+(\/e\/[^/]+)?|e\/[^/]+|overview)$/
 
 const kept = new Set(files.map(name => assets + name))
 
@@ -92,21 +91,20 @@ function readPath({ data }: Notification): string {
   return typeof path === 'string' ? path : PAGE
 }
 
-/** Opens a path in an existing tab if nothing is lost there, or in a new one. */
+/**
+ * Opens a path in a tab that says that it shows the page or can, or in a new one. The URL of a tab
+ * is the one that its document was created with.
+ */
 async function openPath(path: string): Promise<void> {
-  const tabs = await listTabs()
-  // A notification names an event without its project.
-  const there = tabs.find(({ url }) => url.endsWith(path))
-  const tab = there ?? tabs.find(({ url }) => REUSABLE.test(new URL(url).pathname))
-  try {
-    if (!tab) throw new Error('No tab is open')
-    if (!there) await tab.navigate(path)
-    // Browsers may refuse to focus the tab. It shows the right page anyway.
-    await tab.focus().catch(() => {})
-  } catch {
-    // Tabs that this worker does not control cannot be navigated.
-    await scope.clients.openWindow(path)
-  }
+  const tabs = (await listTabs()).filter(({ url }) => isOurs(url))
+  const askTab = (tab: Tab, mayOpen: boolean) =>
+    ask<PathAnswer>(tab, { path, mayOpen } satisfies PathQuestion)
+  const answers = await Promise.all(tabs.map(tab => askTab(tab, false)))
+  const tab = tabs[answers.indexOf('shown')] ?? tabs[answers.indexOf('free')]
+  const answer = tab && (await askTab(tab, true))
+  // Browsers may refuse to focus the tab. It shows the right page anyway.
+  if (answer === 'shown' || answer === 'free') await tab?.focus().catch(() => {})
+  else await scope.clients.openWindow(path)
 }
 
 /** Subscribes again and sends the new subscription to the server. */

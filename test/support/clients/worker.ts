@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import type { TestBrowser } from '../servers/push-service.ts'
-import { until } from '../until.ts'
+import { scaled, until } from '../until.ts'
 
 /**
  * Gives the pages of a context the subscription of `browser`; a real one would come from the
@@ -76,7 +76,10 @@ export async function reachWorker(context: BrowserContext, page: Page): Promise<
   const worker = context.serviceWorkers()[0]!
   // Chromium may omit a notification that is just being shown: its list is no condition to wait
   // for.
-  await worker.evaluate(() => {
+  await worker.evaluate(factor => {
+    // It waits longer for the answers of pages on a slow machine.
+    const wait = self.setTimeout
+    Object.assign(self, { setTimeout: (work: () => void, ms = 0) => wait(work, ms * factor) })
     const scope = self as unknown as Scope
     const { prototype } = ServiceWorkerRegistration
     const show = prototype.showNotification
@@ -85,7 +88,7 @@ export async function reachWorker(context: BrowserContext, page: Page): Promise<
       await show.apply(this, about)
       scope.shown += 1
     }
-  })
+  }, scaled(5))
   const countShown = () => worker.evaluate(() => (self as unknown as Scope).shown)
   return {
     problems,

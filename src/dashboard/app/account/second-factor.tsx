@@ -95,7 +95,7 @@ interface SetUpOptions {
 function SetUp({ secret: { secret, qr }, onDone, onCancel }: SetUpOptions) {
   return (
     <>
-      <div class="phone-way">
+      <div class="phone-way" data-once>
         <QrCode qr={qr} />
         <p class="page-lead">
           Scan this code with an authenticator app. Then enter the six digits that the app shows.

@@ -40,7 +40,9 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
     try {
       const result = await send(name => String(values.get(name) ?? ''))
       setFailure(result.ok ? undefined : result.failure)
-      if (result.ok) onDone(result.data)
+      if (!result.ok) return
+      form.current?.removeAttribute('data-changed')
+      onDone(result.data)
     } finally {
       setBusy(false)
     }

@@ -18,7 +18,7 @@ export function SecretLink({
 }) {
   const { hostname, origin } = new URL(url)
   return (
-    <div class="secret-link">
+    <div class="secret-link" data-once>
       <CodeBlock label={label} text={url} />
       <p class="item-details">
         Copy it now: it is shown only once. Send it yourself. It works one time, until{' '}

@@ -25,7 +25,7 @@ export function SecretOnce({
   const place = useRef<HTMLElement>(null)
   useLayoutEffect(() => place.current?.focus(), [secret])
   return (
-    <section ref={place} class="secret-once" tabIndex={-1} aria-labelledby="secret">
+    <section ref={place} class="secret-once" data-once tabIndex={-1} aria-labelledby="secret">
       <h2 id="secret">{title}</h2>
       <p>{advice}</p>
       <CodeBlock label={label} text={secret} />

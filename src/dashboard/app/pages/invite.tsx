@@ -45,7 +45,7 @@ export default function InvitePage() {
     const { person } = session.value.account
     return (
       <StandalonePage title={`Join ${organization.name}`} lead={lead}>
-        <p>
+        <p data-once>
           You are signed in as <bdi>{person.name}</bdi> (<bdi>{person.email}</bdi>).
         </p>
         <Form action="Join" send={() => accept()} onDone={goOn}>

@@ -51,7 +51,11 @@ export default function Start({ account, project }: ProjectPageProps) {
           </button>
         </p>
       )}
-      {key !== undefined && <FirstEventTabs apiKey={key} />}
+      {key !== undefined && (
+        <div data-once>
+          <FirstEventTabs apiKey={key} />
+        </div>
+      )}
       <section class="first-event" aria-label="New events">
         <WaveLine kind={kind} />
         <p role="status">

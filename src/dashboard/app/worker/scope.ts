@@ -24,9 +24,10 @@ interface Events {
 }
 
 export interface Tab {
+  /** The URL that its document was created with. */
   url: string
   focus(): Promise<Tab>
-  navigate(url: string): Promise<Tab | null>
+  postMessage(message: unknown, ports: Transferable[]): void
 }
 
 /** The used part of a service worker's global scope, which the DOM types lack. */
