@@ -2,15 +2,10 @@
 const MAX_BATCH_BYTES = 256 * 1024
 /** The bytes that a group may have in a batch with other groups. A larger job is in none. */
 const MAX_SHARED_BYTES = 64 * 1024
-const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 export interface BatchQueueOptions {
   /** The largest number of jobs of a batch. */
   maxJobs: number
-  /** No more than this many jobs wait. */
-  maxWaiting: number
-  /** The share of the waiting jobs and bytes that one group may have; 1 by default. */
-  groupShare?: number
 }
 
 export interface QueuedJob {
@@ -20,8 +15,7 @@ export interface QueuedJob {
 
 /** Jobs that wait for a batch. */
 export interface BatchQueue<Job extends QueuedJob> {
-  /** Returns false if there is no room for the job, or if its group has its share. */
-  add(job: Job): boolean
+  add(job: Job): void
   /** Removes the jobs of the next batch. Returns at least one if any wait. */
   take(): Job[]
   readonly waiting: number
@@ -32,18 +26,17 @@ interface GroupQueue<Job> {
   small: Job[]
   /** Jobs of more than MAX_SHARED_BYTES. */
   large: Job[]
-  bytes: number
 }
 
-/** Creates a queue whose groups take turns. One with many or large jobs delays no other. */
+/**
+ * Creates a queue whose groups take turns. One with many or large jobs delays no other. The queue
+ * itself has no bound: the memory of requests has one, and so have deliveries in flight.
+ */
 export function createBatchQueue<Job extends QueuedJob>({
   maxJobs,
-  maxWaiting,
-  groupShare = 1,
 }: BatchQueueOptions): BatchQueue<Job> {
   const groups = new Map<string, GroupQueue<Job>>()
   let waiting = 0
-  let waitingBytes = 0
   // True if the last batch was one of large jobs.
   let wasLarge = false
 
@@ -98,35 +91,19 @@ export function createBatchQueue<Job extends QueuedJob>({
   /** Removes jobs from the queue of their group, which goes behind the others. */
   function remove(group: string, taken: Job[]): void {
     const queue = groups.get(group)
-    const bytes = taken.reduce((sum, one) => sum + one.bytes, 0)
-    waitingBytes -= bytes
     groups.delete(group)
     if (!queue) return
     const lane = toLane(taken[0] as Job)
-    const left = { ...queue, [lane]: queue[lane].slice(taken.length), bytes: queue.bytes - bytes }
+    const left = { ...queue, [lane]: queue[lane].slice(taken.length) }
     if (left.small.length + left.large.length > 0) groups.set(group, left)
-  }
-
-  /** Returns whether a job of this size has no room, or would exceed the share of its group. */
-  function isFull({ small, large, bytes }: GroupQueue<Job>, more: number): boolean {
-    return (
-      waiting >= maxWaiting ||
-      waitingBytes + more > MAX_WAITING_BYTES ||
-      small.length + large.length >= groupShare * maxWaiting ||
-      bytes + more > groupShare * MAX_WAITING_BYTES
-    )
   }
 
   return {
     add(job) {
-      const queue = groups.get(job.group) ?? { small: [], large: [], bytes: 0 }
-      if (isFull(queue, job.bytes)) return false
+      const queue = groups.get(job.group) ?? { small: [], large: [] }
       queue[toLane(job)].push(job)
-      queue.bytes += job.bytes
       groups.set(job.group, queue)
       waiting++
-      waitingBytes += job.bytes
-      return true
     },
     take,
     get waiting() {

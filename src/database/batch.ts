@@ -38,7 +38,7 @@ export interface BatcherOptions<Job, Row, Result> extends BatchQueueOptions {
 }
 
 export interface Batcher<Job, Result> {
-  /** Resolves when the job's batch has committed. Rejects with `unavailable` when overloaded. */
+  /** Resolves when the job's batch has committed. */
   add(job: Job): Promise<Result>
   readonly waiting: number
   /** Resolves when nothing is waiting or running. */
@@ -213,9 +213,7 @@ export function createBatcher<Job, Row, Result>(
       if (isPaused(group)) return Promise.reject(busy())
       return new Promise<Result>((resolve, reject) => {
         const one = { job, group, bytes: options.toBytes?.(job) ?? 0, resolve, reject }
-        if (!queue.add(one)) {
-          return reject(overloaded())
-        }
+        queue.add(one)
         flushing ??= flush()
       })
     },
@@ -231,11 +229,6 @@ export function createBatcher<Job, Row, Result>(
 /** Another transaction committed first. A retry of the same batch sees its rows. */
 function isConflict(state: string): boolean {
   return CONFLICTS.includes(state)
-}
-
-/** Too many jobs wait. */
-export function overloaded(): Fault {
-  return new Fault('unavailable', 'The server is overloaded. Try again shortly.')
 }
 
 /** Another transaction holds the lock that a job needs. */

@@ -16,8 +16,6 @@ import {
 
 const log = logger('db')
 const DEADLINE_MS = 8_000
-const MAX_WAITING = 2_000
-const MAX_WAITING_OF_SHARE = 1_000
 /** A database that is read-only by its settings is not left more often than this. */
 const LEAVE_EVERY_MS = 1_000
 
@@ -25,8 +23,8 @@ export interface Pool {
   /** The current connections. Read this property for each use, because they can be replaced. */
   readonly sql: Sql
   /**
-   * Runs `work` with a deadline, once a connection is free. Rejects with `unavailable` when too
-   * many calls wait, or when the wait or the work exceeds the deadline. Postgres's own time-outs
+   * Runs `work` with a deadline, once a connection is free. Rejects with `unavailable` when the
+   * wait or the work exceeds the deadline. Postgres's own time-outs
    * end slow statements. The deadline detects a server that does not reply: every connection is
    * then replaced.
    */
@@ -74,8 +72,6 @@ export function createPool(
     total: options.max,
     perKey: maxPerShare ?? options.max,
     perHeavyKey: maxPerHeavyShare ?? maxPerShare ?? options.max,
-    maxWaiting: MAX_WAITING_OF_SHARE,
-    maxWaitingTotal: MAX_WAITING,
   })
   const observeWait = createWaitObserver(options.name)
   let sql = connect(url, options)

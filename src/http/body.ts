@@ -11,8 +11,7 @@ const LARGE_BYTES = 32 * 1024
 const PAUSES_PER_PARSE = 2
 const MAX_DEPTH = 64
 const MAX_ISSUES = 20
-// The waiting bodies are in memory: at most 64 MiB.
-const largeBodies = createSemaphore({ total: 1, maxWaiting: 32, maxWaitingTotal: 256 })
+const largeBodies = createSemaphore({ total: 1 })
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i
@@ -33,6 +32,8 @@ export interface BodyOptions extends BodyLimits {
   caller: string | undefined
   /** True if a body without a Content-Type is refused. */
   isTypeRequired?: boolean
+  /** Called with the bytes of the body when it has arrived. */
+  onArrived?(bytes: number): void
 }
 
 /** A JSON object, and the issues with strings at any depth of it. */
@@ -44,7 +45,7 @@ export interface JsonBody {
 /**
  * Reads the JSON object in a request's body. A body without a Content-Type counts as JSON unless
  * `isTypeRequired`: browsers send such a body across sites without a preflight request. Throws
- * `Fault` (408, 413, 415, 503) or `InvalidRequest` (400).
+ * `Fault` (408, 413, 415, and 503 if the client leaves) or `InvalidRequest` (400).
  */
 export async function readJson(request: Request, options: BodyOptions): Promise<JsonBody> {
   checkType(request, options.isTypeRequired ? JSON_TYPE : JSON_OR_NO_TYPE, 'application/json')
@@ -57,8 +58,7 @@ export async function readJson(request: Request, options: BodyOptions): Promise<
 
 /**
  * Parses a large body when no other one is being parsed, and leaves time for other requests after
- * it: a body of 256 KiB can take 35 ms. Throws `unavailable` if too many wait, or if the client
- * leaves.
+ * it: a body of 256 KiB can take 35 ms. Throws `unavailable` if the client leaves.
  */
 async function parseInTurn(
   bytes: Uint8Array,
@@ -103,9 +103,21 @@ function checkType(request: Request, accepted: RegExp, name: string): void {
   }
 }
 
+/** Returns the bytes of a request's body that its headers declare, or else the most it may have. */
+export function toDeclaredBytes({ headers, body }: Request): number {
+  const declared = headers.get('content-length')
+  if (declared !== null) return Math.min(Number(declared), MAX_BODY_BYTES)
+  return body ? MAX_BODY_BYTES : 0
+}
+
+/** Returns whether a body has to wait for its turn, or may have to. */
+export function isLarge(request: Request): boolean {
+  return toDeclaredBytes(request) > LARGE_BYTES
+}
+
 async function readBytes(
   request: Request,
-  { timeoutMs, caller }: BodyOptions,
+  { timeoutMs, caller, onArrived }: BodyOptions,
 ): Promise<Uint8Array> {
   const maxBytes = caller === undefined ? LARGE_BYTES : MAX_BODY_BYTES
   const declared = request.headers.get('content-length')
@@ -119,6 +131,7 @@ async function readBytes(
         throw incomplete('The body did not arrive in time. Send it again.')
       },
     )
+    onArrived?.(arrived.byteLength)
     return new Uint8Array(arrived)
   } catch (error) {
     throw error instanceof Fault

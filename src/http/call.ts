@@ -28,7 +28,7 @@ export interface Call {
   checkFirst: (() => Promise<void>) | undefined
   /** Called with what the handler throws. */
   onFailure: ((error: unknown) => void) | undefined
-  /** Releases the concurrency slot that the request holds, if any. */
+  /** Releases what the request holds until its response: memory, and a concurrency slot. */
   release: (() => void) | undefined
 }
 
@@ -63,7 +63,7 @@ export const withCall = new Elysia({ name: 'call' }).decorate('exchange', newCal
 
 /**
  * Takes a concurrency slot of `key` for the rest of the call. Returns whether the call had to wait
- * for it. Throws `unavailable` if too many callers wait.
+ * for it.
  */
 export async function acquireSlot(
   call: Call,
@@ -73,9 +73,16 @@ export async function acquireSlot(
   const { waiting } = concurrency
   const acquired = concurrency.acquire(key)
   const mustWait = concurrency.waiting > waiting
-  call.release = await acquired
-  if (!call.release) throw tooManyAtOnce()
+  const release = await acquired
+  if (!release) throw tooManyAtOnce()
+  hold(call, release)
   return mustWait
+}
+
+/** Calls `release` when the call ends. */
+export function hold(call: Call, release: () => void): void {
+  const { release: before } = call
+  call.release = before ? () => (before(), release()) : release
 }
 
 type Extra = Pick<ResponseParts, 'headers' | 'cookies'>
@@ -115,8 +122,8 @@ interface StreamedFile {
 
 /**
  * Responds with a file to download. Rejects if the first part cannot be read. A later failure ends
- * the connection, so that the client sees that the file is incomplete. The call keeps its
- * concurrency slot until the end.
+ * the connection, so that the client sees that the file is incomplete. The call keeps what it
+ * holds until the end.
  */
 export async function succeedFile(
   call: GuardedCall,
@@ -173,8 +180,8 @@ export function fail(call: Call, error: unknown): Response {
 }
 
 /**
- * Ends a call with a response, JSON by default: releases its slot, counts it and logs it. Throws if
- * a check is still due.
+ * Ends a call with a response, JSON by default: releases what it holds, counts it and logs it.
+ * Throws if a check is still due.
  */
 export function respond(
   call: Call,

@@ -1,7 +1,8 @@
 import { Kind, type TSchema } from '@sinclair/typebox'
 import { NotFoundError } from 'elysia'
-import { readJson, readText, type BodyOptions } from './body.ts'
-import type { Call } from './call.ts'
+import { readJson, readText, toDeclaredBytes, type BodyLimits, type BodyOptions } from './body.ts'
+import { hold, type Call } from './call.ts'
+import type { RequestMemory } from './request-memory.ts'
 import { findIssues, Text, type Issue } from './rules.ts'
 import { readParams, readQuery, toPathname, type DecodedValues } from './url.ts'
 import { InvalidRequest, type ObjectSchema } from './validation.ts'
@@ -108,14 +109,24 @@ function checkPlain(values: Readonly<Record<string, unknown>>): Issue[] {
   )
 }
 
+/** How the guards read requests. */
+export interface InputLimits extends BodyLimits {
+  memory: RequestMemory
+}
+
 /**
- * Reads query and body of an admitted request. Throws `Fault` (408, 413, 415, 503) or
- * `InvalidRequest`.
+ * Reads query and body of an admitted request. A known caller's request takes memory until its
+ * response. Throws `Fault` (408, 413, 415, 503) or `InvalidRequest`.
  */
 export async function readInput(
   { request, call, route: { query, body } }: IncomingRequest,
-  options: BodyOptions,
+  { memory, ...options }: InputLimits & BodyOptions,
 ): Promise<{ query?: unknown; body?: unknown }> {
+  if (options.caller !== undefined) {
+    const { resize, release } = memory.reserve(options.caller, body ? toDeclaredBytes(request) : 0)
+    hold(call, release)
+    options.onArrived = resize
+  }
   const read = query && readQuery(query.properties, request.url)
   if (read) call.issues = [...call.issues, ...read.issues]
   const input = read ? { query: read.values } : {}

@@ -2,7 +2,6 @@ import { findSchemaProblem } from '../database/migrate.ts'
 import type { Pool } from '../database/pool.ts'
 import { describeUnavailable, type Queryable, type Sql } from '../database/sql.ts'
 import { findWriteProblem } from '../database/write-check.ts'
-import type { Appender } from '../log/events/append.ts'
 import { publicRoutes } from '../http/public-route.ts'
 import type { Outbox } from '../delivery/outbox/outbox.ts'
 import { withTimeout } from '../base/functions.ts'
@@ -13,7 +12,6 @@ const READY_MS = 1_000
 const WRITE_MS = 700
 /** A test write reaches the disk, so requests share one for this time. */
 const WRITE_EVERY_MS = 1_000
-const MAX_WAITING = 10_000
 /** A lost LISTEN connection is replaced soon, and the feed works without hints for a while. */
 const MAX_LISTENER_DOWN_MS = 15_000
 const MAX_OLDEST_MS = 60_000
@@ -21,7 +19,6 @@ const MAX_OLDEST_MS = 60_000
 export interface HealthOptions {
   /** Connections that no request for data uses. */
   pool: Pool
-  appender: Appender
   outbox: Pick<Outbox, 'oldestMs' | 'lagMs'>
   state: { isDraining: boolean }
   /** Resolves to true when the first key and the first owner exist. */
@@ -88,15 +85,9 @@ type Probed = Omit<HealthOptions, 'pool' | 'outbox' | 'isBootstrapped'> & {
   probe: () => Promise<string | undefined>
 }
 
-async function findReasons({
-  probe,
-  appender,
-  state,
-  getListenerDownMs,
-}: Probed): Promise<string[]> {
+async function findReasons({ probe, state, getListenerDownMs }: Probed): Promise<string[]> {
   const reasons: string[] = []
   if (state.isDraining) reasons.push('The server is stopping')
-  if (appender.waiting > MAX_WAITING) reasons.push('Too many events are waiting to be stored')
   if (getListenerDownMs() > MAX_LISTENER_DOWN_MS) {
     reasons.push(
       'LISTEN does not work. Behind a connection pooler, set DATABASE_DIRECT_URL to the database itself.',

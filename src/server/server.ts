@@ -46,6 +46,7 @@ import { createFailedAuthentications } from '../http/limits/failed-authenticatio
 import { logger } from '../base/log.ts'
 import { tokenAdmission } from '../access/tokens/admission.ts'
 import { createSemaphore } from '../base/semaphore.ts'
+import { createRequestMemory } from '../http/request-memory.ts'
 import { startMetrics } from './metrics-server.ts'
 import { createNotifier } from '../log/feed/notifier.ts'
 import { startFeed, type Feed } from '../log/feed/feed.ts'
@@ -57,7 +58,7 @@ import { SOURCE_URL, VERSION } from '../base/version.ts'
 const log = logger('server')
 const BODY_TIMEOUT_MS = 20_000
 /** The concurrent requests of one account, and the concurrent reads of one project. */
-const READS_PER_CALLER = { perKey: 4, maxWaiting: 100 }
+const READS_PER_CALLER = { perKey: 4 }
 /** An organization with much work leaves half of the processors to the others. */
 const HEAVY_SHARE = { maxPerHeavyShare: Math.max(1, Math.floor(availableParallelism() / 2)) }
 /** Two connections are always free for other organizations. */
@@ -265,7 +266,10 @@ async function open(
     refusals,
     concurrency: createSemaphore(READS_PER_CALLER),
     tokens: tokenAdmission,
-    bodyLimits: { timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS },
+    inputLimits: {
+      timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS,
+      memory: createRequestMemory(),
+    },
     toAddress: port.toAddress,
   }
   const feeds = pools.open('feed', FEEDS.max, FEEDS)
@@ -305,7 +309,6 @@ async function open(
     sourceUrl: config.sourceUrl ?? SOURCE_URL,
     health: healthRoutes({
       pool: sessions.of('readiness'),
-      appender,
       outbox,
       state: drain,
       isBootstrapped: sql => isBootstrapped(sql, config),

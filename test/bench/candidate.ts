@@ -6,6 +6,7 @@ import type { Appender } from '../../src/log/events/append.ts'
 import type { NewEvent } from '../../src/log/events/new-event.ts'
 import { toEventResponse } from '../../src/log/events/event-json.ts'
 import { eventRoutes } from '../../src/log/events/v1-routes.ts'
+import { createRequestMemory } from '../../src/http/request-memory.ts'
 import { createSemaphore } from '../../src/base/semaphore.ts'
 import { createFailedAuthentications } from '../../src/http/limits/failed-authentications.ts'
 import { toRateLimitResult } from '../../src/http/limits/rate-limit.ts'
@@ -34,7 +35,7 @@ const guard = createKeyGuard({
   failedAuthentications: createFailedAuthentications(),
   refusals: { count: () => {} },
   concurrency: createSemaphore({}),
-  bodyLimits: { timeoutMs: 20_000 },
+  inputLimits: { timeoutMs: 20_000, memory: createRequestMemory() },
   toAddress: () => '',
 })
 const quotas = { check() {}, count() {} }

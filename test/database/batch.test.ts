@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
 import postgres from 'postgres'
-import type { Fault } from '../../src/base/errors.ts'
 import { createBatcher } from '../../src/database/batch.ts'
 import { LOCK_TIMEOUT, QUERY_CANCELED } from '../../src/database/sql.ts'
 import { until } from '../support/until.ts'
@@ -23,8 +22,6 @@ function create() {
     toGroup: ({ group }) => group,
     toBytes: ({ bytes }) => bytes,
     maxJobs: 100,
-    maxWaiting: 1_000,
-    groupShare: 0.5,
   })
   return { batcher, started }
 }
@@ -85,22 +82,6 @@ test('jobs of one group keep their order, and each gets its own row', async () =
   }
 })
 
-test('a group may fill half of the queue; another group still has room', async () => {
-  const { batcher, started } = create()
-  const jobs = Array.from({ length: 510 }, () =>
-    batcher.add(small('a')).catch((e: Fault) => e.code),
-  )
-  const other = batcher.add(small('b'))
-  await turn()
-  for (let at = 0; at < started.length; at++) {
-    started[at]?.finish()
-    await turn()
-  }
-  expect(await other).toEqual(small('b'))
-  const refused = (await Promise.all(jobs)).filter(result => result === 'unavailable')
-  expect(refused).toHaveLength(10)
-})
-
 test('one batch is in flight, and a drain waits for the last one', async () => {
   const { batcher, started } = create()
   const results = []
@@ -128,7 +109,6 @@ test.each([undefined, 1])(
       run: async jobs => jobs,
       toResult: row => row,
       maxJobs: 100,
-      maxWaiting: 1_000,
       ...(collectMs !== undefined && { collectMs }),
     })
     // Each job is added from another place of the microtask queue.
@@ -159,7 +139,6 @@ function createBreaking(
     toResult: row => row,
     toGroup: ({ group }) => group,
     maxJobs: 100,
-    maxWaiting: 1_000,
   })
   const add = (groups: string) =>
     Promise.all(

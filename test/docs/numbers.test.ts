@@ -14,10 +14,8 @@ const [WINDOW_S = NaN] = find(
   /started_at > now\(\) - interval '(\d+) s'/,
 )
 const BURST = find('sql/functions/push.sql', /greatest\(0, (\d+) - count[\s\S]*?'(\d+) s'/)
-const CALLER = find(
-  'src/server/server.ts',
-  /READS_PER_CALLER = \{ perKey: (\d+), maxWaiting: (\d+)/,
-)
+const CALLER = find('src/server/server.ts', /READS_PER_CALLER = \{ perKey: (\d+)/)
+const MEMORY = 'src/http/request-memory.ts'
 const SEARCH = 'src/log/events/search-query.ts'
 
 /** Sentences with `#` in place of each number, and the numbers of the source. */
@@ -99,9 +97,12 @@ describe('docs/scaling.md', () => {
     ],
     ['Sessions of an account', [constant('src/access/guard/sessions.ts', 'MAX_SESSIONS')]],
     ['Live sockets of an account', [SOCKETS]],
-    ['Concurrent requests of an account', [...CALLER, 503]],
-    ["Concurrent reads of a project's API keys", [...CALLER, 503]],
-    ['Events that wait for the append', [constant('src/log/events/append.ts', 'MAX_WAITING'), 503]],
+    ['Concurrent requests of an account', CALLER],
+    ["Concurrent reads of a project's API keys", CALLER],
+    [
+      'Requests in progress of an organization or account',
+      [...find(MEMORY, /MAX_BYTES_OF_SHARE = (\d+)/), 4, ...find(MEMORY, /MAX_BYTES = (\d+)/), 503],
+    ],
     ['Deliveries that wait for one webhook', [BACKLOG]],
     ['Push notifications of a channel to one member', BURST],
   ])('limits: %s', (resource, numbers) => {

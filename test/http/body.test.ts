@@ -34,17 +34,16 @@ test('a caller with many large bodies does not hold up those of others', async (
   expect(order.slice(0, 2)).toEqual(['many', 'few'])
 })
 
-test('of each caller 32 large bodies wait, and further ones are refused', async () => {
+test('a large body whose client leaves is not parsed', async () => {
   const leaving = new AbortController()
   const reads = Array.from({ length: 40 }, () => read('waiting', LARGE, leaving.signal))
   const settled = Promise.allSettled(reads)
   await reads[0]
   await read('another', LARGE)
-  // Those that still wait when their client leaves are not parsed.
   leaving.abort()
   const results = await settled
   const refused = results.filter(({ status }) => status === 'rejected')
-  expect(refused.length).toBeGreaterThan(7)
+  expect(refused.length).toBeGreaterThan(30)
   for (const { reason } of refused as PromiseRejectedResult[])
     expect(reason).toMatchObject({ code: 'unavailable' })
 })

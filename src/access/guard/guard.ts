@@ -3,7 +3,6 @@ import type { Actor } from '../audit/audit.ts'
 import type { Pool } from '../../database/pool.ts'
 import type { Sql } from '../../database/sql.ts'
 import type { Hints } from '../../base/hints.ts'
-import type { BodyLimits } from '../../http/body.ts'
 import { accepts } from '../../http/compression.ts'
 import {
   acquireSlot,
@@ -21,6 +20,7 @@ import {
   readInput,
   readPath,
   toContext,
+  type InputLimits,
   type RouteOptions,
 } from '../../http/route.ts'
 import { checkHost, checkSameOrigin, type Site } from '../../http/site.ts'
@@ -47,7 +47,7 @@ export interface SessionGuardOptions extends AdmissionOptions {
   /** Limits concurrent requests per account. */
   concurrency: Semaphore
   hints: Hints
-  bodyLimits: BodyLimits
+  inputLimits: InputLimits
 }
 
 /** A request that the permissions of its route allow. */
@@ -138,7 +138,7 @@ export function createSessionGuard(gate: SessionGuardOptions) {
           const entry = { call, scope, action, ids: toIds(params), bearer }
           const admitted = await admit(gate, request, { ...entry, isCounting: true })
           const input = await readInput(incoming, {
-            ...gate.bodyLimits,
+            ...gate.inputLimits,
             isTypeRequired: true,
             caller: scope === 'anyone' ? undefined : admitted && toLane(admitted),
           })

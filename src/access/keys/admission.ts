@@ -8,7 +8,6 @@ import type { Pool } from '../../database/pool.ts'
 import { toRateLimitResult, type RateLimitResult } from '../../http/limits/rate-limit.ts'
 import { parseScopes, type Scope } from './schema.ts'
 
-const MAX_WAITING = 20_000
 const USAGE_EVERY_MS = 15_000
 const USAGE_BATCH = 500
 
@@ -143,7 +142,6 @@ export function createAdmission({ pool, background }: { pool: Pool; background: 
     run,
     toResult: admitted => admitted,
     maxJobs: 5_000,
-    maxWaiting: MAX_WAITING,
     observe: jobs => admissionBatch.observe(jobs),
   })
   const writing = startLoop({

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import type { Actor } from '../audit/audit.ts'
 import type { Refusals } from '../audit/refusals.ts'
 import { Fault, invalidKey } from '../../base/errors.ts'
-import type { BodyLimits } from '../../http/body.ts'
+import { isLarge } from '../../http/body.ts'
 import { acquireSlot, respond, withCall, type Call, type GuardedCall } from '../../http/call.ts'
 import { toKeyOperation } from '../../http/operation.ts'
 import {
@@ -13,6 +13,7 @@ import {
   readInput,
   readPath,
   toContext,
+  type InputLimits,
   type RouteOptions,
 } from '../../http/route.ts'
 import { toPathname } from '../../http/url.ts'
@@ -37,7 +38,7 @@ export interface KeyGuardOptions {
   failedAuthentications: FailedAuthentications
   /** Limits concurrent reads per project. */
   concurrency: Semaphore
-  bodyLimits: BodyLimits
+  inputLimits: InputLimits
   /** Counts refused requests for the audit log. */
   refusals: Pick<Refusals, 'count'>
   /** Returns the client's address, for counting failed authentications. */
@@ -145,9 +146,11 @@ export function createKeyGuard(gate: KeyGuardOptions) {
             const params = readPath(incoming, path)
             const hash = toKeyHash(request, bearer)
             const admitting = { request, call, scope }
-            if (!isDeferring || !canDefer(admitting, hash)) await admit(admitting, hash)
+            // Of more requests than a key may make, those that wait were counted first.
+            const mustAdmit = !isDeferring || isLarge(request)
+            if (mustAdmit || !canDefer(admitting, hash)) await admit(admitting, hash)
             const { organizationId: caller } = (call as KeyCall).key
-            const input = await readInput(incoming, { ...gate.bodyLimits, caller })
+            const input = await readInput(incoming, { ...gate.inputLimits, caller })
             return toContext({ params, ...input })
           },
           async resolve({ exchange, request, body }) {

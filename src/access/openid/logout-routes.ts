@@ -18,13 +18,13 @@ const PATH = '/openid/:provider/backchannel-logout'
  * 1.0). The signature of the token is the authentication.
  */
 export function logoutRoutes(parts: Omit<OpenidParts, 'guard'>) {
-  const { sessions, source, clients, hints, bodyLimits, failedAuthentications } = parts
+  const { sessions, source, clients, hints, inputLimits, failedAuthentications } = parts
 
   async function logOut(request: Request, name: string): Promise<object> {
     const address = parts.toAddress(request)
     const pool = sessions.of(toNetwork(address))
     const token = new URLSearchParams(
-      await readText(request, { ...bodyLimits, caller: undefined }),
+      await readText(request, { ...inputLimits, caller: undefined }),
     ).get('logout_token')
     const provider = await pool.run(sql => getProvider(sql, source, name))
     const client = await clients.get(provider)

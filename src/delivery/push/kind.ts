@@ -39,7 +39,6 @@ export const PUSH_SCHEDULE_MS: readonly number[] = [
 const ATTEMPT_MS = 2 * PUSH_TIMEOUT_MS + 5 * SECOND
 /** The most attempts that share a statement. */
 const MAX_BATCH = 200
-const MAX_WAITING = 5_000
 
 export interface PushKindParts extends PushParts {
   pushClient: PushClient
@@ -61,7 +60,7 @@ interface SenderParts extends PushKindParts {
 export function createPushKind(parts: PushKindParts): DeliveryKind {
   const { pool } = parts
   const secrets = { open: rememberOpened(parts.secrets) }
-  const limits = { maxJobs: MAX_BATCH, maxWaiting: MAX_WAITING }
+  const limits = { maxJobs: MAX_BATCH }
   const reads = createBatcher({
     run: (attempts: DeliveryAttempt[]) => pool.run(sql => findPushTargets(sql, attempts)),
     toResult: (row, attempt) => row && openPushTarget(row, attempt, secrets),

@@ -12,7 +12,7 @@ import { createVapidTokenCache, ensureVapidKey, getVapidSigner } from './vapid.t
 export const PUSH_TIMEOUT_MS = 10_000
 /** How long a push waits for the body of a response. The outcome is known from the status. */
 const MAX_BODY_MS = 1_000
-const MAX_WAITING = 5_000
+const MAX_KEYS = 5_000
 
 export interface PushParts {
   pool: Pool
@@ -61,8 +61,7 @@ export function createPushClient(parts: PushParts): PushClient {
       return waiting.map(() => id)
     },
     toResult: id => id,
-    maxJobs: MAX_WAITING,
-    maxWaiting: MAX_WAITING,
+    maxJobs: MAX_KEYS,
   })
 
   /** Returns the Authorization header for a push service; undefined without a contact. */

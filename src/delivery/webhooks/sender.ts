@@ -28,7 +28,6 @@ const MAX_READ = 32
 const MAX_STORED = 400
 /** How long successes are collected to be stored together. Nothing waits for them. */
 const COLLECT_MS = 20
-const MAX_WAITING = 5_000
 
 export interface SenderParts {
   pool: Pool
@@ -77,7 +76,6 @@ export function createWebhookSender(parts: SenderParts): WebhookSender {
       entry: found?.entry,
     }),
     maxJobs: MAX_READ,
-    maxWaiting: MAX_WAITING,
   })
   const successes = createBatcher({
     async run(made: CompletedAttempt[]) {
@@ -86,7 +84,6 @@ export function createWebhookSender(parts: SenderParts): WebhookSender {
     },
     toResult: isStored => isStored,
     maxJobs: MAX_STORED,
-    maxWaiting: MAX_WAITING,
     collectMs: COLLECT_MS,
   })
   return (attempt, signal) => sendEvent({ ...parts, reads, successes }, attempt, signal)

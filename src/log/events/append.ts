@@ -1,6 +1,6 @@
 import { invalidKey } from '../../base/errors.ts'
 import { appendBatch } from '../../base/metrics.ts'
-import { createBatcher, overloaded } from '../../database/batch.ts'
+import { createBatcher } from '../../database/batch.ts'
 import { runBriefly, type Pool } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
 import {
@@ -25,7 +25,6 @@ import type { KnownEvent } from './fail-over-check.ts'
 import { createPlaces } from './shard-places.ts'
 
 const MAX_ROWS = 500
-const MAX_WAITING = 20_000
 
 interface AppendResult {
   outcome: IdempotencyOutcome
@@ -181,8 +180,6 @@ export function createAppender({
       toGroup: ({ projectId }) => projectId,
       toBytes,
       maxJobs: MAX_ROWS,
-      maxWaiting: MAX_WAITING,
-      groupShare: 0.5,
       observe: jobs => appendBatch.observe(jobs),
     })
   const batchers = new Map<number, ReturnType<typeof create>>()
@@ -203,7 +200,6 @@ export function createAppender({
     if (!isDistributed) return toBatcher(0).add(job)
     // Counted on the coordinator, before the statement goes to the node of the project.
     if (job.admission?.isSettled === false) await job.admission.admit()
-    if (countWaiting() >= MAX_WAITING) throw overloaded()
     return toBatcher((await places.find(job.projectId)).node).add(job)
   }
 

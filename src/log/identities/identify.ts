@@ -1,4 +1,4 @@
-import { Fault, invalidKey } from '../../base/errors.ts'
+import { invalidKey } from '../../base/errors.ts'
 import { setNewest } from '../../base/functions.ts'
 import { newId } from '../../base/ids.ts'
 import { createSemaphore } from '../../base/semaphore.ts'
@@ -22,9 +22,6 @@ const MAX_ROWS = 100
 const MAX_BATCH_COST = 256 * 1024
 /** An alias takes about as long as so many bytes of properties. */
 const ALIAS_COST = 4 * 1024
-const MAX_WAITING_PER_ORGANIZATION = 1_000
-const MAX_WAITING_BYTES_PER_ORGANIZATION = 32 * 1024 * 1024
-const MAX_WAITING_BYTES = 128 * 1024 * 1024
 const MAX_BATCHERS = 1_000
 
 interface IdentifyJob {
@@ -43,8 +40,7 @@ interface IdentifyResult {
 export interface IdentityWriter {
   /**
    * Creates or updates an identity and its aliases. `body` is the JSON response, with codes in
-   * place of reasons. Rejects with
-   * `unavailable` when too much of the organization waits, and with `quota_exceeded`.
+   * place of reasons. Rejects with `quota_exceeded`.
    */
   identify(job: IdentifyJob): Promise<IdentifyResult>
   /** The number of jobs that wait for their batch. */
@@ -58,14 +54,12 @@ type PreparedJob = IdentifyJob & { propertiesJson: string | null }
 
 interface Waiting {
   job: PreparedJob
-  bytes: number
   resolve(result: Promise<IdentifyResult>): void
 }
 
 /** The jobs of an organization that wait for its next batch. */
 interface Queue {
   jobs: Waiting[]
-  bytes: number
   /** Settles when the queue is empty and its last batch has ended. */
   emptied: Promise<void>
 }
@@ -98,7 +92,6 @@ export function createIdentityWriter({
   const queues = new Map<string, Queue>()
   // Kept after their queues are empty, because a batcher remembers which projects are locked.
   const batchers = new Map<string, Batcher<PreparedJob, IdentifyResult>>()
-  let waitingBytes = 0
 
   function createOrganizationBatcher() {
     return createBatcher({
@@ -117,34 +110,17 @@ export function createIdentityWriter({
       },
       toGroup: ({ projectId }) => projectId,
       maxJobs: MAX_ROWS,
-      maxWaiting: MAX_ROWS,
     })
   }
 
   function add(job: PreparedJob): Promise<IdentifyResult> {
     const { organizationId } = job
-    const bytes = 500 + (job.propertiesJson?.length ?? 0)
-    const queue = queues.get(organizationId)
-    const isFull =
-      queue !== undefined &&
-      (queue.jobs.length >= MAX_WAITING_PER_ORGANIZATION ||
-        queue.bytes + bytes > MAX_WAITING_BYTES_PER_ORGANIZATION)
-    if (isFull || waitingBytes + bytes > MAX_WAITING_BYTES) {
-      return Promise.reject(
-        new Fault('unavailable', 'Too many identifies are waiting. Try again shortly.'),
-      )
-    }
     return new Promise(resolve => {
-      const waiting = { job, bytes, resolve }
-      waitingBytes += bytes
-      if (queue) {
-        queue.jobs.push(waiting)
-        queue.bytes += bytes
-      } else {
-        const created = { jobs: [waiting], bytes, emptied: Promise.resolve() }
-        queues.set(organizationId, created)
-        created.emptied = empty(organizationId, created)
-      }
+      const queue = queues.get(organizationId)
+      if (queue) return void queue.jobs.push({ job, resolve })
+      const created = { jobs: [{ job, resolve }], emptied: Promise.resolve() }
+      queues.set(organizationId, created)
+      created.emptied = empty(organizationId, created)
     })
   }
 
@@ -155,10 +131,7 @@ export function createIdentityWriter({
         const batch = takeBatch(queue)
         const batcher = batchers.get(organizationId) ?? createOrganizationBatcher()
         setNewest(batchers, organizationId, batcher, MAX_BATCHERS)
-        for (const { job, bytes, resolve } of batch) {
-          waitingBytes -= bytes
-          resolve(batcher.add(job))
-        }
+        for (const { job, resolve } of batch) resolve(batcher.add(job))
         await batcher.drain()
       })
     }
@@ -205,9 +178,7 @@ function takeBatch(queue: Queue): Waiting[] {
     cost += next
     size++
   }
-  const batch = queue.jobs.splice(0, size)
-  for (const { bytes } of batch) queue.bytes -= bytes
-  return batch
+  return queue.jobs.splice(0, size)
 }
 
 function toCost(waiting: Waiting | undefined): number {

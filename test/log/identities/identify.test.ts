@@ -84,28 +84,3 @@ test('a batch is bounded by rows, by bytes and by aliases', async () => {
     await Promise.all(all)
   }
 })
-
-test('too many waiting identifies of an organization are refused, and no others', async () => {
-  const { writer, batches, identify } = createScene()
-  const first = identify('a')
-  await Bun.sleep(1)
-  const waiting = Array.from({ length: 1_000 }, () => identify('a'))
-  expect(writer.waiting).toBe(1_000)
-  await expect(identify('a')).rejects.toMatchObject({ code: 'unavailable' })
-  const other = identify('b')
-  await Bun.sleep(1)
-  await endAll(batches)
-  expect(await Promise.all([first, other, ...waiting])).toHaveLength(1_002)
-})
-
-test('too many waiting bytes of an organization are refused', async () => {
-  const { batches, identify } = createScene()
-  const text = 'x'.repeat(256 * 1024)
-  const results = Array.from({ length: 150 }, () => identify('a', { text }))
-  const settled = Promise.allSettled(results)
-  await Bun.sleep(1)
-  await endAll(batches)
-  const refused = (await settled).filter(({ status }) => status === 'rejected')
-  expect(refused.length).toBeGreaterThan(10)
-  expect(refused.length).toBeLessThan(30)
-})
