@@ -20,6 +20,7 @@ test.skipIf(!hasTool('script'))(
         ...{
           PORT: '0',
           TIDINGS_CONFIG: '/dev/null',
+          BUN_OPTIONS: '--no-env-file',
           DATABASE_URL: databaseUrl,
           APP_SECRET: APP_SECRET.toString('base64'),
         },

@@ -6,10 +6,15 @@ import type { Sql } from '../../src/database/sql.ts'
 import { isRunning } from '../support/leftovers.ts'
 import { captureLog } from '../support/log.ts'
 import { cloneDatabase, createEmptyDatabase } from '../support/servers/postgres.ts'
-import { listWorkers, runProgram, spawnProgram, startProgram } from '../support/servers/process.ts'
+import {
+  findMain,
+  listWorkers,
+  runProgram,
+  spawnProgram,
+  startProgram,
+} from '../support/servers/process.ts'
 import { newProject } from '../support/worlds/project.ts'
 import { openRaw, toRequest } from '../support/clients/raw-http.ts'
-import { ROOT } from '../support/docs.ts'
 import { makeFolder, SCRATCH } from '../support/scratch.ts'
 import { boot } from '../support/servers/server.ts'
 import { startTcpProxy } from '../support/servers/tcp-proxy.ts'
@@ -173,8 +178,8 @@ onLinux('§12 a closed terminal stops the server, and leaves no Postgres', async
   let shown = ''
   const terminal = new Bun.Terminal({ data: (_, bytes) => void (shown += bytes.toString()) })
   const { PATH = '', HOME = '' } = process.env
-  const child = Bun.spawn(['setsid', '--ctty', process.execPath, 'src/main.ts', 'serve'], {
-    cwd: ROOT,
+  const child = Bun.spawn(['setsid', '--ctty', process.execPath, findMain(), 'serve'], {
+    cwd: dataDir,
     env: { PATH, HOME, TMPDIR: SCRATCH, TIDINGS_CONFIG: '/dev/null', PORT: '0', DATA_DIR: dataDir },
     terminal,
   })

@@ -52,7 +52,7 @@ function toResult(text: string, more: Partial<BatchResult> = {}): BatchResult {
 
 function toReport(more: Partial<LaneReport>): LaneReport {
   return {
-    lane: 'light',
+    lane: 'quick',
     seconds: 12.3,
     assertions: 9,
     files: [
@@ -61,8 +61,10 @@ function toReport(more: Partial<LaneReport>): LaneReport {
     ],
     reruns: [],
     left: [],
+    ended: [],
     leftOut: [],
     peakMemory: 2 ** 30,
+    processor: { ownS: 20, busy: 0.934 },
     factor: 1,
     ...more,
   }
@@ -154,7 +156,8 @@ describe('the summary', () => {
   test('names lane, files, tests, seconds, memory and the slowest files', () => {
     const { lines, passed, failed } = summary({})
     expect(failed).toBe(0)
-    expect(lines).toContain('Lane light: 2 files, 3 tests, 9 assertions, 12 s, at most 1.0 GiB')
+    expect(lines).toContain('Lane quick: 2 files, 3 tests, 9 assertions, 12 s, at most 1.0 GiB')
+    expect(lines).toContain('20 s of processor time at least, the machine 93 % busy')
     expect(lines.filter(line => line.endsWith('.ts'))).toEqual([
       '     2.0 s  test/base/b.test.ts',
       '     1.0 s  test/base/a.test.ts',
@@ -182,8 +185,8 @@ describe('the summary', () => {
     )
   })
 
-  test('is red with more than three flaky files', () => {
-    const reruns = ['a', 'b', 'c', 'd'].map(name => ({
+  test('is red with more than five flaky files', () => {
+    const reruns = ['a', 'b', 'c', 'd', 'e', 'f'].map(name => ({
       first: toRerun(`test/base/${name}.test.ts`),
       again: undefined,
       load: undefined,
@@ -201,9 +204,21 @@ describe('the summary', () => {
   })
 
   test('is red with something left behind', () => {
-    const { lines, failed } = summary({ left: ['process 1: sleep'] })
-    expect(failed).toBe(1)
-    expect(lines).toContain('Left behind: process 1: sleep')
+    const left = ['process 1: sleep', 'process 2: sh', 'database test_1_a']
+    const by = (what: string) => ({ what, by: what.includes('2') ? 'b.test.ts' : 'a.test.ts' })
+    const { lines, failed } = summary({ left: left.map(by) })
+    // All that one file left is one fault.
+    expect(failed).toBe(2)
+    expect(lines.slice(-2)).toEqual([
+      'Left behind by a.test.ts:\n  process 1: sleep\n  database test_1_a',
+      'Left behind by b.test.ts:\n  process 2: sh',
+    ])
+  })
+
+  test('names what was ended before a rerun, which is no fault', () => {
+    const { lines, failed } = summary({ ended: [{ what: 'process 1: sleep', by: 'a.test.ts' }] })
+    expect(failed).toBe(0)
+    expect(lines).toContain('ENDED before a.test.ts ran again: process 1: sleep')
   })
 
   test('says what was left out and why; CI leaves nothing out', () => {
@@ -266,19 +281,20 @@ describe('the plan', () => {
   test.each([
     ['test/runtimes/story.test.ts', 'slow', 'processes'],
     ['test/database/embedded/upgrade.processes.test.ts', 'slow', 'processes'],
-    ['test/database/embedded/embedded.processes.test.ts', 'light', 'processes'],
+    ['test/database/embedded/binaries.processes.test.ts', 'quick', 'processes'],
+    ['test/docs/examples.api.test.ts', 'slow', 'api'],
     ['test/clients/typescript/package.api.test.ts', 'slow', 'api'],
-    ['test/clients/typescript/request.api.test.ts', 'light', 'api'],
+    ['test/clients/typescript/request.api.test.ts', 'quick', 'api'],
     ['test/faults/network.test.ts', 'slow', 'processes'],
-    ['test/faults/sweep-append.test.ts', 'light', 'processes'],
-    ['test/browser/feed.test.ts', 'light', 'browser'],
+    ['test/faults/sweep-append.test.ts', 'quick', 'processes'],
+    ['test/browser/feed.test.ts', 'browser', 'browser'],
     ['test/browser/first-minute.test.ts', 'slow', 'browser'],
     ['test/browser/hostile.test.ts', 'slow', 'browser'],
     ['test/faults/feed.test.ts', 'slow', 'processes'],
-    ['test/access/keys/keys.api.test.ts', 'light', 'api'],
-    ['test/database/migrate.api.test.ts', 'light', 'api'],
-    ['test/layers.test.ts', 'light', 'unit'],
-    ['test/properties/valid.test.ts', 'light', 'processes'],
+    ['test/access/keys/keys.api.test.ts', 'quick', 'api'],
+    ['test/database/migrate.api.test.ts', 'quick', 'api'],
+    ['test/layers.test.ts', 'quick', 'unit'],
+    ['test/properties/valid.test.ts', 'quick', 'processes'],
   ] as const)('puts %s into the lane %s', (file, lane, kind) => {
     expect(getLane(file)).toBe(lane)
     expect(getKind(file)).toBe(kind)

@@ -1,5 +1,12 @@
-/** `light` is what everybody runs; `slow` compiles, packages, runs foreign tools or runs long. */
-export type Lane = 'light' | 'slow'
+import { availableParallelism } from 'node:os'
+
+/**
+ * `quick` is what everybody runs, without a browser and with the tools of a bare Debian; `browser`
+ * needs Chromium; `slow` compiles, packages, needs other tools or runs long.
+ */
+export type Lane = 'quick' | 'browser' | 'slow'
+
+export const LANES: readonly Lane[] = ['quick', 'browser', 'slow']
 
 /** The kind of a test file decides how long a test may take, and how many files run at once. */
 export type Kind = 'unit' | 'api' | 'browser' | 'processes'
@@ -27,8 +34,8 @@ export const KINDS: Record<Kind, KindSettings> = {
 }
 
 /** The weight of all batches that run at once. */
-export const CAPACITY = 12
-/** The kinds of the light lane in their order: plain mistakes come to light first. */
+const CAPACITY = 12
+/** The kinds of a lane in their order: plain mistakes come to light first. */
 const ORDER: Kind[] = ['unit', 'api', 'processes', 'browser']
 
 /**
@@ -41,17 +48,21 @@ const UNKNOWN_MS = 5_000
 
 const SLOW = [
   /^test\/runtimes\//,
-  /^test\/database\/embedded\/(embedded\.containers|upgrade)\./,
+  /^test\/packaging\./,
+  /^test\/database\/embedded\/(embedded(\.containers)?|upgrade)\.processes\./,
   /^test\/database\/releases\./,
   /^test\/browser\/(first-minute|hostile)\./,
   /^test\/clients\/typescript\/package\./,
-  /^test\/commands\/(database-matrix|docs-operators|generators|monitoring|pooler)\./,
+  /^test\/commands\/(database-matrix|docs-operators|generators|monitoring|pooler|watchdog)\./,
+  /^test\/docs\/examples\./,
   /^test\/faults\/(all|clock|containers|drain|erasure|fairness|feed|load|network)\./,
-  /^test\/faults\/(rolling-upgrade|soak|standby|stop-phases)\./,
+  /^test\/faults\/(rolling-upgrade|soak|standby|start|stop-phases|sweep-(deliveries|users))\./,
+  /^test\/http\/(egress\/request|openapi\.patterns)\.api\./,
 ]
 
 export function getLane(file: string): Lane {
-  return SLOW.some(pattern => pattern.test(file)) ? 'slow' : 'light'
+  if (SLOW.some(pattern => pattern.test(file))) return 'slow'
+  return getKind(file) === 'browser' ? 'browser' : 'quick'
 }
 
 /** Kinds of tests that have a folder of their own, beside the rooms. */
@@ -110,4 +121,21 @@ function planKind(
     batches.push(batch)
   }
   return batches.toSorted((a, b) => b.expectedMs - a.expectedMs)
+}
+
+/** Returns about how long files take side by side, in milliseconds, on a machine of this factor. */
+export function estimateMs(
+  files: string[],
+  durations: Readonly<Record<string, number>>,
+  factor: number,
+): number {
+  const tookMs = files.map(file => durations[file] ?? UNKNOWN_MS)
+  const slots = getCapacity() / KINDS.unit.weight
+  const sumMs = tookMs.reduce((sum, ms) => sum + ms, 0)
+  return factor * Math.max(sumMs / slots, ...tookMs)
+}
+
+/** Returns what this machine may run side by side. Four browsers and their servers fill 4 GB. */
+export function getCapacity(): number {
+  return (CAPACITY * Math.min(Math.max(availableParallelism(), 2), 4)) / 2
 }

@@ -30,12 +30,3 @@ function readMemory(pid: number): number {
     return 0
   }
 }
-
-/** Returns the average load of the last minute; undefined on systems without /proc. */
-export function readLoad(): string | undefined {
-  try {
-    return readFileSync('/proc/loadavg', 'utf8').split(' ')[0]
-  } catch {
-    return undefined
-  }
-}

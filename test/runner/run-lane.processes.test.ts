@@ -1,20 +1,24 @@
-import { expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { listRunning } from '../support/leftovers.ts'
 import { makeFolder } from '../support/scratch.ts'
+import { cloneDatabase, dropDatabases } from '../support/servers/postgres.ts'
 import { summarize, type LaneReport } from './report.ts'
 import { runLane } from './run-lane.ts'
 
 const toFile = (name: string) => `test/runner/fixtures/${name}.fixture.ts`
 
-/** Runs fixtures as a lane, in this order. A wedge is found after 2 s. */
+/** Runs fixtures as a lane, in this order. A wedge is found after 3 s. */
 async function run(...names: string[]): Promise<{ report: LaneReport; folder: string }> {
   const folder = makeFolder()
   process.env['FLAKE_MARKER'] = join(folder, 'marker')
-  const report = await runLane('light', names.map(toFile), {
+  const report = await runLane('quick', names.map(toFile), {
     scratch: folder,
-    factor: 1,
-    quietMs: 2_000,
+    factor: () => 1,
+    dropDatabases,
+    quietMs: 3_000,
+    stuckMs: 6_000,
     graceMs: 100,
     // The longest file comes first.
     durations: Object.fromEntries(names.map((name, nth) => [toFile(name), names.length - nth])),
@@ -47,8 +51,9 @@ test('a test that fails once is green, and named with its seed', async () => {
 
 test.each([
   ['wedges', 'wedged'],
+  ['stuck', 'wedged'],
   ['crashes', 'crashed'],
-] as const)('a process that %s is ended, and its file runs once more', async (name, why) => {
+] as const)('a process like %s is ended as %s, and its file runs once more', async (name, why) => {
   const { report, folder } = await run('passes', name)
   expect(report.reruns).toMatchObject([
     { first: { file: toFile(name), why }, again: { file: toFile(name), why } },
@@ -58,11 +63,47 @@ test.each([
   expect(listRunning(folder)).toEqual([])
 })
 
-test('a process that a test leaves is named and ended', async () => {
-  const { report, folder } = await run('leaves')
-  expect(report.left).toEqual([
-    expect.stringMatching(/^process \d+: sleep 1000, by one of .*leaves\.fixture\.ts$/),
-  ])
+test('a test that prints nothing for long and works is slow, not wedged', async () => {
+  const { report } = await run('slow')
+  expect(report.reruns).toEqual([])
+  expect(toSummary(report)).toMatchObject({ passed: 1, failed: 0 })
+})
+
+test('a process that a test leaves is named and ended, though another file of its run fails', async () => {
+  const { report, folder } = await run('leaves', 'flakes')
+  const left = { what: expect.stringMatching(/^process \d+: sleep 1000$/), by: toFile('leaves') }
+  expect(report.left).toEqual([left])
   expect(toSummary(report).failed).toBe(1)
   expect(listRunning(folder)).toEqual([])
 })
+
+test('settings of the machine, and of a file .env, reach neither tests nor programs', async () => {
+  process.env['DATABASE_URL'] = 'postgres://other'
+  const { report } = await run('settings')
+  delete process.env['DATABASE_URL']
+  expect(toSummary(report)).toMatchObject({ passed: 1, failed: 0 })
+})
+
+const socket = `/tmp/tidings-${process.pid.toString(16).padStart(12, '0')}`
+afterAll(() => rmSync(socket, { recursive: true, force: true }))
+
+test.each([false, true])(
+  'leftovers of a failed file are gone before its rerun, and red if that leaves them again: %p',
+  async isLeftAgain => {
+    await cloneDatabase()
+    process.env['FLAKE_SOCKET'] = socket
+    process.env['FLAKE_LEAVES'] = isLeftAgain ? 'again' : ''
+    const { report, folder } = await run('leaves-once', 'passes')
+    const by = expect.stringContaining(toFile('leaves-once'))
+    const left = [
+      { what: expect.stringMatching(/^process \d+: sleep 1000$/), by },
+      { what: expect.stringMatching(/^database test_\d+_left$/), by },
+    ]
+    expect(report.ended).toEqual(left)
+    expect(report.left).toEqual(isLeftAgain ? left : [])
+    expect(report.reruns.map(({ again }) => again)).toEqual([undefined])
+    expect(toSummary(report)).toMatchObject({ passed: 2, failed: isLeftAgain ? 1 : 0 })
+    expect(listRunning(folder)).toEqual([])
+    expect(existsSync(socket)).toBe(false)
+  },
+)

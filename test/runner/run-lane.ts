@@ -1,9 +1,12 @@
-import { availableParallelism } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { runBatch, type BatchOptions, type BatchResult } from './batch.ts'
-import { CAPACITY, KINDS, planBatches, type Batch, type Lane } from './lanes.ts'
-import { readLoad, watchMemory } from './memory.ts'
+import { getCapacity, KINDS, planBatches, type Batch, type Lane } from './lanes.ts'
+import { countProcessorTime, readLoad, watchRoom } from './machine.ts'
+import { watchMemory } from './memory.ts'
 import type { LaneReport } from './report.ts'
 import { judge, type Rerun } from './verdict.ts'
+
+const CHECK_MS = 250
 
 export interface LaneOptions extends BatchOptions {
   /** Maps files to their usual durations in milliseconds. */
@@ -23,6 +26,7 @@ export async function runLane(
 ): Promise<LaneReport> {
   const startedMs = performance.now()
   const endWatch = watchMemory(options.scratch)
+  const readProcessor = countProcessorTime()
   const report: LaneReport = {
     lane,
     seconds: 0,
@@ -30,13 +34,25 @@ export async function runLane(
     files: [],
     reruns: [],
     left: [],
+    ended: [],
     leftOut: [],
     peakMemory: undefined,
-    factor: options.factor,
+    processor: undefined,
+    factor: 1,
   }
   const waiting: Rerun[] = []
+  let done = 0
   await runAll(planBatches(files, options.durations), options, result => {
-    waiting.push(...take(result, report, options))
+    done += result.batch.files.length
+    const reruns = take(result, report, options.print, ` (${done} of ${files.length})`)
+    waiting.push(...reruns)
+    // Leftovers of a file that runs again are no fault yet: only the second run tells.
+    for (const { what, by } of result.left) {
+      const isPending = reruns.some(({ file }) => by.includes(file))
+      const list = isPending ? report.ended : report.left
+      list.push({ what, by: by.join(', ') })
+    }
+    report.factor = Math.max(report.factor, options.factor())
   })
   for (const first of waiting) {
     const load = readLoad()
@@ -44,27 +60,31 @@ export async function runLane(
     const [batch] = planBatches([first.file], {})
     const result = await runBatch(batch!, options)
     report.files = report.files.filter(({ file }) => file !== first.file)
-    const [again] = take(result, report, options)
+    const [again] = take(result, report, options.print)
+    report.left.push(...result.left.map(({ what }) => ({ what, by: first.file })))
     report.reruns.push({ first, again, load })
   }
+  report.factor = Math.max(report.factor, options.factor())
+  report.processor = readProcessor()
   report.peakMemory = endWatch()
   report.seconds = (performance.now() - startedMs) / 1_000
   return report
 }
 
-/** Runs batches side by side, as many as `CAPACITY` allows. */
+/** Runs batches side by side, as many as the cores, and their pressure now, allow. */
 async function runAll(
   batches: Batch[],
   options: BatchOptions,
   onResult: (result: BatchResult) => void,
 ): Promise<void> {
-  // Four browsers and their servers fill 4 GB.
-  const capacity = (CAPACITY * Math.min(Math.max(availableParallelism(), 2), 4)) / 2
+  const room = watchRoom(getCapacity(), KINDS.unit.weight)
   const running = new Set<Promise<void>>()
   let used = 0
   for (const batch of batches) {
     const { weight } = KINDS[batch.kind]
-    while (used + weight > capacity && running.size > 0) await Promise.race(running)
+    while (running.size > 0 && used + weight > room.capacity()) {
+      await Promise.race([...running, sleep(CHECK_MS)])
+    }
     used += weight
     const run = runBatch(batch, options)
       .then(onResult)
@@ -75,18 +95,23 @@ async function runAll(
     running.add(run)
   }
   await Promise.all(running)
+  room.stop()
 }
 
 /** Adds the result of a batch to the report, and prints it. Returns what has to run again. */
-function take(result: BatchResult, report: LaneReport, { print }: LaneOptions): Rerun[] {
+function take(
+  result: BatchResult,
+  report: LaneReport,
+  print: (text: string) => void,
+  ofFiles = '',
+): Rerun[] {
   const { passed, reruns } = judge(result)
-  const { batch, files, assertions, left } = result
-  report.assertions += assertions
-  for (const { file, tests, lines, startedMs, endedMs = performance.now() } of files) {
+  report.assertions += result.assertions
+  for (const { file, tests, lines, startedMs, endedMs = performance.now() } of result.files) {
     const seconds = (endedMs - startedMs) / 1_000
     report.files.push({ file, seconds, outcomes: tests.map(({ outcome }) => outcome) })
     if (passed.includes(file)) {
-      print(`ok ${file} ${tests.length} tests, ${seconds.toFixed(1)} s`)
+      print(`ok ${file} ${tests.length} tests, ${seconds.toFixed(1)} s${ofFiles}`)
     }
     for (const line of lines) {
       const reason = /^Left out: (.*)$/.exec(line)?.[1]
@@ -96,6 +121,5 @@ function take(result: BatchResult, report: LaneReport, { print }: LaneOptions): 
   for (const { file, why, lines } of reruns) {
     print([`NOT OK ${file} (${why})`, ...lines.map(line => `  ${line}`)].join('\n'))
   }
-  report.left.push(...left.map(text => `${text}, by one of ${batch.files.join(', ')}`))
   return reruns
 }

@@ -7,6 +7,7 @@ const ADDED = [
   'node_modules',
   'dist',
   'data',
+  '.env',
   'src/dashboard/built.ts',
   'clients/typescript/dist',
 ]

@@ -7,10 +7,17 @@ interface Running {
   command: string
 }
 
+/** A process that is left, and how long ago it started; undefined on systems without /proc. */
+export interface Leftover extends Running {
+  ageMs: number | undefined
+}
+
 const HAS_PROC = existsSync('/proc/self/cwd')
 const CLEAR_MS = 20_000
 /** See src/database/embedded/socket-folder.ts. */
 const SOCKET_FOLDER = /\/tmp\/tidings-[0-9a-f]{12}\b/g
+/** Linux counts the start of a process in ticks of this length. */
+const TICK_MS = 10
 
 /** Returns true if the process runs. A zombie does not. */
 export function isRunning(pid: number): boolean {
@@ -28,6 +35,15 @@ export function readStart(pid: number): string | undefined {
   return stat.slice(stat.lastIndexOf(')')).split(' ')[20]
 }
 
+/** Returns the other processes that work in `folder`, with their age. */
+export function listLeftovers(folder: string): Leftover[] {
+  const upMs = Number.parseFloat(read('/proc/uptime')) * 1_000
+  return listRunning(folder).map(one => {
+    const start = readStart(one.pid)
+    return { ...one, ageMs: start === undefined ? undefined : upMs - Number(start) * TICK_MS }
+  })
+}
+
 /** Returns other processes that work in `folder`: their working directory or TMPDIR. */
 export function listRunning(folder: string): Running[] {
   const found = HAS_PROC ? listByProc(folder) : listByPs(folder)
@@ -35,23 +51,32 @@ export function listRunning(folder: string): Running[] {
 }
 
 /**
- * Ends the processes in `folder`, and removes the folder, with the folders in /tmp of sockets whose
- * paths would have been too long in it.
+ * Ends the processes in `folder`, and removes the folder, with what they have elsewhere: the
+ * folders in /tmp of sockets whose paths would have been too long in it, and the shared memory of
+ * Postgres.
+ * Throws if that lasts too long, for a machine that is `factor` times slower than usual.
  */
-export async function clearFolder(folder: string): Promise<void> {
-  const deadline = performance.now() + CLEAR_MS
-  const sockets = new Set<string>()
+export async function clearFolder(folder: string, factor = 1): Promise<void> {
+  const deadline = performance.now() + CLEAR_MS * factor
+  const elsewhere = new Set<string>()
+  const segments = new Set<string>()
   for (;;) {
     const running = listRunning(folder)
-    for (const path of listSocketFolders(folder, running)) sockets.add(path)
-    for (const { pid } of running) tryKill(pid)
+    for (const path of listSocketFolders(folder, running)) elsewhere.add(path)
+    for (const { pid } of running) {
+      const maps = read(`/proc/${pid}/maps`)
+      for (const [path] of maps.matchAll(/\/dev\/shm\/PostgreSQL\.\d+/g)) elsewhere.add(path)
+      for (const [, id = ''] of maps.matchAll(/ (\d+) +\/SYSV/g)) segments.add(id)
+      tryKill(pid)
+    }
     if (running.length === 0 && tryRemove(folder)) break
     if (performance.now() > deadline) {
       throw new Error(`${folder} cannot be removed: ${JSON.stringify(running)}`)
     }
     await sleep(50)
   }
-  for (const path of sockets) rmSync(path, { recursive: true, force: true })
+  for (const path of elsewhere) rmSync(path, { recursive: true, force: true })
+  for (const id of segments) spawnSync('ipcrm', ['--shmem-id', id], { stdio: 'ignore' })
 }
 
 /** Returns the folders in /tmp for the sockets of clusters in `folder`, also of stopped ones. */

@@ -1,11 +1,27 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { SHARED } from './scratch.ts'
 
-/** How many times slower than usual this machine is. `test/run.ts` measures it. */
+/** The file with the factor of the machine, which `test/run.ts` writes at each measurement. */
+export const FACTOR_FILE = join(SHARED, 'factor')
+/** The factor at the start of this process. */
 const FACTOR = Number(process.env['TIDINGS_TEST_FACTOR'] ?? 1)
 
-/** Returns a time limit in milliseconds for this machine from one for a machine of usual speed. */
+/**
+ * Returns a time limit in milliseconds for this machine, as it is now, from one for a machine of
+ * usual speed.
+ */
 export function scaled(ms: number): number {
-  return ms * FACTOR
+  return ms * Math.max(FACTOR, readFactor())
+}
+
+function readFactor(): number {
+  try {
+    return Number(readFileSync(FACTOR_FILE, 'utf8')) || 1
+  } catch {
+    return 1
+  }
 }
 
 /** The first pause between two polls. Later ones are a tenth of the time that has passed. */
@@ -23,8 +39,7 @@ export async function until(
   const startedMs = performance.now()
   while (!(await condition())) {
     const passedMs = performance.now() - startedMs
-    if (passedMs > scaled(limitMs))
-      throw new Error(`Not within ${scaled(limitMs)} ms: ${condition}`)
+    if (passedMs > scaled(limitMs)) throw new Error(`Not within ${passedMs} ms: ${condition}`)
     // A poll can cost more processor time than the work that it waits for.
     await sleep(Math.min(Math.max(passedMs / 10, MIN_PAUSE_MS), MAX_PAUSE_MS))
   }

@@ -9,6 +9,10 @@ import { connect, type Sql } from '../../../src/database/sql.ts'
 import { KEPT_FILE, SCRATCH, SHARED } from '../scratch.ts'
 import { startCitus, type CitusCluster } from './citus.ts'
 
+/** The databases of a process begin like this, so that the runner finds what it has left. */
+const PREFIX = process.env['TIDINGS_TEST_DATABASES'] ?? 'test_'
+const newName = () => PREFIX + crypto.randomUUID().replaceAll('-', '')
+
 let cluster: Promise<{ postgres: Cluster; admin: Sql; template: string }> | undefined
 const made: string[] = []
 let keptDataDir: string | undefined
@@ -55,17 +59,22 @@ async function open() {
     max: 1,
     settings: { statement_timeout: 60_000, lock_timeout: 60_000 },
   })
-  if (postgres.how === 'started') await dropLost(admin)
+  if (postgres.how === 'started') await drop(admin, 'test_')
   const template = await ensureTemplate(postgres, admin)
   return { postgres, admin, template }
 }
 
-/** Drops databases that a killed run left in a kept cluster. */
-async function dropLost(admin: Sql): Promise<void> {
-  const lost = await admin<{ name: string }[]>`
-    select datname as name from pg_database where starts_with(datname, 'test_')
+/** Drops the databases whose names begin like this, such as those of a killed process. */
+export async function dropDatabases(prefix: string): Promise<string[]> {
+  return drop((await getCluster()).admin, prefix)
+}
+
+async function drop(admin: Sql, prefix: string): Promise<string[]> {
+  const found = await admin<{ name: string }[]>`
+    select datname as name from pg_database where starts_with(datname, ${prefix}) order by datname
   `
-  for (const { name } of lost) await admin.unsafe(`drop database ${name} with (force)`)
+  for (const { name } of found) await admin.unsafe(`drop database if exists ${name} with (force)`)
+  return found.map(({ name }) => name)
 }
 
 /** Created once for each state of sql. */
@@ -99,7 +108,7 @@ function getCitus(): Promise<CitusCluster> {
 export async function cloneDatabase(): Promise<string> {
   if (process.env['CITUS_BIN']) return (await getCitus()).createDatabase()
   const { postgres, admin, template } = await getCluster()
-  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  const name = newName()
   await admin.unsafe(
     `create database ${name} template ${template} owner ${SERVER_ROLE} strategy file_copy`,
   )
@@ -134,7 +143,7 @@ export async function ensureDatabase(
 /** Returns a copy of a database; it is dropped at the end of the run. */
 export async function copyDatabase(url: string): Promise<string> {
   const { postgres, admin } = await getCluster()
-  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  const name = newName()
   made.push(name)
   await admin.unsafe('set statement_timeout = 0')
   await admin.unsafe(
@@ -146,7 +155,7 @@ export async function copyDatabase(url: string): Promise<string> {
 /** Takes a kept database for changes. It is dropped at the end of the run. */
 export async function takeDatabase(url: string): Promise<string> {
   const { postgres, admin } = await getCluster()
-  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  const name = newName()
   await admin.unsafe(`alter database ${new URL(url).pathname.slice(1)} rename to ${name}`)
   made.push(name)
   return toUrl(postgres, name)
@@ -163,7 +172,7 @@ export async function dropDatabase(url: string): Promise<void> {
 /** Returns an empty database without a schema. */
 export async function createEmptyDatabase(): Promise<string> {
   const { postgres, admin } = await getCluster()
-  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  const name = newName()
   await admin.unsafe(`create database ${name} owner ${SERVER_ROLE}`)
   made.push(name)
   return toUrl(postgres, name)

@@ -114,7 +114,8 @@ export function spawnProgram(options: ProgramOptions) {
     ...(program === undefined ? toCommand(runtime) : [BUN, program]),
   ]
   const child = spawn(command!, [...before, ...args], {
-    cwd: bare?.cwd ?? ROOT,
+    // A file .env in the checkout must not count.
+    cwd: bare?.cwd ?? SCRATCH,
     ...(bare?.uid !== undefined && { uid: bare.uid, gid: bare.uid }),
     env: {
       ...(bare
