@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { HAS_BROWSER, measureShift } from '../support/clients/chromium.ts'
+import type { FakeApi } from '../support/fakes/api.ts'
 import { fillShop, fillViews } from '../support/fakes/shop.ts'
 import { setRole } from '../support/fakes/organization.ts'
 import { openScreens, type ScreenPages } from './screen-pages.ts'
 import { PAGES, type Screen } from './screens.ts'
+import { until } from '../support/until.ts'
 import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 const DEVICES = ['phone', 'desk'] as const
@@ -14,15 +16,21 @@ const FEED = PAGES.find(({ name }) => name === 'feed')!
 describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => {
   let dashboard: Dashboard
   let pages: ScreenPages
+  /** The same, with a clock that tests move. */
+  let returning: ScreenPages
   /** The places to go on the feed, by device. */
   const expected: string[][] = []
   beforeAll(async () => {
     dashboard = await openDashboard()
     pages = openScreens(dashboard.browser, dashboard.url)
+    returning = openScreens(dashboard.browser, dashboard.url)
+    const { page } = await returning.show(FEED)
+    await page.clock.install()
     for (const device of DEVICES) expected.push(await listPlaces(await open(FEED, device)))
   })
   afterAll(async () => {
     await pages[Symbol.asyncDispose]()
+    await returning[Symbol.asyncDispose]()
     await dashboard[Symbol.asyncDispose]()
   })
 
@@ -65,6 +73,23 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => 
     },
   )
 
+  test.each(PAGES)('§4 $name asks again for what it shows when a reader returns', async screen => {
+    let api: FakeApi | undefined
+    const { page, problems } = await returning.show({
+      ...screen,
+      prepare: one => screen.prepare?.((api = one)),
+    })
+    await page.locator(screen.until).first().waitFor()
+    const asked = new Set(api?.requests)
+    // The longest pause between two counts of events, which may have begun at the first rows.
+    for (let n = 0; n < 2; n++) await page.clock.fastForward(10_000)
+    api?.requests.splice(0)
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    const expected = [...asked].filter(one => one.startsWith('GET') && !LIVE.test(one))
+    await until(() => expected.every(one => api?.requests.includes(one)))
+    expect(problems).toEqual([])
+  })
+
   test('§10 the quick start of a project with events does not move while it loads', async () => {
     const start = PAGES.find(({ name }) => name === 'start')!
     for (const device of DEVICES) {
@@ -103,6 +128,9 @@ async function drawTwice(): Promise<void> {
     await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))
   }
 }
+
+/** A socket keeps the first two up to date. The others are asked for once. */
+const LIVE = /(\/events|\/neighbours|\/me|push\/key)$/
 
 /** Pages without navigation. */
 const ALONE = /^\/(setup|sign-in|invite|reset|p\/[^/]+\/start)/

@@ -6,6 +6,8 @@ import { fakeUsers } from '../support/fakes/users.ts'
 import { until } from '../support/until.ts'
 import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
+const AT = '2026-11-01T10:00:00.000Z'
+
 describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
   let dashboard: Dashboard
   beforeAll(async () => {
@@ -54,6 +56,55 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     await it.page.getByText('No users found').waitFor()
     await it.page.getByRole('link', { name: 'Show all users' }).click()
     await it.page.getByText('plan: pro').waitFor()
+    expect(it.problems).toEqual([])
+  })
+
+  test('§4 are up to date when a reader returns, on each page, and never older than before', async () => {
+    let plan = 'free'
+    await using it = await visit('/users', api =>
+      api.on('GET /api/projects/:id/users', (_, { searchParams }) => {
+        const cursor = searchParams.get('cursor')
+        const userId = cursor ?? 'first'
+        const user = { id: userId, userId, aliases: [], properties: { plan }, updatedAt: AT }
+        return { data: { items: [user], nextCursor: cursor === null ? 'second' : null } }
+      }),
+    )
+    const comeBack = () =>
+      it.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    const plans = async () => (await it.page.locator('.users .tag').allTextContents()).join()
+    await it.button('Show more').click()
+    await until(async () => (await plans()) === 'plan: free,plan: free')
+    plan = 'pro'
+    await comeBack()
+    await until(async () => (await plans()) === 'plan: pro,plan: pro')
+
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}/users/user_2`)
+    await it.page.getByRole('heading', { name: 'Aliases' }).waitFor()
+    const answer = it.api.handler('GET /api/projects/:id/users/:user')
+    const answers = ['starter', 'business']
+    it.api.on('GET /api/projects/:id/users/:user', (body, url) => {
+      const { data }: any = answer(body, url)
+      return { data: { ...data, properties: { plan: answers.pop() } } }
+    })
+    /** Returns to the page; the result answers its requests. */
+    const askAgain = async () => {
+      const held: (() => void)[] = []
+      it.api.hold = () => new Promise(resolve => held.push(resolve))
+      it.api.requests.splice(0)
+      await comeBack()
+      await until(() => it.api.requests.includes('GET /api/projects/:id/users/:user'))
+      return () => held.forEach(release => release())
+    }
+    const answerOlder = await askAgain()
+    const answerNewer = await askAgain()
+    it.api.hold = () => Promise.resolve()
+    answerNewer()
+    await it.page.getByText('business').waitFor()
+    it.api.requests.splice(0)
+    answerOlder()
+    await until(() => it.api.requests.includes('POST /api/projects/:id/users/names'))
+    await it.page.getByText('business').waitFor()
+    expect(await it.page.getByText('starter').count()).toBe(0)
     expect(it.problems).toEqual([])
   })
 

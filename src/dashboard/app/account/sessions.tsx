@@ -11,7 +11,7 @@ export function Sessions({ sessions }: { sessions: Pages<Session> }) {
   async function end({ id, browser }: Session) {
     const result = await endSession(id)
     if (!result.ok) return showToast({ message: result.failure.message })
-    sessions.change(items => items.filter(one => one.id !== id))
+    sessions.changeItems(items => items.filter(one => one.id !== id))
     showToast({ message: `${browser} signed out.` })
   }
 

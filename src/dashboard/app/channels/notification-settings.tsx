@@ -2,11 +2,12 @@ import { useId, useState } from 'preact/hooks'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { showToast } from '../components/toast.tsx'
+import { useQuery } from '../components/use-query.ts'
+import { channelChanges } from '../feed/use-channels.ts'
 import { fromInputTime } from '../input-time.ts'
 import { toClockTime, toDateTime } from '../time.ts'
 import { changeSetting, readSetting, type Setting, type SettingChange } from './api.ts'
 import { MUTE_DURATIONS, toMuteEnd, toSettingChange } from './mute.ts'
-import { useChannelQuery } from './use-channel-query.ts'
 
 interface NotificationSettingsOptions {
   project: string
@@ -17,7 +18,9 @@ interface NotificationSettingsOptions {
 
 /** The notification settings of the signed-in member, which every role can change. */
 export function NotificationSettings({ project, channel, hint }: NotificationSettingsOptions) {
-  const query = useChannelQuery(`${project} ${channel}`, () => readSetting(project, channel))
+  const query = useQuery(`${project} ${channel}`, () => readSetting(project, channel), {
+    when: channelChanges,
+  })
   const id = useId()
   const [isPicking, setPicking] = useState(false)
 

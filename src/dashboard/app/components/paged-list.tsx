@@ -13,18 +13,14 @@ interface PagedListOptions<Item> {
 /** A list that is loaded page by page, in each of its states. */
 export function PagedList<Item>(options: PagedListOptions<Item>) {
   const { pages, className = 'items', empty, children } = options
-  const { items, isLoading, failure, hasMore, loadMore } = pages
-  const isSettled = items.length > 0 || !isLoading
-  const refetch = async () => loadMore()
+  const { data, items, failure, loadMore } = pages
   return (
     <>
-      <ul class={className} aria-busy={isLoading}>
+      <ul class={className} aria-busy={!data && !failure}>
         {items.map(children)}
       </ul>
-      <Loaded query={{ data: isSettled && !failure ? items : undefined, failure, refetch }}>
-        {() => items.length === 0 && empty}
-      </Loaded>
-      {hasMore && !isLoading && !failure && (
+      <Loaded query={pages}>{() => items.length === 0 && empty}</Loaded>
+      {loadMore && !failure && (
         <button type="button" class="button button-plain" onClick={loadMore}>
           Show more
         </button>

@@ -1,61 +1,48 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import type { Page } from '../../../http/envelope.ts'
-import type { Result, Failure } from '../request.ts'
+import type { Result } from '../request.ts'
+import { useQuery, type Query, type QueryOptions } from './use-query.ts'
 
-export interface Pages<Item> {
+export interface Pages<Item, More = unknown> extends Query<Page<Item> & More> {
   items: readonly Item[]
-  isLoading: boolean
-  failure: Failure | undefined
-  /** True if there are more pages. */
-  hasMore: boolean
-  /** Loads the next page, or the page that failed. */
-  loadMore(): void
+  /** Undefined if there are no more pages. */
+  loadMore: (() => void) | undefined
   /** Changes the items after the server has accepted a change. */
-  change(edit: (items: readonly Item[]) => readonly Item[]): void
-  /** Loads the first page again. The current items stay until then. */
-  reload(): void
+  changeItems(edit: (items: readonly Item[]) => Item[]): void
 }
 
-/** Loads a list page by page, and from the start when `key` changes. */
-export function usePages<Item>(
+/** Loads a list page by page. It is loaded again with all pages that are shown. */
+export function usePages<Item, More = unknown>(
   key: string,
-  read: (cursor: string | undefined) => Promise<Result<Page<Item>>>,
-): Pages<Item> {
-  const [items, setItems] = useState<readonly Item[]>([])
-  const [cursor, setCursor] = useState<string | null>()
-  const [isLoading, setLoading] = useState(true)
-  const [failure, setFailure] = useState<Failure>()
-  const latest = useRef(0)
-  const lastCursor = useRef<string>(undefined)
-
-  async function load(from: string | undefined) {
-    const request = ++latest.current
-    lastCursor.current = from
-    setLoading(true)
-    setFailure(undefined)
-    const result = await read(from)
-    // Another page was requested in the meantime.
-    if (request !== latest.current) return
-    setLoading(false)
-    if (!result.ok) return setFailure(result.failure)
-    setItems(before => (from === undefined ? result.data.items : [...before, ...result.data.items]))
-    setCursor(result.data.nextCursor)
+  read: (cursor: string | undefined) => Promise<Result<Page<Item> & More>>,
+  options?: QueryOptions<Page<Item> & More>,
+): Pages<Item, More> {
+  const shown = useRef({ key, pages: 1 })
+  if (shown.current.key !== key) shown.current = { key, pages: 1 }
+  const query = useQuery(key, () => readPages(read, shown.current.pages), options)
+  const { data } = query
+  function loadMore() {
+    shown.current.pages += 1
+    void query.refetch(() => readPages(read, 1, data))
   }
-
-  useEffect(() => {
-    setItems([])
-    void load(undefined)
-    return () => {
-      latest.current += 1
-    }
-  }, [key])
   return {
-    items,
-    isLoading,
-    failure,
-    hasMore: typeof cursor === 'string',
-    loadMore: () => void load(failure ? lastCursor.current : (cursor ?? undefined)),
-    reload: () => void load(undefined),
-    change: setItems,
+    ...query,
+    items: data?.items ?? [],
+    loadMore: typeof data?.nextCursor === 'string' ? loadMore : undefined,
+    changeItems: edit => query.change(page => ({ ...page, items: edit(page.items) })),
   }
+}
+
+/** Reads this many pages after `page`. The result has the items of all. */
+async function readPages<Item, More>(
+  read: (cursor: string | undefined) => Promise<Result<Page<Item> & More>>,
+  count: number,
+  page?: Page<Item> & More,
+): Promise<Result<Page<Item> & More>> {
+  const result = await read(page?.nextCursor ?? undefined)
+  if (!result.ok) return result
+  const data = { ...result.data, items: [...(page?.items ?? []), ...result.data.items] }
+  return count > 1 && data.nextCursor !== null
+    ? readPages(read, count - 1, data)
+    : { ok: true, data }
 }

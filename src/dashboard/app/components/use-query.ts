@@ -1,44 +1,124 @@
+import { effect, type ReadonlySignal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { SYSTEM_CLOCK } from '../live/clock.ts'
+import { createThrottle } from '../live/throttle.ts'
 import type { Result, Failure } from '../request.ts'
+import { session } from '../session.ts'
+
+/** When a request is sent again that did not reach the server. */
+const RETRY_MS = 10_000
 
 export interface Query<Data> {
-  /** Undefined until loaded. Kept when loading again fails. */
+  /** Undefined until loaded. Kept while it is loaded again, and when that fails. */
   data: Data | undefined
   failure: Failure | undefined
-  /** Loads again. The current data stays until then. */
-  refetch(): Promise<void>
-  /** Replaces the data with the response to a change. */
-  setData(data: Data): void
+  /** Loads again now, by `read` if it is given. */
+  refetch(read?: () => Promise<Result<Data>>): Promise<void>
+  /** Loads again if the page is visible, at most once in `pauseMs`. */
+  refresh(): void
+  /** Changes the data after the server has accepted a change. */
+  change(edit: (data: Data) => Data): void
 }
 
-/** Loads data once for each `key`. Results that arrive out of order are dropped. */
-export function useQuery<Data>(key: string, ask: () => Promise<Result<Data>>): Query<Data> {
-  const [data, setData] = useState<Data>()
-  const [failure, setFailure] = useState<Failure>()
-  const latest = useRef(0)
+export interface QueryOptions<Data> {
+  /** Loads again this long after the last answer, while the page is visible. */
+  everyMs?: number | ((data: Data) => number | undefined)
+  /** Loads again when this changes. */
+  when?: ReadonlySignal<unknown>
+  /** The shortest time between two loads that nobody has asked for. */
+  pauseMs?: number
+  /** Shows the data of another page at once, until the session ends. */
+  isKept?: boolean
+}
 
-  async function refetch() {
-    const request = ++latest.current
-    const result = await ask()
-    if (request !== latest.current) return
-    if (result.ok) setData(() => result.data)
-    setFailure(result.ok ? undefined : result.failure)
+interface Answer<Data> {
+  key?: string
+  data?: Data | undefined
+  failure?: Failure
+}
+
+const kept = new Map<string, unknown>()
+effect(() => {
+  if (session.value.kind === 'signed_out') kept.clear()
+})
+
+/**
+ * Loads data for each `key`, and again whenever the page becomes visible. The answer to an earlier
+ * request never replaces that to a later one. Nothing is loaded without a key.
+ */
+export function useQuery<Data>(
+  key: string | undefined,
+  ask: () => Promise<Result<Data>>,
+  { everyMs, when, pauseMs = 0, isKept = false }: QueryOptions<Data> = {},
+): Query<Data> {
+  const [answer, setAnswer] = useState<Answer<Data>>({})
+  // The newest of what timers and former renders call.
+  const now = useRef({ key, ask, sent: 0, shown: 0, refresh() {} }).current
+  now.key = key
+  now.ask = ask
+
+  async function refetch(read = now.ask) {
+    const { key } = now
+    const request = ++now.sent
+    const result = await read()
+    if (request < now.shown || key === undefined) return
+    now.shown = request
+    if (result.ok) {
+      if (isKept) kept.set(key, result.data)
+      return setAnswer({ key, data: result.data })
+    }
+    const { failure } = result
+    const isGone = failure.code === 'not_found' || failure.code === 'forbidden'
+    setAnswer(before => ({
+      key,
+      failure,
+      data: before.key === key && !isGone ? before.data : undefined,
+    }))
   }
 
-  function replaceData(data: Data) {
-    latest.current += 1
-    setData(() => data)
-    setFailure(undefined)
+  function change(edit: (data: Data) => Data) {
+    now.shown = ++now.sent
+    setAnswer(before =>
+      before.data === undefined ? before : { ...before, data: edit(before.data) },
+    )
   }
 
   useEffect(() => {
-    setData(undefined)
-    setFailure(undefined)
-    void refetch()
+    if (key === undefined) return
+    let isFirst = true
+    const { trigger, stop } = createThrottle(SYSTEM_CLOCK, pauseMs, () => {
+      if (isFirst || !document.hidden) void refetch()
+      isFirst = false
+    })
+    now.refresh = trigger
+    trigger()
+    let seen = when?.peek()
+    const unsubscribe = when?.subscribe(value => {
+      if (value !== seen) trigger()
+      seen = value
+    })
+    document.addEventListener('visibilitychange', trigger)
+    addEventListener('online', trigger)
     return () => {
-      latest.current += 1
+      now.shown = ++now.sent
+      stop()
+      unsubscribe?.()
+      document.removeEventListener('visibilitychange', trigger)
+      removeEventListener('online', trigger)
     }
-  }, [key])
+  }, [key, when])
 
-  return { data, failure, refetch, setData: replaceData }
+  useEffect(() => {
+    const { data, failure } = answer
+    const every = typeof everyMs === 'function' ? data && everyMs(data) : everyMs
+    const waitS = failure?.retryAfterS ?? 0
+    const retryMs = failure?.code === 'unreachable' ? RETRY_MS : waitS * 1_000
+    if (!every && !retryMs) return
+    const timer = setTimeout(() => now.refresh(), Math.max(every ?? 0, retryMs))
+    return () => clearTimeout(timer)
+  }, [answer])
+
+  const { data, failure }: Answer<Data> =
+    answer.key === key ? answer : { data: isKept ? (kept.get(key ?? '') as Data) : undefined }
+  return { data, failure, refetch, refresh: () => now.refresh(), change }
 }

@@ -1,12 +1,22 @@
-import type { Delivery } from '../../../delivery/outbox/schema.ts'
+import type { Static } from '@sinclair/typebox'
+import { useRef } from 'preact/hooks'
+import type { Delivery, EventDeliveries } from '../../../delivery/outbox/schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
-import { ErrorNotice } from '../components/standalone-page.tsx'
+import { PagedList } from '../components/paged-list.tsx'
+import { usePages } from '../components/use-pages.ts'
 import { showToast } from '../components/toast.tsx'
 import { toWebhookPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
 import { replayDelivery } from '../webhooks/api.ts'
-import { useDeliveries } from './use-deliveries.ts'
+import { request, type Result } from '../request.ts'
+import { toEventApiPath } from './use-event.ts'
+
+type Deliveries = Static<typeof EventDeliveries>
+
+const PAGE_SIZE = 100
+const MIN_REFRESH_MS = 1_000
+const MAX_REFRESH_MS = 30_000
 
 const STATES = {
   pending: 'Pending',
@@ -29,11 +39,25 @@ interface DeliveriesOptions {
 }
 
 /** The deliveries of an event: their targets, their outcomes, and why some were not sent. */
-export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
-  const { data, failure, read, readMore } = useDeliveries(project, event)
-  const isWaiting =
-    data !== undefined &&
-    (!data.isDispatched || data.items.some(({ state }) => state === 'pending'))
+export function DeliveryList({ project, event, mayReplay }: DeliveriesOptions) {
+  /** When the outcomes were last asked for by hand. They change most right after that. */
+  const askedMs = useRef(Date.now())
+  const pages = usePages<Delivery, Deliveries>(
+    `${project} ${event}`,
+    cursor => readDeliveries(project, event, cursor),
+    {
+      everyMs: page =>
+        isSettled(page)
+          ? undefined
+          : Math.min(Math.max(Date.now() - askedMs.current, MIN_REFRESH_MS), MAX_REFRESH_MS),
+    },
+  )
+  const { data } = pages
+
+  function read() {
+    askedMs.current = Date.now()
+    void pages.refetch()
+  }
 
   async function resend(delivery: Delivery) {
     const result = await replayDelivery(project, delivery.id)
@@ -45,22 +69,23 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
     <section class="metadata" aria-labelledby="panel-deliveries">
       <div class="metadata-top">
         <h3 id="panel-deliveries">Deliveries</h3>
-        {isWaiting && (
+        {data && !isSettled(data) && (
           <button type="button" class="quiet-button" onClick={read}>
             Refresh
           </button>
         )}
       </div>
-      {failure && <ErrorNotice failure={failure} onRetry={read} />}
-      {data && data.items.length === 0 && (
-        <p class="note">
-          {data.isDispatched
-            ? 'No deliveries are recorded for this event.'
-            : 'Deliveries are being prepared.'}
-        </p>
-      )}
-      <ul class="items" aria-busy={data === undefined && !failure}>
-        {data?.items.map(one => (
+      <PagedList
+        pages={pages}
+        empty={
+          <p class="note">
+            {data?.isDispatched
+              ? 'No deliveries are recorded for this event.'
+              : 'Deliveries are being prepared.'}
+          </p>
+        }
+      >
+        {one => (
           <li key={`${one.kind} ${one.id} ${one.state}`}>
             <Icon name={one.kind === 'push' ? 'notifications' : 'webhooks'} />
             <div class="item-main">
@@ -74,13 +99,8 @@ export function Deliveries({ project, event, mayReplay }: DeliveriesOptions) {
               </button>
             )}
           </li>
-        ))}
-      </ul>
-      {data && data.nextCursor !== null && (
-        <button type="button" class="quiet-button" onClick={readMore}>
-          Show more
-        </button>
-      )}
+        )}
+      </PagedList>
     </section>
   )
 }
@@ -140,4 +160,17 @@ function Outcome({
 function toState({ kind, state, attempts }: Delivery): string {
   if (state === 'delivered' && kind === 'push') return 'Accepted'
   return state === 'pending' && attempts > 0 ? 'Retrying' : STATES[state]
+}
+
+function readDeliveries(
+  project: string,
+  event: string,
+  cursor: string | undefined,
+): Promise<Result<Deliveries>> {
+  const query = new URLSearchParams({ limit: String(PAGE_SIZE), ...(cursor && { cursor }) })
+  return request('GET', `${toEventApiPath(project, event)}/deliveries?${query}`)
+}
+
+function isSettled({ items, isDispatched }: Deliveries): boolean {
+  return isDispatched && items.every(({ state }) => state !== 'pending')
 }

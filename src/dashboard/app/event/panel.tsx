@@ -18,7 +18,7 @@ import { isSameDay, toFullTime } from '../time.ts'
 import { toMetadataText } from '../feed/metadata.ts'
 import { muteChannel, shareEvent } from './actions.ts'
 import { toCurl } from './curl.ts'
-import { Deliveries } from './deliveries.tsx'
+import { DeliveryList } from './deliveries.tsx'
 import { StrokeIcon, StepButton } from './step-button.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { closeSeen } from '../push/seen.ts'
@@ -45,10 +45,11 @@ export function EventPanel({
   onClose,
 }: PanelOptions) {
   const panel = useRef<HTMLElement>(null)
-  const opened = useEvent(project, id)
+  const { data: event, failure, refetch } = useEvent(project, id)
   const { newer, older } = neighbours
 
-  const channelId = opened.kind === 'loaded' ? opened.event.channelId : undefined
+  const channelId = event?.channelId
+  const isLoaded = event !== undefined
 
   useEffect(() => {
     eventChannel.value = channelId
@@ -57,13 +58,13 @@ export function EventPanel({
     }
   }, [channelId])
   useEffect(() => {
-    if (opened.kind !== 'loaded') return
+    if (!isLoaded) return
     // An event that was opened in a background tab is seen when the tab is.
     const close = () => void closeSeen(({ path }) => path === `/e/${id}`)
     close()
     document.addEventListener('visibilitychange', close)
     return () => document.removeEventListener('visibilitychange', close)
-  }, [id, opened.kind])
+  }, [id, isLoaded])
   useLayoutEffect(() => {
     panel.current?.focus({ preventScroll: true })
     panel.current?.scrollTo({ top: 0 })
@@ -115,49 +116,47 @@ export function EventPanel({
         <StepButton label="Newer event" hint="k" to={newer} onGo={onGo} path="m4 12.5 6-6 6 6" />
         <StepButton label="Older event" hint="j" to={older} onGo={onGo} path="m4 7.5 6 6 6-6" />
       </div>
-      {opened.kind === 'loading' && (
+      {!event && !failure && (
         <div class="panel-body" role="status" aria-label="Loading event">
           <span class="skeleton line" />
           <span class="skeleton line short" />
         </div>
       )}
-      {opened.kind === 'failed' && (
+      {!event && failure && (
         <div class="panel-body">
           <h2 id="panel-title">
-            {opened.failure.code === 'not_found' ? 'Event not found' : "Couldn't load event"}
+            {failure.code === 'not_found' ? 'Event not found' : "Couldn't load event"}
           </h2>
-          {opened.failure.code === 'not_found' ? (
+          {failure.code === 'not_found' ? (
             <p class="panel-gone">It was deleted or has expired.</p>
           ) : (
-            <ErrorNotice failure={opened.failure} onRetry={opened.retry} />
+            <ErrorNotice failure={failure} onRetry={() => void refetch()} />
           )}
         </div>
       )}
-      {opened.kind === 'loaded' && (
+      {event && (
         <>
-          <Body project={project} event={opened.event} search={search} />
-          <Deliveries key={id} project={project} event={id} mayReplay={isAdmin} />
+          <Body project={project} event={event} search={search} />
+          <DeliveryList key={id} project={project} event={id} mayReplay={isAdmin} />
           <div class="panel-actions">
             <button
               type="button"
               class="quiet-button"
-              onClick={() => void shareEvent(project, id, toVisibleTitle(opened.event.title))}
+              onClick={() => void shareEvent(project, id, toVisibleTitle(event.title))}
             >
               Share
             </button>
             <button
               type="button"
               class="quiet-button"
-              aria-label={`Mute ${opened.event.channelName}`}
-              title={`Mute ${opened.event.channelName}`}
-              onClick={() =>
-                void muteChannel(project, opened.event.channelId, opened.event.channelName)
-              }
+              aria-label={`Mute ${event.channelName}`}
+              title={`Mute ${event.channelName}`}
+              onClick={() => void muteChannel(project, event.channelId, event.channelName)}
             >
               Mute
             </button>
-            <CopyButton label="Copy JSON" toText={() => JSON.stringify(opened.event, null, 2)} />
-            <CopyButton label="Copy curl" toText={() => toCurl(opened.event, location.origin)} />
+            <CopyButton label="Copy JSON" toText={() => JSON.stringify(event, null, 2)} />
+            <CopyButton label="Copy curl" toText={() => toCurl(event, location.origin)} />
             {isAdmin && (
               <button type="button" class="quiet-button danger" onClick={remove}>
                 Delete

@@ -25,11 +25,10 @@ interface HistogramOptions {
 /** Event counts over time, with buttons and a range selection that set the time filter. */
 export function HistogramView({ project, search, newestSeq }: HistogramOptions) {
   const { route } = useLocation()
-  const state = useHistogram(project, search, newestSeq)
+  const { data: histogram, failure, refetch } = useHistogram(project, search, newestSeq)
   const [hovered, setHovered] = useState<BarRange>()
   // Matters on narrow screens only. Others always show the bars.
   const [isExpanded, setExpanded] = useState(false)
-  const histogram = state.kind === 'counted' ? state.histogram : undefined
   const counts = histogram ? toTotals(histogram) : []
   const toMs = (edge: number) => Date.parse(histogram?.from ?? '') + edge * (histogram?.stepMs ?? 0)
   const go = (from: string | undefined, to: string | undefined) =>
@@ -40,18 +39,18 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
     <section
       class={isExpanded ? 'histogram expanded' : 'histogram'}
       aria-label="Events over time"
-      aria-busy={state.kind === 'counting'}
+      aria-busy={!histogram && !failure}
     >
       <p class="histogram-summary">
-        {state.kind === 'failed' && (
+        {!histogram && failure && (
           <>
-            {state.failure.message}{' '}
-            <button type="button" class="quiet-button" onClick={state.retry}>
+            {failure.message}{' '}
+            <button type="button" class="quiet-button" onClick={() => void refetch()}>
               Retry
             </button>
           </>
         )}
-        {state.kind === 'counting' && 'Counting…'}
+        {!histogram && !failure && 'Counting…'}
         {histogram && (
           <>
             <strong>{toPlural(sum(counts.slice(...span)), 'event')}</strong>{' '}

@@ -10,7 +10,7 @@ import { useMoving } from './use-moving.ts'
 interface BoardOptions {
   project: string
   cards: readonly Card[]
-  query: Pick<Query<Board>, 'setData' | 'refetch'>
+  query: Pick<Query<Board>, 'change' | 'refetch'>
   isEditor: boolean
   /** The card that was just added. */
   added: string | undefined
@@ -28,7 +28,7 @@ export function BoardView({ project, cards, query, isEditor, added }: BoardOptio
 
   async function save(order: string[], id: string) {
     moved.current = id
-    query.setData({ cards: toCards(order) })
+    query.change(() => ({ cards: toCards(order) }))
     const card = cards.find(one => one.id === id)
     if (card) {
       const place = order.indexOf(id) + 1
@@ -43,7 +43,7 @@ export function BoardView({ project, cards, query, isEditor, added }: BoardOptio
   async function remove(card: Card) {
     const result = await deleteCard(project, card.id)
     if (!result.ok) return showToast({ message: result.failure.message })
-    query.setData({ cards: cards.filter(({ id }) => id !== card.id) })
+    query.change(({ cards }) => ({ cards: cards.filter(({ id }) => id !== card.id) }))
     showToast({
       message: `${toTitle(card)} deleted.`,
       undo: async () => {
@@ -100,7 +100,9 @@ export function BoardView({ project, cards, query, isEditor, added }: BoardOptio
               card={card}
               handle={isEditor ? toHandle(card.id) : undefined}
               onEdited={edited =>
-                query.setData({ cards: cards.map(one => (one.id === edited.id ? edited : one)) })
+                query.change(({ cards }) => ({
+                  cards: cards.map(one => (one.id === edited.id ? edited : one)),
+                }))
               }
               onDelete={() => void remove(card)}
             />

@@ -1,4 +1,5 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
+import { useQuery } from '../components/use-query.ts'
 import { readSignInOptions, type SignInOptions } from './api.ts'
 
 /** The options of a server that does not say them. Servers up to 0.2.0 say fewer. */
@@ -13,11 +14,6 @@ const DEFAULTS: SignInOptions = {
 
 /** Returns the ways to sign in; undefined until they are loaded, because others would move. */
 export function useSignInOptions(): SignInOptions | undefined {
-  const [options, setOptions] = useState<SignInOptions>()
-  useEffect(() => {
-    void readSignInOptions().then(result =>
-      setOptions({ ...DEFAULTS, ...(result.ok && result.data) }),
-    )
-  }, [])
-  return options
+  const { data, failure } = useQuery('', readSignInOptions)
+  return useMemo(() => (data || failure ? { ...DEFAULTS, ...data } : undefined), [data, failure])
 }

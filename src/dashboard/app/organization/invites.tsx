@@ -32,7 +32,7 @@ export function Invites({ own, invites, onWithdrawn }: InvitesOptions) {
   async function withdraw(id: string) {
     const result = await withdrawInvite(own.id, id)
     if (!result.ok) return showToast({ message: result.failure.message })
-    invites.change(items => items.filter(one => one.id !== id))
+    invites.changeItems(items => items.filter(one => one.id !== id))
     onWithdrawn(id)
     showToast({ message: 'Invite withdrawn. Its link no longer works.' })
   }

@@ -52,7 +52,7 @@ function InviteTools({ account, own, children }: InviteToolsOptions) {
     setMade(invite)
     const { name: invitedBy } = account.person
     const createdAt = new Date().toISOString()
-    invites.change(items => [{ ...invite, invitedBy, createdAt }, ...items])
+    invites.changeItems(items => [{ ...invite, invitedBy, createdAt }, ...items])
   }
 
   return (

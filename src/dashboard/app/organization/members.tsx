@@ -27,7 +27,9 @@ interface MembersOptions {
 /** The members of an organization, with the actions of its admins and owners. */
 export function Members({ account, own, members, link, onLink }: MembersOptions) {
   function show(changed: Member) {
-    members.change(items => items.map(one => (one.person.id === changed.person.id ? changed : one)))
+    members.changeItems(items =>
+      items.map(one => (one.person.id === changed.person.id ? changed : one)),
+    )
   }
 
   /** Changes a role and returns whether it worked. */
@@ -123,7 +125,7 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
                     isQuiet
                     send={() => removeMember(own.id, person.id)}
                     onDone={() =>
-                      members.change(items => items.filter(one => one.person.id !== person.id))
+                      members.changeItems(items => items.filter(one => one.person.id !== person.id))
                     }
                   />
                 )}

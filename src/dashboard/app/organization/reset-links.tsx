@@ -19,7 +19,7 @@ export function ResetLinks({ organization, newest, onWithdrawn }: ResetLinksOpti
 
   // A new link replaces the older one of its member.
   useEffect(() => {
-    if (newest !== undefined) links.reload()
+    if (newest !== undefined) void links.refetch()
   }, [newest])
 
   async function withdraw(id: string) {
@@ -27,9 +27,9 @@ export function ResetLinks({ organization, newest, onWithdrawn }: ResetLinksOpti
     if (!result.ok) {
       showToast({ message: result.failure.message })
       // It may have been used, or have expired.
-      return links.reload()
+      return links.refetch()
     }
-    links.change(items => items.filter(one => one.id !== id))
+    links.changeItems(items => items.filter(one => one.id !== id))
     onWithdrawn(id)
     showToast({ message: 'Password-reset link withdrawn. It no longer works.' })
   }

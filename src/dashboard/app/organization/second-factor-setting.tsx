@@ -12,7 +12,9 @@ export function SecondFactorSetting({ organization: id }: { organization: string
     <section class="section" aria-labelledby="second-factor">
       <h2 id="second-factor">Second factor</h2>
       <Loaded query={organization}>
-        {data => <Setting organization={data} onChange={organization.setData} />}
+        {data => (
+          <Setting organization={data} onChange={edited => organization.change(() => edited)} />
+        )}
       </Loaded>
     </section>
   )

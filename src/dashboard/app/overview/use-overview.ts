@@ -2,7 +2,6 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Overview } from '../../../log/overview/schema.ts'
 import { useQuery, type Query } from '../components/use-query.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
-import { createThrottle } from '../live/throttle.ts'
 import { createWatch, type Heads } from '../live/watch.ts'
 import { request } from '../request.ts'
 import { loadSession } from '../session.ts'
@@ -19,14 +18,13 @@ interface LiveOverview {
 
 /** The state of all projects, kept up to date over one socket while the page is visible. */
 export function useOverview(): LiveOverview {
-  const query = useQuery('overview', () => request<Overview>('GET', '/api/overview'))
+  const query = useQuery('overview', () => request<Overview>('GET', '/api/overview'), {
+    pauseMs: REFRESH_MS,
+  })
   const [heads, setHeads] = useState<Heads>({})
   const [isLive, setLive] = useState(false)
 
   useEffect(() => {
-    const refresh = createThrottle(SYSTEM_CLOCK, REFRESH_MS, () => {
-      if (!document.hidden) void query.refetch()
-    })
     let hasHeads = false
     const watch = createWatch({
       open: () => new WebSocket(new URL('/api/feed', location.href.replace(/^http/, 'ws'))),
@@ -36,23 +34,18 @@ export function useOverview(): LiveOverview {
       onHeads(changed) {
         setHeads(known => ({ ...known, ...changed }))
         // The first heads come with the data of the page.
-        if (hasHeads) refresh.trigger()
+        if (hasHeads) query.refresh()
         hasHeads = true
       },
       onLive: setLive,
       onRefused: () => void loadSession(),
     })
-    const look = () => {
-      if (document.hidden) return
-      watch.wake()
-      refresh.trigger()
-    }
+    const look = () => void (document.hidden || watch.wake())
     document.addEventListener('visibilitychange', look)
     addEventListener('online', look)
     return () => {
       document.removeEventListener('visibilitychange', look)
       removeEventListener('online', look)
-      refresh.stop()
       watch.stop()
     }
   }, [])

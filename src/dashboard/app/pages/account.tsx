@@ -20,8 +20,8 @@ export default function AccountPage({ account }: AccountPageProps) {
     <Layout account={account} path={PATHS.account} title="Account">
       <div class="settings">
         <Profile account={account} />
-        <Passkeys onChange={sessions.reload} />
-        <Password account={account} onChange={sessions.reload} />
+        <Passkeys onChange={sessions.refresh} />
+        <Password account={account} onChange={sessions.refresh} />
         <SecondFactor account={account} />
         <Connections />
         <Sessions sessions={sessions} />

@@ -3,12 +3,13 @@ import { Select } from '../components/fields.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { SearchForm } from '../components/search-form.tsx'
+import { useQuery } from '../components/use-query.ts'
 import { toExactText, toReaderText } from '../feed/reader-dates.ts'
 import { readSearch, toQuery, toUrlQuery, type Search } from '../feed/search.ts'
 import { AlikeTable } from '../insights/alike-table.tsx'
 import { readAlike } from '../insights/api.ts'
 import { toPeriodName } from '../insights/card-texts.ts'
-import { useCounts } from '../insights/use-card-result.ts'
+import { COUNT_MS } from '../insights/use-card-result.ts'
 import { toProjectPath } from '../paths.ts'
 import type { ProjectPageProps } from './props.ts'
 
@@ -19,8 +20,10 @@ const CHOSEN = 'chosen'
 export default function AlikePage({ account, project }: ProjectPageProps) {
   const { query, route } = useLocation()
   const search = toSearchInPeriod(readSearch(query))
-  const alike = useCounts(JSON.stringify([project, search]), () =>
-    readAlike(project, toQuery(search, Date.now())),
+  const alike = useQuery(
+    JSON.stringify([project, search]),
+    () => readAlike(project, toQuery(search, Date.now())),
+    { everyMs: COUNT_MS },
   )
   const toPath = (changed: Partial<Search>) =>
     toProjectPath('alike', project) + toUrlQuery({ ...search, ...changed })

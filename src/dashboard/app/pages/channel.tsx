@@ -4,16 +4,19 @@ import { NotificationSettings } from '../channels/notification-settings.tsx'
 import { readChannel } from '../channels/api.ts'
 import { ArchiveChannel, Retention, EditChannel } from '../channels/channel-settings.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
-import { useChannelQuery } from '../channels/use-channel-query.ts'
+import { channelChanges } from '../feed/use-channels.ts'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
+import { useQuery } from '../components/use-query.ts'
 import { toFeedPath, toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 
 /** A channel: its description, notification settings, retention and archive state. */
 export default function ChannelPage({ account, project, channel: id = '' }: ProjectPageProps) {
-  const query = useChannelQuery(`${project} ${id}`, () => readChannel(project, id))
+  const query = useQuery(`${project} ${id}`, () => readChannel(project, id), {
+    when: channelChanges,
+  })
   return (
     <ProjectLayout
       account={account}

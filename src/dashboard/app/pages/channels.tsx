@@ -1,5 +1,4 @@
 import { useLocation } from 'preact-iso'
-import { useEffect, useRef } from 'preact/hooks'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import type { ProjectPageProps } from './props.ts'
 import { ChannelBell } from '../channels/bell.tsx'
@@ -25,14 +24,9 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
     const query = new URLSearchParams(Object.entries(some).filter(([, value]) => value !== ''))
     return `${toProjectPath('channels', project)}${query.size > 0 ? `?${query}` : ''}`
   }
-  const pages = usePages(toPath(wanted), cursor => readChannelPage(project, wanted, cursor))
-  const changes = channelChanges.value
-  const shown = useRef(changes)
-  // A reload keeps the items, and with them the focus on a bell.
-  useEffect(() => {
-    if (shown.current !== changes) pages.reload()
-    shown.current = changes
-  }, [changes])
+  const pages = usePages(toPath(wanted), cursor => readChannelPage(project, wanted, cursor), {
+    when: channelChanges,
+  })
   return (
     <ProjectLayout account={account} project={project} at="channels" title="Channels">
       <h1 class="page-title">Channels</h1>

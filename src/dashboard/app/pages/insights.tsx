@@ -55,7 +55,7 @@ export default function InsightsPage({ account, project }: ProjectPageProps) {
                   q={wanted ?? ''}
                   hours={Number(query['hours']) || DEFAULT_HOURS}
                   onAdded={card => {
-                    board.setData({ cards: [...cards, card] })
+                    board.change(({ cards }) => ({ cards: [...cards, card] }))
                     setAdded(card.id)
                     close()
                   }}

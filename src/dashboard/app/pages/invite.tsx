@@ -1,20 +1,23 @@
 import { useLocation } from 'preact-iso'
-import { useEffect, useState } from 'preact/hooks'
 import type { InvitePreview } from '../../../access/organizations/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
+import { useQuery } from '../components/use-query.ts'
 import { LoadingPage, StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'
 import { ProviderButtons } from '../openid/provider-buttons.tsx'
 import { useSignInOptions } from '../openid/use-sign-in-options.ts'
 import { PATHS, toSignInPath } from '../paths.ts'
-import { request, type Result } from '../request.ts'
+import { request } from '../request.ts'
 import { linkSecret, parseLinkSecret } from '../link-secret.ts'
 import { loadSession, session } from '../session.ts'
 
 /** Accepts an invite, with the signed-in account or with a new one. */
 export default function InvitePage() {
   const { route } = useLocation()
-  const [invite, look] = useInvite(linkSecret.value)
+  const token = linkSecret.value
+  const { data, failure, refetch } = useQuery(token || undefined, () =>
+    request<InvitePreview>('POST', '/api/invites/look', { token }),
+  )
   const options = useSignInOptions()
 
   async function goOn() {
@@ -25,16 +28,16 @@ export default function InvitePage() {
   const accept = (account?: object) =>
     request('POST', '/api/invites/accept', { token: linkSecret.value, ...account })
 
-  if (!linkSecret.value) return <Paste />
-  if (!invite || !options) return <LoadingPage />
-  if (!invite.ok) {
+  if (!token) return <Paste />
+  if (!data && failure) {
     return (
       <StandalonePage title="Invite">
-        <ErrorNotice failure={invite.failure} onRetry={look} />
+        <ErrorNotice failure={failure} onRetry={() => void refetch()} />
       </StandalonePage>
     )
   }
-  const { organization, role, invitedBy, email } = invite.data
+  if (!data || !options) return <LoadingPage />
+  const { organization, role, invitedBy, email } = data
   const lead = (
     <>
       <bdi>{invitedBy.name}</bdi> invited you to <bdi>{organization.name}</bdi> with the role {role}
@@ -106,15 +109,4 @@ function Paste() {
       </Form>
     </StandalonePage>
   )
-}
-
-/** Loads the invite of a secret; undefined until loaded. */
-function useInvite(token: string): [Result<InvitePreview> | undefined, () => void] {
-  const [invite, setInvite] = useState<Result<InvitePreview>>()
-  const look = () => {
-    setInvite(undefined)
-    if (token) void request<InvitePreview>('POST', '/api/invites/look', { token }).then(setInvite)
-  }
-  useEffect(look, [token])
-  return [invite, look]
 }

@@ -42,7 +42,7 @@ function Keys({ project }: { project: string }) {
 
   function show(key: NewKey) {
     setMade(key)
-    pages.reload()
+    void pages.refetch()
   }
 
   return (
@@ -88,7 +88,7 @@ function Keys({ project }: { project: string }) {
             project={project}
             apiKey={key}
             onCreated={show}
-            onChanged={pages.reload}
+            onChanged={() => void pages.refetch()}
           />
         )}
       </PagedList>

@@ -1,8 +1,8 @@
 import { useLocation } from 'preact-iso'
-import { useEffect, useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
+import { useQuery } from '../components/use-query.ts'
 import { StandalonePage } from '../components/standalone-page.tsx'
 import { PATHS, toStartPath } from '../paths.ts'
 import { request } from '../request.ts'
@@ -12,7 +12,7 @@ import { hasJustSetUp, setAccount } from '../session.ts'
 /** Creates the owner's account with the secret of the setup link. */
 export default function Setup() {
   const { route } = useLocation()
-  const isDone = useIsDone()
+  const { failure } = useQuery('', () => request('GET', '/api/setup'))
 
   function goOn(account: Account) {
     linkSecret.value = ''
@@ -22,7 +22,7 @@ export default function Setup() {
     route(project ? toStartPath(project.id) : PATHS.home, true)
   }
 
-  if (isDone) {
+  if (failure?.code === 'not_found') {
     return (
       <StandalonePage
         title="Already set up"
@@ -64,14 +64,4 @@ export default function Setup() {
       </Form>
     </StandalonePage>
   )
-}
-
-function useIsDone(): boolean {
-  const [isDone, setDone] = useState(false)
-  useEffect(() => {
-    void request('GET', '/api/setup').then(result =>
-      setDone(!result.ok && result.failure.code === 'not_found'),
-    )
-  }, [])
-  return isDone
 }

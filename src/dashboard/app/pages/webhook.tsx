@@ -50,7 +50,7 @@ interface DetailsOptions {
   isAdmin: boolean
 }
 
-function Details({ place, webhook, query: { refetch, setData }, isAdmin }: DetailsOptions) {
+function Details({ place, webhook, query: { refetch, change }, isAdmin }: DetailsOptions) {
   const { name, host, url, type, preset, channels, previousSecretUntil, createdAt } = webhook
   return (
     <div class="settings">
@@ -95,7 +95,7 @@ function Details({ place, webhook, query: { refetch, setData }, isAdmin }: Detai
         <ManageWebhook
           place={place}
           webhook={webhook}
-          onChanged={setData}
+          onChanged={edited => change(() => edited)}
           onActivity={() => void refetch()}
         />
       )}

@@ -61,7 +61,7 @@ export function Tokens({ owner, lead, organizations, isPrimary = false }: Tokens
               onCreated={({ token: secret, ...token }) => {
                 close()
                 setMade({ ...token, token: secret })
-                tokens.change(items => [token, ...items])
+                tokens.changeItems(items => [token, ...items])
               }}
             />
           )}
@@ -74,7 +74,7 @@ export function Tokens({ owner, lead, organizations, isPrimary = false }: Tokens
             token={token}
             owner={owner}
             onWithdrawn={() => {
-              tokens.change(items => items.filter(({ id }) => id !== token.id))
+              tokens.changeItems(items => items.filter(({ id }) => id !== token.id))
               if (made?.id === token.id) setMade(undefined)
               showToast({ message: 'Token withdrawn. Its next request is refused.' })
             }}

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Field, Form } from '../components/form.tsx'
+import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { showToast } from '../components/toast.tsx'
@@ -127,38 +128,24 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
 }
 
 function History({ project, userId }: { project: string; userId: string }) {
-  const { items, isLoading, failure, hasMore, loadMore } = usePages(
-    `${project} ${userId}`,
-    cursor => readAliasChanges(project, userId, cursor),
+  const pages = usePages(`${project} ${userId}`, cursor =>
+    readAliasChanges(project, userId, cursor),
   )
   return (
-    <>
-      {items.length === 0 && !isLoading && !failure && <p class="note">No changes yet</p>}
-      <ol class="changes">
-        {items.map(({ at, alias, change, other, person }) => (
-          <li key={`${at} ${alias} ${change}`}>
-            <bdi>{alias}</bdi> {CHANGES[change]}{' '}
-            {change.startsWith('moved') && <Other project={project} userId={other} />}{' '}
-            {person && (
-              <>
-                by <bdi>{person.name}</bdi>
-              </>
-            )}{' '}
-            · <Timestamp atMs={Date.parse(at)} hasDate />
-          </li>
-        ))}
-      </ol>
-      {failure && (
-        <p role="alert" class="notice">
-          {failure.message}
-        </p>
+    <PagedList pages={pages} className="changes" empty={<p class="note">No changes yet</p>}>
+      {({ at, alias, change, other, person }) => (
+        <li key={`${at} ${alias} ${change}`}>
+          <bdi>{alias}</bdi> {CHANGES[change]}{' '}
+          {change.startsWith('moved') && <Other project={project} userId={other} />}{' '}
+          {person && (
+            <>
+              by <bdi>{person.name}</bdi>
+            </>
+          )}{' '}
+          · <Timestamp atMs={Date.parse(at)} hasDate />
+        </li>
       )}
-      {(hasMore || failure) && (
-        <button type="button" class="quiet-button" onClick={loadMore}>
-          Show more
-        </button>
-      )}
-    </>
+    </PagedList>
   )
 }
 

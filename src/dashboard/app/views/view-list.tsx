@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { showToast } from '../components/toast.tsx'
@@ -29,24 +29,17 @@ interface ViewListOptions {
   search: Search
 }
 
-/** The views that were read last, so that the next page has them at once. */
-let latest: { key: string; items: readonly View[] } | undefined
-
 /** The views of a project in the sidebar, and the form that saves the current search as one. */
 export function ViewList({ account, project, search }: ViewListOptions) {
-  const key = `${account.person.id} ${project}`
-  const views = useQuery(key, () => readViews(project))
+  const views = useQuery(`views ${project}`, () => readViews(project), {
+    everyMs: EVERY_MS,
+    isKept: true,
+  })
   const [isManaging, setManaging] = useState(false)
-  if (views.data) latest = { key, items: views.data.items }
-  const items = latest?.key === key ? latest.items : []
+  const items = views.data?.items ?? []
   const mayShare = isAllowed(account, project, 'member')
   const text = search.text.trim()
   const isSaved = items.some(({ q }) => q === text)
-
-  useEffect(() => {
-    const timer = setInterval(() => document.hidden || void views.refetch(), EVERY_MS)
-    return () => clearInterval(timer)
-  }, [project])
 
   /** Sends a change, shows its failure, and reads the views again. */
   async function change(send: Promise<Result<unknown>>) {

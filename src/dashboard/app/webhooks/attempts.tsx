@@ -35,7 +35,7 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
   }
 
   function refresh() {
-    pages.reload()
+    void pages.refetch()
     onActivity()
   }
 

@@ -57,7 +57,7 @@ export function Deliveries({ project }: { project: string }) {
                   send={() => replayDelivery(project, delivery.id)}
                   onDone={() => {
                     showToast({ message: 'Queued for resend.' })
-                    pages.reload()
+                    void pages.refetch()
                   }}
                 />
               )}
