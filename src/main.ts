@@ -1,11 +1,11 @@
 #!/usr/bin/env bun
 import { defineCommand, renderUsage, runCommand, type ArgsDef, type CommandDef } from 'citty'
 import { apply } from './cli/apply.ts'
-import { archive } from './cli/archive.ts'
 import { backup, restore } from './cli/backup.ts'
 import { protectText, toExamples, UsageError, withExamples } from './cli/command.ts'
 import { demo } from './cli/demo.ts'
 import { doctor } from './cli/doctor.ts'
+import { exportEvents } from './cli/export.ts'
 import { health } from './cli/health.ts'
 import { identify, send } from './cli/send.ts'
 import { keys } from './cli/keys.ts'
@@ -43,7 +43,7 @@ const root = withExamples(
       webhook,
       backup,
       restore,
-      archive,
+      export: exportEvents,
       migrate,
       reindex,
       doctor,

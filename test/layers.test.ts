@@ -33,7 +33,7 @@ const ROOMS: Record<string, string[]> = {
     'events',
     'insights',
     'views',
-    'archive',
+    'export',
     'overview',
     'feed',
     'demo',
@@ -78,7 +78,6 @@ const CONNECTING = [
   'database/embedded/liveness.ts',
   'database/embedded/socket-folder.ts',
   'database/socket.ts',
-  'log/archive/bucket-store.ts',
 ]
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g

@@ -147,7 +147,7 @@ language sql stable as $$
       (
         array['erased_users.erased_at'],
         'database', false, null, null,
-        'A response contains it, and created_at of archived events is compared with it.'
+        'A response contains it.'
       ),
       (
         array['identities.updated_at', 'unindexed_users.changed_at'],
@@ -155,17 +155,7 @@ language sql stable as $$
         'It increases with each change, and is only compared with itself.'
       ),
       (
-        array['archive_files.checked_at'],
-        'database', false, 'bounded', '-10 minutes',
-        'Later erasures are done in the file, too. Ten minutes are the margin of the check.'
-      ),
-      (
-        array['archive_files.written_at'],
-        'database', false, 'bounded', '0',
-        'A user who was erased later would seem to be in the file.'
-      ),
-      (
-        array['archive_files.month'],
+        array['exports.month'],
         'database', false, null, null,
         'It is the month of created_at.'
       ),
@@ -236,11 +226,6 @@ language sql stable as $$
       (
         array['scheduled_backups.attempted_at', 'scheduled_backups.succeeded_at'],
         'server', false, null, null,
-        'While it is in the future, nothing is known from it, and the next one is due.'
-      ),
-      (
-        array['archive_runs.attempted_at', 'archive_runs.succeeded_at'],
-        'database', false, null, null,
         'While it is in the future, nothing is known from it, and the next one is due.'
       ),
       (

@@ -235,12 +235,19 @@ begin
 end
 $$;
 
--- Removes up to `max_rows` expired events of a channel, from the oldest after after_seq on. Events
--- with a time in the future are removed with the next expired one. Returns their number, and the
--- last seq that it removed. Returns no row when nothing has expired, or when another transaction
--- cleans up this project.
-create or replace function expire_events(project uuid, channel uuid, after_seq bigint, max_rows int)
-returns table (deleted int, last_seq bigint)
+-- Returns the last seq of a project that is in an exported file; 0 without files.
+create or replace function exported_seq(project uuid) returns bigint
+language sql stable as $$
+  select coalesce(max(x.last_seq), 0) from exports x where x.project_id = project
+$$;
+
+-- Removes up to `max_rows` expired events of a channel, from the oldest after after_seq on, with
+-- needs_export only exported ones. Events with a time in the future are removed with the next
+-- expired one. Returns their number, and the last seq that it removed. Returns no row when nothing
+-- has expired, or when another transaction cleans up this project.
+create or replace function expire_channel(
+  project uuid, channel uuid, after_seq bigint, max_rows int, needs_export boolean
+) returns table (deleted int, last_seq bigint)
 language plpgsql
 set search_path from current
 set plan_cache_mode = force_generic_plan
@@ -252,6 +259,7 @@ declare
   seqs bigint[];
   last_expired bigint;
   cutoff constant timestamptz := retention_cutoff(project, channel);
+  last_removable constant bigint := case when needs_export then exported_seq(project) else 9223372036854775807 end;
 begin
   if not try_lock_cleanup(project) then
     return;
@@ -263,7 +271,7 @@ begin
       from events e
       where e.project_id = project
         and (e.channel_id, e.seq) > (channel, after_seq)
-        and (e.channel_id, e.seq) <= (channel, 9223372036854775807)
+        and (e.channel_id, e.seq) <= (channel, last_removable)
         and e.created_at <= now()
       order by e.channel_id, e.seq
       limit max_rows
@@ -285,7 +293,15 @@ begin
   deleted := delete_unlocked_events(project, seqs, null);
   last_seq := seqs[cardinality(seqs)];
   -- The feed reports a gap to clients with an earlier cursor.
-  update event_logs l set expired_seq = greatest(l.expired_seq, expire_events.last_seq) where l.project_id = project;
+  update event_logs l set expired_seq = greatest(l.expired_seq, expire_channel.last_seq) where l.project_id = project;
   return next;
 end
+$$;
+
+-- Returns the time from which on a project has the events that the archive of 0.3.0 did not take:
+-- that of its oldest event. Returns null without such an archive.
+create or replace function archived_before(project uuid) returns timestamptz
+language sql stable as $$
+  select coalesce((select e.created_at from oldest_visible_event(project) e), now())
+  where exists (select from exports x where x.project_id = project and x.last_seq = 0)
 $$;

@@ -9,3 +9,7 @@ drop function if exists long_search_words(text, text);
 drop function if exists words_of_user(uuid, json);
 drop function if exists user_words_query(uuid, text);
 drop function if exists split_words(text);
+drop function if exists delete_archived_events(uuid, uuid, bigint, bigint[], bigint[]);
+drop function if exists begin_archive_erasure(uuid, text, json, timestamptz);
+drop function if exists oldest_running_erasure(uuid);
+drop function if exists erased_users_of(uuid);

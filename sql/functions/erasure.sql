@@ -60,6 +60,35 @@ begin
 end
 $$;
 
+-- Returns the months of exported files that can name a user: those with events of the user, and
+-- those of which events have been deleted, because nothing tells whose they were.
+create or replace function exported_months_of(project uuid, name text) returns text[]
+language plpgsql
+set search_path from current
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+  names constant text[] := array(
+    select a.alias from aliases a where a.project_id = project and a.user_id = exported_months_of.name
+  ) || name;
+  deleted_to constant bigint := (select l.expired_seq from event_logs l where l.project_id = project);
+  months text[] := '{}';
+  file exports;
+begin
+  for file in select x.* from exports x where x.project_id = project order by x.month, x.last_seq loop
+    if file.first_seq <= deleted_to or exists (
+      select from events e
+      where e.project_id = project and e.user_ref = any(names) and e.user_ref is not null
+        and e.seq between file.first_seq and file.last_seq
+    ) then
+      months := months || to_char(file.month, 'YYYY-MM');
+    end if;
+  end loop;
+  return array(select distinct m.month from unnest(months) as m (month) order by m.month);
+end
+$$;
+
 -- Adds an erasure of a user, and does its first step. The caller must have locked the project's
 -- log.
 create or replace function insert_erasure(project uuid, name text, identity_id text, author json) returns void
@@ -71,8 +100,11 @@ declare
 begin
   insert into erasures (id, project_id, user_id, identity_id, author)
     values (erasure, project, name, identity_id, author);
-  insert into erased_users (id, project_id, erased_at, key_id)
-    values (erasure, project, date_trunc('milliseconds', clock_timestamp()), (author ->> 'keyId')::uuid);
+  insert into erased_users (id, project_id, erased_at, key_id, exported_months)
+    values (
+      erasure, project, date_trunc('milliseconds', clock_timestamp()), (author ->> 'keyId')::uuid,
+      exported_months_of(project, name)
+    );
   insert into erasure_names (project_id, erasure_id, user_id, name) values (project, erasure, name, name);
   perform erase_identity(project, name);
 end
@@ -544,19 +576,4 @@ begin
   );
   delete from aliases a where a.project_id = project and a.alias = any(names);
 end
-$$;
-
--- Returns when the oldest erasure began that is in progress in a project; null without any.
-create or replace function oldest_running_erasure(project uuid) returns table (erased_at timestamptz)
-language sql stable as $$
-  select min(u.erased_at)
-  from erasures e
-    join erased_users u on u.project_id = e.project_id and u.id = e.id
-  where e.project_id = project
-$$;
-
--- Returns the erased users of a project.
-create or replace function erased_users_of(project uuid) returns setof erased_users
-language sql stable as $$
-  select u.* from erased_users u where u.project_id = project
 $$;

@@ -205,3 +205,14 @@ begin
     || '},"requestId":' || (response -> 'requestId')::text || '}';
 end
 $$;
+
+-- Removes up to `max_rows` expired events of a channel.
+create or replace function expire_events(project uuid, channel uuid, after_seq bigint, max_rows int)
+returns table (deleted int, last_seq bigint)
+language sql volatile
+set search_path from current
+as $$
+  select * from expire_channel(
+    project => project, channel => channel, after_seq => after_seq, max_rows => max_rows, needs_export => false
+  )
+$$;

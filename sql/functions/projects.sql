@@ -11,7 +11,7 @@ return array[
   'read_marks', 'channels', 'alias_changes', 'aliases',
   'user_words', 'unindexed_users', 'identities', 'erasure_names', 'erasures',
   'erased_names', 'erased_users',
-  'idempotency_keys', 'event_logs', 'key_usage', 'rate_windows', 'api_keys'
+  'idempotency_keys', 'exports', 'event_logs', 'key_usage', 'rate_windows', 'api_keys'
 ];
 
 -- Deletes up to `batch_size` rows of a project from the first table that has any. Returns true when

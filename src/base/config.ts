@@ -27,10 +27,9 @@ import {
   parseEmail,
 } from './config/values.ts'
 import { toTimeZone } from './config/time-zone.ts'
-import { toArchive, type ArchiveSettings } from './config/archive.ts'
 import { toEgressProxy, type ProxySettings } from './config/egress-proxy.ts'
 import { findUrlProblem, parseUrl } from './database-url.ts'
-import { isSecretName, NAMES, type ReadSetting } from './config/names.ts'
+import { findRemoved, isSecretName, NAMES, type ReadSetting } from './config/names.ts'
 import { listProviderVariables, toProviders, type ProviderSettings } from './config/openid.ts'
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat } from './log.ts'
 import { findPasswordProblem } from './passwords/policy.ts'
@@ -117,8 +116,8 @@ export interface Config {
   backupSchedule: BackupSchedule | undefined
   /** The zone of the times of day. Undefined for that of the machine. */
   timeZone: string | undefined
-  /** The archive of old events. Undefined without ARCHIVE_DIR and ARCHIVE_S3_URL. */
-  archive: ArchiveSettings | undefined
+  /** True if retention deletes no event before `tidings export` has written it to a file. */
+  retentionNeedsExport: boolean
   /** The first owner. Undefined when the setup page creates the owner. */
   owner: { email: string; password: string } | undefined
 }
@@ -145,6 +144,10 @@ const QUOTA = 'a whole number from 1 to 10^15'
 export function parseConfig(env: Env, readFile: (path: string) => string): Config {
   const problems: string[] = []
   const values = readValues(env, readFile, problems)
+  for (const name of Object.keys(env)) {
+    const removed = findRemoved(name)
+    if (removed !== undefined) problems.push(`${name} was ${removed}`)
+  }
   const read: ReadSetting = (name, what, parse) => {
     const text = values.get(name)
     if (text === undefined) return undefined
@@ -237,7 +240,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
     ),
     backupSchedule: toBackupSchedule(values, read, problems),
     timeZone: env['TZ'] ? toTimeZone(env['TZ']) : undefined,
-    archive: toArchive(values, read, problems),
+    retentionNeedsExport: read('RETENTION_NEEDS_EXPORT', 'on or off', toSwitch) ?? false,
     owner: readOwner(values, problems),
   }
   const path = new URL(config.baseUrl ?? 'http://localhost').pathname
@@ -247,9 +250,9 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
     )
   }
   problems.push(...findDatabaseProblems(config, readFile))
-  if ((config.backupSchedule || config.archive) && env['TZ'] && config.timeZone === undefined) {
+  if (config.backupSchedule && env['TZ'] && config.timeZone === undefined) {
     problems.push(
-      `TZ must be the name of a time zone like Europe/Berlin, because BACKUP_AT and ARCHIVE_AT are times in it${toShown('TZ', env['TZ'])}`,
+      `TZ must be the name of a time zone like Europe/Berlin, because BACKUP_AT is a time in it${toShown('TZ', env['TZ'])}`,
     )
   }
   if (config.authProxyHeader !== undefined && config.trustedProxies.length === 0) {

@@ -5,7 +5,6 @@ import { toReason } from '../base/errors.ts'
 import { configureLog } from '../base/log.ts'
 import { command } from './command.ts'
 import { checkAddress } from './doctor/address.ts'
-import { checkArchive } from './doctor/archive.ts'
 import {
   checkBackups,
   checkDatabase,
@@ -15,6 +14,7 @@ import {
   checkSearchIndex,
   checkSecret,
 } from './doctor/database.ts'
+import { checkExport } from './doctor/export.ts'
 import { checkFiles } from './doctor/files.ts'
 import { checkHosts, checkReplicas, checkStandbys } from './doctor/standbys.ts'
 import { failed, ok, warning, type Finding } from './doctor/finding.ts'
@@ -86,7 +86,7 @@ async function checkInstallation(config: Config, database: Database): Promise<Fi
     if (isCurrent) {
       findings.push(...(await checkQueue(sql)), await checkSearchIndex(sql))
       findings.push(...(await checkPush(sql, config)), ...(await checkBackups(sql, config)))
-      findings.push(...(await checkArchive(sql, config)))
+      findings.push(...(await checkExport(sql, config)))
     }
     return findings
   } finally {

@@ -1,6 +1,5 @@
 import { configureLog } from '../base/log.ts'
 import type { BootstrapSecrets } from '../server/bootstrap.ts'
-import { toSelfCommand } from '../base/platform.ts'
 import { startServer } from '../server/server.ts'
 import { IncompleteStop } from '../server/cleanup-stack.ts'
 import { sendHeartbeats, startWorkers, WORKER_VARIABLE } from '../server/workers.ts'
@@ -43,12 +42,7 @@ export const serve = command({
     const start = () =>
       config.workers > 1 && !isWorker
         ? startWorkers(config, { signal: starting.signal, isTerminal })
-        : startServer(config, {
-            isWorker,
-            signal: starting.signal,
-            isTerminal,
-            selfCommand: toSelfCommand(),
-          })
+        : startServer(config, { isWorker, signal: starting.signal, isTerminal })
     const server = await start().catch((error: unknown) => {
       if (!starting.signal.aborted) throw explainError(error)
       return process.exit(error instanceof IncompleteStop ? 1 : 0)

@@ -14,8 +14,8 @@ export const LOCKS = {
   backups: 71_342_003,
   /** Held by a rotation of APP_SECRET, and by a reset of secrets. */
   secrets: 71_342_004,
-  /** Held by a run of the archive. */
-  archive: 71_342_005,
+  /** Held by an export. */
+  export: 71_342_005,
   /** Held by a cleanup of events; the second key is a hash of the project. */
   cleanup: 71_342_006,
   /** Held by the indexer of users; the second key is a hash of the project. */

@@ -34,11 +34,11 @@ import searchRulesTables from '../../sql/tables/0033_search_rules.sql' with { ty
 import projectStatisticsTables from '../../sql/tables/0034_project_statistics.sql' with { type: 'text' }
 import userWordsTables from '../../sql/tables/0035_user_words.sql' with { type: 'text' }
 import lookupStatisticsTables from '../../sql/tables/0036_lookup_statistics.sql' with { type: 'text' }
+import exportsTables from '../../sql/tables/0041_exports.sql' with { type: 'text' }
 import repeatedErasureTables from '../../sql/tables/0037_erasure.sql' with { type: 'text' }
 import channelNamesTables from '../../sql/tables/0038_channel_names.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
-import archiveFunctions from '../../sql/functions/archive.sql' with { type: 'text' }
 import auditFunctions from '../../sql/functions/audit.sql' with { type: 'text' }
 import clockFunctions from '../../sql/functions/clock.sql' with { type: 'text' }
 import countsFunctions from '../../sql/functions/counts.sql' with { type: 'text' }
@@ -122,6 +122,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0036_lookup_statistics', text: lookupStatisticsTables },
   { name: '0037_erasure', text: repeatedErasureTables },
   { name: '0038_channel_names', text: channelNamesTables },
+  { name: '0041_exports', text: exportsTables },
 ]
 
 /** All files of sql/functions. */
@@ -130,7 +131,6 @@ export const FUNCTIONS: FunctionSet = {
   files: [
     { name: 'accounts', text: accountsFunctions },
     { name: 'append', text: appendFunctions },
-    { name: 'archive', text: archiveFunctions },
     { name: 'audit', text: auditFunctions },
     { name: 'clock', text: clockFunctions },
     { name: 'counts', text: countsFunctions },

@@ -41,12 +41,3 @@ export async function listStandbys(sql: Queryable): Promise<Standby[] | undefine
   if (rows.some(({ isHidden }) => isHidden)) return undefined
   return rows.map(({ isHidden: _, ...standby }) => standby)
 }
-
-/**
- * Returns whether the promotion of any connected standby would lose nothing. False if the database
- * does not tell.
- */
-export async function areStandbysCurrent(sql: Queryable): Promise<boolean> {
-  const standbys = await listStandbys(sql).catch(() => undefined)
-  return standbys?.every(({ isSynchronous, lagBytes }) => isSynchronous || lagBytes === 0) ?? false
-}

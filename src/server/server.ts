@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { createCookies } from '../access/guard/secret.ts'
 import { startMaintenance } from './sweeps.ts'
-import { startScheduledArchive, type SelfCommand } from './scheduled-archive.ts'
 import { startScheduledBackups } from './scheduled-backups.ts'
 import { IncompleteStop, startOrClose, type CleanupStack } from './cleanup-stack.ts'
 import { openCurrentDatabase } from './current-database.ts'
@@ -120,8 +119,6 @@ export interface ServerOptions extends DeliveryOptions, BootstrapOptions {
   isWorker?: boolean
   /** Aborts the start. Everything that it has opened is closed before it rejects. */
   signal?: AbortSignal
-  /** The command that runs the archive. Without it, there is no schedule. */
-  selfCommand?: SelfCommand
 }
 
 /** The parts of a server that its stop ends. */
@@ -224,7 +221,7 @@ async function open(
     file: toErasedFile(database.dataDir),
     waitMs: options.erasureWaitMs,
   })
-  const maintenance = startMaintenance(background, { hasArchive: config.archive !== undefined })
+  const maintenance = startMaintenance(background, { needsExport: config.retentionNeedsExport })
   const refusals = createRefusals(background)
   const backups =
     config.backupSchedule &&
@@ -233,15 +230,6 @@ async function open(
       pool: background,
       source: { ...config, dataDir: database.dataDir },
       schedule: config.backupSchedule,
-    })
-  const archive =
-    config.archive &&
-    options.selfCommand &&
-    startScheduledArchive({
-      pool: background,
-      settings: config.archive,
-      command: options.selfCommand,
-      dataDir: config.dataDir,
     })
   cleanup.push('writes and background work', async () => {
     await Promise.all([
@@ -254,7 +242,6 @@ async function open(
       userIndexer.stop(),
       eraser.stop(),
       backups?.stop(),
-      archive?.stop(),
     ])
   })
 

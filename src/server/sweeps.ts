@@ -8,7 +8,7 @@ import { isClockUntrusted } from '../database/clock.ts'
 import { transact, type Pool } from '../database/pool.ts'
 import type { Fragment, Queryable, Tx } from '../database/sql.ts'
 import { fillNameSlugs } from '../log/channels/channels.ts'
-import { startRetention } from '../log/events/retention.ts'
+import { startRetention, type RetentionOptions } from '../log/events/retention.ts'
 import { startAnalyzer } from './grown-tables.ts'
 
 const log = logger('sweeps')
@@ -137,7 +137,7 @@ async function deleteBatch(sql: Queryable, { table, where, orderBy, join, afterD
  * Starts deleting expired rows, events past their retention, and the rows of deleted projects,
  * analyzing tables that have grown, and filling in the slugs of channels' names.
  */
-export function startMaintenance(pool: Pool, options: { hasArchive: boolean }): Loop {
+export function startMaintenance(pool: Pool, options: RetentionOptions): Loop {
   const parts = [
     startSweeper(pool),
     startLoop({

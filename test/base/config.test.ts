@@ -83,7 +83,7 @@ test('an empty environment is a complete configuration', () => {
     backupPassphrase: undefined,
     backupSchedule: undefined,
     timeZone: undefined,
-    archive: undefined,
+    retentionNeedsExport: false,
     owner: undefined,
   }
   expect(parseConfig({}, noFile)).toEqual(defaults)

@@ -16,7 +16,7 @@ const ROUNDS = 3
 const PER_SECOND = 500
 const ORGANIZATION = '00000000-0000-7000-8000-00000000000a'
 /** The project of all events. */
-export const PROJECT = '00000000-0000-7000-8000-000000000001'
+const PROJECT = '00000000-0000-7000-8000-000000000001'
 const CHANNEL = '00000000-0000-7000-8000-0000000000cc'
 
 /** The least number of days, and the most events of a day. A month has 1.5 million at most. */
@@ -76,7 +76,7 @@ export async function benchRetention(): Promise<void> {
 }
 
 /** Returns a database to change, with this many events of one channel, 40 days old and older. */
-export async function openOldEvents(events: number): Promise<string> {
+async function openOldEvents(events: number): Promise<string> {
   return useDatabase(await ensureOldEvents(events))
 }
 
@@ -133,7 +133,7 @@ async function run(
 }
 
 /** Posts at a fixed rate. Times count from when a post was due. */
-export async function postSteadily(
+async function postSteadily(
   { url, headers }: Candidate,
   perSecond: number,
   seconds: number,

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import '../support/scratch.ts'
 import { benchAll } from './all.ts'
 import { benchAnswers } from './answers.ts'
-import { benchArchive } from './archive.ts'
 import { benchCitus } from './citus.ts'
 import { benchCost } from './cost.ts'
 import { benchDashboard } from './dashboard.ts'
@@ -27,7 +26,6 @@ import { keepCluster } from '../support/servers/postgres.ts'
 const benches: Record<string, () => Promise<void>> = {
   all: benchAll,
   answers: benchAnswers,
-  archive: benchArchive,
   citus: benchCitus,
   cost: benchCost,
   dashboard: benchDashboard,
@@ -49,7 +47,7 @@ const benches: Record<string, () => Promise<void>> = {
  * Benches whose data takes minutes to create. It is kept where a restart of the machine does not
  * delete it.
  */
-const KEEPING = new Set(['all', 'archive', 'cost', 'dashboard', 'read', 'retention'])
+const KEEPING = new Set(['all', 'cost', 'dashboard', 'read', 'retention'])
 const KEPT = join('/var/tmp', `tidings-bench-${userInfo().uid}`)
 
 function table(compare: () => Promise<Line[]>): () => Promise<void> {

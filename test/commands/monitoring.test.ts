@@ -23,7 +23,6 @@ const EMPTY = new Map([
   ['tidings_replication_lag_bytes', 'there is no standby'],
   ['tidings_push_refused_devices', 'no push service refuses this server'],
   ['tidings_backup_last_success_timestamp_seconds', 'the server makes no backups'],
-  ['tidings_archive_last_run_timestamp_seconds', 'the server has no archive'],
   ['tidings_database_pool_waiting', 'nothing has to wait for a connection'],
 ])
 

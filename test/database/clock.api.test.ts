@@ -121,8 +121,8 @@ async function fillOthers(
     values (${projectId}, gen_random_uuid(), 'push', gen_random_uuid(), now())
   `
   await sql`
-    insert into archive_files (id, project_id, month, name, state, checked_at, written_at)
-    values (gen_random_uuid(), ${projectId}, '2020-01-01', 'a file', 'writing', now(), now())
+    insert into exports (project_id, month, name, events, first_seq, last_seq)
+    values (${projectId}, '2020-01-01', 'a file', 1, 1, 1)
   `
   await sql`
     update webhooks set

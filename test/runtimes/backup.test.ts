@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { BUCKET_KEYS, startBucket } from '../support/servers/bucket.ts'
+import { makeFolder } from '../support/scratch.ts'
 import { createEmptyDatabase } from '../support/servers/postgres.ts'
 import {
   compileBinary,
@@ -46,27 +46,22 @@ test.each<[Runtime, Runtime]>([
     expect(second.firstKey).toBeUndefined()
     const listed = await createRequests(second.url, first.firstKey!).get('/v1/events')
     expect(listed.body.data.items).toEqual([sent.body.data])
-    expect(await archive(from, env)).toEqual({ archived: 1, deleted: 1, erased: 0, problems: [] })
+    expect(await exportEvents(from, env)).toEqual([1, 1])
   },
   scaled(120_000),
 )
 
-/** Archives the only event into a bucket. Returns the output of the command. */
-async function archive(runtime: Runtime, env: { DATABASE_URL: string }): Promise<unknown> {
-  await using bucket = startBucket()
+/** Exports the only event in both formats. Returns the numbers of events in the files. */
+async function exportEvents(runtime: Runtime, env: { DATABASE_URL: string }): Promise<number[]> {
   const sql = openSql(env.DATABASE_URL)
   await sql`update events set created_at = created_at - interval '100 days'`
+  const counts: number[] = []
+  for (const format of ['ndjson', 'parquet']) {
+    await sql`delete from exports`
+    const args = ['export', makeFolder(), '--format', format, '--json']
+    const { output } = await runProgram({ runtime, args, env })
+    counts.push(...JSON.parse(output).files.map(({ events }: { events: number }) => events))
+  }
   await sql.end()
-  const { output } = await runProgram({
-    runtime,
-    args: ['archive', '--json'],
-    env: {
-      ...env,
-      ARCHIVE_S3_URL: bucket.url,
-      ARCHIVE_S3_ACCESS_KEY_ID: BUCKET_KEYS.accessKeyId,
-      ARCHIVE_S3_SECRET_ACCESS_KEY: BUCKET_KEYS.secretAccessKey,
-      ARCHIVE_AFTER_DAYS: '30',
-    },
-  })
-  return JSON.parse(output)
+  return counts
 }

@@ -37,16 +37,17 @@ export const NAMES = [
   'BACKUP_AT',
   'BACKUP_KEEP',
   'BACKUP_PASSPHRASE',
-  'ARCHIVE_DIR',
-  'ARCHIVE_S3_URL',
-  'ARCHIVE_S3_REGION',
-  'ARCHIVE_S3_ACCESS_KEY_ID',
-  'ARCHIVE_S3_SECRET_ACCESS_KEY',
-  'ARCHIVE_AFTER_DAYS',
-  'ARCHIVE_AT',
+  'RETENTION_NEEDS_EXPORT',
   'OWNER_EMAIL',
   'OWNER_PASSWORD',
 ] as const
+
+/** Says what replaces a setting of an earlier version. Undefined for other variables. */
+export function findRemoved(variable: string): string | undefined {
+  return /^ARCHIVE_(DIR|S3_\w+|AFTER_DAYS|AT)$/.test(variable)
+    ? 'removed in 0.4.0: run `tidings export` from a timer, with RETENTION_NEEDS_EXPORT=on. The files of the archive stay where they are.'
+    : undefined
+}
 
 type SettingName = (typeof NAMES)[number]
 
@@ -60,7 +61,6 @@ const SECRET_NAMES = new Set<string>([
   'APP_SECRET_OLD',
   'METRICS_TOKEN',
   'BACKUP_PASSPHRASE',
-  'ARCHIVE_S3_SECRET_ACCESS_KEY',
   'OWNER_EMAIL',
   'OWNER_PASSWORD',
 ])

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { parse, TomlError } from 'smol-toml'
-import { isSettingName, NAMES } from './names.ts'
+import { findRemoved, isSettingName, NAMES } from './names.ts'
 import { PROVIDER_PARTS } from './openid.ts'
 
 /**
@@ -17,7 +17,9 @@ export function parseSettingsFile(
   for (const [name, given] of Object.entries(parseToml(text, file, problems))) {
     const variable = name.toUpperCase()
     const value = toText(given)
-    if (name !== name.toLowerCase() || !isSettingName(variable)) {
+    const removed = findRemoved(variable)
+    if (removed !== undefined) problems.push(`${name} in ${file} was ${removed}`)
+    else if (name !== name.toLowerCase() || !isSettingName(variable)) {
       problems.push(`${name} in ${file} is no setting. ${suggest(name)}`)
     } else if (value === undefined) {
       problems.push(
@@ -51,7 +53,7 @@ function toText(value: unknown): string | undefined {
   return parts.includes(undefined) ? undefined : parts.join(',')
 }
 
-const FOLDERS = new Set(['DATA_DIR', 'BACKUP_DIR', 'ARCHIVE_DIR'])
+const FOLDERS = new Set(['DATA_DIR', 'BACKUP_DIR'])
 
 function isPath(variable: string): boolean {
   return FOLDERS.has(variable) || variable.endsWith('_FILE')

@@ -35,13 +35,6 @@ export function toKeep(text: string): number | undefined {
   return keep >= 1 && keep <= MAX_KEEP ? keep : undefined
 }
 
-const MAX_DAYS = 36_500
-
-export function toDays(text: string): number | undefined {
-  const days = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  return days >= 1 && days <= MAX_DAYS ? days : undefined
-}
-
 /** Parses a time of day like 03:15. */
 export function toTimeOfDay(text: string): { hour: number; minute: number } | undefined {
   const [, hour, minute] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? []

@@ -38,6 +38,11 @@ interface ChannelWithRetention extends ChannelKey {
   late_s: number
 }
 
+export interface RetentionOptions {
+  /** True if expired events stay until they are exported. */
+  needsExport: boolean
+}
+
 /** The progress of a pass through all channels with a retention. */
 interface RetentionPass {
   /** The last processed channel; undefined at the start and at the end of a pass. */
@@ -51,10 +56,10 @@ interface RetentionPass {
 /**
  * Deletes expired events, and purges events that a member deleted, in small batches with pauses. It
  * deletes nothing while the clock is not trusted. Several processes can run it: a lock lets one of
- * them work on a project at a time. With an archive, expired events stay until the archive has
- * them.
+ * them work on a project at a time. With
+ * `needsExport`, expired events stay until `tidings export` has written them to a file.
  */
-export function startRetention(pool: Pool, { hasArchive }: { hasArchive: boolean }): Loop {
+export function startRetention(pool: Pool, options: RetentionOptions): Loop {
   const pass: RetentionPass = { after: undefined, isMore: false, hasFailed: false }
   let idleUntilMs = 0
   return startLoop({
@@ -63,8 +68,8 @@ export function startRetention(pool: Pool, { hasArchive }: { hasArchive: boolean
     async round(signal) {
       if (await isClockUntrusted(pool)) return EVERY_MS
       await purgeDeleted(pool)
-      if (hasArchive || performance.now() < idleUntilMs) return EVERY_MS
-      await expireEvents(pool, pass, signal)
+      if (performance.now() < idleUntilMs) return EVERY_MS
+      await expireEvents(pool, pass, options, signal)
       const hasBacklog = pass.after !== undefined || pass.isMore
       if (!hasBacklog && !pass.hasFailed) idleUntilMs = performance.now() + IDLE_PAUSE_MS
       if (!pass.after) pass.isMore = pass.hasFailed = false
@@ -99,6 +104,7 @@ export async function purgeDeleted(pool: Pool): Promise<void> {
 export async function expireEvents(
   pool: Pool,
   pass: RetentionPass,
+  options: RetentionOptions,
   signal?: AbortSignal,
 ): Promise<void> {
   const untilMs = performance.now() + ROUND_MS
@@ -112,7 +118,7 @@ export async function expireEvents(
         if (performance.now() > untilMs || signal?.aborted) return
         pass.after = channel
         if (channel.late_s <= 0) continue
-        const { isMore, hasFailed, count } = await expireChannel(pool, channel, signal)
+        const { isMore, hasFailed, count } = await expireChannel(pool, channel, options, signal)
         pass.isMore ||= isMore
         pass.hasFailed ||= hasFailed
         deleted.set(channel.project_id, (deleted.get(channel.project_id) ?? 0) + count)
@@ -137,6 +143,7 @@ export async function expireEvents(
 async function expireChannel(
   pool: Pool,
   { project_id: project, channel_id: channel, late_s }: ChannelWithRetention,
+  { needsExport }: RetentionOptions,
   signal?: AbortSignal,
 ): Promise<{ count: number; isMore: boolean; hasFailed: boolean }> {
   const untilMs = performance.now() + CHANNEL_MS
@@ -148,11 +155,12 @@ async function expireChannel(
     const rows = await pool
       .run(
         sql => sql<{ deleted: number; last_seq: string }[]>`
-          select deleted, last_seq from expire_events(
+          select deleted, last_seq from expire_channel(
             project => ${project},
             channel => ${channel},
             after_seq => ${last},
-            max_rows => ${BATCH}
+            max_rows => ${BATCH},
+            needs_export => ${needsExport}
           )
         `,
       )

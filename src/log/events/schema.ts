@@ -171,7 +171,7 @@ export const LogPage = Type.Object(
     completeAfter: Type.Integer({
       minimum: 0,
       description:
-        'The last `seq` that retention or the archive has removed; 0 for none. The log has every later event, unless a member deleted it.',
+        'The last `seq` that retention has removed; 0 for none. The log has every later event, unless a member deleted it.',
     }),
   },
   { additionalProperties: false },

@@ -56,6 +56,8 @@ export interface ErasedUser {
   erasedAt: Date
   /** The API key that erased the user; null for a member. `id` is a uuid. */
   key: { id: string; name: string } | null
+  /** The months (such as `2026-05`) whose exported files can name the user. */
+  exportedMonths: string[]
 }
 
 /**
@@ -177,10 +179,16 @@ export async function findErasedUser(
   { projectId, userId }: ErasedUserId,
 ): Promise<ErasedUser | undefined> {
   const [row] = await sql<
-    { events: string; erased_at: Date; key_id: string | null; name: string | null }[]
+    {
+      events: string
+      erased_at: Date
+      key_id: string | null
+      months: string[]
+      name: string | null
+    }[]
   >`
     with last as materialized (
-      select u.events, u.erased_at, u.key_id
+      select u.events, u.erased_at, u.key_id, to_json(u.exported_months) as months
       from erased_names n
         join erased_users u on u.project_id = n.project_id and u.id = n.erased_user_id
       where n.project_id = ${projectId} and n.is_user_id
@@ -188,7 +196,7 @@ export async function findErasedUser(
       order by u.erased_at desc
       limit 1
     )
-    select u.events, u.erased_at, u.key_id, k.name
+    select u.events, u.erased_at, u.key_id, u.months, k.name
     from last u
       left join api_keys k on k.id = u.key_id
   `
@@ -197,6 +205,7 @@ export async function findErasedUser(
       events: Number(row.events),
       erasedAt: row.erased_at,
       key: row.key_id === null ? null : { id: row.key_id, name: row.name ?? '' },
+      exportedMonths: row.months,
     }
   )
 }

@@ -113,7 +113,7 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
     beginning.add(target)
     try {
       await steps.run(target.organizationId, async () => {
-        await begin(pool, key, target, author)
+        await begin(pool, target, author)
         await list(target)
       })
     } finally {
@@ -238,22 +238,22 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
 }
 
 /** Returns the state of an erasure as responses show it. */
-export function toErased(userId: string, { events, erasedAt, key }: ErasureState): Erased {
+export function toErased(
+  userId: string,
+  { events, erasedAt, key, exportedMonths }: ErasureState,
+): Erased {
   return {
     userId,
     events,
     erasedAt: erasedAt.toISOString(),
     erasedBy: key && { id: toId('key', key.id), name: key.name },
+    ...(exportedMonths.length > 0 && { exportedMonths }),
   }
 }
 
-/**
- * Deletes the identity and its aliases. A name without anything in the database can be that of a
- * user in the archive. Throws `not_found` if there is nothing to erase.
- */
+/** Deletes the identity and its aliases. Throws `not_found` if there is nothing to erase. */
 async function begin(
   pool: Pool,
-  key: ErasureKey,
   { projectId, userId }: ErasureTarget,
   author: Actor | undefined,
 ): Promise<void> {
@@ -263,19 +263,7 @@ async function begin(
       select begin_erasure(${projectId}, ${userId}, ${text}::text::json) as has_begun
     `,
   )
-  if (row.has_begun) return
-  const last = await pool.run(sql => findErasedUser(sql, key, { projectId, userId }))
-  const [archived] = await pool.run(
-    sql => sql<[{ has_begun: boolean }]>`
-      select begin_archive_erasure(
-        project => ${projectId},
-        name => ${userId},
-        author => ${text}::text::json,
-        last_erased_at => ${last?.erasedAt ?? null}
-      ) as has_begun
-    `,
-  )
-  if (!archived.has_begun) throw userNotFound()
+  if (!row.has_begun) throw userNotFound()
 }
 
 /**

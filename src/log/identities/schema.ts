@@ -80,6 +80,12 @@ export const Erased = Type.Object(
       Type.Object({ id: Type.String(), name: Type.String() }, closed),
       'The API key that erased the user; null if a member did.',
     ),
+    exportedMonths: Type.Optional(
+      Type.Array(Type.String({ pattern: '^\\d{4}-\\d{2}$' }), {
+        description:
+          'Months whose files of `tidings export` can name the user. Erase the user there, too. Absent if there are none.',
+      }),
+    ),
   },
   { $id: 'Erased', additionalProperties: false },
 )

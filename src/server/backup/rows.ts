@@ -7,12 +7,12 @@ import type { Table } from '../../database/tables.ts'
  * again after a restore.
  * The canary belongs to the APP_SECRET of one installation, and the timeline to one database
  * server. The clock becomes the time of the backup.
- * Scheduled backups and runs of the archive belong to one installation.
+ * Scheduled backups belong to one installation.
  * The indexer makes the search index anew after a restore.
  */
 const EXCLUDED_TABLES = [
   ...['setup_links', 'reset_links', 'invites', 'management_tokens', 'sealed_canary', 'clock'],
-  ...['scheduled_backups', 'archive_runs', 'epoch_timeline'],
+  ...['scheduled_backups', 'epoch_timeline'],
   ...['search_cursors', 'search_parts', 'event_tokens', 'stale_segments'],
 ]
 

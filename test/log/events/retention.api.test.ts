@@ -251,7 +251,7 @@ async function expire(): Promise<void> {
   const pass = { after: undefined, isMore: true, hasFailed: false }
   while (pass.isMore) {
     pass.isMore = false
-    do await expireEvents(pool, pass)
+    do await expireEvents(pool, pass, { needsExport: false })
     while (pass.after)
   }
 }

@@ -142,16 +142,13 @@ test('dashboard overview: weeks whose events are not kept any longer show no pat
 
   // The archive has everything but the last days.
   await server.sql`
-    insert into archive_files (id, project_id, month, name, state, sha256, checked_at, written_at)
-    values (
-      gen_random_uuid(), ${projectId}, date_trunc('month', now()), ${path}, 'current', ${new Uint8Array(32)},
-      now(), now()
-    )
+    insert into exports (project_id, month, name, events, first_seq, last_seq)
+    values (${projectId}, date_trunc('month', now()), ${path}, 1, 0, 0)
   `
   expect(await listKinds()).toEqual([])
 
   // A retention of 23 days keeps the same hours of three weeks, whose silence is found.
-  await server.sql`delete from archive_files where project_id = ${projectId}`
+  await server.sql`delete from exports where project_id = ${projectId}`
   await keep(23)
   await putDays(23)
   await server.sql`

@@ -22,8 +22,11 @@ export function EraseUser({ project, user }: { project: string; user: User }) {
         lead="The events remain, but no longer show who they are about. This cannot be undone."
         yes="Erase permanently"
         send={() => eraseUser(project, user.userId)}
-        onDone={({ events }) => {
-          showToast({ message: `User erased and removed from ${toPlural(events, 'event')}.` })
+        onDone={({ events, exportedMonths }) => {
+          const files = exportedMonths ? ` Also in exports of ${exportedMonths}.` : ''
+          showToast({
+            message: `User erased and removed from ${toPlural(events, 'event')}.${files}`,
+          })
           route(toUsersPath(project), true)
         }}
       />

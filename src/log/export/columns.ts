@@ -1,13 +1,13 @@
-import { createHash } from 'node:crypto'
+import type { Hash } from 'node:crypto'
 import type { SchemaElement } from 'hyparquet'
 import type { Event } from '../events/schema.ts'
 
-/** An event in an archive file. Names and values are those of the API. */
-export interface ArchivedEvent extends Omit<Event, 'seq' | 'metadata' | 'timestamp' | 'createdAt'> {
+/** An event in an exported file. Names and values are those of the API. */
+export interface ExportedEvent extends Omit<Event, 'seq' | 'metadata' | 'timestamp' | 'createdAt'> {
   seq: bigint
   /** JSON as it was sent, so that numbers keep their digits. */
   metadata: string
-  /** The user_id or alias that was sent. `userId` is the user whom it named at the archival. */
+  /** The user_id or alias that was sent. `userId` is the user whom it named at the export. */
   userRef: string | null
   timestamp: Date
   createdAt: Date
@@ -24,10 +24,9 @@ const TIME = {
 } as const
 
 /**
- * The columns of a file, in their order, as the Parquet schema describes them. A column that files
- * of earlier versions lack is optional: its events there have null.
+ * The columns of a file, in their order, as the Parquet schema describes them.
  */
-const ELEMENTS: Record<keyof ArchivedEvent, Omit<SchemaElement, 'name'>> = {
+const ELEMENTS: Record<keyof ExportedEvent, Omit<SchemaElement, 'name'>> = {
   id: { ...TEXT, ...REQUIRED },
   seq: { type: 'INT64', ...REQUIRED },
   channelId: { ...TEXT, ...REQUIRED },
@@ -51,9 +50,9 @@ const LIST: SchemaElement[] = [
 ]
 
 /** The names of the columns, in their order. */
-export const COLUMNS = Object.keys(ELEMENTS) as (keyof ArchivedEvent)[]
+export const COLUMNS = Object.keys(ELEMENTS) as (keyof ExportedEvent)[]
 
-/** The Parquet schema of archive files. */
+/** The Parquet schema of exported files. */
 export const SCHEMA: SchemaElement[] = [
   { name: 'event', num_children: COLUMNS.length },
   ...COLUMNS.flatMap(name => [
@@ -62,9 +61,8 @@ export const SCHEMA: SchemaElement[] = [
   ]),
 ]
 
-/** Returns a SHA-256 of the values of all events, in hex. It depends on their order. */
-export function toDigest(events: readonly ArchivedEvent[]): string {
-  const hash = createHash('sha256')
+/** Adds the values of all events to a hash, in their order. */
+export function addToHash(hash: Hash, events: readonly ExportedEvent[]): void {
   for (const event of events) {
     hash.update(
       JSON.stringify(
@@ -76,11 +74,10 @@ export function toDigest(events: readonly ArchivedEvent[]): string {
       ),
     )
   }
-  return hash.digest('hex')
 }
 
 /** Returns about how many bytes the texts of an event take. */
-export function toSize(event: ArchivedEvent): number {
+export function toSize(event: ExportedEvent): number {
   const { title, description, metadata } = event
   return 200 + title.length + (description?.length ?? 0) + metadata.length
 }

@@ -1,0 +1,103 @@
+import type { Queryable, Sql, Tx } from '../../database/sql.ts'
+
+/** A file that `tidings export` wrote. */
+export interface ExportedFile {
+  /** A uuid. */
+  projectId: string
+  /** Such as `2026-05`, in UTC. */
+  month: string
+  /** Its path in the folder of exports. */
+  name: string
+  events: number
+  /** The first and the last seq that it covers. */
+  firstSeq: string
+  lastSeq: string
+}
+
+/** The next events to export: those of one month. */
+export interface DueMonth {
+  month: string
+  /** The start of the next month, or the end of the export. */
+  end: Date
+}
+
+/** Lists the uuids of the projects to export, by their age. */
+export async function listProjects(sql: Queryable): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select id from projects where deleted_at is null order by id
+  `
+  return rows.map(({ id }) => id)
+}
+
+/** Returns the last seq of a project that is in a file; 0 without files. */
+export async function readExportedSeq(sql: Queryable, projectId: string): Promise<string> {
+  const [row] = await sql<[{ seq: string }]>`select exported_seq(${projectId}) as seq`
+  return row.seq
+}
+
+/**
+ * Finds the month of the first event after a seq. Undefined if it was created at `before` or later.
+ * Events belong to the month of the first one before them, if a clock was set back.
+ */
+export async function findDueMonth(
+  sql: Queryable,
+  projectId: string,
+  { after, before }: { after: string; before: Date },
+): Promise<DueMonth | undefined> {
+  const [row] = await sql<{ month: string; end: Date; is_due: boolean }[]>`
+    select
+      to_char(e.created_at, 'YYYY-MM') as month,
+      least(date_trunc('month', e.created_at) + interval '1 month', ${before}) as end,
+      e.created_at < ${before} as is_due
+    from events e
+    where e.project_id = ${projectId} and e.seq > ${after}
+    order by e.seq
+    limit 1
+  `
+  return row?.is_due ? row : undefined
+}
+
+/** Returns the time of the database. Undefined while a user of the project is being erased. */
+export async function readStart(sql: Sql, projectId: string): Promise<Date | undefined> {
+  return sql.begin(async tx => {
+    const [row] = await lockLog(tx, projectId)
+    return row.is_erasing ? undefined : row.at
+  })
+}
+
+/**
+ * Records a file. Returns false, and records nothing, if a user has been erased since `startedAt`,
+ * because the file can name that user.
+ */
+export async function recordFile(
+  sql: Sql,
+  { projectId, month, name, events, firstSeq, lastSeq }: ExportedFile,
+  startedAt: Date,
+): Promise<boolean> {
+  return sql.begin(async tx => {
+    const [row] = await lockLog(tx, projectId)
+    if (row.is_erasing || (row.erased_at !== null && row.erased_at >= startedAt)) return false
+    await tx`
+      insert into exports (project_id, name, month, events, first_seq, last_seq)
+      values (${projectId}, ${name}, ${`${month}-01`}, ${events}, ${firstSeq}, ${lastSeq})
+    `
+    return true
+  })
+}
+
+interface LogRow {
+  at: Date
+  is_erasing: boolean
+  erased_at: Date | null
+}
+
+/** Locks the log of a project, as the beginning of an erasure does. */
+async function lockLog(tx: Tx, projectId: string): Promise<[LogRow]> {
+  await tx`select from event_logs where project_id = ${projectId} for update`
+  return tx<[LogRow]>`
+    select
+      clock_timestamp() as at,
+      exists (select from erasures e where e.project_id = ${projectId}) as is_erasing,
+      (select max(u.erased_at) from erased_users u where u.project_id = ${projectId}) as erased_at
+  `
+}

@@ -1,0 +1,122 @@
+import { toId } from '../../base/ids.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { UNDO_GRACE_S } from '../events/deletion.ts'
+import type { ExportedEvent } from './columns.ts'
+
+const PAGE_SIZE = 500
+/** A page ends after the event with which its texts reach this size. */
+const PAGE_BYTES = 8 * 1024 * 1024
+
+/** The events of a project after a seq, up to the first one that was created at `end` or later. */
+export interface LogPart {
+  /** A uuid. */
+  projectId: string
+  after: string
+  end: Date
+}
+
+/** A page of a part of the log. */
+export interface Page {
+  /** Without those that a member has deleted. */
+  events: ExportedEvent[]
+  /** The seqs of the first and the last event that were read. */
+  firstSeq: string
+  lastSeq: string
+  /** True if a member can still restore one that is left out. */
+  canGrow: boolean
+}
+
+/**
+ * Yields a part of the log in pages. Each is a statement of its own, so no transaction is open for
+ * long.
+ */
+export async function* readPart(sql: Queryable, part: LogPart): AsyncGenerator<Page> {
+  for (let after = part.after; ;) {
+    const rows = await readPage(sql, { ...part, after })
+    const end = rows.findIndex(({ is_due }) => !is_due)
+    const due = end === -1 ? rows : rows.slice(0, end)
+    const [first, last] = [due[0], due.at(-1)]
+    if (!first || !last) return
+    yield {
+      events: due.filter(({ is_hidden }) => !is_hidden).map(toEvent),
+      firstSeq: first.seq,
+      lastSeq: last.seq,
+      canGrow: due.some(({ is_restorable }) => is_restorable),
+    }
+    if (end !== -1) return
+    after = last.seq
+  }
+}
+
+interface Row {
+  seq: string
+  id: string
+  channel_id: string
+  channel_name: string
+  title: string
+  description: string | null
+  icon: string | null
+  tags: string[]
+  metadata: string
+  user_id: string | null
+  user_ref: string | null
+  source: string
+  notify: boolean
+  occurred_ms: number
+  created_ms: number
+  /** True if a member deleted the event. */
+  is_hidden: boolean
+  /** True if the member can still undo that. */
+  is_restorable: boolean
+  /** False from the end of the part on. */
+  is_due: boolean
+}
+
+async function readPage(sql: Queryable, { projectId, after, end }: LogPart): Promise<Row[]> {
+  return await sql<Row[]>`
+    with page as materialized (
+      select
+        e.id, e.seq, e.channel_id, e.user_ref, e.occurred_at, e.created_at, e.title, e.description, e.icon, e.tags,
+        e.metadata, e.source, e.notify, e.deleted_at,
+        sum(bytes_of_event(e.metadata, e.description)) over (
+          order by e.seq rows between unbounded preceding and 1 preceding
+        ) as bytes_before
+      from events e
+      where e.project_id = ${projectId} and e.seq > ${after}
+      order by e.seq
+      limit ${PAGE_SIZE}
+    )
+    select
+      e.seq, e.id, c.public_id as channel_id, c.name as channel_name, e.title, e.description, e.icon,
+      to_json(e.tags) as tags, e.metadata::text as metadata, e.user_ref, e.source, e.notify,
+      coalesce(user_of_name(${projectId}, e.user_ref), e.user_ref) as user_id,
+      (extract(epoch from e.occurred_at) * 1000)::float8 as occurred_ms,
+      (extract(epoch from e.created_at) * 1000)::float8 as created_ms,
+      e.deleted_at is not null as is_hidden,
+      coalesce(e.deleted_at >= now() - make_interval(secs => ${UNDO_GRACE_S}), false) as is_restorable, e.created_at < ${end} as is_due
+    from page e
+      join channels c on c.project_id = ${projectId} and c.id = e.channel_id
+    where e.bytes_before is null or e.bytes_before < ${PAGE_BYTES}
+    order by e.seq
+  `
+}
+
+function toEvent(row: Row): ExportedEvent {
+  return {
+    id: toId('evt', row.id),
+    seq: BigInt(row.seq),
+    channelId: row.channel_id,
+    channelName: row.channel_name,
+    title: row.title,
+    description: row.description,
+    icon: row.icon,
+    tags: row.tags,
+    metadata: row.metadata,
+    userId: row.user_id,
+    userRef: row.user_ref,
+    source: row.source,
+    notify: row.notify,
+    timestamp: new Date(Math.floor(row.occurred_ms)),
+    createdAt: new Date(Math.floor(row.created_ms)),
+  }
+}
