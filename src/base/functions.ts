@@ -28,16 +28,17 @@ const PARTS = 8
 
 /**
  * Calls `onEnd` after `ms`, and returns a function that prevents it. A pause of the whole process,
- * as of a virtual machine, counts as an eighth of `ms` at most, because replies are read after it.
+ * as of a virtual machine, counts as an eighth of `ms` at most, and replies are read after it.
  */
 export function startDeadline(ms: number, onEnd: () => void): () => void {
   let parts = 0
-  const timer = setInterval(() => {
+  let timer: ReturnType<typeof setTimeout> = setInterval(() => {
     if (++parts < PARTS) return
     clearInterval(timer)
-    onEnd()
+    // The pause can be in the last part. Replies are read before this timer.
+    timer = setTimeout(onEnd, 1)
   }, ms / PARTS)
-  return () => clearInterval(timer)
+  return () => clearTimeout(timer)
 }
 
 /** Resolves with the result of `work`. Rejects as soon as the signal aborts. */

@@ -10,6 +10,7 @@ import type { ClaimedDelivery, DeliveryKind, DeliveryOutcome } from './kind.ts'
 import {
   DATABASE_UNAVAILABLE,
   findEarlyOutcome,
+  PREVENTED,
   RELEASED,
   RESTORE_MS,
   toSettlement,
@@ -17,11 +18,11 @@ import {
 import { createSettler } from './settler.ts'
 
 const TICK_MS = 250
-/** An attempt that takes longer is hanging. It no longer counts against the concurrency limit. */
+/** A delivery that is in flight for longer frees its slot for another one. */
+const SLOT_MS = 2_000
+const MAX_WITHOUT_SLOT = 1_024
+/** A request that takes longer hangs. Its target gets no other one meanwhile. */
 const HANG_MS = 2_000
-const MAX_HANGING = 1_024
-/** How long an attempt may continue after its signal was aborted. */
-const ABORT_MS = 2_000
 const DRAIN_MS = 3_000
 
 const log = logger('outbox')
@@ -52,9 +53,12 @@ interface InFlightOptions {
 interface Entry {
   delivery: ClaimedDelivery
   controller: AbortController
-  startedMs: number
-  /** When the lease was last extended. */
+  claimedMs: number
+  /** When its request began; undefined before. */
+  begunMs: number | undefined
+  /** When the lease was last taken or extended. */
   leasedMs: number
+  hasSlot: boolean
   isHanging: boolean
   /** True when the attempt has an outcome, or its outcome no longer matters. */
   hasEnded: boolean
@@ -64,7 +68,7 @@ interface Entry {
 export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlightOptions) {
   const entries = new Map<string, Entry>()
   let running = 0
-  let hanging = 0
+  let withoutSlot = 0
   let onIdle: (() => void) | undefined
   let isExtending = false
 
@@ -81,14 +85,15 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
   const ticking = setInterval(tick, TICK_MS)
   ticking.unref()
 
-  function add(delivery: ClaimedDelivery): void {
-    const nowMs = performance.now()
+  function add(delivery: ClaimedDelivery, leasedMs: number): void {
     // If this worker claims a delivery again, the lease of the previous attempt was lost.
     const previous = entries.get(delivery.id)
     if (previous) lose(previous)
     const controller = new AbortController()
-    const times = { startedMs: nowMs, leasedMs: nowMs }
-    const entry: Entry = { delivery, controller, ...times, isHanging: false, hasEnded: false }
+    const entry: Entry = {
+      ...{ delivery, controller, leasedMs, claimedMs: performance.now(), begunMs: undefined },
+      ...{ hasSlot: true, isHanging: false, hasEnded: false },
+    }
     entries.set(delivery.id, entry)
     running++
     queue.start(delivery.targetId)
@@ -106,21 +111,34 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
   async function attempt(entry: Entry): Promise<void> {
     const { id, projectId, eventId, targetId, attempts, waitedMs } = entry.delivery
     const isLast = attempts + 1 >= kind.schedule.length
-    const delivery = { id, projectId, eventId, targetId, attempt: attempts + 1, isLast, waitedMs }
+    const ids = { id, projectId, eventId, targetId }
+    const begin = () => mayBegin(entry)
+    const delivery = { ...ids, attempt: attempts + 1, isLast, waitedMs, begin }
     try {
       finish(entry, await kind.send(delivery, entry.controller.signal))
     } catch (error) {
       if (entry.hasEnded) return
-      if (entry.controller.signal.aborted) return expire(entry)
-      // `DeliveryKind.send` throws this only before it sends anything.
-      if (isUnavailable(error)) {
+      const hasBegun = entry.begunMs !== undefined
+      if (!hasBegun && isUnavailable(error)) {
         warnOfPostponed(toReason(error))
         return finish(entry, DATABASE_UNAVAILABLE)
       }
       const { reason, stack } = toBugReport(error)
       reportBug(reason, { kind: kind.name, stack })
-      finish(entry, { kind: 'retry', reason: 'The attempt failed with an error of this server' })
+      const failed = 'The attempt failed with an error of this server'
+      finish(entry, hasBegun ? { kind: 'retry', reason: failed } : PREVENTED)
     }
+  }
+
+  /**
+   * Returns whether the lease outlasts a request that begins now. Another worker could claim the
+   * delivery otherwise, and send it a second time.
+   */
+  function mayBegin(entry: Entry): boolean {
+    const nowMs = performance.now()
+    if (entry.hasEnded || nowMs - entry.leasedMs > kind.leaseMs - kind.timeoutMs) return false
+    entry.begunMs ??= nowMs
+    return true
   }
 
   function finish(entry: Entry, outcome: DeliveryOutcome): void {
@@ -128,7 +146,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     end(entry)
     const { targetId, attempts, ageMs } = entry.delivery
     const nowMs = performance.now()
-    const latencyMs = ageMs + nowMs - entry.startedMs
+    const latencyMs = ageMs + nowMs - entry.claimedMs
     deliveryAttempts.inc({ kind: kind.name, outcome: outcome.kind })
     if (outcome.kind === 'done') deliverySeconds.observe({ kind: kind.name }, latencyMs / 1000)
     if (outcome.kind === 'postponed') {
@@ -137,6 +155,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     }
     const settlement = toSettlement({
       outcome,
+      hasBegun: entry.begunMs !== undefined,
       attempt: attempts + 1,
       schedule: kind.schedule,
       latencyMs,
@@ -148,19 +167,13 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     if (running === 0) settler.hurry()
   }
 
-  function expire(entry: Entry): void {
-    finish(entry, { kind: 'retry', reason: `The attempt took longer than ${kind.timeoutMs} ms` })
-  }
-
   /** Ends an attempt, with or without an outcome, and frees its slot. */
   function end(entry: Entry): void {
     entry.hasEnded = true
     running--
     queue.end(entry.delivery.targetId)
-    if (entry.isHanging) {
-      hanging--
-      queue.unhang(entry.delivery.targetId)
-    }
+    if (!entry.hasSlot) withoutSlot--
+    if (entry.isHanging) queue.unhang(entry.delivery.targetId)
     onFree()
     if (running === 0) onIdle?.()
   }
@@ -179,15 +192,16 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     const nowMs = performance.now()
     for (const entry of entries.values()) {
       if (entry.hasEnded) continue
-      const tookMs = nowMs - entry.startedMs
-      if (!entry.isHanging && tookMs > HANG_MS && hanging < MAX_HANGING) {
+      if (!entry.isHanging && nowMs - (entry.begunMs ?? nowMs) > HANG_MS) {
         entry.isHanging = true
-        hanging++
         queue.hang(entry.delivery.targetId)
+      }
+      const isLong = nowMs - entry.claimedMs > SLOT_MS
+      if (entry.hasSlot && isLong && withoutSlot < MAX_WITHOUT_SLOT) {
+        entry.hasSlot = false
+        withoutSlot++
         onFree()
       }
-      if (tookMs > kind.timeoutMs) entry.controller.abort(new Error('The attempt took too long'))
-      if (tookMs > kind.timeoutMs + ABORT_MS) expire(entry)
     }
     if (!isExtending) void extend(nowMs)
   }
@@ -216,11 +230,12 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
   }
 
   return {
-    /** Attempts and settles each delivery. */
-    add: (claimed: readonly ClaimedDelivery[]) => claimed.forEach(add),
-    /** The number of running attempts, without those that hang. */
+    /** Attempts and settles each delivery. They were leased after `leasedMs`. */
+    add: (claimed: readonly ClaimedDelivery[], leasedMs: number) =>
+      claimed.forEach(delivery => add(delivery, leasedMs)),
+    /** The number of running attempts, without those that take long. */
     get slotsInUse() {
-      return running - hanging
+      return running - withoutSlot
     },
     /** The number of running attempts. */
     get running() {

@@ -26,9 +26,9 @@ export interface DeliveryKind {
   /** True if `dispatch` leases deliveries. The worker then keeps its free slots for them. */
   readonly leasesNew?: boolean
   /**
-   * Makes one attempt, outside of any transaction. It must not throw after something was sent: use
-   * `tryToRecord`. If it throws because the database is unavailable, the delivery is postponed. Any
-   * other error is a bug, and counts as a failed attempt.
+   * Makes one attempt, outside of any transaction. If it throws before the attempt has begun, the
+   * delivery is postponed. It must not throw afterwards: use `tryToRecord`. Such an error is a bug,
+   * and counts as a failed attempt.
    */
   send(attempt: DeliveryAttempt, signal: AbortSignal): Promise<DeliveryOutcome>
   /**
@@ -56,7 +56,7 @@ export interface DeliveryKind {
   readonly perTarget: number
   /** The most concurrent attempts, not counting those that hang. 256 by default. */
   readonly concurrency?: number
-  /** The time after which the signal of an attempt is aborted. */
+  /** The longest time that the requests of one attempt take. `send` ends them. */
   readonly timeoutMs: number
   /** The time after which another worker can claim the delivery of a worker that has died. */
   readonly leaseMs: number
@@ -151,6 +151,11 @@ export interface DeliveryAttempt {
    * The time from when the delivery was first due until its claim, by the clock of the database.
    */
   readonly waitedMs: number
+  /**
+   * Called when a request begins, and before each first byte. The attempt has begun then. Returns
+   * false if the lease could end before the request: it must not be made.
+   */
+  readonly begin: () => boolean
 }
 
 /**

@@ -8,7 +8,7 @@ export const FINAL_STATES = ['delivered', 'failed', 'dead', 'cancelled', 'withhe
  */
 export interface Settlement {
   state: (typeof FINAL_STATES)[number] | null
-  /** 1 if an attempt was made. */
+  /** 1 if an attempt was made: a request has begun. */
   attempts: 0 | 1
   /** The time until the next attempt; null with a final state. */
   delayMs: number | null
@@ -20,6 +20,8 @@ export interface Settlement {
 
 export interface AttemptResult {
   outcome: DeliveryOutcome
+  /** True if a request has begun. Nothing else uses up an attempt. */
+  hasBegun: boolean
   /** The number of the attempt, from 1. */
   attempt: number
   schedule: readonly number[]
@@ -57,6 +59,14 @@ export const DATABASE_UNAVAILABLE: Postponed = {
   reason: 'The database of this server did not answer',
 }
 
+/** The outcome of an attempt that could not begin because of a bug. */
+export const PREVENTED: Postponed = {
+  kind: 'postponed',
+  afterMs: 60_000,
+  reason: 'An error of this server prevented the attempt',
+  isAlone: true,
+}
+
 /** A little longer than a deleted event can be restored. */
 export const RESTORE_MS = 15_000
 
@@ -84,17 +94,18 @@ export function findEarlyOutcome({
 
 /** Decides what becomes of a delivery after an attempt. */
 export function toSettlement(result: AttemptResult): Settlement {
-  const { outcome, attempt, schedule } = result
+  const { outcome, attempt, schedule, hasBegun } = result
+  const attempts = hasBegun ? 1 : 0
   if (outcome.kind === 'done') {
     const latencyMs = Math.max(0, Math.round(result.latencyMs))
-    return { ...NONE, state: 'delivered', attempts: 1, latencyMs }
+    return { ...NONE, state: 'delivered', attempts, latencyMs }
   }
   const reason = toText(outcome.reason)
   switch (outcome.kind) {
     case 'gone':
-      return { ...NONE, state: 'dead', attempts: 1, reason }
+      return { ...NONE, state: 'dead', attempts, reason }
     case 'failed':
-      return { ...NONE, state: 'failed', attempts: 1, reason }
+      return { ...NONE, state: 'failed', attempts, reason }
     case 'cancelled':
     case 'withheld':
       return { ...NONE, state: outcome.kind, reason }

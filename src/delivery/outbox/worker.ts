@@ -80,6 +80,7 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
       return false
     }
     const { name, leaseMs } = kind
+    const leasedMs = performance.now()
     const claimed = await pool.run(sql =>
       claimDeliveries(sql, { kind: name, requests, maxDeliveries: free, leaseMs }),
     )
@@ -87,7 +88,7 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
     const counts = new Map<string, number>()
     for (const { targetId } of claimed) counts.set(targetId, (counts.get(targetId) ?? 0) + 1)
     queue.claimed(requests, { counts, isAll: claimed.length < free })
-    inFlight.add(claimed)
+    inFlight.add(claimed, leasedMs)
     return true
   }
 
@@ -99,6 +100,7 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
       scan.isComplete && !isScanDue && !isClaiming && !reserved && !queue.hasDue && free > 0
     if (!isIdle || isStopped || inFlight.unsettled > MAX_UNSETTLED) return undefined
     const { resolve } = (reserved = Promise.withResolvers<void>())
+    const leasedMs = performance.now()
     return {
       lease: {
         token: crypto.randomUUID(),
@@ -109,7 +111,7 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
       },
       end(leased) {
         reserved = undefined
-        inFlight.add(leased)
+        inFlight.add(leased, leasedMs)
         wakeUp.send()
         resolve()
       },

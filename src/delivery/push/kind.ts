@@ -35,8 +35,9 @@ export const PUSH_SCHEDULE_MS: readonly number[] = [
   6 * HOUR,
   12 * HOUR,
 ]
-/** The time for two requests, because the first can be too large, and for the database. */
-const ATTEMPT_MS = 2 * PUSH_TIMEOUT_MS + 5 * SECOND
+/** The time for two requests, because the first can be too large. */
+const ATTEMPT_MS = 2 * PUSH_TIMEOUT_MS
+const LEASE_MS = 50 * SECOND
 /** The most attempts that share a statement. */
 const MAX_BATCH = 200
 
@@ -85,7 +86,7 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
     schedule: PUSH_SCHEDULE_MS,
     perTarget: 4,
     timeoutMs: ATTEMPT_MS,
-    leaseMs: 2 * ATTEMPT_MS,
+    leaseMs: LEASE_MS,
   }
 }
 
@@ -110,7 +111,10 @@ async function sendPush(
     : toEventMessage(site.url, event)
   if (!message) return { kind: 'withheld', reason: WITHHELD_REASONS.collapsed }
   const ttlS = attempt.attempt === 1 ? DAY_S : leftS
-  const { outcome: made } = await pushClient.push({ address, message, ttlS, nowMs, signal })
+  const { outcome: made } = await pushClient.push({
+    ...{ address, message, ttlS, nowMs, signal },
+    ...{ share: target.organizationId, begin: attempt.begin },
+  })
   let isHopeless = false
   await tryToRecord(async () => {
     const { kind, reason } = made

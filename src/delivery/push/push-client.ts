@@ -34,7 +34,10 @@ interface Push {
   ttlS: number
   /** The current time, by the clock of the database. */
   nowMs: number
+  /** For whom it is sent: the share of the connections to the push service. */
+  share: string | undefined
   signal?: AbortSignal | undefined
+  begin?: (() => boolean) | undefined
 }
 
 /** The outcome of a push. `response` is undefined if no request was made. */
@@ -80,7 +83,7 @@ export function createPushClient(parts: PushParts): PushClient {
     message: PushMessage,
     authorization: string,
   ): Promise<PushResult> {
-    const { address, ttlS, nowMs, signal } = push
+    const { address, ttlS, nowMs, share, signal, begin } = push
     const { headers, body } = encryptPush(address, message, ttlS)
     const response = await egress.send({
       url: address.endpoint,
@@ -88,7 +91,9 @@ export function createPushClient(parts: PushParts): PushClient {
       headers: { ...headers, Authorization: authorization },
       timeoutMs: PUSH_TIMEOUT_MS,
       maxBodyMs: MAX_BODY_MS,
+      share,
       signal,
+      begin,
     })
     return { outcome: toPushOutcome(response, nowMs), response }
   }
@@ -107,7 +112,7 @@ export function createPushClient(parts: PushParts): PushClient {
       if (authorization === undefined) {
         const reason =
           'Push services require a contact. Set VAPID_SUBJECT to a mailto: or https: address'
-        return { outcome: { kind: 'busy', reason, afterMs: undefined }, response: undefined }
+        return { outcome: { kind: 'unsent', reason }, response: undefined }
       }
       const pushed = await send(push, push.message, authorization)
       if (pushed.outcome.kind === 'refused') tokens.forget(keyId, origin)

@@ -16,6 +16,8 @@ export interface PushTarget {
   endpointHash: string
   /** Undefined if the event was permanently deleted, or if the account is no longer a member. */
   event: PushEvent | undefined
+  /** Undefined if `event` is. */
+  organizationId: string | undefined
   /** True if the event was deleted and can still be restored. */
   isHidden: boolean
   /** The reason why the push is withheld; undefined if it is not. */
@@ -42,6 +44,7 @@ export interface SealedPushTarget extends Pick<
   now: Date
   isOn: boolean
   isMuted: boolean
+  organizationId: string | null
   isArchived: boolean | null
   isHidden: boolean | null
   quiet: [from: number | null, to: number | null, timeZone: string | null]
@@ -60,7 +63,7 @@ export async function findPushTargets(
     select
       t.ord::int as ord, r.account_id as "accountId", r.address, r.endpoint_hash as "endpointHash",
       clock_timestamp() as now, r.is_on as "isOn", r.is_muted as "isMuted", r.is_archived as "isArchived",
-      r.is_hidden as "isHidden", r.is_summary as "isSummary", r.quiet, r.event
+      r.organization_id as "organizationId", r.is_hidden as "isHidden", r.is_summary as "isSummary", r.quiet, r.event
     from unnest(
         ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
         ${toArray(ids.map(({ eventId }) => eventId))}::uuid[],
@@ -70,7 +73,7 @@ export async function findPushTargets(
         select
           d.account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on,
           json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet,
-          e.event, e.is_archived, e.is_hidden,
+          e.organization_id, e.event, e.is_archived, e.is_hidden,
           n.is_muted and not exists (
             select
             from view_pushes w
@@ -88,7 +91,7 @@ export async function findPushTargets(
           join sessions s on s.id = d.session_id and not ${isExpired(sql)}
           left join lateral (
             select
-              c.id as channel_id, c.is_archived, v.deleted_at is not null as is_hidden,
+              o.id as organization_id, c.id as channel_id, c.is_archived, v.deleted_at is not null as is_hidden,
               json_build_object(
                 'project', p.name, 'channelId', c.id, 'channel', c.name, 'title', v.title,
                 'description', v.description, 'icon', v.icon
@@ -125,6 +128,7 @@ export function openPushTarget(
     address: openAddress(secrets, targetId, row.address),
     endpointHash: row.endpointHash,
     event: row.event ? { ...row.event, projectId, eventId } : undefined,
+    organizationId: row.organizationId ?? undefined,
     isHidden: row.isHidden ?? false,
     withheld: findReason(row),
     isSummary: row.isSummary,

@@ -40,6 +40,7 @@ export async function sendTestPush(
     message: toTestMessage(site.url),
     ttlS: TTL_S,
     nowMs: device.nowMs,
+    share: subscriber.accountId,
   })
   const { isRemoved } = await transact(pool, tx => storePushOutcome(tx, device, pushed.outcome))
   return { subscriptionId: toId('psh', device.id), isRemoved, ...toTestResult(pushed) }

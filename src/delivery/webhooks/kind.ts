@@ -23,9 +23,6 @@ export const RETRY_SCHEDULE_MS: readonly number[] = [
   20 * HOUR,
   24 * HOUR,
 ]
-/** The time for the database before and after an attempt. */
-const AROUND_MS = 5 * SECOND
-
 /** Creates the delivery kind for webhooks. */
 export function createWebhookKind(parts: SenderParts): DeliveryKind {
   return {
@@ -38,7 +35,7 @@ export function createWebhookKind(parts: SenderParts): DeliveryKind {
     markFullBacklogs,
     schedule: RETRY_SCHEDULE_MS,
     perTarget: 8,
-    timeoutMs: WEBHOOK_TIMEOUT_MS + AROUND_MS,
+    timeoutMs: WEBHOOK_TIMEOUT_MS,
     leaseMs: 2 * WEBHOOK_TIMEOUT_MS,
   }
 }

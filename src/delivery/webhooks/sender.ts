@@ -36,7 +36,8 @@ export interface SenderParts {
 }
 
 /** The fields of a delivery that an attempt needs. */
-export type WebhookAttempt = Omit<DeliveryAttempt, 'id' | 'isLast'>
+export type WebhookAttempt = Omit<DeliveryAttempt, 'id' | 'isLast' | 'begin'> &
+  Partial<Pick<DeliveryAttempt, 'begin'>>
 
 /**
  * Makes one attempt to deliver an event to a webhook, and stores its outcome. It holds no database
@@ -113,7 +114,7 @@ async function sendEvent(
         ? toEntryRequest(target, entry, target.context)
         : toEventRequest(target, eventJson ?? '', target.context),
     },
-    signal,
+    { signal, begin: attempt.begin },
   )
   const { outcome } = made
   const { waitedMs } = attempt
@@ -149,7 +150,7 @@ export async function makeAttempt(
   }: Pick<CompletedAttempt, 'id' | 'kind' | 'eventId' | 'hasUser' | 'number' | 'request'> & {
     messageId: string
   },
-  signal?: AbortSignal,
+  limits?: { signal: AbortSignal | undefined; begin: (() => boolean) | undefined },
 ): Promise<CompletedAttempt> {
   const { projectId, id: webhookId, nowMs, preset, generation, signingSecrets } = target
   const { url, body } = attempt.request
@@ -160,7 +161,8 @@ export async function makeAttempt(
     headers: { 'Content-Type': CONTENT_TYPE, ...headers },
     timeoutMs: WEBHOOK_TIMEOUT_MS,
     maxBodyMs: MAX_BODY_MS,
-    signal,
+    share: target.context.organization.id,
+    ...limits,
   })
   const outcome = toWebhookOutcome(result, nowMs)
   const startedAt = new Date(nowMs)

@@ -16,6 +16,8 @@ const CLOSED = Object.assign(new Error('The connection was closed'), { code: 'EC
 
 /** Called with what arrives on a connection during one exchange. */
 interface ConnectionListener {
+  /** Called before the first byte is sent. Returns false if it must not be. */
+  onReady(): boolean
   onData(bytes: Buffer): void
   /** Called when the connection has failed or was closed. */
   onClose(error: Error): void
@@ -71,7 +73,7 @@ export function openConnection(target: CheckedUrl, options: ConnectionOptions): 
 
   function ready(): void {
     isReady = true
-    if (waiting !== undefined) socket?.write(waiting)
+    if (waiting !== undefined && listener?.onReady()) socket?.write(waiting)
     waiting = undefined
   }
 
@@ -86,6 +88,7 @@ export function openConnection(target: CheckedUrl, options: ConnectionOptions): 
     next.on('end', () => close(CLOSED))
     next.on('close', () => close(CLOSED))
     if (target.isSecure) next.on('secureConnect', ready)
+    else if (next.connecting) next.on('connect', ready)
     else ready()
   }
 
@@ -120,8 +123,8 @@ export function openConnection(target: CheckedUrl, options: ConnectionOptions): 
     send(request, nextListener) {
       listener = nextListener
       // Nothing is sent before the certificate is verified.
-      if (isReady) socket?.write(request)
-      else waiting = request
+      waiting = request
+      if (isReady) ready()
     },
     keep() {
       listener = undefined

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { ProxySettings } from '../../base/config/egress-proxy.ts'
-import { setNewest } from '../../base/functions.ts'
+import { setNewest, startDeadline } from '../../base/functions.ts'
 import { createSemaphore } from '../../base/semaphore.ts'
 import type { Connection } from './connection.ts'
 import { createConnections } from './connections.ts'
@@ -15,8 +15,15 @@ import { createResponseParser } from './response-parser.ts'
 interface EgressRequest extends RequestParts {
   /** As an admin or a browser supplied it. */
   url: string
-  /** Limits the whole request, including the wait for other requests to the same host. */
+  /** The owner of the request, such as an organization. It has connections of its own to a host. */
+  share?: string | undefined
+  /** Limits the request from when it begins to connect. */
   timeoutMs: number
+  /**
+   * Called when the time of the request begins, and before each first byte. Nothing is sent if it
+   * returns false. The result is then `cancelled`.
+   */
+  begin?: (() => boolean) | undefined
   /** How much of the response's body to keep; 16 KiB by default. */
   maxBodyBytes?: number
   /**
@@ -54,6 +61,7 @@ interface Exchanged {
   request: string | Uint8Array
   maxBodyBytes: number
   maxBodyMs: number | undefined
+  begin: () => boolean
   isOver: Promise<Ending>
 }
 
@@ -81,15 +89,15 @@ export interface EgressOptions {
   /** Certificate authorities to trust instead of those of the system. */
   ca?: string | undefined
   proxy?: ProxySettings | undefined
-  /** The most concurrent requests to one host. */
+  /** The most concurrent requests of one share to one host. */
   perHost?: number
 }
 
 const MAX_BODY_BYTES = 16 * 1024
 const MAX_TEXT_BYTES = 1024
 const PER_HOST = 32
-/** The fraction of its timeout that a request may wait for others to the same host. */
-const MAX_WAIT = 1 / 3
+/** The most requests of one share to all hosts, including those that wait for a connection. */
+const PER_SHARE = 512
 const IDLE_MS = 10_000
 /** The number of URLs whose check is remembered. */
 const MAX_CHECKED = 1_000
@@ -109,6 +117,7 @@ export function createEgress({
 }: EgressOptions = {}): Egress {
   const isAllowed = createAddressGuard(allowCidrs, createOwnAddresses(listOwnAddresses))
   const lookup = createLookup(resolve, isAllowed)
+  const shares = createSemaphore({ perKey: PER_SHARE, maxWaiting: 0 })
   const slots = createSemaphore({ perKey: perHost })
   const connections = createConnections({
     lookup,
@@ -133,24 +142,29 @@ export function createEgress({
   async function send(request: EgressRequest): Promise<EgressResult> {
     const startMs = performance.now()
     const target = check(request.url)
-    if ('problem' in target) return fail('refused', startMs, target.problem)
+    const { signal, share = '', begin = () => true } = request
+    if ('problem' in target) {
+      begin()
+      return fail('refused', startMs, target.problem)
+    }
     const bytes = toRequestBytes(target.url, request)
-    const { signal } = request
-    if (signal?.aborted) return fail('cancelled', startMs)
+    const leave = await shares.acquire(share)
+    if (!leave) return fail('busy', startMs)
+    const release = await slots.acquire(`${share} ${target.url.host}`, { signal })
     const end = Promise.withResolvers<Ending>()
-    const timer = setTimeout(() => end.resolve('timeout'), request.timeoutMs)
     const cancel = () => end.resolve('cancelled')
-    signal?.addEventListener('abort', cancel)
-    const maxWaitMs = request.timeoutMs * MAX_WAIT
-    const release = await slots.acquire(target.url.host, { maxWaitMs, signal })
+    let endDeadline: (() => void) | undefined
     try {
-      if (!release) return fail(signal?.aborted ? 'cancelled' : 'busy', startMs)
+      if (!release || signal?.aborted || !begin()) return fail('cancelled', startMs)
+      signal?.addEventListener('abort', cancel)
+      endDeadline = startDeadline(request.timeoutMs, () => end.resolve('timeout'))
       const { maxBodyBytes = MAX_BODY_BYTES, maxBodyMs } = request
-      const exchanged = { request: bytes, maxBodyBytes, maxBodyMs, isOver: end.promise }
+      const exchanged = { request: bytes, maxBodyBytes, maxBodyMs, begin, isOver: end.promise }
       return await exchange(target, exchanged, connections.take(target))
     } finally {
+      endDeadline?.()
       release?.()
-      clearTimeout(timer)
+      leave()
       signal?.removeEventListener('abort', cancel)
     }
   }
@@ -164,19 +178,19 @@ export function createEgress({
     exchanged: Exchanged,
     connection: Connection,
   ): Promise<EgressResult> {
-    const { request, maxBodyBytes, maxBodyMs, isOver } = exchanged
+    const { request, maxBodyBytes, maxBodyMs, begin, isOver } = exchanged
     const startMs = performance.now()
     const { promise, resolve: settle } = Promise.withResolvers<EgressResult>()
     const parser = createResponseParser(maxBodyBytes)
     let latencyMs: number | undefined
-    let bodyTimer: ReturnType<typeof setTimeout> | undefined
+    let endBody: (() => void) | undefined
     let hasBytes = false
     let hasEnded = false
 
     /** Ends the exchange. Once the head has arrived, an error has no effect. */
     function end(error: EgressError): void {
       hasEnded = true
-      clearTimeout(bodyTimer)
+      endBody?.()
       const { head } = parser
       settle(
         head && latencyMs !== undefined
@@ -191,13 +205,19 @@ export function createEgress({
       if (!hasEnded) end(ending)
     })
     connection.send(request, {
+      onReady() {
+        // Names were resolved and TLS was set up meanwhile, or the process stood still.
+        const isSent = begin()
+        if (!isSent) end('cancelled')
+        return isSent
+      },
       onData(bytes) {
         hasBytes = true
         const state = parser.push(bytes)
         if (parser.head) latencyMs ??= toLatencyMs(startMs)
         if (state !== 'head' && state !== 'body') end('protocol')
         else if (state === 'body' && maxBodyMs !== undefined)
-          bodyTimer ??= setTimeout(() => end('timeout'), maxBodyMs)
+          endBody ??= startDeadline(maxBodyMs, () => end('timeout'))
       },
       onClose(error) {
         const kind = toEgressError(error)

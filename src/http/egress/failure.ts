@@ -3,7 +3,7 @@ import { NOT_PUBLIC_MESSAGE } from './guard.ts'
 import { PROXY_FAILED, PROXY_REFUSED } from './proxy.ts'
 
 /**
- * The reason why a request got no response. `busy`: too many requests to the host. `proxy`: the
+ * The reason why a request got no response. `busy`: too many requests of the share. `proxy`: the
  * proxy of this server failed. `cancelled`: the caller aborted it.
  */
 export type EgressError =
@@ -27,7 +27,7 @@ const MESSAGES: Record<EgressError, string> = {
   timeout: 'There was no response in time',
   reset: 'The connection was closed before a response arrived',
   protocol: 'The response is not valid HTTP, or its header is too long',
-  busy: 'Too many requests to this host are in progress',
+  busy: 'Too many requests are in progress',
   proxy: 'The proxy of this server cannot be reached, or refuses this server (EGRESS_PROXY)',
   cancelled: 'The request was cancelled',
 }

@@ -29,6 +29,7 @@ afterAll(() => deliveries[Symbol.asyncDispose]())
 
 const DONE = toSettlement({
   outcome: { kind: 'done' },
+  hasBegun: true,
   attempt: 1,
   schedule: [0],
   latencyMs: 1,
@@ -141,6 +142,7 @@ test('delivery: deliveries that keep their place are due in the order of their e
       reason: '',
       keepsPlace: true,
     },
+    hasBegun: true,
     attempt: 1,
     schedule: [0],
     latencyMs: 1,
@@ -233,18 +235,25 @@ test('delivery: a worker that claims its own delivery again aborts its first att
   expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered' })
 })
 
-test('delivery: an attempt that never ends is aborted and counts', async () => {
-  const held = createHeldKind({ timeoutMs: 100, leaseMs: 5_101 })
+test('delivery: no request begins that the lease may not outlast', async () => {
+  const begun: boolean[] = []
+  const kind = createTestKind({
+    timeoutMs: 100,
+    leaseMs: 5_101,
+    async send({ begin }) {
+      // No lease is extended while the process stands still.
+      Bun.sleepSync(5_500)
+      begun.push(begin())
+      return { kind: 'postponed', afterMs: 60_000, reason: 'The lease may end' }
+    },
+  })
   const { projectId } = await deliveries.newTarget()
-  await using one = await run(held.kind)
+  await using one = await run(kind)
   await deliveries.append(projectId)
   one.outbox.wake([projectId])
-  await until(() => held.sent[0]?.signal.aborted === true)
-  await until(async () => (await deliveries.pending(projectId))[0]?.attempts === 1)
-  expect((await deliveries.pending(projectId))[0]?.reason).toBe(
-    'The attempt took longer than 100 ms',
-  )
-  expect(one.outbox.running).toBe(0)
+  await until(async () => (await deliveries.pending(projectId))[0]?.is_taken === false)
+  expect(begun).toEqual([false])
+  expect(await deliveries.pending(projectId)).toMatchObject([{ attempts: 0 }])
 })
 
 test('case 25: a stop waits for in-flight deliveries, and returns the others without using an attempt', async () => {

@@ -134,23 +134,29 @@ test('delivery: a postponed delivery uses no attempt, and its target is paused',
   expect(asked).toHaveLength(1)
 })
 
-test('delivery: an attempt that throws counts as failed', async () => {
-  await using own = await openDeliveries()
-  const failing = await own.start(
-    createTestKind({
-      async send() {
-        throw new Error('secret text')
-      },
-    }),
-  )
-  const { projectId } = await own.newTarget()
-  await own.append(projectId)
-  failing.wake([projectId])
-  await until(async () => (await own.pending(projectId))[0]?.attempts === 1)
-  expect((await own.pending(projectId))[0]?.reason).toBe(
-    'The attempt failed with an error of this server',
-  )
-})
+test.each([
+  [true, 1, 'The attempt failed with an error of this server'],
+  [false, 0, 'An error of this server prevented the attempt'],
+])(
+  'delivery: a bug counts as an attempt if it has begun: %p',
+  async (hasBegun, attempts, reason) => {
+    await using own = await openDeliveries()
+    const failing = await own.start(
+      createTestKind({
+        async send({ begin }) {
+          if (hasBegun) begin()
+          throw new Error('secret text')
+        },
+      }),
+    )
+    const { projectId } = await own.newTarget()
+    await own.append(projectId)
+    failing.wake([projectId])
+    await until(async () => (await own.pending(projectId))[0]?.is_taken === false)
+    await until(async () => (await own.pending(projectId))[0]?.reason !== null)
+    expect(await own.pending(projectId)).toMatchObject([{ attempts, reason }])
+  },
+)
 
 test('delivery: enqueue sends to a target again, at once and with a full schedule', async () => {
   const { projectId, targetId, eventId } = await deliverTo(answerWith(410))

@@ -112,7 +112,10 @@ test('delivery: a pause ends no delivery and sends none early, however old they 
     const outcome = await webhook.send(event, attempt, { waitedMs: 20 * DAY_MS })
     expect(outcome).toMatchObject({ kind: 'postponed', reason: 'The webhook is paused' })
     expect(
-      toSettlement({ outcome, attempt, schedule: RETRY_SCHEDULE_MS, latencyMs: 0, random: 1 }),
+      toSettlement({
+        ...{ outcome, attempt, hasBegun: true },
+        ...{ schedule: RETRY_SCHEDULE_MS, latencyMs: 0, random: 1 },
+      }),
     ).toMatchObject({
       state: null,
       attempts: 0,

@@ -1,18 +1,31 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { parseId } from '../../../src/base/ids.ts'
+import fc from 'fast-check'
+import { newId, parseId } from '../../../src/base/ids.ts'
+import { toArray } from '../../../src/database/arrays.ts'
 import { WORKER_SETTINGS } from '../../../src/database/delivery-settings.ts'
 import { createPool, type Pool } from '../../../src/database/pool.ts'
 import { sqlState, type Sql } from '../../../src/database/sql.ts'
 import { startOutbox } from '../../../src/delivery/outbox/outbox.ts'
 import { createSettler } from '../../../src/delivery/outbox/settler.ts'
+import { createPushKind } from '../../../src/delivery/push/kind.ts'
+import { createPushClient } from '../../../src/delivery/push/push-client.ts'
 import { createWebhookKind } from '../../../src/delivery/webhooks/kind.ts'
+import { newSigningSecret } from '../../../src/delivery/webhooks/signing.ts'
+import { createEgress } from '../../../src/http/egress/egress.ts'
+import { toSite } from '../../../src/http/site.ts'
+import { insertReceivingWebhook } from '../../faults/webhook-receiver.ts'
 import { captureLog } from '../../support/log.ts'
 import { hold, type DatabaseLock } from '../../support/database-lock.ts'
 import { startReceiver, type Receiver } from '../../support/servers/receiver.ts'
+import { startPushService } from '../../support/servers/push-service.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
+import { testSecrets } from '../../support/secret.ts'
 import { until } from '../../support/until.ts'
-import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
+import { appendEvents, openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
+import { insertSubscription } from '../../support/worlds/push.ts'
+import { newMember } from '../../support/worlds/signed-in-account.ts'
+import { newTenant } from '../../support/worlds/tenant.ts'
 import { createWebhooks } from '../../support/worlds/webhooks.ts'
 
 let server: Booted
@@ -72,6 +85,16 @@ function watch(pool: Pool, states: Set<string | undefined>): Pool {
   }) as Pool
 }
 
+/** Marks the events of a project as dispatched, so that no delivery is made again after its end. */
+async function skipDispatch(kind: string, projectId: string): Promise<void> {
+  await server.sql`insert into delivery_kinds (kind) values (${kind}) on conflict do nothing`
+  await server.sql`
+    insert into delivery_cursors (project_id, kind, seq)
+    select project_id, ${kind}, last_seq from event_logs where project_id = ${projectId}
+    on conflict (project_id, kind) do update set seq = excluded.seq
+  `
+}
+
 test.each(
   Object.keys(STEPS).flatMap(step =>
     Object.keys(ENDINGS).map(state => [step as keyof typeof STEPS, state] as const),
@@ -92,13 +115,7 @@ test.each(
     insert into outbox (project_id, event_id, kind, target_id)
     values (${projectId}, ${eventId}, 'webhook', ${webhook.uuid})
   `
-    // The dispatcher of this test would make the delivery again after its end.
-    await server.sql`insert into delivery_kinds (kind) values ('webhook') on conflict do nothing`
-    await server.sql`
-      insert into delivery_cursors (project_id, kind, seq)
-      select project_id, 'webhook', last_seq from event_logs where project_id = ${projectId}
-      on conflict (project_id, kind) do update set seq = excluded.seq
-    `
+    await skipDispatch('webhook', projectId)
     const states = new Set<string | undefined>()
     const limits = { lock_timeout: state === '55P03' ? 300 : 60_000, statement_timeout: 60_000 }
     const settings = { ...WORKER_SETTINGS, ...limits }
@@ -137,6 +154,115 @@ test.each(
     await own.end()
   },
 )
+
+/** Obstacles of this server, with the lock that each needs before or during the requests. */
+const OBSTACLES = {
+  'webhooks that cannot be read': { lock: 'webhooks in access exclusive mode' },
+  'devices that cannot be read': { lock: 'push_subscriptions in access exclusive mode' },
+  'an outbox that stores no outcome': { lock: 'outbox in exclusive mode' },
+  'locked webhooks': { lock: 'webhooks in row exclusive mode; select from webhooks for update' },
+  'few connections': { lock: undefined },
+  'a pause of the process': { lock: undefined },
+}
+
+test.each(Object.keys(OBSTACLES) as (keyof typeof OBSTACLES)[])(
+  'delivery: %s spend no attempt, and neither end nor double one of many deliveries',
+  async obstacle => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 500 }),
+        fc.integer({ min: 1, max: 32 }),
+        (count, targets) => meet(obstacle, count, targets),
+      ),
+      { numRuns: 1, endOnFailure: true },
+    )
+  },
+)
+
+async function meet(obstacle: keyof typeof OBSTACLES, count: number, targets: number) {
+  const { sql } = server
+  const isPush = obstacle === 'devices that cannot be read'
+  const name = isPush ? 'push' : 'webhook'
+  const tenant = await newTenant(server)
+  const { projectId } = tenant
+  await using service = await startPushService()
+  const first = Promise.withResolvers<void>()
+  const path = `/${crypto.randomUUID()}`
+  receiver.script(path, async () => {
+    first.resolve()
+    await released.promise
+    return { status: 200 }
+  })
+  const released = Promise.withResolvers<void>()
+  const uuids: string[] = []
+  const browsers: ReturnType<typeof service.subscribe>[] = []
+  for (let made = 0; made < (isPush ? Math.min(targets, 4) : targets); made++) {
+    const { uuid } = newId('whk')
+    const browser = service.subscribe()
+    browsers.push(browser)
+    const ids = { projectId, uuid, url: `${receiver.url}${path}`, secret: newSigningSecret() }
+    if (!isPush) await insertReceivingWebhook(sql, testSecrets(), ids)
+    const member = isPush && (await newMember(server, tenant.organization, 'viewer'))
+    const device = member && (await insertSubscription(server, member, browser))
+    uuids.push(device ? (parseId('psh', device) ?? '') : uuid)
+  }
+  const events = await appendEvents(sql, projectId, Math.ceil(count / uuids.length))
+  const pairs = events.flatMap(id => uuids.map(uuid => [id, uuid])).slice(0, count)
+  // Another failed attempt would be the last.
+  await sql`
+    insert into outbox (project_id, event_id, kind, target_id, attempts)
+    select ${projectId}, p.event_id, ${name}, p.target_id, 9
+    from unnest(
+        ${toArray(pairs.map(([id]) => id!))}::uuid[], ${toArray(pairs.map(([, uuid]) => uuid!))}::uuid[]
+      ) as p (event_id, target_id)
+  `
+  await skipDispatch(name, projectId)
+
+  const states = new Set<string | undefined>()
+  const settings = { ...WORKER_SETTINGS, lock_timeout: 3_000 }
+  const own = createPool(server.databaseUrl, { name: 'worker', max: 4, settings })
+  const pool = watch(own, states)
+  const perHost = obstacle === 'few connections' ? 1 : 32
+  const egress = createEgress({ allowCidrs: ['127.0.0.0/8'], ca: service.ca, perHost })
+  const parts = { pool, egress, secrets: testSecrets(), vapidSubject: 'mailto:ops@example.com' }
+  const push = { ...parts, pushHosts: [service.host] }
+  const kind = isPush
+    ? createPushKind({ ...push, pushClient: createPushClient(push), site: toSite(server.url) })
+    : createWebhookKind(parts)
+  const { lock } = OBSTACLES[obstacle]
+  const lockNow = () => hold(sql, tx => tx.unsafe(`lock table ${lock}`).simple())
+  const isLate = obstacle === 'an outbox that stores no outcome' || obstacle === 'locked webhooks'
+  if (!isLate) released.resolve()
+  let held = lock && !isLate ? await lockNow() : undefined
+  let begun = 0
+  const send: typeof kind.send = (attempt, signal) => {
+    if (begun++ === 0 && obstacle === 'a pause of the process')
+      setImmediate(() => Bun.sleepSync(3_000))
+    return kind.send(attempt, signal)
+  }
+  // A clock that began with the claim would end attempts that wait.
+  const outbox = await startOutbox({ pool, kinds: [{ ...kind, send, timeoutMs: 300 }] })
+  if (lock && isLate) {
+    await first.promise
+    held = await lockNow()
+    released.resolve()
+  }
+  if (held) await until(() => states.has('55P03'))
+  await held?.release()
+  const countEnds = () => sql<{ state: string; attempts: number; n: number }[]>`
+    select state, attempts, count(*)::int as n from deliveries
+    where project_id = ${projectId} and target_id is not null group by 1, 2
+  `
+  await until(async () => (await countEnds()).reduce((sum, { n }) => sum + n, 0) === count)
+  expect([...(await countEnds())]).toEqual([{ state: 'delivered', attempts: 10, n: count }])
+  const sent = isPush
+    ? browsers.flatMap(service.of).length
+    : receiver.received.filter(one => one.path === path).length
+  expect(sent).toBe(count)
+  await outbox.stop()
+  egress.close()
+  await own.end()
+}
 
 test('delivery: a lock that meets the outcomes of a refused batch loses none of them', async () => {
   const { organization } = await webhooks.create(receiver.url)

@@ -12,6 +12,7 @@ const SCHEDULE = [0, 5_000, 300_000]
 const settle = (outcome: DeliveryOutcome, more: { attempt?: number; random?: number } = {}) =>
   toSettlement({
     outcome,
+    hasBegun: true,
     attempt: more.attempt ?? 1,
     schedule: SCHEDULE,
     latencyMs: 12.4,

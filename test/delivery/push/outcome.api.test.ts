@@ -227,6 +227,7 @@ test('delivery: an event that is deleted between claim and push is pushed once i
         attempt: 1,
         isLast: false,
         waitedMs: 0,
+        begin: () => true,
       },
       new AbortController().signal,
     )

@@ -211,12 +211,59 @@ test('a kept connection that the server closed is not a failure', async () => {
   expect(await send(`http://other.test:${closing.port}/`)).toBe('reset')
 })
 
-test('requests over the limit of one host wait, and the wait is not its failure', async () => {
-  await using hanging = await startReceiver({ reply: 'hang' })
+test('requests over the limit of a share wait for its own, and their time begins afterwards', async () => {
+  await using host = await startReceiver({ reply: 'hang' })
+  host.script('/quick', { status: 200 })
   const narrow = createEgress({ allowCidrs: ['127.0.0.0/8'], resolve, perHost: 2 })
-  const url = `http://busy.test:${hanging.port}/`
-  const results = await Promise.all(Array.from({ length: 3 }, () => send(url, narrow, 300)))
-  expect(results.sort()).toEqual(['busy', 'timeout', 'timeout'])
-  expect(hanging.connections).toBe(2)
+  let begun = 0
+  const ask = async (share: string, path: string, timeoutMs: number, signal?: AbortSignal) => {
+    const begin = () => ++begun > 0
+    const url = `http://busy.test:${host.port}/${path}`
+    return toKind(await narrow.send({ url, timeoutMs, share, signal, begin }))
+  }
+  const [end, stop] = [new AbortController(), new AbortController()]
+  const held = [1, 2].map(() => ask('one', 'hang', 600_000, end.signal))
+  await host.until(2)
+  const before = begun
+  const waiting = ask('one', 'quick', 500)
+  const stopped = ask('one', 'quick', 500, stop.signal)
+  stop.abort()
+  expect(await stopped).toBe('cancelled')
+  expect(begun).toBe(before)
+  // Its time is over while the others wait.
+  expect(await ask('two', 'hang', 500)).toBe('timeout')
+  end.abort()
+  expect(await Promise.all([...held, waiting])).toEqual(['cancelled', 'cancelled', 200])
   narrow.close()
+})
+
+test('no request is written once it may not begin any more', async () => {
+  await using host = await startReceiver()
+  const url = `http://late.test:${host.port}/`
+  for (const allowed of [0, 1]) {
+    let asked = 0
+    const begin = () => asked++ < allowed
+    expect(toKind(await open.send({ url, timeoutMs: 5_000, begin }))).toBe('cancelled')
+  }
+  expect(host.received).toEqual([])
+})
+
+/** Answers each request after it has told of it. */
+const ANSWERER = `
+  require('node:net').createServer(socket => {
+    socket.on('error', () => {}).on('data', () => {
+      process.stdout.write('asked\\n')
+      setTimeout(() => socket.write('HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok'), 100)
+    })
+  }).listen(0, '127.0.0.1', function () { process.stdout.write(this.address().port + '\\n') })
+`
+
+test('an answer that arrives while the process stands still is read', async () => {
+  await using answerer = Bun.spawn([process.execPath, '-e', ANSWERER], { stdout: 'pipe' })
+  const lines = answerer.stdout.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]()
+  const port = Number((await lines.next()).value)
+  const sending = open.send({ url: `http://still.test:${port}/`, timeoutMs: 1_500 })
+  expect((await lines.next()).value).toBe('asked\n')
+  Bun.sleepSync(3_000)
+  expect(toKind(await sending)).toBe(200)
 })
