@@ -2,6 +2,7 @@ import { Fault } from '../base/errors.ts'
 import { withTimeout } from '../base/functions.ts'
 import { createSemaphore, tooManyAtOnce } from '../base/semaphore.ts'
 import { isRawNumber, parseExact, toNumber } from './exact-json.ts'
+import { explainJson } from './json-error.ts'
 import { findTextProblem, NO_ISSUES, type Issue } from './rules.ts'
 import { InvalidRequest } from './validation.ts'
 
@@ -181,7 +182,7 @@ function parseJson(text: string): object {
   } catch {
     throw invalid(
       'invalid_json',
-      text.trim() === '' ? 'The body is empty' : 'The body is not valid JSON',
+      text.trim() === '' ? 'The body is empty' : `The body is not valid JSON: ${explainJson(text)}`,
     )
   }
   const { value, hasRawNumbers } = parsed

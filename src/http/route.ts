@@ -3,7 +3,7 @@ import { NotFoundError } from 'elysia'
 import { readJson, readText, toDeclaredBytes, type BodyLimits, type BodyOptions } from './body.ts'
 import { hold, type Call } from './call.ts'
 import type { RequestMemory } from './request-memory.ts'
-import { findIssues, Text, type Issue } from './rules.ts'
+import { FIND_MISTAKE, findIssues, NO_ISSUES, Text, type FindMistake, type Issue } from './rules.ts'
 import { readParams, readQuery, toPathname, type DecodedValues } from './url.ts'
 import { InvalidRequest, type ObjectSchema } from './validation.ts'
 
@@ -133,7 +133,9 @@ export async function readInput(
   if (!body) return input
   if (body.type === 'string') return { ...input, body: await readText(request, options) }
   const { value, issues } = await readJson(request, options)
-  if (issues.length > 0) call.issues = [...call.issues, ...issues]
+  const { [FIND_MISTAKE]: findMistake } = body as { [FIND_MISTAKE]?: FindMistake }
+  const mistakes = findMistake?.(value) ?? NO_ISSUES
+  if (issues.length + mistakes.length > 0) call.issues = [...call.issues, ...mistakes, ...issues]
   return { ...input, body: value }
 }
 

@@ -27,6 +27,12 @@ export interface Issue {
 
 export const NO_ISSUES: readonly Issue[] = []
 
+/** The property of a body's schema with a function that recognizes a usual mistake. */
+export const FIND_MISTAKE = Symbol('findMistake')
+
+/** Returns the issues of a body that is not meant for its route, beside those of its schema. */
+export type FindMistake = (body: object) => readonly Issue[]
+
 /** Returns the issues with `value`. `schema` carries the bounds of the rule. */
 export type Rule = (value: unknown, schema: TSchema) => readonly Issue[]
 

@@ -37,6 +37,31 @@ test('contract §10 @emitkit/js creates events', async () => {
   expect(client.rateLimit).toEqual(result.rateLimit)
 })
 
+test('§10 an event takes user_id as identify does, and userId takes precedence', async () => {
+  const { post } = await newProject(server)
+  const event = { channelName: 'payments', title: 'Paid' }
+  const send = async (fields: object) =>
+    (await post('/v1/events', { ...event, ...fields })).body.data.userId
+  expect(await send({ user_id: 'ada' })).toBe('ada')
+  expect(await send({ user_id: 'ada', userId: 'bob' })).toBe('bob')
+  expect(await send({ user_id: 'ada', userId: null })).toBe('ada')
+  expect(await send({ user_id: null })).toBeNull()
+  expectIssues(await post('/v1/events', { ...event, user_id: 1 }), 'user_id invalid_type')
+})
+
+test("contract §10 a body of LogSnag's clients on /v1/events is told where it belongs", async () => {
+  const { post } = await newProject(server)
+  const log = { project: 'x', channel: 'payments', event: 'Paid' }
+  const answer = await post('/v1/events', log)
+  expectIssues(answer, 'event invalid_value', 'channelName required', 'title required')
+  expect(answer.body.details[0].message).toContain('/v1/log')
+  expect((await post('/v1/log', log)).status).toBe(201)
+  // Unknown fields stay unknown.
+  const event = { channelName: 'payments', title: 'Paid', channel: 1, event: 2 }
+  expect((await post('/v1/events', event)).status).toBe(201)
+  expectIssues(await post('/v1/events', { ...event, title: 1 }), 'title invalid_type')
+})
+
 test('contract §10 @emitkit/js identifies users, and its events resolve their aliases', async () => {
   const client = toEmitKit(await newProject(server))
   const identity = {

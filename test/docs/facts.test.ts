@@ -69,7 +69,11 @@ describe('the fields of an event', () => {
 
   test('are all options of `tidings send`, but the time', () => {
     const options = Object.keys(send.args ?? {})
-    const named: Record<string, string> = { channelName: 'channel', userId: 'user' }
+    const named: Record<string, string> = {
+      channelName: 'channel',
+      userId: 'user',
+      user_id: 'user',
+    }
     const missing = Object.keys(EventInput.properties)
       .map(name => named[name] ?? name)
       .filter(name => !options.includes(name))
@@ -261,7 +265,9 @@ describe('docs/contract.md', () => {
     ['docs/contract.md', 'Contract §2: Fields', [EventInput, IdentifyInput]],
     ['docs/sending-events.md', 'Fields of an event', [EventInput]],
   ])('%s has every field with its bounds', (page, heading, schemas) => {
-    const fields = schemas.flatMap(({ properties }) => Object.entries<unknown>(properties))
+    const fields = [
+      ...new Map(schemas.flatMap(({ properties }) => Object.entries<unknown>(properties))),
+    ]
     const stated = new Map(
       listRows(readSection(page, heading))
         .filter(([name = '']) => toCode(name) !== 'Idempotency-Key')

@@ -111,6 +111,10 @@ export interface EventInput {
   }
   userId?: string | null
   /**
+   * The same as `userId`, which takes precedence.
+   */
+  user_id?: string | null
+  /**
    * True if members are notified on their devices.
    */
   notify?: boolean

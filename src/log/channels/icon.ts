@@ -11,9 +11,11 @@ const PICTOGRAPH =
 const SELECTORS = /[\uFE0E\uFE0F]/g
 // Characters that are text unless U+FE0F or a skin tone follows.
 const TEXT_STYLE = /[\p{Emoji}--\p{Emoji_Presentation}](?!\p{Emoji_Modifier})/gv
-const SHORTCODE = /^:([\w+-]+):/
-// The longest shortcode has 42 characters, and the longest emoji ten code points.
-const MAX_UNITS = 44
+// Slack writes a skin tone as a second shortcode, from :skin-tone-2: to :skin-tone-6:.
+const SHORTCODE = /^:([\w+-]+):(?::skin-tone-([2-6]):)?/
+const SKIN_TONES = ['', '', '🏻', '🏼', '🏽', '🏾', '🏿']
+// The longest shortcode has 42 characters, a skin tone 13, and the longest emoji ten code points.
+const MAX_UNITS = 57
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
 
@@ -67,9 +69,11 @@ export function splitEmoji(text: string): TextParts {
 }
 
 function splitShortcode(text: string): { icon: string; rest: string } | undefined {
-  const [code, name = ''] = SHORTCODE.exec(text) ?? []
+  const [code, name = '', tone] = SHORTCODE.exec(text) ?? []
   if (code === undefined || !Object.hasOwn(nameToEmoji, name)) return undefined
   // The table lacks the selectors of a few emoji.
-  const icon = toEmoji(nameToEmoji[name] ?? '')
+  const plain = toEmoji(nameToEmoji[name] ?? '')
+  const toned = tone && plain?.replace(/^(.)\uFE0F?/u, `$1${SKIN_TONES[Number(tone)]}`)
+  const icon = toned && KNOWN.test(toned) ? toned : plain
   return icon === undefined ? undefined : { icon, rest: text.slice(code.length) }
 }

@@ -34,7 +34,7 @@ export function toNewEvent(input: EventInput): NewEvent {
     icon: (input.icon === undefined ? undefined : toEmoji(input.icon)) ?? null,
     tags: input.tags ? [...new Set(input.tags)] : [],
     metadataJson: input.metadata ? JSON.stringify(input.metadata) : '{}',
-    userRef: input.userId ?? null,
+    userRef: input.userId ?? input.user_id ?? null,
     source: input.source ?? 'api',
     notify: input.notify ?? true,
     occurredAtMs: input.timestamp === undefined ? null : (parseTimestamp(input.timestamp) ?? null),

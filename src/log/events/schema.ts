@@ -4,12 +4,14 @@ import { JsonObject } from '../../http/json-object.ts'
 import { PageQuery } from '../../http/paging.ts'
 import {
   defineRule,
+  FIND_MISTAKE,
   invalidType,
   issue,
   NO_ISSUES,
   NOT_BLANK,
   Text,
   TrimmedText,
+  type Issue,
 } from '../../http/rules.ts'
 import { Nullable } from '../../http/schema-parts.ts'
 import { Icon } from '../channels/icon.ts'
@@ -87,6 +89,15 @@ const Notify = Type.Boolean({
   description: 'True if members are notified on their devices.',
 })
 
+/** Recognizes the body of LogSnag's clients, which has neither a channelName nor a title. */
+function findLogSnag(body: object): readonly Issue[] {
+  if (!('channel' in body && 'event' in body) || 'channelName' in body || 'title' in body) {
+    return NO_ISSUES
+  }
+  const message = 'LogSnag names the title so. Send bodies of its clients to /v1/log'
+  return [{ path: ['event'], code: 'invalid_value', message }]
+}
+
 /** The body of a request that creates an event. */
 export const EventInput = Type.Object(
   {
@@ -97,12 +108,14 @@ export const EventInput = Type.Object(
     tags: Type.Optional(Type.Array(Tag, { maxItems: 20 })),
     metadata: Type.Optional(JsonObject('Anything else about the event.')),
     userId: Type.Optional(Nullable(UserId)),
+    user_id: Type.Optional(Nullable(UserId, 'The same as `userId`, which takes precedence.')),
     notify: Type.Optional(Notify),
     source: Type.Optional(Text({ minLength: 1, maxLength: 100, default: 'api' })),
     timestamp: Type.Optional(Timestamp),
   },
   {
     $id: 'EventInput',
+    [FIND_MISTAKE]: findLogSnag,
     examples: [
       { channelName: 'payments', title: 'New payment', icon: '💰', metadata: { amount: 42 } },
     ],

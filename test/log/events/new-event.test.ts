@@ -39,6 +39,12 @@ describe('contract §2 icons:', () => {
     [':constructor:', undefined],
     [':rocket', undefined],
     [':rocket:!', undefined],
+    [':+1::skin-tone-3:', '👍🏼'],
+    [':woman_technologist::skin-tone-6:', '👩🏿‍💻'],
+    [':v::skin-tone-2:', '✌🏻'],
+    [':rocket::skin-tone-2:', '🚀'],
+    [':hand_with_index_finger_and_thumb_crossed::skin-tone-4:', '🫰🏽'],
+    [':+1::skin-tone-7:', undefined],
     // Newer than every table: characters that Unicode keeps free for pictures.
     ['\u{1FABA}', '\u{1FABA}'],
     ['\u{1F8FF}'.repeat(2), undefined],

@@ -7,7 +7,7 @@ import type { Event, EventInput } from '../../../log/events/schema.ts'
 export function toCurl(event: Event, origin: string): string {
   const { channelName, title, description, icon, tags, metadata, userId, source, notify } = event
   // JSON has no fields that are undefined.
-  const body: Record<Exclude<keyof EventInput, 'timestamp'>, unknown> = {
+  const body: Record<Exclude<keyof EventInput, 'timestamp' | 'user_id'>, unknown> = {
     channelName,
     title,
     description: description ?? undefined,
