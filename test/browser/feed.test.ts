@@ -798,7 +798,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('a swipe on a phone shares an event or mutes its channel, and so do two buttons', async () => {
+  test('buttons share an event and mute its channel', async () => {
     await using it = await watch(3, { isPhone: true })
     await it.sees('Event 3')
     await it.page.evaluate(() => {
@@ -809,40 +809,19 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     const listShared = () =>
       it.page.evaluate(() => (globalThis as unknown as { shared: ShareData[] }).shared)
     const muted = () => it.api.bodies.get('PUT /api/projects/:id/channels/:channel/notifications')
-    const session = await it.context.newCDPSession(it.page)
-    const swipe = async (dx: number) => {
-      const { x, y, width, height } = (await it.page.getByRole('article').first().boundingBox())!
-      const at = (part: number) => [{ x: x + width / 2 + part * dx, y: y + height / 2 }]
-      const send = (
-        type: 'touchStart' | 'touchMove' | 'touchEnd',
-        touchPoints: { x: number; y: number }[],
-      ) => session.send('Input.dispatchTouchEvent', { type, touchPoints })
-      await send('touchStart', at(0))
-      for (const part of [0.2, 0.5, 1]) await send('touchMove', at(part))
-      await send('touchEnd', [])
-    }
-    // The swipes load after the list.
-    await until(async () => {
-      await swipe(140)
-      return (await listShared()).length > 0
-    })
+    await it.page.getByText('Event 3', { exact: true }).click()
+    await it.page.getByRole('button', { name: 'Share' }).click()
+    await until(async () => (await listShared()).length > 0)
     expect((await listShared())[0]).toEqual({
       title: 'Event 3',
       url: `${dashboard.url}/p/${PROJECT}/e/evt_3`,
     })
-    expect(await it.page.locator('.panel').count()).toBe(0)
-    await swipe(-140)
+    await it.page.getByRole('button', { name: 'Mute payments' }).click()
     await it.page.getByText('payments is muted for you.').waitFor()
     expect(muted()).toEqual({ state: 'mute' })
     await it.page.getByRole('button', { name: 'Undo' }).click()
     await it.page.getByText('Restored.').waitFor()
     expect(muted()).toEqual({ state: 'default', collapse: null })
-
-    await it.page.getByText('Event 2', { exact: true }).click()
-    await it.page.getByRole('button', { name: 'Share' }).click()
-    await until(async () => (await listShared()).at(-1)?.title === 'Event 2')
-    await it.page.getByRole('button', { name: 'Mute payments' }).click()
-    await until(() => muted()?.state === 'mute')
     expect(it.problems).toEqual([])
   })
 

@@ -220,6 +220,59 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('a script that could not be loaded takes no keys, and is loaded again', async () => {
+    await using it = await visit(`/p/${PROJECT}`)
+    const { page } = it
+    let isDown = true
+    await page.route(/(dialogs|panel|settings-pages)-1\.js/, route =>
+      isDown ? route.abort() : route.continue(),
+    )
+    await page.getByText('Deployed').waitFor()
+    const failure = page.getByRole('alert').filter({ hasText: 'The connection was lost' })
+    const press = (name: string) => failure.getByRole('button', { name, exact: true }).click()
+    const search = page.getByLabel('Search events')
+    for (let visits = 0; visits < 2; visits++) {
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('dplys')
+      await failure.waitFor()
+      expect(await it.findBarriers()).toEqual([])
+      await it.picture('palette-failed')
+      await press('Close')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      await search.focus()
+      await page.keyboard.type('payments')
+      expect(await search.inputValue()).toBe('payments')
+      await search.fill('')
+    }
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('dplys')
+    await failure.waitFor()
+    isDown = false
+    await press('Retry')
+    await until(async () => (await it.options()).join() === ' deploysChannel')
+    await page.keyboard.press('Escape')
+
+    isDown = true
+    await page.getByRole('link', { name: 'Deployed' }).click()
+    await failure.waitFor()
+    await it.picture('event-failed')
+    await press('Close')
+    await failure.waitFor({ state: 'detached' })
+    // A new visit needs no button.
+    isDown = false
+    await page.getByRole('link', { name: 'Deployed' }).click()
+    await page.locator('.panel').getByRole('heading', { name: 'Deployed' }).waitFor()
+
+    isDown = true
+    await page.getByRole('link', { name: 'API Keys' }).first().click()
+    await failure.waitFor()
+    await it.picture('page-failed')
+    isDown = false
+    await press('Retry')
+    await page.getByRole('heading', { name: 'API Keys', level: 1 }).waitFor()
+    expect(it.problems).toEqual([])
+  })
+
   test('with the real server: from sign-in to an event and the mute of its channel', async () => {
     const tenant = await newTenant(dashboard.server)
     const account = await newAccount(dashboard.server)

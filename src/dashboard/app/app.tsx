@@ -2,7 +2,6 @@ import type { FunctionComponent } from 'preact'
 import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from 'preact-iso'
 import { useEffect, useErrorBoundary } from 'preact/hooks'
 import { LoadingPage, StandalonePage, ErrorNotice } from './components/standalone-page.tsx'
-import { SignOutButton } from './components/sign-out-button.tsx'
 import { LastEvents } from './feed/last-events-list.tsx'
 import { findFeedProject, isSignIn } from './early-requests.ts'
 import { lazyPage, lazyPages, loadWithPageStyle, loadWithStyle } from './lazy-page.tsx'
@@ -53,6 +52,7 @@ const Organization = settingsPage(all => all.Organization)
 const Server = settingsPage(all => all.Server)
 const NotFound = settingsPage(all => all.NotFound)
 const Start = startPage(all => all.Start)
+const NoProjects = authPage(all => all.NoProjects)
 const SignIn = authPage(all => all.SignIn)
 const Setup = authPage(all => all.Setup)
 const Invite = authPage(all => all.Invite)
@@ -157,22 +157,7 @@ function HomeRedirect() {
   if (value.kind !== 'signed_in')
     return <SignInGate session={value} project={readStored('project')} />
   if (project !== undefined) return <LoadingPage />
-  return (
-    <StandalonePage title="No projects yet" lead="You are not a member of any project.">
-      <p>Ask an admin of your organization to create one, or to invite you.</p>
-      {value.account.organizations.map(({ id, name }) => (
-        <p key={id}>
-          <a href={toOrganizationPath(id)}>
-            <bdi>{name}</bdi>
-          </a>
-        </p>
-      ))}
-      <p>
-        <a href={PATHS.account}>Your account</a>
-        <SignOutButton />
-      </p>
-    </StandalonePage>
-  )
+  return <NoProjects account={value.account} />
 }
 
 interface GateOptions {

@@ -1,18 +1,69 @@
+import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { lazy } from 'preact-iso'
+import { useEffect, useState } from 'preact/hooks'
 import { StandalonePage } from './components/standalone-page.tsx'
 
-/** Loads a page on demand. After an update of the server, the old script may no longer exist. */
-export function lazyPage<Props extends object>(
-  load: () => Promise<{ default: FunctionComponent<Props> }>,
-) {
-  return lazy<FunctionComponent<Props>>(() => load().catch(() => ({ default: OutdatedPage })))
+interface FailedOptions {
+  onRetry(): void
+  onClose?(): void
 }
 
-/** Loads several pages as one script; `find` picks one of them. */
-export function lazyPages<All>(load: () => Promise<All>) {
+/**
+ * Loads a component on demand, and again whenever it is shown after a failure. `Failed` is shown
+ * until then, with the same options. After an update of the server, the old script may be gone.
+ */
+export function lazyPage<Props extends object>(
+  load: () => Promise<{ default: FunctionComponent<Props> }>,
+  Failed: FunctionComponent<FailedOptions> = FailedPage,
+) {
+  const loaded = signal<FunctionComponent<Props>>()
+  const tryLoad = async () => void (loaded.value = (await load()).default)
+  function Later(props: Props) {
+    const [hasFailed, setFailed] = useState(false)
+    const retry = () => {
+      setFailed(false)
+      tryLoad().catch(() => setFailed(true))
+    }
+    useEffect(retry, [])
+    if (loaded.value) return <loaded.value {...props} />
+    return hasFailed ? <Failed {...props} onRetry={retry} /> : null
+  }
+  return lazy<FunctionComponent<Props>>(async () => {
+    await tryLoad().catch(() => {})
+    return { default: loaded.value ?? Later }
+  })
+}
+
+/** Loads several components as one script; `find` picks one of them. */
+export function lazyPages<All>(
+  load: () => Promise<All>,
+  Failed?: FunctionComponent<FailedOptions>,
+) {
   return <Props extends object>(find: (all: All) => FunctionComponent<Props>) =>
-    lazyPage<Props>(async () => ({ default: find(await load()) }))
+    lazyPage<Props>(async () => ({ default: find(await load()) }), Failed)
+}
+
+/** Takes the place of a part of a page, or of a dialog, that could not be loaded. */
+export function FailedPart({ onRetry, onClose }: FailedOptions) {
+  return (
+    <div class="error-notice" role="alert">
+      <p>The connection was lost, or the server was updated.</p>
+      <div class="actions">
+        <button class="button" type="button" onClick={onRetry}>
+          Retry
+        </button>
+        <button class="quiet-button" type="button" onClick={() => location.reload()}>
+          Reload
+        </button>
+        {onClose && (
+          <button class="quiet-button" type="button" onClick={onClose}>
+            Close
+          </button>
+        )}
+      </div>
+    </div>
+  )
 }
 
 /** Loads the styles of a page together with its script. */
@@ -46,13 +97,10 @@ function loadStyle(href: string): Promise<unknown> {
   })
 }
 
-function OutdatedPage() {
+function FailedPage({ onRetry }: FailedOptions) {
   return (
-    <StandalonePage title="Reload to continue" lead="This page could not be loaded.">
-      <p>The server may have been updated, or the connection was lost.</p>
-      <button class="button" type="button" onClick={() => location.reload()}>
-        Reload
-      </button>
+    <StandalonePage title="Page not loaded">
+      <FailedPart onRetry={onRetry} />
     </StandalonePage>
   )
 }

@@ -2,7 +2,7 @@ import { parseSearch } from '../../../log/events/search-query.ts'
 import { toSearchText } from '../../../log/events/search-text.ts'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { ErrorBoundary } from 'preact-iso'
-import { lazyPages } from '../lazy-page.tsx'
+import { FailedPart, lazyPages } from '../lazy-page.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { Icon } from './icon.tsx'
 import {
@@ -18,7 +18,7 @@ import type { Channels as LoadedChannels } from '../feed/use-channels.ts'
 import { toSearchPath, withoutPart, type Search } from '../feed/search.ts'
 import { toPlural } from '../plural.ts'
 
-const ViewList = lazyPages(() => import('../views/view-list.tsx'))(all => all.ViewList)
+const ViewList = lazyPages(() => import('../views/view-list.tsx'), FailedPart)(all => all.ViewList)
 
 /** The server stops counting unread events here. */
 const MAX_UNREAD = 100

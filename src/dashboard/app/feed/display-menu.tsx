@@ -1,9 +1,12 @@
 import { ErrorBoundary } from 'preact-iso'
 import { Icon } from '../components/icon.tsx'
 import { useOpened } from '../components/use-opened.ts'
-import { lazyPages } from '../lazy-page.tsx'
+import { FailedPart, lazyPages } from '../lazy-page.tsx'
 
-const DisplayChoices = lazyPages(() => import('./display-choices.tsx'))(all => all.DisplayChoices)
+const DisplayChoices = lazyPages(
+  () => import('./display-choices.tsx'),
+  FailedPart,
+)(all => all.DisplayChoices)
 
 /** A menu with the choices of how rows look, which load when it opens. */
 export function DisplayMenu() {

@@ -54,7 +54,6 @@ export function Rows({ project, rows, drawn = Infinity, hasEntrance, open }: Row
           class={isGroup ? 'row inside' : hasEntrance(row) ? 'row fresh' : 'row'}
           tabIndex={0}
           data-event={row.id}
-          data-channel={row.channelId}
           aria-current={row.id === open ? 'true' : undefined}
           aria-labelledby={`title-${row.seq}`}
           aria-posinset={++place}
@@ -106,7 +105,6 @@ function GroupRow({ project, entry: { key, rows }, place, isOpen, onToggle }: Gr
   return (
     <article
       class="row"
-      data-channel={channelId}
       aria-labelledby={id}
       aria-posinset={place}
       aria-setsize={-1}

@@ -31,14 +31,16 @@ import { Toast } from '../components/toast.tsx'
 import { WaveLine } from '../components/artwork.tsx'
 import { PATHS, toSignInPath } from '../paths.ts'
 import { findProject, isAllowed, loadSession } from '../session.ts'
-import { lazyPages, loadWithPageStyle } from '../lazy-page.tsx'
+import { FailedPart, lazyPages, loadWithPageStyle } from '../lazy-page.tsx'
 
-const SampleDataNotice = lazyPages(() => import('../first-run/sample-data.tsx'))(
-  all => all.SampleDataNotice,
-)
-const EventPanel = lazyPages(() => loadWithPageStyle(import('../event/panel.tsx')))(
-  all => all.EventPanel,
-)
+const SampleDataNotice = lazyPages(
+  () => import('../first-run/sample-data.tsx'),
+  FailedPart,
+)(all => all.SampleDataNotice)
+const EventPanel = lazyPages(
+  () => loadWithPageStyle(import('../event/panel.tsx')),
+  FailedPart,
+)(all => all.EventPanel)
 
 /** The same breakpoint as in event.css: wide enough for an event next to the list. */
 const BESIDE = '(min-width: 64rem)'
@@ -144,14 +146,6 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     const timer = setTimeout(() => void EventPanel.preload(), PRELOAD_MS)
     return () => clearTimeout(timer)
   }, [hasRows])
-  useEffect(() => {
-    if (!list.current || !matchMedia('(pointer: coarse)').matches) return
-    const [element, end] = [list.current, new AbortController()]
-    void import('../event/swipe.ts').then(({ enableSwipes }) => {
-      if (!end.signal.aborted) end.signal.addEventListener('abort', enableSwipes(element, project))
-    })
-    return () => end.abort()
-  }, [project])
   useEffect(() => {
     if (kind === 'signed_out') route(toSignInPath(url), true)
     // Reloading the account shows which projects are still accessible.

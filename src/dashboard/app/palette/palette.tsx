@@ -1,28 +1,37 @@
+import type { RefObject } from 'preact'
 import { useLocation } from 'preact-iso'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { readChannelPage, readChannels } from '../feed/api.ts'
-import { Icon } from '../components/icon.tsx'
 import { isComposing, toShortcutKey } from '../key-press.ts'
 import { listEntries, type Entry } from './entries.ts'
 import { filterEntries } from './match.ts'
-import { eventChannel, openDialog, typedEarly } from './state.ts'
+import { eventChannel, openDialog } from './state.ts'
 
+/** The attributes that make a combobox of the input. */
+const COMBOBOX = {
+  role: 'combobox',
+  'aria-expanded': 'true',
+  'aria-controls': 'entries',
+  autocapitalize: 'none',
+  spellcheck: 'false',
+}
 const MAX_SHOWN = 50
 const DEBOUNCE_MS = 200
 
 interface PaletteOptions {
   account: Account
   project: string | undefined
+  /** The input of the dialog, which may have a text already. */
+  input: RefObject<HTMLInputElement | null>
   onClose(): void
 }
 
-/** The command palette: pages, channels and actions, found by a few letters. */
-export function Palette({ account, project, onClose }: PaletteOptions) {
+/** The entries of the command palette: pages, channels and actions, found by a few letters. */
+export function Palette({ account, project, input, onClose }: PaletteOptions) {
   const { route, path, query } = useLocation()
-  const dialog = useRef<HTMLDialogElement>(null)
-  const [text, setText] = useState(typedEarly.value)
+  const [text, setText] = useState(input.current?.value ?? '')
   const [at, setAt] = useState(0)
   const channels = useFoundChannels(project, text.trim())
   const channel =
@@ -34,22 +43,27 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
   ).slice(0, MAX_SHOWN)
   const current = Math.min(at, found.length - 1)
 
-  // A layout effect, so that the next key already goes to the input.
-  useLayoutEffect(() => dialog.current?.showModal(), [])
+  useLayoutEffect(() => {
+    for (const [name, value] of Object.entries(COMBOBOX)) input.current?.setAttribute(name, value)
+  }, [])
+  useLayoutEffect(() => {
+    const { current: field } = input
+    if (!field) return
+    field.oninput = () => {
+      setText(field.value)
+      setAt(0)
+    }
+    field.onkeydown = onKeyDown
+    if (found.length > 0) field.setAttribute('aria-activedescendant', `entry-${current}`)
+    else field.removeAttribute('aria-activedescendant')
+  })
   useEffect(() => {
     document.getElementById(`entry-${current}`)?.scrollIntoView({ block: 'nearest' })
   }, [current, text])
 
-  /** Closes at once, because the event of the dialog comes after the next keys. */
-  function close() {
-    // Closing first returns the focus to where it was.
-    dialog.current?.close()
-    onClose()
-  }
-
   function run(entry: Entry | undefined) {
     if (!entry) return
-    close()
+    onClose()
     entry.run()
   }
 
@@ -60,40 +74,13 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
       const by = key === 'ArrowDown' ? 1 : -1
       setAt((current + by + found.length) % Math.max(1, found.length))
     } else if (key === 'Enter') run(found[current])
-    else if (key === 'Escape' || (toShortcutKey(event) === 'k' && (ctrlKey || metaKey))) close()
+    else if (key === 'Escape' || (toShortcutKey(event) === 'k' && (ctrlKey || metaKey))) onClose()
     else return
     event.preventDefault()
   }
 
   return (
-    <dialog
-      ref={dialog}
-      class="dialog palette"
-      aria-label="Command palette"
-      // The event of a former palette comes when the next one may be open.
-      onClose={() => dialog.current && onClose()}
-    >
-      <div class="search">
-        <Icon name="search" size={18} />
-        <input
-          role="combobox"
-          aria-label="Search pages and actions"
-          aria-expanded="true"
-          aria-controls="entries"
-          aria-activedescendant={found.length > 0 ? `entry-${current}` : undefined}
-          placeholder="Type a command or search"
-          autocomplete="off"
-          autocapitalize="none"
-          spellcheck={false}
-          autofocus
-          value={text}
-          onInput={({ currentTarget }) => {
-            setText(currentTarget.value)
-            setAt(0)
-          }}
-          onKeyDown={onKeyDown}
-        />
-      </div>
+    <>
       <ul id="entries" role="listbox" aria-label="Results">
         {found.map((entry, n) => (
           <li
@@ -116,7 +103,7 @@ export function Palette({ account, project, onClose }: PaletteOptions) {
           No results
         </p>
       )}
-    </dialog>
+    </>
   )
 }
 

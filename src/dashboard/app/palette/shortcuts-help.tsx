@@ -1,4 +1,3 @@
-import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { NavLink } from '../components/navigation.tsx'
 
 const KEYS: readonly (readonly [keys: string, action: string])[] = [
@@ -14,16 +13,9 @@ const KEYS: readonly (readonly [keys: string, action: string])[] = [
 
 /** The list of keyboard shortcuts; `links` are the pages that g opens. */
 export function ShortcutsHelp({ links, onClose }: { links: readonly NavLink[]; onClose(): void }) {
-  const dialog = useRef<HTMLDialogElement>(null)
-  useLayoutEffect(() => dialog.current?.showModal(), [])
   return (
-    <dialog
-      ref={dialog}
-      class="dialog"
-      aria-labelledby="keys"
-      onClose={() => dialog.current && onClose()}
-    >
-      <h2 id="keys">Keyboard shortcuts</h2>
+    <>
+      <h2>Keyboard shortcuts</h2>
       <dl class="facts keys-list">
         {[...KEYS, ...links.map(({ key, name }) => [`g ${key}`, name] as const)].map(
           ([keys, action]) => (
@@ -38,9 +30,9 @@ export function ShortcutsHelp({ links, onClose }: { links: readonly NavLink[]; o
           ),
         )}
       </dl>
-      <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
+      <button type="button" class="quiet-button" onClick={onClose}>
         Close
       </button>
-    </dialog>
+    </>
   )
 }

@@ -1,17 +1,18 @@
 import { ErrorBoundary, useLocation } from 'preact-iso'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { isComposing, toShortcutKey } from '../key-press.ts'
-import { lazyPages, loadWithPageStyle } from '../lazy-page.tsx'
+import { FailedPart, lazyPages, loadWithPageStyle } from '../lazy-page.tsx'
 import { readStored } from '../storage.ts'
+import { Icon } from '../components/icon.tsx'
 import { listShortcutLinks } from '../components/navigation.tsx'
 import { toFeedPath } from '../paths.ts'
 import { findProject, session } from '../session.ts'
-import { focusSearch, openDialog, typedEarly } from './state.ts'
+import { focusSearch, openDialog } from './state.ts'
 
-const dialog = lazyPages(() => loadWithPageStyle(import('./dialogs.ts')))
-const Palette = dialog(all => all.Palette)
-const ShortcutsHelp = dialog(all => all.ShortcutsHelp)
+const content = lazyPages(() => loadWithPageStyle(import('./dialogs.ts')), FailedPart)
+const Palette = content(all => all.Palette)
+const ShortcutsHelp = content(all => all.ShortcutsHelp)
 
 /** The time limit for the second key after g. */
 const SECOND_KEY_MS = 1_500
@@ -40,17 +41,10 @@ function ShortcutsFor({ account }: { account: Account }) {
       if (event.altKey || isComposing(event) || event.defaultPrevented) return
       const isPalette = (event.ctrlKey || event.metaKey) && shortcut === 'k' && !event.shiftKey
       if (document.querySelector('dialog[open], :popover-open')) return
-      const isLoading = openDialog.value === 'palette'
-      if (!isPalette && !isLoading && target instanceof Element && target.closest(TYPING)) return
+      if (!isPalette && target instanceof Element && target.closest(TYPING)) return
       if (event.ctrlKey || event.metaKey) {
         if (!isPalette) return
         openDialog.value = 'palette'
-        typedEarly.value = ''
-      } else if (isLoading) {
-        if (key === 'Escape') openDialog.value = undefined
-        else if (key === 'Backspace') typedEarly.value = typedEarly.value.slice(0, -1)
-        else if (key.length === 1) typedEarly.value += key
-        else return
       } else if (timeStamp - goMs.current < SECOND_KEY_MS) {
         goMs.current = -Infinity
         const to = listShortcutLinks(account, project).find(place => place.key === shortcut)
@@ -76,16 +70,67 @@ function ShortcutsFor({ account }: { account: Account }) {
     return () => removeEventListener('keydown', onKey, { capture: true })
   }, [route, project])
 
-  const close = () => (openDialog.value = undefined)
-  if (openDialog.value === undefined) return null
+  const { value } = openDialog
   return (
-    <ErrorBoundary>
-      {openDialog.value === 'palette' ? (
-        <Palette account={account} project={project} onClose={close} />
-      ) : (
-        <ShortcutsHelp links={listShortcutLinks(account, project)} onClose={close} />
+    value && (
+      <ShortcutDialog key={value} isPalette={value === 'palette'} {...{ account, project }} />
+    )
+  )
+}
+
+interface DialogOptions {
+  account: Account
+  project: string | undefined
+  isPalette: boolean
+}
+
+/** The dialog opens at once, and takes the keys that are typed while its content loads. */
+function ShortcutDialog({ account, project, isPalette }: DialogOptions) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const input = useRef<HTMLInputElement>(null)
+  // A layout effect, so that the next key already goes to the input.
+  useLayoutEffect(() => dialog.current?.showModal(), [])
+
+  /** Closes at once, because the event of the dialog comes after the next keys. */
+  function close() {
+    // Closing first returns the focus to where it was. Chromium returns it without the caret.
+    dialog.current?.close()
+    const { activeElement } = document
+    if (activeElement instanceof HTMLInputElement) {
+      activeElement.blur()
+      activeElement.focus({ preventScroll: true })
+    }
+    openDialog.value = undefined
+  }
+
+  return (
+    <dialog
+      ref={dialog}
+      class={isPalette ? 'dialog palette' : 'dialog'}
+      aria-label={isPalette ? 'Command palette' : 'Keyboard shortcuts'}
+      // The event of a former dialog comes when the next one may be open.
+      onClose={() => dialog.current && close()}
+    >
+      {isPalette && (
+        <div class="search">
+          <Icon name="search" size={18} />
+          <input
+            ref={input}
+            aria-label="Search pages and actions"
+            placeholder="Type a command or search"
+            autocomplete="off"
+            autofocus
+          />
+        </div>
       )}
-    </ErrorBoundary>
+      <ErrorBoundary>
+        {isPalette ? (
+          <Palette {...{ account, project, input }} onClose={close} />
+        ) : (
+          <ShortcutsHelp links={listShortcutLinks(account, project)} onClose={close} />
+        )}
+      </ErrorBoundary>
+    </dialog>
   )
 }
 

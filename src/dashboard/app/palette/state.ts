@@ -3,9 +3,6 @@ import { signal } from '@preact/signals'
 /** The dialog that is open above the page. */
 export const openDialog = signal<'palette' | 'keys' | undefined>(undefined)
 
-/** The text typed after the shortcut, before the palette has loaded. */
-export const typedEarly = signal('')
-
 /** True if the search box should take the focus when the feed opens. */
 export const focusSearch = signal(false)
 
