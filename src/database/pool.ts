@@ -23,10 +23,10 @@ export interface Pool {
   /** The current connections. Read this property for each use, because they can be replaced. */
   readonly sql: Sql
   /**
-   * Runs `work` with a deadline, once a connection is free. Rejects with `unavailable` when the
-   * wait or the work exceeds the deadline. Postgres's own time-outs
-   * end slow statements. The deadline detects a server that does not reply: every connection is
-   * then replaced.
+   * Runs `work` once a connection is free. Rejects with `unavailable` when the
+   * wait exceeds the deadline. Postgres's own time-outs end slow statements. The deadline
+   * detects a server that does not reply: each reply to a statement of `work` restarts it. Without
+   * one, `work` fails with `unavailable`, and every connection is replaced.
    */
   run<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
   /**
@@ -52,8 +52,8 @@ export interface PoolOptions extends ConnectOptions {
   /** The same for a share with much recent work, while others are active. */
   maxPerHeavyShare?: number | undefined
   /**
-   * Called when the deadline has passed, or when a standby was asked to write. Connections of other
-   * pools may be dead or out of place as well.
+   * Called when the server was silent for the deadline, or when a standby was asked to write.
+   * Connections of other pools may be dead or out of place as well.
    */
   onUnresponsive?(): void
 }
@@ -106,18 +106,27 @@ export function createPool(
   async function runOnce<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
     const used = sql
     const late = Promise.withResolvers<never>()
-    const endDeadline = startDeadline(deadlineMs, () => {
-      onDeadline(used)
-      late.reject(
-        new Fault('unavailable', 'The database did not respond in time. Try again shortly.'),
-      )
-    })
+    let isOver = false
+    const start = () =>
+      startDeadline(deadlineMs, () => {
+        onDeadline(used)
+        late.reject(
+          new Fault('unavailable', 'The database did not respond in time. Try again shortly.'),
+        )
+      })
+    let endDeadline = start()
+    const onReply = () => {
+      if (isOver) return
+      endDeadline()
+      endDeadline = start()
+    }
     try {
-      return await Promise.race([work(used), late.promise])
+      return await Promise.race([work(withReplies(used, onReply)), late.promise])
     } catch (error) {
       if (sqlState(error) === READ_ONLY) onReadOnly(used)
       throw error
     } finally {
+      isOver = true
       endDeadline()
     }
   }
@@ -146,6 +155,45 @@ export function createPool(
     end: () => sql.end({ timeout: 5 }),
   })
   return toPool('')
+}
+
+/**
+ * Returns `sql` such that `onReply` is called when one of its statements, or one of its
+ * transactions, has succeeded or failed.
+ */
+function withReplies<Statements extends Queryable>(
+  sql: Statements,
+  onReply: () => void,
+): Statements {
+  const listen = (statement: unknown): unknown => {
+    // A fragment is a statement that nobody awaits: only `then` executes it.
+    if (!(statement instanceof Promise)) return statement
+    const { then } = statement
+    statement.then = (...handlers) => {
+      statement.then = then
+      void then.call(statement, onReply, onReply)
+      return then.apply(statement, handlers) as never
+    }
+    return statement
+  }
+  const isNested = (key: string | symbol) => key === 'begin' || key === 'savepoint'
+  return new Proxy(sql, {
+    apply: (target, self, args) => listen(Reflect.apply(target, self, args)),
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key)
+      if (typeof value !== 'function' || !(isNested(key) || key === 'unsafe')) return value
+      return (...args: unknown[]) =>
+        listen(
+          Reflect.apply(
+            value,
+            target,
+            args.map(arg =>
+              typeof arg === 'function' ? (tx: Tx) => arg(withReplies(tx, onReply)) : arg,
+            ),
+          ),
+        )
+    },
+  })
 }
 
 interface PoolOverrides {

@@ -7,9 +7,8 @@ import type { Outbox } from '../delivery/outbox/outbox.ts'
 import { withTimeout } from '../base/functions.ts'
 import { registerGauge } from '../base/metrics.ts'
 
+/** A probe that takes longer leaves the response to the one before. */
 const READY_MS = 1_000
-/** Shorter, so that the reason for a late write can be found in time. */
-const WRITE_MS = 700
 /** A test write reaches the disk, so requests share one for this time. */
 const WRITE_EVERY_MS = 1_000
 /** A lost LISTEN connection is replaced soon, and the feed works without hints for a while. */
@@ -29,39 +28,48 @@ export interface HealthOptions {
 
 /**
  * `/healthz` returns 200 while the process runs. `/readyz` returns 200 when the server can work,
- * and 503 with the reasons when it cannot. Late deliveries are reported as `degraded` with a 200,
- * because sending requests elsewhere would not make them faster.
+ * and 503 with the reasons when it cannot. Late deliveries and a slow database are reported as
+ * `degraded` with a 200, because sending requests elsewhere would not make them faster.
  */
 export function healthRoutes({ pool, isBootstrapped, ...options }: HealthOptions) {
   // Concurrent requests share one probe, because anyone can send any number of them.
   let running: Promise<string | undefined> | undefined
+  let latest: string | undefined = 'The database has not responded yet'
   let wasBootstrapped = false
   let writtenMs = -Infinity
   const findProblem = async (sql: Sql) => {
     const schemaProblem = await findSchemaProblem(sql)
     if (schemaProblem !== undefined) return schemaProblem
     if (performance.now() - writtenMs > WRITE_EVERY_MS) {
-      const writeProblem = await findWriteProblem(sql, WRITE_MS)
+      const writeProblem = await findWriteProblem(sql)
       if (writeProblem !== undefined) return writeProblem
       writtenMs = performance.now()
     }
     wasBootstrapped ||= await isBootstrapped(sql)
     return wasBootstrapped ? undefined : 'The first project or the first owner does not exist yet'
   }
-  const probe = () =>
-    (running ??= pool.run(findProblem).finally(() => {
-      running = undefined
-    }))
+  /** Only silence fails a probe that takes long: the pool ends it then. */
+  async function probe(): Promise<{ problem: string | undefined; isLate: boolean }> {
+    running ??= pool
+      .run(findProblem)
+      .catch(describeUnavailable)
+      .then(problem => (latest = problem))
+      .finally(() => (running = undefined))
+    const found = running.then(problem => ({ problem, isLate: false }))
+    return withTimeout(READY_MS, found, () => ({ problem: latest, isLate: true }))
+  }
   registerGauge('tidings_ready', 'Whether /readyz responds with 200: 1 or 0.', {
-    read: async () => Number((await findReasons({ ...options, probe })).length === 0),
+    read: async () => Number(listReasons(options, (await probe()).problem).length === 0),
   })
   return publicRoutes('health', [
     { path: '/healthz', respond: () => toJson(200, { status: 'ok' }) },
     {
       path: '/readyz',
       async respond() {
-        const reasons = await findReasons({ ...options, probe })
+        const { problem, isLate } = await probe()
+        const reasons = listReasons(options, problem)
         const degraded = findDelays(options)
+        if (isLate) degraded.push('The database took longer than a second to respond')
         const listener = options.getListenerDownMs() === 0 ? 'up' : 'down'
         return reasons.length === 0
           ? toJson(200, { status: 'ready', listener, ...(degraded.length > 0 && { degraded }) })
@@ -81,11 +89,10 @@ function findDelays({ outbox }: Pick<HealthOptions, 'outbox'>): string[] {
   ]
 }
 
-type Probed = Omit<HealthOptions, 'pool' | 'outbox' | 'isBootstrapped'> & {
-  probe: () => Promise<string | undefined>
-}
-
-async function findReasons({ probe, state, getListenerDownMs }: Probed): Promise<string[]> {
+function listReasons(
+  { state, getListenerDownMs }: Pick<HealthOptions, 'state' | 'getListenerDownMs'>,
+  problem: string | undefined,
+): string[] {
   const reasons: string[] = []
   if (state.isDraining) reasons.push('The server is stopping')
   if (getListenerDownMs() > MAX_LISTENER_DOWN_MS) {
@@ -93,13 +100,7 @@ async function findReasons({ probe, state, getListenerDownMs }: Probed): Promise
       'LISTEN does not work. Behind a connection pooler, set DATABASE_DIRECT_URL to the database itself.',
     )
   }
-  const database = probe().catch((error: unknown) => describeUnavailable(error))
-  const reason = await withTimeout(
-    READY_MS,
-    database,
-    () => 'The database did not respond within a second',
-  )
-  if (reason !== undefined) reasons.push(reason)
+  if (problem !== undefined) reasons.push(problem)
   return reasons
 }
 

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { createPool } from '../../src/database/pool.ts'
-import { connect, type Sql } from '../../src/database/sql.ts'
+import { createPool, transact } from '../../src/database/pool.ts'
+import { connect, type Queryable, type Sql } from '../../src/database/sql.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { until } from '../support/until.ts'
 
@@ -30,6 +30,31 @@ test('a pause of the process that outlasts the deadline fails no work and replac
   pauseProcess(DEADLINE_MS + 500)
   for (const [{ pid }] of await Promise.all([running, waiting])) expect(pid).toBe(before.pid)
   await Promise.all([pool.end(), sql.end()])
+})
+
+test('each reply restarts the deadline, so that slow work fails nothing and replaces no connection', async () => {
+  const pool = createPool(databaseUrl, { name: 'slow', max: 1, deadlineMs: DEADLINE_MS / 2 })
+  const readPid = async (own: Queryable) => {
+    const [{ pid }] = await own<[{ pid: number }]>`select pg_backend_pid() as pid`
+    return pid
+  }
+  const workSlowly = async (own: Queryable) => {
+    for (let left = 4; left > 0; left--) await own`select pg_sleep(${DEADLINE_MS / 6_000})::text`
+    return readPid(own)
+  }
+  const before = await pool.run(readPid)
+  expect(await pool.run(workSlowly)).toBe(before)
+  expect(await transact(pool, tx => tx.savepoint(workSlowly))).toBe(before)
+  await pool.end()
+})
+
+test('a server without a reply within the deadline fails the work', async () => {
+  const pool = createPool(databaseUrl, { name: 'silent', max: 1, deadlineMs: 100 })
+  await pool.sql`select`
+  await expect(pool.run(sql => sql`select pg_sleep(60)::text`)).rejects.toMatchObject({
+    code: 'unavailable',
+  })
+  await pool.end()
 })
 
 /** Runs nothing else meanwhile, like a virtual machine that is moved. */

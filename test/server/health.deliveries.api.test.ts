@@ -38,6 +38,21 @@ test('design §5 a delivery that is overdue makes the server degraded, and not u
   expect(await deliveries.ended(projectId)).toHaveLength(20)
 })
 
+test('a database that responds late makes the server degraded, and not unready', async () => {
+  await using server = await boot()
+  const ready = async () => {
+    const response = await fetch(`${server.url}/readyz`)
+    const { degraded = [] } = (await response.json()) as { degraded?: string[] }
+    return [response.status, ...degraded]
+  }
+  await until(async () => (await ready()).length === 1)
+  await server.sql.begin(async tx => {
+    await tx`lock table migrations in access exclusive mode`
+    expect(await ready()).toEqual([200, 'The database took longer than a second to respond'])
+  })
+  await until(async () => (await ready()).length === 1)
+})
+
 test('design §5 the metrics count pending, due and attempted deliveries', async () => {
   await using inbox = await startInbox()
   await using deliveries = await openDeliveries()

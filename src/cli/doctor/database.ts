@@ -24,7 +24,6 @@ import { describeRefusal, listRefusingServices } from '../../delivery/push/refus
 import { findVapidSubject } from '../../delivery/push/vapid.ts'
 
 const MAX_SKEW_S = 5
-const WRITE_TIMEOUT_MS = 3_000
 const NOTIFY_TIMEOUT_MS = 3_000
 
 /** Checks the schema, the clock and the servers of the database, and that an owner exists. */
@@ -80,7 +79,7 @@ async function checkClock(sql: Sql): Promise<Finding> {
 
 /** Checks that the database stores and commits rows. */
 async function checkWrites(sql: Sql): Promise<Finding> {
-  const problem = await findWriteProblem(sql, WRITE_TIMEOUT_MS)
+  const problem = await findWriteProblem(sql)
   return problem === undefined
     ? ok('writes', 'The database stores rows')
     : failed('writes', `${problem}. Events are refused until this ends.`)

@@ -169,11 +169,9 @@ function toEquals(sql: Queryable, text: string): Fragment {
 
 /**
  * The condition that the metadata has this value at a path. Numbers are compared by value: `1.10`
- * equals `1.1`.
+ * equals `1.1`. It parses the metadata once, because it can have 256 KiB.
  */
 function toEqualsAt(sql: Queryable, path: readonly string[], value: string): Fragment {
-  const found = sql`e.metadata #>> ${toArray(path)}::text[]`
-  const type = sql`json_typeof(e.metadata #> ${toArray(path)}::text[])`
   const isInObjects = path.flatMap((name, n) =>
     ODD_PLACE.test(name)
       ? [sql`and json_typeof(e.metadata #> ${toArray(path.slice(0, n))}::text[]) = 'object'`]
@@ -181,14 +179,21 @@ function toEqualsAt(sql: Queryable, path: readonly string[], value: string): Fra
   )
   // Very long numbers are out of range for `numeric`.
   const isEqual = isNumberText(value)
-    ? sql`(${found} = ${value} or case
-        when ${type} = 'number' and length(${found}) <= 200 then (${found})::numeric = ${value}::numeric
+    ? sql`m.text = ${value} or case
+        when json_typeof(m.value) = 'number' and length(m.text) <= 200 then m.text::numeric = ${value}::numeric
         else false
-      end)`
+      end`
     : value === 'null'
-      ? sql`(${found} = ${value} or ${type} = 'null')`
-      : sql`${found} = ${value}`
-  return sql`(${isEqual} ${isInObjects.reduce((all, one) => sql`${all} ${one}`, sql``)})`
+      ? sql`m.text = ${value} or json_typeof(m.value) = 'null'`
+      : sql`m.text = ${value}`
+  return sql`((
+    select ${isEqual}
+    from (
+      select v.value, v.value #>> '{}' as text
+      from (select e.metadata #> ${toArray(path)}::text[] as value offset 0) v
+      offset 0
+    ) m
+  ) ${isInObjects.reduce((all, one) => sql`${all} ${one}`, sql``)})`
 }
 
 function toHas(sql: Queryable, has: HasField): Fragment {

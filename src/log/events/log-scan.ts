@@ -2,6 +2,7 @@ import { toArray } from '../../database/arrays.ts'
 import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../../database/sql.ts'
 import { toTimeConditions } from './event-conditions.ts'
 import type { ResolvedFilters, ResolvedTerms } from './resolved-filters.ts'
+import { listPaths, splitMetadata } from './search-filters.ts'
 import { canUseTokens, toTokenGroups } from './search-tokens.ts'
 import { clipRanges, type Direction, type SeqRange } from './seq-ranges.ts'
 
@@ -39,7 +40,7 @@ export interface VisitedCandidates {
 
 /** Limits of a scan, so that one with few matches ends early. */
 export interface ScanLimits {
-  /** No batch starts after this time; by default 80 ms, and a minute for up to 4,096 seqs. */
+  /** No batch starts after this time; by default 80 ms, and 4 s for up to 4,096 seqs. */
   timeLimitMs?: number
   /** No batch starts after this many candidates. */
   maxCandidates?: number
@@ -55,17 +56,24 @@ export interface ScanOptions extends ScanLimits {
   from: bigint | undefined
   /** How many events the caller wants. */
   wanted: number
+  /**
+   * Passes the candidate of a batch that is too dear to examine. Without it, the candidate is the
+   * end of the scan.
+   */
+  pass?(batch: ScanBatch): Promise<BatchResult>
 }
 
 const TIME_LIMIT_MS = 80
-/** A small log is answered in one page, also by a busy server. */
+/** A small log is answered in one page, also by a busy server, unless its metadata is large. */
 const SMALL_LOG_SEQS = 4_096n
-const SMALL_LOG_LIMIT_MS = 60_000
+const SMALL_LOG_LIMIT_MS = 4_000
 /** The time that one batch should take. */
 const BATCH_MS = 25
 const FIRST_BATCH = 256
 /** The same for filters that parse metadata, of which each event may have 256 KiB. */
 const FIRST_METADATA_BATCH = 16
+/** How often the first batch parses metadata. */
+const FIRST_PARSES = 64
 const MAX_BATCH = 4_096
 /** The number of seqs of a segment, as in sql/tables/0007_events.sql. */
 const SEGMENT_SEQS = 4_096n
@@ -80,12 +88,12 @@ export function readVisited([
 /**
  * Scans a log in batches of growing size, by the cheapest access path for the filters. Returns
  * undefined at the end of the log, or when `visit` is done. Returns the last scanned seq when a
- * limit ends the scan. A batch that times out ends it, too. Only the first batch, and a batch of a
- * small log, is tried again with a smaller size.
+ * limit ends the scan. A batch that times out is the end of the page of a large log, unless it is
+ * the first one. Otherwise, it is tried again with a smaller size.
  */
 export async function scanLog(
   resolved: ResolvedFilters,
-  { direction, from, wanted, ...limits }: ScanOptions,
+  { direction, from, wanted, pass, ...limits }: ScanOptions,
   visit: (batch: ScanBatch) => Promise<BatchResult>,
 ): Promise<bigint | undefined> {
   const first = chooseAccessPath(resolved)
@@ -96,8 +104,9 @@ export async function scanLog(
   const isSmall = limits.timeLimitMs === undefined && countSeqs(ranges) <= SMALL_LOG_SEQS
   const limitMs = limits.timeLimitMs ?? (isSmall ? SMALL_LOG_LIMIT_MS : TIME_LIMIT_MS)
   const deadline = performance.now() + limitMs
-  const maxFirst = readsMetadata(resolved) ? FIRST_METADATA_BATCH : Infinity
-  let size = Math.min(limits.firstBatch ?? FIRST_BATCH, maxFirst)
+  const parses = countParses(resolved)
+  let size = limits.firstBatch ?? FIRST_BATCH
+  if (parses > 0) size = Math.min(size, FIRST_METADATA_BATCH, Math.ceil(FIRST_PARSES / parses))
   let spent = 0
   let reached: bigint | undefined
   for (let [range] = ranges; range; [range] = ranges) {
@@ -105,21 +114,21 @@ export async function scanLog(
       accessPath = 'tokens'
       budget = Infinity
       // Most candidates of the search index match, so it needs about as many as are wanted.
-      size = Math.min(2 * wanted, MAX_BATCH)
+      size = Math.min(2 * wanted, parses > FIRST_METADATA_BATCH ? size : MAX_BATCH)
     }
     const limit = Math.min(size, budget)
     const timeLimitMs = Math.max(deadline - performance.now(), 1)
     const batch = { accessPath, direction, range, size: limit, timeLimitMs }
     const startedMs = performance.now()
-    const visited = await visit(batch).catch((error: unknown) => {
-      if (sqlState(error) !== QUERY_CANCELED || ((reached === undefined || isSmall) && limit === 1))
-        throw error
-    })
-    if (!visited) {
-      if (reached !== undefined && !isSmall) return reached
+    let visited = await visit(batch).catch(ignoreTimeout)
+    if (!visited && limit > 1) {
+      const isLate = !isSmall || performance.now() > deadline
+      if (reached !== undefined && isLate) return reached
       size = Math.ceil(limit / 16)
       continue
     }
+    visited ??= await pass?.(batch)
+    if (!visited) return reached ?? (direction === 'older' ? range.last + 1n : range.first - 1n)
     const { candidates, lastSeq, isDone } = visited
     if (isDone) return undefined
     const isCut = lastSeq !== undefined && (accessPath === 'tokens' || candidates >= limit)
@@ -135,15 +144,21 @@ export async function scanLog(
   return undefined
 }
 
+function ignoreTimeout(error: unknown): undefined {
+  if (sqlState(error) !== QUERY_CANCELED) throw error
+}
+
 function countSeqs(ranges: SeqRange[]): bigint {
   return ranges.reduce((sum, { first, last }) => sum + last - first + 1n, 0n)
 }
 
-function readsMetadata({ metadata, groups }: ResolvedTerms): boolean {
-  return (
-    metadata.is.length + metadata.not.length > 0 ||
-    groups.some(({ terms }) => terms.some(readsMetadata))
-  )
+/** Returns how often the filters parse the metadata of an event. */
+function countParses({ metadata, groups }: ResolvedTerms): number {
+  const terms = groups.flatMap(group => group.terms)
+  return [...metadata.is, ...metadata.not]
+    .map(text => listPaths(splitMetadata(text)?.path ?? []).length)
+    .concat(terms.map(countParses))
+    .reduce((sum, count) => sum + count, 0)
 }
 
 /** Returns the size of the next batch, so that it takes about `BATCH_MS`. */

@@ -84,7 +84,8 @@ export async function findNeighbours(
 /**
  * Returns the JSON of a page of events, newest first, or in the order of the log with `after`. A
  * page can be short when events are large, and short or empty when matches are rare. Its
- * `nextCursor` continues from there. It is null only at the end of the log.
+ * `nextCursor` continues from there. It is null only at the end of the log. An event that is too
+ * dear to examine is in the page with `isUnexamined`.
  */
 export async function listEventsJson(
   sql: Queryable,
@@ -99,6 +100,7 @@ export async function listEventsJson(
   const direction = start?.direction ?? 'older'
   const wanted = limit + 1
   const texts: string[] = []
+  const unexamined = new Set<string>()
   let bytes = 0
   /** Returns true if the page has enough events or bytes. */
   const add = (found: EventTexts): boolean => {
@@ -107,7 +109,7 @@ export async function listEventsJson(
     return texts.length === wanted || bytes >= MAX_PAGE_BYTES
   }
   const toPage = (stopped?: bigint): string =>
-    toPageJson(texts, { limit, direction, stopped, isFull: bytes >= MAX_PAGE_BYTES })
+    toPageJson(texts, { unexamined, limit, direction, stopped, isFull: bytes >= MAX_PAGE_BYTES })
 
   let from = start?.seq
   let options = { direction, wanted, firstBatch: Math.max(4 * limit, MIN_FIRST_BATCH), ...limits }
@@ -130,7 +132,12 @@ export async function listEventsJson(
   const resolved = await resolveFilters(sql, projectId, filters)
   if (!resolved) return toPage()
   if (isCoveredByIndex(resolved)) options = { ...options, firstBatch: limits.firstBatch ?? wanted }
-  const stopped = await scanLog(resolved, { ...options, from }, async batch => {
+  const pass = async (batch: ScanBatch) => {
+    const { found, ...visited } = await readUnexamined(sql, projectId, resolved, batch)
+    for (const text of found.texts) unexamined.add(text)
+    return { ...visited, isDone: add(found) }
+  }
+  const stopped = await scanLog(resolved, { ...options, from, pass }, async batch => {
     const { found, ...visited } = await readBatch(sql, projectId, resolved, {
       ...batch,
       limit: wanted - texts.length,
@@ -149,17 +156,28 @@ export async function listEventsJson(
 function toPageJson(
   texts: string[],
   {
+    unexamined,
     limit,
     direction,
     stopped,
     isFull,
-  }: { limit: number; direction: Direction; stopped: bigint | undefined; isFull: boolean },
+  }: {
+    unexamined: ReadonlySet<string>
+    limit: number
+    direction: Direction
+    stopped: bigint | undefined
+    isFull: boolean
+  },
 ): string {
   const page = texts.slice(0, isFull ? Math.min(limit, texts.length - 1) : limit)
   const last = texts.length > page.length ? page.at(-1) : undefined
   const seq = last === undefined ? stopped : toEventSeq(last)
   const nextCursor = seq === undefined ? null : toListCursor({ direction, seq })
-  return `{"items":[${page.map(toEventJson).join()}],"nextCursor":${JSON.stringify(nextCursor)}}`
+  const items = page.map(text => {
+    const json = toEventJson(text)
+    return unexamined.has(text) ? `${json.slice(0, -1)},"isUnexamined":true}` : json
+  })
+  return `{"items":[${items.join()}],"nextCursor":${JSON.stringify(nextCursor)}}`
 }
 
 /** Returns the JSON of a page as `listEventsJson` does, with `completeAfter` at its end. */
@@ -201,6 +219,40 @@ async function readBatch(
         order by candidates.seq ${order}
         limit ${limit}
       ), ${maxBytes}) as texts
+  `
+  return { ...readVisited([row]), found: splitEventTexts(row.texts) }
+}
+
+/** Reads the text of the candidate of a batch, whatever the filters. */
+async function readUnexamined(
+  sql: Queryable,
+  projectId: string,
+  resolved: ResolvedFilters,
+  batch: ScanBatch,
+): Promise<Omit<BatchResult, 'isDone'> & { found: EventTexts }> {
+  const order = batch.direction === 'older' ? sql`desc` : sql`asc`
+  const [row] = await sql<[VisitedCandidates & { texts: string | null }]>`
+    with candidates as materialized (
+      select f.seq
+      from (${toCandidates(sql, projectId, resolved, batch)}) f
+      order by f.seq ${order}
+      limit 1
+    )
+    select
+      (select count(*)::int from candidates) as candidates,
+      (select min(seq) from candidates) as last_seq,
+      texts_of_events(${projectId}, array(
+        select candidates.seq
+        from candidates
+          cross join lateral (
+            select
+            from events e
+            where e.project_id = ${projectId} and e.seq between candidates.seq and candidates.seq
+              and e.deleted_at is null
+            order by e.seq
+            limit 1
+          ) e
+      ), ${MAX_PAGE_BYTES}) as texts
   `
   return { ...readVisited([row]), found: splitEventTexts(row.texts) }
 }

@@ -27,7 +27,19 @@ export const SearchQuery = Type.Object({
 })
 export type SearchQuery = Static<typeof SearchQuery>
 
-export const EventPage = PageOf(Event)
+export const EventPage = PageOf(
+  Type.Object(
+    {
+      ...Event.properties,
+      isUnexamined: Type.Optional(
+        Type.Literal(true, {
+          description: 'The event is too large for this search, and was not compared with it.',
+        }),
+      ),
+    },
+    closed,
+  ),
+)
 export type EventPage = Static<typeof EventPage>
 
 const Neighbour = Type.Union([

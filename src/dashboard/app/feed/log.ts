@@ -1,6 +1,7 @@
 import { takeStart } from '../../../base/cut-text.ts'
 import { isInvisible } from '../../../base/disruptive-text.ts'
 import type { Event } from '../../../log/events/schema.ts'
+import type { EventPage } from '../../../log/events/search-schema.ts'
 import { countRows } from './collapse.ts'
 
 /** The fields of an event that a row shows. Metadata may be large and is left out. */
@@ -94,14 +95,14 @@ export const EMPTY: Log = {
   changed: new Map(),
 }
 
-export function toRow(event: Event): Row {
-  const { id, seq, channelId, channelName, description, icon, userId, source } = event
+export function toRow(event: EventPage['items'][number]): Row {
+  const { metadata, isUnexamined, description, ...rest } = event
   return {
-    ...{ id, seq, channelId, channelName, icon, userId, source },
+    ...rest,
     title: toVisibleTitle(event.title),
     // A tag of white space would be an empty chip.
     tags: event.tags.filter(tag => !isInvisible(tag)),
-    description: description && toPreview(description),
+    description: isUnexamined ? 'Not examined' : description && toPreview(description),
     atMs: Date.parse(event.timestamp),
     receivedMs: Date.parse(event.createdAt),
   }
