@@ -38,10 +38,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
         await page.keyboard.press('Enter')
         await page.getByRole('button', { name: 'Account' }).waitFor()
       },
-      /** Clicks a link to a file, and returns its text. */
-      async download(name: string) {
+      /** Clicks what downloads a file, and returns its text. */
+      async download(name: string, role: 'link' | 'button' = 'link') {
         const started = page.waitForEvent('download')
-        await page.getByRole('link', { name, exact: true }).click()
+        await page.getByRole(role, { name, exact: true }).click()
         return Bun.file(await (await started).path()).text()
       },
       /** Returns the link that is shown once, with this server's address. */
@@ -123,7 +123,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await elsewhere.says('You are not a member of any project.')
 
     await elsewhere.go('/account')
-    const own = await elsewhere.download('Export your data')
+    const own = await elsewhere.download('Export your data', 'button')
     expect(JSON.parse(own).account).toMatchObject({ email: 'grace@example.com' })
     await elsewhere.button('Delete account').click()
     await elsewhere.button('Delete permanently').click()

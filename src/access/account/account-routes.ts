@@ -91,9 +91,10 @@ export function accountRoutes({ guard, cookies }: Parts) {
       async ({ call }) => {
         const { pool, admitted, actor } = call
         const { id } = admitted.account
-        await transact(pool, tx =>
-          writeAudit(tx, actor, { action: 'account.exported', target: toId('per', id) }),
-        )
+        await transact(pool, async tx => {
+          await lockOwnAccount(tx, admitted, 'account.export')
+          await writeAudit(tx, actor, { action: 'account.exported', target: toId('per', id) })
+        })
         return succeedFile(call, {
           name: 'tidings-account.json',
           contentType: 'application/json; charset=utf-8',

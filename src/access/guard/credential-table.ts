@@ -48,7 +48,9 @@ export const CREDENTIAL_ACTIONS = {
   // address, and removes the earlier ways in. It removes no factor.
   'account.prove': WITH_OWN_FACTOR,
   'account.changeAddress': WITH_OWN_FACTOR,
+  'account.export': WITH_OWN_FACTOR,
   'account.delete': WITH_OWN_FACTOR,
+  'organization.leave': WITH_OWN_FACTOR,
   'secondFactor.create': WITH_OWN_FACTOR,
   'secondFactor.confirm': WITH_OWN_FACTOR,
   'secondFactor.remove': WITH_OWN_FACTOR,

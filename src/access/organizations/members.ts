@@ -74,6 +74,7 @@ export async function removeMember(tx: Tx, call: OrganizationCall, id: string): 
 /** Ends the caller's own membership. Throws `conflict` for the last owner. */
 export async function leaveOrganization(tx: Tx, call: OrganizationCall): Promise<void> {
   const role = await lockOrganization(tx, call, 'organization.leave')
+  await lockOwnAccount(tx, call.admitted, 'organization.leave')
   const accountId = call.admitted.account.id
   if (role === 'owner') await requireOtherOwner(tx, call.organizationId, accountId)
   await endMembership(tx, call, { accountId, role, action: 'member.left' })

@@ -1,4 +1,5 @@
 import { request } from '../request.ts'
+import { ActionButton } from '../components/action-button.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { clearSession } from '../session.ts'
@@ -12,9 +13,18 @@ export function AccountData() {
         The file has everything that this server stores about your account, without secrets.
       </p>
       <div class="actions">
-        <a class="quiet-button" href="/api/me/export" download>
-          Export your data
-        </a>
+        <ActionButton
+          action="Export your data"
+          send={() => request<Blob>('GET', '/api/me/export', undefined, true)}
+          onDone={file => {
+            const href = URL.createObjectURL(file)
+            Object.assign(document.createElement('a'), {
+              href,
+              download: 'tidings-account.json',
+            }).click()
+            URL.revokeObjectURL(href)
+          }}
+        />
         <ConfirmButton
           action="Delete account"
           title="Delete your account?"
