@@ -100,17 +100,13 @@ begin
     )
     select
       t.id, t.project_id, t.event_id, t.target_id, t.claim_count, t.attempts,
-      coalesce(e.id, s.id) is null or p.id is null or p.deleted_at is not null,
-      coalesce(extract(epoch from clock_timestamp() - coalesce(e.created_at, s.at)) * 1000, 0)::float8,
+      e.id is null or p.id is null or p.deleted_at is not null,
+      coalesce(extract(epoch from clock_timestamp() - e.created_at) * 1000, 0)::float8,
       greatest(extract(epoch from (select checked_now()) - t.requested_at) * 1000, 0)::float8,
       (extract(epoch from clock_timestamp() - e.deleted_at) * 1000)::float8
     from taken t
       left join projects p on p.id = t.project_id
-      left join lateral event_by_id(t.project_id, t.event_id) e on true
-      -- The limit keeps Postgres from looking up an entry for each event.
-      left join lateral (
-        select s.id, s.at from audit_log s where s.id = t.event_id and e.id is null limit 1
-      ) s on true;
+      left join lateral event_by_id(t.project_id, t.event_id) e on true;
 end
 $$;
 

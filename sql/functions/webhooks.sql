@@ -67,7 +67,7 @@ begin
         latency_ms, started_at, host, preset, body_hash, has_user
       )
       cross join lateral (
-        select a.event_id is null or a.kind = 'audit.entry' or exists (
+        select a.event_id is null or exists (
             select
             from event_by_id(a.project_id, a.event_id) f
             where f.user_ref is not null or not a.has_user
@@ -114,7 +114,7 @@ begin
                 left join lateral event_by_id(x.project_id, x.event_id) e on e.deleted_at is null
               -- With the columns of w, this is read for a failing webhook alone.
               where x.project_id = w.project_id and x.id = w.id
-                and (e.id is not null or exists (select from audit_log s where s.id = x.event_id))
+                and e.id is not null
             )
           -- A locked webhook must not delay the others.
           for no key update skip locked

@@ -113,29 +113,14 @@ export async function listAuditEntries(
     `,
     limit,
   )
-  return toPage(
-    rows.map(({ entry }) => entry),
-    query,
-    ({ id }) => id,
-  )
-}
-
-/** Returns the entries of an organization with these uuids, by uuid. */
-export async function findAuditEntries(
-  sql: Queryable,
-  organizationId: string,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, AuditEntry>> {
-  const where = sql`a.organization_id = ${organizationId} and a.id = any(${toArray(ids)}::uuid[])`
-  const rows = await selectEntries(sql, where, ids.length)
-  return new Map(rows.map(({ uuid, entry }) => [uuid, entry]))
+  return toPage(rows, query, ({ id }) => id)
 }
 
 async function selectEntries(
   sql: Queryable,
   where: Fragment,
   limit: number,
-): Promise<{ uuid: string; entry: AuditEntry }[]> {
+): Promise<AuditEntry[]> {
   const rows = await sql<Row[]>`
     select
       a.id, a.at, a.actor, a.account_id, coalesce(p.name, ${nameOfDeletedAccount(sql)}) as account_name,
@@ -150,7 +135,7 @@ async function selectEntries(
     limit ${limit}
   `
   const names = await readNames(sql, rows)
-  return rows.map(row => ({ uuid: row.id, entry: toEntry(row, names) }))
+  return rows.map(row => toEntry(row, names))
 }
 
 /** Returns the uuid of the account to filter by. Throws `InvalidRequest`. */

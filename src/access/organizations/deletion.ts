@@ -70,7 +70,6 @@ async function endProject(
   tx: Tx,
   { organizationId, projectId, actor }: OrganizationCall & { projectId: string },
 ): Promise<void> {
-  await requireNoAuditWebhook(tx, projectId)
   const [found] = await markProjectsDeleted(tx, organizationId, projectId)
   if (!found) throw projectNotFound()
   await writeAudit(tx, actor, {
@@ -80,21 +79,6 @@ async function endProject(
     target: toId('prj', projectId),
     details: { name: found.name },
   })
-}
-
-/** Throws `conflict` if a webhook of the project receives the audit entries of its organization. */
-async function requireNoAuditWebhook(tx: Tx, projectId: string): Promise<void> {
-  const [found] = await tx<{ name: string }[]>`
-    select name
-    from webhooks
-    where project_id = ${projectId} and type = 'audit.entry' and deleted_at is null
-    limit 1
-  `
-  if (!found) return
-  throw new Fault(
-    'conflict',
-    `The webhook "${found.name}" of this project receives the audit log. Create one in another project, and delete this one first.`,
-  )
 }
 
 /** Deletes an organization with its projects, invites and memberships. */

@@ -170,10 +170,6 @@ function planWebhook(
 ): void {
   const name = entry.name.trim()
   const what = `webhook ${name} in ${project}`
-  if (entry.type === 'audit.entry' && entry.channels) {
-    draft.refused.push(`${what}. One of the type audit.entry has no channels.`)
-    return
-  }
   const filter = entry.channels?.map(channel => {
     const slug = toSlug(channel)
     const id = findChannel(channels, slug)?.id

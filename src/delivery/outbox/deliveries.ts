@@ -1,6 +1,5 @@
 import { Fault } from '../../base/errors.ts'
 import { NIL_UUID, toId, UUID_PATTERN } from '../../base/ids.ts'
-import { toArray } from '../../database/arrays.ts'
 import type { Fragment, Queryable } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { DEFAULT_PAGE_LIMIT, parseCursor, toCursor, toPage } from '../../http/paging.ts'
@@ -29,17 +28,12 @@ interface View {
   kinds: readonly DeliveryKind[]
 }
 
-interface ListView extends View {
-  /** Leaves out deliveries of audit entries. */
-  hidesEntries?: boolean
-}
-
 type EventView = View & { eventId: string }
 
 /** Returns a page of a project's pending deliveries, newest events first. */
 export async function listPendingDeliveries(
   sql: Queryable,
-  { query, ...view }: ListView & { query: EventDeliveriesQuery },
+  { query, ...view }: View & { query: EventDeliveriesQuery },
 ): Promise<Page<Delivery>> {
   const after = parseCursor(query.cursor, [UUID_PATTERN, KIND, UUID_PATTERN])
   const rows = await sql<DeliveryRow[]>`
@@ -47,7 +41,7 @@ export async function listPendingDeliveries(
       id, event_id, kind, target_id, 'pending' as state, attempts, null as latency_ms, reason, null as at,
       ${nextAttemptAt(sql)} as next_attempt_at
     from outbox o
-    where project_id = ${view.projectId} ${withoutEntries(sql, view)}
+    where project_id = ${view.projectId}
       ${
         after
           ? sql`and (event_id, kind, target_id) < (${after[0] ?? ''}::uuid, ${after[1] ?? ''}, ${after[2] ?? ''}::uuid)`
@@ -71,18 +65,10 @@ function nextAttemptAt(sql: Queryable): Fragment {
   ) end`
 }
 
-/** Returns a condition: no webhook of the audit log is the target, if those are hidden. */
-function withoutEntries(sql: Queryable, { projectId, hidesEntries = false }: ListView): Fragment {
-  if (!hidesEntries) return sql``
-  return sql`and target_id <> all(array(
-    select w.id from webhooks w where w.project_id = ${projectId} and w.type = 'audit.entry'
-  ))`
-}
-
 /** Returns a page of a project's dead letters, newest first. */
 export async function listDeadLetters(
   sql: Queryable,
-  { query, ...view }: ListView & { query: EventDeliveriesQuery },
+  { query, ...view }: View & { query: EventDeliveriesQuery },
 ): Promise<Page<Delivery>> {
   const after = parseCursor(query.cursor, [UUID_PATTERN])
   const rows = await sql<DeliveryRow[]>`
@@ -90,7 +76,7 @@ export async function listDeadLetters(
       id, event_id, kind, target_id, 'dead' as state, attempts, null as latency_ms, reason, at,
       null as next_attempt_at
     from dead_letters
-    where project_id = ${view.projectId} ${withoutEntries(sql, view)}
+    where project_id = ${view.projectId}
       ${after ? sql`and id < ${after[0] ?? ''}::uuid` : sql``}
     order by id desc
     limit ${(query.limit ?? DEFAULT_PAGE_LIMIT) + 1}
@@ -102,7 +88,7 @@ export async function listDeadLetters(
 /**
  * Returns a page of an event's deliveries, pending and ended, by kind and target. The first page
  * also explains why a kind has none, if that is known. Throws `not_found` if neither the event nor
- * a record of it exists. An audit entry is no event.
+ * a record of it exists.
  */
 export async function listEventDeliveries(
   sql: Queryable,
@@ -157,14 +143,9 @@ export async function toDeliveries(
     const found = await kind.getTargetNames(sql, { projectId, targetIds: [...new Set(targetIds)] })
     for (const [targetId, name] of found) names.set(`${kind.name} ${targetId}`, name)
   }
-  const entryIds = await findEntryIds(
-    sql,
-    rows.filter(({ kind }) => kind === 'webhook').map(row => row.event_id),
-  )
   return rows.map(row => ({
     id: toId('dlv', row.id),
-    eventId: entryIds.has(row.event_id) ? null : toId('evt', row.event_id),
-    entryId: entryIds.has(row.event_id) ? toId('aud', row.event_id) : null,
+    eventId: toId('evt', row.event_id),
     kind: row.kind,
     target:
       row.target_id === null
@@ -182,15 +163,6 @@ export async function toDeliveries(
   }))
 }
 
-/** Returns which of these uuids belong to audit entries. Entries outlive their deliveries. */
-async function findEntryIds(sql: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  if (ids.length === 0) return new Set()
-  const rows = await sql<{ id: string }[]>`
-    select id from audit_log where id = any(${toArray(ids)}::uuid[])
-  `
-  return new Set(rows.map(({ id }) => id))
-}
-
 /**
  * Returns true if every kind has dispatched the event. Throws `not_found` if neither the event nor
  * a record of it exists.
@@ -203,7 +175,7 @@ async function checkDispatched(
     select
       e.id is not null or exists (
         select from delivery_records d where d.project_id = ${projectId} and d.event_id = ${eventId}
-      ) and not exists (select from audit_log a where a.id = ${eventId}) as is_known,
+      ) as is_known,
       (
         select count(*)::int
         from delivery_cursors c

@@ -14,8 +14,8 @@ export interface DeliveryTarget {
 }
 
 /**
- * Enqueues events, or audit entries, for a target, also those that it has received before, with
- * all attempts of the schedule. A pending delivery becomes due, a dead letter is removed, and a
+ * Enqueues events for a target, also those that it has received before, with all attempts of the
+ * schedule. A pending delivery becomes due, a dead letter is removed, and a
  * delivery in flight stays as it is. It skips events that the project does not have, and returns
  * the number of the others. Call `Outbox.wakeWorkers` after the commit; otherwise the poll finds
  * the deliveries within a second.
@@ -36,11 +36,6 @@ export async function enqueueDeliveries(
         select e.id
         from events_by_ids(${projectId}, ${page}::uuid[]) e
         where e.deleted_at is null
-        union all
-        select a.id
-        from projects p
-          join audit_log a on a.organization_id = p.organization_id
-        where p.id = ${projectId} and a.id = any(${page}::uuid[])
       ), queued as (
         insert into outbox (project_id, event_id, kind, target_id)
         select ${projectId}::uuid, w.id, ${kind}, ${targetId}::uuid
@@ -149,7 +144,7 @@ export async function replayDeadLetter(
             select
             from event_by_id(${projectId}, d.event_id) e
             where e.deleted_at is null
-          ) or exists (select from audit_log a where a.id = d.event_id) as has_event
+          ) as has_event
         from dead_letters d
         where d.project_id = ${projectId} and d.id = ${id}
       `

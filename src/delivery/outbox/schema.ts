@@ -4,12 +4,11 @@ import { closed, Timestamp, Nullable } from '../../http/schema-parts.ts'
 import { KIND_NAMES } from './kind.ts'
 import { FINAL_STATES } from './settlement.ts'
 
-/** A delivery of one event, or one audit entry, to one target. */
+/** A delivery of one event to one target. */
 export const Delivery = Type.Object(
   {
     id: Type.String(),
-    eventId: Nullable(Type.String(), 'Null for an audit entry.'),
-    entryId: Nullable(Type.String(), 'The id of an audit entry.'),
+    eventId: Type.String(),
     kind: OneOf(KIND_NAMES),
     target: Nullable(
       Type.Object(

@@ -4,7 +4,6 @@ import { transact } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
 import { PageOf, SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
-import { requireWebhookAccess } from './audit-access.ts'
 import { getAttempt, listAttempts } from './attempts.ts'
 import { recoverEvents, resendAttempt } from './recovery.ts'
 import { Attempt, AttemptDetail, QueuedEvents, RecoverInput } from './schema.ts'
@@ -24,7 +23,6 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
     .get(
       '/api/projects/:projectId/webhooks/:webhookId/attempts',
       async ({ call, params: { webhookId: id }, query }) => {
-        await requireWebhookAccess(call, id)
         const place = { projectId: call.projectId, id }
         return succeedRead(call, sql => listAttempts(sql, place, query))
       },
@@ -38,7 +36,6 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
     .get(
       '/api/projects/:projectId/webhooks/:webhookId/attempts/:attemptId',
       async ({ call, params: { webhookId: id, attemptId } }) => {
-        await requireWebhookAccess(call, id)
         const attempt = { projectId: call.projectId, id, attemptId }
         return succeedRead(call, sql => getAttempt(sql, attempt, secrets))
       },
@@ -55,7 +52,6 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/test',
       async ({ call, params: { webhookId: id } }) => {
-        await requireWebhookAccess(call, id)
         return succeed(call, 200, await testWebhook({ ...parts, pool: call.pool }, call, id))
       },
       {
@@ -67,7 +63,6 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/recover',
       async ({ call, params: { webhookId: id }, body }) => {
-        await requireWebhookAccess(call, id)
         const queued = await transact(call.pool, tx => recoverEvents(tx, call, { ...body, id }))
         return succeed(call, 200, queued)
       },
@@ -81,7 +76,6 @@ export function attemptRoutes({ guard, ...parts }: WebhookParts) {
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/attempts/:attemptId/resend',
       async ({ call, params: { webhookId: id, attemptId } }) => {
-        await requireWebhookAccess(call, id)
         const queued = await transact(call.pool, tx => resendAttempt(tx, call, { id, attemptId }))
         return succeed(call, 200, queued)
       },

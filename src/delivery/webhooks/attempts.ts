@@ -1,4 +1,3 @@
-import { findAuditEntries } from '../../access/audit/entries.ts'
 import { Fault } from '../../base/errors.ts'
 import { newId, parseId, toId } from '../../base/ids.ts'
 import type { Secrets } from '../../database/secrets/secrets.ts'
@@ -8,7 +7,6 @@ import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
 import { findEventJson } from '../../log/events/read.ts'
 import {
   hashBody,
-  toEntryRequest,
   toEventRequest,
   toMessageId,
   toTestMessageId,
@@ -28,7 +26,7 @@ const BODY_CHANGED =
   'The event or the names in it have changed since. This is the body as it would be sent today'
 
 /** A stored attempt. Ids are uuids. */
-export type AttemptRow = Omit<Attempt, 'startedAt' | 'entryId'> & { startedAt: Date }
+export type AttemptRow = Omit<Attempt, 'startedAt'> & { startedAt: Date }
 
 /** The stored part of an attempt's request. */
 interface StoredRequest {
@@ -94,7 +92,6 @@ export function toAttempt(row: AttemptRow): Attempt {
     ...row,
     id: toId('att', row.id),
     eventId: row.eventId && row.kind === 'event.created' ? toId('evt', row.eventId) : null,
-    entryId: row.eventId && row.kind === 'audit.entry' ? toId('aud', row.eventId) : null,
     startedAt: row.startedAt.toISOString(),
   }
 }
@@ -131,14 +128,14 @@ async function findRequest(
     where w.project_id = ${projectId} and w.id = ${targetId} and w.deleted_at is null
   `
   if (!row) return null
-  const { id, kind, eventId, startedAt, stored } = attempt
+  const { id, eventId, startedAt, stored } = attempt
   const url = secrets.open(row.url, toSealedCell('url', targetId))
   const endpoint = { url, preset: stored.preset }
   const context = {
     project: { id: projectId, name: row.project },
     organization: { id: row.organization_id, name: row.organization },
   }
-  const content = { projectId, kind, eventId, startedAt }
+  const content = { projectId, eventId, startedAt }
   const body = await rebuildBody(sql, content, { endpoint, context })
   return {
     method: 'POST',
@@ -159,18 +156,12 @@ async function rebuildBody(
   sql: Queryable,
   {
     projectId,
-    kind,
     eventId,
     startedAt,
-  }: Pick<AttemptRow, 'kind' | 'eventId' | 'startedAt'> & { projectId: string },
+  }: Pick<AttemptRow, 'eventId' | 'startedAt'> & { projectId: string },
   { endpoint, context }: { endpoint: Endpoint; context: ProjectContext },
 ): Promise<string | undefined> {
   if (eventId === null) return toTestRequest(endpoint, context, startedAt.getTime()).body
-  if (kind === 'audit.entry') {
-    const entries = await findAuditEntries(sql, context.organization.id, [eventId])
-    const entry = entries.get(eventId)
-    return entry && toEntryRequest(endpoint, entry, context).body
-  }
   const eventJson = await findEventJson(sql, projectId, toId('evt', eventId))
   return eventJson && toEventRequest(endpoint, eventJson, context).body
 }

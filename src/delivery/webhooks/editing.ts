@@ -11,7 +11,7 @@ import { toName } from '../../access/guard/schema.ts'
 import { lockProject } from '../../access/organizations/projects.ts'
 import { resumeTarget } from '../outbox/enqueue.ts'
 import { findPresetProblem, type Preset } from './presets.ts'
-import type { NewWebhook, WebhookChanges } from './schema.ts'
+import { AUDIT_WEBHOOKS_REMOVED, type NewWebhook, type WebhookChanges } from './schema.ts'
 import { toSealedCell } from './sealing.ts'
 import { formatPreviousSecrets, newSigningSecret, parsePreviousSecrets } from './signing.ts'
 import { lockWebhook, webhookNotFound, toWebhookUuid } from './webhooks.ts'
@@ -41,11 +41,10 @@ export function checkUrl(egress: Egress, url: string): void {
 export async function createWebhook(
   tx: Tx,
   editor: Editor,
-  { url, name, channels = null, preset = 'standard', type = 'event.created' }: NewWebhook,
+  { url, name, channels = null, preset = 'standard' }: NewWebhook,
   secrets: Secrets,
 ): Promise<{ id: string; secret: string }> {
   const { projectId } = editor
-  if (type === 'audit.entry' && channels !== null) throw noChannels()
   const address = toAddress(url, preset)
   await lockProject(tx, projectId)
   const [{ count }] = await tx<[{ count: number }]>`
@@ -60,15 +59,15 @@ export async function createWebhook(
   const { id, uuid } = newId('whk')
   const secret = newSigningSecret()
   await tx`
-    insert into webhooks (project_id, id, name, url, host, type, preset, has_all_channels, secret)
+    insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
     values (
       ${projectId}, ${uuid}, ${name === undefined ? address.host : toName(name)},
-      ${secrets.seal(address.href, toSealedCell('url', uuid))}, ${address.host}, ${type}, ${preset},
+      ${secrets.seal(address.href, toSealedCell('url', uuid))}, ${address.host}, ${preset},
       ${channels === null}, ${secrets.seal(secret, toSealedCell('secret', uuid))}
     )
   `
   await setChannels(tx, projectId, uuid, channels)
-  await auditWebhook(tx, editor, 'webhook.created', uuid, { host: address.host, preset, type })
+  await auditWebhook(tx, editor, 'webhook.created', uuid, { host: address.host, preset })
   return { id, secret }
 }
 
@@ -84,7 +83,6 @@ export async function editWebhook(
 ): Promise<void> {
   const { projectId } = editor
   const locked = await lockWebhook(tx, projectId, id)
-  if (locked.type === 'audit.entry' && (changes.channels ?? null) !== null) throw noChannels()
   const place = toSealedCell('url', locked.id)
   const preset = changes.preset ?? locked.preset
   const oldUrl = secrets.open(locked.url, place)
@@ -161,17 +159,17 @@ export async function rotateWebhook(
 
 /**
  * Enables a webhook, resets its failure counters, and makes its pending deliveries due. Throws
- * `not_found`.
+ * `not_found`, and `conflict` for one of the audit log.
  */
 export async function enableWebhook(tx: Tx, editor: Editor, id: string): Promise<void> {
   const { projectId } = editor
-  const targetId = toWebhookUuid(id)
-  const enabled = await tx`
+  const { id: targetId, type } = await lockWebhook(tx, projectId, id)
+  if (type === 'audit.entry') throw new Fault('conflict', AUDIT_WEBHOOKS_REMOVED)
+  await tx`
     update webhooks set
       disabled_at = null, disabled_reason = null, ${forgiven(tx)}, updated_at = now()
-    where project_id = ${projectId} and id = ${targetId} and deleted_at is null
+    where project_id = ${projectId} and id = ${targetId}
   `
-  if (enabled.count === 0) throw webhookNotFound()
   await resumeTarget(tx, { kind: 'webhook', targetId })
   await auditWebhook(tx, editor, 'webhook.enabled', targetId)
 }
@@ -250,11 +248,6 @@ async function setChannels(
       message: 'No channel of this project has this id',
     })),
   )
-}
-
-/** Returns the error for channels of a webhook that receives audit entries. */
-function noChannels(): InvalidRequest {
-  return invalidField('channels', 'invalid_value', 'Audit entries have no channel. Send null')
 }
 
 /** Converts a checked URL to the form in which it is stored. */

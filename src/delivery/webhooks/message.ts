@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { AuditEntry } from '../../access/audit/entries.ts'
 import { toId } from '../../base/ids.ts'
 import type { Event } from '../../log/events/schema.ts'
 import { formatForPreset, type Preset, type WebhookRequest } from './presets.ts'
@@ -19,8 +18,8 @@ export interface Endpoint {
 }
 
 /**
- * Returns the id of the message about an event or an audit entry, which is the same in every
- * attempt. Both ids are uuids.
+ * Returns the id of the message about an event, which is the same in every attempt. Both ids are
+ * uuids.
  */
 export function toMessageId(eventId: string, webhookId: string): string {
   return `msg_${toSuffix(toId('evt', eventId))}_${toSuffix(toId('whk', webhookId))}`
@@ -47,31 +46,6 @@ export function toEventRequest(
     url,
     body: `{"type":"event.created","timestamp":"${readTimestamp(eventJson)}","data":${data}}`,
   }
-}
-
-/** Returns the request for an audit entry. */
-export function toEntryRequest(
-  { url, preset }: Endpoint,
-  entry: AuditEntry,
-  { organization }: ProjectContext,
-): WebhookRequest {
-  if (preset !== 'standard') {
-    const { person, actor, actionText, targetName, detailsText, at, project } = entry
-    return formatForPreset(preset, url, {
-      title: [person?.name ?? actor, actionText, targetName].filter(Boolean).join(' '),
-      description: detailsText || null,
-      icon: null,
-      channelName: 'audit log',
-      projectName: project?.name ?? organization.name,
-      timestamp: at,
-      tags: [],
-    })
-  }
-  const data = {
-    ...entry,
-    organization: { id: toId('org', organization.id), name: organization.name },
-  }
-  return { url, body: JSON.stringify({ type: 'audit.entry', timestamp: entry.at, data }) }
 }
 
 /**

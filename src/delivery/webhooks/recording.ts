@@ -25,7 +25,7 @@ export interface CompletedAttempt {
   projectId: string
   webhookId: string
   kind: Attempt['kind']
-  /** The uuid of the event or the audit entry; null for a test. */
+  /** The uuid of the event; null for a test. */
   eventId: string | null
   /** True if the request named a user. */
   hasUser: boolean

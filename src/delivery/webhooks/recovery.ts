@@ -4,7 +4,7 @@ import { findFirstSeqSince } from '../../log/events/seq-ranges.ts'
 import { parseIsoTimestamp } from '../../log/events/timestamp.ts'
 import { parseCursor, toCursor } from '../../http/paging.ts'
 import { invalidField } from '../../http/validation.ts'
-import { newId, NIL_UUID, parseId, UUID_PATTERN } from '../../base/ids.ts'
+import { newId, parseId } from '../../base/ids.ts'
 import { enqueueDeliveries } from '../outbox/enqueue.ts'
 import { attemptNotFound } from './attempts.ts'
 import { auditWebhook, type Editor } from './editing.ts'
@@ -14,7 +14,6 @@ import { lockWebhook, type LockedWebhook } from './webhooks.ts'
 
 /** Attempts are kept for 30 days. It is unknown which older events were delivered. */
 const MAX_DAYS = 30
-const DAY_MS = 86_400_000
 /** The number of events that one call reads. */
 const MAX_EVENTS = 5_000
 
@@ -30,9 +29,7 @@ export async function resendAttempt(
   const { projectId } = editor
   const { id: targetId } = await lockEnabled(tx, projectId, id)
   const [attempt] = await tx<{ event_id: string | null; is_there: boolean }[]>`
-    select
-      a.event_id,
-      e.id is not null or exists (select from audit_log s where s.id = a.event_id) as is_there
+    select a.event_id, e.id is not null as is_there
     from webhook_attempts a
       left join lateral event_by_id(a.project_id, a.event_id) e on e.deleted_at is null
     where a.project_id = ${projectId} and a.webhook_id = ${targetId}
@@ -48,8 +45,7 @@ export async function resendAttempt(
 }
 
 /**
- * Enqueues the events, or audit entries, that arrived in a time range, match the webhook and were
- * not delivered to it. These are failed ones, and those from before it was created or while it was
+ * Enqueues the events that arrived in a time range, match the webhook and were not delivered to it. These are failed ones, and those from before it was created or while it was
  * disabled. One call reads 5,000 of them; pass its `nextCursor` to continue. Throws `not_found`, or
  * `conflict` if the webhook is disabled or has too many pending deliveries.
  */
@@ -59,7 +55,7 @@ export async function recoverEvents(
   { id, ...input }: RecoverInput & { id: string },
 ): Promise<QueuedEvents> {
   const { projectId } = editor
-  const { id: targetId, type } = await lockEnabled(tx, projectId, id)
+  const { id: targetId } = await lockEnabled(tx, projectId, id)
   await requireRoom(tx, targetId)
   const [bounds] = await tx<[{ is_known: boolean }]>`
     select ${toDate(input.since)} >= now() - make_interval(days => ${MAX_DAYS}, mins => 5) as is_known
@@ -68,10 +64,7 @@ export async function recoverEvents(
     throw invalidField('since', 'out_of_range', `Must be within the last ${MAX_DAYS} days`)
   }
   const range = { targetId, ...input }
-  const { ids, nextCursor } =
-    type === 'audit.entry'
-      ? await findMissedEntries(tx, editor, range)
-      : await findMissedEvents(tx, editor, range)
+  const { ids, nextCursor } = await findMissedEvents(tx, editor, range)
   await enqueueDeliveries(tx, { kind: 'webhook', projectId, targetId }, ids)
   await auditWebhook(tx, editor, 'webhook.recovered', targetId, { events: ids.length })
   return { events: ids.length, nextCursor }
@@ -81,7 +74,7 @@ interface RecoveryRange extends RecoverInput {
   targetId: string
 }
 
-/** The uuids of missed events or entries, and the cursor to continue. */
+/** The uuids of missed events, and the cursor to continue. */
 interface Missed {
   ids: string[]
   nextCursor: string | null
@@ -122,42 +115,6 @@ async function findMissedEvents(
     ids: rows.filter(row => row.is_missing).map(row => row.id),
     nextCursor: last ? toCursor([last.seq]) : null,
   }
-}
-
-async function findMissedEntries(
-  tx: Tx,
-  { projectId, organizationId }: Editor,
-  { targetId, since, until, cursor }: RecoveryRange,
-): Promise<Missed> {
-  const [after] = parseCursor(cursor, [UUID_PATTERN]) ?? [toFirstUuid(toDate(since))]
-  const rows = await tx<{ id: string; is_missing: boolean }[]>`
-    select
-      a.id,
-      not exists (
-        select from webhook_attempts t
-        where t.project_id = ${projectId} and t.event_id = a.id and t.outcome = 'delivered'
-          and t.webhook_id is not distinct from ${targetId}
-      ) as is_missing
-    from audit_log a
-    where a.organization_id = ${organizationId} and a.id > ${after ?? NIL_UUID}
-      and a.at >= ${toDate(since)}
-      and a.at < ${until === undefined ? tx`now()` : toDate(until)}
-    order by a.id
-    limit ${MAX_EVENTS}
-  `
-  const last = rows.length === MAX_EVENTS ? rows.at(-1) : undefined
-  return {
-    ids: rows.filter(row => row.is_missing).map(row => row.id),
-    nextCursor: last ? toCursor([last.id]) : null,
-  }
-}
-
-/** Returns a uuid before those of entries since `date`. Clocks of processes may differ by a day. */
-function toFirstUuid(date: Date): string {
-  const digits = Math.max(0, date.getTime() - DAY_MS)
-    .toString(16)
-    .padStart(12, '0')
-  return `${digits.slice(0, 8)}-${digits.slice(8)}${NIL_UUID.slice(13)}`
 }
 
 /** Locks a webhook and returns it. Throws `not_found`, or `conflict` if it is disabled. */

@@ -1,6 +1,6 @@
-import { Type, type Static } from '@sinclair/typebox'
+import { Kind, Type, type Static } from '@sinclair/typebox'
 import { Name } from '../../access/guard/schema.ts'
-import { OneOf, Text } from '../../http/rules.ts'
+import { defineRule, issue, NO_ISSUES, OneOf, Text } from '../../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../../http/schema-parts.ts'
 import { IsoTimestamp } from '../../log/events/schema.ts'
 import { PRESETS } from './presets.ts'
@@ -10,9 +10,20 @@ const Url = Text({
   maxLength: 2048,
   description: 'The URL that receives events: https or http, at a public address.',
 })
-/** The types of webhooks, by the messages that they receive. */
+/** The types of webhooks. Those of the audit log are from before 0.4.0, and disabled. */
 const WEBHOOK_TYPES = ['event.created', 'audit.entry'] as const
 export type WebhookType = (typeof WEBHOOK_TYPES)[number]
+export const AUDIT_WEBHOOKS_REMOVED =
+  'Webhooks of the audit log were removed in 0.4.0. Read it at /api/organizations/{organizationId}/audit'
+
+const NEW_TYPE = defineRule('NewWebhookType', value =>
+  value === 'event.created'
+    ? NO_ISSUES
+    : issue(
+        'invalid_value',
+        value === 'audit.entry' ? AUDIT_WEBHOOKS_REMOVED : 'Must be event.created',
+      ),
+)
 
 const ChannelIds = Nullable(
   Type.Array(Text({ minLength: 1, maxLength: 50 }), {
@@ -32,10 +43,7 @@ export const NewWebhook = Type.Object(
   {
     ...WebhookFields.properties,
     type: Type.Optional(
-      OneOf(
-        WEBHOOK_TYPES,
-        'The events of the project, by default, or the audit entries of its organization.',
-      ),
+      Type.Unsafe<'event.created'>({ [Kind]: NEW_TYPE, type: 'string', enum: ['event.created'] }),
     ),
   },
   { examples: [{ url: 'https://hooks.example.com/tidings', name: 'Billing' }] },
@@ -115,12 +123,8 @@ export const Attempt = Type.Object(
   {
     id: Type.String(),
     kind: OneOf([...WEBHOOK_TYPES, 'webhook.test']),
-    eventId: Nullable(Type.String(), 'Null for an audit entry or a test.'),
-    entryId: Nullable(Type.String(), 'The id of an audit entry.'),
-    eventTitle: Nullable(
-      Type.String(),
-      'Null for an event that was deleted, an audit entry or a test.',
-    ),
+    eventId: Nullable(Type.String(), 'Null for a test.'),
+    eventTitle: Nullable(Type.String(), 'Null for an event that was deleted, or a test.'),
     number: Type.Integer(),
     outcome: OneOf(['delivered', 'failed']),
     status: Nullable(Type.Integer()),
@@ -141,9 +145,7 @@ export const AttemptRequest = Type.Object(
     headers: Type.Record(Type.String(), Type.String(), {
       description: 'host, content-type, webhook-id and webhook-timestamp.',
     }),
-    body: Nullable(
-      Type.String({ description: 'Rebuilt from the event or the entry; null if it was deleted.' }),
-    ),
+    body: Nullable(Type.String({ description: 'Rebuilt from the event; null if it was deleted.' })),
     note: Nullable(
       Type.String({
         description: 'Why the body differs from what was sent; null if it is identical.',

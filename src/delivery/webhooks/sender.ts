@@ -1,4 +1,3 @@
-import type { AuditEntry } from '../../access/audit/entries.ts'
 import { newId } from '../../base/ids.ts'
 import { createBatcher, type Batcher } from '../../database/batch.ts'
 import { type Pool, transact } from '../../database/pool.ts'
@@ -6,7 +5,7 @@ import { rememberOpened, type Secrets } from '../../database/secrets/secrets.ts'
 import type { Egress } from '../../http/egress/egress.ts'
 import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/kind.ts'
 import { HIDDEN } from '../outbox/settlement.ts'
-import { hasUser, toEntryRequest, toEventRequest, toMessageId } from './message.ts'
+import { hasUser, toEventRequest, toMessageId } from './message.ts'
 import { CHANGED, findEarlyWebhookOutcome, toWebhookOutcome, toDeliveryOutcome } from './outcome.ts'
 import {
   countFailure,
@@ -48,11 +47,10 @@ export type WebhookSender = (
   signal?: AbortSignal,
 ) => Promise<DeliveryOutcome>
 
-/** The target and the event, or the audit entry, of one attempt; undefined if deleted. */
+/** The target and the event of one attempt; undefined if deleted. */
 interface Content {
   target: WebhookTarget | undefined
   eventJson: string | undefined
-  entry: AuditEntry | undefined
 }
 
 interface Batches {
@@ -74,7 +72,6 @@ export function createWebhookSender(parts: SenderParts): WebhookSender {
     toResult: (found, attempt) => ({
       target: found && openWebhookTarget(found.row, attempt, secrets),
       eventJson: found?.eventJson,
-      entry: found?.entry,
     }),
     maxJobs: MAX_READ,
   })
@@ -95,9 +92,9 @@ async function sendEvent(
   attempt: WebhookAttempt,
   signal?: AbortSignal,
 ): Promise<DeliveryOutcome> {
-  const { target, eventJson, entry } = await reads.add(attempt)
+  const { target, eventJson } = await reads.add(attempt)
   if (!target) return { kind: 'cancelled', reason: 'The webhook was deleted' }
-  if (eventJson === undefined && entry === undefined) return HIDDEN
+  if (eventJson === undefined) return HIDDEN
   const earlyOutcome = findEarlyWebhookOutcome(target)
   if (earlyOutcome) return earlyOutcome
   const made = await makeAttempt(
@@ -107,12 +104,10 @@ async function sendEvent(
       id: newId('att').uuid,
       messageId: toMessageId(attempt.eventId, attempt.targetId),
       eventId: attempt.eventId,
-      kind: entry ? 'audit.entry' : 'event.created',
-      hasUser: eventJson !== undefined && hasUser(eventJson),
+      kind: 'event.created',
+      hasUser: hasUser(eventJson),
       number: attempt.attempt,
-      request: entry
-        ? toEntryRequest(target, entry, target.context)
-        : toEventRequest(target, eventJson ?? '', target.context),
+      request: toEventRequest(target, eventJson, target.context),
     },
     { signal, begin: attempt.begin },
   )

@@ -1,4 +1,3 @@
-import { findAuditEntries, type AuditEntry } from '../../access/audit/entries.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Secrets } from '../../database/secrets/secrets.ts'
 import type { Queryable } from '../../database/sql.ts'
@@ -6,7 +5,6 @@ import { toEventJson } from '../../log/events/event-json.ts'
 import { FAILURES_TO_PAUSE } from './circuit-breaker.ts'
 import type { ProjectContext } from './message.ts'
 import type { Preset } from './presets.ts'
-import type { WebhookType } from './schema.ts'
 import { toSealedCell } from './sealing.ts'
 import { parsePreviousSecrets } from './signing.ts'
 
@@ -48,7 +46,6 @@ export interface WebhookTargetId {
 
 /** A webhook with sealed secrets. */
 export interface SealedWebhookTarget {
-  type: WebhookType
   url: string
   preset: Preset
   secret: string
@@ -70,11 +67,10 @@ export interface SealedWebhookTarget {
 /** How long other deliveries wait for the outcome of a probe. */
 const PROBE_S = 30
 
-/** A webhook with the event, or the audit entry, of an attempt. Both are undefined if deleted. */
+/** A webhook with the event of an attempt, which is undefined if deleted. */
 interface FoundWebhook {
   row: SealedWebhookTarget
   eventJson: string | undefined
-  entry: AuditEntry | undefined
 }
 
 /**
@@ -105,28 +101,17 @@ export async function findWebhookTargets(
       return webhook?.pausedUntilMs !== null && webhook?.hasProbe === false
     }),
   )
-  const found = ids.map(({ projectId, targetId, eventId }) => {
+  return ids.map(({ projectId, targetId, eventId }) => {
     const webhook = read.get(`${projectId} ${targetId}`)?.webhook
     if (!webhook) return undefined
     const text = read.get(`${projectId} ${eventId}`)?.event_text ?? undefined
     const limit = limits.get([targetId, eventId].filter(Boolean).join(' '))
-    return { webhook, limit, text }
-  })
-  const entries = await findEntries(
-    sql,
-    found.map(one => one?.webhook),
-    ids,
-  )
-  return found.map((one, nth) => {
-    if (!one) return undefined
-    const { webhook, limit, text } = one
-    const entry = entries.get(ids[nth]?.eventId ?? '')
     const { hasProbe, ...rest } = webhook
     // The first attempt that has something to send is the probe.
-    const isProbe = hasProbe && (text !== undefined || entry !== undefined)
+    const isProbe = hasProbe && text !== undefined
     if (isProbe) webhook.hasProbe = false
     const eventJson = text === undefined ? undefined : toEventJson(text)
-    return { row: { ...rest, isProbe, limit }, eventJson, entry }
+    return { row: { ...rest, isProbe, limit }, eventJson }
   })
 }
 
@@ -177,26 +162,6 @@ async function findLimits(
     where w.failures < ${FAILURES_TO_PAUSE}
   `
   return new Map(rows.map(({ key, hasEarlier }) => [key, { hasEarlier }]))
-}
-
-/** Returns the audit entries of attempts by uuid, each for a webhook of its own organization. */
-async function findEntries(
-  sql: Queryable,
-  rows: readonly (Pick<SealedWebhookTarget, 'type' | 'organizationId'> | undefined)[],
-  ids: readonly { eventId?: string }[],
-): Promise<ReadonlyMap<string, AuditEntry>> {
-  const wanted = new Map<string, string[]>()
-  for (const [nth, row] of rows.entries()) {
-    const id = ids[nth]?.eventId
-    if (row?.type !== 'audit.entry' || id === undefined) continue
-    wanted.set(row.organizationId, [...(wanted.get(row.organizationId) ?? []), id])
-  }
-  const entries = new Map<string, AuditEntry>()
-  for (const [organizationId, entryIds] of wanted) {
-    const found = await findAuditEntries(sql, organizationId, entryIds)
-    for (const [id, entry] of found) entries.set(id, entry)
-  }
-  return entries
 }
 
 /**

@@ -27,7 +27,6 @@ import {
   Webhook,
   WebhookChanges,
 } from './schema.ts'
-import { requireTypeAccess, requireWebhookAccess } from './audit-access.ts'
 import { getWebhook, listWebhooks, type WebhookView } from './webhooks.ts'
 
 const tags = ['Webhooks']
@@ -65,7 +64,6 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
     .post(
       '/api/projects/:projectId/webhooks',
       async ({ call, body }) => {
-        requireTypeAccess(call, body.type)
         checkUrl(egress, body.url)
         const created = await transact(call.pool, async tx => {
           // The lock checks the role again: a member who has just lost it receives no events.
@@ -101,7 +99,6 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
     .patch(
       '/api/projects/:projectId/webhooks/:webhookId',
       async ({ call, params: { webhookId: id }, body: changes }) => {
-        await requireWebhookAccess(call, id)
         if (changes.url !== undefined) checkUrl(egress, changes.url)
         const edited = await transact(call.pool, async tx => {
           await lockOrganization(tx, call, 'webhooks.edit')
@@ -120,7 +117,6 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
     .delete(
       '/api/projects/:projectId/webhooks/:webhookId',
       async ({ call, params: { webhookId: id } }) => {
-        await requireWebhookAccess(call, id)
         await transact(call.pool, tx => deleteWebhook(tx, call, id))
         return succeed(call, 200, { id })
       },
@@ -133,7 +129,6 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/rotate',
       async ({ call, params: { webhookId: id }, body: { graceHours = 24 } }) => {
-        await requireWebhookAccess(call, id)
         const { secret, previousUntil } = await transact(call.pool, async tx => {
           await lockOrganization(tx, call, 'webhooks.rotate')
           return rotateWebhook(tx, call, { id, graceHours }, secrets)
@@ -156,7 +151,6 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/enable',
       async ({ call, params: { webhookId: id } }) => {
-        await requireWebhookAccess(call, id)
         const enabled = await transact(call.pool, async tx => {
           await enableWebhook(tx, call, id)
           return getWebhook(tx, toView(call), id)
@@ -177,7 +171,6 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
     .post(
       '/api/projects/:projectId/webhooks/:webhookId/disable',
       async ({ call, params: { webhookId: id } }) => {
-        await requireWebhookAccess(call, id)
         const disabled = await transact(call.pool, async tx => {
           await disableWebhook(tx, call, { id, reason: 'An admin disabled it' })
           return getWebhook(tx, toView(call), id)

@@ -261,40 +261,6 @@ describe('a token acts with the present rights of its creator', () => {
     expect([lifted.status, lifted.body.code]).toEqual([403, 'forbidden'])
   })
 
-  test('a token that is limited to projects neither creates nor operates a webhook of the audit log', async () => {
-    const webhooks = `${ofProject()}/webhooks`
-    const input = { url: 'https://93.184.216.34/hook', type: 'audit.entry' }
-    const { id } = (await owner.post(webhooks, input)).body.data
-    const made = await owner.post(webhooks, { url: input.url })
-    const open = createTokenApi(server.url, (await create(owner)).token)
-    const projects = [organization.project.id]
-    const limited = createTokenApi(server.url, (await create(owner, { projects })).token)
-    const since = new Date(Date.now() - 60_000).toISOString()
-    const act = async (one: typeof open, webhook: string) => {
-      const path = `${webhooks}/${webhook}`
-      const requests: [string, string, object?][] = [
-        ['PATCH', path, { name: 'x' }],
-        ['GET', `${path}/attempts`],
-        ['POST', `${path}/disable`],
-        ['POST', `${path}/enable`],
-        ['POST', `${path}/recover`, { since }],
-        ['POST', `${path}/rotate`, {}],
-        ['DELETE', path],
-      ]
-      const statuses: number[] = []
-      for (const [method, at, json] of requests) {
-        statuses.push((await one.request(at, { method, ...(json && { json }) })).status)
-      }
-      return statuses
-    }
-    const all = (status: number) => Array<number>(7).fill(status)
-    expect((await limited.post(webhooks, input)).body.code).toBe('forbidden')
-    expect(await act(limited, id)).toEqual(all(403))
-    expect(await act(limited, made.body.data.id)).toEqual(all(200))
-    expect((await open.post(webhooks, input)).status).toBe(201)
-    expect(await act(open, id)).toEqual(all(200))
-  })
-
   test('nobody is invited above the role of the token', async () => {
     const { token } = await create(owner, { role: 'admin' })
     const invite = (role: string) =>

@@ -104,11 +104,6 @@ test.each([
   ['admin', 'members: [{email: ada@example.com, role: owner}]', 'It requires the owner role'],
   ['admin', 'members: [{email: new@example.com, role: owner}]', 'above the role of the token'],
   ['owner', 'members: [{email: grace@example.com, role: admin}]', 'Withdraw it first'],
-  [
-    'owner',
-    shop('webhooks: [{name: Ops, url: "https://a.example/hooks/1", type: audit.entry}]'),
-    'cannot be changed',
-  ],
 ] as const)('a token with the role %s is refused %p', (role, text, reason) => {
   const lines = plan(text, { role })
   expect(lines).toEqual([expect.stringMatching(/^! /)])

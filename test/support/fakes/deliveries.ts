@@ -8,7 +8,6 @@ export function toDelivery(some: Partial<Delivery>): Delivery {
   return {
     id: 'dlv_1',
     eventId: 'evt_7',
-    entryId: null,
     kind: 'push',
     target: { id: 'psh_1', name: 'Ada Lovelace: Firefox on Android' },
     state: 'delivered',

@@ -132,7 +132,6 @@ function toFakeAttempt(fields: Record<string, unknown>) {
   return {
     kind: 'event.created',
     eventId: 'evt_01kadz5p6vf2w8y3m4n5q6r7s8',
-    entryId: null,
     eventTitle: 'New payment',
     number: 1,
     outcome: 'delivered',

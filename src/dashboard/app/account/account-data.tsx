@@ -22,7 +22,6 @@ export function AccountData() {
               href,
               download: 'tidings-account.json',
             }).click()
-            URL.revokeObjectURL(href)
           }}
         />
         <ConfirmButton

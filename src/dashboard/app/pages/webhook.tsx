@@ -51,7 +51,7 @@ interface DetailsOptions {
 }
 
 function Details({ place, webhook, query: { refetch, change }, isAdmin }: DetailsOptions) {
-  const { name, host, url, type, preset, channels, previousSecretUntil, createdAt } = webhook
+  const { name, host, url, preset, channels, previousSecretUntil, createdAt } = webhook
   return (
     <div class="settings">
       <h1 class="page-title">
@@ -66,15 +66,9 @@ function Details({ place, webhook, query: { refetch, change }, isAdmin }: Detail
         </dd>
         <dt>Receiver</dt>
         <dd>{PRESETS[preset].text}</dd>
-        <dt>{type === 'audit.entry' ? 'Sends' : 'Channels'}</dt>
+        <dt>Channels</dt>
         <dd>
-          {type === 'audit.entry' ? (
-            'The audit log of the organization'
-          ) : channels === null ? (
-            'All'
-          ) : (
-            <ChannelNames project={place.project} ids={channels} />
-          )}
+          {channels === null ? 'All' : <ChannelNames project={place.project} ids={channels} />}
         </dd>
         {previousSecretUntil !== null && (
           <>

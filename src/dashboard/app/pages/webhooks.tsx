@@ -67,9 +67,7 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
                 </h2>
                 <p class="item-details">
                   <bdi>{webhook.host}</bdi> · {PRESETS[webhook.preset].text} ·{' '}
-                  {webhook.type === 'audit.entry'
-                    ? 'audit log'
-                    : toChannelSummary(webhook.channels)}
+                  {toChannelSummary(webhook.channels)}
                 </p>
                 <StatusLine webhook={webhook} />
               </div>

@@ -21,7 +21,7 @@ interface AttemptOptions {
 /** An attempt as a line that opens to show the request and the response. */
 export function AttemptDetails({ place, attempt, isOpen = false, children }: AttemptOptions) {
   const [isShown, setShown] = useState(isOpen)
-  const { eventId, entryId, eventTitle, number, outcome, status, reason, latencyMs, startedAt } =
+  const { kind, eventId, eventTitle, number, outcome, status, reason, latencyMs, startedAt } =
     attempt
   return (
     <details
@@ -34,7 +34,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
           {status ?? 'No response'}
         </span>
         <span class="attempt-what">
-          <bdi>{(eventTitle && toVisibleTitle(eventTitle)) ?? toSubject(eventId, entryId)}</bdi>
+          <bdi>{(eventTitle && toVisibleTitle(eventTitle)) ?? toSubject(kind, eventId)}</bdi>
           <span class="item-details">
             <bdi>{reason}</bdi>
             {number > 1 && `, attempt ${number.toLocaleString()}`} · {toDuration(latencyMs)} ·{' '}
@@ -57,9 +57,9 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
   )
 }
 
-function toSubject(eventId: string | null, entryId: string | null): string {
+function toSubject(kind: Attempt['kind'], eventId: string | null): string {
   if (eventId !== null) return `Event …${eventId.slice(-6)}`
-  return entryId === null ? 'Test' : `Audit entry …${entryId.slice(-6)}`
+  return kind === 'audit.entry' ? 'Audit entry' : 'Test'
 }
 
 function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) {

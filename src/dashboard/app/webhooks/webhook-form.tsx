@@ -25,7 +25,6 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
   const [preset, setPreset] = useState(webhook?.preset ?? 'standard')
   const chosen = webhook?.channels ?? null
   const [isFiltered, setFiltered] = useState(chosen !== null)
-  const [type, setType] = useState(webhook?.type ?? 'event.created')
   return (
     <Loaded query={channels}>
       {({ items: known }) => {
@@ -41,7 +40,6 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
                   url: value('url'),
                   ...(value('name') && { name: value('name') }),
                   preset,
-                  ...(!webhook && { type }),
                   channels: isFiltered ? listed.map(({ id }) => id).filter(value) : null,
                 }),
               )
@@ -71,24 +69,16 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
               hint="Shown in lists. Leave empty to show the host."
               value={webhook?.name}
             />
-            {!(webhook && type === 'audit.entry') && (
-              <Select
-                name="which"
-                label="Sends"
-                value={type === 'audit.entry' ? 'audit' : isFiltered ? 'some' : 'all'}
-                options={[
-                  { value: 'all', text: 'Events from all channels' },
-                  { value: 'some', text: 'Events from selected channels' },
-                  ...(webhook
-                    ? []
-                    : [{ value: 'audit', text: 'The audit log of the organization' }]),
-                ]}
-                onChange={value => {
-                  setFiltered(value === 'some')
-                  setType(value === 'audit' ? 'audit.entry' : 'event.created')
-                }}
-              />
-            )}
+            <Select
+              name="which"
+              label="Sends"
+              value={isFiltered ? 'some' : 'all'}
+              options={[
+                { value: 'all', text: 'Events from all channels' },
+                { value: 'some', text: 'Events from selected channels' },
+              ]}
+              onChange={value => setFiltered(value === 'some')}
+            />
             {isFiltered && (
               <Fieldset legend="Channels" name="channels">
                 {listed.map(({ id, name }) => (
