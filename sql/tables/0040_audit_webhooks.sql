@@ -1,4 +1,4 @@
--- Webhooks of the audit log are removed. Those that exist are disabled, and show why. An index of the
+-- Webhooks of the audit log are removed. The update disables them, and shows why. An index of the
 -- outbox serves the deletion.
 with former as (
   update webhooks set

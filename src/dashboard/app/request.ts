@@ -41,8 +41,8 @@ export function onSecondFactorNeeded(listener: () => void): void {
 }
 
 /**
- * Sends a request to /api. Never throws. `Data` is the type in the server's schema, or `Blob` if the
- * response is a file.
+ * Sends a request to /api. Never throws. `Data` is the type in the server's schema, or `Blob` for a
+ * file.
  */
 export async function request<Data>(
   method: Method,

@@ -45,9 +45,10 @@ export async function resendAttempt(
 }
 
 /**
- * Enqueues the events that arrived in a time range, match the webhook and were not delivered to it. These are failed ones, and those from before it was created or while it was
- * disabled. One call reads 5,000 of them; pass its `nextCursor` to continue. Throws `not_found`, or
- * `conflict` if the webhook is disabled or has too many pending deliveries.
+ * Enqueues the events that arrived in a time range, match the webhook and were not delivered to it.
+ * These are failed ones, and those from before it was created or while it was disabled. One call
+ * reads 5,000 of them; pass its `nextCursor` to continue. Throws `not_found`, or `conflict` if the
+ * webhook is disabled or has too many pending deliveries.
  */
 export async function recoverEvents(
   tx: Tx,
