@@ -40,15 +40,11 @@ export function onSecondFactorNeeded(listener: () => void): void {
   onRequired = listener
 }
 
-/**
- * Sends a request to /api. Never throws. `Data` is the type in the server's schema, or `Blob` for a
- * file.
- */
+/** Sends a request to /api. Never throws. `Data` is the type in the server's schema. */
 export async function request<Data>(
   method: Method,
   path: `/api/${string}`,
   json?: object,
-  isFile?: boolean,
 ): Promise<Result<Data>> {
   let response: Response
   let text: string
@@ -66,7 +62,6 @@ export async function request<Data>(
           body: JSON.stringify(json),
         }),
       }))
-    if (isFile && response.ok) return { ok: true, data: (await response.blob()) as Data }
     text = await response.text()
   } catch {
     return { ok: false, failure: toFailure({ code: 'unreachable', message: UNREACHABLE }) }

@@ -1,8 +1,16 @@
-import { request } from '../request.ts'
+import { request, type Result } from '../request.ts'
 import { ActionButton } from '../components/action-button.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { clearSession } from '../session.ts'
+
+const EXPORT = '/api/me/export'
+
+/** Returns the file. A refusal is requested again, in the form of the other requests. */
+async function readExport(): Promise<Result<Blob>> {
+  const response = await fetch(EXPORT).catch(() => undefined)
+  return response?.ok ? { ok: true, data: await response.blob() } : request('GET', EXPORT)
+}
 
 /** The export of the account's own data, and its deletion. */
 export function AccountData() {
@@ -15,7 +23,7 @@ export function AccountData() {
       <div class="actions">
         <ActionButton
           action="Export your data"
-          send={() => request<Blob>('GET', '/api/me/export', undefined, true)}
+          send={readExport}
           onDone={file => {
             const href = URL.createObjectURL(file)
             Object.assign(document.createElement('a'), {
