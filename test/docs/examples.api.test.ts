@@ -11,6 +11,7 @@ import { ISSUE_CODES } from '../../src/http/rules.ts'
 import { FAILURE_CODES } from '../../src/base/errors.ts'
 import { PASSWORD } from '../support/worlds/browser.ts'
 import { listCodeBlocks, listMarkdown, ROOT, type CodeBlock } from '../support/docs.ts'
+import { openRaw, sendRaw, toRequest } from '../support/clients/raw-http.ts'
 import { createKey } from '../support/worlds/keys.ts'
 import { newManagementToken } from '../support/worlds/management-token.ts'
 import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
@@ -18,6 +19,7 @@ import { makeFolder } from '../support/scratch.ts'
 import { findMain } from '../support/servers/process.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { hasTool } from '../support/tools.ts'
+import { scaled, until } from '../support/until.ts'
 
 /** Pages whose blocks must run unchanged. Readers fill in blocks with an ellipsis. */
 const RUNNABLE = ['sending-events', 'webhooks', 'live-feed', 'management-api', 'push'].map(
@@ -216,57 +218,195 @@ test('the client of the live feed prints events', async () => {
   }
 })
 
-describe('the verifications of webhooks accept genuine ones and refuse all others', () => {
+describe('the receivers of webhooks accept genuine requests, and refuse hostile ones', () => {
   const body = '{"type":"event.created","data":{"title":"New payment 💰"}}'
   const now = Math.floor(Date.now() / 1000)
   const signature = new Webhook(SECRET).sign('msg_1', new Date(now * 1000), body)
-  const headers = {
+  const genuine = {
     'webhook-id': 'msg_1',
     'webhook-timestamp': String(now),
     'webhook-signature': `v1,AAAA ${signature}`,
   }
-  const cases = [
-    { headers, body },
-    { headers, body: body.replace('New', 'Old') },
-    { headers: { ...headers, 'webhook-timestamp': String(now - 301) }, body },
+  type Request = { headers: Record<string, string>; body: string }
+  const without = (name: string): Request => ({
+    headers: Object.fromEntries(Object.entries(genuine).filter(([one]) => one !== name)),
+    body,
+  })
+  const having = (value: string) => (name: string) => ({
+    headers: { ...genuine, [`webhook-${name}`]: value },
+    body,
+  })
+  const HOSTILE: Request[] = [
+    { headers: genuine, body: body.replace('New', 'Old') },
+    { headers: genuine, body: '' },
+    { headers: {}, body },
+    ...Object.keys(genuine).map(without),
+    ...[
+      '',
+      'x',
+      '-1',
+      '1e999',
+      'NaN',
+      '9'.repeat(20),
+      '9'.repeat(5_000),
+      `${now - 301}`,
+      `x${now}`,
+    ].map(value => having(value)('timestamp')),
+    ...[
+      '',
+      ' ',
+      ',',
+      'v1',
+      'v1,',
+      'v1,ñ',
+      'v1,é'.repeat(44),
+      signature.slice(3),
+      `v2${signature.slice(2)}`,
+    ].map(value => having(value)('signature')),
+    ...['', 'ñ', 'msg_2', '9'.repeat(5_000)].map(value => having(value)('id')),
   ]
+  const cases: Request[] = [{ headers: genuine, body }, ...HOSTILE]
+  const json = JSON.stringify(JSON.stringify(cases))
+  const expected = JSON.stringify(cases.map((_, nth) => nth === 0))
   const blocks = listCodeBlocks('docs/webhooks.md')
   const find = (language: string, name: string) =>
     blocks.find(block => block.language === language && block.text.includes(name))!
-  const json = JSON.stringify(JSON.stringify(cases))
+  const toExpected = (isTrue: string, isFalse: string, between = ',') =>
+    cases.map((_, nth) => (nth === 0 ? isTrue : isFalse)).join(between)
 
-  test.each([
-    ['js', 'isGenuine', `isGenuine('${SECRET}', one.headers, one.body)`],
-    [
-      'ts',
-      'standardwebhooks',
-      `(await receive(new Request('http://a', { method: 'POST', ...one }))).status === 204`,
-    ],
-  ])('%s with %s', async (language, name, call) => {
+  const RUNTIMES = [process.execPath, 'node', 'deno'].filter(
+    command => command === process.execPath || hasTool(command),
+  )
+
+  test.each(RUNTIMES)('js without a package, on %s', async runtime => {
     const reader = await newReader()
-    const after = `\nconst results: boolean[] = []; for (const one of JSON.parse(${json})) results.push(${call}); console.log(JSON.stringify(results))`
-    const block = find(language, name)
-    const file = write(reader, { ...block, language: 'ts' }, after)
-    expect(await run(reader, process.execPath, [file])).toContain('[true,false,false]')
+    const after = `\nconsole.log(JSON.stringify(JSON.parse(${json}).map(one => isGenuine('${SECRET}', one.headers, one.body))))`
+    const file = write(reader, find('js', 'isGenuine'), after)
+    expect(
+      await run(reader, runtime, [...(runtime === 'deno' ? ['run', '-A'] : []), file]),
+    ).toContain(expected)
   })
 
-  test('js in docs/get-started.md', async () => {
+  test('ts with standardwebhooks', async () => {
     const reader = await newReader()
-    const block = listCodeBlocks('docs/get-started.md').find(one => one.language === 'js')!
-    // The server below would keep the port.
-    const [text = '', server] = block.text.split('createServer(async')
-    expect(server).toContain('isGenuine(request.headers, body)')
-    const after = `console.log(JSON.stringify(JSON.parse(${json}).map(one => isGenuine(one.headers, one.body))))`
-    const file = write(reader, { ...block, text }, after)
-    expect(await run(reader, process.execPath, [file])).toContain('[true,false,false]')
+    const after = `
+const results: boolean[] = []
+for (const one of JSON.parse(${json})) {
+  const request = { text: async () => one.body, headers: Object.entries(one.headers) }
+  results.push((await receive(request as unknown as Request)).status === 204)
+}
+console.log(JSON.stringify(results))`
+    const file = write(reader, find('ts', 'standardwebhooks'), after)
+    expect(await run(reader, process.execPath, [file])).toContain(expected)
   })
+
+  test.each(RUNTIMES.filter(runtime => runtime !== 'deno'))(
+    'js in docs/get-started.md, on %s',
+    async runtime => {
+      const reader = await newReader()
+      const block = listCodeBlocks('docs/get-started.md').find(one => one.language === 'js')!
+      // A port of its own, which it prints.
+      const text = block.text.replace(
+        "4000, '127.0.0.1')",
+        "0, '127.0.0.1', function () { console.log('port', this.address().port) })",
+      )
+      const child = spawn(runtime, [write(reader, { ...block, text })], {
+        cwd: reader.cwd,
+        env: reader.env as Record<string, string>,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      try {
+        let printed = ''
+        for (const stream of [child.stdout, child.stderr])
+          stream.on('data', (chunk: Buffer) => (printed += chunk))
+        await until(() => /port \d+/.test(printed))
+        const url = `http://127.0.0.1:${/port (\d+)/.exec(printed)?.[1]}/`
+        const head = toRequest('POST / HTTP/1.1', ['Host: a', 'Content-Length: 100'])
+        {
+          using torn = openRaw(url)
+          await torn.flush(Buffer.from(`${head}half`))
+        }
+        const statuses: number[] = []
+        for (const { headers, body: sent } of cases) {
+          const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+          const length = `Content-Length: ${Buffer.byteLength(sent)}`
+          const answer = await sendRaw(
+            url,
+            toRequest('POST / HTTP/1.1', ['Host: a', length, ...lines]) + sent,
+          )
+          statuses.push(answer?.status ?? 0)
+        }
+        expect(statuses, printed).toEqual(cases.map((_, nth) => (nth === 0 ? 204 : 401)))
+        expect(child.exitCode, printed).toBeNull()
+      } finally {
+        child.kill('SIGKILL')
+      }
+    },
+  )
 
   test.skipIf(!hasTool('python3'))('python', async () => {
     const reader = await newReader()
     const after = `\nimport json\nprint([is_genuine("${SECRET}", one["headers"], one["body"].encode()) for one in json.loads(${json})])`
     const file = write(reader, find('python', 'is_genuine'), after)
-    expect(await run(reader, 'python3', [file])).toContain('[True, False, False]')
+    expect(await run(reader, 'python3', [file])).toContain(`[${toExpected('True', 'False', ', ')}]`)
   })
+
+  test.skipIf(!hasTool('ruby'))('ruby', async () => {
+    const reader = await newReader()
+    writeFileSync(join(reader.cwd, 'cases.json'), JSON.stringify(cases))
+    const after = `\nrequire "json"\nputs JSON.parse(File.read("cases.json", encoding: "UTF-8")).map { |one| genuine?("${SECRET}", one["headers"], one["body"]) }.join(",")`
+    const file = write(reader, find('ruby', 'genuine?'), after)
+    expect(await run(reader, 'ruby', [file])).toContain(toExpected('true', 'false'))
+  })
+
+  test.skipIf(!hasTool('php'))('php', async () => {
+    const reader = await newReader()
+    writeFileSync(join(reader.cwd, 'cases.json'), JSON.stringify(cases))
+    // Frameworks turn each warning into an exception.
+    const after = `
+set_error_handler(fn (int $level, string $message) => throw new ErrorException($message));
+echo json_encode(array_map(fn ($one) => isGenuine('${SECRET}', $one['headers'], $one['body']), json_decode(file_get_contents('cases.json'), true)));`
+    const file = write(reader, find('php', 'isGenuine'), after)
+    expect(await run(reader, 'php', [file])).toContain(expected)
+  })
+
+  // Without net/http, which takes half a minute to compile.
+  test.skipIf(!hasTool('go'))(
+    'go',
+    async () => {
+      const reader = await newReader()
+      const block = find('go', 'IsGenuine')
+      const text = block.text
+        .replace('package hooks', 'package main')
+        .replace('\t"net/http"\n', '')
+        .replace('http.Header', 'header')
+      const literals = cases.map(
+        one =>
+          `{header{${Object.entries(one.headers)
+            .map(pair => pair.map(part => JSON.stringify(part)).join(': '))
+            .join(', ')}}, ${JSON.stringify(one.body)}},\n`,
+      )
+      const after = `
+type header map[string]string
+
+func (h header) Get(name string) string { return h[name] }
+
+func main() {
+	for _, one := range []struct {
+		headers header
+		body    string
+	}{
+${literals.join('')}	} {
+		fmt.Print(IsGenuine("${SECRET}", one.headers, []byte(one.body)), ",")
+	}
+}
+`
+      const file = write(reader, { ...block, text }, after)
+      reader.env['GOCACHE'] = join(reader.cwd, 'cache')
+      expect(await run(reader, 'go', ['run', file])).toContain(toExpected('true', 'false'))
+    },
+    scaled(120_000),
+  )
 })
 
 /** Tools that check a program without running it, by language. Their argument is a file name. */
