@@ -48,14 +48,46 @@ export function invalidKey(): Fault {
   return new Fault('unauthorized', 'Invalid or missing API key', { 'WWW-Authenticate': 'Bearer' })
 }
 
+/** Names damage of the files of Postgres, and its remedy. */
+export const DAMAGED = 'The files of Postgres are damaged. Restore a backup into a new folder.'
+
+/** Reports that Postgres read less than its files had, without an error. */
+export class DamagedFiles extends Error {
+  override readonly name = 'DamagedFiles'
+
+  constructor(detail: string, options?: ErrorOptions) {
+    super(`${DAMAGED} ${detail}`.trim(), options)
+  }
+}
+
+/** Damaged data, and a damaged index. */
+const DAMAGE_STATES = ['XX001', 'XX002']
+/** States of damaged files that have other causes, too. */
+const SUSPECT_STATES = ['XX000', '58P01', '58030', '22023']
+const DAMAGE =
+  /could not (read|open|access) .*("(base|global|pg_)|transaction)|invalid page|corrupt|invalid memory alloc|catalog is missing|valid data directory/
+
+/** Returns true if this error tells of damaged files of Postgres. */
+export function isDamage(error: unknown): boolean {
+  if (error instanceof DamagedFiles) return true
+  if (!(error instanceof Error)) return false
+  const { code, routine } = error as Error & Record<string, unknown>
+  if (typeof code !== 'string' || routine === undefined) return false
+  return (
+    DAMAGE_STATES.includes(code) || (SUSPECT_STATES.includes(code) && DAMAGE.test(error.message))
+  )
+}
+
 /** Describes an error in one line for the log, without queries, their parameters or a stack. */
 export function toReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof Fault) return error.message
   const { code, routine, constraint_name: constraint } = error as Error & Record<string, unknown>
   // Messages of Postgres can quote values that a caller sent.
-  if (routine !== undefined)
-    return `Postgres ${code} in ${routine}${constraint ? ` (${constraint})` : ''}`
+  if (routine !== undefined) {
+    const place = `Postgres ${code} in ${routine}${constraint ? ` (${constraint})` : ''}`
+    return isDamage(error) ? `${DAMAGED} (${place})` : place
+  }
   return typeof code === 'string' && /^[A-Z_]+$/.test(code) && !error.message.includes(code)
     ? `${code} ${error.message}`
     : error.message

@@ -15,6 +15,7 @@ import {
   checkSecret,
 } from './doctor/database.ts'
 import { checkExport } from './doctor/export.ts'
+import { checkTables } from './doctor/tables.ts'
 import { checkFiles } from './doctor/files.ts'
 import { checkHosts, checkReplicas, checkStandbys } from './doctor/standbys.ts'
 import { failed, ok, warning, type Finding } from './doctor/finding.ts'
@@ -31,10 +32,17 @@ export const doctor = command({
   name: 'doctor',
   description:
     'Check the installation. Each line is ok, warning or failed, and says what to do. Exits with 1 if a check failed.',
-  examples: ['tidings doctor', 'tidings doctor --json'],
-  args: DATA_DIR,
-  async run(args) {
-    const findings = await runChecks(args)
+  examples: ['tidings doctor', 'tidings doctor --deep', 'tidings doctor --json'],
+  args: {
+    ...DATA_DIR,
+    deep: {
+      type: 'boolean',
+      default: false,
+      description: 'Read all tables and indexes, too, and compare them',
+    },
+  },
+  async run({ deep, ...place }) {
+    const findings = await runChecks(place, deep)
     return {
       json: findings,
       text: findings
@@ -45,7 +53,7 @@ export const doctor = command({
   },
 })
 
-async function runChecks(place: Place): Promise<Finding[]> {
+async function runChecks(place: Place, isDeep: boolean): Promise<Finding[]> {
   const settings = findInstallation(place)
   const { config, file, warnings } = settings
   configureLog('error', process.stderr, config.logFormat)
@@ -61,7 +69,10 @@ async function runChecks(place: Place): Promise<Finding[]> {
   ]
   try {
     ensureInstalled(settings)
-    const found = await withOpenDatabase(config, database => checkInstallation(config, database))
+    const found = await withOpenDatabase(config, async database => [
+      ...(await checkInstallation(config, database)),
+      ...(isDeep ? await checkTables(database) : []),
+    ])
     findings.push(...found)
   } catch (error) {
     findings.push(failed('database', toReason(explainError(error))))

@@ -8,7 +8,7 @@ import {
   QUERY_CANCELED,
   SERIALIZATION_FAILURE,
   UNIQUE_VIOLATION,
-  isUnavailable,
+  isTemporary,
   sqlState,
 } from './sql.ts'
 
@@ -168,7 +168,7 @@ export function createBatcher<Job, Row, Result>(
     // Without a reply from Postgres the outcome is unknown. Only the caller can retry, with its
     // key.
     const isConflicting = state !== undefined && isConflict(state)
-    if (!isConflicting && (state === undefined || isUnavailable(error))) return []
+    if (!isConflicting && (state === undefined || isTemporary(error))) return []
     if (retries > 0 && isConflicting) return [{ batch, isBrief }]
     return batch.length > 1 ? batch.map(one => ({ batch: [one], isBrief })) : []
   }

@@ -45,12 +45,27 @@ export function readSnapshot<Result>(sql: Sql, work: (tx: Tx) => Promise<Result>
  * text format, with its line feed.
  */
 export async function* copyOut(tx: Tx, text: string): AsyncGenerator<Buffer> {
-  const stream = await tx.unsafe(text).readable()
+  const query = tx.unsafe(text)
+  ignoreStreamErrors(query)
+  const stream = await query.readable()
   // Streams without an encoding yield buffers only.
   yield* stream as AsyncIterable<Buffer>
   // postgres.js pauses the connection when rows pile up. If the last rows did, it never resumes,
   // and the connection would hang.
   stream._read(0)
+}
+
+/**
+ * Keeps an error that comes before the stream is read from ending the process. The stream rejects
+ * its reader with it.
+ */
+function ignoreStreamErrors(query: object): void {
+  const settleable = query as { resolve(result: unknown): void }
+  const before = settleable.resolve
+  settleable.resolve = result => {
+    if (result instanceof Readable) result.on('error', () => {})
+    before(result)
+  }
 }
 
 /** Joins rows into blocks. Calls `onBlock` with the number of rows so far. */

@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { DAMAGED, isDamage } from '../base/errors.ts'
 
 /** Permanent reasons for a refused connection, by SQLSTATE. */
 export const CONNECTION_REFUSALS: Record<string, string> = {
@@ -56,6 +57,7 @@ interface DriverError extends Error {
  */
 export function explainDatabaseError(error: unknown): string | undefined {
   if (error instanceof postgres.PostgresError) {
+    if (isDamage(error)) return DAMAGED
     const { code, message, severity } = error
     // An unknown or invalid setting, or one that only superusers may change, ends the start.
     const isOfSetting = ['42704', '22023', '42601', '42501'].includes(code)

@@ -1,4 +1,4 @@
-import { Fault } from '../base/errors.ts'
+import { Fault, isDamage } from '../base/errors.ts'
 import { startDeadline } from '../base/functions.ts'
 import { logger } from '../base/log.ts'
 import { createWaitObserver, registerGauge } from '../base/metrics.ts'
@@ -56,6 +56,8 @@ export interface PoolOptions extends ConnectOptions {
    * Connections of other pools may be dead or out of place as well.
    */
   onUnresponsive?(): void
+  /** Called with each error of `work`. */
+  onError?(error: unknown): void
 }
 
 export function createPool(
@@ -65,6 +67,7 @@ export function createPool(
     maxPerShare,
     maxPerHeavyShare,
     onUnresponsive,
+    onError,
     ...options
   }: PoolOptions,
 ): Pool {
@@ -124,6 +127,7 @@ export function createPool(
       return await Promise.race([work(withReplies(used, onReply)), late.promise])
     } catch (error) {
       if (sqlState(error) === READ_ONLY) onReadOnly(used)
+      onError?.(error)
       throw error
     } finally {
       isOver = true
@@ -215,6 +219,10 @@ export interface Pools {
    * Work in progress fails.
    */
   leave(): void
+  /** True once an error has shown that the files of Postgres are damaged. */
+  readonly isDamaged: boolean
+  /** Notes an error of a connection outside of the pools. */
+  noteDamage(error: unknown): void
   end(): Promise<void>
 }
 
@@ -226,6 +234,10 @@ export interface PoolsOptions {
 
 export function createPools(url: string, { deadlineMs, onReconnect }: PoolsOptions): Pools {
   const pools = new Map<string, Pool>()
+  let isDamaged = false
+  const noteDamage = (error: unknown) => {
+    isDamaged ||= isDamage(error)
+  }
   const ofEach = (read: (pool: Pool) => number) =>
     Object.fromEntries([...pools].map(([name, pool]) => [name, read(pool)]))
   registerGauge('tidings_database_pool_waiting', 'Work that waits for a connection of a pool.', {
@@ -249,6 +261,7 @@ export function createPools(url: string, { deadlineMs, onReconnect }: PoolsOptio
           for (const other of pools.values()) if (other !== pool) other.reconnect()
           onReconnect()
         },
+        onError: noteDamage,
       })
       pools.set(name, pool)
       return pool
@@ -257,6 +270,10 @@ export function createPools(url: string, { deadlineMs, onReconnect }: PoolsOptio
       for (const pool of pools.values()) pool.leave()
       onReconnect()
     },
+    get isDamaged() {
+      return isDamaged
+    },
+    noteDamage,
     async end() {
       await Promise.all([...pools.values()].map(pool => pool.end()))
     },

@@ -4,7 +4,7 @@ import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
 import { CONNECTION_REFUSALS, explainRefusal } from './explanation.ts'
 import { toSession } from './session.ts'
-import { connect, isUnavailable, sqlState, type Sql } from './sql.ts'
+import { connect, isTemporary, sqlState, type Sql } from './sql.ts'
 
 const log = logger('db')
 /** A pooler rejects a connection with unknown settings with it. */
@@ -70,7 +70,7 @@ export async function waitUntilReachable(url: string, signal?: AbortSignal): Pro
         throw new Error(
           `The server at ${host} rejects the settings of a session (${toReason(error)}). ${POOLER_REMEDY}`,
         )
-      if (!isUnavailable(error) || performance.now() - startedMs > WAIT_MS) throw error
+      if (!isTemporary(error) || performance.now() - startedMs > WAIT_MS) throw error
       if (performance.now() - remindedMs > REMIND_MS) {
         remindedMs = performance.now()
         log.warning('Waiting for the database at {host}: {reason}', {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import postgres from 'postgres'
-import { Fault } from '../base/errors.ts'
+import { DAMAGED, Fault, isDamage } from '../base/errors.ts'
 import { primaryOf } from './primary.ts'
 import { parseUrl, type DatabaseAddress } from '../base/database-url.ts'
 import { toDriverOptions, type SessionSettings } from './session.ts'
@@ -82,9 +82,15 @@ export function sqlState(error: unknown): string | undefined {
 // system.
 const TEMPORARY_STATES = /^(08|40|53|55|57|58)/
 
-/** Returns true when the database was unreachable or too slow, so that the caller can retry. */
+/** Returns true when a later try may succeed without a repair. */
+export function isTemporary(error: unknown): boolean {
+  return isUnavailable(error) && !isDamage(error)
+}
+
+/** Returns true when the database was unreachable, too slow or damaged. The work is undone. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof Fault) return error.code === 'unavailable'
+  if (isDamage(error)) return true
   if (error instanceof postgres.PostgresError)
     return TEMPORARY_STATES.test(error.code) || error.code === READ_ONLY
   const { code = '', syscall } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
@@ -102,8 +108,12 @@ export function isUnreachable(error: unknown): boolean {
   return state === undefined ? isUnavailable(error) : /^(08|53300|57P)/.test(state)
 }
 
-/** Returns why the database did not do its work. It names no detail of the installation. */
+/**
+ * Returns why the database did not do its work, without a full stop. It names no detail of the
+ * installation.
+ */
 export function describeUnavailable(error: unknown): string {
+  if (isDamage(error)) return DAMAGED.slice(0, -1)
   switch (sqlState(error)) {
     case DISK_FULL:
       return 'The disk of the database is full'

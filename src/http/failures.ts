@@ -1,4 +1,4 @@
-import { Fault, toReason, type FaultCode } from '../base/errors.ts'
+import { Fault, isDamage, toReason, type FaultCode } from '../base/errors.ts'
 import { limitLines, logger } from '../base/log.ts'
 import { httpErrors } from '../base/metrics.ts'
 import { describeUnavailable, isUnavailable, sqlState } from '../database/sql.ts'
@@ -66,7 +66,10 @@ export function toFailure(error: unknown, requestId: string): ResponseParts {
   }
   const fault =
     isUnavailable(error) && !(error instanceof Fault)
-      ? new Fault('unavailable', `${describeUnavailable(error)}. Try again shortly.`)
+      ? new Fault(
+          'unavailable',
+          `${describeUnavailable(error)}.${isDamage(error) ? '' : ' Try again shortly.'}`,
+        )
       : error
   if (fault instanceof Fault) {
     httpErrors.inc({ reason: fault === error ? fault.code : 'database_unavailable' })

@@ -4,6 +4,7 @@ import { describeUnavailable, type Queryable, type Sql } from '../database/sql.t
 import { findWriteProblem } from '../database/write-check.ts'
 import { publicRoutes } from '../http/public-route.ts'
 import type { Outbox } from '../delivery/outbox/outbox.ts'
+import { DAMAGED } from '../base/errors.ts'
 import { withTimeout } from '../base/functions.ts'
 import { registerGauge } from '../base/metrics.ts'
 
@@ -20,6 +21,8 @@ export interface HealthOptions {
   pool: Pool
   outbox: Pick<Outbox, 'oldestMs' | 'lagMs'>
   state: { isDraining: boolean }
+  /** Returns whether an error has shown that the files of Postgres are damaged. */
+  isDamaged(): boolean
   /** Resolves to true when the first key and the first owner exist. */
   isBootstrapped(sql: Queryable): Promise<boolean>
   /** Returns how long LISTEN has been down, in milliseconds. 0 while it works. */
@@ -38,6 +41,7 @@ export function healthRoutes({ pool, isBootstrapped, ...options }: HealthOptions
   let wasBootstrapped = false
   let writtenMs = -Infinity
   const findProblem = async (sql: Sql) => {
+    if (options.isDamaged()) return DAMAGED
     const schemaProblem = await findSchemaProblem(sql)
     if (schemaProblem !== undefined) return schemaProblem
     if (performance.now() - writtenMs > WRITE_EVERY_MS) {

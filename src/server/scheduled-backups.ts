@@ -34,6 +34,8 @@ export interface ScheduledBackupOptions extends Pick<BackupOptions, 'cost'> {
   pool: Pool
   source: SecretSource
   schedule: BackupSchedule
+  /** Called with the error of a failed backup. */
+  onFailure?(error: unknown): void
 }
 
 /**
@@ -107,7 +109,7 @@ export async function readLastBackup(sql: Queryable): Promise<LastBackup | undef
 }
 
 async function makeBackup(
-  { pool, url, source, schedule, cost }: ScheduledBackupOptions,
+  { pool, url, source, schedule, cost, onFailure }: ScheduledBackupOptions,
   now: Date,
   signal: AbortSignal,
 ): Promise<void> {
@@ -131,6 +133,7 @@ async function makeBackup(
     log.info('Wrote the backup {file}', { file, bytes })
     rotate(file, keep)
   } catch (error) {
+    onFailure?.(error)
     const problem = explainDatabaseError(error) ?? toReason(error)
     log.error('The scheduled backup failed and will be tried again in an hour: {problem}', {
       problem,

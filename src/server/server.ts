@@ -230,6 +230,7 @@ async function open(
       pool: background,
       source: { ...config, dataDir: database.dataDir },
       schedule: config.backupSchedule,
+      onFailure: pools.noteDamage,
     })
   cleanup.push('writes and background work', async () => {
     await Promise.all([
@@ -298,6 +299,7 @@ async function open(
       pool: sessions.of('readiness'),
       outbox,
       state: drain,
+      isDamaged: () => pools.isDamaged,
       isBootstrapped: sql => isBootstrapped(sql, config),
       getListenerDownMs: () => startedFeed.listenerDownMs,
     }),

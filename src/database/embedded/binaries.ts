@@ -180,7 +180,8 @@ function isComplete(copy: string): boolean {
 /** Returns the major version of the Postgres that created the data. Undefined when unknown. */
 export function readMajor(data: string): string | undefined {
   try {
-    return /^\d+$/.exec(readFileSync(join(data, 'PG_VERSION'), 'utf8').trim())?.[0]
+    // A shorter text was cut off.
+    return /^\d\d+$/.exec(readFileSync(join(data, 'PG_VERSION'), 'utf8').trim())?.[0]
   } catch {
     return undefined
   }

@@ -10,6 +10,8 @@ export interface Database {
   url: string
   /** The URL for locks of a session, migrations and commands. It leads past a pooler. */
   sessionUrl: string
+  /** The URL of a superuser of the embedded database. */
+  superuserUrl?: string
   kind: 'external' | 'embedded'
   /** An absolute path. It contains the APP_SECRET, and the data of an embedded database. */
   dataDir: string
@@ -45,8 +47,8 @@ export async function openDatabase(
       close: async () => {},
     }
   }
-  const { url, stop } = await startEmbedded({ ...location, allowsUpgrade, signal })
-  return { ...location, url, sessionUrl: url, close: stop }
+  const { url, superuserUrl, stop } = await startEmbedded({ ...location, allowsUpgrade, signal })
+  return { ...location, url, sessionUrl: url, superuserUrl, close: stop }
 }
 
 const DEFAULT_DATA_DIR = './data'

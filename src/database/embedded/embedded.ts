@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isUnavailable, sqlState } from '../sql.ts'
-import { toReason } from '../../base/errors.ts'
+import { isTemporary, sqlState } from '../sql.ts'
+import { DamagedFiles, toReason } from '../../base/errors.ts'
 import { explainSystemError, isOutOfFiles } from '../../base/system-error.ts'
 import { logger } from '../../base/log.ts'
 import type { Cluster } from './cluster.ts'
@@ -105,11 +105,11 @@ async function openWhenReachable(
       return await withLock(lock, START_LOCK_MS, () => open(home, options), options.signal)
     } catch (error) {
       // It can also end after it has answered.
-      const isTemporary = error instanceof UnreachableError || isUnavailable(error)
+      const mayEnd = error instanceof UnreachableError || isTemporary(error)
       // Postgres says itself why it refuses a statement.
-      const isSilent = isUnavailable(error) && sqlState(error) === undefined
+      const isSilent = isTemporary(error) && sqlState(error) === undefined
       if (isLate && isSilent) throw new Error(toSilentMessage(home, error), { cause: error })
-      if (isLate || !isTemporary) throw error
+      if (isLate || !mayEnd) throw error
     }
     // The other users need the lock.
     await sleep(POLL_MS, undefined, { signal: options.signal })
@@ -135,6 +135,8 @@ async function open(home: string, options: OpenOptions): Promise<Opened> {
     return { cluster, postmaster, use }
   } catch (error) {
     use.release()
+    // Every cluster has this database.
+    if (sqlState(error) === NO_DATABASE) throw new DamagedFiles('', { cause: error })
     if (sqlState(error) !== WRONG_PASSWORD) throw error
     throw new Error(toPasswordMessage(home), { cause: error })
   }
@@ -142,6 +144,8 @@ async function open(home: string, options: OpenOptions): Promise<Opened> {
 
 /** The SQLSTATE of a refused password. */
 const WRONG_PASSWORD = '28P01'
+/** The SQLSTATE of a database that does not exist. */
+const NO_DATABASE = '3D000'
 
 function toPasswordMessage(home: string): string {
   return `The password in ${join(home, 'password')} is that of another folder. Restore the whole folder ${home}, with all of its files from one copy.`

@@ -5,6 +5,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ensureBinaries } from './binaries.ts'
 import type { OsUser } from './folders.ts'
+import { DAMAGED } from '../../base/errors.ts'
 import { explainOutput, explainSystemError } from '../../base/system-error.ts'
 
 /** The folders and the OS user for a program of Postgres. Its binaries are in `home`. */
@@ -65,7 +66,9 @@ export async function launch(
       explain() {
         if (failure !== undefined) return failure
         const output = readFrom(log, start)
-        const remedy = explainOutput(output, home)
+        const remedy =
+          explainOutput(output, home) ??
+          (program === 'postgres' && DAMAGE.test(output) ? DAMAGED : undefined)
         return `${program}: ${ended}; ${toCause(output)} (log: ${log})${remedy ? `\n${remedy}` : ''}`
       },
     }
@@ -92,12 +95,17 @@ function rotateLog(log: string): void {
   if (size > LOG_MAX_BYTES) renameSync(log, `${log}.old`)
 }
 
+/** Says that Postgres does not start because of its files. */
+const DAMAGE =
+  /PANIC|valid data directory|could not (find the database system|access|load|open|read)|control file|status of transaction|invalid (page|checkpoint|record)|corrupt/
+
 function readFrom(log: string, start: number): string {
   return readFileSync(log).subarray(start).toString('utf8')
 }
 
 function toCause(output: string): string {
   const lines = output.trim().split('\n')
-  const relevant = lines.filter(line => /FATAL|PANIC|DETAIL|HINT|error/.test(line))
+  // Postgres advises to run initdb, which would be the end of the data.
+  const relevant = lines.filter(line => /FATAL|PANIC|DETAIL|HINT(?!.*initdb)|error/.test(line))
   return (relevant.length > 0 ? relevant : lines).slice(-3).join(' ')
 }

@@ -13,6 +13,7 @@ import {
   toBlocks,
   toCopyTarget,
 } from '../../database/copy.ts'
+import { checkEventCounts, checkRows } from '../../database/damage.ts'
 import { connect, type Tx } from '../../database/sql.ts'
 import { hasSchema, refuseNewerSchema } from '../../database/migrate.ts'
 import { listTables } from '../../database/tables.ts'
@@ -98,6 +99,8 @@ export async function writeBackup(
         yield* sealed ? resealRows(blocks, createResealer(sealed, columns, keyChange)) : blocks
         yield Buffer.from(END_OF_ROWS)
       }
+      await checkRows(tx, { ...rows, migrations: migrations.length })
+      await checkEventCounts(tx)
       yield toLine({ rows })
     }
 

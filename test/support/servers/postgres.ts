@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { SERVER_ROLE } from '../../../src/database/embedded/cluster.ts'
 import { startEmbedded, type EmbeddedPostgres } from '../../../src/database/embedded/embedded.ts'
 import { migrate } from '../../../src/database/migrate.ts'
@@ -231,4 +231,28 @@ export function withSchema(databaseUrl: string, schema: string): string {
   // URLSearchParams writes a space as +, which Postgres reads as it is.
   const separator = databaseUrl.includes('?') ? '&' : '?'
   return `${databaseUrl}${separator}schema=${encodeURIComponent(schema)}`
+}
+
+/**
+ * Returns a copy of a database, in which `damage` changes the file of a table or an index. Postgres
+ * has not read it yet. Nothing may be connected to `url`.
+ */
+export async function copyDamaged(
+  url: string,
+  relation: string,
+  damage: (file: string) => void,
+): Promise<string> {
+  const copy = await copyDatabase(url)
+  const { admin } = await getCluster()
+  const source = connect(await toSuperuserUrl(url), { name: 'test damage', max: 1 })
+  const [{ path }] = await source<[{ path: string }]>`
+    select pg_relation_filepath(${relation}::text::regclass) as path
+  `
+  await source.end({ timeout: 1 })
+  const [{ folder }] = await admin<[{ folder: string }]>`
+    select current_setting('data_directory') || '/base/' || oid || '/' as folder
+    from pg_database where datname = ${new URL(copy).pathname.slice(1)}
+  `
+  damage(join(folder, basename(path)))
+  return copy
 }
