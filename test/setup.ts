@@ -5,6 +5,7 @@ import { isSettingName } from '../src/base/config/names.ts'
 import { configureTestLog } from './support/log.ts'
 import { stopPooler } from './support/servers/pooler.ts'
 import { leaveCluster } from './support/servers/postgres.ts'
+import { scaled } from './support/until.ts'
 
 // Settings of this machine, and those of a file .env, are not those of the tests. Programs that
 // they start inherit the option, and read no such file.
@@ -22,4 +23,4 @@ if (beat !== undefined) setInterval(() => writeFileSync(beat, String(++beats)), 
 afterAll(async () => {
   await stopPooler()
   await leaveCluster()
-}, 60_000)
+}, scaled(60_000))

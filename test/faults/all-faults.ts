@@ -7,6 +7,7 @@ import { listPostgres, type Fleet } from './fleet.ts'
 import type { Follower } from './follower.ts'
 import type { Load } from './ledger.ts'
 import type { Random } from './random.ts'
+import { scaled } from '../support/until.ts'
 
 const KINDS = [
   'kill a server',
@@ -20,7 +21,7 @@ const KINDS = [
 type Kind = (typeof KINDS)[number]
 
 const CUTS = ['cut', 'reset', 'blackHole', 'hangUp', 'delay'] as const
-const RECOVERY_MS = 30_000
+const RECOVERY_MS = scaled(30_000)
 
 interface World {
   fleet: Fleet

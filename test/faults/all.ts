@@ -25,13 +25,14 @@ import {
   type WebhookReceiver,
 } from './webhook-receiver.ts'
 import { createRandom, type Random } from './random.ts'
+import { scaled } from '../support/until.ts'
 
 const SERVERS = 3
 const TARGETS = 2
 /** Eight clients send about 30 events a second, which leaves time to deliver them. */
 const PAUSE_MS = 250
 /** Enough for the lease of a push, its next attempts, and a counted burst of a minute. */
-const SETTLE_MS = 240_000
+const SETTLE_MS = scaled(240_000)
 
 /**
  * Runs everything at once: ingest, followers, webhooks, pushes, a short retention, deletions and

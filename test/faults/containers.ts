@@ -10,6 +10,7 @@ import { until } from '../support/until.ts'
 import { listLost, makeWrittenFolder, spawnWriter, type Writer } from '../support/writer.ts'
 import type { RunResult } from './ledger-check.ts'
 import { createRandom, type Random } from './random.ts'
+import { scaled } from '../support/until.ts'
 
 const ACTIONS = [
   'start',
@@ -31,7 +32,7 @@ const SHARED: Namespace[][] = [
 const MAX_ACTIONS = 5
 const PAUSE_MS = 400
 const MAX_SERVERS = 4
-const EXIT_MS = 120_000
+const EXIT_MS = scaled(120_000)
 const SAMPLE_MS = 20
 /** Permitted refusals. A run also kills Postgres while it starts. */
 const REFUSALS = /does not answer here|in another container|did not start: postgres: signal SIGKILL/

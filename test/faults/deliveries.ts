@@ -16,6 +16,7 @@ import {
   type WebhookReceiver,
 } from './webhook-receiver.ts'
 import { createRandom, type Random } from './random.ts'
+import { scaled } from '../support/until.ts'
 
 const KINDS = [
   'kill',
@@ -38,7 +39,7 @@ const MAX_HANGS = 3
 const SERVED_MS = 30_000
 /** Six clients send about 15 events a second, which leaves time to deliver them. */
 const PAUSE_MS = 400
-const DRAIN_MS = 90_000
+const DRAIN_MS = scaled(90_000)
 
 /**
  * Servers accept events and deliver them as signed webhooks. Meanwhile they are killed, frozen past

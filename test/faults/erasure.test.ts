@@ -92,7 +92,7 @@ async function request(
     answer = await ask(path, options).catch(() => undefined)
     url = pick(fleet.urls())
     return answer !== undefined && answer.status !== 503
-  }, 120_000)
+  }, scaled(120_000))
   return answer!
 }
 

@@ -29,13 +29,10 @@ test('case 23: a target with 200,000 pending deliveries does not delay a new one
   await until(() => inbox.counts().size > 100)
   const small = await deliveries.newTarget()
   const [eventId] = await deliveries.append(small.projectId)
-  const startedMs = performance.now()
   outbox.wake([small.projectId])
   await until(() => inbox.counts().has(`${eventId} ${small.targetId}`))
-  const tookMs = performance.now() - startedMs
-  expect(inbox.counts().size).toBeLessThan(BACKLOG)
-  // Much less than all earlier deliveries take.
-  expect(tookMs).toBeLessThan(10_000)
+  // All earlier deliveries would come first.
+  expect(inbox.counts().size).toBeLessThan(BACKLOG / 2)
   await outbox.stop()
   // Leaves the outbox empty for the other tests.
   await sql`delete from outbox where project_id = ${big.projectId}`
@@ -54,15 +51,18 @@ test('case 23: 300 hanging targets do not delay one that answers', async () => {
   const hanging = (events: string[]) =>
     inbox.receipts.filter(receipt => events.includes(receipt.eventId)).length
   const first = await deliveries.append(projectId, 2)
+  const firstMs = performance.now()
   outbox.wake([projectId])
   // All of them hang: free slots come only from attempts that time out.
   await until(() => hanging(first) > 300)
   await until(() => first.every(eventId => inbox.counts().has(`${eventId} ${targetId}`)))
+  const waitedMs = performance.now() - firstMs
   const [eventId] = await deliveries.append(projectId)
   const startedMs = performance.now()
   outbox.wake([projectId])
   await until(() => inbox.counts().has(`${eventId} ${targetId}`))
-  expect(performance.now() - startedMs).toBeLessThan(12_000)
+  // The first time waited for attempts to time out.
+  expect((performance.now() - startedMs) / waitedMs).toBeLessThan(1)
   await outbox.stop()
   await sql`delete from outbox where project_id = ${projectId}`
 })

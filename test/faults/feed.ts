@@ -11,11 +11,12 @@ import { createServedWorkers, type ServedWorkers } from './served-workers.ts'
 import { listPostgres, startFleet, type Fleet } from './fleet.ts'
 import { startFollower, type Follower } from './follower.ts'
 import { createRandom, type Random } from './random.ts'
+import { scaled } from '../support/until.ts'
 
 const RUNTIMES = ['bun', 'bun', 'bun', 'deno'] as const
 const FOLLOWERS = 12
-const CATCH_UP_MS = 30_000
-const DEALT_MS = 30_000
+const CATCH_UP_MS = scaled(30_000)
+const DEALT_MS = scaled(30_000)
 /** Sockets are cut about as often as all other faults together. */
 const FAULTS = [
   'cut sockets',

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createHttpClient, type HttpClient } from '../support/clients/http-client.ts'
 import type { RawAnswer } from '../support/clients/raw-http.ts'
 import type { Random } from './random.ts'
+import { scaled } from '../support/until.ts'
 
 /**
  * One event that a client wants to store, recorded before it is sent. Its metadata contains its
@@ -64,8 +65,8 @@ export interface Load {
 }
 
 const EXPECTED = new Set([201, 409, 503])
-const SETTLE_MS = 20_000
-const STUCK_MS = 40_000
+const SETTLE_MS = scaled(20_000)
+const STUCK_MS = scaled(40_000)
 
 /** Runs clients that post events to the servers, and records their intents and answers. */
 export function startLoad(options: LoadOptions): Load {

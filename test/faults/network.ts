@@ -3,9 +3,10 @@ import { startTcpProxy, type TcpProxy } from '../support/servers/tcp-proxy.ts'
 import type { RunResult } from './ledger-check.ts'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'
+import { scaled } from '../support/until.ts'
 
 const ANSWER_MS = 25_000
-const RECOVERY_MS = 10_000
+const RECOVERY_MS = scaled(10_000)
 const FAULTS = ['cut', 'reset', 'blackHole', 'hangUp', 'delay'] as const
 
 /**

@@ -20,6 +20,7 @@ import {
   type WebhookReceiver,
 } from './webhook-receiver.ts'
 import { createRandom, type Random } from './random.ts'
+import { scaled } from '../support/until.ts'
 
 const CLIENTS = 64
 const MEASURE_MS = 10_000
@@ -27,7 +28,7 @@ const EVERY_MS = 5_000
 /** The rate of the project with webhooks, in events/s. */
 const TOLD_PER_SECOND = 40
 const SETTLE_MS = 600_000
-const CATCH_UP_MS = 120_000
+const CATCH_UP_MS = scaled(120_000)
 
 export interface SoakOptions {
   seed: number

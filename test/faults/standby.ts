@@ -10,6 +10,7 @@ import type { Follower } from './follower.ts'
 import type { RunResult } from './ledger-check.ts'
 import { createRandom } from './random.ts'
 import { startWebhookReceiver } from './webhook-receiver.ts'
+import { scaled } from '../support/until.ts'
 
 /** A Postgres with standbys, whose primary can be lost. */
 export interface FailoverCluster<Loss extends string = string> extends AsyncDisposable {
@@ -24,7 +25,7 @@ export interface FailoverCluster<Loss extends string = string> extends AsyncDisp
 
 /** The ways to lose the primary before its standby is promoted. `isolated` leaves it running. */
 export const PAIR_LOSSES = ['killed', 'isolated', 'frozen'] as const
-const RECOVERY_MS = 10_000
+const RECOVERY_MS = scaled(10_000)
 const PAUSE_MS = 100
 
 /**

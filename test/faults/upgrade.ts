@@ -20,6 +20,7 @@ import { startLoad } from './ledger.ts'
 import { createRandom } from './random.ts'
 import { openSql } from '../support/sql.ts'
 import releases from '../../releases.json' with { type: 'json' }
+import { scaled } from '../support/until.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 /** This checkout with one more migration, so that there is one to apply after any release. */
@@ -29,7 +30,7 @@ const DOCUMENTED = ['10.0.0.1:3000', '10.0.0.2:3000', '10.0.0.3:3000']
 const FOLLOWERS = 4
 /** Requests between two replacements. */
 const BETWEEN = 2_000
-const DELIVERED_MS = 60_000
+const DELIVERED_MS = scaled(60_000)
 
 /**
  * Replaces three servers of a released version by those of this checkout, one after the other. They

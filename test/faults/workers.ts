@@ -4,9 +4,10 @@ import { listWorkers } from '../support/servers/process.ts'
 import type { RunResult } from './ledger-check.ts'
 import { startFleet } from './fleet.ts'
 import { createRandom } from './random.ts'
+import { scaled } from '../support/until.ts'
 
 const WORKERS = 3
-const RECOVERY_MS = 15_000
+const RECOVERY_MS = scaled(15_000)
 
 /**
  * Kills workers that share one port at random moments under load. The others must continue, and

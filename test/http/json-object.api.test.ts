@@ -3,6 +3,7 @@ import { expectIssues, listIssues } from '../support/answers.ts'
 import { createJsonSender, type JsonSender } from '../support/clients/json.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { newProject, type TestProject } from '../support/worlds/project.ts'
+import { measureProcessor } from '../support/processor.ts'
 
 let server: Booted
 let project: TestProject
@@ -17,9 +18,6 @@ beforeEach(async () => {
   ;({ send, sendMetadata, expectKept } = createJsonSender(project))
 })
 afterAll(() => server[Symbol.asyncDispose]())
-
-/** Many times the usual maximum; it catches a hang, not a slow machine. */
-const SOON_MS = 2_000
 
 async function countEvents(): Promise<number> {
   return (await project.get('/v1/events')).body.data.items.length
@@ -78,12 +76,10 @@ describe('case 1: an object with a length is not read as an array:', () => {
   for (const path of ['/v1/events', '/v1/log', '/v1/identify']) {
     test(path, async () => {
       const before = process.memoryUsage.rss()
-      const started = performance.now()
       for (const field of ['tags', 'aliases', 'metadata', 'properties', 'title', 'channelName']) {
         const body = `{"${field}":{"length":4000000000},"user_id":[{"length":4000000000}]}`
         expect((await send(body, path)).status).toBe(400)
       }
-      expect(performance.now() - started).toBeLessThan(SOON_MS)
       expect(process.memoryUsage.rss() - before).toBeLessThan(100e6)
     })
   }
@@ -155,9 +151,9 @@ describe('case 4: depth is limited:', () => {
     expectIssues(await sendMetadata(arrays(64)), ' too_deep')
   })
 
-  test('100,000 levels in 250 KB are refused quickly, in every place', async () => {
-    const started = performance.now()
+  test('100,000 levels in 250 KB are refused at little cost, in every place', async () => {
     const depth = 100_000
+    let [control, hostile] = [0, 0]
     for (const json of [
       '['.repeat(depth) + ']'.repeat(depth),
       '['.repeat(250_000),
@@ -168,10 +164,12 @@ describe('case 4: depth is limited:', () => {
         `{"metadata":${json}}`,
         `{"channelName":"a","title":"t","other":${json}}`,
       ]) {
-        expectIssues(await send(body.slice(0, 256 * 1024)), ' too_deep')
+        const cut = body.slice(0, 256 * 1024)
+        control += await measureProcessor(() => send(JSON.stringify(cut.replaceAll('"', ''))))
+        hostile += await measureProcessor(async () => expectIssues(await send(cut), ' too_deep'))
       }
     }
-    expect(performance.now() - started).toBeLessThan(SOON_MS * 3)
+    expect(hostile / control).toBeLessThan(20)
   })
 
   test('brackets in strings are not counted', async () => {

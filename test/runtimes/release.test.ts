@@ -186,7 +186,7 @@ test(
     expect(status).toBe(0)
     expect(readFileSync(join(folder, 'other-name')).equals(readFileSync(BINARY))).toBe(true)
   },
-  scaled(120_000),
+  scaled(300_000),
 )
 
 test(
@@ -195,7 +195,7 @@ test(
     const again = readFileSync(buildPackage('Pacific/Apia'))
     expect(again.equals(readFileSync(getPackage()))).toBe(true)
   },
-  scaled(120_000),
+  scaled(300_000),
 )
 
 test.skipIf(!process.env['CI'] && process.getuid?.() !== 0)(
@@ -261,7 +261,7 @@ test.skipIf(!process.env['CI'] && process.getuid?.() !== 0)(
       'tidings 700\ntidings 600\n',
     )
   },
-  scaled(120_000),
+  scaled(300_000),
 )
 
 test.skipIf(!process.env['CI'] && process.getuid?.() !== 0).each([
@@ -311,7 +311,7 @@ test.skipIf(!process.env['CI'] && process.getuid?.() !== 0).each([
     await fresh.stop()
     await expectRestored(await startInside(root, inside('tidings', 'serve')), key)
   },
-  scaled(120_000),
+  scaled(300_000),
 )
 
 const PASSPHRASE = 'BACKUP_PASSPHRASE=a long passphrase'
@@ -334,7 +334,8 @@ async function startInside(root: RootFolder, command: readonly string[]) {
   let log = ''
   for (const stream of [child.stdout, child.stderr])
     stream?.on('data', chunk => void (log += String(chunk)))
-  await until(() => child.exitCode !== null || /"url":"http:\/\/localhost:\d+"/.test(log))
+  // The executable starts in a fresh file system, with a Postgres of its own.
+  await until(() => child.exitCode !== null || /"url":"http:\/\/localhost:\d+"/.test(log), 120_000)
   const [, port = ''] = /"url":"http:\/\/localhost:(\d+)"/.exec(log) ?? []
   expect([port, log]).toEqual([expect.stringMatching(/^\d+$/), log])
   return {

@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import type { Page } from 'playwright-core'
 import type { TestBrowser } from './clients/chromium.ts'
 import { giveSubscription } from './clients/worker.ts'
+import { scaled } from './until.ts'
 import { PASSWORD } from './worlds/browser.ts'
 import { newSubscription } from './worlds/push.ts'
 
-const START_MS = 300_000
+const START_MS = scaled(300_000)
 
 interface Journey {
   /** The command that a newcomer types in a checkout. */

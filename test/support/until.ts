@@ -24,6 +24,15 @@ function readFactor(): number {
   }
 }
 
+/**
+ * Returns a function that returns the seconds since now, rounded up a little: so much less may be
+ * left of a time that began before.
+ */
+export function countSeconds(): () => number {
+  const startedMs = performance.now()
+  return () => (performance.now() - startedMs) / 1_000 + 0.1
+}
+
 /** The first pause between two polls. Later ones are a tenth of the time that has passed. */
 const MIN_PAUSE_MS = 10
 const MAX_PAUSE_MS = 100

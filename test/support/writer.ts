@@ -7,12 +7,12 @@ import { once as memoize } from '../../src/base/functions.ts'
 import { sendSignal } from '../../src/database/embedded/processes.ts'
 import { type Container, listChildren } from './containers.ts'
 import { makeFolder, SCRATCH } from './scratch.ts'
-import { until } from './until.ts'
+import { scaled, until } from './until.ts'
 import { openSql } from './sql.ts'
 
 const PROGRAM = join(import.meta.dirname, 'writer-program.ts')
 const HOW = /^(started|attached)$/m
-const START_MS = 120_000
+const START_MS = scaled(120_000)
 const READ_MS = 60_000
 
 export interface WriterOptions {

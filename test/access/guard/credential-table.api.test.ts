@@ -49,6 +49,7 @@ import {
   type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
 import { insertTotpSecret, toTotpCode } from '../../support/worlds/totp.ts'
+import { scaled } from '../../support/until.ts'
 
 let server: Booted
 let provider: OpenidProvider
@@ -86,7 +87,7 @@ beforeAll(async () => {
   member = await newMember(server, organization, 'viewer')
   await insertProvider(server)
   made = await signInInEveryWay()
-}, 120_000)
+}, scaled(120_000))
 afterAll(async () => {
   await server[Symbol.asyncDispose]()
   await provider[Symbol.asyncDispose]()

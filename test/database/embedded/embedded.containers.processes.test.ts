@@ -59,7 +59,7 @@ afterEach(async () => {
     await killPostgres(dataDir)
     rmSync(dataDir, { recursive: true, force: true })
   }
-}, 60_000)
+}, scaled(60_000))
 
 async function makeData(): Promise<string> {
   const dataDir = await makeWrittenFolder()

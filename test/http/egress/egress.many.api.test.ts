@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { scaled } from '../../support/until.ts'
 import { createEgress } from '../../../src/http/egress/egress.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
@@ -22,19 +23,19 @@ test('delivery: 300 hanging endpoints do not delay a healthy one', async () => {
   const hanging = Array.from({ length: 300 }, (_, n) =>
     egress.send({
       url: `http://h${n}.many.test:${receiver.port}/hang`,
-      timeoutMs: 60_000,
+      timeoutMs: scaled(60_000),
       signal: stop.signal,
     }),
   )
   await receiver.until(300, '/hang')
-  const startMs = performance.now()
+  let ended = 0
+  for (const one of hanging) void one.then(() => ended++)
   const healthy = await egress.send({
     url: `http://healthy.test:${receiver.port}/`,
-    timeoutMs: 10_000,
+    timeoutMs: scaled(10_000),
   })
   expect(healthy).toMatchObject({ status: 200 })
-  // Takes about 5 ms; the bound catches a hang.
-  expect(performance.now() - startMs).toBeLessThan(8_000)
+  expect(ended).toBe(0)
   stop.abort()
   for (const result of await Promise.all(hanging)) {
     expect(result).toMatchObject({ error: 'cancelled' })

@@ -22,6 +22,7 @@ import {
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { toTotpCode } from '../../support/worlds/totp.ts'
 import { openSql } from '../../support/sql.ts'
+import { scaled } from '../../support/until.ts'
 
 const SEALED = join(import.meta.dirname, '../../support/servers/sealed-network.ts')
 /** The least that is replaced. */
@@ -51,7 +52,7 @@ beforeAll(async () => {
     },
   })
   sql = openSql(databaseUrl, { max: 2 })
-}, 120_000)
+}, scaled(120_000))
 afterAll(async () => {
   await sql.end({ timeout: 1 })
   for (const one of [program, trap, provider]) await one[Symbol.asyncDispose]()

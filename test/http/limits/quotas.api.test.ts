@@ -10,7 +10,7 @@ import {
   newSignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
-import { until } from '../../support/until.ts'
+import { scaled, until } from '../../support/until.ts'
 
 const LIMITS: QuotaLimits = {
   eventsPerMinute: 1_000_000,
@@ -58,7 +58,7 @@ async function untilStored(
 /** Waits for the next minute if this one ends soon, because usage is counted by minutes. */
 async function avoidEndOfMinute(): Promise<void> {
   const left = 60_000 - (Date.now() % 60_000)
-  if (left < 10_000) await Bun.sleep(left + 100)
+  if (left < Math.min(scaled(10_000), 40_000)) await Bun.sleep(left + 100)
 }
 
 test('performance §3 events above the quota of the minute are 403, in all projects of the organization', async () => {
@@ -77,11 +77,11 @@ test('performance §3 events above the quota of the minute are 403, in all proje
   for (const { post } of [project, project, sibling]) {
     expect((await post('/v1/events', EVENT)).status).toBe(201)
   }
+  const beforeMs = Date.now()
   const refused = await project.post('/v1/events', EVENT)
   expectExceeded(refused, 'events a minute (3)')
   const end = /begins anew at (\S+)\.$/.exec(refused.body.error)?.[1]
-  expect(Date.parse(end ?? '')).toBeGreaterThan(Date.now())
-  expect(Date.parse(end ?? '')).toBeLessThan(Date.now() + 61_000)
+  expect(Date.parse(end ?? '')).toBeWithin(beforeMs, Date.now() + 60_001)
   expectExceeded(await sibling.post('/v1/log', { channel: 'a', event: 'b' }), 'events a minute (3)')
   expect((await other.post('/v1/events', EVENT)).status).toBe(201)
   expect((await project.get('/v1/events')).body.data.items).toHaveLength(2)
@@ -165,20 +165,24 @@ test('performance §3 users take of the same bytes as events, and a replay takes
   expect((await project.post('/v1/events', EVENT)).status).toBe(201)
 })
 
-test('performance §3 the bytes of users are stored for the other processes', async () => {
-  await using one = await bootWith({ bytesPerDay: 2_000 })
-  await using two = await bootWith({ bytesPerDay: 2_000 })
-  const project = await newProject(one)
-  const properties = { text: 'x'.repeat(1_500) }
-  const sent = { user_id: 'ada', properties }
-  expect((await project.post('/v1/identify', sent)).status).toBe(200)
-  const elsewhere = createRequests(two.url, project.key)
-  // The other process learns the total with what it stores itself.
-  await until(async () => {
-    await elsewhere.post('/v1/identify', { user_id: 'bob' })
-    return (await elsewhere.post('/v1/identify', sent)).status === 403
-  })
-}, 90_000)
+test(
+  'performance §3 the bytes of users are stored for the other processes',
+  async () => {
+    await using one = await bootWith({ bytesPerDay: 2_000 })
+    await using two = await bootWith({ bytesPerDay: 2_000 })
+    const project = await newProject(one)
+    const properties = { text: 'x'.repeat(1_500) }
+    const sent = { user_id: 'ada', properties }
+    expect((await project.post('/v1/identify', sent)).status).toBe(200)
+    const elsewhere = createRequests(two.url, project.key)
+    // The other process learns the total with what it stores itself.
+    await until(async () => {
+      await elsewhere.post('/v1/identify', { user_id: 'bob' })
+      return (await elsewhere.post('/v1/identify', sent)).status === 403
+    })
+  },
+  scaled(90_000),
+)
 
 test('performance §3 an organization with all of its channels creates no further one', async () => {
   await using server = await bootWith({ channels: 2 })

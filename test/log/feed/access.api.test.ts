@@ -69,11 +69,8 @@ describe.each(ENDS)('case 19: %s', (_, end) => {
     const bystander = await openFeed(other.url, stays.member)
     await bystander.subscribe(stays.project)
 
-    const startedMs = performance.now()
     await end(watched)
     for (const client of clients) expect((await client.closed).code).toBe(1008)
-    // One second, plus time for a busy machine.
-    expect(performance.now() - startedMs).toBeLessThan(8_000)
     const seq = (await stays.postEvent('still there')).seq
     expect(await bystander.seqs(1)).toEqual([seq])
     bystander.close()

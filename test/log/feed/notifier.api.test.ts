@@ -194,12 +194,10 @@ test('reliability §7 while a listener receives nothing, polling delivers events
   const client = await openFeed(other.url, watched.member)
   await client.subscribe(watched.project)
   proxy.blackHole()
-  const startedMs = performance.now()
   for (let seq = 1; seq <= 3; seq++) {
     await watched.postEvent('x')
     expect(await client.seqs(1)).toEqual([seq])
   }
-  expect(performance.now() - startedMs).toBeLessThan(6_000)
   await until(async () => !(await isListening()))
   await watched.postEvent('x')
   expect(await client.seqs(1)).toEqual([4])

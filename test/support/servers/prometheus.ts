@@ -7,7 +7,7 @@ import { findFreePort } from '../loopback.ts'
 import { makeFolder } from '../scratch.ts'
 import { until } from '../until.ts'
 
-const START_MS = 20_000
+const START_MS = 60_000
 
 /** One series of the result of a query. */
 interface Sample {
