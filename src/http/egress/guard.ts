@@ -9,6 +9,12 @@ export type AddressGuard = (address: string) => boolean
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
+ * The wire server of Azure, which gives a machine its keys. The services of other clouds have
+ * addresses that are not public by their range.
+ */
+const AZURE_WIRE_SERVER = '168.63.129.16'
+
+/**
  * Prefixes of IPv6 addresses that a gateway translates to IPv4, and the place of the IPv4 address:
  * NAT64 (RFC 6052, RFC 8215) and 6to4 (RFC 3056).
  */
@@ -54,7 +60,7 @@ function toTranslated(address: Address): ipaddr.IPv4 | undefined {
 }
 
 function isPublic(address: Address): boolean {
-  if (address.range() !== 'unicast') return false
+  if (address.range() !== 'unicast' || address.toString() === AZURE_WIRE_SERVER) return false
   return address instanceof ipaddr.IPv4 || address.match(GLOBAL_IPV6)
 }
 

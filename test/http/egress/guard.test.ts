@@ -23,6 +23,10 @@ test.each([
   ...['2001:1ff::1', '2001:db8::1', '2002:7f00:1::1', '2002:a9fe:a9fe::1', '2002:c000:204::1'],
   ...['3fff::1', '3fff:fff::1', '5f00::1', 'fc00::1', 'fd00:ec2::254', 'fd7a:115c:a1e0::1'],
   ...['fe80::1', 'febf:ffff::1', 'fec0::1', 'ff02::1', 'ff0e::1', 'fe80::1%eth0'],
+  // Services of clouds, of which only Azure's has an address from the public ranges.
+  ...['168.63.129.16', '::ffff:168.63.129.16', '64:ff9b::a83f:8110', '100.100.100.200'],
+  ...['169.254.170.2', '169.254.0.23', '169.254.42.42', '192.0.0.192', 'fd20:ce::254'],
+  ...['fd00:a9fe:a9fe::1', 'fe80::a9fe:a9fe'],
   // NAT64 addresses are refused with any IPv4 address inside: a gateway would turn them into IPv4.
   ...['64:ff9b::5db8:d822', '64:ff9b::808:808'],
   // Invalid spellings of addresses.
@@ -34,7 +38,7 @@ test.each([
 test.each([
   ...['1.1.1.1', '8.8.8.8', '93.184.216.34', '100.63.255.255', '100.128.0.1', '172.15.0.1'],
   ...['172.32.0.1', '198.17.255.255', '198.20.0.0', '2001:200::1', '2001:4860:4860::8888'],
-  ...['2606:4700:4700::1111', '::ffff:8.8.8.8'],
+  ...['2606:4700:4700::1111', '::ffff:8.8.8.8', '168.63.129.15', '168.63.129.17'],
 ])('%s is public', address => {
   expect(guard(address)).toBe(true)
 })
