@@ -216,7 +216,12 @@ function describe(error: unknown): string {
   const { code, message = '' } = error as { code?: unknown; message?: string }
   switch (code) {
     case 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED':
-      return 'The provider names another issuer than the configured one. Copy its issuer exactly.'
+    case 'OAUTH_JWT_CLAIM_COMPARISON_FAILED': {
+      const name = findCompared(error)
+      return name === 'issuer' || name === 'iss'
+        ? 'The provider names another issuer than the configured one. Copy its issuer exactly.'
+        : `The response of the provider has an unexpected ${name ?? 'claim'}.`
+    }
     case 'OAUTH_RESPONSE_IS_NOT_CONFORM':
       return 'The provider has no OpenID Connect metadata at this issuer. Check the URL.'
     case 'OAUTH_RESPONSE_IS_NOT_JSON':
@@ -227,6 +232,13 @@ function describe(error: unknown): string {
     default:
       return `${message.replace(/\.$/, '')}.`
   }
+}
+
+/** Returns the name of the attribute or the claim that had an unexpected value. */
+function findCompared(error: unknown): string | undefined {
+  const { attribute, claim, cause } = (error ?? {}) as Record<string, unknown>
+  const name = attribute ?? claim
+  return typeof name === 'string' ? name : cause ? findCompared(cause) : undefined
 }
 
 function findEgressProblem(error: unknown): EgressProblem | undefined {

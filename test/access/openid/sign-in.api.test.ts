@@ -26,6 +26,7 @@ import {
 } from '../../support/worlds/signed-in-account.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { findFreePort } from '../../support/loopback.ts'
+import { captureLog } from '../../support/log.ts'
 
 let provider: OpenidProvider
 let other: OpenidProvider
@@ -480,6 +481,18 @@ describe('contract §12 a callback is refused', () => {
       ),
     })
     expect((await visit(createBrowser(url), person.login)).problem).toBe(problem)
+  })
+
+  test.each([
+    ['sub', 'has an unexpected sub'],
+    ['nonce', 'has an unexpected nonce'],
+    ['iss', 'names another issuer'],
+  ])('with another %s, and the log says so', async (claim, problem) => {
+    const person = await newKnownPerson()
+    provider.forge = claims => ({ ...claims, [claim]: 'https://another.example' })
+    using log = captureLog()
+    expect((await visit(createBrowser(url), person.login)).problem).toBe('invalid')
+    expect(log.lines.join(' ')).toContain(problem)
   })
 
   test('with an unknown key; a key that the provider has published since is fetched', async () => {
