@@ -168,7 +168,8 @@ export interface NewSession {
 
 /**
  * Creates a session. Returns its uuid and its token, which is not stored. An account has at most
- * 100 sessions: the least recently used ones end.
+ * 100 sessions: the least recently used ones end, and last those whose device receives
+ * notifications.
  */
 export async function createSession(
   sql: Queryable,
@@ -199,11 +200,13 @@ export async function createSession(
   await sql`
     delete from sessions
     where id in (
-      select id
-      from sessions
-      where account_id = ${accountId}
-      order by last_seen_at desc, id desc
-      offset ${MAX_SESSIONS}
+      select s.id
+      from sessions s
+      where s.account_id = ${accountId} and s.id <> ${uuid}
+      order by
+        exists (select from push_subscriptions b where b.session_id = s.id) desc,
+        s.last_seen_at desc, s.id desc
+      offset ${MAX_SESSIONS - 1}
     )
   `
   return { id: uuid, token }

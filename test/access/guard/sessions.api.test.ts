@@ -209,18 +209,31 @@ test('dashboard §2 signing out everywhere ends every session, including this on
   expect((await listAccountAudit(server, account)).at(-1)).toBe('account: sessions.ended')
 })
 
-test('an account has at most 100 sessions: the least recently used one ends', async () => {
+test('an account has at most 100 sessions: the least recently used one without a device ends', async () => {
   const account = await newAccount(server)
+  const phone = await signIn(account.email)
+  const [{ id: sessionId }] = await server.sql<[{ id: string }]>`
+    select id from sessions where account_id = ${account.uuid}
+  `
+  await insertSubscription(server, { uuid: account.uuid, sessionId })
   const [old, older] = [await signIn(account.email), await signIn(account.email)]
   await ageSessions(server.sql, account.uuid, '1 hour')
   await old.get('/api/me')
   await server.sql`
     insert into sessions (id, hash, account_id, is_installed, method, address, user_agent)
     select gen_random_uuid(), sha256(gen_random_uuid()::text::bytea), ${account.uuid}, false, 'password', '', ''
-    from generate_series(1, 98)
+    from generate_series(1, 97)
   `
   const fresh = await signIn(account.email)
   expect((await older.get('/api/me')).status).toBe(401)
   expect((await old.get('/api/me')).status).toBe(200)
   expect((await fresh.get('/api/sessions?limit=100')).body.data.items).toHaveLength(100)
+  // With devices alone, the least recently used one ends, and never the new session.
+  const rows = await server.sql<{ id: string }[]>`
+    select id from sessions where account_id = ${account.uuid} and id <> ${sessionId}
+  `
+  for (const { id } of rows) await insertSubscription(server, { uuid: account.uuid, sessionId: id })
+  const last = await signIn(account.email)
+  expect((await phone.get('/api/me')).status).toBe(401)
+  expect((await last.get('/api/sessions?limit=100')).body.data.items).toHaveLength(100)
 })
