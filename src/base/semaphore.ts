@@ -23,12 +23,24 @@ export interface SemaphoreOptions {
   maxWaiting?: number
   /** The number of callers of all keys together that may wait. */
   maxWaitingTotal?: number
+  /**
+   * True if the newest of equal keys goes first, and a caller beyond `maxWaitingTotal` takes the
+   * place of the one that would go last. So a crowd of new keys delays no later one.
+   */
+  isNewestFirst?: boolean
 }
 
 interface WaitOptions {
   maxWaitMs?: number
   /** Ends the wait when it aborts. */
   signal?: AbortSignal | undefined
+}
+
+interface Waiter {
+  /** Gives the caller a slot. */
+  start(): void
+  /** Ends the wait without a slot. */
+  giveUp(): void
 }
 
 /** A concurrency limit. Callers beyond it wait in a first-in, first-out queue per key. */
@@ -50,7 +62,8 @@ export interface Semaphore {
 
 /**
  * Creates a semaphore. If keys compete for `total`, keys with fewer slots go first. Of keys with
- * equally many, the one that has held slots for less time lately goes first.
+ * equally many, the one that has held slots for less time lately goes first, and of equal ones the
+ * oldest.
  */
 export function createSemaphore({
   total = Infinity,
@@ -58,10 +71,11 @@ export function createSemaphore({
   perHeavyKey = perKey,
   maxWaiting = Infinity,
   maxWaitingTotal = Infinity,
+  isNewestFirst = false,
 }: SemaphoreOptions): Semaphore {
   const slots = new Map<string, number>()
   // Keys with waiting callers. A key moves to the end when a caller of it gets a slot.
-  const queues = new Map<string, Set<() => void>>()
+  const queues = new Map<string, Set<Waiter>>()
   const costs = createCosts()
   // The two keys that took slots last.
   let newest = { key: '', atMs: -Infinity }
@@ -101,6 +115,10 @@ export function createSemaphore({
     return isShared && costs.get(key, nowMs) > HEAVY_COST_MS ? perHeavyKey : perKey
   }
 
+  /** Returns below 0 if `a` has fewer slots than `b`, or as many and a lower cost. */
+  const compare = (a: string, b: string, nowMs: number) =>
+    count(a) - count(b) || costs.get(a, nowMs) - costs.get(b, nowMs)
+
   /** Returns the key with waiting callers that has the fewest slots, and then the lowest cost. */
   function findNext(): string | undefined {
     if (queues.size === 0) return undefined
@@ -108,23 +126,27 @@ export function createSemaphore({
     let best: string | undefined
     for (const key of queues.keys()) {
       if (count(key) >= limitOf(key, nowMs)) continue
-      const order =
-        best === undefined
-          ? -1
-          : count(key) - count(best) || costs.get(key, nowMs) - costs.get(best, nowMs)
-      if (order < 0) best = key
+      const order = best === undefined ? -1 : compare(key, best, nowMs)
+      if (order < 0 || (isNewestFirst && order === 0)) best = key
     }
     return best
+  }
+
+  /** Ends the wait of the caller that would go last. */
+  function refuseLast(): void {
+    const nowMs = performance.now()
+    const last = [...queues.keys()].reduce((a, b) => (compare(b, a, nowMs) > 0 ? b : a))
+    for (const waiter of [...(queues.get(last) ?? [])].slice(0, 1)) waiter.giveUp()
   }
 
   function startNext(key: string | undefined): void {
     const queue = key === undefined ? undefined : queues.get(key)
     if (key === undefined || !queue) return
-    const [start] = queue
+    const [waiter] = queue
     queues.delete(key)
-    if (start && queue.delete(start)) {
+    if (waiter && queue.delete(waiter)) {
       waiting--
-      start()
+      waiter.start()
     }
     if (queue.size > 0) queues.set(key, queue)
   }
@@ -138,6 +160,7 @@ export function createSemaphore({
     { maxWaitMs, signal }: WaitOptions = {},
   ): Promise<(() => void) | undefined> {
     if (isFree(key)) return take(key)
+    if (isNewestFirst && waiting >= maxWaitingTotal) refuseLast()
     if (!canWait(key) || signal?.aborted) return undefined
     const queue = queues.get(key) ?? new Set()
     queues.set(key, queue)
@@ -150,14 +173,15 @@ export function createSemaphore({
       }
       const start = () => end(take(key))
       const giveUp = () => {
-        queue.delete(start)
+        queue.delete(waiter)
         waiting--
         if (queue.size === 0) queues.delete(key)
         end()
       }
+      const waiter = { start, giveUp }
       const endDeadline = maxWaitMs === undefined ? undefined : startDeadline(maxWaitMs, giveUp)
       signal?.addEventListener('abort', giveUp)
-      queue.add(start)
+      queue.add(waiter)
     })
   }
 

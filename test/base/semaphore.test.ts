@@ -94,6 +94,24 @@ test('callers of all keys together that may wait are limited', async () => {
   expect([slots.running, slots.waiting, slots.hasRoom('b')]).toEqual([0, 0, true])
 })
 
+test('with isNewestFirst, many new keys delay no later one, and the last ones give way to it', async () => {
+  const slots = createSemaphore({ total: 1, maxWaitingTotal: 3, isNewestFirst: true })
+  const known = await slots.acquire('known')
+  const order: string[] = []
+  const wait = async (key: string) => {
+    const release = await slots.acquire(key)
+    order.push(release ? key : `${key} refused`)
+    return release
+  }
+  const waits = ['known', 'a', 'b', 'c', 'd'].map(wait)
+  await Promise.resolve()
+  expect(slots.waiting).toBe(3)
+  known?.()
+  for (const each of waits.toReversed()) (await each)?.()
+  // A key that holds a slot would go last, and so would the oldest of those without one.
+  expect(order).toEqual(['known refused', 'a refused', 'd', 'c', 'b'])
+})
+
 test('a key at its own limit leaves a shared slot to others, and later gets one', async () => {
   const slots = createSemaphore({ total: 3, perKey: 2 })
   const [first] = [await slots.acquire('a'), await slots.acquire('a')]

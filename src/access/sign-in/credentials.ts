@@ -16,9 +16,14 @@ import { hashSecret } from '../guard/secret.ts'
 import { attempt, type ThrottleScope } from './throttle.ts'
 
 // Limits for the whole process: each hash takes a processor and 19 MiB of memory. Known browsers,
-// sessions and holders of links do not wait behind strangers, who leave a processor to others.
+// sessions and holders of links do not wait behind strangers, who leave a processor to others. A
+// newcomer does not wait behind a crowd of networks from which nobody has tried before.
 const hashing = createSemaphore({ total: 4, maxWaiting: 32 })
-const hashingForStrangers = createSemaphore({ total: Math.max(1, availableParallelism() - 1) })
+const hashingForStrangers = createSemaphore({
+  total: Math.max(1, availableParallelism() - 1),
+  maxWaitingTotal: 512,
+  isNewestFirst: true,
+})
 // The attempts of strangers. Each network makes one at a time.
 const turns = createSemaphore({ perKey: 1, maxWaiting: 16, maxWaitingTotal: 512 })
 /** How long a wrong password keeps the turn of its network, so that guessing takes little time. */
