@@ -42,21 +42,29 @@ interface Row {
   channel_later_slug: string | null
   user_names: string | null
   search_text: string | null
+  /** How many events there are without the limit of bytes. */
+  bounded: number
 }
+
+/** A text that is split into words takes as long as so many of its bytes without that. */
+const TEXT_COST = 16
 
 /** How many events to read. */
 export interface SliceBounds {
   /** The largest number from one slice, and from all together. */
   each: number
   most: number
-  /** The reading ends with the event with which metadata and descriptions reach these bytes. */
+  /**
+   * The reading ends with the event with which metadata and descriptions reach these bytes. If
+   * filters need the text, a byte of a description counts 16 times more.
+   */
   maxBytes: number
 }
 
 /**
- * Reads the first events of each slice in order, within `bounds`. `isCut` is true if `most` or
- * `maxBytes` may have ended the reading. One statement reads them, so events and aliases come from
- * one snapshot.
+ * Reads the first events of each slice in order, within `bounds`. `isCut` is true if `most` may
+ * have ended the reading, or `maxBytes` has. One statement reads them, so events and aliases come
+ * from one snapshot.
  */
 export async function readSlices(
   sql: Queryable,
@@ -97,8 +105,11 @@ export async function readSlices(
     ), fresh as (
       select
         *,
-        sum(bytes_of_event(metadata, description))
-          over (rows between unbounded preceding and 1 preceding) as bytes_before
+        count(*) over ()::int as bounded,
+        sum(
+          bytes_of_event(metadata, description)
+            + case when wants_text then ${TEXT_COST}::int * octet_length(coalesce(description, '')) else 0 end
+        ) over (rows between unbounded preceding and 1 preceding) as bytes_before
       from bounded
     )
     select
@@ -119,15 +130,16 @@ export async function readSlices(
       ) as user_names,
       case when e.wants_text then
         search_text(e.title, e.description)
-      end as search_text
+      end as search_text,
+      e.bounded
     from fresh e
       ${eventTextJoins(sql)}
     where coalesce(e.bytes_before, 0) < ${maxBytes}
     order by e.project_id, e.seq
   `
   const events = rows.map(toFeedEvent)
-  const bytes = events.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
-  return { events, isCut: events.length >= most || bytes >= maxBytes }
+  const [{ bounded } = { bounded: 0 }] = rows
+  return { events, isCut: events.length >= most || events.length < bounded }
 }
 
 function toFeedEvent(row: Row): FeedEvent {

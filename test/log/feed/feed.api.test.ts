@@ -120,6 +120,23 @@ test('design §6 a replay reads large events a few at a time, and sends all of t
   client.close()
 })
 
+test('performance §3 a round reads few long texts for filters by words, and the rest in the next ones', async () => {
+  const watched = await newFeedProject(server)
+  const description = '𐀀'.repeat(5_000)
+  for (let nth = 0; nth < 9; nth++) await watched.postEvent('long', { description })
+  const projectId = parseId('prj', watched.project) ?? ''
+  const read = async (wantsText: boolean) => {
+    const slice = { projectId, after: 0, until: 9, userNames: [], wantsText }
+    const bounds = { each: 200, most: 200, maxBytes: 1024 * 1024 }
+    const { events, isCut } = await readSlices(server.sql, [slice], bounds)
+    return [events.length, isCut]
+  }
+  expect([await read(false), await read(true)]).toEqual([
+    [9, false],
+    [4, true],
+  ])
+})
+
 test('performance §3 a subscription that runs into a time-out ends its socket, and is not repeated', async () => {
   const watched = await newFeedProject(server)
   const client = await openFeed(server.url, watched.member)
