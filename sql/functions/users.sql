@@ -524,20 +524,20 @@ create or replace function one_line(name text) returns text
 language sql immutable parallel safe
 return trim(regexp_replace(name, '[\s\u00A0]+', ' ', 'g'));
 
--- Returns the names of a user in its properties: those that are shown for it, and the e-mail
--- address.
+-- Returns the names of a user in its properties, in the order in which they are preferred: a name,
+-- the first and the last name as one, the e-mail address.
 create or replace function names_in_properties(properties json) returns text[]
 language sql immutable parallel safe as $$
   with texts as (
-    select k.n, trim(properties ->> k.key) as value
+    select least(k.n, 7 + k.n / 11) as rank, string_agg(trim(properties ->> k.key), ' ' order by k.n) as value
     from unnest(array[
-      'name', 'fullName', 'full_name', 'displayName', 'display_name', '$name', 'email',
-      'firstName', 'first_name', 'lastName', 'last_name'
+      'name', 'fullName', 'full_name', 'displayName', 'display_name', '$name',
+      'firstName', 'first_name', 'lastName', 'last_name', 'email'
     ]) with ordinality as k (key, n)
-    where json_typeof(properties -> k.key) = 'string'
+    where json_typeof(properties -> k.key) = 'string' and trim(properties ->> k.key) <> ''
+    group by 1
   )
-  select array(select t.value from texts t where t.n <= 7)
-    || (select string_agg(t.value, ' ' order by t.n) from texts t where t.n > 7 and t.value <> '')
+  select array(select t.value from texts t order by t.rank)
 $$;
 
 -- Returns how events refer to the users of a project who have this name, a folded text, or a name

@@ -1,5 +1,5 @@
 import { QUERY_CANCELED, sqlState, type Queryable } from '../../database/sql.ts'
-import { takeStart } from '../../base/cut-text.ts'
+import { listUserNames } from '../identities/user-names.ts'
 import { listUsersJson } from '../identities/users.ts'
 import { InvalidRequest } from '../../http/validation.ts'
 import { findClosest } from '../../base/closest.ts'
@@ -9,7 +9,6 @@ import type { Suggestion, SuggestionQuery } from './search-schema.ts'
 
 const MAX_SUGGESTIONS = 10
 const MAX_CHANNELS = 1_000
-const MAX_LABEL = 200
 /** How many of the newest events are read for values that no index has. */
 const RECENT_EVENTS = 300
 /** Metadata that takes more bytes, as stored or as text, is not read for suggestions. */
@@ -115,15 +114,11 @@ async function findUsers(sql: Queryable, projectId: string, search: string): Pro
     throw error
   })
   // listUsersJson writes this shape.
-  const { items } = JSON.parse(page) as {
-    items: { userId: string; properties: Record<string, unknown> | null }[]
-  }
-  return items.map(({ userId, properties }) => {
-    const name = [properties?.['name'], properties?.['email']].find(
-      one => typeof one === 'string' && one !== '',
-    )
-    return { value: userId, label: name ? takeStart(String(name), MAX_LABEL) : null, count: 0 }
-  })
+  const { items } = JSON.parse(page) as { items: { userId: string }[] }
+  const userIds = items.map(({ userId }) => userId)
+  const users = await listUserNames(sql, projectId, userIds)
+  const names = new Map(users.map(({ userId, name }) => [userId, name]))
+  return userIds.map(value => ({ value, label: names.get(value) ?? null, count: 0 }))
 }
 
 async function listChannels(sql: Queryable, projectId: string): Promise<Candidate[]> {

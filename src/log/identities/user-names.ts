@@ -8,9 +8,8 @@ export interface UserName {
 }
 
 /**
- * Returns the names of those of `userIds` that have one, at most 200 characters long: the property
- * `name` or one of its usual spellings, or the first and the last name, or the e-mail address. An
- * alias that looks like an e-mail address comes last.
+ * Returns the names of those of `userIds` that have one, at most 200 characters long: the first of
+ * the SQL function `names_in_properties`, or else an alias that looks like an e-mail address.
  */
 export async function listUserNames(
   sql: Queryable,
@@ -18,23 +17,8 @@ export async function listUserNames(
   userIds: readonly string[],
 ): Promise<UserName[]> {
   const rows = await sql<{ user_id: string; name: string | null }[]>`
-    select i.user_id, left(coalesce(p.name, p.parts, p.email, a.alias), 200) as name
+    select i.user_id, left(coalesce((names_in_properties(i.properties))[1], a.alias), 200) as name
     from identities i
-      cross join lateral (
-        select
-          (array_agg(v.value order by v.rank) filter (where v.rank <= 6))[1] as name,
-          string_agg(v.value, ' ' order by v.rank) filter (where v.rank between 7 and 10) as parts,
-          max(v.value) filter (where v.rank = 11) as email
-        from (
-          select n.rank, trim(i.properties ->> n.key) as value
-          from unnest(array[
-            'name', 'fullName', 'full_name', 'displayName', 'display_name', '$name',
-            'firstName', 'first_name', 'lastName', 'last_name', 'email'
-          ]) with ordinality as n (key, rank)
-          where json_typeof(i.properties -> n.key) = 'string'
-        ) v
-        where v.value <> ''
-      ) p
       left join lateral (
         select a.alias
         from aliases a

@@ -1,11 +1,11 @@
 import { toArray } from '../../database/arrays.ts'
 import type { Queryable } from '../../database/sql.ts'
+import { listUserNames } from '../identities/user-names.ts'
 import type { Counts } from './channel-counts.ts'
 import type { CardGroup } from './schema.ts'
 
 /** References of users that are resolved. The rarer ones count as users of their own. */
 const MAX_REFERENCES = 1_000
-const MAX_NAME_LENGTH = 200
 
 /** Sums the counts of references, which are user_ids and aliases, by the user_id of their owner. */
 export async function sumByUser(
@@ -52,16 +52,6 @@ export async function nameValues(
     return new Map(rows.map(({ id, name }) => [id, name]))
   }
   if (groupBy !== 'user') return new Map()
-  const rows = await sql<{ user_id: string; name: string }[]>`
-    select i.user_id, n.name
-    from identities i
-      cross join lateral (
-        select left(
-          coalesce(nullif(i.properties ->> 'name', ''), i.properties ->> 'email'), ${MAX_NAME_LENGTH}
-        ) as name
-      ) n
-    where i.project_id = ${projectId} and i.user_id = any(${toArray(values)}::text[])
-      and n.name <> ''
-  `
-  return new Map(rows.map(({ user_id, name }) => [user_id, name]))
+  const users = await listUserNames(sql, projectId, values)
+  return new Map(users.map(({ userId, name }) => [userId, name]))
 }

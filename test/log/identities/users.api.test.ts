@@ -362,21 +362,37 @@ async function list({ account, path }: TestTenant, query: string): Promise<strin
   }
 }
 
-test('dashboard §3 the names of users come from properties, else from an e-mail address', async () => {
-  const { account, path, identify } = await newTenant(server, 'viewer')
+test('dashboard §3 the names of users come from properties, else from an e-mail address, everywhere', async () => {
+  const { account, path, identify, send } = await newTenant(server, 'member')
   await identify('ada', [], { full_name: ' Ada Lovelace ', email: 'ada@example.com' })
   await identify('grace', ['grace@example.com'], { firstName: 'Grace', lastName: 'Hopper' })
   await identify('linus', ['penguin', 'linus@example.com'], { name: { first: 'Linus' } })
   await identify('alan', [], { name: ' ', email: 'alan@example.com' })
   await identify('nobody', ['someone'])
-  const userIds = ['ada', 'grace', 'linus', 'alan', 'nobody', 'unknown']
+  await identify('dora', [], { displayName: 'Dora' })
+  const userIds = ['ada', 'grace', 'linus', 'alan', 'nobody', 'unknown', 'dora']
   const { status, body } = await account.post(`${path}/users/names`, { userIds })
   expect(status).toBe(200)
   const names = body.data.items.map(({ userId, name }: Record<string, string>) => [userId, name])
-  expect(Object.fromEntries(names)).toEqual({
+  const expected = {
     ada: 'Ada Lovelace',
     grace: 'Grace Hopper',
     linus: 'linus@example.com',
     alan: 'alan@example.com',
-  })
+    dora: 'Dora',
+  }
+  expect(Object.fromEntries(names)).toEqual(expected)
+
+  for (const userId of userIds) await send({ userId })
+  const card = await account.post(`${path}/insights`, { kind: 'top', groupBy: 'user' })
+  const { values } = (await account.get(`${path}/insights/${card.body.data.id}/result`)).body.data
+  const ofCard = values.map(({ value, name }: Record<string, string>) => [value, name])
+  const { items } = (await account.get(`${path}/suggestions?field=user`)).body.data
+  const suggested = items.map(({ value, label }: Record<string, string>) => [value, label])
+  const others = { nobody: null }
+  expect(Object.fromEntries(ofCard)).toEqual({ ...expected, ...others, unknown: null })
+  expect(Object.fromEntries(suggested)).toEqual({ ...expected, ...others })
+  const search = `${path}/events?q=${encodeURIComponent('user:"Grace Hopper" OR user:dora')}`
+  const found = (await account.get(search)).body.data.items
+  expect(found.map(({ userId }: { userId: string }) => userId)).toEqual(['dora', 'grace'])
 })

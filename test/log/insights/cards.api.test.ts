@@ -180,7 +180,9 @@ test('dashboard insights: cards count the events that searches find, by every fi
         return counts
       }
       const [totals, previous] = [count(now), count(before)]
-      const values = result.values.map(one => [one.name ?? one.value, one.total, one.previous])
+      const toValue = ({ name, value }: { name: string | null; value: string }) =>
+        groupBy === 'channel' ? name : value
+      const values = result.values.map(one => [toValue(one), one.total, one.previous])
       const expected = [...new Set([...totals.keys(), ...previous.keys()])].map(value => [
         ...[value, totals.get(value) ?? 0, previous.get(value) ?? 0],
       ])
