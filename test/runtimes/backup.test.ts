@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { makeFolder } from '../support/scratch.ts'
 import { createEmptyDatabase } from '../support/servers/postgres.ts'
 import {
@@ -12,6 +12,8 @@ import { makeBackupFolder, PASSPHRASE } from '../support/worlds/backup.ts'
 import { createRequests } from '../support/worlds/project.ts'
 import { openSql } from '../support/sql.ts'
 
+// Deno checks and compiles the sources at each start.
+setDefaultTimeout(scaled(180_000))
 beforeAll(compileBinary, scaled(120_000))
 
 const OTHER = Buffer.alloc(32, 'other').toString('base64')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Sql } from '../../src/database/sql.ts'
 import { openFeed } from '../support/clients/feed.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
@@ -10,6 +10,8 @@ import { openSql } from '../support/sql.ts'
 
 let databaseUrl: string
 let sql: Sql
+// Deno checks and compiles the sources at each start.
+setDefaultTimeout(scaled(180_000))
 beforeAll(async () => {
   await compileBinary()
   databaseUrl = await cloneDatabase()

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { basename, join } from 'node:path'
@@ -26,6 +26,8 @@ import { scaled } from '../support/until.ts'
 const SEAM = join(import.meta.dir, '../support/servers/seam-server.ts')
 const EGRESS = join(import.meta.dir, '../support/egress-program.ts')
 
+// Deno checks and compiles the sources at each start.
+setDefaultTimeout(scaled(180_000))
 beforeAll(compileBinary, scaled(300_000))
 
 /** Runs a command line of the program to its end. */

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { chownSync, lstatSync, mkdirSync, readdirSync, truncateSync } from 'node:fs'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,6 +18,8 @@ afterEach(clearEmbedded)
 
 const STORY_MS = 120_000
 
+// Deno checks and compiles the sources at each start.
+setDefaultTimeout(scaled(180_000))
 beforeAll(compileBinary, scaled(300_000))
 
 /** Returns an empty folder that belongs to `uid`. */

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Sql } from '../../src/database/sql.ts'
 import { listPostgres } from '../faults/fleet.ts'
@@ -19,6 +19,8 @@ import { makeFolder } from '../support/scratch.ts'
 import { scaled, until } from '../support/until.ts'
 import { openSql } from '../support/sql.ts'
 
+// Deno checks and compiles the sources at each start.
+setDefaultTimeout(scaled(180_000))
 beforeAll(compileBinary, scaled(120_000))
 
 const EVENT = { channelName: 'payments', title: 'New payment' }

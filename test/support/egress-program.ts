@@ -10,14 +10,16 @@ const egress = createEgress({
   ca: authority.ca,
   resolve: async () => [{ address: '127.0.0.1', family: 4 }],
 })
+/** It may run outside of the tests' modules, on Deno. */
+const scaled = (ms: number) => ms * Number(process.env['TIDINGS_TEST_FACTOR'] ?? 1)
 /** Faults that end by the deadline alone; a slow machine still has time for headers. */
 const DEADLINES: Record<string, number> = {
   hang: 700,
   'slow headers': 700,
-  drip: 2_500,
-  'drip 500': 2_500,
+  drip: scaled(2_500),
+  'drip 500': scaled(2_500),
 }
-const LONG_MS = 20_000
+const LONG_MS = scaled(20_000)
 const results: Record<string, string[]> = {}
 
 async function tryAll(protocol: 'http' | 'https') {
@@ -32,14 +34,11 @@ async function tryAll(protocol: 'http' | 'https') {
     const timeoutMs = DEADLINES[fault] ?? LONG_MS
     receiver.script(path, fault)
     // Each fault on a new connection, and on a kept one if there is one.
-    const startMs = performance.now()
-    const came = [
+    results[`${protocol} ${fault}`] = [
       await send(path, timeoutMs),
       await send('/', LONG_MS),
       await send(path, timeoutMs),
     ]
-    const isLate = performance.now() - startMs > LONG_MS
-    results[`${protocol} ${fault}`] = isLate ? [...came, 'late'] : came
   }
 }
 

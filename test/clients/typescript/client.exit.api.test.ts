@@ -7,6 +7,7 @@ import { makeFolder } from '../../support/scratch.ts'
 import { findDeno } from '../../support/servers/process.ts'
 import type { Reply } from '../../support/servers/scripted-server.ts'
 import { hasTool } from '../../support/tools.ts'
+import { scaled } from '../../support/until.ts'
 import {
   API_KEY,
   failure,
@@ -25,9 +26,9 @@ const tidings = createClient({
   baseUrl: process.env.TIDINGS_URL,
   apiKey: process.env.TIDINGS_API_KEY,
 })
-process.once('beforeExit', () => tidings.flush({ timeoutMs: 5_000 }))
+process.once('beforeExit', () => tidings.flush({ timeoutMs: ${scaled(5_000)} }))
 process.once('SIGTERM', async () => {
-  await tidings.flush({ timeoutMs: 5_000 })
+  await tidings.flush({ timeoutMs: ${scaled(5_000)} })
   process.exit()
 })
 for (const title of ['One', 'Two', 'Three']) tidings.queue({ channelName: 'jobs', title })

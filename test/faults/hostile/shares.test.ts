@@ -8,6 +8,7 @@ import { newProject } from '../../support/worlds/project.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { openSql } from '../../support/sql.ts'
+import { scaled } from '../../support/until.ts'
 
 // Connections that one organization, or a stranger, cannot take from others.
 
@@ -73,7 +74,8 @@ test('keys and cookies of a wrong form cost no query', async () => {
   const locks = [await lockTable(server.sql, 'sessions'), await lockTable(server.sql, 'api_keys')]
   try {
     const send = async (path: string, headers: Record<string, string>) =>
-      (await fetch(server.url + path, { headers, signal: AbortSignal.timeout(10_000) })).status
+      (await fetch(server.url + path, { headers, signal: AbortSignal.timeout(scaled(10_000)) }))
+        .status
     for (const cookie of [newSecret(128), `${newSecret(256)}x`, 'x'.repeat(43)])
       expect(await send('/api/me', { cookie: `tidings=${cookie}` })).toBe(401)
     for (const key of ['tdg_x', `tdg_${'0'.repeat(38)}`])

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
+import { scaled } from '../../support/until.ts'
 
 // An account and a project have four slots each, which no request may keep.
 
@@ -35,7 +36,7 @@ test('every operation of /api releases its slot, with any answer', async () => {
     const owner = await newMember(server, organization, 'owner')
     const target = path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? 'none')
     for (let turn = 0; turn < 5; turn++) {
-      const signal = AbortSignal.timeout(10_000)
+      const signal = AbortSignal.timeout(scaled(10_000))
       const response = await fetch(server.url + target, {
         method,
         signal,

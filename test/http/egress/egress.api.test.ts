@@ -4,6 +4,7 @@ import type { Resolver } from '../../../src/http/egress/lookup.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { startReceiver, type Receiver } from '../../support/servers/receiver.ts'
 import { until } from '../../support/until.ts'
+import { scaled } from '../../support/until.ts'
 
 const authority = createAuthority()
 /** Every name resolves to loopback, which is allowed. */
@@ -32,7 +33,7 @@ test('a request arrives unchanged, and its answer is returned', async () => {
     url: `https://hook.test:${secure.port}/a?b=%20c`,
     headers: { 'webhook-id': 'msg_1' },
     body: '{"é":1}',
-    timeoutMs: 5_000,
+    timeoutMs: scaled(5_000),
   })
   if ('error' in result) throw new Error(result.message)
   expect(result.status).toBe(201)
@@ -243,7 +244,7 @@ test('no request is written once it may not begin any more', async () => {
   for (const allowed of [0, 1]) {
     let asked = 0
     const begin = () => asked++ < allowed
-    expect(toKind(await open.send({ url, timeoutMs: 5_000, begin }))).toBe('cancelled')
+    expect(toKind(await open.send({ url, timeoutMs: scaled(5_000), begin }))).toBe('cancelled')
   }
   expect(host.received).toEqual([])
 })

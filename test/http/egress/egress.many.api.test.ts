@@ -53,7 +53,7 @@ test('delivery: throughput does not collapse with 200 distinct TLS hosts', async
         Array.from({ length: 20 }, (_, at) =>
           egress.send({
             url: `https://h${(n + at) % hosts}.many.test:${receiver.port}/`,
-            timeoutMs: 30_000,
+            timeoutMs: scaled(30_000),
           }),
         ),
       )
@@ -81,7 +81,7 @@ test('case 23: a flood of failing endpoints leaves memory flat', async () => {
   const round = async () => {
     await Promise.all(
       ['bomb', 'flood', 'endless', 'cut'].map(path =>
-        egress.send({ url: `http://a.test:${receiver.port}/${path}`, timeoutMs: 5_000 }),
+        egress.send({ url: `http://a.test:${receiver.port}/${path}`, timeoutMs: scaled(5_000) }),
       ),
     )
   }

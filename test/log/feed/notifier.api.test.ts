@@ -8,6 +8,7 @@ import { boot, type Booted } from '../../support/servers/server.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { until } from '../../support/until.ts'
 import { newFeedProject } from '../../support/worlds/feed-project.ts'
+import { scaled } from '../../support/until.ts'
 
 let server: Booted
 let proxy: TcpProxy
@@ -23,7 +24,7 @@ beforeAll(async () => {
   proxy = await startTcpProxy(server.databaseUrl)
   other = await boot(
     { databaseUrl: server.databaseUrl, databaseDirectUrl: proxy.url },
-    { feed: { listenerHeartbeatMs: 100, listenerTimeoutMs: 400 } },
+    { feed: { listenerHeartbeatMs: 100, listenerTimeoutMs: scaled(400) } },
   )
   second = await boot({ databaseUrl: server.databaseUrl }, { feed: { heartbeatMs: 100 } })
   pool = createPool(server.databaseUrl, { name: 'notify', max: 1 })

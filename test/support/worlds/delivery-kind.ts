@@ -7,6 +7,7 @@ import type {
   DeliveryOutcome,
 } from '../../../src/delivery/outbox/kind.ts'
 import { toDispatched, type DispatchedRow } from '../../../src/delivery/outbox/new-deliveries.ts'
+import { scaled } from '../until.ts'
 
 export interface TestKindOptions extends Partial<DeliveryKind> {
   /** The inbox (inbox.ts) that receives for all targets. */
@@ -32,8 +33,8 @@ export function createTestKind({ url = '', ...options }: TestKindOptions = {}): 
     name,
     schedule: [0, 5_000, 300_000],
     perTarget: 8,
-    timeoutMs: 5_000,
-    leaseMs: 30_000,
+    timeoutMs: scaled(5_000),
+    leaseMs: scaled(30_000),
     leasesNew: true,
     async dispatch(sql, request) {
       const { projectIds, maxEvents, lease } = request
