@@ -73,10 +73,11 @@ declare
     select a.alias from aliases a where a.project_id = project and a.user_id = exported_months_of.name
   ) || name;
   deleted_to constant bigint := (select l.expired_seq from event_logs l where l.project_id = project);
+  files constant exports[] := array(select x from exports x where x.project_id = project);
   months text[] := '{}';
   file exports;
 begin
-  for file in select x.* from exports x where x.project_id = project order by x.month, x.last_seq loop
+  foreach file in array files loop
     if file.first_seq <= deleted_to or exists (
       select from events e
       where e.project_id = project and e.user_ref = any(names) and e.user_ref is not null

@@ -27,15 +27,20 @@ export async function checkRows(tx: Tx, rows: Readonly<Record<string, number>>):
  */
 export async function checkEventCounts(tx: Tx): Promise<void> {
   const [wrong] = await tx<{ counted: string; found: string }[]>`
-    select coalesce(c.n, 0) as counted, coalesce(e.n, 0) - coalesce(d.n, 0) as found
-    from (select project_id, sum(n) as n from event_counts group by project_id) c
-      full join (select project_id, count(*) as n from events group by project_id) e using (project_id)
-      left join (
-        select project_id, count(*) as n from events where deleted_at is not null group by project_id
-      ) d using (project_id)
-      join projects p on p.id = project_id and p.deleted_at is null
+    with counts as materialized (
+      select
+        project_id, coalesce(c.n, 0) as counted, coalesce(e.n, 0) - coalesce(d.n, 0) as found
+      from (select project_id, sum(n) as n from event_counts group by project_id) c
+        full join (select project_id, count(*) as n from events group by project_id) e using (project_id)
+        left join (
+          select project_id, count(*) as n from events where deleted_at is not null group by project_id
+        ) d using (project_id)
+    )
+    select k.counted, k.found
+    from counts k
+      join projects p on p.id = k.project_id and p.deleted_at is null
       join organizations o on o.id = p.organization_id and o.deleted_at is null
-    where coalesce(c.n, 0) <> coalesce(e.n, 0) - coalesce(d.n, 0)
+    where k.counted <> k.found
     limit 1
   `
   if (wrong)
