@@ -46,7 +46,9 @@ export function createApp({ features, notFoundPage }: AppOptions): App {
       if (!HOST.test(host)) throw invalidField('Host', 'invalid_format', 'Must be one host name')
       knownHost = host
     })
-    .onError(async ({ error, request, exchange }) => {
+    .onError(async ({ error, request, exchange, set }) => {
+      // With another status, Elysia copies the response, which makes its header names lower-case.
+      set.status = 200
       if (!(error instanceof NotFoundError)) {
         return fail(exchange, toOwnError(await findFirstError(exchange, error), exchange))
       }

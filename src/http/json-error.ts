@@ -6,17 +6,17 @@ const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y
 type Expected = 'value' | 'value or ]' | 'name' | 'name or }' | ':' | ', or the end'
 
 /**
- * Returns where text stops being JSON, as `unexpected } in line 3, column 12`. No more than one
+ * Returns where text stops being JSON, as `unexpected } in line 3, character 12`. No more than one
  * character is quoted, because the text can have secrets. The text must not be JSON.
  */
 export function explainJson(text: string): string {
   const at = findEnd(text)
   const before = text.slice(0, at).split(/\r\n|[\n\r]/)
-  const place = `in line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`
+  const place = `in line ${before.length}, character ${(before.at(-1) ?? '').length + 1}`
   const [found] = text.slice(at, at + 2)
   if (found === undefined) return `it ends too early, ${place}`
-  const shown = /[\p{L}\p{N}\p{P}\p{S}]/u.test(found) ? found : toCodePoint(found)
-  return `unexpected ${shown} ${place}`
+  const isVisible = /[\p{L}\p{N}\p{P}\p{S}]/u.test(found)
+  return `unexpected ${isVisible ? found : 'invisible character'} ${place}`
 }
 
 /** Returns the index of the first character that cannot continue the JSON before it. */
@@ -72,8 +72,4 @@ function findStringEnd(text: string, start: number): number {
     at = ESCAPE.lastIndex - 1
   }
   return at
-}
-
-function toCodePoint(character: string): string {
-  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
 }

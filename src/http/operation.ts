@@ -63,9 +63,7 @@ export function toKeyOperation(route: RouteOptions, scope: string): object {
     ...(body && { requestBody: toRequestBody(body) }),
     responses: {
       ...toSuccesses(response, { has: rate, ...(body && { mayHave: replay }) }),
-      ...((body || route.query || route.params) && {
-        400: failure(INVALID, ValidationFailure),
-      }),
+      400: failure(INVALID, ValidationFailure),
       401: toResponse('The API key is missing or invalid.', Unauthorized, { has: challenge }),
       ...(isScoped && { 403: failure(`The key lacks the scope \`${scope}\`.`) }),
       ...(404 in response && { 404: failure('The project has nothing with this id.') }),
@@ -94,7 +92,7 @@ export function toSessionOperation(
   route: RouteOptions,
   { action, credentials }: { action: string; credentials: readonly ApiCredential[] },
 ): object {
-  const { body, query, response = {} } = route
+  const { body, response = {} } = route
   const mayHave = credentials.includes('token') ? rate : {}
   const failure = (description: string, schema: TSchema = ApiFailure) =>
     toResponse(description, schema, { mayHave })
@@ -107,7 +105,7 @@ export function toSessionOperation(
     ...(body && { requestBody: toRequestBody(body) }),
     responses: {
       ...toSuccesses(response, { mayHave }),
-      ...((body || query) && { 400: failure(INVALID, ValidationFailure) }),
+      400: failure(INVALID, ValidationFailure),
       401: failure('The request has no valid session or token, or the password is wrong.'),
       403: failure(
         'The role is too low, the password must be entered again, or the request is cross-site.',
@@ -187,8 +185,10 @@ function toSuccesses(response: Readonly<Record<number, TSchema>>, headers: Respo
   )
 }
 
-// Excludes surrounding white space, which is not part of a header.
-const KEY_PATTERN = '^[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$'
+// Excludes surrounding white space, which is not part of a header, and a comma before a space, with
+// which two headers are joined.
+const VISIBLE = '[\\x21-\\x2b\\x2d-\\x7e]'
+const KEY_PATTERN = `^(?:,+|,*${VISIBLE}(?: *,*${VISIBLE})*(?: *,+)?)$`
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',

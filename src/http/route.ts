@@ -127,9 +127,9 @@ export async function readInput(
     hold(call, release)
     options.onArrived = resize
   }
-  const read = query && readQuery(query.properties, request.url)
-  if (read) call.issues = [...call.issues, ...read.issues]
-  const input = read ? { query: read.values } : {}
+  const read = readQuery(query?.properties ?? {}, request.url)
+  if (read.issues.length > 0) call.issues = [...call.issues, ...read.issues]
+  const input = query ? { query: read.values } : {}
   if (!body) return input
   if (body.type === 'string') return { ...input, body: await readText(request, options) }
   const { value, issues } = await readJson(request, options)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { listIssues } from '../support/answers.ts'
+import { expectIssues, listIssues } from '../support/answers.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { newProject } from '../support/worlds/project.ts'
 
@@ -52,10 +52,16 @@ describe('contract §9 a bad query parameter is a 400 whose path is its name:', 
 })
 
 test('contract §9 an unknown query parameter is named, with the one that it may mean', async () => {
-  const { get } = await newProject(server)
+  const { get, post } = await newProject(server)
   const message = async (path: string) => (await get(path)).body.details[0].message
   expect(await message('/v1/events?chanel=a')).toBe('Is not known here; did you mean channel?')
   expect(await message('/v1/events?q=a')).toBe('Is not known here')
+  // Also on routes that know none.
+  expect(await message('/v1/me?limit=1')).toBe('Is not known here')
+  const event = { channelName: 'a', title: 'x' }
+  expectIssues(await post('/v1/events?notify=false', event), 'notify invalid_value')
+  expectIssues(await post('/v1/identify?a=1', { user_id: 'ada' }), 'a invalid_value')
+  expect((await post('/v1/events?', event)).status).toBe(201)
 })
 
 test('contract §9 + and %20 are a space in a query', async () => {

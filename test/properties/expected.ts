@@ -198,7 +198,7 @@ function fromCreate(json: Record<string, any>): EventFields {
     icon: toIcon(json['icon']),
     tags: [...new Set<string>(json['tags'] ?? [])],
     metadata: json['metadata'] ?? {},
-    ref: json['userId'] ?? null,
+    ref: json['userId'] ?? json['user_id'] ?? null,
     notify: json['notify'] ?? true,
     source: json['source'] ?? 'api',
     timestampMs: json['timestamp'] === undefined ? null : toMs(json['timestamp']),

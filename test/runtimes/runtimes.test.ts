@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { basename, join } from 'node:path'
 import { packExecutable, packLauncher } from '../../clients/pack.ts'
 import { VERSION } from '../../src/base/version.ts'
@@ -20,6 +21,7 @@ import { makeFolder } from '../support/scratch.ts'
 import { APP_SECRET } from '../support/secret.ts'
 import { boot } from '../support/servers/server.ts'
 import { hasTool } from '../support/tools.ts'
+import { toRequest } from '../support/clients/raw-http.ts'
 import { openSocket } from '../support/clients/socket.ts'
 import { scaled } from '../support/until.ts'
 
@@ -29,6 +31,19 @@ const EGRESS = join(import.meta.dir, '../support/egress-program.ts')
 // Deno checks and compiles the sources at each start.
 setDefaultTimeout(scaled(180_000))
 beforeAll(compileBinary, scaled(300_000))
+
+/** Returns the head of a 400 as it was sent. Clients make the names lower-case. */
+async function readHead(url: string, key: string): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  const lines = ['Host: localhost', `Authorization: Bearer ${key}`, 'Content-Length: 0']
+  socket.write(toRequest('POST /v1/events HTTP/1.1', lines))
+  const [chunk] = (await once(socket, 'data')) as [Buffer]
+  socket.destroy()
+  const head = String(chunk)
+  expect(head).toStartWith('HTTP/1.1 400')
+  return head
+}
 
 /** Runs a command line of the program to its end. */
 function run(runtime: Runtime, args: string[], env: Record<string, string>) {
@@ -58,6 +73,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
     expect(made.code).toBe(0)
     const { key } = JSON.parse(made.output) as { key: string }
     const { post, get, request } = createRequests(program.url, key)
+    expect(await readHead(program.url, key)).toContain('\r\nX-RateLimit-Limit: 100\r\n')
 
     const event = {
       channelName: 'Payments',

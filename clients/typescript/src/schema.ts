@@ -43,6 +43,10 @@ export interface Erased {
     id: string
     name: string
   } | null
+  /**
+   * Months whose files of `tidings export` can name the user. Erase the user there, too. Absent if there are none.
+   */
+  exportedMonths?: string[]
 }
 
 export interface Event {

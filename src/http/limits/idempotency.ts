@@ -38,12 +38,19 @@ const WAIT_MS = 300
 const PAUSES_MS = [50, 100, 150]
 
 /**
- * Returns the Idempotency-Key of a request without quotes, or undefined. Throws `InvalidRequest`.
+ * Returns the Idempotency-Key of a request without quotes, or undefined. Throws `InvalidRequest`,
+ * also for two headers: they arrive as one, joined by a comma and a space.
  */
 export function readIdempotencyKey(headers: Headers): string | undefined {
   const raw = headers.get(HEADER)
   if (raw === null) return undefined
   const key = /^"(.*)"$/.exec(raw)?.[1] ?? raw
+  if (key.includes(', '))
+    throw invalidField(
+      HEADER,
+      'invalid_format',
+      'Must be sent once, and have no comma before a space',
+    )
   if (key.length < 1) throw invalidField(HEADER, 'too_short', 'Must not be empty')
   if (key.length > 255) throw invalidField(HEADER, 'too_long', 'Must have at most 255 characters')
   if (!/^[\x20-\x7e]+$/.test(key))

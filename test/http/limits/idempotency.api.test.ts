@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { SCOPES } from '../../../src/access/keys/schema.ts'
+import { expectIssues } from '../../support/answers.ts'
+import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
 import { rotateKey } from '../../support/worlds/keys.ts'
 import { ageAnswers } from '../../support/worlds/ageing.ts'
 import { createRequests, newProject, type TestProject } from '../../support/worlds/project.ts'
@@ -252,7 +254,7 @@ test('case 12: a key has 1 to 255 printable ASCII characters', async () => {
   const { post, request } = await newProject(server, { scopes: SCOPES })
   const use = (key: string) => post('/v1/events', event, { 'idempotency-key': key })
   const longest = 'k'.repeat(255)
-  for (const key of ['k', longest, `"${longest}"`, 'with space', `!"#$%&'()*+,-./~`]) {
+  for (const key of ['k', longest, `"${longest}"`, 'with space', ',a,b,', `!"#$%&'()*+,-./~`]) {
     expect((await use(key)).status).toBe(201)
   }
   for (const [key, code] of [
@@ -261,6 +263,10 @@ test('case 12: a key has 1 to 255 printable ASCII characters', async () => {
     [`${longest}k`, 'too_long'],
     ['schlüssel', 'invalid_format'],
     ['tab\there', 'invalid_format'],
+    // Two headers arrive like this.
+    ['order-1, order-1', 'invalid_format'],
+    ['"order-1", "order-1"', 'invalid_format'],
+    ['order-1, "order-1"', 'invalid_format'],
   ] as const) {
     const { status, body } = await use(key)
     expect(status).toBe(400)
@@ -270,6 +276,19 @@ test('case 12: a key has 1 to 255 printable ASCII characters', async () => {
   expect((await request('/v1/me', { headers })).status).toBe(200)
   const erasure = await request('/v1/users/nobody', { method: 'DELETE', headers })
   expect(erasure.status).toBe(404)
+})
+
+test('contract §5 two Idempotency-Key headers are refused', async () => {
+  const { key } = await newProject(server)
+  const body = JSON.stringify(event)
+  const head = toRequest('POST /v1/events HTTP/1.1', [
+    'Host: localhost',
+    `Authorization: Bearer ${key}`,
+    'Idempotency-Key: order-1',
+    'Idempotency-Key: order-2',
+    `Content-Length: ${body.length}`,
+  ])
+  expectIssues(await sendRaw(server.url, head + body), 'Idempotency-Key invalid_format')
 })
 
 test('contract §5 a key survives the rotation of the API key', async () => {
