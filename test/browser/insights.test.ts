@@ -44,8 +44,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
       await it.button(kind).click()
       await it.button('Add a card').waitFor()
     }
-    await page.locator('.card canvas').waitFor()
-    const chart = page.locator('.card').filter({ has: page.locator('canvas') })
+    await page.locator('.card .bars').waitFor()
+    const chart = page.locator('.card').filter({ has: page.locator('.bars') })
     await chart.getByText('4 events').waitFor()
     await chart.getByText('Show as table').click()
     expect(await chart.locator('tbody td').first().textContent()).toBe('4')
@@ -61,7 +61,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
       await route.continue()
     })
     await page.reload()
-    await page.locator('.card canvas').waitFor()
+    await page.locator('.card .bars').waitFor()
     expect((await measureShift(page)).sum).toBeLessThan(0.05)
     await page.unroute(results)
     await page.setViewportSize({ width: 1280, height: 860 })
@@ -92,11 +92,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     await it.button('Undo').click()
     await page.getByText('Restored.').waitFor()
     await page.reload()
-    await page.locator('.card canvas').waitFor()
+    await page.locator('.card .bars').waitFor()
     expect(await it.titles()).toBe('Events over time,Top users,VIPs')
 
     // Dragging over the chart opens its part of the feed.
-    const box = (await page.locator('.u-over').boundingBox())!
+    const box = (await page.locator('.card .bars').boundingBox())!
     await page.mouse.move(box.x + box.width * 0.5, box.y + 20)
     await page.mouse.down()
     await page.mouse.move(box.x + box.width - 2, box.y + 20, { steps: 3 })
@@ -211,11 +211,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     })
     const { page } = it
     await page.goto(`${dashboard.url}/p/${PROJECT}/insights`)
-    const chart = page.locator('.card').filter({ has: page.locator('canvas') })
+    const chart = page.locator('.card').filter({ has: page.locator('.bars') })
     const shown = chart.locator('.card-summary strong')
     await shown.waitFor()
     expect(await shown.textContent()).toBe(`≥ ${total.toLocaleString('en')} events`)
-    const plot = chart.locator('.u-over')
+    const plot = chart.locator('.bars')
     const { width } = (await plot.boundingBox())!
     await plot.hover({ position: { x: width - 4, y: 20 } })
     await until(async () => /^\d+ events?$/.test((await shown.textContent()) ?? ''))

@@ -119,7 +119,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     await it.click('Requests')
     await it.page.getByText('1,234 requests').waitFor()
     await it.page.getByRole('img', { name: '1,234 requests in the last 24 hours' }).waitFor()
-    await it.page.locator('.chart canvas').waitFor()
+    await it.page.locator('.bars-tall').waitFor()
     await it.page.getByText('Show as table').click()
     await it.page.getByRole('cell', { name: '1,234' }).waitFor()
     expect(it.problems).toEqual([])

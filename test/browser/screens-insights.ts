@@ -13,7 +13,7 @@ export const INSIGHT_SCREENS: Screen[] = [
       fillShop(api)
       fillBoard(api)
     },
-    until: 'canvas',
+    until: '.bars-tall',
     act: page => page.getByText('Show as table').click(),
   },
   {

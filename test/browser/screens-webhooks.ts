@@ -66,7 +66,7 @@ export const WEBHOOK_SCREENS: Screen[] = [
     until: 'text=Nightly backup',
     act: async page => {
       await page.getByRole('button', { name: 'Requests' }).first().click()
-      await page.locator('.chart canvas').waitFor()
+      await page.locator('.bars-tall').waitFor()
     },
   },
   {

@@ -85,7 +85,13 @@ test('the SBOM names each library inside, with its version, licence, purl and ha
     ([name]) => !NOT_COMPILED.includes(name) && isImported(name),
   )
   for (const [name, version] of runtime) expect(find(name)).toMatchObject({ version })
-  for (const name of ['preact', '@preact/signals', 'uplot', '@scalar/api-reference', 'asn1.js'])
+  for (const name of [
+    'preact',
+    '@preact/signals',
+    'preact-iso',
+    '@scalar/api-reference',
+    'asn1.js',
+  ])
     expect(find(name)).toBeDefined()
   // Tools of the build and of tests are not inside.
   for (const name of [...NOT_COMPILED, 'typescript', 'terser', 'ajv'])

@@ -1,13 +1,23 @@
 import type { ReadonlySignal } from '@preact/signals'
-import { useLocation } from 'preact-iso'
+import type { ComponentChildren } from 'preact'
+import { ErrorBoundary, useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { Histogram } from '../../../log/events/search-schema.ts'
 import { toDateTime, toRangeName } from '../time.ts'
 import { Icon } from '../components/icon.tsx'
-import { Bars, type BarRange } from './bars.tsx'
+import { lazyPages } from '../lazy-page.tsx'
+import type { BarRange } from '../charts/bars.tsx'
 import { TIME_RANGES, toSearchPath, type Search } from './search.ts'
 import { useHistogram } from './use-histogram.ts'
 import { toPlural } from '../plural.ts'
+
+// The rows come first.
+const chart = lazyPages(
+  () => import('../charts/bars.tsx'),
+  () => null,
+)
+const Bars = chart(all => all.Bars)
+const CountsTable = chart(all => all.CountsTable)
 
 const SHORT_NAMES = {
   '1h': '1 h',
@@ -67,17 +77,19 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
       >
         <Icon name="chart" />
       </button>
-      {histogram ? (
-        <Bars
-          key={`${histogram.from} ${histogram.stepMs}`}
-          counts={counts}
-          toLabel={edge => toDateTime(toMs(edge))}
-          onHover={setHovered}
-          onChoose={([first, end]) => go(toMoment(toMs(first)), toMoment(toMs(end)))}
-        />
-      ) : (
-        <div class="bars" aria-hidden="true" />
-      )}
+      <div class="bars-place">
+        <ErrorBoundary>
+          {histogram && (
+            <Bars
+              key={`${histogram.from} ${histogram.stepMs}`}
+              parts={[{ counts, colour: '--accent' }]}
+              toLabel={edge => toDateTime(toMs(edge))}
+              onHover={setHovered}
+              onChoose={([first, end]) => go(toMoment(toMs(first)), toMoment(toMs(end)))}
+            />
+          )}
+        </ErrorBoundary>
+      </div>
       <div class="segmented" role="group" aria-label="Time range">
         {(Object.keys(TIME_RANGES) as (keyof typeof TIME_RANGES)[]).map(name => (
           <button
@@ -90,19 +102,26 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
           </button>
         ))}
       </div>
-      {histogram && <Table counts={counts} toMs={toMs} completeSince={histogram.completeSince} />}
+      {histogram && (
+        <Table completeSince={histogram.completeSince}>
+          <CountsTable
+            label="Events over time, as a table"
+            columns={[{ name: 'Events', counts }]}
+            toName={bar => toRangeName(toMs(bar), toMs(bar + 1))}
+          />
+        </Table>
+      )}
     </section>
   )
 }
 
 interface TableOptions {
-  counts: readonly number[]
-  toMs(edge: number): number
   completeSince: string | null
+  children: ComponentChildren
 }
 
-/** The same counts as a table, which is drawn when it opens. */
-function Table({ counts, toMs, completeSince }: TableOptions) {
+/** The place of the same counts as a table, which is drawn when it opens. */
+function Table({ completeSince, children }: TableOptions) {
   const [isOpen, setOpen] = useState(false)
   return (
     <>
@@ -130,31 +149,7 @@ function Table({ counts, toMs, completeSince }: TableOptions) {
                 complete since {toDateTime(Date.parse(completeSince))}, partial before
               </p>
             )}
-            <div
-              class="counts-table"
-              tabIndex={0}
-              role="group"
-              aria-label="Events over time, as a table"
-            >
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Time</th>
-                    <th scope="col">Events</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {counts.map((count, at) =>
-                    count === 0 ? null : (
-                      <tr key={at}>
-                        <th scope="row">{toRangeName(toMs(at), toMs(at + 1))}</th>
-                        <td>{count.toLocaleString()}</td>
-                      </tr>
-                    ),
-                  )}
-                </tbody>
-              </table>
-            </div>
+            {children}
           </>
         )}
       </div>
