@@ -115,5 +115,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
     await it.page.getByRole('button', { name: '24 h', exact: true }).click()
     await until(async () => (await it.titles()).includes('At 3'))
     expect(it.toRange()).toEqual([null, null])
+    // It ends at each moment, in the list and in the chart.
+    await it.page.clock.install()
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}?from=1h`)
+    await until(async () => (await it.titles()) === 'Now')
+    await it.chart.getByText('1 event', { exact: true }).waitFor()
+    await it.page.clock.fastForward('01:00:01')
+    await until(async () => (await it.titles()) === '')
+    await it.chart.getByText('0 events').waitFor()
   })
 })

@@ -2,7 +2,7 @@ import { useId, useState } from 'preact/hooks'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { showToast } from '../components/toast.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { MINUTE_MS, useQuery } from '../components/use-query.ts'
 import { channelChanges } from '../feed/use-channels.ts'
 import { fromInputTime } from '../input-time.ts'
 import { toClockTime, toDateTime } from '../time.ts'
@@ -20,6 +20,7 @@ interface NotificationSettingsOptions {
 export function NotificationSettings({ project, channel, hint }: NotificationSettingsOptions) {
   const query = useQuery(`${project} ${channel}`, () => readSetting(project, channel), {
     when: channelChanges,
+    everyMs: MINUTE_MS,
   })
   const id = useId()
   const [isPicking, setPicking] = useState(false)

@@ -5,6 +5,8 @@ import { createThrottle } from '../live/throttle.ts'
 import type { Result, Failure } from '../request.ts'
 import { session } from '../session.ts'
 
+/** How often counts of the last hours, and what ends by itself, are loaded again. */
+export const MINUTE_MS = 60_000
 /** When a request is sent again that did not reach the server. */
 const RETRY_MS = 10_000
 

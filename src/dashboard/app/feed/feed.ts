@@ -22,6 +22,8 @@ export interface FeedDependencies {
   match(event: Event): Match
   /** One page of rows, newest first. A short or empty page may still have a cursor. */
   readPage(cursor: string | undefined): Promise<Result<NewestPage>>
+  /** How often all rows are read again, because the time decides which of them match. */
+  everyMs?: number | undefined
   open(): SocketLike
   check(): Promise<SessionStatus>
   isOnline(): boolean
@@ -72,6 +74,7 @@ const ANYWHERE = Number.MAX_SAFE_INTEGER
 
 /** The stored and live events of a project, without gaps or duplicates. */
 export function createFeed(dependencies: FeedDependencies): Feed {
+  const { everyMs } = dependencies
   let log = EMPTY
   const shown = signal(log)
   const live = signal(INITIAL)
@@ -87,6 +90,7 @@ export function createFeed(dependencies: FeedDependencies): Feed {
   /** Reads of known rows that failed one after the other. */
   let failures = 0
   let cancelRepeat = () => {}
+  let isOverdue = false
   /** When new rows were last shown. */
   let shownMs = -Infinity
   let isStopped = false
@@ -214,9 +218,7 @@ export function createFeed(dependencies: FeedDependencies): Feed {
       const isUsable = isComplete && log.floor < Infinity
       reading.value = isUsable ? { kind: 'nothing' } : { kind: 'failed', page: 'first', failure }
       if (!isUsable) return
-      const waitMs = toBackoffMs(++failures, dependencies.random, failure.retryAfterS)
-      cancelRepeat = dependencies.clock.after(waitMs, () => void readNewest())
-      return
+      return repeat(toBackoffMs(++failures, dependencies.random, failure.retryAfterS))
     }
     failures = 0
     takeReceived()
@@ -226,10 +228,26 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     // The connection may have started meanwhile, at a head that this page does not reach.
     if (startHead > reach && (items[0]?.seq ?? 0) < startHead) return readNewest()
     isComplete = true
+    if (everyMs !== undefined) repeat(everyMs)
     batch(() => {
       reading.value = { kind: 'nothing' }
       render()
     })
+  }
+
+  function repeat(waitMs: number) {
+    cancelRepeat()
+    cancelRepeat = dependencies.clock.after(waitMs, () => {
+      isOverdue = true
+      readOverdue()
+    })
+  }
+
+  /** A hidden page reads its rows when it is visible again. */
+  function readOverdue() {
+    if (!isOverdue || dependencies.isHidden()) return
+    isOverdue = false
+    void readNewest()
   }
 
   async function readOlder(): Promise<void> {
@@ -296,7 +314,10 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     reconnect: connection.retry,
     wake: connection.wake,
     sleep: connection.sleep,
-    updateVisibility: render,
+    updateVisibility() {
+      render()
+      readOverdue()
+    },
     stop() {
       isStopped = true
       cancelRepeat()

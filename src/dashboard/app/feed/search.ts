@@ -33,6 +33,10 @@ export const TIME_RANGES = {
   '30d': 720 * HOUR_MS,
 }
 
+/** A range that ends now is asked for again after this part of it, as one bar of a histogram. */
+const EVERY_PARTS = 60
+const MIN_EVERY_MS = 60_000
+
 export const EMPTY_SEARCH: Search = {
   channelId: undefined,
   text: '',
@@ -97,6 +101,13 @@ export function parse(search: Search, nowMs: number): ParsedSearch {
   addBound(filters, 'after', parseMoment(from, nowMs))
   addBound(filters, 'before', parseMoment(to, nowMs))
   return { ...parsed, filters }
+}
+
+/** How often a search is asked again whose times depend on now; undefined for any other one. */
+export function toEveryMs(search: Search, nowMs: number): number | undefined {
+  const { filters } = parse(search, nowMs)
+  if (JSON.stringify(filters) === JSON.stringify(parse(search, nowMs + 1).filters)) return undefined
+  return Math.max((nowMs - (filters.after ?? nowMs)) / EVERY_PARTS, MIN_EVERY_MS)
 }
 
 /** The search text without one of its parts. */

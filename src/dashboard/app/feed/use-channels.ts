@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useRef } from 'preact/hooks'
-import { useQuery } from '../components/use-query.ts'
+import { MINUTE_MS, useQuery } from '../components/use-query.ts'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { closeSeen, listNotifications } from '../push/seen.ts'
 import type { Result } from '../request.ts'
@@ -44,7 +44,7 @@ export function useChannels(
   const { data, refresh } = useQuery(
     project && `channels ${project}`,
     () => readList(project ?? '', shown),
-    { when: channelChanges, pauseMs: REFRESH_MS, isKept: true },
+    { when: channelChanges, pauseMs: REFRESH_MS, everyMs: MINUTE_MS, isKept: true },
   )
   for (const { id } of data?.list ?? []) known.current.add(id)
   return {

@@ -5,7 +5,7 @@ import { readEvents } from './api.ts'
 import { createFeed, type Feed } from './feed.ts'
 import type { Row } from './log.ts'
 import { createMatcher, toLiveFilters } from './match.ts'
-import { parse, toQuery, type Search } from './search.ts'
+import { parse, toEveryMs, toQuery, type Search } from './search.ts'
 
 export interface FeedOptions {
   project: string
@@ -19,15 +19,19 @@ export interface FeedOptions {
 export function useFeed({ project, search, ...on }: FeedOptions): Feed {
   const { channelId, text, from, to } = search
   const feed = useMemo(() => {
-    const nowMs = Date.now()
-    const query = toQuery(search, nowMs)
-    const { filters } = parse(search, nowMs)
+    const { filters } = parse(search, Date.now())
+    let match = createMatcher(filters)
     return createFeed({
       ...on,
       project,
       filters: toLiveFilters(filters),
-      match: createMatcher(filters),
-      readPage: cursor => readEvents(project, query, cursor),
+      match: event => match(event),
+      readPage(cursor) {
+        const nowMs = Date.now()
+        match = createMatcher(parse(search, nowMs).filters)
+        return readEvents(project, toQuery(search, nowMs), cursor)
+      },
+      everyMs: toEveryMs(search, Date.now()),
       open: () => new WebSocket(new URL('/api/feed', location.href.replace(/^http/, 'ws'))),
       check: checkSession,
       isOnline: () => navigator.onLine,

@@ -6,6 +6,8 @@ import { toQuery, type Search } from './search.ts'
 
 /** How long the bars may lag behind the rows. */
 const REFRESH_MS = 10_000
+/** A chart that ends now moves by one bar. */
+const MIN_EVERY_MS = 60_000
 
 /** Counts the matches of a search over time, again when new events arrive. */
 export function useHistogram(
@@ -17,6 +19,10 @@ export function useHistogram(
   return useQuery(
     JSON.stringify([project, channelId, text, from, to]),
     () => readHistogram(project, toQuery(search, Date.now())),
-    { when: newestSeq, pauseMs: REFRESH_MS },
+    {
+      when: newestSeq,
+      pauseMs: REFRESH_MS,
+      everyMs: ({ stepMs }) => (to === undefined ? Math.max(stepMs, MIN_EVERY_MS) : undefined),
+    },
   )
 }

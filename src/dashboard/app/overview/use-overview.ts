@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Overview } from '../../../log/overview/schema.ts'
-import { useQuery, type Query } from '../components/use-query.ts'
+import { MINUTE_MS, useQuery, type Query } from '../components/use-query.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import { createWatch, type Heads } from '../live/watch.ts'
 import { request } from '../request.ts'
@@ -20,6 +20,7 @@ interface LiveOverview {
 export function useOverview(): LiveOverview {
   const query = useQuery('overview', () => request<Overview>('GET', '/api/overview'), {
     pauseMs: REFRESH_MS,
+    everyMs: MINUTE_MS,
   })
   const [heads, setHeads] = useState<Heads>({})
   const [isLive, setLive] = useState(false)

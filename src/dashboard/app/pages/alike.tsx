@@ -3,13 +3,12 @@ import { Select } from '../components/fields.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { SearchForm } from '../components/search-form.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { MINUTE_MS, useQuery } from '../components/use-query.ts'
 import { toExactText, toReaderText } from '../feed/reader-dates.ts'
 import { readSearch, toQuery, toUrlQuery, type Search } from '../feed/search.ts'
 import { AlikeTable } from '../insights/alike-table.tsx'
 import { readAlike } from '../insights/api.ts'
 import { toPeriodName } from '../insights/card-texts.ts'
-import { COUNT_MS } from '../insights/use-card-result.ts'
 import { toProjectPath } from '../paths.ts'
 import type { ProjectPageProps } from './props.ts'
 
@@ -23,7 +22,7 @@ export default function AlikePage({ account, project }: ProjectPageProps) {
   const alike = useQuery(
     JSON.stringify([project, search]),
     () => readAlike(project, toQuery(search, Date.now())),
-    { everyMs: COUNT_MS },
+    { everyMs: MINUTE_MS },
   )
   const toPath = (changed: Partial<Search>) =>
     toProjectPath('alike', project) + toUrlQuery({ ...search, ...changed })

@@ -8,7 +8,7 @@ import { channelChanges } from '../feed/use-channels.ts'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { MINUTE_MS, useQuery } from '../components/use-query.ts'
 import { toFeedPath, toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 
@@ -16,6 +16,7 @@ import { isAllowed } from '../session.ts'
 export default function ChannelPage({ account, project, channel: id = '' }: ProjectPageProps) {
   const query = useQuery(`${project} ${id}`, () => readChannel(project, id), {
     when: channelChanges,
+    everyMs: MINUTE_MS,
   })
   return (
     <ProjectLayout

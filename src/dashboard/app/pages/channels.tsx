@@ -12,6 +12,7 @@ import { PagedList } from '../components/paged-list.tsx'
 import { SearchForm } from '../components/search-form.tsx'
 import { toChannelPath, toProjectPath } from '../paths.ts'
 import { usePages } from '../components/use-pages.ts'
+import { MINUTE_MS } from '../components/use-query.ts'
 import { toPlural } from '../plural.ts'
 
 /** All channels of a project, with the default notification settings. */
@@ -26,6 +27,7 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
   }
   const pages = usePages(toPath(wanted), cursor => readChannelPage(project, wanted, cursor), {
     when: channelChanges,
+    everyMs: MINUTE_MS,
   })
   return (
     <ProjectLayout account={account} project={project} at="channels" title="Channels">

@@ -11,6 +11,7 @@ import { SecretOnce } from '../components/secret-once.tsx'
 import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
+import { MINUTE_MS } from '../components/use-query.ts'
 
 /** The API keys of a project. */
 export default function KeysPage({ account, project }: ProjectPageProps) {
@@ -37,7 +38,7 @@ export default function KeysPage({ account, project }: ProjectPageProps) {
 }
 
 function Keys({ project }: { project: string }) {
-  const pages = usePages(project, cursor => readKeys(project, cursor))
+  const pages = usePages(project, cursor => readKeys(project, cursor), { everyMs: MINUTE_MS })
   const [made, setMade] = useState<NewKey>()
 
   function show(key: NewKey) {

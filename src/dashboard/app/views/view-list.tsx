@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { showToast } from '../components/toast.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { MINUTE_MS, useQuery } from '../components/use-query.ts'
 import { toReaderText } from '../feed/reader-dates.ts'
 import { EMPTY_SEARCH, toSearchPath, type Search } from '../feed/search.ts'
 import { toPlural } from '../plural.ts'
@@ -21,7 +21,6 @@ import {
 
 /** The server stops counting new events here. */
 const MAX_NEW = 100
-const EVERY_MS = 60_000
 
 interface ViewListOptions {
   account: Account
@@ -32,7 +31,7 @@ interface ViewListOptions {
 /** The views of a project in the sidebar, and the form that saves the current search as one. */
 export function ViewList({ account, project, search }: ViewListOptions) {
   const views = useQuery(`views ${project}`, () => readViews(project), {
-    everyMs: EVERY_MS,
+    everyMs: MINUTE_MS,
     isKept: true,
   })
   const [isManaging, setManaging] = useState(false)

@@ -20,7 +20,10 @@ const row = (seq: number, title?: string) =>
   ({ ...event(seq, title), atMs: Date.parse(AT), receivedMs: Date.parse(AT) }) satisfies Row
 
 /** Returns the feed of a server whose log has `head` events, and pages of `size`. */
-function start(head: number, { size = 50, title }: { size?: number; title?: string } = {}) {
+function start(
+  head: number,
+  { size = 50, title, everyMs }: { size?: number; title?: string; everyMs?: number } = {},
+) {
   const clock = createFakeClock()
   const sockets: FakeSocket[] = []
   const reads: { cursor: string | undefined; answer(page: Result<NewestPage>): void }[] = []
@@ -32,6 +35,7 @@ function start(head: number, { size = 50, title }: { size?: number; title?: stri
     project: PROJECT,
     filters: {},
     match: () => 'yes',
+    everyMs,
     readPage: cursor => new Promise(answer => reads.push({ cursor, answer })),
     open() {
       const socket = createFakeSocket()
@@ -184,6 +188,32 @@ describe('dashboard.md §4 a feed', () => {
     it.world.isHidden = false
     it.feed.updateVisibility()
     expect([it.seqs, it.world.unseen.at(-1)]).toEqual([[5, 4, 3, 2, 1], 0])
+  })
+
+  test('reads rows that the time decides about again, and while hidden not before it is seen', async () => {
+    const it = start(3, { everyMs: 60_000 })
+    it.socket.welcome(3)
+    await it.page()
+    it.world.deleted.add(1)
+    it.clock.pass(59_999)
+    expect(it.reads.length).toBe(0)
+    it.clock.pass(1)
+    await it.page()
+    expect(it.seqs).toEqual([3, 2])
+    it.world.isHidden = true
+    it.world.deleted.add(2)
+    it.clock.pass(600_000)
+    expect(it.reads.length).toBe(0)
+    it.world.isHidden = false
+    it.feed.updateVisibility()
+    await it.page()
+    expect(it.seqs).toEqual([3])
+    it.clock.pass(60_000)
+    await it.fail()
+    it.clock.pass(60_000)
+    await it.page()
+    it.clock.pass(59_999)
+    expect(it.reads.length).toBe(0)
   })
 
   test('keeps its rows during a gap until the newest page arrives, and loses nothing afterwards', async () => {

@@ -13,6 +13,7 @@ import {
   EMPTY_SEARCH,
   parse,
   readSearch,
+  toEveryMs,
   toQuery,
   toSearchPath,
   toTermText,
@@ -262,4 +263,14 @@ test('reliability §9 JSON for a shell is equal, without characters that a shell
   expect(JSON.parse(text)).toEqual(hostile)
   expect(text).not.toMatch(/[&|<>^%!`$'\p{Cc}]|\\"/u)
   expect(text).toContain('👩‍🚀')
+})
+
+test('a search is asked again after a part of its time if that ends now', () => {
+  const nowMs = Date.parse('2026-11-20T10:00:00Z')
+  const every = (search: object) => toEveryMs({ ...EMPTY_SEARCH, ...search }, nowMs)
+  expect(every({ from: '1h' })).toBe(60_000)
+  expect(every({ from: '30d' })).toBe(12 * 3_600_000)
+  for (const text of ['after:2h', 'before:2h', 'new OR after:2h', '-after:2h'])
+    expect(every({ text })).toBeGreaterThan(0)
+  for (const text of ['', 'new', 'after:2026-11-19']) expect(every({ text })).toBeUndefined()
 })
