@@ -41,6 +41,15 @@ const CONNECTIONS = 64
 /** Numbers are what takes the longest to parse. */
 const LARGE_BODIES = [6_500, 52_000].map(count => JSON.stringify({ x: Array(count).fill(1.25) }))
 
+/** A subscription takes 4 KiB. */
+const COSTLY_FILTERS = {
+  text: 'words '.repeat(20).trim(),
+  any: Array.from({ length: 6 }, (_, part) => ({
+    text: `ä${part} `.repeat(20).trim(),
+    channels: Array.from({ length: 16 }, (_, n) => `Later Name ${16 * part + n}`),
+  })),
+}
+
 export const ATTACKS: Attack[] = [
   { name: '95 identifies with hostile words', run: hands => burst(hands, MOST, toIdentify) },
   {
@@ -133,7 +142,11 @@ export const ATTACKS: Attack[] = [
         headers: { Cookie: cookies[n % 2] ?? '' },
       })),
   },
-  { name: 'sockets that replay the log', run: floodSockets },
+  { name: 'sockets that replay the log', run: hands => floodSockets(hands, [{ after: 0 }]) },
+  {
+    name: 'subscriptions with many names and words',
+    run: hands => floodSockets(hands, Array(19).fill({ filters: COSTLY_FILTERS })),
+  },
   {
     name: 'unknown keys',
     run: hands =>
@@ -270,10 +283,15 @@ function fromAnywhere(): Record<string, string> {
   return { 'X-Forwarded-For': `2001:db8:${part()}:${part()}::1` }
 }
 
-/** Opens as many sockets as two accounts may, asks each for the whole log, and opens them anew. */
-async function floodSockets({ url, project, cookies, isOver }: Hands): Promise<void> {
+/** Opens as many sockets as two accounts may, subscribes on each, and opens them anew. */
+async function floodSockets(
+  { url, project, cookies, isOver }: Hands,
+  subscriptions: object[],
+): Promise<void> {
   const { host, hostname, port, origin } = new URL(url)
-  const message = toFrame(JSON.stringify({ type: 'subscribe', project, after: 0 }))
+  const messages = Buffer.concat(
+    subscriptions.map(one => toFrame(JSON.stringify({ type: 'subscribe', project, ...one }))),
+  )
   while (!isOver()) {
     const sockets = Array.from({ length: 38 }, (_, n) => {
       const socket = connect(Number(port), hostname)
@@ -289,7 +307,7 @@ async function floodSockets({ url, project, cookies, isOver }: Hands): Promise<v
           'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
         ]),
       )
-      socket.once('data', () => socket.write(message))
+      socket.once('data', () => socket.write(messages))
       socket.on('data', () => {})
       return socket
     })

@@ -36,7 +36,11 @@ export interface Timed {
 }
 
 /** The requests per second of each kind that the victim makes. */
-const RATES = { write: 20, read: 10, search: 5, 'sign-in': 2, me: 10, readyz: 5 } as const
+const RATES = {
+  ...{ write: 20, read: 10, search: 5, subscribe: 5, 'sign-in': 2, me: 10, readyz: 5 },
+} as const
+/** So many that none sends more messages than it may. */
+const SOCKETS = 8
 type Kind = keyof typeof RATES
 const TIMEOUT_MS = 15_000
 /** The cookie of the browser that signs in. */
@@ -61,10 +65,23 @@ async function runVictim(victim: Victim): Promise<void> {
 interface Feed {
   /** The arrivals of events, by their `intent`. */
   arrivals: Map<string, number>
+  /** Subscribes anew. Resolves to false if no response comes. */
+  subscribe(): Promise<boolean>
 }
 
-async function follow({ url, cookie, project }: Victim): Promise<Feed> {
+async function follow(victim: Victim): Promise<Feed> {
   const arrivals = new Map<string, number>()
+  const starts = await Promise.all(Array.from({ length: SOCKETS }, () => open(victim, arrivals)))
+  let next = 0
+  return { arrivals, subscribe: () => starts[next++ % SOCKETS]!() }
+}
+
+/** Opens a socket. Returns a function that subscribes. */
+async function open(
+  { url, cookie, project }: Victim,
+  arrivals: Map<string, number>,
+): Promise<() => Promise<boolean>> {
+  let onSubscribed = (_isDone: boolean) => {}
   const socket = new WebSocket(`${url.replace('http', 'ws')}/api/feed`, {
     headers: { cookie, origin: url },
   } as never)
@@ -72,20 +89,26 @@ async function follow({ url, cookie, project }: Victim): Promise<Feed> {
     socket.onclose = () => reject(new Error('The socket was closed'))
     socket.onmessage = ({ data }) => {
       const text = String(data)
-      if (text.startsWith('{"type":"hello"'))
-        socket.send(JSON.stringify({ type: 'subscribe', project, after: null }))
-      if (text.startsWith('{"type":"subscribed"')) resolve()
+      if (text.startsWith('{"type":"hello"')) resolve()
+      if (text.startsWith('{"type":"subscribed"')) onSubscribed(true)
       const intent = /"intent":"(\w+)"/.exec(text)?.[1]
-      if (intent) arrivals.set(intent, performance.now())
+      if (intent && !arrivals.has(intent)) arrivals.set(intent, performance.now())
     }
   })
-  return { arrivals }
+  const start = () =>
+    new Promise<boolean>(resolve => {
+      onSubscribed = resolve
+      setTimeout(() => resolve(false), TIMEOUT_MS)
+      socket.send(JSON.stringify({ type: 'subscribe', project, after: null }))
+    })
+  await start()
+  return start
 }
 
 /** Sends each kind of request at its rate, whatever the responses take. */
 async function measure(
   victim: Victim,
-  { arrivals }: Feed,
+  { arrivals, subscribe }: Feed,
   ms: number,
 ): Promise<Record<Kind | 'feed', Timed>> {
   const kinds = Object.keys(RATES) as Kind[]
@@ -107,7 +130,11 @@ async function measure(
       if (kind === 'write') posts.set(intent, sentMs)
       // Each sign-in gets the cookie of the browser that the next one sends.
       const asked =
-        kind === 'sign-in' ? last.then(() => ask(victim, kind, intent)) : ask(victim, kind, intent)
+        kind === 'subscribe'
+          ? subscribe()
+          : kind === 'sign-in'
+            ? last.then(() => ask(victim, kind, intent))
+            : ask(victim, kind, intent)
       last = asked.then(isDone => {
         timed[kind].took.push(performance.now() - sentMs)
         if (!isDone) timed[kind].refused++
@@ -129,11 +156,15 @@ async function measure(
 }
 
 /** Resolves to false unless the request succeeds. */
-async function ask(victim: Victim, kind: Kind, intent: string): Promise<boolean> {
+async function ask(
+  victim: Victim,
+  kind: Exclude<Kind, 'subscribe'>,
+  intent: string,
+): Promise<boolean> {
   const { url, key, cookie, project, email, password } = victim
   const json = { 'content-type': 'application/json', origin: url }
   const byKey = { authorization: `Bearer ${key}` }
-  const requests: Record<Kind, [path: string, init: RequestInit]> = {
+  const requests: Record<typeof kind, [path: string, init: RequestInit]> = {
     write: [
       '/v1/events',
       {

@@ -20,6 +20,8 @@ const LARGE_EVENTS = Math.ceil(3_000 * SHARE)
 /** Users with about 300 events each. Each round of the erasures takes 64 others. */
 const USERS = Math.ceil(EVENTS / 300)
 const WEBHOOKS = 10
+/** The channels of the attacker. */
+const CHANNELS = Math.ceil(20_000 * SHARE)
 
 /** Two organizations on one server. */
 export interface World {
@@ -41,6 +43,12 @@ export async function fillWorld(databaseUrl: string) {
     from generate_series(0, ${USERS - 1}::int) as g (u)
   `
   await reindexUsers(sql, attacker.projectId)
+  await sql`
+    insert into channels (project_id, id, public_id, slug, name, name_slug, created_at)
+    select
+      ${attacker.projectId}, gen_random_uuid(), 'chn_' || n, 'first ' || n, 'later ' || n, 'later ' || n, now()
+    from generate_series(1, ${CHANNELS}::int) as g (n)
+  `
   hooks.uuid = await sql.begin(tx =>
     createProject(tx, { organizationId: attacker.organizationId, name: 'Webhooks' }),
   )

@@ -23,7 +23,9 @@ const TICKS_PER_S = 100
  * than the server. A negative one, for root, makes a busy machine look quiet.
  */
 const NICE = Number(process.env['BENCH_NICE'] ?? 10)
-const KINDS = ['write', 'feed', 'read', 'search', 'me', 'sign-in', 'readyz'] as const
+const KINDS = [
+  ...(['write', 'feed', 'subscribe', 'read', 'search', 'me', 'sign-in', 'readyz'] as const),
+]
 
 type Figures = Record<(typeof KINDS)[number], Timed>
 
