@@ -130,12 +130,16 @@ export function estimateMs(
   factor: number,
 ): number {
   const tookMs = files.map(file => durations[file] ?? UNKNOWN_MS)
-  const slots = getCapacity() / KINDS.unit.weight
   const sumMs = tookMs.reduce((sum, ms) => sum + ms, 0)
-  return factor * Math.max(sumMs / slots, ...tookMs)
+  return factor * Math.max(sumMs / getSlots(), ...tookMs)
 }
 
 /** Returns what this machine may run side by side. Four browsers and their servers fill 4 GB. */
 export function getCapacity(): number {
   return (CAPACITY * Math.min(Math.max(availableParallelism(), 2), 4)) / 2
+}
+
+/** Returns how many batches may run side by side, where nothing else is at work. */
+export function getSlots(): number {
+  return getCapacity() / KINDS.unit.weight
 }

@@ -35,7 +35,7 @@ test('the factor rises while a measurement lasts, and falls after three quick on
   const speed = await watchSpeed(
     () => held,
     factor => told.push(factor),
-    10,
+    { everyMs: 10 },
   )
   const before = speed.factor()
   expect(told).toEqual([before])

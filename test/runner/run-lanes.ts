@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { connect } from '../../src/database/sql.ts'
 import { clearFolder } from '../support/leftovers.ts'
@@ -11,7 +12,7 @@ import {
 } from '../support/servers/postgres.ts'
 import { BUILT_PROGRAM, buildProgram } from '../support/servers/process.ts'
 import { FACTOR_FILE } from '../support/until.ts'
-import { getKind, getLane, type Lane } from './lanes.ts'
+import { getKind, getLane, getSlots, type Lane } from './lanes.ts'
 import { summarize, type Summary } from './report.ts'
 import { runLane, type LaneOptions } from './run-lane.ts'
 import { watchSpeed } from './speed.ts'
@@ -40,6 +41,7 @@ export async function runLanes(
   const speed = await watchSpeed(
     () => sql`select sum(n) from generate_series(1, 50000) as n`,
     factor => writeFileSync(FACTOR_FILE, String(factor)),
+    { beside: getSlots() / availableParallelism() },
   )
   const options = {
     ...{ scratch: SCRATCH, factor: speed.factor, durations: timings },
