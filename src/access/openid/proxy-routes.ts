@@ -49,7 +49,7 @@ export function proxyRoutes(parts: OpenidParts) {
         operationId: 'signInWithProxy',
         summary: 'Sign in with the e-mail address that your proxy sends',
         description:
-          'The header is believed only from `TRUSTED_PROXIES`. The account of an operator, or one with a passkey or an authenticator app, is connected once: sign in another way, then send `POST /api/openid/confirmation`.',
+          'The header is believed only from `TRUSTED_PROXIES`. The account of an operator, or one with a second factor or in an organization that requires one, is connected once: sign in another way, then send `POST /api/openid/confirmation`.',
         tags: ['Account'],
       },
     },

@@ -34,9 +34,9 @@ export interface VisitorSignIn {
  *
  * 1. Issuer and subject identify a connected account, whatever its e-mail address is.
  * 2. Otherwise only an e-mail address that the provider has verified counts. An account with this
- *    address is connected at once by a trusted provider, unless it belongs to an operator, has a
- *    factor, or has another identity at the issuer. Its earlier ways in are removed. With any other
- *    provider it must be signed in first.
+ *    address is connected at once by a trusted provider, unless it has another identity at the
+ *    issuer, or `proveEmail` refuses. Its earlier ways in are removed. Otherwise it must be signed
+ *    in first.
  * 3. A new account needs an invite, or a sign-in rule of an organization for the person.
  */
 export async function signInVisitor(

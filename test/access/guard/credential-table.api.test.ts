@@ -215,7 +215,10 @@ test('a reset link makes no session, and leaves an account without a factor', as
 })
 
 /** The accounts that an identity can find at its first sign-in. */
-const FOUND = ['nothing', 'passkey', 'app', 'passkey and app', 'operator'] as const
+const FOUND = [
+  ...(['nothing', 'passkey', 'app', 'passkey and app', 'operator'] as const),
+  'an organization that requires a factor',
+] as const
 const IDENTITIES = {
   provider: (browser: TestBrowser, account: TestAccount) => visit(browser, account),
   'provider that reports MFA': async (browser: TestBrowser, account: TestAccount) => {
@@ -238,17 +241,22 @@ test.each(FIRST_SIGN_INS)(
     const { uuid } = account
     const strict = await newOrganization(server)
     const isOperator = found === 'operator'
+    const isWithoutFactor = isOperator || found.startsWith('an organization')
+    const organizationIds =
+      found === 'nothing' ? [organization.uuid] : [organization.uuid, strict.uuid]
     await server.sql`
       update accounts set is_operator = ${isOperator}, is_email_proven = ${isProven}
       where id = ${uuid}
     `
     await server.sql`update organizations set requires_second_factor = true where id = ${strict.uuid}`
-    await server.sql`
-      insert into memberships (organization_id, account_id, role) values (${strict.uuid}, ${uuid}, 'owner')
-    `
+    for (const id of organizationIds) {
+      await server.sql`
+        insert into memberships (organization_id, account_id, role) values (${id}, ${uuid}, 'owner')
+      `
+    }
     provider.people.set(account.id, { name: 'Ada', email: account.email, email_verified: true })
-    if (found.includes('passkey')) await insertPasskey(server, account)
-    if (found.includes('app')) await insertTotpSecret(server, account)
+    if (found.startsWith('passkey')) await insertPasskey(server, account)
+    if (found.endsWith('app')) await insertTotpSecret(server, account)
     await newManagementToken(server, { accountId: uuid, isMultiFactor: true })
     const strong = await newSession(server, account, { method: 'passkey', isMultiFactor: true })
     const kept = await readWaysIn(uuid)
@@ -271,7 +279,7 @@ test.each(FIRST_SIGN_INS)(
     const weak = await newSession(server, account)
     browser.cookies.set('tidings', weak.cookie.replace('tidings=', ''))
     const confirm = () => browser.post('/api/openid/confirmation')
-    if (!isOperator) expectFailure(await confirm(), 403, 'second_factor_needed')
+    if (!isWithoutFactor) expectFailure(await confirm(), 403, 'second_factor_needed')
     expect((await enter()).cookies.has('tidings')).toBe(false)
     browser.cookies.set('tidings', strong.cookie.replace('tidings=', ''))
     expect((await confirm()).status).toBe(200)
@@ -281,7 +289,7 @@ test.each(FIRST_SIGN_INS)(
     if (identity === 'provider that reports MFA') return
     const path = `/api/organizations/${strict.id}`
     expectFailure(await later.get(path), 403, 'second_factor_needed')
-    if (isOperator) return
+    if (isWithoutFactor) return
     for (const enrol of ['/api/second-factor', '/api/passkeys/options']) {
       expectFailure(await later.post(enrol), 403, 'second_factor_needed')
     }
