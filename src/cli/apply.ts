@@ -54,10 +54,16 @@ export const apply = command({
       return { json: toJson(state, plan), text: describeCount(steps.length) }
     }
     if (!yes && !(await askToApply(steps.length))) throw new Error('Nothing was changed.')
-    const onDone = (done: Done) => print(describeDone(done))
+    const writer = json ? startJson(state) : undefined
+    const onDone = (done: Done) => {
+      const { step, ...shown } = done
+      print(describeDone(done))
+      writer?.add(toChange(step, { status: 'done', ...shown }))
+    }
     const performed = await perform(api, plan, { projects: state.projects, onDone })
+    writer?.end(performed)
     return {
-      json: toJson(state, plan, performed),
+      json: undefined,
       text: describeEnd(performed),
       hasFailed: performed.failed !== undefined,
     }
@@ -135,22 +141,32 @@ function describeEnd({ done, failed, notDone }: Performed): string {
   ].join('\n')
 }
 
-/** Returns the result for --json. The status of a step is `planned` unless it was to be done. */
-function toJson({ organization }: State, { steps, refused }: Plan, end?: Performed) {
-  const toStatus = (step: Step) => {
-    if (!end) return { status: 'planned' }
-    const done = end.done.find(one => one.step === step)
-    if (done) {
-      const { step: _, ...shown } = done
-      return { status: 'done', ...shown }
-    }
-    return end.failed?.step === step
-      ? { status: 'failed', error: end.failed.reason }
-      : { status: 'notDone' }
-  }
-  const changes = steps.map(step => {
-    const { change, kind, name, project = null, details } = step
-    return { change, kind, name, project, details, ...toStatus(step) }
-  })
+/** Returns the result for --json of a plan that is not performed. */
+function toJson({ organization }: State, { steps, refused }: Plan) {
+  const changes = steps.map(step => toChange(step, { status: 'planned' }))
   return { organization, changes, refused }
+}
+
+function toChange({ change, kind, name, project, details }: Step, outcome: object) {
+  return { change, kind, name, project: project ?? null, details, ...outcome }
+}
+
+/**
+ * Writes the result for --json change by change, so that a program that is stopped has printed the
+ * secrets of what it made.
+ */
+function startJson({ organization }: State) {
+  let before = `{"organization":${JSON.stringify(organization)},"changes":[`
+  const add = (change: object) => {
+    process.stdout.write(before + JSON.stringify(change))
+    before = ','
+  }
+  return {
+    add,
+    end({ failed, notDone }: Performed) {
+      if (failed) add(toChange(failed.step, { status: 'failed', error: failed.reason }))
+      for (const step of notDone) add(toChange(step, { status: 'notDone' }))
+      process.stdout.write('],"refused":[]}\n')
+    },
+  }
 }

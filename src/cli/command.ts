@@ -1,6 +1,9 @@
 import { defineCommand, type ArgsDef, type CommandDef, type ParsedArgs } from 'citty'
 
-/** The output of a command. `text` is printed without --json, and `json` with it. */
+/**
+ * The output of a command. `text` is printed without --json, and `json` with it; undefined if the
+ * command has printed it.
+ */
 interface Output {
   text: string
   json: unknown
@@ -45,7 +48,8 @@ export function command<const Args extends ArgsDef>({
       // citty has parsed them by these definitions.
       const output = await run(given as unknown as ParsedArgs<Args>)
       if (!output) return
-      console.log(given['json'] ? JSON.stringify(output.json) : output.text)
+      const printed = given['json'] ? JSON.stringify(output.json) : output.text
+      if (printed !== undefined) console.log(printed)
       if (output.hasFailed) process.exitCode = 1
     },
   })

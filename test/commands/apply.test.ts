@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import type { Role } from '../../src/access/guard/permissions.ts'
 import { listCodeBlocks } from '../support/docs.ts'
 import { SCRATCH } from '../support/scratch.ts'
-import { runProgram } from '../support/servers/process.ts'
+import { runProgram, spawnProgram } from '../support/servers/process.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { createKey } from '../support/worlds/keys.ts'
 import { newManagementToken } from '../support/worlds/management-token.ts'
+import { until } from '../support/until.ts'
 import { createRequests } from '../support/worlds/project.ts'
 import {
   newMember,
@@ -144,7 +145,7 @@ projects:
         kind: 'webhook',
         name: 'Ops',
         project: 'Web shop',
-        details: ['url https://example.com/… -> https://example.org/…', 'channels Money -> all'],
+        details: ['url https://example.com/… -> https://example.org/…', 'channels payments -> all'],
         status: 'done',
       },
     ],
@@ -193,6 +194,48 @@ members: [{email: alan@example.com, role: viewer}]
   expect([output, code]).toEqual([expect.stringContaining('Made 2 changes.'), 0])
   expect(output).not.toContain('create project')
   expect(output).not.toContain('create channel')
+})
+
+test('--json prints each secret as it is made, and one value in the end', async () => {
+  const toFile = (name: string) => `
+projects:
+  - name: Web shop
+    webhooks: [{name: ${name}, url: "https://example.com/hook"}]
+members: [{email: ${name}@example.com, role: viewer}]
+`
+  const { output } = await applyFile(toFile('whole'), { args: ['--yes', '--json'] })
+  expect(JSON.parse(output)).toMatchObject({
+    organization: { id: organization.id },
+    changes: [
+      { kind: 'webhook', status: 'done', project: 'Web shop', secret: expect.any(String) },
+      { kind: 'member', status: 'done', project: null, url: expect.any(String) },
+    ],
+    refused: [],
+  })
+
+  // The invite is never answered.
+  using proxy = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url)
+      if (request.method === 'POST' && pathname.endsWith('/invites')) return new Promise(() => {})
+      const headers = new Headers(request.headers)
+      headers.delete('host')
+      headers.set('accept-encoding', 'identity')
+      const body = request.method === 'GET' ? null : await request.text()
+      return fetch(`${server.url}${pathname}${search}`, { method: request.method, headers, body })
+    },
+  })
+  const file = join(SCRATCH, `apply-${process.pid}-stopped.yaml`)
+  writeFileSync(file, toFile('stopped'))
+  const program = spawnProgram({
+    args: ['apply', '-f', file, '--yes', '--json'],
+    env: { TIDINGS_URL: String(proxy.url), TIDINGS_TOKEN: tokens.get('owner') ?? '' },
+  })
+  program.listening.catch(() => {})
+  await until(() => program.output().includes('whsec_'))
+  await program.kill('SIGKILL')
 })
 
 test('an invalid file, an unknown organization and an unknown channel are refused with the reason', async () => {

@@ -24,7 +24,7 @@ export type ChannelEntry = NewChannel
 const WebhookEntry = Type.Object({
   ...NewWebhook.properties,
   name: Name,
-  channels: Type.Optional(Nullable(Type.Array(ChannelName, { maxItems: 100 }))),
+  channels: Type.Optional(Nullable(Type.Array(ChannelName, { minItems: 1, maxItems: 100 }))),
 })
 export type WebhookEntry = Static<typeof WebhookEntry>
 

@@ -183,7 +183,8 @@ function planWebhook(
     )
     return
   }
-  const ids = entry.channels === undefined ? undefined : (filter?.map(({ id }) => id ?? '') ?? null)
+  const listed = filter && [...new Set(filter.map(({ id }) => id ?? ''))]
+  const ids = entry.channels === undefined ? undefined : (listed ?? null)
   const url = toHref(entry.url)
   const found = findOnly(webhooks, name, 'webhook')
   const step = { kind: 'webhook', name, project } as const
@@ -214,14 +215,15 @@ function planWebhook(
     )
     return
   }
-  const toNames = (list: readonly string[] | null) =>
-    list?.map(id => channels.find(channel => channel.id === id)?.name ?? id).sort() ?? null
+  // Two channels can have the same name, but not the same first name.
+  const toSlugs = (list: readonly string[] | null) =>
+    list?.map(id => channels.find(channel => channel.id === id)?.slug ?? id).sort() ?? null
   const changes = toChanges(
-    { url: found.url, preset: found.preset, channels: toNames(found.channels) },
+    { url: found.url, preset: found.preset, channels: toSlugs(found.channels) },
     {
       url,
       ...(entry.preset !== undefined && { preset: entry.preset }),
-      ...(ids !== undefined && { channels: toNames(ids) }),
+      ...(ids !== undefined && { channels: toSlugs(ids) }),
     },
   )
   if (changes.details.length === 0) return

@@ -162,3 +162,28 @@ test('aliases that expand to too much are refused', () => {
   })
   expect(() => parseStateFile(levels.join('\n'), 'tidings.yaml')).toThrow()
 })
+
+test('a filter is compared by channels, and not by names that two of them have', () => {
+  const [project] = STATE.projects
+  const renamed = project!.channels.map(one => ({ ...one, name: 'Money' }))
+  const state = {
+    projects: [
+      {
+        ...project!,
+        channels: renamed,
+        webhooks: [{ ...project!.webhooks[0]!, channels: ['chn_2'] }],
+      },
+    ],
+  }
+  const text = (name: string) =>
+    shop(`webhooks: [{name: Ops, url: "https://a.example/hooks/1", channels: [${name}]}]`)
+  expect(plan(text('refunds, Refunds'), state)).toEqual([])
+  expect(plan(text('payments'), state)).toEqual([
+    'webhook Ops in Web shop: channels refunds -> payments',
+  ])
+})
+
+test('an empty filter is refused before anything is done', () => {
+  const text = shop('webhooks: [{name: Ops, url: "https://a.example", channels: []}]')
+  expect(() => plan(text)).toThrow('tidings.yaml:3: projects[0].webhooks[0].channels')
+})
