@@ -334,8 +334,8 @@ $$;
 -- Enqueues pushes for the events of a range that match a view, for the accounts that have its bell
 -- on and have muted the channel. Others are notified anyway. Returns the number of deliveries.
 --
--- It runs after dispatch_pushes in the same transaction, which has recorded these pushes as
--- withheld. The outcome of a delivery replaces such a record.
+-- It runs after dispatch_pushes, which has recorded these pushes as withheld. The outcome of a
+-- delivery replaces such a record.
 create or replace function dispatch_view_pushes(
   project uuid, view uuid, from_seq bigint, to_seq bigint, event_ids uuid[], sentences jsonb
 ) returns int

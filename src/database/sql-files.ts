@@ -37,6 +37,7 @@ import lookupStatisticsTables from '../../sql/tables/0036_lookup_statistics.sql'
 import exportsTables from '../../sql/tables/0041_exports.sql' with { type: 'text' }
 import repeatedErasureTables from '../../sql/tables/0037_erasure.sql' with { type: 'text' }
 import channelNamesTables from '../../sql/tables/0038_channel_names.sql' with { type: 'text' }
+import bellRangesTables from '../../sql/tables/0039_bell_ranges.sql' with { type: 'text' }
 import auditWebhooksTables from '../../sql/tables/0040_audit_webhooks.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
@@ -123,6 +124,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0036_lookup_statistics', text: lookupStatisticsTables },
   { name: '0037_erasure', text: repeatedErasureTables },
   { name: '0038_channel_names', text: channelNamesTables },
+  { name: '0039_bell_ranges', text: bellRangesTables },
   { name: '0040_audit_webhooks', text: auditWebhooksTables },
   { name: '0041_exports', text: exportsTables },
 ]

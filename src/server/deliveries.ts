@@ -8,7 +8,9 @@ import { startOutbox, type Outbox } from '../delivery/outbox/outbox.ts'
 import { tryToCheckClock } from '../database/clock.ts'
 import { WORKER_SETTINGS } from '../database/delivery-settings.ts'
 import { createPushKind } from '../delivery/push/kind.ts'
+import { WITHHELD_SENTENCES } from '../delivery/push/dispatch.ts'
 import { createPushClient, type PushClient } from '../delivery/push/push-client.ts'
+import { startBells } from '../delivery/push/view-pushes.ts'
 import { openSecrets } from '../database/secrets/open-secrets.ts'
 import type { Secrets } from '../database/secrets/secrets.ts'
 import { createWebhookKind } from '../delivery/webhooks/kind.ts'
@@ -54,8 +56,9 @@ export async function startDeliveries(
   const { pushHosts, vapidSubject } = config
   const push = { pool, secrets, egress, pushHosts, vapidSubject }
   const pushClient = createPushClient(push)
+  let bells: ReturnType<typeof startBells> | undefined
   const kinds = options.kinds ?? [
-    createPushKind({ ...push, pushClient, site }),
+    createPushKind({ ...push, pushClient, site, onBells: () => bells?.wake() }),
     createWebhookKind({ pool, secrets, egress }),
   ]
   // After a time without a server, deadlines are extended before a delivery can pass them.
@@ -64,6 +67,10 @@ export async function startDeliveries(
     pool: pools.open('worker', 4, { settings: WORKER_SETTINGS }),
     kinds: kinds.map(kind => options.adjust?.(kind) ?? kind),
   })
+  bells = startBells(pool, {
+    sentences: WITHHELD_SENTENCES,
+    onPushes: () => outbox.wakeWorkers(),
+  })
   return {
     secrets,
     egress,
@@ -71,7 +78,7 @@ export async function startDeliveries(
     pushClient,
     pushHosts,
     async stop() {
-      await outbox.stop()
+      await Promise.all([outbox.stop(), bells.stop()])
       egress.close()
     },
   }

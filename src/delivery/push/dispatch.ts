@@ -2,7 +2,7 @@ import { toArray } from '../../database/arrays.ts'
 import type { Queryable, Sql } from '../../database/sql.ts'
 import type { Dispatched, DispatchRequest } from '../outbox/kind.ts'
 import { toDispatched, type DispatchedRow } from '../outbox/new-deliveries.ts'
-import { dispatchViewPushes } from './view-pushes.ts'
+import { addBellRanges } from './view-pushes.ts'
 
 /** The reasons why a push is withheld, as sentences for the page of the event. */
 export const WITHHELD_REASONS = {
@@ -15,25 +15,32 @@ export const WITHHELD_REASONS = {
   quiet: 'This device has quiet hours',
   collapsed: 'Collapsed: after 10 notifications in a minute, one notification counts the rest',
 } as const
+export const WITHHELD_SENTENCES = JSON.stringify(WITHHELD_REASONS)
 
 /**
  * Enqueues pushes for the new events of some projects, and records the pushes that are withheld. A
  * project without devices gets no records, because a record would cost as much as the event.
- * `explainNoPush` derives the reason instead.
+ * `explainNoPush` derives the reason instead. `onBells` is called if views are to be matched.
  */
-export async function dispatchPushes(sql: Sql, request: DispatchRequest): Promise<Dispatched> {
+export async function dispatchPushes(
+  sql: Sql,
+  request: DispatchRequest,
+  onBells?: () => void,
+): Promise<Dispatched> {
   const { projectIds, maxEvents } = request
-  const sentences = JSON.stringify(WITHHELD_REASONS)
-  return await sql.begin(async tx => {
+  let hasBells = false
+  const dispatched = await sql.begin(async tx => {
     const [row] = await tx<[DispatchedRow & { has_bells: boolean }]>`
       select ranges, count, has_bells
-      from dispatch_push_ranges(${toArray(projectIds)}::uuid[], ${maxEvents}, ${sentences}::text::jsonb)
+      from dispatch_push_ranges(${toArray(projectIds)}::uuid[], ${maxEvents}, ${WITHHELD_SENTENCES}::text::jsonb)
     `
-    const dispatched = toDispatched(row, request)
-    if (!row.has_bells) return dispatched
-    const ofViews = await dispatchViewPushes(tx, dispatched.ranges, sentences)
-    return { ...dispatched, count: dispatched.count + ofViews }
+    const { ranges, ...others } = toDispatched(row, request)
+    hasBells = row.has_bells
+    if (hasBells) await addBellRanges(tx, ranges)
+    return { ranges, ...others }
   })
+  if (hasBells) onBells?.()
+  return dispatched
 }
 
 /**

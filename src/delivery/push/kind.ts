@@ -44,6 +44,8 @@ const MAX_BATCH = 200
 export interface PushKindParts extends PushParts {
   pushClient: PushClient
   site: Site
+  /** Called when events are to be matched with views that have a bell. */
+  onBells?(): void
 }
 
 interface SenderParts extends PushKindParts {
@@ -79,7 +81,7 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
   const all = { ...parts, reads, accepted, refusals }
   return {
     name: 'push',
-    dispatch: dispatchPushes,
+    dispatch: (sql, request) => dispatchPushes(sql, request, parts.onBells),
     send: (attempt, signal) => sendPush(all, attempt, signal),
     getTargetNames: getDeviceNames,
     explainNoDelivery: explainNoPush,

@@ -1,166 +1,270 @@
-import { logger } from '../../base/log.ts'
+import { toReason } from '../../base/errors.ts'
+import { limitLines, logger } from '../../base/log.ts'
+import { createWakeUpSignal } from '../../base/wake-up.ts'
 import { toArray } from '../../database/arrays.ts'
-import { QUERY_CANCELED, sqlState, type Queryable, type Tx } from '../../database/sql.ts'
+import { transact, type Pool } from '../../database/pool.ts'
+import {
+  isUnreachable,
+  type Fragment,
+  type Queryable,
+  type Sql,
+  type Tx,
+} from '../../database/sql.ts'
 import { toConditions } from '../../log/events/event-conditions.ts'
 import { resolveFilters } from '../../log/events/resolved-filters.ts'
 import { parseSearch } from '../../log/events/search-query.ts'
 import type { TakenRange } from '../outbox/kind.ts'
 
-/** The time for the views of one dispatch, for those of one organization, and for one statement. */
-const TOTAL_MS = 300
-const ORGANIZATION_MS = 200
-const VIEW_MS = 40
-/** The interval of log lines about views that were not matched. */
-const REMIND_MS = 60_000
+const POLL_MS = 1_000
+/** Ranges that follow each other become one of at most this many events. */
+const MAX_EVENTS = 500
+/**
+ * The time for one statement. After it the range is halved. The time of a single event doubles with
+ * each failure, up to that of any statement.
+ */
+const MATCH_MS = 1_000
+const MAX_DOUBLINGS = 3
+const MAX_REST_MS = 60_000
 
 const log = logger('push')
-let remindedMs = -Infinity
+const warnOfView = limitLines((reason, times) =>
+  log.warning('A view with a bell could not be matched. Its notifications come later: {reason}', {
+    reason,
+    times,
+  }),
+)
 
-/** A view with a bell, and the seqs of the events to match; fromSeq is excluded. Ids are uuids. */
-interface BelledView {
-  organizationId: string
+/** A row of `bell_ranges`. Ids are uuids, and seqs are texts. */
+interface BellRange {
   projectId: string
-  viewId: string
-  q: string
+  id: string
+  viewId: string | null
   fromSeq: string
   toSeq: string
+  failures: number
+}
+
+/** The ids of the events that match a view. */
+interface Matches {
+  viewId: string
+  eventIds: string[]
+}
+
+/** Keeps the events of dispatched ranges for the views with a bell, in the same transaction. */
+export async function addBellRanges(tx: Tx, taken: readonly TakenRange[]): Promise<void> {
+  const ranges = taken.filter(({ hasTargets }) => hasTargets)
+  await tx`
+    with given as (
+      select t.project_id, t.from_seq, t.to_seq
+      from unnest(
+          ${toArray(ranges.map(({ projectId }) => projectId))}::uuid[],
+          ${toArray(ranges.map(({ fromSeq }) => fromSeq))}::bigint[],
+          ${toArray(ranges.map(({ toSeq }) => toSeq))}::bigint[]
+        ) as t (project_id, from_seq, to_seq)
+      where exists (select from view_bells b where b.project_id = t.project_id)
+    ), longer as (
+      update bell_ranges r set to_seq = g.to_seq
+      from given g
+      where r.project_id = g.project_id and r.view_id is null and r.to_seq = g.from_seq
+        and g.to_seq - r.from_seq <= ${MAX_EVENTS}
+      returning r.project_id
+    )
+    insert into bell_ranges (project_id, from_seq, to_seq)
+    select g.project_id, g.from_seq, g.to_seq
+    from given g
+    where g.project_id not in (select l.project_id from longer l)
+  `
 }
 
 /**
- * Enqueues pushes of events that match a view with a bell, for accounts that have muted the
- * channel. A dispatch matches views for at most about 300 ms, and those of one organization for 200
- * ms. Organizations take turns, one view at a time. A range that takes too long is halved. Returns
- * the number of deliveries.
+ * Matches events with the views that have a bell, and enqueues their pushes. The views of a project
+ * share a statement. If it fails, each view gets a range of its own, and a range that fails is
+ * halved. A single event is tried again until it succeeds, so no notification is lost.
  */
-export async function dispatchViewPushes(
-  tx: Tx,
-  ranges: readonly TakenRange[],
-  sentences: string,
-): Promise<number> {
-  const deadline = performance.now() + TOTAL_MS
-  const dispatched = ranges.filter(({ hasTargets }) => hasTargets)
-  const views = await tx<BelledView[]>`
-    select
-      p.organization_id as "organizationId", v.project_id as "projectId", v.id as "viewId", v.search as q,
-      r.from_seq as "fromSeq", r.to_seq as "toSeq"
-    from unnest(
-        ${toArray(dispatched.map(({ projectId }) => projectId))}::uuid[],
-        ${toArray(dispatched.map(({ fromSeq }) => fromSeq))}::bigint[],
-        ${toArray(dispatched.map(({ toSeq }) => toSeq))}::bigint[]
-      ) as r (project_id, from_seq, to_seq)
+export function createBells(pool: Pool, sentences: string) {
+  // When the ranges that have failed are tried again, by id.
+  const resting = new Map<string, number>()
+
+  /** Handles one range of each organization. Returns how many, and the number of deliveries. */
+  async function run(): Promise<{ ranges: number; pushes: number }> {
+    const nowMs = performance.now()
+    for (const [id, untilMs] of resting) if (untilMs <= nowMs) resting.delete(id)
+    const ranges = await pool.run(sql => findRanges(sql, [...resting.keys()]))
+    let pushes = 0
+    for (const range of ranges) pushes += await handle(range)
+    return { ranges: ranges.length, pushes }
+  }
+
+  async function handle(range: BellRange): Promise<number> {
+    let matches: Matches[]
+    try {
+      matches = await pool.run(sql => findMatches(sql, range))
+    } catch (error) {
+      if (isUnreachable(error)) throw error
+      const isSingle = range.viewId !== null && BigInt(range.toSeq) - BigInt(range.fromSeq) <= 1n
+      if (isSingle) {
+        warnOfView(toReason(error))
+        const restMs = Math.min(MAX_REST_MS, MATCH_MS * 2 ** range.failures)
+        resting.set(range.id, performance.now() + restMs)
+      }
+      await transact(pool, tx => split(tx, range))
+      return 0
+    }
+    return transact(pool, tx => enqueue(tx, { range, matches, sentences }))
+  }
+
+  return { run }
+}
+
+/** Matches in the background. `onPushes` is called when deliveries were enqueued. */
+export function startBells(
+  pool: Pool,
+  { sentences, onPushes }: { sentences: string; onPushes(): void },
+) {
+  const bells = createBells(pool, sentences)
+  const wakeUp = createWakeUpSignal()
+  let isStopped = false
+
+  async function loop(): Promise<void> {
+    while (!isStopped) {
+      try {
+        const { ranges, pushes } = await bells.run()
+        if (pushes > 0) onPushes()
+        if (ranges > 0) continue
+      } catch (error) {
+        log.warning('Views with a bell are matched again in a second: {reason}', {
+          reason: toReason(error),
+        })
+      }
+      wakeUp.sendIn(POLL_MS)
+      await wakeUp.sleep()
+    }
+  }
+
+  const running = loop()
+  return {
+    wake: wakeUp.send,
+    async stop(): Promise<void> {
+      isStopped = true
+      wakeUp.send()
+      await running
+    },
+  }
+}
+
+/** Returns a range of each organization. Those that have failed come last. */
+function findRanges(sql: Queryable, resting: readonly string[]): Promise<BellRange[]> {
+  return sql<BellRange[]>`
+    select distinct on (p.organization_id)
+      r.project_id as "projectId", r.id, r.view_id as "viewId", r.from_seq as "fromSeq", r.to_seq as "toSeq",
+      r.failures
+    from bell_ranges r
       join projects p on p.id = r.project_id
-      join views v on v.project_id = r.project_id
-    where exists (
+    where r.id <> all(${toArray(resting)}::uuid[])
+    order by p.organization_id, r.failures, random()
+  `
+}
+
+/** Returns the views of a range that have the bell of a member. */
+function findViews(
+  sql: Queryable,
+  { projectId, viewId }: BellRange,
+): Promise<{ viewId: string; q: string }[]> {
+  return sql<{ viewId: string; q: string }[]>`
+    select v.id as "viewId", v.search as q
+    from views v
+      join projects p on p.id = v.project_id
+    where v.project_id = ${projectId} and v.id = coalesce(${viewId}, v.id) and exists (
       select
       from view_bells b
         join memberships m on m.account_id = b.account_id and m.organization_id = p.organization_id
       where b.project_id = v.project_id and b.view_id = v.id
         and (v.account_id is null or v.account_id = b.account_id)
     )
-    order by random()
   `
-  const organizations = [...Map.groupBy(views, one => one.organizationId).values()].map(
-    waiting => ({
-      waiting,
-      leftMs: ORGANIZATION_MS,
-    }),
-  )
-  let count = 0
-  for (;;) {
-    const turns = organizations.filter(one => one.waiting.length > 0 && one.leftMs >= 1)
-    if (turns.length === 0 || performance.now() + 1 > deadline) break
-    for (const turn of turns) {
-      const startedMs = performance.now()
-      const limitMs = Math.min(VIEW_MS, turn.leftMs, deadline - startedMs)
-      const [view, ...others] = turn.waiting
-      if (!view || limitMs < 1) break
-      const eventIds = await tryToMatch(tx, view, limitMs)
-      turn.waiting = eventIds ? others : [...others, ...toHalves(view)]
-      if (eventIds) count += await dispatchMatches(tx, { ...view, eventIds }, sentences)
-      turn.leftMs -= performance.now() - startedMs
+}
+
+/** Matches the events of a range with its views in one statement. */
+async function findMatches(sql: Sql, range: BellRange): Promise<Matches[]> {
+  const { projectId, fromSeq, toSeq, failures } = range
+  return await sql.begin(async (tx): Promise<Matches[]> => {
+    if (failures < MAX_DOUBLINGS) {
+      const limitMs = MATCH_MS * 2 ** failures
+      await tx`select set_config('statement_timeout', ${String(limitMs)}, true)`
     }
+    const conditions: Fragment[] = []
+    for (const { viewId, q } of await findViews(tx, range)) {
+      // The view was valid when it was saved.
+      const { filters } = parseSearch(q)
+      const resolved = await resolveFilters(tx, projectId, filters, { namesMs: 0 })
+      if (resolved) conditions.push(tx`(${viewId}::uuid, (${toConditions(tx, resolved)}))`)
+    }
+    const [first, ...others] = conditions
+    if (!first) return []
+    const rows = others.reduce((all, one) => tx`${all}, ${one}`, first)
+    return tx<Matches[]>`
+      select m.view_id as "viewId", json_agg(e.id) as "eventIds"
+      from events e
+        cross join lateral (values ${rows}) as m (view_id, matches)
+      where e.project_id = ${projectId} and e.seq > ${fromSeq} and e.seq <= ${toSeq} and m.matches
+      group by m.view_id
+    `
+  })
+}
+
+/**
+ * Enqueues pushes of a range, for accounts that have muted the channel. Others are notified anyway.
+ * Returns the number of deliveries; 0 if the range has become longer, or was handled elsewhere.
+ */
+async function enqueue(
+  tx: Tx,
+  { range, matches, sentences }: { range: BellRange; matches: Matches[]; sentences: string },
+): Promise<number> {
+  const { projectId, id, fromSeq, toSeq } = range
+  const ended = await tx`
+    delete from bell_ranges where project_id = ${projectId} and id = ${id} and to_seq = ${toSeq}
+  `
+  if (ended.count === 0) return 0
+  let count = 0
+  for (const { viewId, eventIds } of matches) {
+    const [row] = await tx<[{ n: number }]>`
+      select dispatch_view_pushes(
+        project => ${projectId},
+        view => ${viewId},
+        from_seq => ${fromSeq},
+        to_seq => ${toSeq},
+        event_ids => ${toArray(eventIds)}::uuid[],
+        sentences => ${sentences}::text::jsonb
+      ) as n
+    `
+    count += row.n
   }
-  remind(organizations.flatMap(({ waiting }) => waiting))
   return count
 }
 
-/** Returns the ids of the events that match a view; undefined if that takes too long. */
-async function tryToMatch(
-  tx: Tx,
-  view: BelledView,
-  limitMs: number,
-): Promise<string[] | undefined> {
-  try {
-    return await tx.savepoint(tx => findMatches(tx, view, limitMs))
-  } catch (error) {
-    // The savepoint has undone the failed statement alone.
-    if (sqlState(error) !== QUERY_CANCELED) throw error
-    return undefined
+/** Gives each view a range of its own, or halves it. Counts the failures of a single event. */
+async function split(tx: Tx, range: BellRange): Promise<void> {
+  const { projectId, id, viewId, fromSeq, toSeq } = range
+  const [from, to] = [BigInt(fromSeq), BigInt(toSeq)]
+  if (viewId !== null && to - from <= 1n) {
+    await tx`
+      update bell_ranges set failures = failures + 1 where project_id = ${projectId} and id = ${id}
+    `
+    return
   }
-}
-
-async function findMatches(
-  sql: Queryable,
-  { projectId, q, fromSeq, toSeq }: BelledView,
-  limitMs: number,
-): Promise<string[]> {
-  const [{ before }] = await sql<[{ before: string }]>`
-    select current_setting('statement_timeout') as before
+  const ended = await tx`
+    delete from bell_ranges where project_id = ${projectId} and id = ${id} and to_seq = ${toSeq}
   `
-  await sql`select set_config('statement_timeout', ${String(Math.ceil(limitMs))}, true)`
-  // The view was valid when it was saved.
-  const resolved = await resolveFilters(sql, projectId, parseSearch(q).filters, { namesMs: 0 })
-  const rows = resolved
-    ? await sql<{ id: string }[]>`
-        select e.id
-        from events e
-        where e.project_id = ${projectId} and e.seq > ${fromSeq} and e.seq <= ${toSeq}
-          and ${toConditions(sql, resolved)}
-      `
-    : []
-  await sql`select set_config('statement_timeout', ${before}, true)`
-  return rows.map(({ id }) => id)
-}
-
-async function dispatchMatches(
-  tx: Tx,
-  { projectId, viewId, fromSeq, toSeq, eventIds }: BelledView & { eventIds: string[] },
-  sentences: string,
-): Promise<number> {
-  if (eventIds.length === 0) return 0
-  const [row] = await tx<[{ n: number }]>`
-    select dispatch_view_pushes(
-      project => ${projectId},
-      view => ${viewId},
-      from_seq => ${fromSeq},
-      to_seq => ${toSeq},
-      event_ids => ${toArray(eventIds)}::uuid[],
-      sentences => ${sentences}::text::jsonb
-    ) as n
+  if (ended.count === 0) return
+  const viewIds = viewId === null ? (await findViews(tx, range)).map(one => one.viewId) : [viewId]
+  const middle = viewId === null ? to : (from + to) / 2n
+  await tx`
+    insert into bell_ranges (project_id, view_id, from_seq, to_seq)
+    select ${projectId}, v.id, s.from_seq, s.to_seq
+    from unnest(${toArray(viewIds)}::uuid[]) as v (id)
+      cross join (
+        values (${String(from)}::bigint, ${String(middle)}::bigint), (${String(middle)}::bigint, ${toSeq}::bigint)
+      ) as s (from_seq, to_seq)
+    where s.from_seq < s.to_seq
   `
-  return row.n
-}
-
-/** Halves the range of a view. A single event stays as it is. */
-function toHalves(view: BelledView): BelledView[] {
-  const [from, to] = [BigInt(view.fromSeq), BigInt(view.toSeq)]
-  const middle = String((from + to) / 2n)
-  if (to - from <= 1n) return [view]
-  return [
-    { ...view, toSeq: middle },
-    { ...view, fromSeq: middle },
-  ]
-}
-
-/** Logs that views were not matched with all events, once a minute. */
-function remind(views: readonly BelledView[]): void {
-  if (views.length === 0 || performance.now() - remindedMs < REMIND_MS) return
-  remindedMs = performance.now()
-  const projects = new Set(views.map(({ projectId }) => projectId)).size
-  log.warning(
-    'Views with a bell took too long in {projects} projects. Some matches are not notified of.',
-    {
-      projects,
-    },
-  )
 }
