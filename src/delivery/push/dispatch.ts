@@ -10,6 +10,7 @@ export const WITHHELD_REASONS = {
   archived: 'The channel is archived',
   old: 'The event happened more than 10 minutes before it was sent',
   noDevice: 'No member of the organization has a device for notifications',
+  secondFactor: 'The organization requires a second factor. Sign in with one on this device',
   off: 'Notifications are off on this device',
   muted: 'The member has muted the channel',
   quiet: 'This device has quiet hours',

@@ -164,6 +164,11 @@ export const Subscription = Type.Object(
     refusals: Type.Integer({ minimum: 0 }),
     /** The reason of the last of these refusals; null without one. */
     flagged: Nullable(Type.String()),
+    /**
+     * True if an organization of the account requires a second factor, and this device was signed
+     * in without one. It then gets no notifications of that organization.
+     */
+    lacksSecondFactor: Type.Boolean(),
   },
   closed,
 )

@@ -255,7 +255,13 @@ async function selectSubscriptions(
     select
       d.id, d.label, d.host, d.is_on as "isOn", d.session_id = ${sessionId} as "isCurrent", d.created_at as "createdAt",
       d.last_push_at as "lastPushAt", d.last_outcome as "lastOutcome", d.refusals, d.flagged,
-      json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet
+      json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet,
+      exists (
+        select
+        from memberships m
+          join organizations o on o.id = m.organization_id and o.deleted_at is null
+        where m.account_id = d.account_id and lacks_second_factor(o.requires_second_factor, s.is_multi_factor)
+      ) as "lacksSecondFactor"
     from push_subscriptions d
       join sessions s on s.id = d.session_id and not ${isExpired(sql)}
     where d.account_id = ${accountId} ${where}

@@ -45,6 +45,7 @@ export interface SealedPushTarget extends Pick<
   isOn: boolean
   isMuted: boolean
   organizationId: string | null
+  lacksFactor: boolean | null
   isArchived: boolean | null
   isHidden: boolean | null
   quiet: [from: number | null, to: number | null, timeZone: string | null]
@@ -63,7 +64,7 @@ export async function findPushTargets(
     select
       t.ord::int as ord, r.account_id as "accountId", r.address, r.endpoint_hash as "endpointHash",
       clock_timestamp() as now, r.is_on as "isOn", r.is_muted as "isMuted", r.is_archived as "isArchived",
-      r.organization_id as "organizationId", r.is_hidden as "isHidden", r.is_summary as "isSummary", r.quiet, r.event
+      r.organization_id as "organizationId", r.lacks_factor as "lacksFactor", r.is_hidden as "isHidden", r.is_summary as "isSummary", r.quiet, r.event
     from unnest(
         ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
         ${toArray(ids.map(({ eventId }) => eventId))}::uuid[],
@@ -73,7 +74,7 @@ export async function findPushTargets(
         select
           d.account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on,
           json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet,
-          e.organization_id, e.event, e.is_archived, e.is_hidden,
+          e.organization_id, e.lacks_factor, e.event, e.is_archived, e.is_hidden,
           n.is_muted and not exists (
             select
             from view_pushes w
@@ -91,14 +92,14 @@ export async function findPushTargets(
           join sessions s on s.id = d.session_id and not ${isExpired(sql)}
           left join lateral (
             select
-              o.id as organization_id, c.id as channel_id, c.is_archived, v.deleted_at is not null as is_hidden,
+              o.id as organization_id,
+              lacks_second_factor(o.requires_second_factor, s.is_multi_factor) as lacks_factor, c.id as channel_id, c.is_archived, v.deleted_at is not null as is_hidden,
               json_build_object(
                 'project', p.name, 'channelId', c.id, 'channel', c.name, 'title', v.title,
                 'description', v.description, 'icon', v.icon
               ) as event
             from projects p
               join organizations o on o.id = p.organization_id and o.deleted_at is null
-                and not lacks_second_factor(o.requires_second_factor, s.is_multi_factor)
               join memberships m on m.organization_id = o.id and m.account_id = d.account_id
               cross join lateral event_by_id(p.id, t.event_id) v
               cross join lateral channel_by_id(v.project_id, v.channel_id) c
@@ -154,12 +155,14 @@ export async function takeBurstCount(
 }
 
 function findReason({
+  lacksFactor,
   isOn,
   isArchived,
   isMuted,
   quiet,
   now,
 }: SealedPushTarget): string | undefined {
+  if (lacksFactor) return WITHHELD_REASONS.secondFactor
   if (!isOn) return WITHHELD_REASONS.off
   if (isArchived) return WITHHELD_REASONS.archived
   if (isMuted) return WITHHELD_REASONS.muted

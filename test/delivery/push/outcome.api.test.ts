@@ -50,6 +50,23 @@ test.each([404, 410])('delivery: %d deletes a subscription at once', async statu
   expect(await device.devices()).toEqual([])
 })
 
+test('delivery: a required second factor that a device lacks is the reason, and shown on it', async () => {
+  const device = await newDevice({ status: 201 })
+  const require = (isRequired: boolean) => world.server.sql`
+    update organizations o set requires_second_factor = ${isRequired}
+    from projects p
+    where p.organization_id = o.id and p.id = ${device.tenant.projectId}
+  `
+  await require(true)
+  expect(await device.send()).toBe(
+    'withheld: The organization requires a second factor. Sign in with one on this device',
+  )
+  expect(await device.devices()).toMatchObject([{ lacksSecondFactor: true }])
+  await require(false)
+  expect(await device.send()).toBe('delivered')
+  expect(await device.devices()).toMatchObject([{ lacksSecondFactor: false }])
+})
+
 test('delivery: after a 413 the push is sent once more, with the title alone', async () => {
   const device = await newDevice({ status: 413 }, { status: 201 })
   expect(await device.send()).toBe('delivered')

@@ -85,6 +85,7 @@ export const LAPTOP: Subscription = {
   lastOutcome: 'The push service answered 201',
   refusals: 0,
   flagged: null,
+  lacksSecondFactor: false,
 }
 export const PHONE: Subscription = {
   ...LAPTOP,

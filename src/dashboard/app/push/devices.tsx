@@ -36,7 +36,9 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
       <div class="item-main">
         <bdi>{label}</bdi> {isCurrent && <span class="badge badge-good">This browser</span>}{' '}
         {!isOn && <span class="badge">Off</span>}{' '}
-        {flagged !== null && <span class="badge badge-bad">Refused</span>}
+        {(flagged !== null || device.lacksSecondFactor) && (
+          <span class="badge badge-bad">{flagged ? 'Refused' : 'Needs a second factor'}</span>
+        )}
         <p class="item-details">
           {lastPushAt === null ? (
             'No notification sent yet'
