@@ -1,6 +1,5 @@
 import { lookup as lookUpHost } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
-import { withTimeout } from '../../base/functions.ts'
 import type { AddressGuard } from './guard.ts'
 
 interface ResolvedAddress {
@@ -10,8 +9,6 @@ interface ResolvedAddress {
 
 /** Returns the addresses of a host. Rejects or returns none if it has none. */
 export type Resolver = (host: string) => Promise<readonly ResolvedAddress[]>
-
-const DNS_TIMEOUT_MS = 5_000
 
 /** The `code` of a failed lookup. */
 export const LOOKUP_FAILED = 'EGRESS_LOOKUP_FAILED'
@@ -26,14 +23,14 @@ export const systemResolver: Resolver = host => lookUpHost(host, { all: true, ve
 /**
  * Resolves a host. Rejects unless there are addresses and every one is allowed, because a name with
  * both public and private addresses is an attack. The error is the same for every reason: it must
- * not reveal which names exist in a private network.
+ * not reveal which names exist in a private network. The deadline of the request limits the time.
  */
 async function resolveAllowed(
   host: string,
   resolve: Resolver,
   isAllowed: AddressGuard,
 ): Promise<ResolvedAddress[]> {
-  const found = await withTimeout(DNS_TIMEOUT_MS, resolve(host), () => []).catch(() => [])
+  const found = await resolve(host).catch(() => [])
   if (found.length === 0 || !found.every(({ address }) => isAllowed(address))) {
     throw new LookupError(LOOKUP_FAILED)
   }
