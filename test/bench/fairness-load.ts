@@ -16,6 +16,8 @@ export interface Victim {
   project: string
   email: string
   password: string
+  /** A receiver at the host of the attacker's webhooks. It tells when an event has arrived. */
+  receiver: string
 }
 
 /** The credentials of the other organization. Its keys have the default limit. */
@@ -47,6 +49,9 @@ const TIMEOUT_MS = 15_000
 let browser = ''
 /** The delay of a response of the slow receiver. */
 const SLOW_MS = 5_000
+/** The path of the receiver that answers at once. */
+export const VICTIM_PATH = '/victim'
+const MAX_DELIVERED = 1_000
 
 if (import.meta.main) {
   const [role, json = ''] = process.argv.slice(2)
@@ -110,11 +115,11 @@ async function measure(
   victim: Victim,
   { arrivals, subscribe }: Feed,
   ms: number,
-): Promise<Record<Kind | 'feed', Timed>> {
+): Promise<Record<Kind | 'feed' | 'delivery', Timed>> {
   const kinds = Object.keys(RATES) as Kind[]
   const timed = Object.fromEntries(
-    [...kinds, 'feed'].map(kind => [kind, { took: [], refused: 0 }]),
-  ) as unknown as Record<Kind | 'feed', Timed>
+    [...kinds, 'feed', 'delivery'].map(kind => [kind, { took: [], refused: 0 }]),
+  ) as unknown as Record<Kind | 'feed' | 'delivery', Timed>
   const posts = new Map<string, number>()
   arrivals.clear()
   const startedMs = performance.now()
@@ -145,12 +150,22 @@ async function measure(
   }
   await Promise.all(kinds.map(run))
   const endMs = performance.now() + 5_000
-  while (performance.now() < endMs && [...posts.keys()].some(intent => !arrivals.has(intent)))
-    await Bun.sleep(10)
+  let delivered = new Map<string, number>()
+  const isComplete = () =>
+    [...posts.keys()].every(intent => arrivals.has(intent) && delivered.has(intent))
+  while (performance.now() < endMs && !isComplete()) {
+    await Bun.sleep(50)
+    const times = (await (await fetch(victim.receiver)).json()) as [string, number][]
+    delivered = new Map(times.map(([intent, at]) => [intent, at - performance.timeOrigin]))
+  }
   for (const [intent, sentMs] of posts) {
-    const at = arrivals.get(intent)
-    timed.feed.took.push((at ?? performance.now()) - sentMs)
-    if (at === undefined) timed.feed.refused++
+    for (const [kind, at] of [
+      ['feed', arrivals.get(intent)],
+      ['delivery', delivered.get(intent)],
+    ] as const) {
+      timed[kind].took.push((at ?? performance.now()) - sentMs)
+      if (at === undefined) timed[kind].refused++
+    }
   }
   return timed
 }
@@ -203,9 +218,16 @@ async function ask(
 }
 
 async function runAttacker(): Promise<void> {
-  const receiver = createServer((request, response) => {
-    request.resume()
-    setTimeout(() => response.end(), SLOW_MS)
+  const delivered: [intent: string, atMs: number][] = []
+  const receiver = createServer(async (request, response) => {
+    if (request.method === 'GET') return response.end(JSON.stringify(delivered))
+    const body = Buffer.concat(await request.toArray()).toString()
+    if (request.url !== VICTIM_PATH) return setTimeout(() => response.end(), SLOW_MS)
+    const intent = /"intent":"(\w+)"/.exec(body)?.[1]
+    if (intent) delivered.push([intent, performance.timeOrigin + performance.now()])
+    // The victim asks for its newest events.
+    if (delivered.length > MAX_DELIVERED) delivered.shift()
+    return response.end()
   }).listen(0, '127.0.0.1')
   await new Promise(resolve => receiver.once('listening', resolve))
   console.log(`READY http://127.0.0.1:${(receiver.address() as AddressInfo).port}`)

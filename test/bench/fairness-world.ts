@@ -7,7 +7,7 @@ import { SCOPES } from '../../src/access/keys/schema.ts'
 import { hashPassword } from '../../src/base/platform.ts'
 import { createKey } from '../support/worlds/keys.ts'
 import { newMember } from '../support/worlds/signed-in-account.ts'
-import type { Attacker, Victim } from './fairness-load.ts'
+import { VICTIM_PATH, type Attacker, type Victim } from './fairness-load.ts'
 import { makeViewer } from './server.ts'
 import { SHARE } from './table.ts'
 
@@ -73,6 +73,10 @@ export async function openWorld(
     })
     if (status !== 201) throw new Error(`No webhook: ${text}`)
   }
+  const owner = await newMember({ sql, url }, { uuid: victim.organizationId }, 'admin')
+  const hook = { url: receiverUrl + VICTIM_PATH }
+  const made = await owner.post(`/api/projects/${toId('prj', victim.projectId)}/webhooks`, hook)
+  if (made.status !== 201) throw new Error(`No webhook: ${made.text}`)
   // All scopes, because the default ones do not include erasures.
   const newKey = async (projectId: string, limit?: number) =>
     (await createKey(sql, { projectId, name: 'bench', scopes: SCOPES, ...(limit && { limit }) }))
@@ -85,6 +89,7 @@ export async function openWorld(
       project: toId('prj', victim.projectId),
       email: await newAccount(sql),
       password: PASSWORD,
+      receiver: receiverUrl,
     },
     newAttacker: async round => ({
       url,

@@ -24,7 +24,17 @@ const TICKS_PER_S = 100
  */
 const NICE = Number(process.env['BENCH_NICE'] ?? 10)
 const KINDS = [
-  ...(['write', 'feed', 'subscribe', 'read', 'search', 'me', 'sign-in', 'readyz'] as const),
+  ...([
+    'write',
+    'feed',
+    'delivery',
+    'subscribe',
+    'read',
+    'search',
+    'me',
+    'sign-in',
+    'readyz',
+  ] as const),
 ]
 
 type Figures = Record<(typeof KINDS)[number], Timed>
