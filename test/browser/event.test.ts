@@ -291,7 +291,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
 
   test('is a page on a phone, and nothing behind it can be reached', async () => {
     await using it = await visit(`/p/${PROJECT}`, { isPhone: true })
-    await it.page.getByText('New payment').tap()
+    await it.page.getByRole('article').filter({ hasText: 'New payment' }).locator('.user').tap()
     await it.shows('New payment')
     expect(await it.page.locator('.contents').getAttribute('inert')).not.toBeNull()
     const small = await it.panel.evaluate(panel =>

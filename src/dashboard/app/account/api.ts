@@ -11,7 +11,7 @@ import { request, type Result } from '../request.ts'
 export type Session = Static<typeof SessionInfo>
 export type TotpSecret = Static<typeof NewTotpSecret>
 
-export function editAccount(change: { name: string; email: string }): Promise<Result<Account>> {
+export function editAccount(change: { name?: string; email?: string }): Promise<Result<Account>> {
   return request('PATCH', '/api/me', change)
 }
 

@@ -1,4 +1,5 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
+import { pickChanges } from '../changes.ts'
 import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { SignOutButton } from '../components/sign-out-button.tsx'
@@ -33,7 +34,9 @@ function ProfileForm({ account, onDone }: { account: Account; onDone(): void }) 
     <Form
       action="Save"
       send={value =>
-        withVerification(() => editAccount({ name: value('name'), email: value('email') }))
+        withVerification(() =>
+          editAccount(pickChanges(account.person, { name: value('name'), email: value('email') })),
+        )
       }
       onDone={edited => {
         setAccount(edited)

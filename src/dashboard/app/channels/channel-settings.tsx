@@ -1,4 +1,6 @@
 import type { ChannelEdit, ProjectChannel } from '../../../log/channels/schema.ts'
+import { useRef } from 'preact/hooks'
+import { pickChanges, pickFormer } from '../changes.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { TextArea } from '../components/fields.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
@@ -15,23 +17,26 @@ interface SettingsOptions {
 /** Edits the name, icon and description of a channel. */
 export function EditChannel({ project, channel }: SettingsOptions) {
   const { id, name, icon, description } = channel
+  const sent = useRef<ChannelEdit>({})
   return (
     <InlineForm action="Edit">
       {close => (
         <Form
           action="Save"
-          send={value =>
-            editChannel(project, id, {
+          send={value => {
+            sent.current = pickChanges<ChannelEdit>(channel, {
               name: value('name'),
               icon: value('icon').trim() || null,
               description: value('description') || null,
             })
-          }
+            return editChannel(project, id, sent.current)
+          }}
           onDone={() => {
             close()
+            const former = pickFormer<ChannelEdit>({ name, icon, description }, sent.current)
             showToast({
               message: 'Channel saved.',
-              undo: () => editChannel(project, id, { name, icon, description }),
+              undo: () => editChannel(project, id, former),
             })
           }}
         >

@@ -93,8 +93,9 @@ function openRow(event: MouseEvent | KeyboardEvent, onOpen: (id: string) => void
   const { target, ctrlKey, metaKey, shiftKey, altKey } = event
   const row = target instanceof Element ? target.closest<HTMLElement>('article') : null
   if (!row || ctrlKey || metaKey || shiftKey || altKey) return
-  // The link to the user keeps its meaning. A group of events has a button.
-  if (target instanceof Element && target.closest('a.user')) return
+  // A mouse reaches the link to the user. A finger opens the event, whose panel has the same link.
+  const isTouch = 'pointerType' in event && event.pointerType === 'touch'
+  if (!isTouch && target instanceof Element && target.closest('a.user')) return
   if (row.dataset['event'] === undefined) return
   if ('key' in event && (row !== target || !['Enter', 'o'].includes(toShortcutKey(event)))) return
   if (!('key' in event) && getSelection()?.isCollapsed === false) return

@@ -22,8 +22,8 @@ interface RowsOptions {
 
 /**
  * Rows with day separators, and groups of equal rows, which open to them. The order is that in
- * which the server received the events, so the separators name its days. An event of another day
- * shows its own date. Screen readers skip the separators, as each row has its time.
+ * which the server received the events. The separators name the days on which they happened, as
+ * their times and the histogram do. Screen readers skip the separators, as each row has its time.
  */
 export function Rows({ project, rows, drawn = Infinity, hasEntrance, open }: RowsOptions) {
   const entries = useMemo(() => collapse(rows), [rows])
@@ -33,11 +33,11 @@ export function Rows({ project, rows, drawn = Infinity, hasEntrance, open }: Row
     const oldest = entry.rows.at(-1)
     const before = entries[at - 1]?.rows[0]
     if (!oldest) return []
-    const isNewDay = !before || !isSameDay(before.receivedMs, oldest.receivedMs)
+    const isNewDay = !before || !isSameDay(before.atMs, oldest.atMs)
     const isGroup = entry.rows.length > 1
     const shown = isGroup && !isOpen(entry) ? [] : entry.rows
     return [
-      isNewDay && <Day key={`before ${oldest.seq}`} atMs={oldest.receivedMs} />,
+      isNewDay && <Day key={`before ${oldest.seq}`} atMs={oldest.atMs} />,
       isGroup && (
         <GroupRow
           key={entry.key}
@@ -222,16 +222,8 @@ function User({ project, userId }: { project: string; userId: string }) {
   )
 }
 
-/** The time of an event. It has its date, if that is another day than the one of receipt. */
-function RowTime({ row: { atMs, receivedMs }, isBurst }: { row: Row; isBurst: boolean }) {
-  return (
-    <Timestamp
-      atMs={atMs}
-      hasDate={!isSameDay(atMs, receivedMs)}
-      isPrecise={times.value === 'absolute'}
-      isBurst={isBurst}
-    />
-  )
+function RowTime({ row: { atMs }, isBurst }: { row: Row; isBurst: boolean }) {
+  return <Timestamp atMs={atMs} isPrecise={times.value === 'absolute'} isBurst={isBurst} />
 }
 
 /** Placeholders for rows that are loading. */

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { Card, CardGroup } from '../../../log/insights/schema.ts'
+import type { Card, CardEdit, CardGroup } from '../../../log/insights/schema.ts'
+import { pickChanges } from '../changes.ts'
 import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { toExactText, toReaderText } from '../feed/reader-dates.ts'
@@ -14,6 +15,8 @@ interface CardFormOptions {
 
 /** The settings of a card. */
 export function CardForm({ project, card, onDone }: CardFormOptions) {
+  // As it was when the form was opened.
+  const [before] = useState(card)
   const [kind, setKind] = useState<string>(card.kind)
   const [groupBy, setGroupBy] = useState<string>(card.groupBy ?? 'channel')
   const isGrouped = kind === 'top' || kind === 'table'
@@ -22,7 +25,7 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
       action="Save"
       send={value => {
         const group = value('groupBy')
-        return editCard(project, card.id, {
+        const edited: CardEdit = {
           title: value('title').trim() === '' ? null : value('title'),
           // The options of the selects are these names.
           kind: value('kind') as Card['kind'],
@@ -30,7 +33,8 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
           metadataPath: value('metadataPath') === '' ? null : value('metadataPath'),
           q: toExactText(value('q')),
           hours: Number(value('hours')),
-        })
+        }
+        return editCard(project, card.id, pickChanges<CardEdit>(before, edited))
       }}
       onDone={onDone}
     >

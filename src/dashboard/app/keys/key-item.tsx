@@ -1,4 +1,6 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
+import type { KeyChange } from '../../../access/keys/schema.ts'
+import { pickChanges, pickFormer } from '../changes.ts'
 import { GRACE_PERIODS } from '../grace-periods.ts'
 import { DisclosureButton } from '../components/action-button.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
@@ -24,8 +26,8 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
   const { id, name, limit } = apiKey
   const [open, setOpen] = useState<'requests' | 'edit' | 'rotate'>()
   const unfold = { open, onOpen: setOpen }
-  const edit = (name: string, limit: number) =>
-    withVerification(() => editKey(project, id, { name, limit }))
+  const sent = useRef<KeyChange>({})
+  const edit = (change: KeyChange) => withVerification(() => editKey(project, id, change))
 
   return (
     <li>
@@ -79,12 +81,19 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
           {open === 'edit' && (
             <Form
               action="Save"
-              send={value => edit(value('name'), Number(value('limit')))}
+              send={value => {
+                sent.current = pickChanges<KeyChange>(apiKey, {
+                  name: value('name'),
+                  limit: Number(value('limit')),
+                })
+                return edit(sent.current)
+              }}
               onDone={() => {
                 setOpen(undefined)
+                const former = pickFormer<KeyChange>({ name, limit }, sent.current)
                 showToast({
                   message: 'Saved.',
-                  undo: () => edit(name, limit),
+                  undo: () => edit(former),
                   onUndone: onChanged,
                 })
                 onChanged()

@@ -52,11 +52,10 @@ export function readProject(project: string): Promise<Result<Project>> {
   return request('GET', toProjectPath(project))
 }
 
-/** Changes a project; `keepDays` may be invalid input, which the server rejects. */
-export function editProject(
-  project: string,
-  change: Pick<ProjectChange, 'name'> & { keepDays: number | string | null },
-): Promise<Result<Project>> {
+/** Changes of a project; `keepDays` may be invalid input, which the server rejects. */
+export type ProjectEdit = Pick<ProjectChange, 'name'> & { keepDays?: number | string | null }
+
+export function editProject(project: string, change: ProjectEdit): Promise<Result<Project>> {
   return request('PATCH', toProjectPath(project), change)
 }
 

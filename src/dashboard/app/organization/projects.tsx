@@ -1,5 +1,6 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
+import { pickChanges } from '../changes.ts'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
@@ -8,7 +9,7 @@ import { showToast } from '../components/toast.tsx'
 import { useQuery } from '../components/use-query.ts'
 import { toFeedPath } from '../paths.ts'
 import { isAtLeast, loadSession } from '../session.ts'
-import { createProject, deleteProject, editProject, readProject } from './api.ts'
+import { createProject, deleteProject, editProject, readProject, type ProjectEdit } from './api.ts'
 import { parseRetentionDays } from './retention-days.ts'
 
 type Membership = Account['organizations'][number]
@@ -68,10 +69,13 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
             action="Save"
             send={value =>
               withVerification(() =>
-                editProject(project, {
-                  name: value('name'),
-                  keepDays: parseRetentionDays(value('keepDays')),
-                }),
+                editProject(
+                  project,
+                  pickChanges<ProjectEdit>(
+                    { name, keepDays },
+                    { name: value('name'), keepDays: parseRetentionDays(value('keepDays')) },
+                  ),
+                ),
               )
             }
             onDone={() => {

@@ -93,7 +93,7 @@ export function Completion({ project, input }: CompletionOptions) {
           setActive(next)
         }
       } else if ((key === 'Enter' || (key === 'Tab' && !event.shiftKey)) && chosen) take(chosen)
-      else if (key === 'Escape' && options.length > 0) close()
+      else if (key === 'Escape' && options.length > 0) leave()
       else {
         if (key === 'Enter') leave()
         return

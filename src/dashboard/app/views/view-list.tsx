@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
+import type { ViewEdit } from '../../../log/views/schema.ts'
+import { pickChanges } from '../changes.ts'
 import { Icon } from '../components/icon.tsx'
 import { showToast } from '../components/toast.tsx'
 import { MINUTE_MS, useQuery } from '../components/use-query.ts'
@@ -143,7 +145,7 @@ function SaveView({ mayShare, onSave }: SaveViewOptions) {
 interface EditViewOptions {
   view: View
   mayShare: boolean
-  onEdit(edit: { name: string; isShared: boolean }): Promise<void>
+  onEdit(edit: ViewEdit): Promise<void>
   onDelete(): Promise<void>
 }
 
@@ -155,7 +157,7 @@ function EditView({ view, mayShare, onEdit, onDelete }: EditViewOptions) {
         name={view.name}
         isShared={view.isShared}
         mayShare={mayShare}
-        onSubmit={(name, isShared) => onEdit({ name, isShared })}
+        onSubmit={(name, isShared) => onEdit(pickChanges<ViewEdit>(view, { name, isShared }))}
       />
       <button type="button" class="quiet-button" onClick={() => void onDelete()}>
         Delete {view.name}

@@ -38,7 +38,10 @@ export function readWebhook(place: WebhookRef): Promise<Result<Webhook>> {
   return request('GET', toWebhookApiPath(place))
 }
 
-export function editWebhook(place: WebhookRef, changes: NewWebhook): Promise<Result<Webhook>> {
+export function editWebhook(
+  place: WebhookRef,
+  changes: Partial<NewWebhook>,
+): Promise<Result<Webhook>> {
   return request('PATCH', toWebhookApiPath(place), changes)
 }
 

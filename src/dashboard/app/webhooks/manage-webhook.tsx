@@ -21,6 +21,7 @@ import {
   type Webhook,
 } from './api.ts'
 import { newSecret } from './new-secret.tsx'
+import { pickChanges } from '../changes.ts'
 import { WebhookForm } from './webhook-form.tsx'
 
 interface ManageWebhookOptions {
@@ -85,7 +86,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
             project={place.project}
             webhook={webhook}
             action="Save"
-            send={changes => editWebhook(place, changes)}
+            send={(fields, before) => editWebhook(place, pickChanges(before ?? {}, fields))}
             onDone={edited => {
               setOpen(undefined)
               onChanged(edited)

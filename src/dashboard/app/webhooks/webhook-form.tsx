@@ -14,13 +14,15 @@ interface WebhookFormOptions<Data> {
   /** The webhook that is edited; undefined for a new one. */
   webhook?: Webhook
   action: string
-  send(webhook: NewWebhook): Promise<Result<Data>>
+  /** `before` is the webhook as it was when the form was opened. */
+  send(webhook: NewWebhook, before: Webhook | undefined): Promise<Result<Data>>
   onDone(data: Data): void
 }
 
 /** The form for a webhook: its receiver, its URL and its channels. */
 export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
-  const { project, webhook, action, send, onDone } = options
+  const { project, action, send, onDone } = options
+  const [webhook] = useState(options.webhook)
   const channels = useQuery(project, () => readChannels(project))
   const [preset, setPreset] = useState(webhook?.preset ?? 'standard')
   const chosen = webhook?.channels ?? null
@@ -31,17 +33,22 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
         // Selected channels stay in the list even if they are archived or beyond its end.
         const beyond = (chosen ?? []).filter(id => known.every(one => one.id !== id))
         const listed = [...known, ...beyond.map(id => ({ id, name: id }))]
+        // In the order of the webhook, so that the same channels are no change.
+        const ids = [...new Set([...(chosen ?? []), ...listed.map(({ id }) => id)])]
         return (
           <Form
             action={action}
             send={value =>
               withVerification(() =>
-                send({
-                  url: value('url'),
-                  ...(value('name') && { name: value('name') }),
-                  preset,
-                  channels: isFiltered ? listed.map(({ id }) => id).filter(value) : null,
-                }),
+                send(
+                  {
+                    url: value('url'),
+                    ...(value('name') && { name: value('name') }),
+                    preset,
+                    channels: isFiltered ? ids.filter(value) : null,
+                  },
+                  webhook,
+                ),
               )
             }
             onDone={onDone}
