@@ -16,7 +16,7 @@ import {
 } from './doctor/database.ts'
 import { checkExport } from './doctor/export.ts'
 import { checkTables } from './doctor/tables.ts'
-import { checkFiles } from './doctor/files.ts'
+import { checkFiles, checkZones } from './doctor/files.ts'
 import { checkHosts, checkReplicas, checkStandbys } from './doctor/standbys.ts'
 import { failed, ok, warning, type Finding } from './doctor/finding.ts'
 import {
@@ -64,6 +64,7 @@ async function runChecks(place: Place, isDeep: boolean): Promise<Finding[]> {
     ),
     ...warnings.map(text => warning('settings file', text)),
     ...(await checkAddress(config)),
+    checkZones(),
     // Before the database, which may not start when the disk is full.
     ...checkFiles(locateDatabase(config)),
   ]

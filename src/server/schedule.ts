@@ -1,4 +1,7 @@
+import { toWallClock } from '../base/zone-rules.ts'
+
 const RETRY_MS = 3_600_000
+const DAY_MS = 24 * RETRY_MS
 
 /** A time of day in the time zone of the process. */
 export interface Daily {
@@ -28,9 +31,11 @@ export function toKnownTime(at: Date | null, now: Date): Date | null {
  * a failed one an hour after it began.
  */
 export function isDue(last: LastTime | undefined, { hour, minute }: Daily, now: Date): boolean {
-  const due = new Date(now)
-  due.setHours(hour, minute, 0, 0)
-  if (due > now) due.setDate(due.getDate() - 1)
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  const offsetAt = (at: Date) => toWallClock(at, timeZone).getTime() - at.getTime()
+  const toTime = (wallMs: number) => new Date(wallMs - offsetAt(new Date(wallMs - offsetAt(now))))
+  const today = toWallClock(now, timeZone).setUTCHours(hour, minute, 0, 0)
+  const due = toTime(today) > now ? toTime(today - DAY_MS) : toTime(today)
   const attemptedAt = toKnownTime(last?.attempted_at ?? null, now)
   if (attemptedAt === null || attemptedAt < due) return true
   const succeededAt = toKnownTime(last?.succeeded_at ?? null, now)

@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs'
+import { isTimeZone } from '../zone-rules.ts'
 
 /**
  * Returns the name of the zone in a value of TZ, as a runtime knows it. The C library also takes
@@ -13,7 +14,7 @@ export function toTimeZone(
   const zone = name.startsWith('/') ? toZoneOfFile(name, resolve) : name
   if (zone === undefined || /^(UTC|GMT)-?0$/.test(zone)) return zone && 'UTC'
   // An offset is a zone of `Intl`, but none of TZ.
-  return /^[A-Za-z]/.test(zone) && isKnown(zone) ? zone : undefined
+  return isTimeZone(zone) ? zone : undefined
 }
 
 function toZoneOfFile(file: string, resolve: (path: string) => string): string | undefined {
@@ -21,14 +22,5 @@ function toZoneOfFile(file: string, resolve: (path: string) => string): string |
     return /\/zoneinfo\/(?:posix\/)?(.+)$/.exec(resolve(file))?.[1]
   } catch {
     return undefined
-  }
-}
-
-function isKnown(timeZone: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone })
-    return true
-  } catch {
-    return false
   }
 }

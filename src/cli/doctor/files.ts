@@ -11,12 +11,24 @@ import {
 } from '../../database/embedded/folders.ts'
 import { toSecretFile } from '../../database/secrets/open-secrets.ts'
 import { toErasedFile } from '../../log/identities/erased-file.ts'
+import { findZoneFolder } from '../../base/zone-rules.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
 const MB = 1024 * 1024
 const GB = 1024 * MB
 const LOW_BYTES = 2048 * MB
 const FULL_BYTES = 256 * MB
+
+/** Checks that the system has rules of time zones. */
+export function checkZones(): Finding {
+  const folder = findZoneFolder()
+  return folder === undefined
+    ? warning(
+        'time zones',
+        'The system has no rules of time zones, so those of this program are used. They can be out of date for quiet hours and BACKUP_AT. Install tzdata.',
+      )
+    : ok('time zones', `The rules of the system in ${folder}`)
+}
 
 type Place = Pick<Database, 'dataDir' | 'kind'>
 

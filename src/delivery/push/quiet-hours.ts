@@ -1,3 +1,5 @@
+import { toWallClock } from '../../base/zone-rules.ts'
+
 /** Hours of each day, in local time, in which nothing is pushed. */
 export interface QuietHours {
   /** The first minute, counted from midnight. */
@@ -13,7 +15,8 @@ export interface QuietHours {
  * quiet; an hour that it repeats is quiet twice.
  */
 export function isInQuietHours({ from, to, timeZone }: QuietHours, now: Date): boolean {
-  const minute = toWallMinute(now, timeZone)
+  const wall = toWallClock(now, timeZone)
+  const minute = wall.getUTCHours() * 60 + wall.getUTCMinutes()
   return from < to ? minute >= from && minute < to : minute >= from || minute < to
 }
 
@@ -26,25 +29,4 @@ export function parseTimeOfDay(text: string): number | undefined {
 export function formatTimeOfDay(minute: number): string {
   const pad = (value: number) => String(value).padStart(2, '0')
   return `${pad(Math.floor(minute / 60))}:${pad(minute % 60)}`
-}
-
-/** Returns true if the runtime knows a time zone of this name. */
-export function isTimeZone(name: string): boolean {
-  if (!/^[A-Za-z][\w+/-]{0,63}$/.test(name)) return false
-  try {
-    return Boolean(new Intl.DateTimeFormat('en', { timeZone: name }))
-  } catch {
-    return false
-  }
-}
-
-function toWallMinute(now: Date, timeZone: string): number {
-  const format = new Intl.DateTimeFormat('en', {
-    timeZone,
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  })
-  const parts = new Map(format.formatToParts(now).map(({ type, value }) => [type, Number(value)]))
-  return (parts.get('hour') ?? 0) * 60 + (parts.get('minute') ?? 0)
 }

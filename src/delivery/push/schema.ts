@@ -11,7 +11,8 @@ import {
 } from '../../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../../http/schema-parts.ts'
 import { isP256Point } from './address.ts'
-import { isTimeZone, parseTimeOfDay } from './quiet-hours.ts'
+import { isTimeZone } from '../../base/zone-rules.ts'
+import { parseTimeOfDay } from './quiet-hours.ts'
 
 /** Defines a rule for text that `isValid` checks. */
 function ruleOf(kind: string, isValid: (text: string) => boolean, message: string): string {
