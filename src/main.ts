@@ -86,7 +86,8 @@ async function main(argv: string[]): Promise<number> {
     if (argv.includes('--json')) console.error(JSON.stringify({ error: message }))
     else if (!isUsage || error instanceof ConfigError) console.error(message)
     else console.error(`${message}\n\n${toHint(path, argv)}`)
-    return isUsage ? USAGE : FAILED
+    // For a plan, the other code says that something would change.
+    return isUsage && !options.some(one => /^--plan(=|$)/.test(one)) ? USAGE : FAILED
   }
 }
 

@@ -162,6 +162,23 @@ test('files have no circular imports, types included', () => {
   expect(circles).toEqual([])
 })
 
+test('only commands that show pages load the built ones', () => {
+  const loaded = new Set<string>()
+  function load(file: string): void {
+    if (loaded.has(file) || !files.includes(file)) return
+    loaded.add(file)
+    const text = readFileSync(join(SRC, file), 'utf8').replace(/^#!.*/, '')
+    const transpiler = new Bun.Transpiler({ loader: file.endsWith('x') ? 'tsx' : 'ts' })
+    for (const { kind, path } of transpiler.scanImports(text)) {
+      if (kind !== 'import-statement' || !path.startsWith('.')) continue
+      expect([file, path]).not.toEqual([file, expect.stringMatching(/\/built\.ts$/)])
+      load(relative(SRC, resolve(SRC, dirname(file), path)))
+    }
+  }
+  load('main.ts')
+  expect(loaded.size).toBeGreaterThan(100)
+})
+
 test('the TypeScript client imports only its own files, and only the command line imports it', () => {
   const imports = readdirSync(CLIENT).flatMap(file =>
     readImports(relative(SRC, join(CLIENT, file))).map(({ specifier }) => specifier),

@@ -90,7 +90,6 @@ function readFile(path: string): StateFile {
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    // No usage error: with --plan, its exit code would mean that something would change.
     throw new Error(`The file cannot be read: ${toReason(error)}`, { cause: error })
   }
   return parseStateFile(text, path)

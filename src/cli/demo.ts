@@ -9,7 +9,6 @@ import { configureLog } from '../base/log.ts'
 import { SAMPLE_NAME } from '../log/demo/sample-project.ts'
 import { HOUR_MS, listShopEvents } from '../log/demo/shop.ts'
 import { IncompleteStop } from '../server/cleanup-stack.ts'
-import { startServer } from '../server/server.ts'
 import { command, UsageError } from './command.ts'
 import { waitForStopSignal } from './stop-signal.ts'
 
@@ -82,6 +81,7 @@ async function serveUntilStopped(
   config: Config,
   { password, speed, stopped, signal }: DemoOptions,
 ): Promise<boolean> {
+  const { startServer } = await import('../server/server.ts')
   const server = await startServer(config, { signal }).catch((error: unknown) => {
     if (!signal.aborted || error instanceof IncompleteStop) throw error
   })

@@ -1,6 +1,5 @@
 import { configureLog } from '../base/log.ts'
 import type { BootstrapSecrets } from '../server/bootstrap.ts'
-import { startServer } from '../server/server.ts'
 import { IncompleteStop } from '../server/cleanup-stack.ts'
 import { sendHeartbeats, startWorkers, WORKER_VARIABLE } from '../server/workers.ts'
 import { VERSION } from '../base/version.ts'
@@ -39,6 +38,8 @@ export const serve = command({
     const starting = new AbortController()
     void stopping.then(() => starting.abort())
     const isTerminal = process.stderr.isTTY
+    // Other commands show no page, and work before the pages are built.
+    const { startServer } = await import('../server/server.ts')
     const start = () =>
       config.workers > 1 && !isWorker
         ? startWorkers(config, { signal: starting.signal, isTerminal })

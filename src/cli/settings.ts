@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ConfigError, parseConfig, type Config, type Env } from '../base/config.ts'
-import { isSecretName, isSettingName } from '../base/config/names.ts'
+import { isSecretName, overrideSettings } from '../base/config/names.ts'
 import { parseSettingsFile } from '../base/config/settings-file.ts'
 import { UsageError } from './command.ts'
 
@@ -29,9 +29,9 @@ export function readSettings(
   { env = process.env, systemFile = SYSTEM_FILE }: { env?: Env; systemFile?: string } = {},
 ): Settings {
   const problems: string[] = []
-  const own = override(env, options)
+  const own = overrideSettings(env, options)
   const found = findFile(own, systemFile, problems)
-  const values = override(found?.values ?? {}, own)
+  const values = overrideSettings(found?.values ?? {}, own)
   const isFromFile = (name: string) => own[name] === undefined && values[name] !== undefined
   const describe = (name: string) =>
     isFromFile(name) ? `${name.toLowerCase()} in ${found?.file}` : name
@@ -94,20 +94,6 @@ function parse(values: Env, problems: string[], describe: (name: string) => stri
     problems.push(...error.problems.map(text => text.replace(/^[A-Z0-9_]+/, describe)))
   }
   throw new ConfigError(problems)
-}
-
-/** Returns all variables. One of `upper` also replaces the `_FILE` variant in `lower`. */
-function override(lower: Env, upper: Env): Env {
-  const given = Object.entries(upper).filter(([, value]) => value?.trim())
-  const taken = new Set(given.map(([name]) => toBase(name)))
-  const kept = Object.entries(lower).filter(
-    ([name, value]) => value?.trim() && !taken.has(toBase(name)),
-  )
-  return Object.fromEntries([...kept, ...given])
-}
-
-function toBase(variable: string): string {
-  return isSettingName(variable) ? variable.replace(/_FILE$/, '') : variable
 }
 
 function findWarnings({ file, values }: SettingsFile): string[] {

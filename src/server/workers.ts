@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { httpGet } from '../base/http-get.ts'
 import type { Config } from '../base/config.ts'
+import { overrideSettings } from '../base/config/names.ts'
 import { sendSignal } from '../database/embedded/processes.ts'
 import { connect } from '../database/sql.ts'
 import { bootstrap, type BootstrapOptions, type BootstrapSecrets } from './bootstrap.ts'
@@ -233,16 +234,14 @@ export function sendHeartbeats(): void {
 
 function spawnWorker(config: Config, { number, port }: WorkerPlace): ChildProcess {
   const [command, ...words] = toSelfCommand()
-  const { PORT_FILE: _, METRICS_PORT_FILE: __, ...env } = process.env
   const metricsPort = config.metricsPort && config.metricsPort + number - 1
   return spawn(command, [...words, 'serve'], {
-    env: {
-      ...env,
-      ...(config.dataDir !== undefined && { DATA_DIR: config.dataDir }),
+    env: overrideSettings(process.env, {
+      DATA_DIR: config.dataDir,
       [WORKER_VARIABLE]: String(number),
       PORT: String(port),
-      METRICS_PORT: String(metricsPort ?? ''),
-    },
+      METRICS_PORT: metricsPort === undefined ? undefined : String(metricsPort),
+    }),
     // Ctrl-C at the terminal must reach only this process, which stops the workers.
     detached: true,
     // Standard input ends with this process, even after SIGKILL. Workers then stop.

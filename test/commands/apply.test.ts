@@ -261,3 +261,15 @@ test('an invalid file, an unknown organization and an unknown channel are refuse
     }),
   )
 })
+
+test('a plan that cannot be made does not look like one with changes', async () => {
+  const file = join(SCRATCH, `apply-${process.pid}-none.yaml`)
+  writeFileSync(file, example())
+  for (const [env, args] of [
+    [{ TIDINGS_TOKEN: '' }, ['--plan']],
+    [{ TIDINGS_TOKEN: 'x', TIDINGS_URL: 'nowhere' }, ['--plan']],
+    [{ TIDINGS_TOKEN: 'x', TIDINGS_URL: server.url }, ['--plan', '--yes']],
+    [{ TIDINGS_TOKEN: 'x', TIDINGS_URL: server.url }, ['--plan', '--wrong']],
+  ] as const)
+    expect((await runProgram({ args: ['apply', '-f', file, ...args], env })).code).toBe(1)
+})

@@ -1,5 +1,8 @@
 import { expect, test } from 'bun:test'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder } from '../support/scratch.ts'
 import { connect as connectSocket, createServer, type AddressInfo } from 'node:net'
 import { parseUrl } from '../../src/base/database-url.ts'
 import { toSession } from '../../src/database/session.ts'
@@ -35,6 +38,15 @@ test.each(['1', '2'])(
     await proxy.close()
   },
 )
+
+test('workers find a folder that a file names', async () => {
+  const DATA_DIR_FILE = join(makeFolder(), 'data-dir')
+  writeFileSync(DATA_DIR_FILE, makeFolder())
+  const env = { DATABASE_URL: await cloneDatabase(), WORKERS: '2', DATA_DIR: '', DATA_DIR_FILE }
+  await using program = spawnProgram({ env })
+  const url = await program.listening
+  expect((await fetch(`${url}/healthz`)).status).toBe(200)
+})
 
 test('§12 a stop ends the wait for Postgres; a wrong address is reported at once', async () => {
   const databaseUrl = await cloneDatabase()

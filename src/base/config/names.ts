@@ -76,6 +76,23 @@ export function isSettingName(variable: string): boolean {
   return NAMES.some(known => known === name) || PROVIDER_VARIABLE.test(variable)
 }
 
+/** Variables of an environment. */
+type Variables = Readonly<Record<string, string | undefined>>
+
+/** Returns all variables. One of `upper` also replaces the `_FILE` variant in `lower`. */
+export function overrideSettings(lower: Variables, upper: Variables): Record<string, string> {
+  const given = Object.entries(upper).filter(([, value]) => value?.trim())
+  const taken = new Set(given.map(([name]) => toBase(name)))
+  const kept = Object.entries(lower).filter(
+    ([name, value]) => value?.trim() && !taken.has(toBase(name)),
+  )
+  return Object.fromEntries([...kept, ...given]) as Record<string, string>
+}
+
+function toBase(variable: string): string {
+  return isSettingName(variable) ? variable.replace(/_FILE$/, '') : variable
+}
+
 /**
  * Parses the value of a setting. Returns undefined, and reports that it must be `what`, if `parse`
  * does. Also undefined if it is not set.
