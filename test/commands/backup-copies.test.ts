@@ -285,6 +285,13 @@ test('doctor says that a backup runs, and that the last one is missing', async (
     state: 'failed',
     message: expect.stringContaining('which is missing'),
   })
+  // A backup by the command in the same folder rotates that of the schedule.
+  const former = join(folder, await findCopyName(server.sql, new Date(0)))
+  await server.sql`update scheduled_backups set file = ${former}`
+  expect(await check()).toMatchObject({
+    state: 'ok',
+    message: expect.stringContaining('A later backup has replaced it.'),
+  })
 })
 
 test('the lock of a scheduled backup outlives the connections of the pool', async () => {

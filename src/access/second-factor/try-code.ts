@@ -25,6 +25,6 @@ export async function tryCode<Result>(
   if (result !== undefined) return result
   throw new Fault(
     'wrong_credentials',
-    'The code is wrong or was already used. Enter the newest one of your app.',
+    'The code is wrong or was already used. Enter the newest one of your app. If it is refused again, let your phone set its clock by itself.',
   )
 }

@@ -16,6 +16,7 @@ import { VERSION } from '../../base/version.ts'
 import { toReason } from '../../base/errors.ts'
 import { isLockHeld } from '../../database/locks.ts'
 import { toKnownTime } from '../../server/schedule.ts'
+import { hasLaterCopy } from '../../server/backup/copies.ts'
 import { BACKUP_NOT_ENDED, readLastBackup } from '../../server/scheduled-backups.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 import { findSecretsProblem, type SecretSource } from '../../database/secrets/open-secrets.ts'
@@ -264,15 +265,10 @@ export async function checkBackups(
   }
   if (isOld) return [failed(check, `${made}. Check that a server is running, and read its log.`)]
   // The server can run on another machine.
-  const isMissing = file !== null && existsSync(dirname(file)) && !existsSync(file)
-  return [
-    isMissing
-      ? failed(
-          check,
-          `${made}, which is missing. Find out who deleted it, and run \`tidings backup\`.`,
-        )
-      : ok(check, made),
-  ]
+  if (file === null || !existsSync(dirname(file)) || existsSync(file)) return [ok(check, made)]
+  if (hasLaterCopy(file)) return [ok(check, `${made}. A later backup has replaced it.`)]
+  const remedy = `Find out who deleted it, and run \`tidings backup ${dirname(file)}\`.`
+  return [failed(check, `${made}, which is missing. ${remedy}`)]
 }
 
 /** Checks the VAPID key, the contact that push services require, and that none refuses pushes. */

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database } from '../../database/embedded/database.ts'
 import {
@@ -14,6 +14,8 @@ import { toErasedFile } from '../../log/identities/erased-file.ts'
 import { findZoneFolder } from '../../base/zone-rules.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
+/** exFAT, FAT, and NTFS by the kernel, as statfs(2) names them. */
+const WITHOUT_MODES = [0x2011bab0, 0x4d44, 0x7366746e]
 const MB = 1024 * 1024
 const GB = 1024 * MB
 const LOW_BYTES = 2048 * MB
@@ -55,7 +57,10 @@ function checkFolder(dataDir: string): Finding {
   const readable = files.filter(file => (statSync(file).mode & 0o077) !== 0)
   if (readable.length > 0) {
     const modes = readable.map(file => `${file} (mode ${readMode(file)})`).join(' and ')
-    return failed(check, `Other users can read ${modes}. Run: chmod 600 ${readable.join(' ')}`)
+    const remedy = WITHOUT_MODES.includes(statfsSync(dataDir).type)
+      ? `The file system of ${dataDir} has no permissions: move the folder to another disk, or mount this one with umask=077.`
+      : `Run: chmod 600 ${readable.join(' ')}`
+    return failed(check, `Other users can read ${modes}. ${remedy}`)
   }
   const unreadable = files.filter(file => !canServerRead(file, dataDir))
   if (unreadable.length > 0) {

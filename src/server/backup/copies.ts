@@ -51,6 +51,14 @@ export function rotateCopies(newest: string, keep: number): Rotation {
   }
 }
 
+/** Returns whether the folder has a later copy of the same installation than `file`. */
+export function hasLaterCopy(file: string): boolean {
+  const id = NAME.exec(basename(file))?.[2]
+  return readdirSync(dirname(file)).some(
+    other => NAME.exec(other)?.[2] === id && other > basename(file),
+  )
+}
+
 /** Returns a path for the temporary file of `file`. No other process uses it. */
 export function toPartPath(file: string): string {
   return `${file}.${randomBytes(6).toString('hex')}.part`
