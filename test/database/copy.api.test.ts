@@ -52,3 +52,13 @@ test('a COPY that Postgres refuses fails with its own error, and the connection 
   await expect(failing).rejects.toThrow('The source has failed')
   expect([...(await sql`select id from note order by id`)]).toEqual([{ id: 1 }, { id: 2 }])
 })
+
+test('a COPY that fails in its first packet rejects its reader', async () => {
+  for (let tries = 0; tries < 20; tries++) {
+    const reading = sql.begin(async tx => {
+      const text = `copy (select 1 / (${tries % 4} - g) from generate_series(0, 9) g) to stdout`
+      for await (const row of copyOut(tx, text)) expect(row).not.toBeEmpty()
+    })
+    await expect(reading).rejects.toThrow('division by zero')
+  }
+})
