@@ -11,6 +11,8 @@ const MAX_EVENTS = 500
 const MAX_EVENTS_PER_LOG = 200
 const MAX_BYTES = 4 * 1024 * 1024
 const MAX_LOGS = 1_000
+/** The names of users in filters. A project with more has a round of its own. */
+const MAX_NAMES = 10_000
 /** Changed events of one round. At their largest they stay below MAX_BYTES. */
 const MAX_CHANGED = 8
 const MAX_CHANGED_WAITING = 1_000
@@ -115,15 +117,22 @@ export function startLogTailer({
     if (followed.length === 0) return
     // Rotates the order, so that a busy project cannot fill every round.
     const first = rounds++ % followed.length
-    const slices = [...followed.slice(first), ...followed.slice(0, first)].map(
-      ({ projectId, position, userNames, wantsText }) => ({
-        projectId,
-        after: position,
-        until: Number.MAX_SAFE_INTEGER,
-        userNames,
-        wantsText,
-      }),
+    let names = 0
+    const taken = [...followed.slice(first), ...followed.slice(0, first)].filter(
+      ({ projectId, userNames: { length } }) => {
+        const isTaken = length === 0 || names === 0 || names + length <= MAX_NAMES
+        if (isTaken) names += length
+        else hinted.add(projectId)
+        return isTaken
+      },
     )
+    const slices = taken.map(({ projectId, position, userNames, wantsText }) => ({
+      projectId,
+      after: position,
+      until: Number.MAX_SAFE_INTEGER,
+      userNames,
+      wantsText,
+    }))
     const bounds = { each: MAX_EVENTS_PER_LOG, most: MAX_EVENTS, maxBytes: MAX_BYTES }
     const { events, isCut } = await pool.run(sql => readSlices(sql, slices, bounds))
     const needsVersions = new Map(followed.map(one => [one.projectId, one.needsVersion]))
@@ -146,7 +155,7 @@ export function startLogTailer({
         await new Promise<void>(resolve => setImmediate(resolve))
       }
     }
-    if (isCut) for (const { projectId } of followed) hinted.add(projectId)
+    if (isCut) for (const { projectId } of taken) hinted.add(projectId)
   }
 
   const timer = setInterval(() => {

@@ -76,11 +76,13 @@ export async function readSlices(
   )
   const rows = await sql<Row[]>`
     with named as materialized (
-      select n.project_id, n.name, coalesce(user_of_name(n.project_id, n.name), n.name) as user_id
+      select n.project_id, u.user_id, json_agg(n.name)::text as names
       from unnest(
           ${toArray(names.map(({ projectId }) => projectId))}::uuid[],
           ${toArray(names.map(({ name }) => name))}::text[]
         ) as n (project_id, name)
+        cross join lateral (select coalesce(user_of_name(n.project_id, n.name), n.name) as user_id) u
+      group by 1, 2
     ), bounded as materialized (
       select ${storedColumns(sql)}, s.wants_text
       from unnest(
@@ -123,17 +125,14 @@ export async function readSlices(
         order by o.slug
         limit 1
       ) is null then c.name_slug end as channel_later_slug,
-      (
-        select json_agg(n.name)::text
-        from named n
-        where n.project_id = e.project_id and n.user_id = t.user_id
-      ) as user_names,
+      n.names as user_names,
       case when e.wants_text then
         search_text(e.title, e.description)
       end as search_text,
       e.bounded
     from fresh e
       ${eventTextJoins(sql)}
+      left join named n on n.project_id = e.project_id and n.user_id = t.user_id
     where coalesce(e.bytes_before, 0) < ${maxBytes}
     order by e.project_id, e.seq
   `

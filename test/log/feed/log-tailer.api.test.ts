@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { toId } from '../../../src/base/ids.ts'
-import { createPool } from '../../../src/database/pool.ts'
+import { createPool, type Pool } from '../../../src/database/pool.ts'
 import { compileFilter } from '../../../src/log/feed/filter.ts'
-import { createHub } from '../../../src/log/feed/hub.ts'
+import { createHub, type Hub } from '../../../src/log/feed/hub.ts'
 import { startLogTailer } from '../../../src/log/feed/log-tailer.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
 import { until } from '../../support/until.ts'
@@ -71,4 +71,29 @@ test('among many logs the hinted one is sent first, and every log is sent once',
     await pool.end()
     await sql.end()
   }
+})
+
+test('performance §3 the names in filters of one round are bounded, and all projects are read', async () => {
+  const userNames = Array.from({ length: 6_000 }, (_, n) => `user ${n}`)
+  const toFollowed = (projectId: string, names: string[]) => {
+    return { projectId, position: 0, needsVersion: 0, userNames: names, wantsText: false }
+  }
+  const all = [...['a', 'b', 'c'].map(id => toFollowed(id, userNames)), toFollowed('d', [])]
+  const hub = {
+    listFollowed: (ids?: Set<string>) => all.filter(one => !ids || ids.has(one.projectId)),
+  } as unknown as Hub
+  const read: string[][] = []
+  // The statement has the names first, and then the projects.
+  const sql = (_: unknown, ...values: unknown[]) => {
+    if (values.length > 1) read.push([...String(values[3]).matchAll(/[a-d]/g)].map(([id]) => id))
+    return Promise.resolve([])
+  }
+  const pool = { run: (work: (own: unknown) => unknown) => work(sql) } as unknown as Pool
+  const options = { isListening: () => true, isAllowed: () => true, onPublished() {} }
+  const tail = startLogTailer({ pool, hub, ...options })
+  tail.wake('all')
+  await until(() => new Set(read.flat()).size === 4)
+  await tail.stop()
+  expect(read[0]).toContain('d')
+  for (const ids of read) expect(ids.filter(id => id !== 'd').length).toBeLessThan(2)
 })
