@@ -6,7 +6,6 @@ import { createClient, type Client } from '../../clients/typescript/src/client.t
 import { parseConfig, type Config } from '../base/config.ts'
 import { pause } from '../base/functions.ts'
 import { configureLog } from '../base/log.ts'
-import { SAMPLE_NAME } from '../log/demo/sample-project.ts'
 import { HOUR_MS, listShopEvents } from '../log/demo/shop.ts'
 import { IncompleteStop } from '../server/cleanup-stack.ts'
 import { command, UsageError } from './command.ts'
@@ -25,7 +24,7 @@ export const demo = command({
   args: {
     port: {
       type: 'string',
-      default: '3000',
+      default: process.env['PORT'] ?? '3000',
       description: 'Port to listen on, on this machine only',
     },
     speed: {
@@ -87,8 +86,8 @@ async function serveUntilStopped(
   })
   if (!server) return true
   try {
-    const client = await openSample(server.url, password)
-    process.stderr.write(toBanner(server.url, password))
+    const { client, feed } = await openSample(server.url, password)
+    process.stderr.write(toBanner(feed, password))
     await Promise.race([stopped, play(client, speed, signal)])
   } catch (error) {
     await server.stop()
@@ -97,8 +96,11 @@ async function serveUntilStopped(
   return server.stop()
 }
 
-/** Creates the project with sample data. Returns a client with a key of it. */
-async function openSample(url: string, password: string): Promise<Client> {
+/** Creates the project with sample data. Returns a client with a key of it, and its feed's URL. */
+async function openSample(
+  url: string,
+  password: string,
+): Promise<{ client: Client; feed: string }> {
   let cookie = ''
   async function request<Data>(method: string, path: string, body?: object): Promise<Data> {
     const response = await fetch(url + path, {
@@ -124,7 +126,7 @@ async function openSample(url: string, password: string): Promise<Client> {
   const { key } = await request<{ key: string }>('POST', `/api/projects/${project.id}/keys`, {
     name: 'Demo',
   })
-  return createClient({ baseUrl: url, apiKey: key })
+  return { client: createClient({ baseUrl: url, apiKey: key }), feed: `${url}/p/${project.id}` }
 }
 
 /** Sends the events of one day after another, until the signal aborts. */
@@ -149,7 +151,7 @@ The demo is running: ${url}
   Sign in with   ${EMAIL}
   Password       ${password}
 
-Open the project "${SAMPLE_NAME}": an event arrives every few seconds.
+An event arrives every few seconds.
 Press Ctrl+C to stop. Nothing is kept.
 
 `

@@ -9,17 +9,20 @@ const listFolders = () => readdirSync(SCRATCH).filter(name => name.startsWith('t
 
 test('demo plays events in an installation of its own, and leaves nothing', async () => {
   // The settings of another installation, which the demo must not use.
-  const env = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing', DATA_DIR: '/nowhere' }
-  await using demo = spawnProgram({ args: ['demo', '--port', '0', '--speed', '10000'], env })
+  const others = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing', DATA_DIR: '/nowhere' }
+  const env = { ...others, PORT: '0' }
+  await using demo = spawnProgram({ args: ['demo', '--speed', '10000'], env })
   demo.listening.catch(() => {})
   await until(() => demo.output().includes('Nothing is kept.'))
   expect(listFolders()).toHaveLength(1)
 
-  const browser = createBrowser(demo.find(/is running: (\S+)/) ?? '')
+  const browser = createBrowser(demo.find(/is running: (\S+)\/p\//) ?? '')
   const password = demo.find(/Password +(\S+)/)
   const signedIn = await browser.signIn('ada@example.com', password)
   const [organization] = signedIn.body.data.organizations
   const sample = organization.projects.find(({ isSample }: { isSample: boolean }) => isSample)
+  // It opens on the feed that fills.
+  expect(demo.find(/is running: \S+\/p\/(\S+)/)).toBe(sample.id)
   const readHead = async () => (await browser.get(`/api/projects/${sample.id}`)).body.data.head
   const before = await readHead()
   await until(async () => (await readHead()) > before)

@@ -9,7 +9,7 @@ import { addCard } from '../insights/cards.ts'
 import { addView } from '../views/views.ts'
 import { HOUR_MS, listShopEvents, SHOP_CARDS, SHOP_USERS, SHOP_VIEW } from './shop.ts'
 
-export const SAMPLE_NAME = 'Sample shop'
+const SAMPLE_NAME = 'Sample shop'
 const DAYS = 28
 /** The number of events that are appended at once. Other requests come between. */
 const BATCH = 100
