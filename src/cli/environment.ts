@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../base/config.ts'
 import { locateDatabase, openDatabase, type Database } from '../database/embedded/database.ts'
 import { hasCluster } from '../database/embedded/cluster.ts'
 import { checkCitus, distribute } from '../database/distribute.ts'
 import { findSchemaProblem, listMigrations, migrate } from '../database/migrate.ts'
+import { isLockHeld } from '../database/locks.ts'
 import { explainDatabaseError } from '../database/explanation.ts'
 import { connect, type Sql } from '../database/sql.ts'
 import { describeHosts, parseUrl } from '../base/database-url.ts'
@@ -14,6 +16,9 @@ import { explainSystemError } from '../base/system-error.ts'
 import type { SecretSource } from '../database/secrets/open-secrets.ts'
 import { readSettings, type Settings } from './settings.ts'
 import { listStopSignals } from './stop-signal.ts'
+
+/** Longer than the pause between two migrations of a server that starts. */
+const MIGRATION_MS = 500
 
 /** The option of all commands that work on an installation. */
 export const DATA_DIR = {
@@ -180,12 +185,20 @@ export function migrateDatabase(
   )
 }
 
-/** Only `serve`, `migrate` and `restore` create or upgrade a schema. */
+/**
+ * Throws unless the schema is that of this program. Only `serve`, `migrate` and `restore` create or
+ * upgrade one, which is waited for.
+ */
 async function checkSchema(sql: Sql): Promise<void> {
-  const migrations = await listMigrations(sql)
-  if ((await findSchemaProblem(sql)) === undefined) return
+  let applied: number | undefined
+  for (let before: typeof applied; ; before = applied) {
+    if ((await findSchemaProblem(sql)) === undefined) return
+    applied = (await listMigrations(sql)).filter(({ isApplied }) => isApplied).length
+    if (applied === before && !(await isLockHeld(sql, 'migrations'))) break
+    await sleep(MIGRATION_MS)
+  }
   throw new Error(
-    migrations.some(({ isApplied }) => isApplied)
+    applied > 0
       ? 'The schema of the database is older than this program. Run `tidings migrate`, or restart the server.'
       : 'The database has no installation of Tidings: it is empty. Check DATABASE_URL, or start the server, which creates one.',
   )

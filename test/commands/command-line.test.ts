@@ -5,12 +5,15 @@ import manifest from '../../package.json' with { type: 'json' }
 import { cloneDatabase, createEmptyDatabase } from '../support/servers/postgres.ts'
 import { runProgram, startProgram } from '../support/servers/process.ts'
 import { createRequests, newProject } from '../support/worlds/project.ts'
+import { toLock } from '../../src/database/locks.ts'
+import { migrate } from '../../src/database/migrate.ts'
 import { indexNextEvents } from '../../src/log/events/search-index.ts'
 import { toId } from '../../src/base/ids.ts'
 import { appendTitles, compareIndex } from '../support/search-index.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { openSql } from '../support/sql.ts'
+import { until } from '../support/until.ts'
 
 let server: Booted
 beforeAll(async () => {
@@ -26,6 +29,30 @@ async function run(args: string[], env: Record<string, string> = {}) {
   })
   return { code, output, json: () => JSON.parse(output) as Record<string, unknown> }
 }
+
+test('keys create during a first start waits for its migrations', async () => {
+  const databaseUrl = await createEmptyDatabase()
+  const sql = openSql(databaseUrl)
+  // Its only connection holds the lock.
+  await sql`select pg_advisory_lock(${toLock(sql, 'migrations')})`
+  const migrated = migrate(databaseUrl)
+  const created = run(['keys', 'create', '--json'], { DATABASE_URL: databaseUrl })
+  await until(async () => {
+    const sessions = await sql`
+      select from pg_stat_activity
+      where datname = current_database() and application_name like '%cli%'
+    `
+    return sessions.count > 0
+  })
+  await sql`select pg_advisory_unlock(${toLock(sql, 'migrations')})`
+  await migrated
+  await sql.end()
+  const { code, json } = await created
+  expect([code, json()]).toMatchObject([0, { key: expect.stringMatching(/^tdg_/) }])
+  // Nobody migrates this one.
+  const { output } = await run(['keys', 'list'], { DATABASE_URL: await createEmptyDatabase() })
+  expect(output).toContain('it is empty')
+})
 
 test('upgrade --check lists newer versions of the release index, and says whether servers stay ready', async () => {
   const date = '2026-11-22'
