@@ -230,12 +230,18 @@ test.each([
 test('an unknown time zone is a problem only for a time of day', () => {
   const env = { TZ: 'CET-1CEST' }
   expect(listProblems(env)).toEqual([])
-  for (const more of [BACKUPS, { ARCHIVE_DIR: '/a' }]) {
-    expect(listProblems({ ...env, ...more })).toEqual([
-      'TZ must be the name of a time zone like Europe/Berlin, because BACKUP_AT and ARCHIVE_AT are times in it. It is "CET-1CEST".',
+  expect(listProblems({ ...env, ...BACKUPS })).toEqual([
+    'TZ must be the name of a time zone like Europe/Berlin, because BACKUP_AT is a time in it. It is "CET-1CEST".',
+  ])
+  expect(parseConfig({ ...BACKUPS, TZ: ':Europe/Berlin' }, noFile).timeZone).toBe('Europe/Berlin')
+})
+
+test('a setting of an earlier version says what replaces it', () => {
+  for (const name of ['ARCHIVE_DIR', 'ARCHIVE_S3_URL', 'ARCHIVE_AT']) {
+    expect(listProblems({ [name]: 'a' })).toEqual([
+      expect.stringContaining(`${name} was removed in 0.4.0: run \`tidings export\` from a timer`),
     ])
   }
-  expect(parseConfig({ ...BACKUPS, TZ: ':Europe/Berlin' }, noFile).timeZone).toBe('Europe/Berlin')
 })
 
 const COMPANY = {
