@@ -252,6 +252,16 @@ describe('the plan', () => {
     expect(kinds[0]).toBe('unit')
   })
 
+  test('needs for the quick lane no tools but those of a bare Debian, and Node for npx', () => {
+    const found = files
+      .filter(file => getLane(file) === 'quick' && !file.startsWith('test/runner/'))
+      .filter(file => {
+        const text = readFileSync(join(root, '..', file), 'utf8')
+        return /hasTool\((?!'(node|script)')|DebianPostgres|(pooler|nginx|chromium)\.ts'/.test(text)
+      })
+    expect(found).toEqual([])
+  })
+
   test('puts short files together, and starts with the longest', () => {
     const durations = { 'test/base/a.test.ts': 4_000, 'test/base/b.test.ts': 20_000 }
     const plan = planBatches([...Object.keys(durations), 'test/base/c.test.ts'], durations)

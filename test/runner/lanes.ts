@@ -53,7 +53,7 @@ const SLOW = [
   /^test\/database\/releases\./,
   /^test\/browser\/(first-minute|hostile)\./,
   /^test\/clients\/typescript\/package\./,
-  /^test\/commands\/(database-matrix|docs-operators|generators|monitoring|pooler|watchdog)\./,
+  /^test\/commands\/(database-(matrix|tls)|docs-operators|generators|monitoring|pooler|watchdog)\./,
   /^test\/docs\/examples\./,
   /^test\/faults\/(all|clock|containers|drain|erasure|fairness|feed|load|network)\./,
   /^test\/faults\/(rolling-upgrade|soak|standby|start|stop-phases|sweep-(deliveries|users))\./,
