@@ -24,8 +24,7 @@ export const demo = command({
   args: {
     port: {
       type: 'string',
-      default: process.env['PORT'] ?? '3000',
-      description: 'Port to listen on, on this machine only',
+      description: 'Port to listen on, on this machine only. Default: PORT, or 3000',
     },
     speed: {
       type: 'string',
@@ -33,7 +32,7 @@ export const demo = command({
       description: 'How many times as fast as real time the day passes',
     },
   },
-  async run({ port, speed: typedSpeed }) {
+  async run({ port = process.env['PORT'] ?? '3000', speed: typedSpeed }) {
     const speed = Number(typedSpeed)
     if (!(speed >= 1 && speed <= MAX_SPEED)) {
       throw new UsageError(`--speed must be a number from 1 to ${MAX_SPEED}. It is ${typedSpeed}.`)

@@ -293,6 +293,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await keyboard.type(PASSWORD)
     await keyboard.press('Enter')
     await page.getByText('Live', { exact: true }).waitFor()
+    await page.getByText('Old payment').waitFor()
     await keyboard.press('j')
     await keyboard.press('j')
     await keyboard.press('Enter')
