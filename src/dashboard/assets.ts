@@ -21,6 +21,10 @@ export function assetRoutes(): PublicRoute[] {
       .filter(file => !file.type.startsWith('text/html') && file !== worker)
       .map(file => route(file.url, file, file.url.startsWith('/assets/') ? IMMUTABLE : ONE_DAY)),
     route(worker.url, worker, 'no-cache', WORKER_POLICY),
+    // A worker of an earlier build shows notifications with these.
+    ...['icon-192.png', 'badge.png'].map(name =>
+      route(`/assets/:build/${name}`, getFile(name), ONE_DAY),
+    ),
     // Browsers request this path when a page names no icon.
     route('/favicon.ico', logo, ONE_DAY),
   ]
@@ -35,6 +39,9 @@ export function hasAsset(name: string): boolean {
 export function assetUrl(name: string): string {
   return getFile(name).url
 }
+
+/** The build of the pages, which is the folder of their files. */
+export const BUILD = assetUrl('main.js').split('/').at(-2) ?? ''
 
 /** The content of a file in app/ as it is served. */
 export function assetContent(name: string): Content {

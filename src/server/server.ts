@@ -47,6 +47,7 @@ import { tokenAdmission } from '../access/tokens/admission.ts'
 import { createSemaphore } from '../base/semaphore.ts'
 import { createRequestMemory } from '../http/request-memory.ts'
 import { startMetrics } from './metrics-server.ts'
+import { BUILD } from '../dashboard/assets.ts'
 import { createNotifier } from '../log/feed/notifier.ts'
 import { startFeed, type Feed } from '../log/feed/feed.ts'
 import { once, withTimeout } from '../base/functions.ts'
@@ -110,7 +111,12 @@ export interface ServerOptions extends DeliveryOptions, BootstrapOptions {
   /**
    * The intervals of heartbeats to sockets and of the LISTEN connection, and the latter's time-out.
    */
-  feed?: { heartbeatMs?: number; listenerHeartbeatMs?: number; listenerTimeoutMs?: number }
+  feed?: {
+    build?: string
+    heartbeatMs?: number
+    listenerHeartbeatMs?: number
+    listenerTimeoutMs?: number
+  }
   /** How long a stop may take. */
   stopMs?: number
   /** How long a token with an unknown key waits until a provider's keys are fetched again. */
@@ -275,6 +281,7 @@ async function open(
     publish: (topic, text) => listener.publish(topic, text),
     onNewEvents: outbox.wake,
     onPublished: failOvers.remember,
+    build: BUILD,
     ...options.feed,
   })
   feed = startedFeed

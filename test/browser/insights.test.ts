@@ -191,6 +191,20 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     expect([...it.problems, ...phone.problems]).toEqual([])
   })
 
+  test('the overview notices that its session has ended while the server was away', async () => {
+    await using it = await dashboard.openFaked()
+    const { page, api } = it
+    await page.goto(`${dashboard.url}/overview`)
+    await page.getByText('Live', { exact: true }).waitFor()
+    api.isTaking = false
+    await api.cut()
+    await page.getByText('Reconnecting in').waitFor()
+    await it.picture('overview-reconnecting')
+    api.on('GET /api/me', () => ({ status: 401, code: 'signed_out' }))
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(it.problems).toEqual([])
+  })
+
   test('a chart of incomplete counts says so, and its complete bars do not', async () => {
     let total = 0
     await using it = await dashboard.openFaked({

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
+import { BUILD } from '../../src/dashboard/assets.ts'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
 import { boot } from '../support/servers/server.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
@@ -64,11 +65,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
     expect(await line.count()).toBe(0)
     await page.evaluate(() => Object.assign(globalThis, { isOld: true }))
 
-    proxy.suffix = '// A release later.'
-    await page.evaluate(async () => {
-      const registration = await navigator.serviceWorker.getRegistration()
-      await registration?.update()
-    })
+    proxy.build = 'releaselater'
+    const update = () =>
+      page.evaluate(async () => {
+        const registration = await navigator.serviceWorker.getRegistration()
+        await registration?.update()
+        return registration?.waiting !== null
+      })
+    await until(update)
     await line.waitFor()
     expect(await it.findBarriers()).toEqual([])
     await it.picture('new-version')
@@ -82,7 +86,30 @@ describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
     })
     expect(waiting).toBeNull()
     expect(await line.count()).toBe(0)
+
+    // A reload has the new version, too. Then nothing is offered, and its worker takes over.
+    proxy.build = 'tworeleases'
+    await until(update)
+    await line.waitFor()
+    await page.reload()
+    await until(async () => !(await update()))
+    expect(await line.count()).toBe(0)
+    const listCaches = async () => (await page.evaluate(() => caches.keys())).join()
+    await until(async () => (await listCaches()) === '/assets/releaselater/,/assets/tworeleases/')
     expect(it.problems).toEqual([])
+  })
+
+  test('a page without a worker hears of a new version, too', async () => {
+    await using server = await boot({}, { feed: { build: 'releaselater' } })
+    const tenant = await newTenant(server)
+    for (const path of ['/overview', tenant.path.replace('/api/projects', '/p')]) {
+      await using it = await browser.open()
+      const [name = '', value = ''] = tenant.account.cookie.split('=')
+      await it.context.addCookies([{ name, value, url: server.url }])
+      await it.page.goto(server.url + path)
+      await it.page.getByText('A new version is available').waitFor()
+      expect(it.problems).toEqual([])
+    }
   })
 
   test('browsers find all that they need to install it', async () => {
@@ -120,19 +147,21 @@ describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
   })
 })
 
-/** Forwards requests to a server, with another service worker once `suffix` is set. */
+/** Forwards requests to a server, as another build once `build` is set. */
 async function openProxy() {
-  const state = { target: '', suffix: '' }
+  const state = { target: '', build: BUILD }
   const proxy = createServer(async (request, response) => {
     const { host = '', accept = '' } = request.headers
-    const answer = await fetch(state.target + request.url, { headers: { host, accept } })
+    const answer = await fetch(state.target + request.url?.replace(state.build, BUILD), {
+      headers: { host, accept },
+    })
     const headers = Object.fromEntries(answer.headers)
     // The body is already decoded.
     delete headers['content-encoding']
     delete headers['content-length']
     const body = await answer.text()
     response.writeHead(answer.status, headers)
-    response.end(request.url === '/sw.js' ? body + state.suffix : body)
+    response.end(body.replaceAll(BUILD, state.build))
   })
   const port = await listen(proxy)
   return Object.assign(state, {

@@ -24,7 +24,6 @@ import {
   session,
   type Session,
 } from './session.ts'
-import { NotificationClicks } from './worker/notification-clicks.tsx'
 import { UpdateNotice } from './worker/update-notice.tsx'
 
 const loadAuthPages = () => import('./pages/auth-pages.ts')
@@ -98,7 +97,6 @@ export function App() {
         </Router>
       </ErrorBoundary>
       <UpdateNotice />
-      <NotificationClicks />
       <Shortcuts />
     </LocationProvider>
   )

@@ -1,21 +1,23 @@
-import { effect } from '@preact/signals'
 import { render } from 'preact'
 import { App } from './app.tsx'
 // Modules that several pages share, imported here so that they stay in the entry script.
+import './channels/api.ts'
+import './channels/bell.tsx'
+import './components/loaded.tsx'
 import './components/menus.tsx'
 import './components/sidebar.tsx'
 import './components/toast.tsx'
 import './components/top-bar.tsx'
 import './event/use-event.ts'
 import './feed/feed-list.tsx'
+import './feed/live-pill.tsx'
 import './feed/reader-dates.ts'
 import './feed/use-feed.ts'
 import './feed/use-pause.ts'
-import { syncSubscription } from './push/browser.ts'
-import { session } from './session.ts'
+import './organization/api.ts'
 import './translation.ts'
+import './unsaved.ts'
 import './worker/install.ts'
-import { registerWorker } from './worker/register.ts'
 
 const root = document.getElementById('app')
 if (root) {
@@ -23,13 +25,9 @@ if (root) {
   render(<App />, root)
 }
 
-// The service worker is registered after the page has loaded. Signing out removes it.
 addEventListener('load', () => {
-  effect(() => {
-    const { value } = session
-    void registerWorker()
-    if (value.kind === 'signed_in') void syncSubscription(value.account.person.id)
-  })
+  // Without it, as after a lost connection, the next visit registers the worker.
+  import('./worker/after-load.ts').catch(() => {})
 })
 
 // A visible page clears the badge of the app icon.

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import type { Role } from '../../access/guard/permissions.ts'
 import type { Account } from '../../access/sign-in/schema.ts'
 import { ACCOUNT_API_PATH } from './api-paths.ts'
-import type { SessionStatus } from './live/connection.ts'
+import type { SessionStatus } from './live/socket.ts'
 import { unsubscribe } from './push/unsubscribe.ts'
 import {
   request,

@@ -14,12 +14,12 @@ const PAGE = '/'
 const PAGE_TIMEOUT_MS = 6_000
 const DEADLINE_MS = 20_000
 
-const kept = new Set(files.map(name => assets + name))
-
 scope.addEventListener('install', event => event.waitUntil(keepShell()))
 scope.addEventListener('activate', event => event.waitUntil(takeOver()))
-scope.addEventListener('message', ({ data }) => {
-  if (data === 'take over') void scope.skipWaiting()
+scope.addEventListener('message', ({ data, ports }) => {
+  // A page of this build has no need of an earlier worker.
+  if (data === 'take over' || Object(data).build === build) void scope.skipWaiting()
+  ports[0]?.postMessage(build)
 })
 scope.addEventListener('fetch', event => {
   const { request } = event
@@ -27,7 +27,7 @@ scope.addEventListener('fetch', event => {
   if (request.method !== 'GET' || origin !== location.origin) return
   if (request.mode === 'navigate') {
     if (isOurs(request.url)) event.respondWith(openPage(request))
-  } else if (kept.has(pathname)) event.respondWith(openAsset(request))
+  } else if (pathname.startsWith('/assets/')) event.respondWith(openAsset(request))
 })
 scope.addEventListener('push', event => event.waitUntil(show(() => event.data?.json())))
 scope.addEventListener('notificationclick', event => {
@@ -38,19 +38,23 @@ scope.addEventListener('pushsubscriptionchange', event => event.waitUntil(renew(
 
 async function keepShell(): Promise<void> {
   const cache = await caches.open(assets)
-  await cache.addAll([...kept, new Request(PAGE, { cache: 'no-cache' })])
+  await cache.addAll([
+    ...files.map(name => assets + name),
+    new Request(PAGE, { cache: 'no-cache' }),
+  ])
 }
 
-/** Deletes the caches of older builds. Open pages have already offered the update. */
+/** Deletes the caches of older builds but the last one, which open pages may still need. */
 async function takeOver(): Promise<void> {
-  for (const name of await caches.keys()) if (name !== assets) await caches.delete(name)
+  const older = (await caches.keys()).filter(name => name !== assets)
+  for (const name of older.slice(0, -1)) await caches.delete(name)
   await scope.clients.claim()
 }
 
 /** The page from the server, or the cached one while the server cannot be reached. */
 async function openPage(request: Request): Promise<Response> {
   const answer = fetch(request)
-  const page = await caches.match(PAGE)
+  const page = await (await caches.open(assets)).match(PAGE)
   if (!page) return answer
   const late = new Promise<undefined>(resolve => setTimeout(resolve, PAGE_TIMEOUT_MS))
   const response = await Promise.race([answer, late]).catch(() => undefined)

@@ -47,6 +47,8 @@ export interface FeedOptions {
   notifier: Notifier
   /** Called with each published event. */
   onPublished(event: KnownEvent): void
+  /** The build of the dashboard that this server serves. */
+  build: string
   site: Site
   cookies: Cookies
   failedAuthentications: FailedAuthentications
@@ -93,6 +95,7 @@ export async function startFeed(options: FeedOptions) {
     replay,
     watch,
     getEpoch: () => epoch,
+    build: options.build,
     onSubscribed: projectId => tailer.wake([projectId]),
   })
 

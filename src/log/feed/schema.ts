@@ -63,8 +63,14 @@ const project = Type.String()
 
 /** A message from the server. */
 export const ServerMessage = Type.Union([
-  /** The first message on a socket. A seq is only valid within its epoch. */
-  Type.Object({ type: Type.Literal('hello'), epoch: Type.String({ format: 'uuid' }) }, closed),
+  /**
+   * The first message on a socket. A seq is only valid within its epoch. `build` changes when the
+   * files of the dashboard do.
+   */
+  Type.Object(
+    { type: Type.Literal('hello'), epoch: Type.String({ format: 'uuid' }), build: Type.String() },
+    closed,
+  ),
   /**
    * The subscription starts. `recovered`: the events that follow continue from `after` without a
    * gap.

@@ -37,13 +37,15 @@ export interface SocketsOptions {
   replay: Replay
   watch: Pick<Watch, 'add' | 'remove'>
   getEpoch(): string
+  /** The build of the dashboard that this server serves. */
+  build: string
   /** Called when a subscription has started. */
   onSubscribed(projectId: string): void
 }
 
 /** Keeps the open sockets of this process: their limits, messages and subscriptions. */
 export function createSockets(options: SocketsOptions) {
-  const { hub, watch, getEpoch } = options
+  const { hub, watch, getEpoch, build } = options
   const connections = new Map<Socket<SocketSession>, Connection>()
   const byAccount = new Map<string, Set<Connection>>()
 
@@ -114,7 +116,7 @@ export function createSockets(options: SocketsOptions) {
       byAccount.set(accountId, others.add(connection))
       if (others.size > MAX_SOCKETS_PER_ACCOUNT || connections.size > MAX_SOCKETS)
         return end(connection, 'tooMany')
-      socket.send(toMessage({ type: 'hello', epoch: getEpoch() }))
+      socket.send(toMessage({ type: 'hello', epoch: getEpoch(), build }))
     },
 
     message(socket: Socket<SocketSession>, text: string): void {

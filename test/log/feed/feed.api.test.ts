@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { BUILD } from '../../../src/dashboard/assets.ts'
 import { readSlices } from '../../../src/log/feed/read-events.ts'
 import { parseId } from '../../../src/base/ids.ts'
 import { registry } from '../../../src/base/metrics.ts'
@@ -21,7 +22,7 @@ async function readEpoch(): Promise<string> {
 test('design §6 hello has the epoch; an event equals the 201 answer plus its seq', async () => {
   const watched = await newFeedProject(server)
   const client = await openFeed(server.url, watched.member)
-  expect(client.hello).toEqual({ type: 'hello', epoch: await readEpoch() })
+  expect(client.hello).toEqual({ type: 'hello', epoch: await readEpoch(), build: BUILD })
   expect(await client.subscribe(watched.project)).toEqual({
     type: 'subscribed',
     project: watched.project,

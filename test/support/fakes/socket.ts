@@ -1,4 +1,4 @@
-import type { SocketLike } from '../../../src/dashboard/app/live/connection.ts'
+import type { SocketLike } from '../../../src/dashboard/app/live/socket.ts'
 
 export const EPOCH = '5f0c1c4e-8f2b-4b7a-9d35-2f6f4a1f7c10'
 

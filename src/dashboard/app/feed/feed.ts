@@ -2,8 +2,8 @@ import type { Event } from '../../../log/events/schema.ts'
 import { batch, signal, type ReadonlySignal } from '@preact/signals'
 import { toBackoffMs } from '../live/backoff.ts'
 import { createThrottle } from '../live/throttle.ts'
-import type { Clock } from '../live/clock.ts'
-import { createConnection, type SocketLike, type SessionStatus } from '../live/connection.ts'
+import { createConnection } from '../live/connection.ts'
+import type { SocketEnvironment } from '../live/socket.ts'
 import type { Filters, ServerMessage } from '../live/messages.ts'
 import { INITIAL, isUnpaused, reduce, type LiveEvent, type LiveState } from '../live/pill.ts'
 import type { Result, Failure } from '../request.ts'
@@ -14,7 +14,7 @@ import type { Log, LogAction, NewestPage, Row } from './log.ts'
 export type Match = 'yes' | 'no' | 'maybe'
 
 /** The dependencies of a feed, which tests replace. */
-export interface FeedDependencies {
+export interface FeedDependencies extends SocketEnvironment {
   project: string
   /** The filters for the socket. They let every match through, and perhaps more. */
   filters: Filters
@@ -24,12 +24,7 @@ export interface FeedDependencies {
   readPage(cursor: string | undefined): Promise<Result<NewestPage>>
   /** How often all rows are read again, because the time decides which of them match. */
   everyMs?: number | undefined
-  open(): SocketLike
-  check(): Promise<SessionStatus>
-  isOnline(): boolean
   isHidden(): boolean
-  clock: Clock
-  random(): number
   /** Called with the number of events that wait while the page is hidden. */
   onUnseen(count: number): void
   /** Called with rows that have just been shown, newest first. */
@@ -294,10 +289,6 @@ export function createFeed(dependencies: FeedDependencies): Feed {
   }
 
   void readNewest()
-  connection.follow({
-    project: dependencies.project,
-    filters: dependencies.filters,
-  })
 
   return {
     log: shown,

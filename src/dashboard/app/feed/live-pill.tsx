@@ -8,22 +8,42 @@ const HINTS: Partial<Record<Pill['kind'], string>> = {
   paused: 'Resume',
   reconnecting: 'Retry now',
   offline: 'Retry now',
+  rejected: 'Retry',
 }
 
-/** The state of the live connection, as a button that pauses, resumes or retries. */
+interface PillOptions {
+  pill: Pill
+  onRetry(): void
+  onPause?(): void
+  onResume?(): void
+}
+
+/** The state of a feed, as a button that pauses, resumes or retries. */
 export function LivePill({ feed, onResume }: { feed: Feed; onResume(): void }) {
-  const pill = toPill(feed.live.value)
+  return (
+    <ConnectionPill
+      pill={toPill(feed.live.value)}
+      onRetry={feed.reconnect}
+      onPause={() => feed.dispatch({ type: 'pause', reason: 'manual' })}
+      onResume={onResume}
+    />
+  )
+}
+
+/** The state of a live connection. */
+export function ConnectionPill({ pill, onRetry, onPause, onResume }: PillOptions) {
   const nowMs = useSeconds(pill.kind === 'reconnecting')
   const act = {
-    live: () => feed.dispatch({ type: 'pause', reason: 'manual' }),
+    live: onPause,
     paused: onResume,
-    reconnecting: feed.reconnect,
-    offline: feed.reconnect,
+    reconnecting: onRetry,
+    offline: onRetry,
+    rejected: onRetry,
     connecting: undefined,
     signed_out: undefined,
     refused: undefined,
   }[pill.kind]
-  const hint = HINTS[pill.kind]
+  const hint = act && HINTS[pill.kind]
   return (
     <button
       type="button"

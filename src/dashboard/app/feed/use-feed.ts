@@ -1,6 +1,5 @@
 import { useEffect, useMemo } from 'preact/hooks'
-import { SYSTEM_CLOCK } from '../live/clock.ts'
-import { checkSession } from '../session.ts'
+import { BROWSER, watchBrowser } from '../live/browser.ts'
 import { readEvents } from './api.ts'
 import { createFeed, type Feed } from './feed.ts'
 import type { Row } from './log.ts'
@@ -32,26 +31,16 @@ export function useFeed({ project, search, ...on }: FeedOptions): Feed {
         return readEvents(project, toQuery(search, nowMs), cursor)
       },
       everyMs: toEveryMs(search, Date.now()),
-      open: () => new WebSocket(new URL('/api/feed', location.href.replace(/^http/, 'ws'))),
-      check: checkSession,
-      isOnline: () => navigator.onLine,
+      ...BROWSER,
       isHidden: () => document.hidden,
-      clock: SYSTEM_CLOCK,
-      random: Math.random,
     })
   }, [project, channelId, text, from, to])
   useEffect(() => {
-    const look = () => {
-      if (!document.hidden) feed.wake()
-      feed.updateVisibility()
-    }
-    document.addEventListener('visibilitychange', look)
-    addEventListener('online', feed.wake)
-    addEventListener('offline', feed.sleep)
+    const end = watchBrowser(feed)
+    document.addEventListener('visibilitychange', feed.updateVisibility)
     return () => {
-      document.removeEventListener('visibilitychange', look)
-      removeEventListener('online', feed.wake)
-      removeEventListener('offline', feed.sleep)
+      end()
+      document.removeEventListener('visibilitychange', feed.updateVisibility)
       feed.stop()
     }
   }, [feed])

@@ -12,17 +12,23 @@ export interface Filters {
   any?: Filters[]
 }
 
-export type ClientMessage = {
-  type: 'subscribe'
-  project: string
-  /** The last seq received; null to start now. */
-  after: number | null
-  epoch?: string
-  filters: Filters
-}
+export type ClientMessage =
+  | {
+      type: 'subscribe'
+      project: string
+      /** The last seq received; null to start now. */
+      after: number | null
+      epoch?: string
+      filters: Filters
+    }
+  | { type: 'watch' }
+
+/** The heads of logs, by the id of their project. */
+export type Heads = Readonly<Record<string, number>>
 
 export type ServerMessage =
-  | { type: 'hello'; epoch: string }
+  /** An older server has no `build`. */
+  | { type: 'hello'; epoch: string; build?: string }
   | { type: 'subscribed'; project: string; head: number; recovered: boolean }
   | { type: 'event'; project: string; seq: number; event: Event }
   | { type: 'deleted'; project: string; seq: number }
@@ -30,8 +36,9 @@ export type ServerMessage =
   | { type: 'gap'; project: string; reason: string; head: number }
   /** Everything up to `head` was sent. Without `project`, no project is followed. */
   | { type: 'heartbeat'; project?: string; head?: number }
+  | { type: 'heads'; heads: Heads }
   | { type: 'unread'; project: string }
-  | { type: 'error'; code: string }
+  | { type: 'error'; code: string; message: string }
 
 /** The required fields of each message type. */
 const FIELDS: Record<ServerMessage['type'], Record<string, 'string' | 'number' | 'object'>> = {
@@ -42,8 +49,9 @@ const FIELDS: Record<ServerMessage['type'], Record<string, 'string' | 'number' |
   restored: { project: 'string', seq: 'number' },
   gap: { project: 'string', head: 'number' },
   heartbeat: {},
+  heads: { heads: 'object' },
   unread: { project: 'string' },
-  error: { code: 'string' },
+  error: { code: 'string', message: 'string' },
 }
 
 /** Parses a message. Returns undefined for unknown ones, which a newer server may send. */

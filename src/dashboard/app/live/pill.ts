@@ -5,6 +5,8 @@ export type ConnectionState =
   | { kind: 'reconnecting'; atMs: number }
   | { kind: 'offline'; sinceMs: number }
   | { kind: 'signed_out' }
+  /** The server does not start the stream, as with too many subscriptions. */
+  | { kind: 'rejected'; reason: string }
   /** The project was deleted, or the account is no longer a member. */
   | { kind: 'refused' }
 
@@ -76,6 +78,8 @@ export function toLabel(pill: Pill, nowMs: number, toClock: (ms: number) => stri
       return `Offline since ${toClock(pill.sinceMs)}`
     case 'signed_out':
       return 'Signed out'
+    case 'rejected':
+      return `Not live: ${pill.reason}`
     case 'refused':
       return 'No access'
   }

@@ -1,10 +1,11 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Overview } from '../../../log/overview/schema.ts'
 import { MINUTE_MS, useQuery, type Query } from '../components/use-query.ts'
-import { SYSTEM_CLOCK } from '../live/clock.ts'
-import { createWatch, type Heads } from '../live/watch.ts'
+import { BROWSER, watchBrowser } from '../live/browser.ts'
+import type { Heads } from '../live/messages.ts'
+import type { ConnectionState } from '../live/pill.ts'
+import { createLiveSocket } from '../live/socket.ts'
 import { request } from '../request.ts'
-import { loadSession } from '../session.ts'
 
 /** How long the newest events may lag behind the counts. */
 const REFRESH_MS = 5_000
@@ -13,7 +14,9 @@ interface LiveOverview {
   query: Query<Overview>
   /** The present heads of the logs, by project. */
   heads: Heads
-  isLive: boolean
+  state: ConnectionState
+  /** Connects again at once. */
+  reconnect(): void
 }
 
 /** The state of all projects, kept up to date over one socket while the page is visible. */
@@ -23,33 +26,30 @@ export function useOverview(): LiveOverview {
     everyMs: MINUTE_MS,
   })
   const [heads, setHeads] = useState<Heads>({})
-  const [isLive, setLive] = useState(false)
+  const [state, setState] = useState<ConnectionState>({ kind: 'connecting' })
+  const reconnect = useRef(() => {})
 
   useEffect(() => {
     let hasHeads = false
-    const watch = createWatch({
-      open: () => new WebSocket(new URL('/api/feed', location.href.replace(/^http/, 'ws'))),
-      isOnline: () => navigator.onLine,
-      clock: SYSTEM_CLOCK,
-      random: Math.random,
-      onHeads(changed) {
-        setHeads(known => ({ ...known, ...changed }))
+    const socket = createLiveSocket({
+      ...BROWSER,
+      onConnectionState: setState,
+      greet: () => ({ type: 'watch' }),
+      receive(message) {
+        if (message.type !== 'heads') return false
+        setHeads(known => ({ ...known, ...message.heads }))
         // The first heads come with the data of the page.
         if (hasHeads) query.refresh()
-        hasHeads = true
+        return (hasHeads = true)
       },
-      onLive: setLive,
-      onRefused: () => void loadSession(),
     })
-    const look = () => void (document.hidden || watch.wake())
-    document.addEventListener('visibilitychange', look)
-    addEventListener('online', look)
+    reconnect.current = socket.retry
+    const end = watchBrowser(socket)
     return () => {
-      document.removeEventListener('visibilitychange', look)
-      removeEventListener('online', look)
-      watch.stop()
+      end()
+      socket.stop()
     }
   }, [])
 
-  return { query, heads, isLive }
+  return { query, heads, state, reconnect: () => reconnect.current() }
 }

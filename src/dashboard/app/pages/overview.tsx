@@ -2,6 +2,7 @@ import type { Account } from '../../../access/sign-in/schema.ts'
 import type { OverviewProject } from '../../../log/overview/schema.ts'
 import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
+import { ConnectionPill } from '../feed/live-pill.tsx'
 import { toPlural } from '../plural.ts'
 import { isUrgent, ProjectCard } from '../overview/project-card.tsx'
 import { useOverview } from '../overview/use-overview.ts'
@@ -11,7 +12,7 @@ import type { AccountPageProps } from './props.ts'
 
 /** All projects of the account: new events, unusual activity and failed deliveries. */
 export default function OverviewPage({ account }: AccountPageProps) {
-  const { query, heads, isLive } = useOverview()
+  const { query, heads, state, reconnect } = useOverview()
   const title = 'Overview'
   const own = account.organizations.find(({ role }) => isAtLeast(role, 'admin'))
   return (
@@ -21,9 +22,8 @@ export default function OverviewPage({ account }: AccountPageProps) {
         {({ projects, more }) => (
           <>
             <p class="overview-summary">
-              <span class={isLive ? 'pill pill-live' : 'pill'} role="status">
-                <span class="pill-dot" aria-hidden="true" />
-                {isLive ? 'Live' : 'Connecting…'}
+              <span role="status">
+                <ConnectionPill pill={state} onRetry={reconnect} />
               </span>
               {projects.length > 0 && summarize(projects.filter(isUrgent).length)}
             </p>

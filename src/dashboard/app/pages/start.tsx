@@ -3,6 +3,7 @@ import { effect, signal, useSignal } from '@preact/signals'
 import type { ProjectPageProps } from './props.ts'
 import { Rows } from '../feed/rows.tsx'
 import { EMPTY_SEARCH } from '../feed/search.ts'
+import { LivePill } from '../feed/live-pill.tsx'
 import { useFeed } from '../feed/use-feed.ts'
 import { toPill } from '../live/pill.ts'
 import { StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'
@@ -58,6 +59,7 @@ export default function Start({ account, project }: ProjectPageProps) {
       )}
       <section class="first-event" aria-label="New events">
         <WaveLine kind={kind} />
+        {kind === 'rejected' && <LivePill feed={feed} onResume={() => {}} />}
         <p role="status">
           {arrived.length > 0
             ? hadEvents
@@ -67,7 +69,9 @@ export default function Start({ account, project }: ProjectPageProps) {
               ? hadEvents
                 ? 'Listening for new events…'
                 : 'Listening for your first event…'
-              : 'Connecting…'}
+              : kind === 'rejected'
+                ? ''
+                : 'Connecting…'}
         </p>
         {arrived.length > 0 && (
           <div role="feed" aria-label="Events" class="stream">

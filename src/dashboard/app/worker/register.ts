@@ -1,7 +1,4 @@
-import { signal } from '@preact/signals'
-
-/** True if a newer version of the application is ready to load. */
-export const hasUpdate = signal(false)
+import { BUILD, hasUpdate } from './update.ts'
 
 const PATH = '/sw.js'
 const UPDATE_CHECK_MS = 3_600_000
@@ -28,19 +25,15 @@ export async function registerWorker(): Promise<ServiceWorkerRegistration | unde
   if (!registration || registration === current) return registration
   if (!current) setInterval(() => void current?.update().catch(() => {}), UPDATE_CHECK_MS)
   current = registration
-  // The first worker is not an update.
-  const look = () => (hasUpdate.value ||= Boolean(registration.waiting && serviceWorker.controller))
+  // The first worker is not an update. After a reload, the worker of the new page may still wait.
+  // It takes over, and says so.
+  const look = () => {
+    if (!registration.waiting || !serviceWorker.controller) return
+    const { port1, port2 } = new MessageChannel()
+    port1.onmessage = ({ data }) => (hasUpdate.value ||= data !== BUILD)
+    registration.waiting.postMessage({ build: BUILD }, [port2])
+  }
   look()
   registration.onupdatefound = () => registration.installing?.addEventListener('statechange', look)
   return registration
-}
-
-/** Activates the new version and reloads the page. */
-export function applyUpdate(): void {
-  const waiting = current?.waiting
-  if (!waiting) return location.reload()
-  navigator.serviceWorker.addEventListener('controllerchange', () => location.reload(), {
-    once: true,
-  })
-  waiting.postMessage('take over')
 }

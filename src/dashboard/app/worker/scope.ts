@@ -16,7 +16,7 @@ interface ExtendableEvent extends Event {
 interface Events {
   install: ExtendableEvent
   activate: ExtendableEvent
-  message: Event & { data: unknown }
+  message: Event & { data: unknown; ports: readonly MessagePort[] }
   fetch: Event & { request: Request; respondWith(answer: Promise<Response>): void }
   push: ExtendableEvent & { data: { json(): unknown } | null }
   notificationclick: ExtendableEvent & { notification: Notification }

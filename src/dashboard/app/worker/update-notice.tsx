@@ -1,4 +1,4 @@
-import { hasUpdate, applyUpdate } from './register.ts'
+import { hasUpdate, applyUpdate } from './update.ts'
 
 /** Offers to reload when a new version is available. */
 export function UpdateNotice() {
@@ -7,7 +7,7 @@ export function UpdateNotice() {
       {hasUpdate.value && (
         <p>
           <span>A new version is available</span>
-          <button type="button" onClick={applyUpdate}>
+          <button type="button" onClick={() => void applyUpdate()}>
             Reload
           </button>
         </p>

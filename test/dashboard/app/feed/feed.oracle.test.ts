@@ -47,6 +47,7 @@ function open(head: number, size: number) {
     isHidden: () => isHidden,
     clock,
     random: () => 0,
+    onBuild() {},
     onUnseen() {},
     onShown() {},
     onChannels() {},

@@ -47,6 +47,7 @@ function start(
     isHidden: () => world.isHidden,
     clock,
     random: () => 0,
+    onBuild() {},
     onUnseen: count => world.unseen.push(count),
     onShown: rows => world.shown.push(...rows.map(({ seq }) => seq)),
     onChannels() {},

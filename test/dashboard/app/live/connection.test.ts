@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import {
-  createConnection,
-  type SessionStatus,
-} from '../../../../src/dashboard/app/live/connection.ts'
+import { createConnection } from '../../../../src/dashboard/app/live/connection.ts'
+import { createLiveSocket, type SessionStatus } from '../../../../src/dashboard/app/live/socket.ts'
 import type { ServerMessage } from '../../../../src/dashboard/app/live/messages.ts'
 import type { ConnectionState } from '../../../../src/dashboard/app/live/pill.ts'
 import { createFakeClock } from '../../../support/fakes/clock.ts'
@@ -10,15 +8,16 @@ import { createFakeSocket, EPOCH, type FakeSocket } from '../../../support/fakes
 
 const PROJECT = 'prj_1'
 
-function follow({ standing = 'signed_in' as SessionStatus, isOnline = true } = {}) {
+function follow({ standing = 'signed_in' as SessionStatus, isOnline = true, watch = false } = {}) {
   const clock = createFakeClock()
   const sockets: FakeSocket[] = []
   const links: ConnectionState[] = []
   const messages: ServerMessage[] = []
   const starts: [number, boolean][] = []
+  const builds: string[] = []
   const resumes: string[] = []
   const world = { isOnline, standing }
-  const connection = createConnection({
+  const environment = {
     open() {
       const socket = createFakeSocket()
       sockets.push(socket)
@@ -28,14 +27,25 @@ function follow({ standing = 'signed_in' as SessionStatus, isOnline = true } = {
     isOnline: () => world.isOnline,
     clock,
     random: () => 1,
-    onConnectionState: link => links.push(link),
-    onStart: (head, isBroken) => starts.push([head, isBroken]),
-    onResume: () => resumes.push('resume'),
-    onMessage: message => messages.push(message),
-  })
-  connection.follow({ project: PROJECT, filters: {} })
+    onBuild: (build: string) => builds.push(build),
+    onConnectionState: (link: ConnectionState) => links.push(link),
+  }
+  const connection = watch
+    ? createLiveSocket({
+        ...environment,
+        greet: () => ({ type: 'watch' }),
+        receive: message => message.type === 'heads',
+      })
+    : createConnection({
+        ...environment,
+        project: PROJECT,
+        filters: { channels: ['chn_1'] },
+        onStart: (head, isBroken) => starts.push([head, isBroken]),
+        onResume: () => resumes.push('resume'),
+        onMessage: message => messages.push(message),
+      })
   return {
-    ...{ connection, clock, sockets, links, starts, resumes, world },
+    ...{ connection, clock, sockets, links, starts, resumes, builds, world },
     get socket() {
       return sockets.at(-1)!
     },
@@ -57,7 +67,13 @@ describe("design §6 the feed's protocol", () => {
     const feed = follow()
     feed.socket.welcome(10)
     expect(feed.socket.sent).toEqual([
-      { type: 'subscribe', project: PROJECT, after: null, epoch: EPOCH, filters: {} },
+      {
+        type: 'subscribe',
+        project: PROJECT,
+        after: null,
+        epoch: EPOCH,
+        filters: { channels: ['chn_1'] },
+      },
     ])
     feed.socket.receive(event(11))
     feed.socket.receive(event(13))
@@ -111,17 +127,23 @@ describe("design §6 the feed's protocol", () => {
     expect([feed.starts.at(-1), feed.seqs]).toEqual([[7, true], [8]])
   })
 
-  test('opens a new socket for another view, so that no event of the old one gets into it', () => {
+  test('ignores messages about another project', () => {
     const feed = follow()
-    const old = feed.socket
-    old.welcome(5)
-    feed.connection.follow({ project: PROJECT, filters: { channels: ['chn_1'] } })
-    old.receive(event(6))
     feed.socket.welcome(6)
     feed.socket.receive({ ...event(7), project: 'prj_other' })
     feed.socket.receive(event(8))
-    expect([old.isClosed, feed.seqs]).toEqual([true, [8]])
-    expect(feed.socket.sent[0]).toMatchObject({ after: null, filters: { channels: ['chn_1'] } })
+    expect(feed.seqs).toEqual([8])
+  })
+
+  test('one socket watches all projects, and says which build the server serves', () => {
+    const all = follow({ watch: true })
+    all.socket.receive({ type: 'hello', epoch: EPOCH, build: 'abc' })
+    expect([all.socket.sent, all.builds]).toEqual([[{ type: 'watch' }], ['abc']])
+    all.socket.receive({ type: 'heads', heads: { prj_1: 3 } })
+    all.socket.receive({ type: 'heads', heads: { prj_1: 4 } })
+    all.socket.end(1001)
+    all.clock.pass(500)
+    expect(all.kinds).toEqual(['connecting', 'live', 'reconnecting', 'connecting'])
   })
 
   test.each(['', '{', 'null', '[]', '{"type":"event"}', '{"type":"toString"}', '{"type":"news"}'])(
@@ -237,6 +259,25 @@ describe('a failing connection', () => {
     feed.connection.sleep()
     feed.connection.wake()
     expect([feed.kinds.at(-1), feed.sockets.length, feed.clock.waiting]).toEqual(['refused', 1, 0])
+  })
+
+  test.each([
+    ['an error of the server', { type: 'error', code: 'too_many', message: 'A socket is full' }],
+    ['an error of the server', { type: 'error', code: 'invalid', message: 'filters: Too long' }],
+    ['a close', 1013],
+  ])('%s before the stream starts is told, and retried on request: %p', (_, told) => {
+    const feed = follow()
+    if (typeof told === 'number') feed.socket.end(told)
+    else {
+      feed.socket.receive({ type: 'hello', epoch: EPOCH })
+      feed.socket.receive(told)
+    }
+    const reason = typeof told === 'number' ? 'Too many pages are open' : told.message
+    expect(feed.links.at(-1)).toEqual({ kind: 'rejected', reason })
+    expect([feed.clock.waiting, feed.socket.isClosed]).toEqual([0, true])
+    feed.connection.retry()
+    feed.socket.welcome(1)
+    expect(feed.kinds.at(-1)).toBe('live')
   })
 
   test('leaves neither socket nor timer when stopped', () => {
