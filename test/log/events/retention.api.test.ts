@@ -218,7 +218,7 @@ test('contract §11 a channel whose deletion failed is tried again within second
   await own.sql`update events set created_at = now() - interval '2 days'`
   await own.sql`update projects set keep_days = 1`
   await own.sql`
-    create function failing_expiry(project uuid, channel uuid, after_seq bigint, max_rows int)
+    create function failing_expiry(project uuid, channel uuid, after_seq bigint, max_rows int, needs_export boolean)
     returns table (deleted int, last_seq bigint)
     language plpgsql as $$
     begin
@@ -229,8 +229,8 @@ test('contract §11 a channel whose deletion failed is tried again within second
   `
   await own.sql`create sequence failures`
   await own.sql.begin(async tx => {
-    await tx`alter function expire_events rename to held_expire_events`
-    await tx`alter function failing_expiry rename to expire_events`
+    await tx`alter function expire_channel rename to held_expire_channel`
+    await tx`alter function failing_expiry rename to expire_channel`
   })
   await using _next = await boot({ databaseUrl: own.databaseUrl })
   await until(async () => {
@@ -238,8 +238,8 @@ test('contract §11 a channel whose deletion failed is tried again within second
     return is_called
   })
   await own.sql.begin(async tx => {
-    await tx`alter function expire_events rename to failing_expiry`
-    await tx`alter function held_expire_events rename to expire_events`
+    await tx`alter function expire_channel rename to failing_expiry`
+    await tx`alter function held_expire_channel rename to expire_channel`
   })
   await until(async () => {
     const [{ n }] = await own.sql<[{ n: number }]>`select count(*)::int as n from events`
