@@ -77,7 +77,7 @@ const samples: Record<string, { good: Sample; bad?: Partial<Sample> }> = {
     good: { path: '/v1/users?userId=ada', method: 'DELETE' },
     bad: { path: '/v1/users?userId=' },
   },
-  getMe: { good: { path: '/v1/me' } },
+  getMe: { good: { path: '/v1/me' }, bad: { path: '/v1/me?limit=1' } },
 }
 
 function toSample(operation: string): Sample {
