@@ -77,6 +77,10 @@ begin
     return 0;
   end if;
   perform cancel_deliveries_of(project, ids);
+  update exports x set has_deleted = true
+    where x.project_id = project and not x.has_deleted and exists (
+      select from unnest(deleted) as d (seq) where d.seq between x.first_seq and x.last_seq
+    );
   perform set_config('lock_timeout', '500ms', true);
   perform from event_logs l where l.project_id = project for update;
   perform subtract_event_counts(project, occurred_ats, channel_ids);

@@ -72,13 +72,12 @@ declare
   names constant text[] := array(
     select a.alias from aliases a where a.project_id = project and a.user_id = exported_months_of.name
   ) || name;
-  deleted_to constant bigint := (select l.expired_seq from event_logs l where l.project_id = project);
   files constant exports[] := array(select x from exports x where x.project_id = project);
   months text[] := '{}';
   file exports;
 begin
   foreach file in array files loop
-    if file.first_seq <= deleted_to or exists (
+    if file.has_deleted or exists (
       select from events e
       where e.project_id = project and e.user_ref = any(names) and e.user_ref is not null
         and e.seq between file.first_seq and file.last_seq

@@ -11,6 +11,8 @@ create table exports (
   -- The part of the log that it covers. It is 0 for a file of the former archive.
   first_seq bigint not null,
   last_seq bigint not null,
+  -- True if events of it are deleted from the log, so that nothing tells whose they were.
+  has_deleted boolean not null default false,
   primary key (project_id, name)
 );
 
@@ -18,8 +20,8 @@ create table exports (
 create index exports_of_log on exports (project_id, last_seq);
 
 -- Owners of an archive keep its files, which erasures name as they name exported ones.
-insert into exports (project_id, name, month, events, first_seq, last_seq)
-  select f.project_id, f.name, f.month, f.events, 0, 0
+insert into exports (project_id, name, month, events, first_seq, last_seq, has_deleted)
+  select f.project_id, f.name, f.month, f.events, 0, 0, true
   from archive_files f
     join projects p on p.id = f.project_id
   where f.state = 'current';

@@ -66,15 +66,15 @@ export async function readStart(sql: Sql, projectId: string): Promise<Date | und
 }
 
 /**
- * Records a file. Returns false, and records nothing, if a user has been erased since `startedAt`,
- * because the file can name that user.
+ * Records a file, and whether events of it have been deleted in the meantime. Returns false, and
+ * records nothing, if a user has been erased since `startedAt`: the file can name that user.
  */
 export async function recordFile(
   sql: Sql,
   { projectId, month, name, events, firstSeq, lastSeq }: ExportedFile,
   startedAt: Date,
 ): Promise<boolean> {
-  return sql.begin(async tx => {
+  const isRecorded = await sql.begin(async tx => {
     const [row] = await lockLog(tx, projectId)
     if (row.is_erasing || (row.erased_at !== null && row.erased_at >= startedAt)) return false
     await tx`
@@ -83,6 +83,17 @@ export async function recordFile(
     `
     return true
   })
+  // From now on, deletions mark the file themselves.
+  const [{ left }] = await sql<[{ left: string }]>`
+    select count(*) as left from events
+    where project_id = ${projectId} and seq between ${firstSeq} and ${lastSeq}
+  `
+  if (Number(left) < events) {
+    await sql`
+      update exports set has_deleted = true where project_id = ${projectId} and name = ${name}
+    `
+  }
+  return isRecorded
 }
 
 interface LogRow {

@@ -235,6 +235,32 @@ test('contract §11 an erasure names the months whose files can have the user', 
   expect(await erase('eve')).toMatchObject({ exportedMonths: [first, row.months[2]] })
 })
 
+test('contract §11 an erasure names the months of which a member has deleted events', async () => {
+  const exported = newExports()
+  const tenant = await newTenant(server)
+  const { send, account, path, projectId } = tenant
+  const ids: string[] = []
+  for (let n = 0; n < 2; n++) ids.push((await send({ userId: 'ada' })).id)
+  await age(tenant, 1, '100 days')
+  const deleteEvent = async (id = '') => {
+    await account.delete(`${path}/events/${id}`)
+    await server.sql`select purge_events(${projectId}, now() + interval '1 minute', 10)`
+  }
+  // One is deleted while its file is written, and the other afterwards.
+  await exported.run({
+    async write(file, pages) {
+      const written = await ndjson.write(file, pages)
+      if (file.includes(toId('prj', projectId)) && ids.length === 2) await deleteEvent(ids.shift())
+      return written
+    },
+  })
+  await deleteEvent(ids.shift())
+  await send({ userId: 'ada' })
+  const months = Object.keys(await exported.read(tenant)).map(name => name.slice(0, 7))
+  expect(months).toHaveLength(2)
+  expect((await remove(tenant, 'ada')).body.data).toMatchObject({ exportedMonths: months })
+})
+
 test('contract §11 a user who is erased while a file is written is not in it', async () => {
   const exported = newExports()
   const tenant = await newTenant(server)
