@@ -15,6 +15,7 @@ export const FAILURE_CODES = [
 /** Values of `code` that only /api has. */
 export const API_FAILURE_CODES = [
   'signed_out',
+  'other_account',
   'wrong_credentials',
   'forbidden',
   'cross_site',

@@ -22,6 +22,7 @@ const reportBug = limitLines<{ requestId: string; stack: string | undefined }>(
 const STATUS: Record<FaultCode, number> = {
   unauthorized: 401,
   signed_out: 401,
+  other_account: 401,
   wrong_credentials: 401,
   insufficient_scope: 403,
   quota_exceeded: 403,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
 import type { Role } from '../../src/access/guard/permissions.ts'
 import { hashPassword } from '../../src/access/sign-in/credentials.ts'
@@ -16,6 +17,49 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     dashboard = await openDashboard({ egressAllowCidrs: ['127.0.0.0/8'] }, {})
   })
   afterAll(() => dashboard[Symbol.asyncDispose]())
+
+  test('a tab neither acts as the account of another tab, nor shows the former one', async () => {
+    const { sql } = dashboard.server
+    const [ada, bob] = [await newTenant(dashboard.server), await newTenant(dashboard.server)]
+    await sql`
+      update accounts set name = 'Bob', password_hash = ${await hashPassword(PASSWORD)}
+      where id = ${bob.account.uuid}
+    `
+    const it = await dashboard.openFor(ada.account)
+    const open = async () => {
+      const page = await it.context.newPage()
+      await page.goto(`${dashboard.url}/account`)
+      await page.getByRole('button', { name: 'Edit', exact: true }).waitFor()
+      return page
+    }
+    const [writing, idle, elsewhere] = [await open(), await open(), await open()]
+    await writing.getByRole('button', { name: 'Edit', exact: true }).click()
+    await writing.getByLabel('Your name').fill('Ada')
+    await elsewhere.getByRole('button', { name: 'Sign out', exact: true }).click()
+    await elsewhere.getByLabel('E-mail').fill(bob.account.email)
+    await elsewhere.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await elsewhere.keyboard.press('Enter')
+    await elsewhere.waitForURL(url => !url.pathname.startsWith('/sign-in'))
+
+    await writing.getByRole('button', { name: 'Save' }).click()
+    await writing.getByText('signed in to another account').waitFor()
+    await writing.getByText('Your session has ended').waitFor()
+    expect(await writing.getByLabel('Your name').inputValue()).toBe('Ada')
+    const [named] = await sql`select name from accounts where id = ${bob.account.uuid}`
+    expect(named?.['name']).toBe('Bob')
+    const comeBack = (page: Page) =>
+      page.evaluate(() => void document.dispatchEvent(new Event('visibilitychange')))
+    await comeBack(idle)
+    await idle.getByText(bob.account.email).first().waitFor()
+
+    // The projects of an account may change, too.
+    await idle.goto(`${dashboard.url}/p/${bob.organization.project.id}`)
+    await idle.locator('.pill').filter({ hasText: 'Live' }).waitFor()
+    await sql`update projects set name = 'Renamed' where id = ${bob.projectId}`
+    await comeBack(idle)
+    await until(async () => (await idle.title()).includes('Renamed'))
+    expect(it.problems).toEqual([])
+  })
 
   /** Opens a page of a project for a member with a known password. */
   async function visit(place: 'keys' | 'webhooks', role: Role = 'admin') {

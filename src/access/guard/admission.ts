@@ -1,4 +1,5 @@
 import { Fault } from '../../base/errors.ts'
+import { toId } from '../../base/ids.ts'
 import { API_KEY, hashToken, MANAGEMENT_TOKEN } from '../../base/token-form.ts'
 import type { Pool } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
@@ -100,6 +101,7 @@ async function admitCookie(
   { scope, ids }: Entry,
 ): Promise<AdmittedSession | undefined> {
   const admitted = await findSession(gate, request, ids)
+  checkAccount(admitted, request.headers.get('x-account'))
   // Actions open to anyone stay available with an expired cookie, even after many failures.
   if (admitted || scope === 'anyone') return admitted
   if (gate.cookies.has(request.headers, 'session')) {
@@ -193,6 +195,15 @@ export async function findSession(
     (hash, share) => sessions.of(share).run(sql => admitSession(sql, { hash, ...ids })),
     () => toAddress(request),
   )
+}
+
+/**
+ * Throws `other_account` unless a page means the account of its session. Another tab of the browser
+ * may have signed in to another account.
+ */
+export function checkAccount(admitted: AdmittedSession | undefined, meant: string | null): void {
+  if (!admitted || meant === null || meant === toId('per', admitted.account.id)) return
+  throw new Fault('other_account', 'This browser is signed in to another account. Reload the page.')
 }
 
 /** Returns the author of a request, for the audit log. */

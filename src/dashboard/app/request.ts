@@ -27,17 +27,18 @@ const INVALID_RESPONSE =
 const REDIRECTED = 'A proxy in front of the server asks you to sign in. Reload the page to do so.'
 const DEFAULT_WAIT_S = 30
 
-let onSignedOut = () => {}
-let onRequired = () => {}
+let hear = (_: string) => {}
 
-/** Calls `listener` when the server reports that the session has ended. */
-export function onSessionEnd(listener: () => void): void {
-  onSignedOut = listener
+/** The account that this page shows. The server refuses requests once another one is signed in. */
+export let accountId = ''
+
+export function setAccountId(id: string): void {
+  accountId = id
 }
 
-/** Calls `listener` when an organization requires a second factor, which the session lacks. */
-export function onSecondFactorNeeded(listener: () => void): void {
-  onRequired = listener
+/** Calls `listener` with the code of each failure. */
+export function onFailure(listener: (code: string) => void): void {
+  hear = listener
 }
 
 /** Sends a request to /api. Never throws. `Data` is the type in the server's schema. */
@@ -57,10 +58,11 @@ export async function request<Data>(
         // The server never redirects these. The sign-in page of a proxy cannot be read.
         redirect: 'manual',
         signal: AbortSignal.timeout(DEADLINE_MS),
-        ...(json && {
-          headers: { 'Content-Type': 'application/json' },
-          body: JSON.stringify(json),
-        }),
+        headers: {
+          ...(accountId && { 'X-Account': accountId }),
+          ...(json && { 'Content-Type': 'application/json' }),
+        },
+        ...(json && { body: JSON.stringify(json) }),
       }))
     text = await response.text()
   } catch {
@@ -69,8 +71,7 @@ export async function request<Data>(
   const body = parse(text)
   if (response.ok && body?.success === true) return { ok: true, data: body.data as Data }
   const failure = readFailure(response, body)
-  if (failure.code === 'signed_out') onSignedOut()
-  if (failure.code === 'second_factor_needed') onRequired()
+  hear(failure.code)
   return { ok: false, failure }
 }
 

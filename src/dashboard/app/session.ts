@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
 import type { Role } from '../../access/guard/permissions.ts'
 import type { Account } from '../../access/sign-in/schema.ts'
 import { ACCOUNT_API_PATH } from './api-paths.ts'
@@ -6,13 +6,14 @@ import type { SessionStatus } from './live/socket.ts'
 import { unsubscribe } from './push/unsubscribe.ts'
 import {
   request,
-  onSecondFactorNeeded,
-  onSessionEnd,
+  onFailure,
+  setAccountId,
   toFailure,
   type Failure,
   type Result,
 } from './request.ts'
 import { chooseTheme, theme } from './theme.ts'
+import { hasUnsaved } from './unsaved.ts'
 
 export type Session =
   | { kind: 'unknown' }
@@ -20,16 +21,37 @@ export type Session =
   | { kind: 'signed_out' }
   | { kind: 'signed_in'; account: Account }
 
+const ENDED = /^(signed_out|other_account)$/
+
 export const session = signal<Session>({ kind: 'unknown' })
 
 /** True if the server was set up in this page, so that the quick start comes next. */
 export const hasJustSetUp = signal(false)
 
-onSessionEnd(() => {
-  session.value = { kind: 'signed_out' }
+/** True if the session has ended, and the page stays for what the reader has not saved. */
+export const hasEnded = signal(false)
+
+onFailure(code => {
+  if (code === 'second_factor_needed') void loadSession()
+  if (!ENDED.test(code)) return
+  if (session.value.kind === 'signed_in' && hasUnsaved()) hasEnded.value = true
+  // The next page has the account that is signed in now.
+  else if (code === 'other_account') location.reload()
+  else session.value = { kind: 'signed_out' }
 })
 
-onSecondFactorNeeded(() => void loadSession())
+effect(() => {
+  const { value } = session
+  setAccountId(value.kind === 'signed_in' ? value.account.person.id : '')
+})
+
+document.addEventListener('visibilitychange', async () => {
+  if (document.hidden || session.value.kind !== 'signed_in') return
+  const before = session.value
+  const result = await request<Account>('GET', ACCOUNT_API_PATH)
+  // A page that may lose its project, and what the reader has not saved, waits.
+  if (result.ok && session.value === before && !hasUnsaved()) setAccount(result.data)
+})
 
 /** Loads the signed-in account. */
 export async function loadSession(): Promise<void> {
@@ -45,11 +67,11 @@ export function setAccount(account: Account): void {
   session.value = { kind: 'signed_in', account }
 }
 
-/** Checks whether the session is still valid. Does not change `session`. */
+/** Checks whether the session is still valid. */
 export async function checkSession(): Promise<SessionStatus> {
   const result = await request<Account>('GET', ACCOUNT_API_PATH)
   if (result.ok) return 'signed_in'
-  return result.failure.code === 'signed_out' ? 'signed_out' : 'unreachable'
+  return ENDED.test(result.failure.code) ? 'signed_out' : 'unreachable'
 }
 
 const NO_COOKIE =

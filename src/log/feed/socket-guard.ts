@@ -1,4 +1,4 @@
-import { findSession } from '../../access/guard/admission.ts'
+import { checkAccount, findSession } from '../../access/guard/admission.ts'
 import type { Cookies } from '../../access/guard/secret.ts'
 import { Fault } from '../../base/errors.ts'
 import { countRequest } from '../../base/metrics.ts'
@@ -54,6 +54,7 @@ export function createSocketGuard(
     const refusal = options.findRefusal()
     if (refusal) throw refusal
     const admitted = await findSession(options, request)
+    checkAccount(admitted, new URL(request.url).searchParams.get('account'))
     if (admitted) return { sessionId: admitted.session.id, accountId: admitted.account.id }
     if (options.cookies.has(headers, 'session'))
       await options.failedAuthentications.countFailure(options.toAddress(request))

@@ -70,6 +70,15 @@ test('case 19: an ended session is refused on the next request, in the full enve
   })
 })
 
+test('a page that means another account than that of its session is refused', async () => {
+  const account = await newSignedInAccount(server)
+  const mean = (id: string, path = '/api/me') =>
+    account.request(path, { headers: { 'X-Account': id } })
+  expect((await mean(account.id)).status).toBe(200)
+  expectFailure(await mean('per_other'), 401, 'other_account')
+  expectFailure(await mean('per_other', '/api/sign-in'), 401, 'other_account')
+})
+
 test('reliability §6 a session ends after 7 days without use', async () => {
   const account = await newAccount(server)
   const browser = await signIn(account.email)

@@ -58,6 +58,16 @@ test('a management token opens no socket, even beside a cookie', async () => {
   expect([answer?.status, answer?.body.code]).toEqual([403, 'forbidden'])
 })
 
+test('a page that means another account than that of its session gets no socket', async () => {
+  const account = await newSignedInAccount(server)
+  const own = `localhost:${server.server.port}`
+  const lines = [`Host: ${own}`, `Cookie: ${account.cookie}`, `Origin: http://${own}`]
+  const mean = (id: string) => shake(lines, `GET /api/feed?account=${id} HTTP/1.1`)
+  expect((await mean(account.id))?.status).toBe(101)
+  const answer = await mean('per_other')
+  expect([answer?.status, answer?.body.code]).toEqual([401, 'other_account'])
+})
+
 test('case 21: our own Origin is refused when the browser reports a foreign site', async () => {
   const account = await newSignedInAccount(server)
   const own = `localhost:${server.server.port}`

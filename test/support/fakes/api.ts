@@ -210,7 +210,7 @@ export async function fakeApi(
     const came = handler ? handler(body, url) : { status: 404, error: `No ${name}` }
     return toAnswer({ ...came, data: api.change(came.data) })
   })
-  await context.routeWebSocket('**/api/feed', socket => {
+  await context.routeWebSocket('**/api/feed?account=*', socket => {
     if (!api.isTaking) return void socket.close({ code: 1001, reason: 'not now' })
     sockets.set(socket, undefined)
     socket.onClose(() => void sockets.delete(socket))

@@ -1,4 +1,4 @@
-import { request, type Result } from '../request.ts'
+import { accountId, request, type Result } from '../request.ts'
 import { ActionButton } from '../components/action-button.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
@@ -8,7 +8,9 @@ const EXPORT = '/api/me/export'
 
 /** Returns the file. A refusal is requested again, in the form of the other requests. */
 async function readExport(): Promise<Result<Blob>> {
-  const response = await fetch(EXPORT).catch(() => undefined)
+  const response = await fetch(EXPORT, { headers: { 'X-Account': accountId } }).catch(
+    () => undefined,
+  )
   return response?.ok ? { ok: true, data: await response.blob() } : request('GET', EXPORT)
 }
 

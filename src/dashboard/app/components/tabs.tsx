@@ -11,8 +11,6 @@ interface TabsOptions<Name extends string> {
   children: ComponentChildren
 }
 
-const STEPS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 }
-
 /** Shows one of several contents at a time. Arrow keys, Home and End choose another tab. */
 export function Tabs<Name extends string>(options: TabsOptions<Name>) {
   const { label, tabs, chosen, onChoose, children } = options
@@ -21,15 +19,16 @@ export function Tabs<Name extends string>(options: TabsOptions<Name>) {
 
   function onKeyDown(event: KeyboardEvent) {
     const index = tabs.findIndex(({ name }) => name === chosen)
-    const step = STEPS[event.key] ?? 0
-    const next =
-      event.key === 'Home'
-        ? 0
-        : event.key === 'End'
-          ? tabs.length - 1
-          : (index + step + tabs.length) % tabs.length
+    const last = tabs.length - 1
+    const places: Readonly<Record<string, number>> = {
+      Home: 0,
+      End: last,
+      ArrowLeft: index > 0 ? index - 1 : last,
+      ArrowRight: index < last ? index + 1 : 0,
+    }
+    const next = places[event.key] ?? -1
     const tab = tabs[next]
-    if (next === index || !tab) return
+    if (!tab) return
     event.preventDefault()
     onChoose(tab.name)
     list.current?.querySelectorAll<HTMLElement>('[role=tab]')[next]?.focus()

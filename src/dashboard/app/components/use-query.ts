@@ -99,14 +99,14 @@ export function useQuery<Data>(
       if (value !== seen) trigger()
       seen = value
     })
-    document.addEventListener('visibilitychange', trigger)
-    addEventListener('online', trigger)
+    const end = new AbortController()
+    document.addEventListener('visibilitychange', trigger, end)
+    addEventListener('online', trigger, end)
     return () => {
       now.shown = ++now.sent
       stop()
       unsubscribe?.()
-      document.removeEventListener('visibilitychange', trigger)
-      removeEventListener('online', trigger)
+      end.abort()
     }
   }, [key, when])
 

@@ -1,5 +1,6 @@
 import { effect } from '@preact/signals'
-import { session, type Session } from '../session.ts'
+import { accountId } from '../request.ts'
+import { session } from '../session.ts'
 import { forget, readStored, store } from '../storage.ts'
 import type { Row } from './log.ts'
 
@@ -13,20 +14,16 @@ const OWNER = `${PREFIX}account`
 
 // They are private, so they end with the session, and are never those of another account.
 effect(() => {
-  const owner = toOwner(session.value)
-  if (session.value.kind === 'signed_out' || (owner && owner !== readStored(OWNER))) forget(PREFIX)
+  const { value } = session
+  const owner = value.kind === 'signed_in' && value.account.person.id
+  if (value.kind === 'signed_out' || (owner && owner !== readStored(OWNER))) forget(PREFIX)
   if (owner) store(OWNER, owner)
 })
-
-function toOwner(session: Session): string | undefined {
-  return session.kind === 'signed_in' ? session.account.person.id : undefined
-}
 
 /** Keeps the newest of `rows` in this browser, to show them without a network. */
 export function keepLastEvents(project: string, rows: readonly Row[]): void {
   // The session may have ended, here or in another tab.
-  const owner = toOwner(session.peek())
-  if (owner === undefined || owner !== readStored(OWNER)) return
+  if (accountId === '' || accountId !== readStored(OWNER)) return
   store(PREFIX + project, JSON.stringify(rows.slice(0, MAX_KEPT)))
 }
 

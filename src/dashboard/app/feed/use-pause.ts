@@ -81,22 +81,18 @@ export function usePause(feed: Feed, { list, isOpen }: PauseOptions): { resume()
 
     // Reading the position at once would lay out the page before its rows are there.
     const timer = setTimeout(onScroll)
-    addEventListener('scroll', onScroll, { passive: true })
-    addEventListener('focusin', onFocus)
-    addEventListener('focusout', onBlur)
-    document.addEventListener('selectionchange', onSelect)
-    addEventListener('pointermove', onHover, { passive: true })
-    document.documentElement.addEventListener('pointerleave', onLeave)
-    addEventListener('keydown', onKey)
+    const end = new AbortController()
+    const { signal } = end
+    addEventListener('scroll', onScroll, { passive: true, signal })
+    addEventListener('focusin', onFocus, end)
+    addEventListener('focusout', onBlur, end)
+    document.addEventListener('selectionchange', onSelect, end)
+    addEventListener('pointermove', onHover, { passive: true, signal })
+    document.documentElement.addEventListener('pointerleave', onLeave, end)
+    addEventListener('keydown', onKey, end)
     return () => {
       clearTimeout(timer)
-      removeEventListener('scroll', onScroll)
-      removeEventListener('focusin', onFocus)
-      removeEventListener('focusout', onBlur)
-      document.removeEventListener('selectionchange', onSelect)
-      removeEventListener('pointermove', onHover)
-      document.documentElement.removeEventListener('pointerleave', onLeave)
-      removeEventListener('keydown', onKey)
+      end.abort()
     }
   }, [feed])
 

@@ -1,3 +1,4 @@
+import { accountId } from '../request.ts'
 import { checkSession } from '../session.ts'
 import { noteBuild } from '../worker/update.ts'
 import { SYSTEM_CLOCK } from './clock.ts'
@@ -5,7 +6,8 @@ import type { LiveSocket, SocketEnvironment } from './socket.ts'
 
 /** The live sockets of this browser. */
 export const BROWSER: SocketEnvironment = {
-  open: () => new WebSocket(new URL('/api/feed', location.href.replace(/^http/, 'ws'))),
+  open: () =>
+    new WebSocket(new URL(`/api/feed?account=${accountId}`, location.href.replace(/^http/, 'ws'))),
   check: checkSession,
   isOnline: () => navigator.onLine,
   clock: SYSTEM_CLOCK,

@@ -29,7 +29,7 @@ import { BottomBar } from '../components/bottom-bar.tsx'
 import { TopBar } from '../components/top-bar.tsx'
 import { Toast } from '../components/toast.tsx'
 import { WaveLine } from '../components/artwork.tsx'
-import { PATHS, toSignInPath } from '../paths.ts'
+import { PATHS } from '../paths.ts'
 import { findProject, isAllowed, loadSession } from '../session.ts'
 import { FailedPart, lazyPages, loadWithPageStyle } from '../lazy-page.tsx'
 
@@ -52,7 +52,7 @@ const NO_ROWS: readonly Row[] = []
 
 /** The live feed of a project. */
 export default function FeedPage({ account, project, event }: ProjectPageProps) {
-  const { query, url, route } = useLocation()
+  const { query, route } = useLocation()
   const search = readSearch(query)
   const { channelId } = search
   const isSearch = isFiltered(search)
@@ -147,9 +147,8 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     return () => clearTimeout(timer)
   }, [hasRows])
   useEffect(() => {
-    if (kind === 'signed_out') route(toSignInPath(url), true)
     // Reloading the account shows which projects are still accessible.
-    else if (kind === 'refused') void loadSession().then(() => route(PATHS.home, true))
+    if (kind === 'refused') void loadSession().then(() => route(PATHS.home, true))
   }, [kind])
 
   /** Opens an event by history state, so that the list keeps its rows and scroll position. */

@@ -19,6 +19,7 @@ const COMBOBOX = {
 }
 const MAX_SHOWN = 50
 const DEBOUNCE_MS = 200
+const NONE = { items: [], total: 0 }
 
 interface PaletteOptions {
   account: Account
@@ -109,16 +110,15 @@ export function Palette({ account, project, input, onClose }: PaletteOptions) {
 
 /** The first channels of the project, plus those whose names contain the text. */
 function useFoundChannels(project: string | undefined, text: string): readonly ProjectChannel[] {
-  const [known, setKnown] = useState<readonly ProjectChannel[]>([])
-  const [hasMore, setMore] = useState(false)
+  const [first, setFirst] = useState<{ items: readonly ProjectChannel[]; total: number }>(NONE)
+  const { items } = first
+  const hasMore = first.total > items.length
   const [found, setFound] = useState<readonly ProjectChannel[]>([])
 
   useEffect(() => {
     if (project === undefined) return
     void readChannels(project).then(result => {
-      if (!result.ok) return
-      setKnown(result.data.items)
-      setMore(result.data.total > result.data.items.length)
+      if (result.ok) setFirst(result.data)
     })
   }, [project])
   useEffect(() => {
@@ -134,6 +134,6 @@ function useFoundChannels(project: string | undefined, text: string): readonly P
     }
   }, [project, text, hasMore])
 
-  const ids = new Set(known.map(({ id }) => id))
-  return [...known, ...found.filter(({ id }) => !ids.has(id))]
+  const ids = new Set(items.map(({ id }) => id))
+  return [...items, ...found.filter(({ id }) => !ids.has(id))]
 }

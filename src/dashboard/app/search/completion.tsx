@@ -105,15 +105,16 @@ export function Completion({ project, input }: CompletionOptions) {
     box.setAttribute('role', 'combobox')
     box.setAttribute('aria-autocomplete', 'list')
     box.setAttribute('aria-controls', LIST)
-    const listeners = { input: look, click: look, blur: leave }
-    for (const [name, listen] of Object.entries(listeners)) box.addEventListener(name, listen)
+    const end = new AbortController()
+    box.addEventListener('input', look, end)
+    box.addEventListener('click', look, end)
+    box.addEventListener('blur', leave, end)
     // Before the listeners of the search box itself.
-    box.addEventListener('keydown', press, true)
+    box.addEventListener('keydown', press, { capture: true, signal: end.signal })
     if (document.activeElement === box) look()
     return () => {
       clearTimeout(timer)
-      for (const [name, listen] of Object.entries(listeners)) box.removeEventListener(name, listen)
-      box.removeEventListener('keydown', press, true)
+      end.abort()
     }
   }, [project])
 
