@@ -59,7 +59,7 @@ test.each([
         'x-real-ip': `192.0.2.${n}`,
         forwarded: `for=192.0.2.${n}`,
       }
-      statuses.push((await fetch(`${server.url}/v1/me?n=${n}`, { headers })).status)
+      statuses.push((await fetch(`${server.url}/v1/me`, { headers })).status)
     }
     expect(statuses).toEqual([200, 200, 200, 429, 429])
   },
