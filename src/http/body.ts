@@ -4,7 +4,7 @@ import { createSemaphore, tooManyAtOnce } from '../base/semaphore.ts'
 import { isRawNumber, parseExact, toNumber } from './exact-json.ts'
 import { explainJson } from './json-error.ts'
 import { findTextProblem, NO_ISSUES, type Issue } from './rules.ts'
-import { InvalidRequest } from './validation.ts'
+import { invalidField, InvalidRequest } from './validation.ts'
 
 const MAX_BODY_BYTES = 256 * 1024
 const LARGE_BYTES = 32 * 1024
@@ -104,16 +104,34 @@ function checkType(request: Request, accepted: RegExp, name: string): void {
   }
 }
 
-/** Returns the bytes of a request's body that its headers declare, or else the most it may have. */
-export function toDeclaredBytes({ headers, body }: Request): number {
-  const declared = headers.get('content-length')
-  if (declared !== null) return Math.min(Number(declared), MAX_BODY_BYTES)
-  return body ? MAX_BODY_BYTES : 0
+/** Reads the Content-Length. Repeated headers arrive as one, joined by a comma and a space. */
+function findLength({ headers }: Request): number | 'invalid' | undefined {
+  const text = headers.get('content-length')
+  if (text === null) return undefined
+  const length = Number(text)
+  return /^\d+$/.test(text) && Number.isSafeInteger(length) ? length : 'invalid'
 }
 
-/** Returns whether a body has to wait for its turn, or may have to. */
+/** Returns the Content-Length, undefined without one. Throws `InvalidRequest`. */
+function readLength(request: Request): number | undefined {
+  const length = findLength(request)
+  if (length !== 'invalid') return length
+  const message = 'Must be sent once, and be a number of bytes'
+  throw invalidField('Content-Length', 'invalid_format', message)
+}
+
+/**
+ * Returns the bytes of a request's body that its headers declare, or else the most it may have.
+ * Throws `InvalidRequest`.
+ */
+export function toDeclaredBytes(request: Request): number {
+  const declared = readLength(request) ?? (request.body ? MAX_BODY_BYTES : 0)
+  return Math.min(declared, MAX_BODY_BYTES)
+}
+
+/** Returns whether a body has to wait for its turn, or may have to, or is refused. */
 export function isLarge(request: Request): boolean {
-  return toDeclaredBytes(request) > LARGE_BYTES
+  return findLength(request) === 'invalid' || toDeclaredBytes(request) > LARGE_BYTES
 }
 
 async function readBytes(
@@ -121,10 +139,10 @@ async function readBytes(
   { timeoutMs, caller, onArrived }: BodyOptions,
 ): Promise<Uint8Array> {
   const maxBytes = caller === undefined ? LARGE_BYTES : MAX_BODY_BYTES
-  const declared = request.headers.get('content-length')
-  if (declared !== null && Number(declared) > maxBytes) throw tooLarge(maxBytes)
+  const declared = readLength(request)
+  if (declared !== undefined && declared > maxBytes) throw tooLarge(maxBytes)
   try {
-    const bytes = declared === null ? collect(request, maxBytes) : request.arrayBuffer()
+    const bytes = declared === undefined ? collect(request, maxBytes) : request.arrayBuffer()
     const arrived = await withTimeout<Uint8Array<ArrayBuffer> | ArrayBuffer, never>(
       timeoutMs,
       bytes,

@@ -16,6 +16,12 @@ export interface Reservation {
 /** The memory of the requests in progress, by share: an organization, or an account. */
 export type RequestMemory = ReturnType<typeof createRequestMemory>
 
+/** Returns the bytes of a request. An impossible size counts as all that a share may have. */
+function toBytes(bodyBytes: number): number {
+  const isPossible = bodyBytes >= 0 && bodyBytes <= MAX_BYTES_OF_SHARE
+  return BYTES_OF_REQUEST + (isPossible ? bodyBytes : MAX_BYTES_OF_SHARE)
+}
+
 /**
  * Bounds the requests that wait, by their bytes. It is the only limit to how many do: queues and
  * semaphores behind it choose who is next, and refuse nobody.
@@ -40,7 +46,7 @@ export function createRequestMemory() {
   return {
     /** Reserves memory for a request. Throws `unavailable` if the share has too much. */
     reserve(share: string, bodyBytes: number): Reservation {
-      let bytes = BYTES_OF_REQUEST + bodyBytes
+      let bytes = toBytes(bodyBytes)
       const own = (shares.get(share) ?? 0) + bytes
       const equalPart = MAX_BYTES / (shares.size + (shares.has(share) ? 0 : 1))
       if (own > MAX_BYTES_OF_SHARE || (total + bytes > MAX_BYTES && own > equalPart)) {
@@ -52,7 +58,7 @@ export function createRequestMemory() {
         bytes = to
       }
       return {
-        resize: bodyBytes => resize(BYTES_OF_REQUEST + bodyBytes),
+        resize: bodyBytes => resize(toBytes(bodyBytes)),
         release: () => resize(0),
       }
     },

@@ -263,6 +263,8 @@ describe('case 9: a body that does not match its headers:', () => {
     const { key, get } = await newProject(server)
     for (const lengths of [
       ['Content-Length: 5', 'Content-Length: 6'],
+      [`Content-Length: ${event.length}`, `content-length: ${event.length}`],
+      ['Transfer-Encoding: chunked', `Content-Length: ${event.length}`],
       [`Content-Length: ${event.length}`, 'Transfer-Encoding: chunked'],
       ['Content-Length: -1'],
       ['Content-Length: +5'],
@@ -273,6 +275,21 @@ describe('case 9: a body that does not match its headers:', () => {
       if (answer) expect([lengths, answer.status]).toEqual([lengths, 400])
     }
     expect((await get('/v1/events')).body.data.items).toEqual([])
+  })
+
+  test('a repeated length is refused before the body arrives, with and without credentials', async () => {
+    const { key } = await newProject(server)
+    const lengths = [`Content-Length: ${MIB}`, `Content-Length: ${MIB}`]
+    const signIn = toRequest('POST /api/session HTTP/1.1', [
+      `Host: ${new URL(server.url).host}`,
+      `Origin: ${server.url}`,
+      'Content-Type: application/json',
+      ...lengths,
+    ])
+    for (const head of [toHead(key, ...lengths), signIn]) {
+      expectIssues(await sendRaw(server.url, head), 'Content-Length invalid_format')
+    }
+    expect((await sendRaw(server.url, toHead('unknown', ...lengths)))?.status).toBe(401)
   })
 
   test('a connection serves the next request after a body that was refused unread', async () => {

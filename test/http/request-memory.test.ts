@@ -29,6 +29,19 @@ test('contract §6 a share is refused for what it has itself, and not for what o
   expect(memory.bytes).toBeLessThan(1100 * KIB * KIB)
 })
 
+test.each([NaN, Infinity, -Infinity, -1, 1e300])(
+  'a size of %p is the largest one, and leaves nothing behind',
+  size => {
+    const memory = createRequestMemory()
+    expect(() => memory.reserve('a', size)).toThrow()
+    const { resize, release } = memory.reserve('a', 1)
+    resize(size)
+    expect(fill(memory, 'a')).toEqual([])
+    release()
+    expect(memory.bytes).toBe(0)
+  },
+)
+
 test('the size of a body is corrected when it has arrived, and nothing is left in the end', () => {
   const memory = createRequestMemory()
   const held = fill(memory, 'a')
