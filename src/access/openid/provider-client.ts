@@ -82,6 +82,7 @@ export function createProviderClients({
       body:
         body instanceof URLSearchParams ? body.toString() : typeof body === 'string' ? body : '',
       timeoutMs: TIMEOUT_MS,
+      isAwaited: true,
       maxBodyBytes: MAX_BODY_BYTES,
     })
     if ('error' in result) throw new EgressProblem(result.message)

@@ -36,6 +36,8 @@ interface Push {
   nowMs: number
   /** For whom it is sent: the share of the connections to the push service. */
   share: string | undefined
+  /** True if a person waits for it. */
+  isAwaited?: boolean
   signal?: AbortSignal | undefined
   begin?: (() => boolean) | undefined
 }
@@ -83,7 +85,7 @@ export function createPushClient(parts: PushParts): PushClient {
     message: PushMessage,
     authorization: string,
   ): Promise<PushResult> {
-    const { address, ttlS, nowMs, share, signal, begin } = push
+    const { address, ttlS, nowMs, share, isAwaited, signal, begin } = push
     const { headers, body } = encryptPush(address, message, ttlS)
     const response = await egress.send({
       url: address.endpoint,
@@ -92,6 +94,7 @@ export function createPushClient(parts: PushParts): PushClient {
       timeoutMs: PUSH_TIMEOUT_MS,
       maxBodyMs: MAX_BODY_MS,
       share,
+      isAwaited,
       signal,
       begin,
     })

@@ -41,6 +41,7 @@ export async function sendTestPush(
     ttlS: TTL_S,
     nowMs: device.nowMs,
     share: subscriber.accountId,
+    isAwaited: true,
   })
   const { isRemoved } = await transact(pool, tx => storePushOutcome(tx, device, pushed.outcome))
   return { subscriptionId: toId('psh', device.id), isRemoved, ...toTestResult(pushed) }

@@ -157,6 +157,7 @@ export async function makeAttempt(
     timeoutMs: WEBHOOK_TIMEOUT_MS,
     maxBodyMs: MAX_BODY_MS,
     share: target.context.organization.id,
+    isAwaited: attempt.kind === 'webhook.test',
     ...limits,
   })
   const outcome = toWebhookOutcome(result, nowMs)

@@ -17,8 +17,13 @@ interface EgressRequest extends RequestParts {
   url: string
   /** The owner of the request, such as an organization. It has connections of its own to a host. */
   share?: string | undefined
-  /** Limits the request from when it begins to connect. */
+  /** Limits the request from when it begins to connect, unless `isAwaited`. */
   timeoutMs: number
+  /**
+   * True if a person waits for the request. The timeout then includes the wait for a connection,
+   * and the result is `busy` if it ends there.
+   */
+  isAwaited?: boolean | undefined
   /**
    * Called when the time of the request begins, and before each first byte. Nothing is sent if it
    * returns false. The result is then `cancelled`.
@@ -142,7 +147,7 @@ export function createEgress({
   async function send(request: EgressRequest): Promise<EgressResult> {
     const startMs = performance.now()
     const target = check(request.url)
-    const { signal, share = '', begin = () => true } = request
+    const { signal, share = '', timeoutMs, isAwaited = false, begin = () => true } = request
     if ('problem' in target) {
       begin()
       return fail('refused', startMs, target.problem)
@@ -150,14 +155,17 @@ export function createEgress({
     const bytes = toRequestBytes(target.url, request)
     const leave = await shares.acquire(share)
     if (!leave) return fail('busy', startMs)
-    const release = await slots.acquire(`${share} ${target.url.host}`, { signal })
+    const wait = isAwaited ? { signal, maxWaitMs: timeoutMs } : { signal }
+    const release = await slots.acquire(`${share} ${target.url.host}`, wait)
+    const waitedMs = isAwaited ? performance.now() - startMs : 0
     const end = Promise.withResolvers<Ending>()
     const cancel = () => end.resolve('cancelled')
     let endDeadline: (() => void) | undefined
     try {
-      if (!release || signal?.aborted || !begin()) return fail('cancelled', startMs)
+      if (!release && !signal?.aborted) return fail('busy', startMs)
+      if (signal?.aborted || !begin()) return fail('cancelled', startMs)
       signal?.addEventListener('abort', cancel)
-      endDeadline = startDeadline(request.timeoutMs, () => end.resolve('timeout'))
+      endDeadline = startDeadline(Math.max(timeoutMs - waitedMs, 0), () => end.resolve('timeout'))
       const { maxBodyBytes = MAX_BODY_BYTES, maxBodyMs } = request
       const exchanged = { request: bytes, maxBodyBytes, maxBodyMs, begin, isOver: end.promise }
       return await exchange(target, exchanged, connections.take(target))

@@ -238,6 +238,21 @@ test('requests over the limit of a share wait for its own, and their time begins
   narrow.close()
 })
 
+test('a request that somebody waits for ends in its time, also in the queue of its host', async () => {
+  await using host = await startReceiver({ reply: 'hang' })
+  const narrow = createEgress({ allowCidrs: ['127.0.0.0/8'], resolve, perHost: 1 })
+  const end = new AbortController()
+  const url = `http://awaited.test:${host.port}/`
+  const held = narrow.send({ url, timeoutMs: 600_000, signal: end.signal })
+  await host.until(1)
+  const awaited = await narrow.send({ url, timeoutMs: 200, isAwaited: true })
+  expect(awaited).toMatchObject({ error: 'busy', message: expect.stringContaining('in progress') })
+  expect(host.received).toHaveLength(1)
+  end.abort()
+  await held
+  narrow.close()
+})
+
 test('no request is written once it may not begin any more', async () => {
   await using host = await startReceiver()
   const url = `http://late.test:${host.port}/`
