@@ -1,5 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setNewest } from './functions.ts'
+
+/** A file is read again after an hour, because the system gets updates. */
+const KEPT_MS = 3_600_000
+const MAX_ZONES = 1_000
+/** The largest offset that RFC 9636 allows, rounded up. */
+const MAX_OFFSET_S = 26 * 3_600
 
 /** An IANA name. It becomes a path, so it has no dots. */
 const NAME = /^[A-Za-z][\w+-]{0,31}(?:\/[A-Za-z][\w+-]{0,31}){0,2}$/
@@ -16,7 +23,7 @@ export function isTimeZone(name: string): boolean {
 
 /** Returns the folder of the system's rules of time zones. Undefined if it has none. */
 export function findZoneFolder(): string | undefined {
-  const folder = process.env['TZDIR'] || '/usr/share/zoneinfo'
+  const folder = toFolder()
   return readZone(folder, 'Europe/Berlin') && folder
 }
 
@@ -25,26 +32,44 @@ export function findZoneFolder(): string | undefined {
  * which get updates, and else those of the runtime.
  */
 export function toWallClock(at: Date, timeZone: string): Date {
-  const file = NAME.test(timeZone)
-    ? readZone(process.env['TZDIR'] || '/usr/share/zoneinfo', timeZone)
-    : undefined
-  if (file) return new Date(at.getTime() + 1_000 * findOffset(file, at.getTime() / 1_000))
+  const zone = NAME.test(timeZone) ? readZone(toFolder(), timeZone) : undefined
+  if (zone) return new Date(at.getTime() + 1_000 * findOffset(zone, at.getTime() / 1_000))
   // Swedish times are written like ISO 8601.
   const text = at.toLocaleString('sv', { timeZone }).replace(' ', 'T')
   return new Date(Date.parse(`${text}Z`) + at.getUTCMilliseconds())
 }
 
-function readZone(folder: string, name: string): Buffer | undefined {
-  try {
-    const file = readFileSync(join(folder, name))
-    return /^TZif[2-9]/.test(file.toString('latin1', 0, 5)) ? file : undefined
-  } catch {
-    return undefined
-  }
+function toFolder(): string {
+  return process.env['TZDIR'] || '/usr/share/zoneinfo'
 }
 
-/** Returns the offset from UTC in seconds by a file of RFC 9636, version 2 or later. */
-function findOffset(file: Buffer, atS: number): number {
+interface Zone {
+  /** The times of the changes, in seconds since 1970. */
+  times: number[]
+  /** The offsets from UTC in seconds: before the first change, and after each. */
+  offsets: number[]
+  /** The last line of the file. */
+  rule: RegExpExecArray
+}
+
+const zones = new Map<string, { zone: Zone | undefined; readMs: number }>()
+
+/** Returns the rules of a zone. Undefined if the file is missing, cut or damaged. */
+function readZone(folder: string, name: string): Zone | undefined {
+  const path = join(folder, name)
+  const known = zones.get(path)
+  if (known && performance.now() - known.readMs < KEPT_MS) return known.zone
+  let zone: Zone | undefined
+  try {
+    zone = parseZone(readFileSync(path))
+  } catch {}
+  setNewest(zones, path, { zone, readMs: performance.now() }, MAX_ZONES)
+  return zone
+}
+
+/** Parses a file of RFC 9636, version 2 or later. Undefined, or a RangeError, if it is invalid. */
+function parseZone(file: Buffer): Zone | undefined {
+  if (!/^TZif[2-9]/.test(file.toString('latin1', 0, 5))) return undefined
   const readCounts = (header: number) =>
     [20, 24, 28, 32, 36, 40].map(at => file.readUInt32BE(header + at)) as Counts
   const [utc, standard, leaps, times, types, letters] = readCounts(0)
@@ -54,12 +79,20 @@ function findOffset(file: Buffer, atS: number): number {
   const count = second[3]
   const typeOf = header + 44 + count * 8
   const offsets = typeOf + count
-  let passed = 0
-  while (passed < count && file.readBigInt64BE(header + 44 + passed * 8) <= atS) passed++
   const end = offsets + second[4] * 6 + second[5] + second[2] * 12 + second[1] + second[0]
-  const rule = passed === count ? RULE.exec(file.toString('latin1', end).trim()) : null
-  if (rule) return findOffsetByRule(rule, atS)
-  return file.readInt32BE(offsets + 6 * (passed === 0 ? 0 : file.readUInt8(typeOf + passed - 1)))
+  const rule = RULE.exec(file.toString('latin1', end))
+  const indexes = [0, ...file.subarray(typeOf, offsets)]
+  if (!rule || indexes.some(index => index >= second[4])) return undefined
+  const listed = indexes.map(index => file.readInt32BE(offsets + 6 * index))
+  if (listed.some(offset => Math.abs(offset) > MAX_OFFSET_S)) return undefined
+  const at = (n: number) => Number(file.readBigInt64BE(header + 44 + n * 8))
+  return { times: Array.from({ length: count }, (_, n) => at(n)), offsets: listed, rule }
+}
+
+function findOffset({ times, offsets, rule }: Zone, atS: number): number {
+  const next = times.findIndex(time => time > atS)
+  if (next === -1 && rule[3] !== undefined) return findOffsetByRule(rule, atS)
+  return offsets.at(next) ?? 0
 }
 
 type Counts = [
@@ -71,9 +104,15 @@ type Counts = [
   letters: number,
 ]
 
-/** The last line of a zone with daylight saving time, such as `CET-1CEST,M3.5.0,M10.5.0/3`. */
-const RULE =
-  /^(?:<[^>]+>|[A-Za-z]+)([-+\d:]+)(?:<[^>]+>|[A-Za-z]+)([-+\d:]*),M(\d+)\.(\d)\.(\d)(?:\/([-+\d:]+))?,M(\d+)\.(\d)\.(\d)(?:\/([-+\d:]+))?$/
+/**
+ * The last line of a file, which can be empty. With daylight saving time it is like
+ * `CET-1CEST,M3.5.0,M10.5.0/3`.
+ */
+const RULE = (() => {
+  const [name, offset] = ['(?:<[^>\\n]+>|[A-Za-z]+)', '[-+]?\\d{1,3}(?::\\d\\d){0,2}']
+  const change = `,M(\\d{1,2})\\.([1-5])\\.([0-6])(?:/(${offset}))?`
+  return new RegExp(`^\\n(?:${name}(${offset})(?:${name}(${offset})?${change}${change})?)?\\n$`)
+})()
 
 /** Returns the offset after the last listed change. */
 function findOffsetByRule(rule: RegExpExecArray, atS: number): number {

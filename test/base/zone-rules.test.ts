@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findZoneFolder, isTimeZone, toWallClock } from '../../src/base/zone-rules.ts'
 import { makeFolder } from '../support/scratch.ts'
@@ -74,6 +74,32 @@ test.each([
 ])('the rule %s at %s is %s', (rule, at, expected) => {
   writeZone('Europe/Berlin', 0, [], rule)
   expect(toHour(at, 'Europe/Berlin')).toBe(expected)
+})
+
+test('a zone whose file is cut or damaged has the rules of the runtime', () => {
+  const at = Date.parse('2026-06-01T00:00:00Z') / 1_000
+  writeZone('Europe/Berlin', 0, [[at, 5 * 3_600]], '<+05>-5')
+  const source = process.env['TZDIR'] ?? ''
+  const whole = readFileSync(join(source, 'Europe/Berlin'))
+  const damaged = [
+    ...Array.from({ length: whole.length - 1 }, (_, bytes) => whole.subarray(0, bytes)),
+    Buffer.concat([whole.subarray(0, 20), Buffer.alloc(24, 0xff), whole.subarray(44)]),
+    Buffer.from(whole.toString('latin1').replace('<+05>-5', 'CET-x'), 'latin1'),
+  ]
+  for (const [n, file] of damaged.entries()) {
+    process.env['TZDIR'] = makeFolder()
+    mkdirSync(join(process.env['TZDIR'], 'Europe'))
+    writeFileSync(join(process.env['TZDIR'], 'Europe/Berlin'), file)
+    expect([n, toHour('2026-07-01T12:00:00Z', 'Europe/Berlin')]).toEqual([n, '14:00'])
+    expect([n, findZoneFolder()]).toEqual([n, undefined])
+  }
+})
+
+test('a file of a zone is read once', () => {
+  writeZone('Asia/Tokyo', 0, [], '<+05>-5')
+  expect(toHour('2026-07-01T12:00:00Z', 'Asia/Tokyo')).toBe('12:00')
+  writeFileSync(join(process.env['TZDIR'] ?? '', 'Asia/Tokyo'), '')
+  expect(toHour('2026-07-01T12:00:00Z', 'Asia/Tokyo')).toBe('12:00')
 })
 
 test('a name of a time zone leads to no other file', () => {
