@@ -213,13 +213,13 @@ members: [{email: ${name}@example.com, role: viewer}]
     refused: [],
   })
 
-  // The invite is never answered.
+  let answerInvite = () => Promise.resolve(Response.json({ success: true, data: null }))
   using proxy = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
     async fetch(request) {
       const { pathname, search } = new URL(request.url)
-      if (request.method === 'POST' && pathname.endsWith('/invites')) return new Promise(() => {})
+      if (request.method === 'POST' && pathname.endsWith('/invites')) return answerInvite()
       const headers = new Headers(request.headers)
       headers.delete('host')
       headers.set('accept-encoding', 'identity')
@@ -227,12 +227,23 @@ members: [{email: ${name}@example.com, role: viewer}]
       return fetch(`${server.url}${pathname}${search}`, { method: request.method, headers, body })
     },
   })
-  const file = join(SCRATCH, `apply-${process.pid}-stopped.yaml`)
-  writeFileSync(file, toFile('stopped'))
-  const program = spawnProgram({
-    args: ['apply', '-f', file, '--yes', '--json'],
-    env: { TIDINGS_URL: String(proxy.url), TIDINGS_TOKEN: tokens.get('owner') ?? '' },
+  const file = join(SCRATCH, `apply-${process.pid}-proxied.yaml`)
+  const args = ['apply', '-f', file, '--yes', '--json']
+  const env = { TIDINGS_URL: String(proxy.url), TIDINGS_TOKEN: tokens.get('owner') ?? '' }
+  writeFileSync(file, toFile('unexpected'))
+  const unexpected = await runProgram({ args, env })
+  expect(unexpected.code).toBe(1)
+  expect(JSON.parse(unexpected.output)).toMatchObject({
+    changes: [
+      { kind: 'webhook', status: 'done', secret: expect.any(String) },
+      { kind: 'member', status: 'failed', error: expect.any(String) },
+    ],
   })
+
+  // The invite is never answered.
+  answerInvite = () => new Promise(() => {})
+  writeFileSync(file, toFile('stopped'))
+  const program = spawnProgram({ args, env })
   program.listening.catch(() => {})
   await until(() => program.output().includes('whsec_'))
   await program.kill('SIGKILL')

@@ -1,4 +1,4 @@
-import { TidingsError } from '../../../clients/typescript/src/errors.ts'
+import { toReason } from '../../base/errors.ts'
 import { toSlug } from '../../log/channels/name.ts'
 import type { ManagementApi } from './api.ts'
 import type { Plan, Step } from './plan.ts'
@@ -56,8 +56,7 @@ export async function perform(
       done.push(one)
       onDone(one)
     } catch (error) {
-      if (!(error instanceof TidingsError)) throw error
-      const failed = { step, reason: error.message }
+      const failed = { step, reason: toReason(error) }
       return { done, failed, notDone: steps.slice(index + 1) }
     }
   }
