@@ -23,10 +23,10 @@ export interface Pool {
   /** The current connections. Read this property for each use, because they can be replaced. */
   readonly sql: Sql
   /**
-   * Runs `work` once a connection is free. Rejects with `unavailable` when the
-   * wait exceeds the deadline. Postgres's own time-outs end slow statements. The deadline
-   * detects a server that does not reply: each reply to a statement of `work` restarts it. Without
-   * one, `work` fails with `unavailable`, and every connection is replaced.
+   * Runs `work` once a connection is free. Rejects with `unavailable` when the wait exceeds the
+   * deadline. Postgres's own time-outs end slow statements. The deadline detects a server that does
+   * not reply: each reply to a statement of `work` restarts it. Without one, `work` fails with
+   * `unavailable`, and every connection is replaced.
    */
   run<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
   /**

@@ -15,10 +15,10 @@ export interface DeliveryTarget {
 
 /**
  * Enqueues events for a target, also those that it has received before, with all attempts of the
- * schedule. A pending delivery becomes due, a dead letter is removed, and a
- * delivery in flight stays as it is. It skips events that the project does not have, and returns
- * the number of the others. Call `Outbox.wakeWorkers` after the commit; otherwise the poll finds
- * the deliveries within a second.
+ * schedule. A pending delivery becomes due, a dead letter is removed, and a delivery in flight
+ * stays as it is. It skips events that the project does not have, and returns the number of the
+ * others. Call `Outbox.wakeWorkers` after the commit; otherwise the poll finds the deliveries
+ * within a second.
  */
 export async function enqueueDeliveries(
   tx: Tx,

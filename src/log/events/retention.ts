@@ -56,8 +56,8 @@ interface RetentionPass {
 /**
  * Deletes expired events, and purges events that a member deleted, in small batches with pauses. It
  * deletes nothing while the clock is not trusted. Several processes can run it: a lock lets one of
- * them work on a project at a time. With
- * `needsExport`, expired events stay until `tidings export` has written them to a file.
+ * them work on a project at a time. With `needsExport`, expired events stay until `tidings export`
+ * has written them to a file.
  */
 export function startRetention(pool: Pool, options: RetentionOptions): Loop {
   const pass: RetentionPass = { after: undefined, isMore: false, hasFailed: false }
