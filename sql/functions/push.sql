@@ -332,9 +332,10 @@ end
 $$;
 
 -- Enqueues pushes for the events of a range that match a view, for the accounts that have its bell
--- on and have muted the channel. Others are notified anyway. Returns the number of deliveries.
+-- on and had muted the channel. Others are notified anyway. Returns the number of deliveries.
 --
--- It runs after dispatch_pushes, which has recorded these pushes as withheld. The outcome of a
+-- It runs after dispatch_pushes, which has recorded these pushes as withheld. The records decide,
+-- because an account can have muted the channel since, or have ended that. The outcome of a
 -- delivery replaces such a record.
 create or replace function dispatch_view_pushes(
   project uuid, view uuid, from_seq bigint, to_seq bigint, event_ids uuid[], sentences jsonb
@@ -348,38 +349,61 @@ declare
     from list_push_events(array[project], array[from_seq], array[to_seq]) e
     where e.id = any(event_ids) and e.reason is null
   );
-  account uuid;
+  accounts uuid[];
   events push_event[];
   recipients push_recipient[];
   device_groups push_device_group[];
   total int := 0;
 begin
-  for account in
-    select b.account_id
-    from view_bells b
-      join views v on v.project_id = b.project_id and v.id = b.view_id
-    where b.project_id = project and b.view_id = view and (v.account_id is null or v.account_id = b.account_id)
-  loop
-    with added as (
+  -- A dispatch holds it, too. Each locks many bursts, in an order of its own. It also keeps another
+  -- process from the same pushes.
+  perform from delivery_cursors c where c.project_id = project and c.kind = 'push' for update;
+  -- Most accounts get the same events, and share a turn.
+  for accounts, events in
+    with found as materialized (
+      select distinct m.project_id, m.organization_id, m.channel_id, m.id, m.created_at, m.newer, b.account_id
+      from unnest(matches) m
+        cross join lateral (
+          select r.target_id
+          from delivery_records r
+          where r.project_id = m.project_id and r.event_id = m.id and r.kind = 'push'
+            and r.state = 'withheld' and r.reason = sentences ->> 'muted'
+          -- Keeps Postgres from reading all records of the project for each device.
+          offset 0
+        ) r
+        join push_subscriptions d on d.id = r.target_id
+        join view_bells b on b.project_id = project and b.view_id = view and b.account_id = d.account_id
+        join views v on v.project_id = b.project_id and v.id = b.view_id
+      where (v.account_id is null or v.account_id = b.account_id)
+        -- Another view can have the event, too.
+        and not exists (
+          select
+          from view_pushes w
+          where w.project_id = m.project_id and w.event_id = m.id and w.account_id = b.account_id
+        )
+    ), added as (
       insert into view_pushes (project_id, event_id, account_id, view_id)
-      select m.project_id, m.id, account, view
-      from unnest(matches) m
-      where is_muted(m.project_id, m.channel_id, account)
-      -- Another view has the event, too.
-      on conflict (project_id, event_id, account_id) do nothing
-      returning event_id
+      select f.project_id, f.id, f.account_id, view
+      from found f
     )
-    select array_agg(
-        row(
-          m.project_id, m.organization_id, m.channel_id, m.id, m.created_at, null::text,
-          (select count(*)::int from unnest(matches) o join added p on p.event_id = o.id
-            where o.channel_id = m.channel_id and o.newer < m.newer)
-        )::push_event
-      )
-      into events
-      from unnest(matches) m
-        join added a on a.event_id = m.id;
-    continue when events is null;
+    select array_agg(g.account_id), g.events
+    from (
+      select
+        n.account_id,
+        array_agg(
+          row(n.project_id, n.organization_id, n.channel_id, n.id, n.created_at, null::text, n.newer)::push_event
+          order by n.id
+        ) as events
+      from (
+        select
+          f.project_id, f.organization_id, f.channel_id, f.id, f.created_at, f.account_id,
+          (row_number() over (partition by f.account_id, f.channel_id order by f.newer) - 1)::int as newer
+        from found f
+      ) n
+      group by n.account_id
+    ) g
+    group by g.events
+  loop
     recipients := array(
       select row(
           r.project_id, r.channel_id, r.account_id, false, r.collapses, n.event_count,
@@ -396,7 +420,7 @@ begin
             where d.is_on
           )
         ) n
-      where r.account_id = account
+      where r.account_id = any(accounts)
     );
     device_groups := array(select g from group_push_devices(recipients) g where g.reason is null);
     perform record_withheld_pushes(events, device_groups, sentences);

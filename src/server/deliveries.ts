@@ -67,10 +67,12 @@ export async function startDeliveries(
     pool: pools.open('worker', 4, { settings: WORKER_SETTINGS }),
     kinds: kinds.map(kind => options.adjust?.(kind) ?? kind),
   })
-  bells = startBells(pool, {
-    sentences: WITHHELD_SENTENCES,
-    onPushes: () => outbox.wakeWorkers(),
-  })
+  if (kinds.some(({ name }) => name === 'push')) {
+    bells = startBells(pool, {
+      sentences: WITHHELD_SENTENCES,
+      onPushes: () => outbox.wakeWorkers(),
+    })
+  }
   return {
     secrets,
     egress,
@@ -78,7 +80,7 @@ export async function startDeliveries(
     pushClient,
     pushHosts,
     async stop() {
-      await Promise.all([outbox.stop(), bells.stop()])
+      await Promise.all([outbox.stop(), bells?.stop()])
       egress.close()
     },
   }

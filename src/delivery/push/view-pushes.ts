@@ -3,13 +3,7 @@ import { limitLines, logger } from '../../base/log.ts'
 import { createWakeUpSignal } from '../../base/wake-up.ts'
 import { toArray } from '../../database/arrays.ts'
 import { transact, type Pool } from '../../database/pool.ts'
-import {
-  isUnreachable,
-  type Fragment,
-  type Queryable,
-  type Sql,
-  type Tx,
-} from '../../database/sql.ts'
+import { isUnreachable, type Fragment, type Queryable, type Tx } from '../../database/sql.ts'
 import { toConditions } from '../../log/events/event-conditions.ts'
 import { resolveFilters } from '../../log/events/resolved-filters.ts'
 import { parseSearch } from '../../log/events/search-query.ts'
@@ -36,12 +30,18 @@ const warnOfView = limitLines((reason, times) =>
 
 /** A row of `bell_ranges`. Ids are uuids, and seqs are texts. */
 interface BellRange {
+  organizationId: string
   projectId: string
   id: string
   viewId: string | null
   fromSeq: string
   toSeq: string
   failures: number
+}
+
+/** A range that no other process works on. It consists of these rows, which follow each other. */
+interface ClaimedRange extends BellRange {
+  ids: string[]
 }
 
 /** The ids of the events that match a view. */
@@ -54,63 +54,66 @@ interface Matches {
 export async function addBellRanges(tx: Tx, taken: readonly TakenRange[]): Promise<void> {
   const ranges = taken.filter(({ hasTargets }) => hasTargets)
   await tx`
-    with given as (
-      select t.project_id, t.from_seq, t.to_seq
-      from unnest(
-          ${toArray(ranges.map(({ projectId }) => projectId))}::uuid[],
-          ${toArray(ranges.map(({ fromSeq }) => fromSeq))}::bigint[],
-          ${toArray(ranges.map(({ toSeq }) => toSeq))}::bigint[]
-        ) as t (project_id, from_seq, to_seq)
-      where exists (select from view_bells b where b.project_id = t.project_id)
-    ), longer as (
-      update bell_ranges r set to_seq = g.to_seq
-      from given g
-      where r.project_id = g.project_id and r.view_id is null and r.to_seq = g.from_seq
-        and g.to_seq - r.from_seq <= ${MAX_EVENTS}
-      returning r.project_id
-    )
     insert into bell_ranges (project_id, from_seq, to_seq)
-    select g.project_id, g.from_seq, g.to_seq
-    from given g
-    where g.project_id not in (select l.project_id from longer l)
+    select t.project_id, t.from_seq, t.to_seq
+    from unnest(
+        ${toArray(ranges.map(({ projectId }) => projectId))}::uuid[],
+        ${toArray(ranges.map(({ fromSeq }) => fromSeq))}::bigint[],
+        ${toArray(ranges.map(({ toSeq }) => toSeq))}::bigint[]
+      ) as t (project_id, from_seq, to_seq)
+    where exists (select from view_bells b where b.project_id = t.project_id)
   `
 }
 
 /**
  * Matches events with the views that have a bell, and enqueues their pushes. The views of a project
- * share a statement. If it fails, each view gets a range of its own, and a range that fails is
- * halved. A single event is tried again until it succeeds, so no notification is lost.
+ * share a statement. If anything fails, each view gets a range of its own, and a range that fails
+ * is halved. A single event is tried again until it succeeds, so no notification is lost.
  */
 export function createBells(pool: Pool, sentences: string) {
   // When the ranges that have failed are tried again, by id.
   const resting = new Map<string, number>()
 
-  /** Handles one range of each organization. Returns how many, and the number of deliveries. */
+  /**
+   * Handles one range of each organization that no other process works for. Returns how many, and
+   * the number of deliveries.
+   */
   async function run(): Promise<{ ranges: number; pushes: number }> {
     const nowMs = performance.now()
     for (const [id, untilMs] of resting) if (untilMs <= nowMs) resting.delete(id)
-    const ranges = await pool.run(sql => findRanges(sql, [...resting.keys()]))
+    const found = await pool.run(sql => findRanges(sql, [...resting.keys()]))
+    let ranges = 0
     let pushes = 0
-    for (const range of ranges) pushes += await handle(range)
-    return { ranges: ranges.length, pushes }
+    for (const range of found) {
+      const count = await handle(range)
+      if (count === undefined) continue
+      ranges++
+      pushes += count
+    }
+    return { ranges, pushes }
   }
 
-  async function handle(range: BellRange): Promise<number> {
-    let matches: Matches[]
+  async function handle(found: BellRange): Promise<number | undefined> {
     try {
-      matches = await pool.run(sql => findMatches(sql, range))
+      return await transact(pool, async tx => {
+        const range = await claim(tx, found)
+        return range && enqueue(tx, { range, matches: await findMatches(tx, range), sentences })
+      })
+    } catch (error) {
+      const restMs = Math.min(MAX_REST_MS, MATCH_MS * 2 ** found.failures)
+      resting.set(found.id, performance.now() + restMs)
+      if (isSingle(found)) warnOfView(toReason(error))
+    }
+    try {
+      await transact(pool, async tx => {
+        const range = await claim(tx, found)
+        if (range) await split(tx, range)
+      })
     } catch (error) {
       if (isUnreachable(error)) throw error
-      const isSingle = range.viewId !== null && BigInt(range.toSeq) - BigInt(range.fromSeq) <= 1n
-      if (isSingle) {
-        warnOfView(toReason(error))
-        const restMs = Math.min(MAX_REST_MS, MATCH_MS * 2 ** range.failures)
-        resting.set(range.id, performance.now() + restMs)
-      }
-      await transact(pool, tx => split(tx, range))
-      return 0
+      warnOfView(toReason(error))
     }
-    return transact(pool, tx => enqueue(tx, { range, matches, sentences }))
+    return 0
   }
 
   return { run }
@@ -156,13 +159,45 @@ export function startBells(
 function findRanges(sql: Queryable, resting: readonly string[]): Promise<BellRange[]> {
   return sql<BellRange[]>`
     select distinct on (p.organization_id)
-      r.project_id as "projectId", r.id, r.view_id as "viewId", r.from_seq as "fromSeq", r.to_seq as "toSeq",
+      p.organization_id as "organizationId", r.project_id as "projectId", r.id, r.view_id as "viewId", r.from_seq as "fromSeq", r.to_seq as "toSeq",
       r.failures
     from bell_ranges r
       join projects p on p.id = r.project_id
     where r.id <> all(${toArray(resting)}::uuid[])
     order by p.organization_id, r.failures, random()
   `
+}
+
+/**
+ * Claims a range until the end of the transaction, together with those that follow it. Undefined if
+ * another process works for its organization, or has handled the range.
+ *
+ * No row is locked while events are matched, because the deletion of a view would wait for it.
+ */
+async function claim(tx: Tx, range: BellRange): Promise<ClaimedRange | undefined> {
+  const { organizationId, projectId, id, viewId, fromSeq } = range
+  const [lock] = await tx<[{ isMine: boolean }]>`
+    select pg_try_advisory_xact_lock(71342008, hashtext(${organizationId})) as "isMine"
+  `
+  if (!lock.isMine) return undefined
+  const [first, ...others] = await tx<Pick<BellRange, 'id' | 'fromSeq' | 'toSeq'>[]>`
+    select r.id, r.from_seq as "fromSeq", r.to_seq as "toSeq"
+    from bell_ranges r
+    where r.project_id = ${projectId} and (
+      r.id = ${id} or ${viewId === null} and r.view_id is null and r.from_seq > ${fromSeq}
+    )
+    order by r.from_seq
+    limit ${MAX_EVENTS}
+  `
+  if (first?.id !== id) return undefined
+  const ids = [id]
+  let { toSeq } = first
+  for (const next of others) {
+    if (next.fromSeq !== toSeq || BigInt(next.toSeq) - BigInt(fromSeq) > MAX_EVENTS) break
+    ids.push(next.id)
+    toSeq = next.toSeq
+  }
+  return { ...range, ids, toSeq }
 }
 
 /** Returns the views of a range that have the bell of a member. */
@@ -184,47 +219,44 @@ function findViews(
   `
 }
 
-/** Matches the events of a range with its views in one statement. */
-async function findMatches(sql: Sql, range: BellRange): Promise<Matches[]> {
+/**
+ * Matches the events of a range with its views in one statement. The limit also holds for the later
+ * statements of the transaction.
+ */
+async function findMatches(tx: Tx, range: ClaimedRange): Promise<Matches[]> {
   const { projectId, fromSeq, toSeq, failures } = range
-  return await sql.begin(async (tx): Promise<Matches[]> => {
-    if (failures < MAX_DOUBLINGS) {
-      const limitMs = MATCH_MS * 2 ** failures
-      await tx`select set_config('statement_timeout', ${String(limitMs)}, true)`
-    }
-    const conditions: Fragment[] = []
-    for (const { viewId, q } of await findViews(tx, range)) {
-      // The view was valid when it was saved.
-      const { filters } = parseSearch(q)
-      const resolved = await resolveFilters(tx, projectId, filters, { namesMs: 0 })
-      if (resolved) conditions.push(tx`(${viewId}::uuid, (${toConditions(tx, resolved)}))`)
-    }
-    const [first, ...others] = conditions
-    if (!first) return []
-    const rows = others.reduce((all, one) => tx`${all}, ${one}`, first)
-    return tx<Matches[]>`
-      select m.view_id as "viewId", json_agg(e.id) as "eventIds"
-      from events e
-        cross join lateral (values ${rows}) as m (view_id, matches)
-      where e.project_id = ${projectId} and e.seq > ${fromSeq} and e.seq <= ${toSeq} and m.matches
-      group by m.view_id
-    `
-  })
+  if (failures < MAX_DOUBLINGS) {
+    const limitMs = MATCH_MS * 2 ** failures
+    await tx`select set_config('statement_timeout', ${String(limitMs)}, true)`
+  }
+  const conditions: Fragment[] = []
+  for (const { viewId, q } of await findViews(tx, range)) {
+    // The view was valid when it was saved.
+    const { filters } = parseSearch(q)
+    const resolved = await resolveFilters(tx, projectId, filters, { namesMs: 0 })
+    if (resolved) conditions.push(tx`(${viewId}::uuid, (${toConditions(tx, resolved)}))`)
+  }
+  const [first, ...others] = conditions
+  if (!first) return []
+  const rows = others.reduce((all, one) => tx`${all}, ${one}`, first)
+  return tx<Matches[]>`
+    select m.view_id as "viewId", json_agg(e.id) as "eventIds"
+    from events e
+      cross join lateral (values ${rows}) as m (view_id, matches)
+    where e.project_id = ${projectId} and e.seq > ${fromSeq} and e.seq <= ${toSeq} and m.matches
+    group by m.view_id
+  `
 }
 
 /**
- * Enqueues pushes of a range, for accounts that have muted the channel. Others are notified anyway.
- * Returns the number of deliveries; 0 if the range has become longer, or was handled elsewhere.
+ * Enqueues pushes of a range, for accounts that had muted the channel. Others are notified anyway.
+ * Returns the number of deliveries.
  */
 async function enqueue(
   tx: Tx,
-  { range, matches, sentences }: { range: BellRange; matches: Matches[]; sentences: string },
+  { range, matches, sentences }: { range: ClaimedRange; matches: Matches[]; sentences: string },
 ): Promise<number> {
-  const { projectId, id, fromSeq, toSeq } = range
-  const ended = await tx`
-    delete from bell_ranges where project_id = ${projectId} and id = ${id} and to_seq = ${toSeq}
-  `
-  if (ended.count === 0) return 0
+  const { projectId, fromSeq, toSeq } = range
   let count = 0
   for (const { viewId, eventIds } of matches) {
     const [row] = await tx<[{ n: number }]>`
@@ -239,32 +271,41 @@ async function enqueue(
     `
     count += row.n
   }
+  await removeRange(tx, range)
   return count
 }
 
+async function removeRange(tx: Tx, { projectId, ids }: ClaimedRange): Promise<void> {
+  await tx`
+    delete from bell_ranges where project_id = ${projectId} and id = any(${toArray(ids)}::uuid[])
+  `
+}
+
+/** Returns true if a range has a single event for a single view, so that it cannot be split. */
+function isSingle({ viewId, fromSeq, toSeq }: BellRange): boolean {
+  return viewId !== null && BigInt(toSeq) - BigInt(fromSeq) <= 1n
+}
+
 /** Gives each view a range of its own, or halves it. Counts the failures of a single event. */
-async function split(tx: Tx, range: BellRange): Promise<void> {
+async function split(tx: Tx, range: ClaimedRange): Promise<void> {
   const { projectId, id, viewId, fromSeq, toSeq } = range
-  const [from, to] = [BigInt(fromSeq), BigInt(toSeq)]
-  if (viewId !== null && to - from <= 1n) {
+  if (isSingle(range)) {
     await tx`
       update bell_ranges set failures = failures + 1 where project_id = ${projectId} and id = ${id}
     `
     return
   }
-  const ended = await tx`
-    delete from bell_ranges where project_id = ${projectId} and id = ${id} and to_seq = ${toSeq}
-  `
-  if (ended.count === 0) return
   const viewIds = viewId === null ? (await findViews(tx, range)).map(one => one.viewId) : [viewId]
-  const middle = viewId === null ? to : (from + to) / 2n
+  const middle = viewId === null ? toSeq : String((BigInt(fromSeq) + BigInt(toSeq)) / 2n)
+  // Like the deletion of a view, it locks the view before the ranges.
   await tx`
     insert into bell_ranges (project_id, view_id, from_seq, to_seq)
     select ${projectId}, v.id, s.from_seq, s.to_seq
     from unnest(${toArray(viewIds)}::uuid[]) as v (id)
       cross join (
-        values (${String(from)}::bigint, ${String(middle)}::bigint), (${String(middle)}::bigint, ${toSeq}::bigint)
+        values (${fromSeq}::bigint, ${middle}::bigint), (${middle}::bigint, ${toSeq}::bigint)
       ) as s (from_seq, to_seq)
     where s.from_seq < s.to_seq
   `
+  await removeRange(tx, range)
 }

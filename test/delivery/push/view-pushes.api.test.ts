@@ -115,6 +115,27 @@ test('views of one organization that take too long do not keep another one from 
   expect(await findPushed(slow, other)).toEqual([id])
 })
 
+test('pushes of one organization that cannot be stored do not keep others from theirs', async () => {
+  const refused = await newMutedTenant()
+  const tenants = [refused, await newMutedTenant(), await newMutedTenant()]
+  const sent: string[] = []
+  for (const tenant of tenants) {
+    await ring(tenant, 'refund')
+    sent.push((await tenant.send({ title: 'A refund' })).id)
+  }
+  await server.sql.unsafe(`
+    alter table view_pushes add constraint refused check (project_id <> '${refused.projectId}')
+  `)
+  await dispatchOnce(...tenants)
+  await bells.run()
+  expect(await findPushed(...tenants)).toEqual(sent.slice(1))
+  await server.sql`alter table view_pushes drop constraint refused`
+  while ((await findPushed(refused)).length === 0) {
+    await bells.run()
+    await Bun.sleep(10)
+  }
+})
+
 test('a view whose search takes too long to read does not keep another one from its pushes', async () => {
   const slow = await newMutedTenant()
   await insertBelledViews(slow, slow.account, 1, 'user:"slow user"')
@@ -193,5 +214,60 @@ test('no match is lost when matching fails or takes long, for many views and eve
   while ((await findPushed(tenant)).length < sent.length + 1) {
     await bells.run()
     await Bun.sleep(10)
+  }
+})
+
+test('only pushes that the dispatch has withheld are enqueued, whatever is muted since', async () => {
+  const tenant = await newMutedTenant()
+  const { account, path } = tenant
+  await ring(tenant, 'refund')
+  const muted = await tenant.send({ title: 'A refund' })
+  await dispatchOnce(tenant)
+  expect((await account.put(`${path}/notifications`, { state: 'on' })).status).toBe(200)
+  expect(await dispatch(tenant)).toEqual([muted.id])
+  const unmuted = await tenant.send({ title: 'A refund' })
+  await dispatchOnce(tenant)
+  // It is sent, and then the project is muted.
+  await server.sql`delete from outbox where project_id = ${tenant.projectId}`
+  expect((await account.put(`${path}/notifications`, { state: 'mute' })).status).toBe(200)
+  expect(await dispatch(tenant)).not.toContain(unmuted.id)
+})
+
+test('one process matches the ranges of an organization, and joins those that follow each other', async () => {
+  const tenant = await newMutedTenant()
+  await ring(tenant, 'refund')
+  const sent: string[] = []
+  for (let n = 0; n < 3; n++) {
+    sent.push((await tenant.send({ title: 'A refund' })).id)
+    await dispatchOnce(tenant)
+  }
+  // The first range to be taken is random.
+  await server.sql`
+    update bell_ranges set failures = 1 where from_seq > (select min(from_seq) from bell_ranges)
+  `
+  const others = [1, 2].map(() => createBells(pool, WITHHELD_SENTENCES))
+  const handled = await Promise.all([bells, ...others].map(one => one.run()))
+  expect(handled.reduce((sum, { ranges }) => sum + ranges, 0)).toBe(1)
+  expect(await findPushed(tenant)).toEqual(sent)
+})
+
+test('a dispatch and the bells of the same project never deadlock', async () => {
+  const tenant = await newMutedTenant()
+  await ring(tenant, 'refund')
+  for (let n = 0; n < 12; n++) await tenant.send({ title: 'A refund' })
+  // The account has a burst now, which both lock.
+  await dispatch(tenant)
+  let isOver = false
+  const matching = (async () => {
+    while (!isOver) await bells.run()
+  })()
+  try {
+    for (let n = 0; n < 40; n++) {
+      await tenant.send({ title: 'A refund' })
+      await dispatchOnce(tenant)
+    }
+  } finally {
+    isOver = true
+    await matching
   }
 })
