@@ -34,9 +34,11 @@ const WITH_OWN_FACTOR: Row = {
 }
 
 /**
- * Every action on credentials, and the sessions that may do it for each set of factors of the
- * account. No token may do any of them. Otherwise a stolen password, or an identity at the proxy or
- * a provider, would remove or replace the factor that it lacks.
+ * Every action that changes how an account signs in, gives lasting access or destroys, and the
+ * sessions that may do it for each set of factors of the account. It has every action that requires
+ * a verification. Otherwise a stolen password, or an identity at the proxy or a provider, would
+ * remove or replace the factor that it lacks: as an owner, also with the help of a member that it
+ * made an owner.
  */
 export const CREDENTIAL_ACTIONS = {
   'account.verify': ALWAYS,
@@ -51,6 +53,7 @@ export const CREDENTIAL_ACTIONS = {
   'account.export': WITH_OWN_FACTOR,
   'account.delete': WITH_OWN_FACTOR,
   'organization.leave': WITH_OWN_FACTOR,
+  'organization.delete': WITH_OWN_FACTOR,
   'secondFactor.create': WITH_OWN_FACTOR,
   'secondFactor.confirm': WITH_OWN_FACTOR,
   'secondFactor.remove': WITH_OWN_FACTOR,
@@ -70,6 +73,17 @@ export const CREDENTIAL_ACTIONS = {
   'organizationTokens.read': ALWAYS,
   'organizationTokens.create': WITH_OWN_FACTOR,
   'organizationTokens.withdraw': ALWAYS,
+  'invites.create': WITH_OWN_FACTOR,
+  'members.changeRole': WITH_OWN_FACTOR,
+  'members.remove': WITH_OWN_FACTOR,
+  'project.delete': WITH_OWN_FACTOR,
+  'keys.create': WITH_OWN_FACTOR,
+  'keys.rotate': WITH_OWN_FACTOR,
+  'webhooks.create': WITH_OWN_FACTOR,
+  'webhooks.edit': WITH_OWN_FACTOR,
+  'webhooks.rotate': WITH_OWN_FACTOR,
+  'webhooks.delete': WITH_OWN_FACTOR,
+  'users.erase': WITH_OWN_FACTOR,
   // These give access to the accounts of others.
   'members.resetPassword': WITH_OWN_FACTOR,
   'providers.create': WITH_OWN_FACTOR,
@@ -94,8 +108,16 @@ export function isAllowedTo(action: CredentialAction, { factors, isMultiFactor }
 
 /** Throws `second_factor_needed` unless a session may do an action on credentials. */
 export function requireOwnFactor(action: CredentialAction, session: Proven): void {
-  if (isAllowedTo(action, session)) return
-  throw new Fault(
+  if (!isAllowedTo(action, session)) throw ownFactorNeeded()
+}
+
+/** Throws `second_factor_needed` if the account has a factor that its session did not prove. */
+export function requireAnyFactor({ factors, isMultiFactor }: Proven): void {
+  if (!isMultiFactor && factors !== 'none') throw ownFactorNeeded()
+}
+
+function ownFactorNeeded(): Fault {
+  return new Fault(
     'second_factor_needed',
     'Your account has a passkey or an authenticator app. Confirm with it, or sign in with it.',
   )

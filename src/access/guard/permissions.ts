@@ -1,6 +1,7 @@
 import { Fault } from '../../base/errors.ts'
 import {
   isOnCredentials,
+  requireAnyFactor,
   requireOwnFactor,
   type CredentialAction,
   type Proven,
@@ -231,6 +232,9 @@ export interface Requester {
   token?: { kind: TokenKind; isLimited: boolean } | undefined
 }
 
+/** The part of a requester that a verification depends on. */
+export type Verifiable = Pick<Requester, 'isVerified' | 'session'>
+
 /**
  * The organization or project that a request is about. Without a role, the error hides that it
  * exists.
@@ -297,7 +301,6 @@ export function authorize(
 
 /** Throws unless the session has proved what the action requires. */
 function requireProof(account: Requester, action: Action, requiresVerification = false): void {
-  // A passkey is also a verification, so the factor is asked for first.
   if (account.session && isOnCredentials(action)) requireOwnFactor(action, account.session)
   if (requiresVerification) requireVerified(account)
 }
@@ -324,8 +327,13 @@ function toTokenRefusal({ tokens }: Rule): string {
     : 'Tokens cannot do this. Sign in to the dashboard.'
 }
 
-/** Throws `verification_needed` unless the password was entered within the last 10 minutes. */
-export function requireVerified({ isVerified }: Pick<Requester, 'isVerified'>): void {
+/**
+ * Throws `verification_needed` unless the account was verified within the last 10 minutes, and
+ * `second_factor_needed` if it has a factor that its session did not prove.
+ */
+export function requireVerified({ isVerified, session }: Verifiable): void {
+  // A passkey is also a verification, so the factor is asked for first.
+  if (session) requireAnyFactor(session)
   if (isVerified) return
   throw new Fault(
     'verification_needed',
@@ -337,7 +345,7 @@ export function requireVerified({ isVerified }: Pick<Requester, 'isVerified'>): 
  * Throws `verification_needed` like `requireVerified` if `role` manages members: an admin
  * or owner who was made in an unattended browser would keep the access.
  */
-export function requireVerifiedFor(role: Role, account: Pick<Requester, 'isVerified'>): void {
+export function requireVerifiedFor(role: Role, account: Verifiable): void {
   if (isAtLeast(role, 'admin')) requireVerified(account)
 }
 

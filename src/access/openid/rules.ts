@@ -1,4 +1,3 @@
-import { lockOwnAccount } from '../sign-in/account.ts'
 import { writeAudit } from '../audit/audit.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
@@ -36,7 +35,6 @@ export async function replaceRules(
   rules: readonly SignInRule[],
 ): Promise<SignInRule[]> {
   await lockOrganization(tx, call, 'signInRules.edit')
-  await lockOwnAccount(tx, call.admitted, 'signInRules.edit')
   const { organizationId, actor } = call
   await tx`delete from sign_in_rules where organization_id = ${organizationId}`
   const column = (name: keyof SignInRule) => toArray(rules.map(rule => rule[name]))

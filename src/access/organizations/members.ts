@@ -14,7 +14,7 @@ import {
   type ResetLink,
 } from '../sign-in/reset-links.ts'
 import { withdrawDisallowedInvites } from './invites.ts'
-import { lockOrganization, type OrganizationCall } from './organizations.ts'
+import { lockOrganization, lockRole, type OrganizationCall } from './organizations.ts'
 
 /** Returns a page of an organization's members, oldest account first. */
 export async function listMembers(
@@ -74,7 +74,6 @@ export async function removeMember(tx: Tx, call: OrganizationCall, id: string): 
 /** Ends the caller's own membership. Throws `conflict` for the last owner. */
 export async function leaveOrganization(tx: Tx, call: OrganizationCall): Promise<void> {
   const role = await lockOrganization(tx, call, 'organization.leave')
-  await lockOwnAccount(tx, call.admitted, 'organization.leave')
   const accountId = call.admitted.account.id
   if (role === 'owner') await requireOtherOwner(tx, call.organizationId, accountId)
   await endMembership(tx, call, { accountId, role, action: 'member.left' })
@@ -89,7 +88,8 @@ export async function createMemberResetLink(
   call: OrganizationCall,
   id: string,
 ): Promise<ResetLink> {
-  await lockOrganization(tx, call, 'members.resetPassword')
+  // The own account is locked with the other one, in the order of their ids.
+  await lockRole(tx, call, 'members.resetPassword')
   const { organizationId, admitted, actor } = call
   const { accountId } = await getMember(tx, organizationId, id)
   if (accountId === admitted.account.id) {

@@ -10,9 +10,11 @@ import {
   type Action,
   type Role,
 } from '../guard/permissions.ts'
+import { isOnCredentials } from '../guard/credential-table.ts'
 import { toName } from '../guard/schema.ts'
 import type { Organization, OrganizationChange } from './schema.ts'
 import type { AdmittedCaller } from '../guard/sessions.ts'
+import { lockOwnAccount } from '../sign-in/account.ts'
 import { withdrawLinksOfMember } from '../sign-in/reset-links.ts'
 
 const MAX_ORGANIZATIONS = 1_000
@@ -29,9 +31,22 @@ export interface OrganizationCall {
 /**
  * Locks an organization until the transaction ends. Authorizes `action` again, because the role may
  * have changed since admission, and a token may have ended. Returns the caller's role. Every change
- * of an organization's members, roles or projects takes this lock first.
+ * of an organization's members, roles or projects takes this lock first. Then it locks the account
+ * of the session, like `lockOwnAccount`, if the table of credentials has the action.
  */
 export async function lockOrganization(
+  tx: Tx,
+  call: Omit<OrganizationCall, 'actor'>,
+  action: Action,
+): Promise<Role> {
+  const role = await lockRole(tx, call, action)
+  const { admitted } = call
+  if (admitted.session && isOnCredentials(action)) await lockOwnAccount(tx, admitted, action)
+  return role
+}
+
+/** Locks an organization like `lockOrganization`, without the account. */
+export async function lockRole(
   tx: Tx,
   { admitted, organizationId }: Omit<OrganizationCall, 'actor'>,
   action: Action,

@@ -47,7 +47,7 @@ export function projectRoutes({ guard }: { guard: SessionGuard }) {
       '/api/projects/:projectId',
       async ({ call, body: { name, ...change } }) => {
         const { actor, projectId, role, admitted } = call
-        const context = { actor, projectId, isVerified: admitted.isVerified }
+        const context = { actor, projectId, admitted }
         const project = await transact(call.pool, async tx => {
           await editProject(tx, context, {
             ...change,

@@ -2,7 +2,7 @@ import { Fault } from '../../base/errors.ts'
 import { newId, toId } from '../../base/ids.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import type { Role } from '../guard/permissions.ts'
+import { requireVerified, type Role, type Verifiable } from '../guard/permissions.ts'
 import type { Project, ProjectChange } from './schema.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
 
@@ -114,17 +114,15 @@ export async function getProject(sql: Queryable, projectId: string, role: Role):
 interface ProjectCall {
   actor: Actor
   projectId: string
-  /** True if the password was entered within the last 10 minutes. */
-  isVerified: boolean
+  admitted: Verifiable
 }
 
 /**
- * Changes the given fields. A shorter retention deletes events. It throws `verification_needed`
- * unless `isVerified`.
+ * Changes the given fields. A shorter retention deletes events, so it requires a verification.
  */
 export async function editProject(
   tx: Tx,
-  { actor, projectId, isVerified }: ProjectCall,
+  { actor, projectId, admitted }: ProjectCall,
   { name, keepDays }: ProjectChange,
 ): Promise<void> {
   const organizationId = await lockProject(tx, projectId)
@@ -132,12 +130,7 @@ export async function editProject(
     select keep_days from projects where id = ${projectId}
   `
   const isShorter = typeof keepDays === 'number' && keepDays < (before?.keep_days ?? Infinity)
-  if (isShorter && !isVerified) {
-    throw new Fault(
-      'verification_needed',
-      'Confirm that it is you. A shorter retention deletes older events.',
-    )
-  }
+  if (isShorter) requireVerified(admitted)
   if (name === undefined && keepDays === undefined) return
   await tx`
     update projects set

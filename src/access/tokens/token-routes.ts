@@ -120,7 +120,6 @@ export function tokenRoutes({ guard }: { guard: SessionGuard }) {
         const maker = { organizationId, accountId: call.admitted.account.id }
         const created = await transact(call.pool, async tx => {
           const ownRole = await lockOrganization(tx, call, 'organizationTokens.create')
-          await lockOwnAccount(tx, admitted, 'organizationTokens.create')
           if (!isAtLeast(ownRole, token.role)) {
             throw new Fault(
               'forbidden',

@@ -117,7 +117,10 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
     .delete(
       '/api/projects/:projectId/webhooks/:webhookId',
       async ({ call, params: { webhookId: id } }) => {
-        await transact(call.pool, tx => deleteWebhook(tx, call, id))
+        await transact(call.pool, async tx => {
+          await lockOrganization(tx, call, 'webhooks.delete')
+          await deleteWebhook(tx, call, id)
+        })
         return succeed(call, 200, { id })
       },
       {

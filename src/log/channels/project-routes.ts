@@ -1,7 +1,12 @@
 import { Elysia } from 'elysia'
 import { toReaderId } from '../../access/guard/admitted.ts'
 import { succeedRead, type CallOn, type SessionGuard } from '../../access/guard/guard.ts'
-import { isAtLeast, requireVerified, type Role } from '../../access/guard/permissions.ts'
+import {
+  isAtLeast,
+  requireVerified,
+  type Role,
+  type Verifiable,
+} from '../../access/guard/permissions.ts'
 import { Fault } from '../../base/errors.ts'
 import type { Hints } from '../../base/hints.ts'
 import { transact } from '../../database/pool.ts'
@@ -140,7 +145,7 @@ function toReader({ projectId, admitted }: CallOn<'project'>): Reader {
  * Retention deletes events. So a change requires an admin, and the password unless it is lifted.
  */
 function checkRetentionChange(
-  { role, admitted }: { role: Role; admitted: { isVerified: boolean } },
+  { role, admitted }: { role: Role; admitted: Verifiable },
   keepDays: number | null,
 ): void {
   if (!isAtLeast(role, 'admin')) {

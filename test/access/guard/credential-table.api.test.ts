@@ -9,10 +9,10 @@ import {
   type Factors,
   type SessionKind,
 } from '../../../src/access/guard/credential-table.ts'
-import { ACTIONS } from '../../../src/access/guard/permissions.ts'
+import { ACTIONS, listCredentials } from '../../../src/access/guard/permissions.ts'
 import type { NewSession } from '../../../src/access/guard/sessions.ts'
 import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
-import { parseId, toId } from '../../../src/base/ids.ts'
+import { newId, parseId, toId } from '../../../src/base/ids.ts'
 import type { Tx } from '../../../src/database/sql.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { createAuthenticator } from '../../support/clients/authenticator.ts'
@@ -54,7 +54,6 @@ import { scaled } from '../../support/until.ts'
 let server: Booted
 let provider: OpenidProvider
 let organization: TestOrganization
-let member: SignedInAccount
 /** The row of a session that was made in each way. */
 let made: Record<SessionKind, Pick<NewSession, 'method' | 'isMultiFactor'>>
 beforeAll(async () => {
@@ -84,7 +83,6 @@ beforeAll(async () => {
   server = { ...booted, url: `http://localhost:${port}` }
   provider.serve(server.url, ['trusted'])
   organization = await newOrganization(server)
-  member = await newMember(server, organization, 'viewer')
   await insertProvider(server)
   made = await signInInEveryWay()
 }, scaled(120_000))
@@ -103,6 +101,8 @@ const STRICT = ROWS.filter(
 /** An account in one of the states, and what its requests name. */
 interface Cell {
   account: SignedInAccount
+  organization: TestOrganization
+  memberId: string | undefined
   /** The secret of its authenticator app. */
   secret: string | undefined
   passkeyId: string
@@ -124,6 +124,13 @@ test('the table has every action on credentials of the account', () => {
   ])
   const own = Object.entries(ACTIONS).flatMap(([name, { on }]) => (on === 'account' ? [name] : []))
   expect(own.filter(name => !OTHERS.has(name) && !(name in CREDENTIAL_ACTIONS))).toEqual([])
+})
+
+test('an action that requires a verification requires the own factor, too', () => {
+  const verifying = Object.entries(ACTIONS).flatMap(([name, rule]) =>
+    'requiresVerification' in rule ? [name] : [],
+  )
+  expect(verifying.filter(name => !(STRICT as string[]).includes(name))).toEqual([])
 })
 
 // `account.prove` needs no session, and has a table of its own.
@@ -149,9 +156,25 @@ test.each(CELLS)('%s in a session by %s', async (action, kind) => {
   expect(outcomes).toEqual(expected as never)
 })
 
-test.each(STRICT)('a token does not do %s', async action => {
+test('parts of an action that destroy or raise a limit require the own factor', async () => {
+  const { account, organization } = await newCell('keys.create', 'password', 'none')
+  const path = `/api/projects/${organization.project.id}`
+  const key = (await account.post(`${path}/keys`, { name: 'Key' })).body.data
+  const channel = (await account.post(`${path}/channels`, { name: 'orders' })).body.data
+  await insertPasskey(server, account)
+  for (const [part, body] of [
+    ['', { keepDays: 1 }],
+    [`/channels/${channel.id}`, { keepDays: 1 }],
+    [`/keys/${key.id}`, { limit: key.limit + 1 }],
+  ] as const) {
+    expectFailure(await account.patch(path + part, body), 403, 'second_factor_needed')
+  }
+  expect((await account.patch(path, { name: 'Renamed' })).status).toBe(200)
+})
+
+test.each(STRICT.filter(action => !isForTokens(action)))('a token does not do %s', async action => {
   const cell = await newCell(action, 'passkey', 'none')
-  for (const options of [{}, { organizationId: organization.uuid }]) {
+  for (const options of [{}, { organizationId: cell.organization.uuid }]) {
     const accountId = cell.account.uuid
     const token = await newManagementToken(server, { accountId, isMultiFactor: true, ...options })
     const { uuid, id } = cell.account
@@ -164,7 +187,10 @@ test.each(STRICT)('a token does not do %s', async action => {
 })
 
 // Asking for the options of a passkey and beginning a visit change nothing, so they take no lock.
-const LOCKING = STRICT.filter(action => !/^(passkeys|connections)\.create$/.test(action))
+// An erasure takes none either: it can go on after the request.
+const LOCKING = STRICT.filter(
+  action => !/^(passkeys\.create|connections\.create|users\.erase)$/.test(action),
+)
 
 test.each(LOCKING)('%s is refused if the account gets a factor while it waits', async action => {
   const cell = await newCell(action, 'password', 'none')
@@ -361,10 +387,14 @@ test('docs/signing-in.md prints the table', () => {
             : 'no'
           : toWord(action, SESSION_KINDS[kind]),
       ),
-      'no',
+      isForTokens(action) ? 'yes' : 'no',
     ]),
   )
 })
+
+function isForTokens(action: CredentialAction): boolean {
+  return listCredentials(action).includes('token')
+}
 
 /** Returns what the documentation says: `yes`, or `first` if only accounts without a factor may. */
 function toWord(action: CredentialAction, isMultiFactor: boolean): string {
@@ -445,9 +475,13 @@ function toParameter(cell: Cell, action: CredentialAction, name: string): string
     connectionId: cell.connectionId,
     tokenId: cell.tokenIds?.[action.startsWith('organization') ? 'organization' : 'personal'],
     sessionId: cell.spareSessionId,
-    organizationId: organization.id,
-    accountId: member.id,
+    organizationId: cell.organization.id,
+    projectId: cell.organization.project.id,
+    accountId: cell.memberId,
     provider: 'company',
+    keyId: newId('key').id,
+    webhookId: newId('whk').id,
+    userId: 'ada',
   }
   const value = values[name]
   if (value === undefined) throw new Error(`${action} names no ${name}`)
@@ -456,7 +490,7 @@ function toParameter(cell: Cell, action: CredentialAction, name: string): string
 
 /**
  * Returns whether the table allowed a request. A conflict comes after it, such as a second app. So
- * does the provider that another cell has deleted.
+ * does a key that does not exist, or the provider that another cell has deleted.
  */
 function toOutcome(status: number, code: string | undefined): string {
   if (status === 403 && code === 'second_factor_needed') return 'refused'
@@ -476,10 +510,10 @@ async function newCell(
     API.some(route => route.action === action && route.path.includes(`:${parameter}`))
   const account = await newAccount(server)
   const { uuid } = account
+  const own = await newOrganization(server)
   await server.sql`update accounts set is_operator = true where id = ${uuid}`
   await server.sql`
-    insert into memberships (organization_id, account_id, role)
-    values (${organization.uuid}, ${uuid}, 'owner')
+    insert into memberships (organization_id, account_id, role) values (${own.uuid}, ${uuid}, 'owner')
   `
   const passkeyId = await insertPasskey(server, account)
   if (!factors.includes('passkey')) {
@@ -491,12 +525,14 @@ async function newCell(
         personal: await newManagementToken(server, { accountId: uuid }),
         organization: await newManagementToken(server, {
           accountId: uuid,
-          organizationId: organization.uuid,
+          organizationId: own.uuid,
         }),
       }
     : undefined
   return {
     account: await newSession(server, account, made[kind]),
+    organization: own,
+    memberId: isNamed('accountId') ? (await newMember(server, own, 'viewer')).id : undefined,
     secret: factors.includes('app') ? await insertTotpSecret(server, account) : undefined,
     passkeyId,
     connectionId: isNamed('connectionId') ? await insertConnection(server, account) : undefined,
