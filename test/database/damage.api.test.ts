@@ -1,4 +1,4 @@
-import { beforeAll, expect, onTestFinished, test } from 'bun:test'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { DAMAGED, toReason } from '../../src/base/errors.ts'
@@ -8,7 +8,12 @@ import { startEmbedded } from '../../src/database/embedded/embedded.ts'
 import { findCopyName } from '../../src/server/backup/copies.ts'
 import { readLastBackup } from '../../src/server/scheduled-backups.ts'
 import { makeFolder } from '../support/scratch.ts'
-import { copyDamaged, copyDatabase, toSuperuserUrl } from '../support/servers/postgres.ts'
+import {
+  copyDamaged,
+  copyDatabase,
+  isolateCluster,
+  toSuperuserUrl,
+} from '../support/servers/postgres.ts'
 import { boot } from '../support/servers/server.ts'
 import { openSql } from '../support/sql.ts'
 import { backUp, makeBackupFolder, PASSPHRASE } from '../support/worlds/backup.ts'
@@ -35,7 +40,10 @@ const TABLES = [
   ...['accounts', 'api_keys', 'aliases', 'channels', 'identities', 'installation'],
   ...['event_counts', 'webhooks'],
 ]
+let own: AsyncDisposable
+afterAll(() => own[Symbol.asyncDispose]())
 beforeAll(async () => {
+  own = isolateCluster()
   const server = await boot()
   await newFullTenant(server)
   const project = await newProject(server)

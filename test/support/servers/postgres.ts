@@ -6,7 +6,7 @@ import { startEmbedded, type EmbeddedPostgres } from '../../../src/database/embe
 import { migrate } from '../../../src/database/migrate.ts'
 import { FUNCTIONS, MIGRATIONS } from '../../../src/database/sql-files.ts'
 import { connect, type Sql } from '../../../src/database/sql.ts'
-import { KEPT_FILE, SCRATCH, SHARED } from '../scratch.ts'
+import { KEPT_FILE, makeFolder, SCRATCH, SHARED } from '../scratch.ts'
 import { startCitus, type CitusCluster } from './citus.ts'
 
 /** The databases of a process begin like this, so that the runner finds what it has left. */
@@ -25,6 +25,21 @@ export function keepCluster(dataDir: string): void {
   // The watcher stops the cluster if this run is killed.
   writeFileSync(join(SCRATCH, KEPT_FILE), dataDir)
   keptDataDir = dataDir
+}
+
+/**
+ * Gives the tests of a file a Postgres of their own, until the result is disposed of. Damaged files
+ * can end the sessions of all databases.
+ */
+export function isolateCluster(): AsyncDisposable {
+  const [shared, sharedDataDir] = [cluster, keptDataDir]
+  ;[cluster, keptDataDir] = [undefined, makeFolder()]
+  return {
+    async [Symbol.asyncDispose]() {
+      await closeCluster()
+      ;[cluster, keptDataDir] = [shared, sharedDataDir]
+    },
+  }
 }
 
 /**
