@@ -2,7 +2,7 @@ import { Fault, isDamage } from '../base/errors.ts'
 import { startDeadline } from '../base/functions.ts'
 import { logger } from '../base/log.ts'
 import { createWaitObserver, registerGauge } from '../base/metrics.ts'
-import { createSemaphore } from '../base/semaphore.ts'
+import { createSemaphore, type SemaphoreOptions } from '../base/semaphore.ts'
 import { primaryOf } from './primary.ts'
 import {
   connect,
@@ -45,7 +45,10 @@ export interface Pool {
   end(): Promise<void>
 }
 
-export interface PoolOptions extends ConnectOptions {
+/** How callers wait for a connection; by default all of them do. */
+type Queueing = Pick<SemaphoreOptions, 'maxWaitingTotal' | 'isNewestFirst'>
+
+export interface PoolOptions extends ConnectOptions, Queueing {
   deadlineMs?: number | undefined
   /** The number of connections that one share may use at a time; all of them by default. */
   maxPerShare?: number | undefined
@@ -66,6 +69,8 @@ export function createPool(
     deadlineMs = DEADLINE_MS,
     maxPerShare,
     maxPerHeavyShare,
+    maxWaitingTotal = Infinity,
+    isNewestFirst = false,
     onUnresponsive,
     onError,
     ...options
@@ -75,6 +80,8 @@ export function createPool(
     total: options.max,
     perKey: maxPerShare ?? options.max,
     perHeavyKey: maxPerHeavyShare ?? maxPerShare ?? options.max,
+    maxWaitingTotal,
+    isNewestFirst,
   })
   const observeWait = createWaitObserver(options.name)
   let sql = connect(url, options)
@@ -200,7 +207,7 @@ function withReplies<Statements extends Queryable>(
   })
 }
 
-interface PoolOverrides {
+interface PoolOverrides extends Queueing {
   /** Postgres settings of each connection. */
   settings?: Record<string, string | number>
   /** A shorter deadline than that of the other pools. */

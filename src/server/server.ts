@@ -72,8 +72,10 @@ const SEARCHES = {
 }
 /** Connections that start subscriptions and read what they have missed. */
 const FEEDS = { max: 4, maxPerShare: 2, ...HEAVY_SHARE }
-/** Sign-in, sessions and readiness: no request for data uses these connections. */
+/** Sessions, known browsers and readiness: no request for data uses these connections. */
 const SESSIONS = { max: 3, maxPerShare: 2 }
+/** Clients without a session or a known browser. They delay nobody else. */
+const STRANGERS = { max: 1, maxWaitingTotal: 256, isNewestFirst: true }
 /** All projects of the process share a batch that waits for the lock of one. */
 const LOCK_WAIT_MS = 1_000
 /** A slow figure is left out of the metrics. */
@@ -177,6 +179,7 @@ async function open(
     ...SEARCHES,
   })
   const sessions = pools.open('session', SESSIONS.max, SESSIONS)
+  const strangers = pools.open('stranger', STRANGERS.max, STRANGERS)
   const background = pools.open('maintenance', 2)
   // The third connection looks up organizations.
   const identifies = pools.open('identify', 3, writes)
@@ -255,6 +258,7 @@ async function open(
   const gate = {
     site,
     sessions,
+    strangers,
     cookies: createCookies(site.isSecure),
     failedAuthentications: createFailedAuthentications(),
     refusals,

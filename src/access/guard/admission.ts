@@ -19,8 +19,10 @@ import { admitSession, type AdmittedCaller, type AdmittedSession } from './sessi
 
 /** The dependencies of the admission to /api. */
 export interface AdmissionOptions {
-  /** For sessions, accounts and strangers. No request for data uses it. */
+  /** For sessions, accounts and known browsers. No request for data uses it. */
   sessions: Pool
+  /** For all strangers together, so that they delay nobody else. Networks take turns. */
+  strangers: Pool
   cookies: Cookies
   failedAuthentications: FailedAuthentications
   /** Counts refused requests for the audit log. */
@@ -204,6 +206,38 @@ export async function findSession(
 export function checkAccount(admitted: AdmittedSession | undefined, meant: string | null): void {
   if (!admitted || meant === null || meant === toId('per', admitted.account.id)) return
   throw new Fault('other_account', 'This browser is signed in to another account. Reload the page.')
+}
+
+/**
+ * Returns the connections for a request without a session: those of all strangers, unless its
+ * browser is known to an account.
+ */
+export async function findPoolOfVisitor(
+  { sessions, strangers, cookies, failedAuthentications, toAddress }: AdmissionOptions,
+  request: Request,
+): Promise<Pool> {
+  const device = cookies.read(request.headers, 'device')
+  const getAddress = () => toAddress(request)
+  const known =
+    device &&
+    (await failedAuthentications.find(
+      hashSecret(device),
+      (hash, share) =>
+        sessions
+          .of(share)
+          .run(async sql => ((await isKnownDevice(sql, hash)) ? sessions.of(hash) : undefined)),
+      getAddress,
+    ))
+  // A /48 is what one site gets, so a site cannot invent networks.
+  return known || strangers.of(toNetwork(getAddress(), 48))
+}
+
+/** Returns whether a browser is known to any account. */
+async function isKnownDevice(sql: Queryable, hash: string): Promise<boolean> {
+  const found = await sql`
+    select from known_devices where hash = decode(${hash}, 'hex') limit 1
+  `
+  return found.count > 0
 }
 
 /** Returns the author of a request, for the audit log. */

@@ -25,11 +25,17 @@ import {
 } from '../../http/route.ts'
 import { checkHost, checkSameOrigin, type Site } from '../../http/site.ts'
 import { parseId } from '../../base/ids.ts'
-import { toNetwork } from '../../http/limits/failed-authentications.ts'
 import type { Semaphore } from '../../base/semaphore.ts'
 import { readBearer } from '../../base/token-form.ts'
 import type { Admitted, AdmittedToken } from './admitted.ts'
-import { admit, countRefusal, toActor, type AdmissionOptions, type Ids } from './admission.ts'
+import {
+  admit,
+  countRefusal,
+  findPoolOfVisitor,
+  toActor,
+  type AdmissionOptions,
+  type Ids,
+} from './admission.ts'
 import {
   listCredentials,
   revokesAccess,
@@ -53,7 +59,7 @@ export interface SessionGuardOptions extends AdmissionOptions {
 /** A request that the permissions of its route allow. */
 export interface SessionCall extends GuardedCall {
   readonly guard: 'session'
-  /** The connections of its share: of its organization, its account, or a stranger's network. */
+  /** The connections of its share: of its organization, account, known browser, or network. */
   readonly pool: Pool
   /** For the audit log. */
   readonly actor: Actor
@@ -157,7 +163,8 @@ export function createSessionGuard(gate: SessionGuardOptions) {
           const { admitted } = exchange as unknown as ScopeFields['anyone']
           const hasWaited =
             admitted && (await acquireSlot(exchange, gate.concurrency, toLane(admitted)))
-          const call = toSessionCall(gate, { request, scope }, exchange, admitted)
+          const pool = await choosePool(gate, scope, admitted, request)
+          const call = toSessionCall(gate, { request, pool }, exchange, admitted)
           // Permissions may have changed while the request waited.
           if (hasWaited) await call.checkAccess()
           // Rules beyond the role of a route refuse in its handler.
@@ -190,7 +197,7 @@ export async function succeedRead(
 
 function toSessionCall(
   gate: SessionGuardOptions,
-  { request, scope }: { request: Request; scope: ActionScope },
+  { request, pool }: { request: Request; pool: Pool },
   call: Call,
   admitted: AdmittedCaller | undefined,
 ): SessionCall {
@@ -200,7 +207,7 @@ function toSessionCall(
   // The transform step has added `checkAccess`.
   return Object.assign(call as Call & Pick<SessionCall, 'checkAccess'>, {
     guard: 'session' as const,
-    pool: choosePool(gate, scope, admitted, address),
+    pool,
     organizationId: admitted?.organizationId,
     projectId: admitted?.projectId,
     role: admitted?.role,
@@ -218,13 +225,14 @@ function toLane({ account, token }: Admitted): string {
 }
 
 /** Returns the connections for a request, and for the share that its cost belongs to. */
-function choosePool(
-  { pool, sessions }: SessionGuardOptions,
+async function choosePool(
+  gate: SessionGuardOptions,
   scope: ActionScope,
   admitted: Admitted | undefined,
-  address: string,
-): Pool {
-  if (admitted === undefined) return sessions.of(toNetwork(address))
+  request: Request,
+): Promise<Pool> {
+  const { pool, sessions } = gate
+  if (admitted === undefined) return findPoolOfVisitor(gate, request)
   if (scope === 'anyone' || scope === 'account' || scope === 'token')
     return sessions.of(admitted.account.id)
   return pool.of(admitted.organizationId ?? admitted.account.id)

@@ -3,11 +3,10 @@ import { Fault, type FaultCode } from '../../base/errors.ts'
 import { toId } from '../../base/ids.ts'
 import { transact, type Pool } from '../../database/pool.ts'
 import type { Tx } from '../../database/sql.ts'
-import { toNetwork } from '../../http/limits/failed-authentications.ts'
 import { publicRoutes } from '../../http/public-route.ts'
 import { checkHost } from '../../http/site.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import { countRefusedSignIn, findSession } from '../guard/admission.ts'
+import { countRefusedSignIn, findPoolOfVisitor, findSession } from '../guard/admission.ts'
 import { rotateSession, toCookieSeconds, type AdmittedSession } from '../guard/sessions.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
 import { connect, findConnectedAccount } from './connections.ts'
@@ -39,7 +38,6 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
     const { pathname, search } = new URL(request.url)
     const name = PATH.exec(pathname)?.[1] ?? ''
     const address = parts.toAddress(request)
-    const pool = parts.sessions.of(toNetwork(address))
     const flow = flows.read(request.headers, Date.now())
     const visit = flow?.kind === 'visit' ? flow : undefined
     try {
@@ -47,6 +45,10 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
       const isExpected =
         visit?.provider === name && new URLSearchParams(search).get('state') === visit.state
       if (!visit || !isExpected) throw new VisitProblem('expired')
+      const admitted = await findSession(parts, request)
+      const pool = admitted
+        ? parts.sessions.of(admitted.account.id)
+        : await findPoolOfVisitor(parts, request)
       const provider = await pool.run(sql => getProvider(sql, source, name))
       if (provider.issuer !== visit.issuer) throw new VisitProblem('expired')
       if (!(await pool.run(sql => markUsed(sql, visit.state, STATE_S)))) {

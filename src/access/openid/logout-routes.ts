@@ -18,15 +18,16 @@ const PATH = '/openid/:provider/backchannel-logout'
  * 1.0). The signature of the token is the authentication.
  */
 export function logoutRoutes(parts: Omit<OpenidParts, 'guard'>) {
-  const { sessions, source, clients, hints, inputLimits, failedAuthentications } = parts
+  const { sessions, strangers, source, clients, hints, inputLimits, failedAuthentications } = parts
 
   async function logOut(request: Request, name: string): Promise<object> {
     const address = parts.toAddress(request)
-    const pool = sessions.of(toNetwork(address))
     const token = new URLSearchParams(
       await readText(request, { ...inputLimits, caller: undefined }),
     ).get('logout_token')
-    const provider = await pool.run(sql => getProvider(sql, source, name))
+    const provider = await strangers
+      .of(toNetwork(address, 48))
+      .run(sql => getProvider(sql, source, name))
     const client = await clients.get(provider)
     let logout: Awaited<ReturnType<typeof verifyLogoutToken>>
     try {
@@ -37,7 +38,7 @@ export function logoutRoutes(parts: Omit<OpenidParts, 'guard'>) {
       await failedAuthentications.countFailure(address)
       return { error: 'invalid_request', error_description: 'The logout token is not valid' }
     }
-    const isFresh = await transact(pool, async tx => {
+    const isFresh = await transact(sessions.of(provider.issuer), async tx => {
       if (!(await markUsed(tx, `${logout.issuer} ${logout.jti}`, LOGOUT_TOKEN_S))) return false
       await endProviderSessions(tx, name, logout)
       return true

@@ -7,7 +7,7 @@ import { tooManyRequests } from './rate-limit.ts'
 const WINDOW_MS = 60_000
 const MAX_FAILURES = 60
 const MAX_NETWORKS = 10_000
-const MAX_RECENTLY_FOUND = 10_000
+const MAX_KNOWN = 10_000
 const MAX_WAITING = 2_000
 /** The delay of responses to failures over the limit, so that a stranger costs little time. */
 const DELAY_MS = 1_000
@@ -28,7 +28,7 @@ export interface FailedAuthentications {
   /**
    * Looks up a session or a link by its hash, and counts no failure. After 60 failures of the
    * client's network within a minute, unknown hashes are looked up one at a time. Hashes that were
-   * found within the last minute are not delayed. Throws `unavailable` if too many callers wait.
+   * found lately are not delayed. Throws `unavailable` if too many callers wait.
    */
   find<Found>(hash: string, find: Find<Found>, getAddress: () => string): Promise<Found | undefined>
   /**
@@ -43,14 +43,14 @@ export interface FailedAuthentications {
  */
 type Find<Found> = (hash: string, share: string) => Promise<Found | undefined>
 
-/** The share of all hashes that were not found within the last minute. */
+/** The share of all hashes that are not among the 10,000 that were found last. */
 const UNKNOWN = 'unknown'
 
 /** Limits the work that failed authentications cause in this process. */
 export function createFailedAuthentications({ delayMs = DELAY_MS } = {}): FailedAuthentications {
   const failures = createFailureCounter()
-  // The time at which each hash was last found, the oldest first.
-  const recentlyFound = new Map<string, number>()
+  // The hashes that were found last, the oldest first.
+  const known = new Map<string, true>()
   const lookups = createSemaphore({
     total: 1,
     maxWaiting: MAX_WAITING_OF_NETWORK,
@@ -67,13 +67,13 @@ export function createFailedAuthentications({ delayMs = DELAY_MS } = {}): Failed
     find: Find<Found>,
     getAddress: () => string,
   ): Promise<Found | undefined> {
-    const isKnown = performance.now() - (recentlyFound.get(hash) ?? -Infinity) < WINDOW_MS
+    const isKnown = known.has(hash)
     const found =
       !isKnown && isOver(getAddress)
         ? await findInTurn(() => find(hash, UNKNOWN), toNetwork(getAddress()))
         : await find(hash, isKnown ? hash : UNKNOWN)
-    if (found === undefined) recentlyFound.delete(hash)
-    else setNewest(recentlyFound, hash, performance.now(), MAX_RECENTLY_FOUND)
+    if (found === undefined) known.delete(hash)
+    else setNewest(known, hash, true, MAX_KNOWN)
     return found
   }
 

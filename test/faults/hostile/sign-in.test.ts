@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { newSecret } from '../../../src/access/guard/secret.ts'
 import { openRaw, sendRaw, toRequest } from '../../support/clients/raw-http.ts'
+import { lockTable } from '../../support/database-lock.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import {
   createBrowser,
@@ -55,6 +57,36 @@ test('guesses from new networks all the time are bounded by the budget of the ac
   )
   expect(answers.filter(({ status }) => status === 401)).toHaveLength(10)
   expect(answers.filter(({ status }) => status === 429)).toHaveLength(20)
+})
+
+test('strangers from any number of networks delay no member and no known browser', async () => {
+  const account = await newAccount(server)
+  const [member, known] = [createBrowser(server.url), createBrowser(server.url)]
+  for (const browser of [member, known]) await browser.signIn(account.email, PASSWORD, newAddress())
+  await known.delete('/api/session')
+  const statuses: number[] = []
+  const visit = async (address: string, cookie: string) => {
+    const headers = { 'x-forwarded-for': address, cookie }
+    statuses.push((await createBrowser(server.url).request('/api/sign-in', { headers })).status)
+  }
+  const hold = await lockTable(server.sql, 'openid_providers')
+  // Some pretend to be in a known browser.
+  const crowd = Array.from({ length: 200 }, (_, at) =>
+    visit(
+      at % 2 === 0 ? newAddress() : `2001:db8:${at}::1`,
+      at % 3 === 0 ? `tidings-device=${newSecret(256)}` : '',
+    ),
+  )
+  try {
+    await hold.untilBlocked()
+    expect((await member.get('/api/me')).status).toBe(200)
+    expect((await known.signIn(account.email, PASSWORD, newAddress())).status).toBe(200)
+    expect(statuses).toEqual([])
+  } finally {
+    await hold.release()
+    await Promise.all(crowd)
+  }
+  expect(new Set(statuses)).toEqual(new Set([200]))
 })
 
 test('20 guesses at invented accounts lock nobody out who has the same address', async () => {
