@@ -258,6 +258,19 @@ export async function endSessions(tx: Tx, accountId: string, except?: string): P
   return ended.count
 }
 
+/**
+ * Takes the proof of a second factor from the sessions of an account except one, after a factor was
+ * removed: it may have confirmed them. Sessions that another passkey began keep theirs. The caller
+ * has locked the account.
+ */
+export async function weakenSessions(tx: Tx, accountId: string, except?: string): Promise<void> {
+  await tx`
+    update sessions set is_multi_factor = false
+    where account_id = ${accountId} and id is distinct from ${except ?? null}
+      and is_multi_factor and passkey_id is null
+  `
+}
+
 /** Returns a page of the account's valid sessions, newest first. */
 export async function listSessions(
   sql: Queryable,

@@ -15,6 +15,7 @@ import { toName } from '../guard/schema.ts'
 import type { Organization, OrganizationChange } from './schema.ts'
 import type { AdmittedCaller } from '../guard/sessions.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
+import { withdrawInvitesTo } from '../sign-in/invites-of-account.ts'
 import { withdrawLinksOfMember } from '../sign-in/reset-links.ts'
 
 const MAX_ORGANIZATIONS = 1_000
@@ -187,7 +188,9 @@ export async function editOrganization(
   requireVerified(call.admitted)
   if (requiresSecondFactor && !call.admitted.session.isMultiFactor) throw wouldLockOut()
   const action = 'organization.secondFactorChanged'
-  const details = { isRequired: requiresSecondFactor }
+  // A session without a factor may have made them.
+  const invites = requiresSecondFactor ? await withdrawInvitesTo(tx, actor, organizationId) : 0
+  const details = { isRequired: requiresSecondFactor, ...(invites > 0 && { withdrawn: invites }) }
   await writeAudit(tx, actor, { action, organizationId, target, details })
   return role
 }

@@ -1,6 +1,7 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { requireWayIn, type ListIssuers } from '../sign-in/ways-in.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
+import { weakenSessions } from '../guard/sessions.ts'
 import { Fault } from '../../base/errors.ts'
 import { newId, toId } from '../../base/ids.ts'
 import type { PasskeyInfo } from './schema.ts'
@@ -168,6 +169,7 @@ export async function removePasskey(
     delete from passkeys where id = ${id} and account_id = ${accountId} returning name
   `
   if (!removed) return false
+  await weakenSessions(tx, accountId, sessionId)
   await requireWayIn(tx, accountId, listIssuers)
   await writeAudit(tx, actor, {
     action: 'passkey.removed',
@@ -205,6 +207,7 @@ export async function recordUse(
   }
   await tx`update passkeys set disabled_at = now() where id = ${id}`
   const ended = await tx`delete from sessions where passkey_id = ${id}`
+  await weakenSessions(tx, stored.account_id)
   await writeAudit(tx, actor, {
     action: 'passkey.disabled',
     target: toId('pky', id),

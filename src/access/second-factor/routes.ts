@@ -92,7 +92,7 @@ export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorPart
         const account = await transact(call.pool, async tx => {
           await lockOwnAccount(tx, call.admitted, 'secondFactor.remove')
           if (!(await hasSecondFactor(tx, id))) throw nothingToRemove()
-          await removeSecondFactor(tx, id)
+          await removeSecondFactor(tx, id, call.admitted.session.id)
           const target = toId('per', id)
           await writeAudit(tx, call.actor, { action: 'secondFactor.removed', target })
           return getAccount(tx, call.admitted)

@@ -21,15 +21,25 @@ export async function withdrawInvitesOf(tx: Tx, actor: Actor, accountId: string)
   await withdraw(tx, actor, tx`i.invited_by = ${accountId}`)
 }
 
-async function withdraw(tx: Tx, actor: Actor, where: Fragment): Promise<void> {
+/** Withdraws all invites of an organization. Returns the number of open ones. */
+export async function withdrawInvitesTo(
+  tx: Tx,
+  actor: Actor,
+  organizationId: string,
+): Promise<number> {
+  return withdraw(tx, actor, tx`i.organization_id = ${organizationId}`)
+}
+
+async function withdraw(tx: Tx, actor: Actor, where: Fragment): Promise<number> {
   const withdrawn = await tx<{ id: string; organization_id: string; is_open: boolean }[]>`
     delete from invites i
     where ${where}
     returning i.id, i.organization_id, i.expires_at > now() as is_open
   `
-  for (const { id, organization_id: organizationId, is_open } of withdrawn) {
-    if (!is_open) continue
+  const open = withdrawn.filter(({ is_open }) => is_open)
+  for (const { id, organization_id: organizationId } of open) {
     const target = toId('inv', id)
     await writeAudit(tx, actor, { action: 'invite.withdrawn', organizationId, target })
   }
+  return open.length
 }

@@ -198,7 +198,7 @@ async function removePassword(
     `
     if (removed.count === 0) throw new Fault('conflict', 'Your account has no password')
     await requireWayIn(tx, id, listIssuers)
-    await removeSecondFactor(tx, id)
+    await removeSecondFactor(tx, id, admitted.session.id)
     await withdrawResetLinks(tx, actor, id)
     await writeAudit(tx, actor, { action: 'password.removed', target: toId('per', id) })
     return getAccount(tx, admitted)

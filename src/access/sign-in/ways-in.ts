@@ -2,6 +2,7 @@ import { Fault } from '../../base/errors.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import type { Actor } from '../audit/audit.ts'
+import { weakenSessions } from '../guard/sessions.ts'
 import { withdrawInvitesOf } from './invites-of-account.ts'
 
 /** Returns the issuers of the providers at which accounts can sign in. */
@@ -41,10 +42,18 @@ export async function requireWayIn(
   )
 }
 
-/** Removes the authenticator app of an account and its recovery codes. */
-export async function removeSecondFactor(tx: Tx, accountId: string): Promise<void> {
-  await tx`delete from totp_secrets where account_id = ${accountId}`
+/**
+ * Removes the authenticator app of an account and its recovery codes. Sessions except `sessionId`
+ * no longer prove a second factor.
+ */
+export async function removeSecondFactor(
+  tx: Tx,
+  accountId: string,
+  sessionId?: string,
+): Promise<void> {
+  const removed = await tx`delete from totp_secrets where account_id = ${accountId}`
   await tx`delete from recovery_codes where account_id = ${accountId}`
+  if (removed.count > 0) await weakenSessions(tx, accountId, sessionId)
 }
 
 /**

@@ -248,6 +248,7 @@ test('an organization that requires a second factor is reached with one alone', 
   `
   expectFailure(await require(true), 403, 'verification_needed')
   await server.sql`update sessions set verified_at = now() where id = ${owner.sessionId}`
+  await owner.post(`${path}/invites`, { role: 'viewer' })
   const required = await require(true)
   expect(required.body.data).toMatchObject({
     requiresSecondFactor: true,
@@ -255,8 +256,9 @@ test('an organization that requires a second factor is reached with one alone', 
   })
   expect(await listAudit(organization.id)).toContainEqual([
     'organization.secondFactorChanged',
-    { isRequired: true },
+    { isRequired: true, withdrawn: 1 },
   ])
+  expect((await owner.get(`${path}/invites`)).body.data.items).toEqual([])
   const project = `/api/projects/${organization.project.id}`
   for (const refused of [
     path,
@@ -281,6 +283,28 @@ test('an organization that requires a second factor is reached with one alone', 
   const headers = { cookie: cookie.split(';')[0]! }
   expect((await member.request(project, { headers })).status).toBe(200)
   expect((await owner.get(path)).body.data.membersWithoutSecondFactor).toBe(1)
+})
+
+test.each(['passkey', 'app'])('a removed %s strengthens no other session', async factor => {
+  const account = await newAccount(server)
+  const passkey = await insertPasskey(server, account)
+  if (factor === 'app') await insertTotpSecret(server, account)
+  const strong = { method: 'password', isMultiFactor: true } as const
+  const [own, other] = [
+    await newSession(server, account, strong),
+    await newSession(server, account, strong),
+  ]
+  const path = factor === 'app' ? '/api/second-factor' : `/api/passkeys/${passkey}`
+  expect((await own.delete(path)).status).toBe(200)
+  const { items } = (await other.get('/api/sessions')).body.data
+  const proven = items.map((item: { isCurrent: boolean; isMultiFactor: boolean }) => [
+    item.isCurrent,
+    item.isMultiFactor,
+  ])
+  expect(proven).toEqual([
+    [true, false],
+    [false, true],
+  ])
 })
 
 test('a member without the required second factor can leave', async () => {
