@@ -64,6 +64,23 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     expect(it.problems).toEqual([])
   })
 
+  test('channels stay in the column when they cannot be loaded again, and are asked for soon', async () => {
+    await using it = await visit('')
+    const { page, api } = it
+    const column = page.getByRole('navigation').getByRole('link', { name: 'deploys' })
+    await column.waitFor()
+    const route = 'GET /api/projects/:id/channels'
+    const answer = api.handler(route)
+    let asked = 0
+    api.on(route, (body, url) =>
+      asked++ > 0 ? answer(body, url) : { status: 503, code: 'unavailable', retryAfter: 2 },
+    )
+    await page.getByRole('link', { name: 'Insights' }).first().click()
+    await page.getByRole('heading', { name: 'Insights', level: 1 }).waitFor()
+    await until(() => asked === 1)
+    while (asked < 2) expect(await column.count()).toBe(1)
+  })
+
   test('an archived channel disappears from the lists, and undo restores it at once', async () => {
     await using it = await visit('/channels/chn_deploys')
     const beside = it.page.getByRole('navigation').getByRole('link', { name: 'deploys' })

@@ -120,6 +120,23 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
     await it.page.goto(`${dashboard.url}/p/${PROJECT}?from=1h`)
     await until(async () => (await it.titles()) === 'Now')
     await it.chart.getByText('1 event', { exact: true }).waitFor()
+    // The bars move on below a selection, which stays, with the focus.
+    const route = 'GET /api/projects/:id/histogram'
+    const count = it.api.handler(route)
+    it.api.on(route, (body, url) => {
+      const { data }: any = count(body, url)
+      return { data: { ...data, stepMs: 150_000 } }
+    })
+    await it.page.reload()
+    await it.chart.getByText('1 event', { exact: true }).waitFor()
+    const slider = it.chart.getByRole('slider', { name: 'From' })
+    await slider.press('ArrowRight')
+    const label = await slider.getAttribute('aria-valuetext')
+    await it.page.clock.fastForward('00:02:00')
+    await until(async () => (await slider.getAttribute('aria-valuetext')) !== label)
+    expect(await slider.inputValue()).toBe('1')
+    expect(await slider.evaluate(element => element === document.activeElement)).toBe(true)
+    await it.page.keyboard.press('Escape')
     await it.page.clock.fastForward('01:00:01')
     await until(async () => (await it.titles()) === '')
     await it.chart.getByText('0 events').waitFor()

@@ -34,7 +34,7 @@ export interface QueryOptions<Data> {
 }
 
 interface Answer<Data> {
-  key?: string
+  key?: string | undefined
   data?: Data | undefined
   failure?: Failure
 }
@@ -55,34 +55,41 @@ export function useQuery<Data>(
 ): Query<Data> {
   const [answer, setAnswer] = useState<Answer<Data>>({})
   // The newest of what timers and former renders call.
-  const now = useRef({ key, ask, sent: 0, shown: 0, refresh() {} }).current
+  const now = useRef({ key, ask, answer, sent: 0, shown: 0, refresh() {} }).current
   now.key = key
   now.ask = ask
+  now.answer =
+    answer.key === key ? answer : { data: isKept ? (kept.get(key ?? '') as Data) : undefined }
+
+  function show(answer: Answer<Data>) {
+    now.answer = answer
+    setAnswer(answer)
+  }
 
   async function refetch(read = now.ask) {
     const { key } = now
     const request = ++now.sent
     const result = await read()
-    if (request < now.shown || key === undefined) return
+    if (request < now.shown || key === undefined || key !== now.key) return
     now.shown = request
     if (result.ok) {
       if (isKept) kept.set(key, result.data)
-      return setAnswer({ key, data: result.data })
+      return show({ key, data: result.data })
     }
     const { failure } = result
     const isGone = failure.code === 'not_found' || failure.code === 'forbidden'
-    setAnswer(before => ({
-      key,
-      failure,
-      data: before.key === key && !isGone ? before.data : undefined,
-    }))
+    if (isGone) kept.delete(key)
+    show({ key, failure, data: isGone ? undefined : now.answer.data })
   }
 
   function change(edit: (data: Data) => Data) {
+    // Another page is shown by now.
+    if (now.key !== key) return
+    const { data } = now.answer
+    // The answer on its way may be from before the change.
+    if (data === undefined) return void refetch()
     now.shown = ++now.sent
-    setAnswer(before =>
-      before.data === undefined ? before : { ...before, data: edit(before.data) },
-    )
+    show({ key, data: edit(data) })
   }
 
   useEffect(() => {
@@ -116,11 +123,9 @@ export function useQuery<Data>(
     const waitS = failure?.retryAfterS ?? 0
     const retryMs = failure?.code === 'unreachable' ? RETRY_MS : waitS * 1_000
     if (!every && !retryMs) return
-    const timer = setTimeout(() => now.refresh(), Math.max(every ?? 0, retryMs))
-    return () => clearTimeout(timer)
+    return SYSTEM_CLOCK.after(retryMs || (every ?? 0), () => now.refresh())
   }, [answer])
 
-  const { data, failure }: Answer<Data> =
-    answer.key === key ? answer : { data: isKept ? (kept.get(key ?? '') as Data) : undefined }
+  const { data, failure } = now.answer
   return { data, failure, refetch, refresh: () => now.refresh(), change }
 }

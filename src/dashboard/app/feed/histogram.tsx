@@ -81,7 +81,7 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
         <ErrorBoundary>
           {histogram && (
             <Bars
-              key={`${histogram.from} ${histogram.stepMs}`}
+              key={histogram.stepMs}
               parts={[{ counts, colour: '--accent' }]}
               toLabel={edge => toDateTime(toMs(edge))}
               onHover={setHovered}

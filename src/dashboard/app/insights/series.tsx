@@ -56,7 +56,7 @@ export function Series({ project, card, histogram, title }: SeriesOptions) {
       ) : (
         <>
           <Bars
-            key={`${histogram.from} ${histogram.stepMs}`}
+            key={histogram.stepMs}
             parts={parts}
             label={`${title}, as a chart. The same counts are in the table below it.`}
             {...toLabels(histogram)}

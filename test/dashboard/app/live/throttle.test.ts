@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { toBackoffMs } from '../../../../src/dashboard/app/live/backoff.ts'
 import { createAnnouncer } from '../../../../src/dashboard/app/live/announcer.ts'
+import { SYSTEM_CLOCK } from '../../../../src/dashboard/app/live/clock.ts'
 import { createThrottle } from '../../../../src/dashboard/app/live/throttle.ts'
 import { toTitle } from '../../../../src/dashboard/app/live/unseen.ts'
 import { createFakeClock } from '../../../support/fakes/clock.ts'
@@ -77,6 +78,14 @@ describe('a batch', () => {
     clock.pass(300)
     expect(runs).toHaveLength(2)
   })
+})
+
+test('a wait that is longer than browsers can count does not end at once', async () => {
+  const ended: string[] = []
+  const cancel = SYSTEM_CLOCK.after(2 ** 31, () => ended.push('long'))
+  await new Promise<void>(resolve => void SYSTEM_CLOCK.after(20, resolve))
+  cancel()
+  expect(ended).toEqual([])
 })
 
 test('the status line announces at once, and then everything new every 10 s', () => {
