@@ -250,6 +250,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     isDown = false
     await press('Retry')
     await until(async () => (await it.options()).join() === ' deploysChannel')
+    expect(await page.evaluate(() => document.activeElement?.role)).toBe('combobox')
     await page.keyboard.press('Escape')
 
     isDown = true

@@ -1,4 +1,5 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
+import { useState } from 'preact/hooks'
 import { pickChanges } from '../changes.ts'
 import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
@@ -29,13 +30,14 @@ export function Profile({ account }: { account: Account }) {
 }
 
 function ProfileForm({ account, onDone }: { account: Account; onDone(): void }) {
-  const { name, email } = account.person
+  // As it was when the form was opened.
+  const [person] = useState(account.person)
   return (
     <Form
       action="Save"
       send={value =>
         withVerification(() =>
-          editAccount(pickChanges(account.person, { name: value('name'), email: value('email') })),
+          editAccount(pickChanges(person, { name: value('name'), email: value('email') })),
         )
       }
       onDone={edited => {
@@ -43,13 +45,13 @@ function ProfileForm({ account, onDone }: { account: Account; onDone(): void }) 
         onDone()
       }}
     >
-      <Field name="name" label="Your name" autocomplete="name" value={name} />
+      <Field name="name" label="Your name" autocomplete="name" value={person.name} />
       <Field
         name="email"
         label="E-mail"
         type="email"
         autocomplete="username"
-        value={email}
+        value={person.email}
         hint="You use it to sign in."
       />
     </Form>

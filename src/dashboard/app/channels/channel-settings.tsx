@@ -1,5 +1,5 @@
 import type { ChannelEdit, ProjectChannel } from '../../../log/channels/schema.ts'
-import { useRef } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { pickChanges, pickFormer } from '../changes.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { TextArea } from '../components/fields.tsx'
@@ -16,49 +16,55 @@ interface SettingsOptions {
 
 /** Edits the name, icon and description of a channel. */
 export function EditChannel({ project, channel }: SettingsOptions) {
-  const { id, name, icon, description } = channel
-  const sent = useRef<ChannelEdit>({})
   return (
     <InlineForm action="Edit">
-      {close => (
-        <Form
-          action="Save"
-          send={value => {
-            sent.current = pickChanges<ChannelEdit>(channel, {
-              name: value('name'),
-              icon: value('icon').trim() || null,
-              description: value('description') || null,
-            })
-            return editChannel(project, id, sent.current)
-          }}
-          onDone={() => {
-            close()
-            const former = pickFormer<ChannelEdit>({ name, icon, description }, sent.current)
-            showToast({
-              message: 'Channel saved.',
-              undo: () => editChannel(project, id, former),
-            })
-          }}
-        >
-          <Field
-            name="name"
-            label="Name"
-            autocomplete="off"
-            hint="Changes only the displayed name. Applications keep sending to the original name."
-            value={name}
-          />
-          <Field
-            name="icon"
-            label="Icon"
-            autocomplete="off"
-            hint="One emoji"
-            isOptional
-            value={icon ?? ''}
-          />
-          <TextArea name="description" label="Description" value={description ?? ''} />
-        </Form>
-      )}
+      {close => <ChannelForm {...{ project, channel }} onDone={close} />}
     </InlineForm>
+  )
+}
+
+function ChannelForm({ project, channel, onDone }: SettingsOptions & { onDone(): void }) {
+  // As it was when the form was opened.
+  const [{ id, name, icon, description }] = useState(channel)
+  const before = { name, icon, description }
+  const sent = useRef<ChannelEdit>({})
+  return (
+    <Form
+      action="Save"
+      send={value => {
+        sent.current = pickChanges<ChannelEdit>(before, {
+          name: value('name'),
+          icon: value('icon').trim() || null,
+          description: value('description') || null,
+        })
+        return editChannel(project, id, sent.current)
+      }}
+      onDone={() => {
+        onDone()
+        const former = pickFormer<ChannelEdit>(before, sent.current)
+        showToast({
+          message: 'Channel saved.',
+          undo: () => editChannel(project, id, former),
+        })
+      }}
+    >
+      <Field
+        name="name"
+        label="Name"
+        autocomplete="off"
+        hint="Changes only the displayed name. Applications keep sending to the original name."
+        value={name}
+      />
+      <Field
+        name="icon"
+        label="Icon"
+        autocomplete="off"
+        hint="One emoji"
+        isOptional
+        value={icon ?? ''}
+      />
+      <TextArea name="description" label="Description" value={description ?? ''} />
+    </Form>
   )
 }
 

@@ -45,6 +45,8 @@ export function Palette({ account, project, input, onClose }: PaletteOptions) {
   const current = Math.min(at, found.length - 1)
 
   useLayoutEffect(() => {
+    // After a failure, the focus may be at its buttons.
+    input.current?.focus()
     for (const [name, value] of Object.entries(COMBOBOX)) input.current?.setAttribute(name, value)
   }, [])
   useLayoutEffect(() => {

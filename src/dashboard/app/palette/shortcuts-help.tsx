@@ -11,6 +11,9 @@ const KEYS: readonly (readonly [keys: string, action: string])[] = [
   ['?', 'Show these shortcuts'],
 ]
 
+/** The dialog was empty when it opened. */
+const focus = (button: HTMLElement | null) => button?.focus({ preventScroll: true })
+
 /** The list of keyboard shortcuts; `links` are the pages that g opens. */
 export function ShortcutsHelp({ links, onClose }: { links: readonly NavLink[]; onClose(): void }) {
   return (
@@ -30,7 +33,7 @@ export function ShortcutsHelp({ links, onClose }: { links: readonly NavLink[]; o
           ),
         )}
       </dl>
-      <button type="button" class="quiet-button" onClick={onClose}>
+      <button ref={focus} type="button" class="quiet-button" onClick={onClose}>
         Close
       </button>
     </>
