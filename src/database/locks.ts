@@ -20,11 +20,13 @@ export const LOCKS = {
   cleanup: 71_342_006,
   /** Held by the indexer of users; the second key is a hash of the project. */
   userIndex: 71_342_007,
+  /** Held by a process that matches the bells of an organization, the second key. */
+  bells: 71_342_008,
 } as const
 
-/** Returns the arguments of the lock of a class without numbers of its own. */
-export function toLock(sql: Queryable, name: keyof typeof LOCKS): Fragment {
-  return sql`${LOCKS[name]}::int, 0`
+/** Returns the arguments of the lock of a class, or of a part of it. */
+export function toLock(sql: Queryable, name: keyof typeof LOCKS, part?: string): Fragment {
+  return sql`${LOCKS[name]}::int, ${part === undefined ? sql`0` : sql`hashtext(${part})`}`
 }
 
 /** Returns whether a session holds the lock of a class. */

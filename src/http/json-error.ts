@@ -12,7 +12,7 @@ type Expected = 'value' | 'value or ]' | 'name' | 'name or }' | ':' | ', or the 
 export function explainJson(text: string): string {
   const at = findEnd(text)
   const before = text.slice(0, at).split(/\r\n|[\n\r]/)
-  const place = `in line ${before.length}, character ${(before.at(-1) ?? '').length + 1}`
+  const place = `in line ${before.length}, character ${((before.at(-1) ?? '').length + 1).toLocaleString('en')}`
   const [found] = text.slice(at, at + 2)
   if (found === undefined) return `it ends too early, ${place}`
   const isVisible = /[\p{L}\p{N}\p{P}\p{S}]/u.test(found)

@@ -2,6 +2,7 @@ import { toReason } from '../../base/errors.ts'
 import { limitLines, logger } from '../../base/log.ts'
 import { createWakeUpSignal } from '../../base/wake-up.ts'
 import { toArray } from '../../database/arrays.ts'
+import { toLock } from '../../database/locks.ts'
 import { transact, type Pool } from '../../database/pool.ts'
 import { isUnreachable, type Fragment, type Queryable, type Tx } from '../../database/sql.ts'
 import { toConditions } from '../../log/events/event-conditions.ts'
@@ -177,7 +178,7 @@ function findRanges(sql: Queryable, resting: readonly string[]): Promise<BellRan
 async function claim(tx: Tx, range: BellRange): Promise<ClaimedRange | undefined> {
   const { organizationId, projectId, id, viewId, fromSeq } = range
   const [lock] = await tx<[{ isMine: boolean }]>`
-    select pg_try_advisory_xact_lock(71342008, hashtext(${organizationId})) as "isMine"
+    select pg_try_advisory_xact_lock(${toLock(tx, 'bells', organizationId)}) as "isMine"
   `
   if (!lock.isMine) return undefined
   const [first, ...others] = await tx<Pick<BellRange, 'id' | 'fromSeq' | 'toSeq'>[]>`

@@ -32,12 +32,13 @@ export function keepCluster(dataDir: string): void {
  * can end the sessions of all databases.
  */
 export function isolateCluster(): AsyncDisposable {
-  const [shared, sharedDataDir] = [cluster, keptDataDir]
+  const [shared, sharedDataDir, sharedNames] = [cluster, keptDataDir, made.splice(0)]
   ;[cluster, keptDataDir] = [undefined, makeFolder()]
   return {
     async [Symbol.asyncDispose]() {
       await closeCluster()
       ;[cluster, keptDataDir] = [shared, sharedDataDir]
+      made.push(...sharedNames)
     },
   }
 }
