@@ -1,7 +1,9 @@
 import type { Delivery } from '../../../src/delivery/outbox/schema.ts'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
 
-const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
+/** A page that asks again gets the same times. */
+const STARTED_MS = Date.now()
+const ago = (minutes: number) => new Date(STARTED_MS - minutes * 60_000).toISOString()
 
 /** A delivery as a server returns it. */
 export function toDelivery(some: Partial<Delivery>): Delivery {
