@@ -17,8 +17,7 @@ const DEADLINE_MS = 20_000
 scope.addEventListener('install', event => event.waitUntil(keepShell()))
 scope.addEventListener('activate', event => event.waitUntil(takeOver()))
 scope.addEventListener('message', ({ data, ports }) => {
-  // A page of this build has no need of an earlier worker.
-  if (data === 'take over' || Object(data).build === build) void scope.skipWaiting()
+  if (data === 'take over') void scope.skipWaiting()
   ports[0]?.postMessage(build)
 })
 scope.addEventListener('fetch', event => {

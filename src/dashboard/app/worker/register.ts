@@ -26,12 +26,11 @@ export async function registerWorker(): Promise<ServiceWorkerRegistration | unde
   if (!current) setInterval(() => void current?.update().catch(() => {}), UPDATE_CHECK_MS)
   current = registration
   // The first worker is not an update. After a reload, the worker of the new page may still wait.
-  // It takes over, and says so.
   const look = () => {
     if (!registration.waiting || !serviceWorker.controller) return
     const { port1, port2 } = new MessageChannel()
     port1.onmessage = ({ data }) => (hasUpdate.value ||= data !== BUILD)
-    registration.waiting.postMessage({ build: BUILD }, [port2])
+    registration.waiting.postMessage('build', [port2])
   }
   look()
   registration.onupdatefound = () => registration.installing?.addEventListener('statechange', look)
