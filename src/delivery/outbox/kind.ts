@@ -58,7 +58,10 @@ export interface DeliveryKind {
   readonly concurrency?: number
   /** The longest time that the requests of one attempt take. `send` ends them. */
   readonly timeoutMs: number
-  /** The time after which another worker can claim the delivery of a worker that has died. */
+  /**
+   * The time after which another worker can claim the delivery of a worker that has died: at most a
+   * minute, by which `resume_deliveries` finds the deliveries in flight.
+   */
   readonly leaseMs: number
 }
 

@@ -33,8 +33,9 @@ export function createTestKind({ url = '', ...options }: TestKindOptions = {}): 
     name,
     schedule: [0, 5_000, 300_000],
     perTarget: 8,
-    timeoutMs: scaled(5_000),
-    leaseMs: scaled(30_000),
+    // A resumption finds leases of up to a minute.
+    timeoutMs: Math.min(scaled(5_000), 30_000),
+    leaseMs: Math.min(scaled(30_000), 60_000),
     leasesNew: true,
     async dispatch(sql, request) {
       const { projectIds, maxEvents, lease } = request
