@@ -34,11 +34,11 @@ import searchRulesTables from '../../sql/tables/0033_search_rules.sql' with { ty
 import projectStatisticsTables from '../../sql/tables/0034_project_statistics.sql' with { type: 'text' }
 import userWordsTables from '../../sql/tables/0035_user_words.sql' with { type: 'text' }
 import lookupStatisticsTables from '../../sql/tables/0036_lookup_statistics.sql' with { type: 'text' }
-import exportsTables from '../../sql/tables/0041_exports.sql' with { type: 'text' }
 import repeatedErasureTables from '../../sql/tables/0037_erasure.sql' with { type: 'text' }
 import channelNamesTables from '../../sql/tables/0038_channel_names.sql' with { type: 'text' }
 import bellRangesTables from '../../sql/tables/0039_bell_ranges.sql' with { type: 'text' }
 import auditWebhooksTables from '../../sql/tables/0040_audit_webhooks.sql' with { type: 'text' }
+import exportsTables from '../../sql/tables/0041_exports.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import auditFunctions from '../../sql/functions/audit.sql' with { type: 'text' }

@@ -23,9 +23,7 @@ const TIME = {
   ...REQUIRED,
 } as const
 
-/**
- * The columns of a file, in their order, as the Parquet schema describes them.
- */
+/** The columns of a file, in their order, as the Parquet schema describes them. */
 const ELEMENTS: Record<keyof ExportedEvent, Omit<SchemaElement, 'name'>> = {
   id: { ...TEXT, ...REQUIRED },
   seq: { type: 'INT64', ...REQUIRED },
