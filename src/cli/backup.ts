@@ -10,6 +10,7 @@ import { MIN_PASSPHRASE, toKeep } from '../base/config/values.ts'
 import { readSettings } from './settings.ts'
 import { listStopSignals } from './stop-signal.ts'
 import { restoreBackup } from '../server/backup/restore.ts'
+import { describeWrongCounts } from '../database/damage.ts'
 import { existsSync, statSync } from 'node:fs'
 import { toErasedFile } from '../log/identities/erased-file.ts'
 import type { RepeatedErasures } from '../log/identities/repeat-erasures.ts'
@@ -56,7 +57,7 @@ export const backup = command({
         stopping.abort(new Error(`Stopped by ${signal}. No backup was written.`)),
       )
     }
-    const { file, bytes, rows } = await withInstallation(
+    const { file, bytes, rows, wrongCounts } = await withInstallation(
       args,
       ({ url, source }) =>
         writeBackup(url, target, {
@@ -68,15 +69,22 @@ export const backup = command({
         }),
       { handlesSignals: true },
     )
-    const { deleted, future, foreign } = keep ? rotate(file, keep) : NOT_ROTATED
+    const { deleted, future, foreign } =
+      // An older backup may have events that a damaged table has lost.
+      keep && wrongCounts.length === 0 ? rotate(file, keep) : NOT_ROTATED
+    const differences = describeWrongCounts(wrongCounts)
     const all = Object.values(rows).reduce((sum, count) => sum + count, 0)
     return {
-      json: { file, bytes, rows, deleted, future, foreign },
+      json: { file, bytes, rows, wrongCounts: differences, deleted, future, foreign },
       text: [
         `Wrote ${file}: ${rows['events'] ?? 0} events, ${all} rows in total, ${toSize(bytes)}. Store its passphrase in another place.`,
         ...(rows['events']
           ? []
           : ['The installation has no events yet. Check that it is the right one.']),
+        ...differences.map(
+          difference =>
+            `${difference} The counts are corrected. If events are missing, restore an older backup: none was deleted.`,
+        ),
         ...deleted.map(old => `Deleted ${old}`),
         ...future.map(later => `Kept ${later}: its time is in the future. Check the clock.`),
         ...(foreign > 0

@@ -1,6 +1,8 @@
 import { DamagedFiles } from '../base/errors.ts'
+import { toId } from '../base/ids.ts'
 import { quoteIdentifier } from './copy.ts'
-import type { Tx } from './sql.ts'
+import { toArray } from './arrays.ts'
+import type { Sql, Tx } from './sql.ts'
 
 /**
  * Throws unless each table has as many rows in its indexes as were read from its file. A file that
@@ -21,12 +23,27 @@ export async function checkRows(tx: Tx, rows: Readonly<Record<string, number>>):
   }
 }
 
+/** A project whose counts by the hour are not those of its visible events. */
+export interface WrongCounts {
+  /** A uuid. */
+  projectId: string
+  /** The number of visible events, and their number by the counts. */
+  found: number
+  counted: number
+  /** The numbers of events that counts lack. */
+  corrections: { hour: string; channel_id: string; missing: string }[]
+}
+
+/** The limit for corrections of all projects. The next call returns others. */
+const MAX_CORRECTIONS = 10_000
+
 /**
- * Throws unless the visible events of each project are as many as its counts by the hour. Deletion
- * of a project removes both in steps.
+ * Returns the projects whose counts of events are wrong in the snapshot of `tx`, at most 100.
+ * Either the counts are wrong, or a damaged table has lost events and its indexes were made anew.
+ * Deletion of a project removes both in steps.
  */
-export async function checkEventCounts(tx: Tx): Promise<void> {
-  const [wrong] = await tx<{ counted: string; found: string }[]>`
+export async function findWrongCounts(tx: Tx): Promise<WrongCounts[]> {
+  const wrong = await tx<{ project_id: string; counted: string; found: string }[]>`
     with counts as materialized (
       select
         project_id, coalesce(c.n, 0) as counted, coalesce(e.n, 0) - coalesce(d.n, 0) as found
@@ -36,15 +53,70 @@ export async function checkEventCounts(tx: Tx): Promise<void> {
           select project_id, count(*) as n from events where deleted_at is not null group by project_id
         ) d using (project_id)
     )
-    select k.counted, k.found
+    select k.project_id, k.counted, k.found
     from counts k
       join projects p on p.id = k.project_id and p.deleted_at is null
       join organizations o on o.id = p.organization_id and o.deleted_at is null
     where k.counted <> k.found
-    limit 1
+    limit 100
   `
-  if (wrong)
-    throw new DamagedFiles(
-      `A project has ${wrong.found} events, and ${wrong.counted} by its counts.`,
-    )
+  const all: WrongCounts[] = []
+  let left = MAX_CORRECTIONS
+  for (const { project_id: project, counted, found } of wrong) {
+    const corrections = await tx<WrongCounts['corrections']>`
+      select hour::text as hour, channel_id, coalesce(e.n, 0) - coalesce(c.n, 0) as missing
+      from (select hour, channel_id, n from event_counts where project_id = ${project}) c
+        full join (
+          select hour_of(occurred_at) as hour, channel_id, count(*) as n
+          from events
+          where project_id = ${project} and deleted_at is null
+          group by 1, 2
+        ) e using (hour, channel_id)
+      where coalesce(e.n, 0) <> coalesce(c.n, 0)
+      limit ${left}
+    `
+    left -= corrections.length
+    all.push({ projectId: project, found: Number(found), counted: Number(counted), corrections })
+  }
+  return all
+}
+
+/** Corrects counts by their differences, so events that came after the snapshot stay counted. */
+export async function correctCounts(sql: Sql, wrong: readonly WrongCounts[]): Promise<void> {
+  for (const { projectId: project, corrections } of wrong) {
+    await sql.begin(async tx => {
+      // As every writer of counts does.
+      await tx`select from event_logs where project_id = ${project} for update`
+      await tx`
+        with wrong as materialized (
+          select w.hour, w.channel_id, w.missing
+          from unnest(
+              ${toArray(corrections.map(({ hour }) => hour))}::timestamptz[],
+              ${toArray(corrections.map(({ channel_id }) => channel_id))}::uuid[],
+              ${toArray(corrections.map(({ missing }) => missing))}::bigint[]
+            ) as w (hour, channel_id, missing)
+            join channels k on k.project_id = ${project} and k.id = w.channel_id
+        ), emptied as (
+          delete from event_counts c using wrong w
+          where c.project_id = ${project} and c.hour = w.hour and c.channel_id = w.channel_id
+            and c.n + w.missing <= 0
+        ), changed as (
+          update event_counts c set n = c.n + w.missing from wrong w
+          where c.project_id = ${project} and c.hour = w.hour and c.channel_id = w.channel_id
+            and c.n + w.missing > 0
+        )
+        insert into event_counts (project_id, hour, channel_id, n)
+        select ${project}, hour, channel_id, missing from wrong where missing > 0
+        on conflict do nothing
+      `
+    })
+  }
+}
+
+/** Says which counts are wrong, in one sentence for each project. */
+export function describeWrongCounts(wrong: readonly WrongCounts[]): string[] {
+  return wrong.map(
+    ({ projectId, found, counted }) =>
+      `The project ${toId('prj', projectId)} has ${found} events, and ${counted} by its counts.`,
+  )
 }

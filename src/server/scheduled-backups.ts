@@ -1,6 +1,7 @@
 import { writeBackup, type BackupOptions } from './backup/backup.ts'
 import { rotateCopies } from './backup/copies.ts'
 import type { BackupSchedule } from '../base/config.ts'
+import { describeWrongCounts } from '../database/damage.ts'
 import { toLock } from '../database/locks.ts'
 import type { Pool } from '../database/pool.ts'
 import { connect, type Queryable } from '../database/sql.ts'
@@ -124,14 +125,19 @@ async function makeBackup(
   )
   try {
     const options = { source, sealedTables: SEALED_TABLES, passphrase, cost, signal }
-    const { file, bytes } = await writeBackup(url, { folder, at: now }, options)
+    const { file, bytes, wrongCounts } = await writeBackup(url, { folder, at: now }, options)
     await pool.run(
       sql => sql`
       update scheduled_backups set succeeded_at = ${now}, file = ${file}, problem = null
     `,
     )
     log.info('Wrote the backup {file}', { file, bytes })
-    rotate(file, keep)
+    for (const difference of describeWrongCounts(wrongCounts))
+      log.warning('{difference} The counts are corrected, and no older backup was deleted', {
+        difference,
+      })
+    // An older backup may have events that a damaged table has lost.
+    if (wrongCounts.length === 0) rotate(file, keep)
   } catch (error) {
     onFailure?.(error)
     const problem = explainDatabaseError(error) ?? toReason(error)

@@ -97,17 +97,22 @@ test('a server makes the first scheduled backup at its start, and then one a day
   writeFileSync(abandoned, '')
   utimesSync(join(folder, foreign.at(-1)!), 0, 0)
   utimesSync(abandoned, 0, 0)
-  const tomorrow = new Date(Date.now() + 86_400_000)
-  await Promise.all([1, 2].map(() => makeDueBackup(options(toSchedule()), { now: tomorrow })))
+  const [yesterday, tomorrow] = [-1, 1].map(days => new Date(Date.now() + days * 86_400_000))
+  // An older backup can have what a damaged table has lost.
+  await server.sql`update event_counts set n = n + 1`
+  await server.sql`update scheduled_backups set attempted_at = ${yesterday!}`
+  await makeDueBackup(options(toSchedule()))
+  expect(listCopies()).toHaveLength(3 + foreign.filter(name => COPY.test(name)).length)
+  await Promise.all([1, 2].map(() => makeDueBackup(options(toSchedule()), { now: tomorrow! })))
   const own = listCopies().filter(name => !foreign.includes(name))
   expect(own).toHaveLength(2)
   expect(own).not.toContain(old)
   expect(readdirSync(folder).toSorted()).toEqual([...foreign, ...own].toSorted())
   const { rows } = await restore(await cloneDatabase(), (await read()).file)
   expect(rows['events']).toBe(1)
-  expect(await checkBackups(server.sql, { backupSchedule: toSchedule() }, tomorrow)).toMatchObject([
-    { state: 'ok', message: expect.stringContaining(`The last one is ${folder}/tidings-`) },
-  ])
+  expect(await checkBackups(server.sql, { backupSchedule: toSchedule() }, tomorrow!)).toMatchObject(
+    [{ state: 'ok', message: expect.stringContaining(`The last one is ${folder}/tidings-`) }],
+  )
 })
 
 test('a failed backup is reported, leaves no file, and is tried again after an hour', async () => {

@@ -149,12 +149,28 @@ test('a server on a table that was cut off says so, and keeps older backups', as
   }
 })
 
-test('the counts of events tell of a damaged table whose indexes were made anew', async () => {
-  const url = await copyDamaged(databaseUrl, 'events', byHalf)
-  const sql = openSql(url)
-  onTestFinished(() => sql.end({ timeout: 1 }))
+test('wrong counts of events are named and corrected, and end neither backups nor rotation for good', async () => {
+  const lost = await copyDamaged(databaseUrl, 'events', byHalf)
+  const drifted = await copyDatabase(databaseUrl)
+  const sql = openSql(lost)
+  const other = openSql(drifted)
+  onTestFinished(async () => {
+    await Promise.all([sql.end({ timeout: 1 }), other.end({ timeout: 1 })])
+  })
   await sql`reindex table events`
-  expect(await findProblem(url)).toContain('100 by its counts')
+  await other`update event_counts set n = n + 7`
+  // A count without events.
+  await other`
+    insert into event_counts select project_id, hour - interval '9 h', channel_id, 5 from event_counts
+  `
+  for (const url of [lost, drifted]) {
+    using place = makeBackupFolder()
+    expect((await check(url))[0]?.message).toContain('by its counts')
+    const { wrongCounts } = await backUp(url, place.file)
+    expect(wrongCounts.some(({ found, counted }) => found < counted)).toBe(true)
+    expect((await backUp(url, place.file, { isForced: true })).wrongCounts).toEqual([])
+    expect((await check(url))[0]?.state).toBe('ok')
+  }
 })
 
 test('Postgres with damaged files of its own does not start, and says what to do', async () => {
