@@ -154,14 +154,14 @@ function toPasswordMessage(home: string): string {
 /** Attaches to a cluster that other processes use. It changes, starts and removes nothing. */
 async function attach(
   home: string,
-  { allowsUpgrade = false }: OpenOptions,
+  { allowsUpgrade = false, signal }: OpenOptions,
 ): Promise<Omit<Opened, 'use'>> {
   const cluster = readCluster(home)
   const running = findPostmaster(cluster)
   if (running?.isReady && running.socketFolder === '') {
     throw new Error(`Tidings 0.1.0 uses ${home}. Stop it, and start again.`)
   }
-  const postmaster = await attachPostmaster(cluster)
+  const postmaster = await attachPostmaster(cluster, signal)
   if (!postmaster) throw new UnreachableError(cluster)
   const versions = findUpgrade(cluster)
   if (allowsUpgrade && versions) {

@@ -14,6 +14,7 @@ import {
   toTakenMessage,
   writeLivenessFile,
 } from './liveness.ts'
+import { logger } from '../../base/log.ts'
 import { isOutOfFiles } from '../../base/system-error.ts'
 import { launch, type LaunchedProgram } from './launch.ts'
 import { isClusterProcess, listClusterProcesses, readOwnPid, sendSignal } from './processes.ts'
@@ -26,6 +27,8 @@ import {
 
 // The socket tells whether Postgres runs, and the lock of the cluster whether it may be started. A
 // pid tells neither: it belongs to one PID namespace, and the data folder to all of them.
+
+const log = logger('db')
 
 /** The main process of a running Postgres. */
 export type Postmaster = {
@@ -40,8 +43,8 @@ export type Postmaster = {
 /** A postmaster that this process sees, ready or not. */
 export type VisiblePostmaster = Postmaster & { pid: number; isReady: boolean }
 
-/** Longer than a crash recovery takes. */
-const READY_TIMEOUT_MS = 120_000
+/** The interval of log lines while Postgres is not ready. */
+const REMIND_MS = 30_000
 const ORPHAN_GRACE_MS = 500
 const LIVENESS_MS = 1_000
 const FAST_STOP_MS = 8_000
@@ -80,9 +83,13 @@ export function findPostmaster(cluster: Cluster): VisiblePostmaster | undefined 
 
 /**
  * Returns the ready postmaster of the cluster. Undefined if none listens where this process looks.
+ * Waits as long as a recovery takes, until the signal aborts the wait.
  */
-export async function attachPostmaster(cluster: Cluster): Promise<Postmaster | undefined> {
-  const startedMs = performance.now()
+export async function attachPostmaster(
+  cluster: Cluster,
+  signal?: AbortSignal,
+  remind = createReminder(cluster),
+): Promise<Postmaster | undefined> {
   for (;;) {
     const socketFolder = await findListening(cluster)
     if (socketFolder === undefined) return undefined
@@ -91,8 +98,8 @@ export async function attachPostmaster(cluster: Cluster): Promise<Postmaster | u
       if (readPidFile(cluster).isReady) {
         return { pid: findPostmaster(cluster)?.pid, socketFolder }
       }
-      if (performance.now() - startedMs > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
-      await sleep(20)
+      remind()
+      await sleep(20, undefined, { signal })
     }
   }
 }
@@ -108,7 +115,7 @@ export async function ensurePostmaster(
   settings: Readonly<Record<string, string>> = {},
   signal?: AbortSignal,
 ): Promise<Postmaster> {
-  const found = await attachOrLock(cluster)
+  const found = await attachOrLock(cluster, signal)
   if (!('fd' in found)) return found
   try {
     return await startPostmaster(cluster, settings, found, signal)
@@ -152,12 +159,15 @@ export async function stopIfMoved(cluster: Cluster): Promise<void> {
  * Returns the running postmaster once it is ready, or else the lock for a new one. Kills backends
  * that have outlived their postmaster, because a new one needs exclusive use of the files.
  */
-async function attachOrLock(cluster: Cluster): Promise<Postmaster | ClusterLock> {
-  const startedMs = performance.now()
-  let lastSeenMs = startedMs
-  let lastOwnMs = startedMs
+async function attachOrLock(
+  cluster: Cluster,
+  signal: AbortSignal | undefined,
+): Promise<Postmaster | ClusterLock> {
+  const remind = createReminder(cluster)
+  let lastSeenMs = performance.now()
+  let lastOwnMs = lastSeenMs
   for (;;) {
-    const running = await attachPostmaster(cluster)
+    const running = await attachPostmaster(cluster, signal, remind)
     if (running) return running
     const pids = listClusterProcesses(cluster)
     const lock = tryLockCluster(cluster.data)
@@ -173,8 +183,8 @@ async function attachOrLock(cluster: Cluster): Promise<Postmaster | ClusterLock>
     // A killed Tidings 0.1.0 has left it, and only TCP reaches it.
     if (visible?.isReady && visible.socketFolder === '') await stopPostmaster(cluster)
     if (nowMs - lastSeenMs > ORPHAN_GRACE_MS) for (const pid of pids) sendSignal(pid, 'SIGKILL')
-    if (nowMs - startedMs > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
-    await sleep(20)
+    remind()
+    await sleep(20, undefined, { signal })
   }
 }
 
@@ -215,8 +225,8 @@ async function startPostmaster(
   // From here on, the lock ends with Postgres alone.
   lock.release()
   const { child } = launched
-  const startedMs = performance.now()
-  let writtenMs = startedMs
+  const remind = createReminder(cluster)
+  let writtenMs = performance.now()
   for (;;) {
     const { pid, socketFolder, isReady } = readPidFile(cluster)
     if (pid === child.pid && isReady) {
@@ -229,8 +239,7 @@ async function startPostmaster(
       await stopLaunched(launched)
       signal.throwIfAborted()
     }
-    // A slow Postgres keeps running, because an interrupted recovery would start over.
-    if (performance.now() - startedMs > READY_TIMEOUT_MS) throw new Error(toSlowMessage(cluster))
+    remind()
     if (performance.now() - writtenMs > LIVENESS_MS) {
       writeLivenessFile(cluster)
       writtenMs = performance.now()
@@ -274,8 +283,22 @@ function readLines(file: string): string[] {
   }
 }
 
-function toSlowMessage(cluster: Cluster): string {
-  return `Postgres was not ready within ${READY_TIMEOUT_MS / 1000} s. See ${cluster.log}.`
+/**
+ * Returns a function that says at intervals that a Postgres is not ready. The wait has no limit: an
+ * end of this process could end Postgres with it, and an interrupted recovery starts over.
+ */
+function createReminder({ log: file }: Cluster): () => void {
+  const startedMs = performance.now()
+  let remindedMs = startedMs
+  return () => {
+    const nowMs = performance.now()
+    if (nowMs - remindedMs < REMIND_MS) return
+    remindedMs = nowMs
+    log.warning('Postgres is not ready after {seconds} s, and may be recovering. See {file}.', {
+      seconds: Math.round((nowMs - startedMs) / 1000),
+      file,
+    })
+  }
 }
 
 /** Postgres runs or is about to end, and this process does not see it. Says what to do. */

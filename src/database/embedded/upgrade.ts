@@ -70,7 +70,7 @@ async function copyToNewCluster(
 ): Promise<{ fresh: Cluster; rows: number }> {
   checkFreeSpace(old)
   // Starts first, because the binaries of the old version can be missing.
-  const from = await ensurePostmaster(old)
+  const from = await ensurePostmaster(old, {}, signal)
   if (from.pid === undefined) {
     throw new Error(
       `Postgres ${versions.from} runs in another container, and cannot be stopped from here. Stop that container first.`,
@@ -78,7 +78,7 @@ async function copyToNewCluster(
   }
   try {
     const fresh = await createCluster(old.home)
-    const to = await ensurePostmaster(fresh, LOAD_SETTINGS)
+    const to = await ensurePostmaster(fresh, LOAD_SETTINGS, signal)
     const freshUrl = toUrl(fresh.superuser, to)
     // The roles of both clusters are compared. The next open transfers the tables to this role.
     await ensureServerRole(freshUrl, fresh.serverRole.password)

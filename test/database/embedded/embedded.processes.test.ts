@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test'
+import { afterEach, expect, spyOn, test } from 'bun:test'
 import { once } from 'node:events'
 import { spawnSync } from 'node:child_process'
 import {
@@ -58,6 +58,18 @@ dbTest('a first start makes a database, a later start finds it as it was left', 
   const second = await start(dataDir)
   expect(second).toMatchObject({ how: 'started', url: first.url })
   expect(await query(second, 'select body from note')).toEqual([{ body: 'äöé' }])
+})
+
+dbTest('a start waits for a Postgres that is not ready for hours', async () => {
+  const dataDir = makeFolder()
+  await (await start(dataDir)).stop()
+  const now = performance.now.bind(performance)
+  let laterMs = 0
+  using log = captureLog()
+  const clock = spyOn(performance, 'now').mockImplementation(() => now() + (laterMs += 60_000))
+  const server = await start(dataDir).finally(() => clock.mockRestore())
+  expect(log.lines.join('')).toContain('Postgres is not ready after')
+  await server.stop()
 })
 
 dbTest('the password is secret, and asked for', async () => {
