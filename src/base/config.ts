@@ -66,8 +66,6 @@ export interface Config {
    * The database itself, without a pooler in front of it. LISTEN does not work through a pooler.
    */
   databaseDirectUrl: string | undefined
-  /** The read replicas, one for each host of the URL. */
-  databaseReadUrl: string | undefined
   /** Undefined for the default, `./data`. */
   dataDir: string | undefined
   /** 32 bytes. Undefined when the secret is kept in `dataDir`. */
@@ -172,11 +170,6 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
       'a URL like postgres://user:password@host/database',
       toDatabaseUrl,
     ),
-    databaseReadUrl: read(
-      'DATABASE_READ_URL',
-      'a URL like postgres://user:password@replica/database',
-      toDatabaseUrl,
-    ),
     dataDir: values.get('DATA_DIR'),
     appSecret: read('APP_SECRET', '32 bytes in base64 or hex', parseAppSecret),
     oldAppSecrets:
@@ -266,15 +259,13 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
 
 /** Lists the problems of the URLs of the database, alone and together. */
 function findDatabaseProblems(config: Config, readFile: (path: string) => string): string[] {
-  const { databaseUrl, databaseDirectUrl, databaseReadUrl } = config
+  const { databaseUrl, databaseDirectUrl } = config
   const tryToRead = (path: string) => readOrNothing(path, readFile)
   const problems = [
     ['DATABASE_URL', databaseUrl],
     ['DATABASE_DIRECT_URL', databaseDirectUrl],
-    ['DATABASE_READ_URL', databaseReadUrl],
   ].flatMap(([name, url]) => {
-    const isReplica = name === 'DATABASE_READ_URL'
-    const problem = url && findUrlProblem(url, { isReplica, readFile: tryToRead })
+    const problem = url && findUrlProblem(url, tryToRead)
     return problem ? [`${name} ${problem}`] : []
   })
   // Only URLs without a problem can be parsed.
@@ -284,16 +275,8 @@ function findDatabaseProblems(config: Config, readFile: (path: string) => string
       'DATABASE_DIRECT_URL is missing. DATABASE_URL with pgbouncer=true needs it. Set it to Postgres itself.',
     )
   }
-  for (const [name, url] of [
-    ['DATABASE_DIRECT_URL', databaseDirectUrl],
-    ['DATABASE_READ_URL', databaseReadUrl],
-  ]) {
-    if (own && url && parseUrl(url).searchPath !== own.searchPath) {
-      problems.push(`${name} needs the same schema as DATABASE_URL.`)
-    }
-  }
-  if (databaseReadUrl && !databaseUrl) {
-    problems.push('DATABASE_READ_URL needs DATABASE_URL. Set both, or neither.')
+  if (own && databaseDirectUrl && parseUrl(databaseDirectUrl).searchPath !== own.searchPath) {
+    problems.push('DATABASE_DIRECT_URL needs the same schema as DATABASE_URL.')
   }
   return problems
 }

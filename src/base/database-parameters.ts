@@ -107,12 +107,8 @@ const REFUSED: Record<string, string> = {
   currentSchema: 'Use schema.',
 }
 
-export interface UrlOptions {
-  /** True for the URL of standbys. */
-  isReplica: boolean
-  /** Returns the text of a file. Undefined if it cannot be read. */
-  readFile(path: string): string | undefined
-}
+/** Returns the text of a file. Undefined if it cannot be read. */
+export type ReadFile = (path: string) => string | undefined
 
 /** Reads the parameters of a URL. On the same machine, TLS is used only if one asks for it. */
 export function readParameters(given: Given, isLocal: boolean): Parameters {
@@ -170,10 +166,7 @@ function splitOptions(options: string): { path: string | undefined; rest: string
 }
 
 /** Returns why the parameters of a URL cannot be used, and what to write. */
-export function findParameterProblem(
-  given: Given,
-  { isReplica, readFile }: UrlOptions,
-): string | undefined {
+export function findParameterProblem(given: Given, readFile: ReadFile): string | undefined {
   for (const [name, value] of given) {
     const remedy = REFUSED[name]
     if (remedy !== undefined) return `has ${name}, which is not supported. ${remedy}`
@@ -181,10 +174,8 @@ export function findParameterProblem(
     if (!Object.hasOwn(TAKEN, name)) return toUnknown(name)
     const values = TAKEN[name]
     if (!values || values.includes(value) || value === '') continue
-    // Every replica is a standby.
-    if (name === 'target_session_attrs' && isReplica) continue
     if (name === 'target_session_attrs')
-      return 'needs target_session_attrs=read-write, because a server writes. Name standbys in DATABASE_READ_URL.'
+      return 'needs target_session_attrs=read-write, because a server writes.'
     if (name === 'gssencmode')
       return 'has gssencmode=require, which is not supported. Use sslmode=require.'
     return `needs another value of ${name}: one of ${values.join(', ')}.`

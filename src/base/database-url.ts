@@ -2,7 +2,7 @@ import {
   findParameterProblem,
   readParameters,
   type Parameters,
-  type UrlOptions,
+  type ReadFile,
 } from './database-parameters.ts'
 
 /** A host of a database URL. */
@@ -76,7 +76,7 @@ export function isDatabaseUrl(text: string): boolean {
 }
 
 /** Returns why a database URL cannot be used, and what to write. It shows no value of it. */
-export function findUrlProblem(url: string, options: UrlOptions): string | undefined {
+export function findUrlProblem(url: string, readFile: ReadFile): string | undefined {
   const [, , , hosts = '', database = ''] = PARTS.exec(url) ?? []
   if (/%(?![\da-f]{2})/i.test(url))
     return 'has a % that is not followed by two hexadecimal digits. Write the % of a password as %25.'
@@ -95,7 +95,7 @@ export function findUrlProblem(url: string, options: UrlOptions): string | undef
     return `has a folder whose path is too long for a socket: ${MAX_SOCKET_PATH_BYTES} bytes with /.s.PGSQL.5432. Write a shorter one, such as that of a link.`
   if (path !== undefined && parameters.get('channel_binding') === 'require')
     return 'has channel_binding=require, which needs TLS, and a socket file has none. Remove it.'
-  return findParameterProblem(parameters, options)
+  return findParameterProblem(parameters, readFile)
 }
 
 /** Returns the hosts of a URL for messages, without its password. */

@@ -17,7 +17,7 @@ import {
 import { checkExport } from './doctor/export.ts'
 import { checkTables } from './doctor/tables.ts'
 import { checkFiles, checkZones } from './doctor/files.ts'
-import { checkHosts, checkReplicas, checkStandbys } from './doctor/standbys.ts'
+import { checkHosts, checkStandbys } from './doctor/standbys.ts'
 import { failed, ok, warning, type Finding } from './doctor/finding.ts'
 import {
   DATA_DIR,
@@ -91,7 +91,6 @@ async function checkInstallation(config: Config, database: Database): Promise<Fi
     if (database.kind === 'external') {
       findings.push(...(await checkHosts(database.sessionUrl)))
       findings.push(...(await checkStandbys(sql, database.sessionUrl)))
-      findings.push(...(await checkReplicas(config.databaseReadUrl)))
     }
     findings.push(await checkListener(sql, config.databaseDirectUrl ?? database.url))
     findings.push(...(await checkSecret(sql, { ...config, dataDir: database.dataDir })))

@@ -20,22 +20,6 @@ export const ServerInfo = Type.Object(
         kind: Type.String(),
         version: Type.String(),
         bytes: Type.Integer(),
-        /** The connected standbys. Null if the user of the database may not see them. */
-        standbys: Nullable(
-          Type.Array(
-            Type.Object(
-              {
-                name: Type.String(),
-                /** True if its promotion loses no accepted event. */
-                isSynchronous: Type.Boolean(),
-                /** Its promotion now would lose this WAL, and this time. */
-                lagBytes: Type.Number({ minimum: 0 }),
-                lagSeconds: Type.Number({ minimum: 0 }),
-              },
-              closed,
-            ),
-          ),
-        ),
       },
       closed,
     ),

@@ -94,14 +94,6 @@ export interface HostRole {
   reason?: string
 }
 
-const CONNECTIONS = 4
-
-/** Returns whether connections to a host reach several servers, as through a load balancer. */
-export async function isBalanced(url: string, host: Host): Promise<boolean> {
-  const states = await Promise.all(Array.from({ length: CONNECTIONS }, () => probe(url, host)))
-  return new Set(states.map(({ startedAt }) => startedAt)).size > 1
-}
-
 /** Asks all hosts of a database URL for their role. */
 export function listHosts(url: string): Promise<HostRole[]> {
   return Promise.all(
@@ -120,8 +112,6 @@ export interface State {
   isPrimary: boolean
   isWritable: boolean
   timeline: number
-  /** When its Postgres was started. */
-  startedAt: string
 }
 
 /**
@@ -194,8 +184,7 @@ async function probe(url: string, host: Host): Promise<State> {
           case when pg_is_in_recovery() then 0
             -- The first eight digits of the name of a WAL file are its timeline.
             else ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
-          end as timeline,
-          pg_postmaster_start_time()::text as "startedAt"
+          end as timeline
       `,
       late(host),
     ])

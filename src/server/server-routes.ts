@@ -4,7 +4,6 @@ import type { SessionGuard } from '../access/guard/guard.ts'
 import { OrganizationUsage, ServerInfo } from '../dashboard/server-schema.ts'
 import type { QuotaLimits } from '../base/config.ts'
 import type { Pool } from '../database/pool.ts'
-import { listStandbys, type Standby } from '../database/standbys.ts'
 import { succeed } from '../http/call.ts'
 import { SuccessOf } from '../http/envelope.ts'
 import { toId } from '../base/ids.ts'
@@ -57,12 +56,8 @@ export function serverRoutes({ guard, ...parts }: ServerParts) {
     .get(
       '/api/server',
       async ({ call }) => {
-        const [row, standbys, disk] = await Promise.all([
-          readRow(call.pool),
-          call.pool.run(listStandbys),
-          readDiskUsage(parts.dataDir),
-        ])
-        return succeed(call, 200, toInfo(parts, { ...row, standbys }, disk))
+        const [row, disk] = await Promise.all([readRow(call.pool), readDiskUsage(parts.dataDir)])
+        return succeed(call, 200, toInfo(parts, row, disk))
       },
       {
         installation: 'server.read',
@@ -164,11 +159,7 @@ async function readRow(pool: Pool): Promise<Row> {
   return { ...row, ...logs }
 }
 
-function toInfo(
-  parts: Omit<ServerParts, 'guard'>,
-  row: Row & { standbys: Standby[] | undefined },
-  disk: ServerInfo['disk'],
-): ServerInfo {
+function toInfo(parts: Omit<ServerParts, 'guard'>, row: Row, disk: ServerInfo['disk']): ServerInfo {
   const { url, isSecure } = parts.site
   const { oldestMs, running } = parts.outbox
   return {
@@ -182,7 +173,6 @@ function toInfo(
       kind: parts.databaseKind,
       version: row.version,
       bytes: Number(row.bytes),
-      standbys: row.standbys ?? null,
     },
     disk,
     projects: row.projects,

@@ -7,14 +7,12 @@ import { openCurrentDatabase } from './current-database.ts'
 import { createRefusals } from '../access/audit/refusals.ts'
 import type { Config } from '../base/config.ts'
 import { isDistributed } from '../database/distribute.ts'
-import { createPools, type Pool, type PoolOptions } from '../database/pool.ts'
-import { createReadPool } from '../database/read-pool.ts'
-import { openReplicas } from '../database/replicas.ts'
+import { startFailOverCheck } from '../database/fail-over-check.ts'
+import { createPools } from '../database/pool.ts'
 import { primaryOf } from '../database/primary.ts'
 import { startDeliveries, type DeliveryOptions } from './deliveries.ts'
 import type { Outbox } from '../delivery/outbox/outbox.ts'
 import { createAppender } from '../log/events/append.ts'
-import { startFailOverCheck } from '../log/events/fail-over-check.ts'
 import { startIndexer } from '../log/events/indexer.ts'
 import { INDEXER_SETTINGS } from '../log/events/search-index.ts'
 import { createServerApp } from './app.ts'
@@ -168,16 +166,7 @@ async function open(
   const isSpread = await admissions.run(isDistributed)
   const appends = pools.open('append', isSpread ? DISTRIBUTED_APPENDS : 1, writes)
   const reads = pools.open('api', READS.max, READS)
-  const replicas =
-    config.databaseReadUrl === undefined
-      ? undefined
-      : openReplicas({ url: config.databaseReadUrl, primary: pools.open('position', 1) })
-  const readOn = (pool: Pool, options: PoolOptions) => createReadPool(pool, replicas, options)
-  const lists = readOn(reads, { name: 'replica api', ...READS })
-  const searches = readOn(pools.open('search', SEARCHES.max, SEARCHES), {
-    name: 'replica search',
-    ...SEARCHES,
-  })
+  const searches = pools.open('search', SEARCHES.max, SEARCHES)
   const sessions = pools.open('session', SESSIONS.max, SESSIONS)
   const strangers = pools.open('stranger', STRANGERS.max, STRANGERS)
   const background = pools.open('maintenance', 2)
@@ -185,16 +174,15 @@ async function open(
   const identifies = pools.open('identify', 3, writes)
   const userWork = pools.open('users', 2, writes)
   cleanup.push('the connections to the database', () => pools.end())
-  if (replicas) cleanup.push('the connections to replicas', () => replicas.end())
   const notifications = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
   const notifier = createNotifier({ pool: notifications })
   cleanup.push('the notifier', () => notifier.stop())
-  const failOvers = startFailOverCheck({
+  const endFailOverCheck = startFailOverCheck({
     pool: pools.open('check', 1),
     primary: primaryOf(database.url),
     leave: pools.leave,
   })
-  cleanup.push('the check for a fail-over', () => failOvers.stop())
+  cleanup.push('the check for a fail-over', endFailOverCheck)
   const deliveries = await startDeliveries({ config, database, pools, site }, options)
   const { outbox } = deliveries
   cleanup.push('deliveries in flight', () => deliveries.stop())
@@ -208,7 +196,6 @@ async function open(
     pool: appends,
     inflight,
     isDistributed: isSpread,
-    remember: failOvers.remember,
     onAppended(projectIds) {
       // The feed first, because it takes only milliseconds.
       notifier.send([...projectIds].map(projectId => ({ kind: 'events', projectId })))
@@ -270,21 +257,18 @@ async function open(
     },
     toAddress: port.toAddress,
   }
-  const feeds = pools.open('feed', FEEDS.max, FEEDS)
   const startedFeed = await startFeed({
     ...gate,
     tailPool: pools.open('tail', 2, {
       settings: { statement_timeout: 4_000 },
       deadlineMs: 5_000,
     }),
-    pool: feeds,
-    replayPool: readOn(feeds, { name: 'replica feed', ...FEEDS }),
+    pool: pools.open('feed', FEEDS.max, FEEDS),
     listenUrl: config.databaseDirectUrl ?? database.url,
     port: listener.port,
     notifier,
     publish: (topic, text) => listener.publish(topic, text),
     onNewEvents: outbox.wake,
-    onPublished: failOvers.remember,
     build: BUILD,
     ...options.feed,
   })
@@ -324,7 +308,6 @@ async function open(
       identityWriter,
       eraser,
       searches,
-      lists,
       hints: notifier,
       quotas,
       quotaLimits: config.quotas,
@@ -343,7 +326,7 @@ async function open(
       identityWriter,
       eraser,
       searches,
-      lists,
+      lists: reads,
     }),
   })
   port.attach({ fetch: app.fetch, feed: startedFeed })

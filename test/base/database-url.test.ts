@@ -11,8 +11,7 @@ import {
 const PAIR = 'postgres://u:p%40w@one.example,[::1]:5433/db?sslmode=require'
 const FILES: Record<string, string> = { '/ca.pem': '-----BEGIN CERTIFICATE-----', '/ca.der': '0' }
 
-const findProblem = (url: string, isReplica = false) =>
-  findUrlProblem(url, { isReplica, readFile: path => FILES[path] })
+const findProblem = (url: string) => findUrlProblem(url, path => FILES[path])
 const withParameters = (more: string) => parseUrl(`postgres://u:p@db.example/d?${more}`)
 
 test('scale §1 a database URL can name several hosts, as with libpq', () => {
@@ -169,7 +168,7 @@ test.each([
   ['postgres://u:p@w@h/d', 'Write @ as %40'],
   ['postgres://u:p/w@h/d', '/ as %2F'],
   // A server writes, so it cannot work with a standby.
-  ['postgres://u@a,b/d?target_session_attrs=standby', 'Name standbys in DATABASE_READ_URL'],
+  ['postgres://u@a,b/d?target_session_attrs=standby', 'because a server writes.'],
   ['postgres://h/d?sslmod=require', 'has the unknown parameter sslmod. Did you mean sslmode?'],
   ['postgres://h/d?datestyle=ISO', 'Write a setting of Postgres as options=-c%20name=value.'],
   ['postgres://h/d?s%20ecret', 'has a parameter without a valid name'],
@@ -193,8 +192,4 @@ test('the path of a socket has its limit in bytes', () => {
     `postgres://u@${encodeURIComponent(`${longest}x`)}/d`,
   ])
     expect(findProblem(url)).toContain(`is too long for a socket: ${MAX_SOCKET_PATH_BYTES} bytes`)
-})
-
-test('replicas may be standbys', () => {
-  expect(findProblem('postgres://h/d?target_session_attrs=standby', true)).toBeUndefined()
 })

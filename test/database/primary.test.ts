@@ -6,7 +6,6 @@ const state = (name: string, timeline: number, more: Partial<State> = {}): State
   isPrimary: true,
   isWritable: true,
   timeline,
-  startedAt: '2026-11-20 09:30:00+00',
   ...more,
 })
 const choose = (states: readonly State[], latestTimeline = 0) =>

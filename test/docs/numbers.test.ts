@@ -125,7 +125,7 @@ function find(path: string, pattern: RegExp): number[] {
   return found.map(text => Number(text.replaceAll('_', '')))
 }
 
-/** Returns the connections of the pools that every process opens: without replicas and metrics. */
+/** Returns the connections of the pools that every process opens: without metrics. */
 function countConnections(): number {
   const server = readText('src/server/server.ts')
   const texts = [server, readText('src/server/deliveries.ts')]
@@ -133,7 +133,7 @@ function countConnections(): number {
     ...text.matchAll(/pools\.open\('(\w+)', (?:isSpread \? \w+ : )?(\w+)(\.max)?/g),
   ])
   return pools
-    .filter(([, name = '']) => !['position', 'metrics'].includes(name))
+    .filter(([, name = '']) => name !== 'metrics')
     .map(([, , size = '', isObject]) => {
       if (/^\d+$/.test(size)) return Number(size)
       const pattern = isObject ? `${size} = \\{\\s*max: (\\d+)` : `${size} = (\\d+)\\n`

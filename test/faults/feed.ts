@@ -92,7 +92,11 @@ export async function runFeed({
   }
 }
 
-export async function startFollowers(fleet: Fleet, random: Random): Promise<Follower[]> {
+export async function startFollowers(
+  fleet: Fleet,
+  random: Random,
+  hasPromotions = false,
+): Promise<Follower[]> {
   const followers: Follower[] = []
   for (let nth = 0; nth < FOLLOWERS; nth++) {
     const { id } = fleet.projects[nth % fleet.projects.length]!
@@ -114,6 +118,7 @@ export async function startFollowers(fleet: Fleet, random: Random): Promise<Foll
         after: nth % 2 === 0 ? undefined : random.below(10),
         ...(nth % 3 === 2 && { channelName: `Channel ${nth % 2}` }),
         servers: fleet.urls,
+        hasPromotions,
         random: random.fork(1_000 + nth),
       }),
     )

@@ -36,6 +36,8 @@ export interface FollowerOptions {
   channelName?: string
   /** For a log without deletions: each event must be the next one, and events are not recorded. */
   isDense?: boolean
+  /** True if promotions, which lose nothing, begin new epochs. */
+  hasPromotions?: boolean
   /** The running servers. */
   servers(): readonly string[]
   random: Random
@@ -45,7 +47,8 @@ export interface FollowerOptions {
 const SILENCE_MS = 32_000
 
 export function startFollower(options: FollowerOptions): Follower {
-  const { name, projectId, project, cookie, channelName, isDense, servers, random } = options
+  const { name, projectId, project, cookie, channelName, isDense, hasPromotions } = options
+  const { servers, random } = options
   let epoch: string | undefined
   let socket: (WebSocket & { terminate(): void }) | undefined
   let isStopped = false
@@ -71,10 +74,14 @@ export function startFollower(options: FollowerOptions): Follower {
   function take(message: any, connectedMs: number): void {
     switch (message.type) {
       case 'hello':
-        epoch ??= message.epoch
-        if (epoch !== message.epoch) note(`the epoch became ${message.epoch}`)
+        if (!hasPromotions && epoch && epoch !== message.epoch)
+          note(`the epoch became ${message.epoch}`)
+        epoch = message.epoch
+        subscribe()
         break
       case 'subscribed':
+        // The server did not know the new epoch yet when it sent `hello`.
+        if (hasPromotions && !message.recovered) return reconnect()
         if (!message.recovered) note('it was not recovered')
         if (follower.from === undefined) follower.cursor = follower.from = message.head
         if (message.head < follower.cursor) note(`head ${message.head} is behind its cursor`)
@@ -107,6 +114,17 @@ export function startFollower(options: FollowerOptions): Follower {
 
   const note = (what: string) => follower.problems.push(`${name}: ${what}`)
 
+  function subscribe(): void {
+    const after = follower.from === undefined ? null : follower.cursor
+    const filters = channelName === undefined ? {} : { channels: [channelName] }
+    socket?.send(JSON.stringify({ type: 'subscribe', project, after, epoch, filters }))
+  }
+
+  function reconnect(): void {
+    socket?.close()
+    socket = undefined
+  }
+
   /** Resolves when the connection has ended. */
   function connect(server: string): Promise<void> {
     return new Promise(resolve => {
@@ -124,9 +142,6 @@ export function startFollower(options: FollowerOptions): Follower {
       fresh.addEventListener('open', () => {
         follower.connects++
         connectedMs = Date.now() + 1_000
-        const after = follower.from === undefined ? null : follower.cursor
-        const filters = channelName === undefined ? {} : { channels: [channelName] }
-        fresh.send(JSON.stringify({ type: 'subscribe', project, after, epoch, filters }))
       })
       fresh.addEventListener('message', ({ data }) => {
         hear()

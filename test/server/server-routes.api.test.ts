@@ -28,7 +28,6 @@ test('dashboard §11 the operator sees version, database, disk, deliveries and p
       kind: 'external',
       version: expect.stringMatching(/^\d+/),
       bytes: expect.any(Number),
-      standbys: [],
     },
     disk: {
       folder: import.meta.dir,

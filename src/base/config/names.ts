@@ -7,7 +7,6 @@ export const NAMES = [
   'BASE_URL',
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',
-  'DATABASE_READ_URL',
   'DATA_DIR',
   'APP_SECRET',
   'APP_SECRET_OLD',
@@ -44,6 +43,8 @@ export const NAMES = [
 
 /** Says what replaces a setting of an earlier version. Undefined for other variables. */
 export function findRemoved(variable: string): string | undefined {
+  if (/^DATABASE_READ_URL(_FILE)?$/.test(variable))
+    return 'removed in 0.4.0: the primary answers all reads. Remove the setting.'
   return /^ARCHIVE_(DIR|S3_\w+|AFTER_DAYS|AT)$/.test(variable)
     ? 'removed in 0.4.0: run `tidings export` from a timer, with RETENTION_NEEDS_EXPORT=on. The files of the archive stay where they are.'
     : undefined
@@ -56,7 +57,6 @@ const SECRET_NAMES = new Set<string>([
   'EGRESS_PROXY',
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',
-  'DATABASE_READ_URL',
   'APP_SECRET',
   'APP_SECRET_OLD',
   'METRICS_TOKEN',

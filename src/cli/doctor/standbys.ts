@@ -1,10 +1,24 @@
-import { isBalanced, listHosts, type HostRole } from '../../database/primary.ts'
+import { listHosts, type HostRole } from '../../database/primary.ts'
 import type { Sql } from '../../database/sql.ts'
-import { listStandbys, type Standby } from '../../database/standbys.ts'
 import { describeHost, parseUrl } from '../../base/database-url.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 
 const MAX_LAG_S = 5
+const MAX_STANDBYS = 20
+
+/** A standby that is connected to the primary. */
+interface Standby {
+  /** Its application_name. */
+  name: string
+  /** True if commits wait for it, so that its promotion loses nothing that was accepted. */
+  isSynchronous: boolean
+  /** WAL that it has not stored yet. Its promotion would lose it. */
+  lagBytes: number
+  /** The time of that WAL, in seconds. */
+  lagSeconds: number
+  /** True if the user of the database has no right to see it. pg_monitor grants it. */
+  isHidden: boolean
+}
 
 /** Checks the hosts of a database URL that names several. */
 export async function checkHosts(url: string): Promise<Finding[]> {
@@ -26,36 +40,32 @@ export async function checkHosts(url: string): Promise<Finding[]> {
   ]
 }
 
-/** Checks the hosts of DATABASE_READ_URL. */
-export async function checkReplicas(url: string | undefined): Promise<Finding[]> {
-  if (url === undefined) return []
-  return Promise.all(
-    (await listHosts(url)).map(async one => {
-      const { host, role } = one
-      if (await isBalanced(url, host).catch(() => false))
-        return failed(
-          'replicas',
-          `${describeHost(host)} leads to several servers. Name each of them in DATABASE_READ_URL: a read can go to one that lacks what was written.`,
-        )
-      const text = describeRole(one)
-      if (role === 'a standby') return ok('replicas', text)
-      const remedy = role === 'unreachable' ? 'Start it' : 'Make it a standby'
-      return warning(
-        'replicas',
-        `${text}. ${remedy}, or remove it from DATABASE_READ_URL. Until then, the primary answers reads.`,
-      )
-    }),
-  )
-}
-
 function describeRole({ host, role, reason }: HostRole): string {
   return `${describeHost(host)} is ${role}${reason === undefined ? '' : ` (${reason})`}`
 }
 
 /** Says for each standby of the database what its promotion would lose. */
 export async function checkStandbys(sql: Sql, url: string): Promise<Finding[]> {
-  const standbys = await listStandbys(sql)
-  if (!standbys) {
+  const standbys = await sql<Standby[]>`
+    select
+      coalesce(application_name, '') as name,
+      coalesce(sync_state in ('sync', 'quorum'), false) as "isSynchronous",
+      greatest(0, coalesce(pg_wal_lsn_diff(w.lsn, flush_lsn), 0))::float8 as "lagBytes",
+      case when flush_lsn < w.lsn
+        -- The measured lag stands still when the standby does not reply.
+        then greatest(0, extract(epoch from greatest(flush_lag, now() - reply_time)))
+        else 0
+      end::float8 as "lagSeconds",
+      state is null as "isHidden"
+    from pg_stat_replication
+      cross join (
+        select case when not pg_is_in_recovery() then pg_current_wal_flush_lsn() end as lsn
+      ) w
+    where state is null or state = 'streaming'
+    order by name
+    limit ${MAX_STANDBYS}
+  `
+  if (standbys.some(({ isHidden }) => isHidden)) {
     return [
       warning(
         'standbys',

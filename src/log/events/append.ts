@@ -21,7 +21,6 @@ import {
 } from './append-statement.ts'
 import { createChannelCache, type EventChannel } from './channel-cache.ts'
 import { toEventResponse } from './event-json.ts'
-import type { KnownEvent } from './fail-over-check.ts'
 import { createPlaces } from './shard-places.ts'
 
 const MAX_ROWS = 500
@@ -59,8 +58,6 @@ export interface AppenderOptions {
   inflight: InFlightRequests
   /** Called after each commit with the projects that have new events. */
   onAppended?(projectIds: ReadonlySet<string>): void
-  /** Called after each commit with its last event. */
-  remember?(event: KnownEvent): void
   /** True if projects are on several nodes. Each node then has batches of its own. */
   isDistributed?: boolean
 }
@@ -73,7 +70,6 @@ export function createAppender({
   pool,
   inflight,
   onAppended,
-  remember,
   isDistributed = false,
 }: AppenderOptions): Appender {
   const channelCache = createChannelCache()
@@ -134,21 +130,14 @@ export function createAppender({
 
   function toAppended({ jobs, channels, keys }: Batch, row: AppendedRows): Appended[] {
     const notes = new Map(row.notes?.map(note => [note.ord - 1, note]))
-    let last: KnownEvent | undefined
     const places = keys.values.map(() => 0)
-    const results = jobs.map((job, index): Appended => {
-      const seq = row.seqs[index] ?? undefined
-      if (seq !== undefined) last = { projectId: job.projectId, seq, id: job.event.id.uuid }
-      return {
-        rateLimit: toRateLimit(row, keys, index, places),
-        seq,
-        atMs: Number(row.at_ms),
-        note: notes.get(index),
-        cachedChannel: channels[index],
-      }
-    })
-    if (last) remember?.(last)
-    return results
+    return jobs.map((_, index) => ({
+      rateLimit: toRateLimit(row, keys, index, places),
+      seq: row.seqs[index] ?? undefined,
+      atMs: Number(row.at_ms),
+      note: notes.get(index),
+      cachedChannel: channels[index],
+    }))
   }
 
   /** Throws when the request was not admitted, or the project was deleted. */

@@ -26,19 +26,18 @@ export interface SearchParts {
   /** For searches and histograms, which examine many rows. */
   searches: Pool
   /** For other reads. */
-  lists: Pool
+  pool: Pool
 }
 
 /** Routes of the dashboard that search, count and read events. */
-export function searchRoutes({ guard, searches, lists }: SearchParts) {
+export function searchRoutes({ guard, searches, pool }: SearchParts) {
   return new Elysia({ name: 'events.search' })
     .use(guard)
     .get(
       '/api/projects/:projectId/events',
       async ({ call, query }) => {
         const filters = toSearchFilters(query)
-        const pool = isSearch(filters) ? searches : lists
-        const page = await pool
+        const page = await (isSearch(filters) ? searches : pool)
           .of(call.organizationId)
           .run(sql => listEventsJson(sql, call.projectId, filters, query))
         return succeedJson(call, 200, page)
@@ -100,9 +99,7 @@ export function searchRoutes({ guard, searches, lists }: SearchParts) {
         succeedJson(
           call,
           200,
-          await lists
-            .of(call.organizationId)
-            .run(sql => getEventJson(sql, call.projectId, eventId)),
+          await pool.of(call.organizationId).run(sql => getEventJson(sql, call.projectId, eventId)),
         ),
       {
         project: 'events.read',
@@ -114,7 +111,7 @@ export function searchRoutes({ guard, searches, lists }: SearchParts) {
       '/api/projects/:projectId/events/:eventId/neighbours',
       async ({ call, params: { eventId } }) => {
         const { projectId } = call
-        const neighbours = await lists.of(call.organizationId).run(async sql => {
+        const neighbours = await pool.of(call.organizationId).run(async sql => {
           const { seq } = JSON.parse(await getEventJson(sql, projectId, eventId)) as Event
           return findNeighbours(sql, projectId, seq)
         })

@@ -32,6 +32,8 @@ export interface AccessCheck {
   revoked: number[]
   /** The largest distance, in seqs, between a cursor and the head of its log. */
   lag: number
+  /** True if a log ends before a cursor. */
+  hasLost: boolean
 }
 
 /** Returns undefined when the session, the membership or the project does not exist. */
@@ -82,7 +84,7 @@ export async function checkAccess(
   grants: readonly Grant[],
   cursors: readonly { projectId: string; after: number }[],
 ): Promise<AccessCheck> {
-  const [row] = await sql<[{ epoch: string; revoked: string; lag: string }]>`
+  const [row] = await sql<[{ epoch: string; revoked: string; lag: string; lead: string }]>`
     select
       (select i.epoch from installation i) as epoch,
       (
@@ -99,16 +101,23 @@ export async function checkAccess(
             and m.role = any(${toArray(READER_ROLES)}::text[])
         where s.id is null or g.project_id is not null and m.account_id is null
       ) as revoked,
-      (
-        select coalesce(max(l.last_seq - c.after), 0)
-        from unnest(
-            ${toArray(cursors.map(({ projectId }) => projectId))}::uuid[],
-            ${toArray(cursors.map(({ after }) => after))}::bigint[]
-          ) as c (project_id, after)
-          cross join lateral log_of(c.project_id) l
-      ) as lag
+      d.*
+    from (
+      select coalesce(max(l.last_seq - c.after), 0) as lag, coalesce(max(c.after - l.last_seq), 0) as lead
+      from unnest(
+          ${toArray(cursors.map(({ projectId }) => projectId))}::uuid[],
+          ${toArray(cursors.map(({ after }) => after))}::bigint[]
+        ) as c (project_id, after)
+        cross join lateral log_of(c.project_id) l
+    ) d
   `
-  return { epoch: row.epoch, revoked: JSON.parse(row.revoked) as number[], lag: Number(row.lag) }
+  const revoked = JSON.parse(row.revoked) as number[]
+  return { epoch: row.epoch, revoked, lag: Number(row.lag), hasLost: Number(row.lead) > 0 }
+}
+
+/** Begins a new epoch in place of `epoch`, unless another server has. */
+export async function renewEpoch(sql: Queryable, epoch: string): Promise<void> {
+  await sql`update installation set epoch = gen_random_uuid() where epoch = ${epoch}`
 }
 
 export async function readEpoch(sql: Queryable): Promise<string> {

@@ -2,13 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cookies } from '../../access/guard/secret.ts'
 import type { Pool } from '../../database/pool.ts'
 import { Fault } from '../../base/errors.ts'
-import type { KnownEvent } from '../events/fail-over-check.ts'
 import type { Hint } from '../../base/hints.ts'
 import type { Site } from '../../http/site.ts'
 import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
 import { registerGauge } from '../../base/metrics.ts'
 import type { Socket } from '../../base/listener.ts'
-import { checkAccess, readEpoch } from './access.ts'
+import { checkAccess, readEpoch, renewEpoch } from './access.ts'
 import { createSocketGuard, type SocketSession } from './socket-guard.ts'
 import { createHub } from './hub.ts'
 import { startHintListener } from './hint-listener.ts'
@@ -24,7 +23,9 @@ const CHECK_MS = 1_000
 /** Events are sent only if access was checked within this time. */
 const FRESH_MS = 5_000
 const HEARTBEAT_MS = 15_000
-const DRAIN_STEP_MS = 50
+const CLOSE_STEP_MS = 50
+/** A new epoch closes 10,000 sockets in this time, because each client reads its page again. */
+const RENEWAL_MS = 5_000
 /**
  * A deletion is undone within UNDO_GRACE_S. So at least one heartbeat of this time comes after
  * that, and finds an undo whose hint was lost.
@@ -34,10 +35,8 @@ const RECENTLY_DELETED_MS = 2 * HEARTBEAT_MS
 export interface FeedOptions {
   /** Reads new events and checks access. Nothing else uses it, so nothing delays it. */
   tailPool: Pool
-  /** Opens sockets and subscriptions. */
+  /** Opens sockets and subscriptions, and reads the events that clients have missed. */
   pool: Pool
-  /** Reads the events that clients have missed. */
-  replayPool: Pool
   /** For sessions. No request for data uses it. */
   sessions: Pool
   /** The URL of the database itself: LISTEN does not work through a pooler. */
@@ -45,8 +44,6 @@ export interface FeedOptions {
   /** The port of the server. */
   port: number
   notifier: Notifier
-  /** Called with each published event. */
-  onPublished(event: KnownEvent): void
   /** The build of the dashboard that this server serves. */
   build: string
   site: Site
@@ -80,10 +77,9 @@ export async function startFeed(options: FeedOptions) {
     hub,
     isListening: () => listener.isUp,
     isAllowed,
-    onPublished: options.onPublished,
   })
   const replay = createReplay({
-    pool: options.replayPool,
+    pool,
     hub,
     isAllowed,
     onStalled: subscription => sockets.closeSocketOf(subscription, 'tooSlow'),
@@ -99,7 +95,10 @@ export async function startFeed(options: FeedOptions) {
     onSubscribed: projectId => tailer.wake([projectId]),
   })
 
-  /** Closes the sockets whose access has ended. A new epoch closes all of them. */
+  /**
+   * Closes the sockets whose access has ended. A new epoch closes all of them. A log that ends
+   * before the position of this process has lost events, and begins an epoch.
+   */
   async function check(): Promise<void> {
     if (sockets.size === 0) return
     const { grants, revoke } = sockets.listGrants()
@@ -109,9 +108,15 @@ export async function startFeed(options: FeedOptions) {
     const found = await tailPool.run(sql => checkAccess(sql, grants, cursors))
     lag = found.lag
     for (const index of found.revoked) revoke(index)
-    if (found.epoch === epoch) return
+    if (found.epoch === epoch) {
+      if (found.hasLost) await tailPool.run(sql => renewEpoch(sql, epoch))
+      return
+    }
     epoch = found.epoch
-    sockets.closeAll('restored')
+    const closings = sockets.detachAll('restored')
+    void spread(RENEWAL_MS, left => {
+      for (const close of closings.splice(0, Math.ceil(closings.length / left))) close()
+    })
   }
 
   const access = startPeriodicCheck({
@@ -218,10 +223,9 @@ export async function startFeed(options: FeedOptions) {
      * closes the rest with 1001.
      */
     async drain(durationMs: number): Promise<void> {
-      for (let left = Math.ceil(durationMs / DRAIN_STEP_MS); left > 0; left--) {
-        sockets.closeOldest(Math.ceil(sockets.size / left), 'draining')
-        await sleep(DRAIN_STEP_MS)
-      }
+      await spread(durationMs, left =>
+        sockets.closeOldest(Math.ceil(sockets.size / left), 'draining'),
+      )
       isDraining = true
       sockets.closeAll('stopping')
     },
@@ -229,5 +233,13 @@ export async function startFeed(options: FeedOptions) {
       clearInterval(heartbeat)
       await Promise.all([tailer.stop(), watch.stop(), access.stop(), listener.stop()])
     },
+  }
+}
+
+/** Calls `step` for `durationMs`, with the number of the calls that are left. */
+async function spread(durationMs: number, step: (left: number) => void): Promise<void> {
+  for (let left = Math.ceil(durationMs / CLOSE_STEP_MS); left > 0; left--) {
+    step(left)
+    await sleep(CLOSE_STEP_MS, undefined, { ref: false })
   }
 }

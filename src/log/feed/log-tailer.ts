@@ -1,6 +1,5 @@
 import type { Pool } from '../../database/pool.ts'
 import { feedLagSeconds } from '../../base/metrics.ts'
-import type { KnownEvent } from '../events/fail-over-check.ts'
 import type { Hub } from './hub.ts'
 import { logFailure, readSlices } from './read-events.ts'
 
@@ -26,8 +25,6 @@ export interface LogTailerOptions {
   isListening(): boolean
   /** Returns true if access was checked recently enough to send events. */
   isAllowed(): boolean
-  /** Called with each published event. */
-  onPublished(event: KnownEvent): void
 }
 
 /**
@@ -35,13 +32,7 @@ export interface LogTailerOptions {
  * which reads the logs with one statement. A poll every second makes up for lost hints. One round
  * runs at a time, and logs with a hint come before polled ones.
  */
-export function startLogTailer({
-  pool,
-  hub,
-  isListening,
-  isAllowed,
-  onPublished,
-}: LogTailerOptions) {
+export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerOptions) {
   const hinted = new Set<string>()
   const polled = new Set<string>()
   /** The places of events that were deleted or restored. */
@@ -142,10 +133,7 @@ export function startLogTailer({
       const { projectId } = event
       const isPublished = hub.publish(event, needsVersions.get(projectId) ?? 0)
       if (!isPublished) hinted.add(projectId)
-      else {
-        feedLagSeconds.observe(Math.max(0, Date.now() - event.createdAtMs) / 1000)
-        onPublished(event)
-      }
+      else feedLagSeconds.observe(Math.max(0, Date.now() - event.createdAtMs) / 1000)
       const count = (counts.get(projectId) ?? 0) + 1
       counts.set(projectId, count)
       if (count === MAX_EVENTS_PER_LOG) hinted.add(projectId)

@@ -143,6 +143,18 @@ export function createSockets(options: SocketsOptions) {
       for (const connection of [...connections.values()]) end(connection, why)
     },
 
+    /** Ends all subscriptions. Returns functions that close the sockets which are open now. */
+    detachAll(why: CloseReason): (() => void)[] {
+      const [code, reason] = CLOSE_REASONS[why]
+      return [...connections.values()].map(connection => {
+        forget(connection)
+        return () => {
+          feedCloses.inc({ reason: why })
+          connection.socket.close(code, reason)
+        }
+      })
+    },
+
     closeOldest(count: number, why: CloseReason): void {
       for (const connection of [...connections.values()].slice(0, count)) end(connection, why)
     },

@@ -21,11 +21,11 @@ export interface Rotation {
 
 /**
  * Returns the name of the rotated copy that is made at this time, such as
- * `tidings-2026-11-22T031500Z-1f2e3d4c.backup`. A restore begins a new epoch, so copies of the
- * restored installation do not replace those of the first one.
+ * `tidings-2026-11-22T031500Z-1f2e3d4c.backup`. A restore changes the id, so copies of the restored
+ * installation do not replace those of the first one.
  */
 export async function findCopyName(sql: Queryable, at: Date): Promise<string> {
-  const [{ id }] = await sql<[{ id: string }]>`select left(epoch::text, 8) as id from installation`
+  const [{ id }] = await sql<[{ id: string }]>`select left(id::text, 8) as id from installation`
   return `tidings-${at.toISOString().replace(/\.\d+/, '').replaceAll(':', '')}-${id}.backup`
 }
 

@@ -228,6 +228,7 @@ async function finish(
     update sessions set hash = sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
   `
   await tx`select renew_epoch()`
+  await tx`update installation set id = epoch`
   await writeAudit(tx, COMMAND_LINE, {
     action: 'server.restored',
     details: { usersErasedAgain: erased || null },

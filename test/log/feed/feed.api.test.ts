@@ -226,14 +226,25 @@ test('§5 metrics count sockets, streams, listener, lag and replayed events', as
   client.close()
 })
 
-test('research §3 a new epoch closes every socket with 1012, and clients learn it', async () => {
+test('scale §1 a log that ends before a position begins a new epoch, and sockets are closed one by one', async () => {
   const watched = await newFeedProject(server)
-  const client = await openFeed(server.url, watched.member)
-  await client.subscribe(watched.project)
-  await server.sql`select renew_epoch()`
-  expect((await client.closed).code).toBe(1012)
+  await watched.postEvents(2)
+  const clients = await Promise.all(
+    Array.from({ length: 15 }, () => openFeed(server.url, watched.member)),
+  )
+  for (const client of clients) await client.subscribe(watched.project, { after: 2 })
+  let closed = 0
+  const closings = clients.map(client => client.closed.finally(() => closed++))
+  await server.sql`
+    update event_logs set last_seq = 1 where project_id = ${parseId('prj', watched.project)!}
+  `
+  expect(await Promise.race(closings)).toMatchObject({ code: 1012 })
+  expect(closed).toBeLessThan(clients.length)
+  // A new socket is served meanwhile.
   const again = await openFeed(server.url, watched.member)
   expect(again.hello.epoch).toBe(await readEpoch())
-  expect(again.hello.epoch).not.toBe(client.hello.epoch)
+  expect(again.hello.epoch).not.toBe(clients[0]!.hello.epoch)
+  await again.subscribe(watched.project, { after: 1 })
+  expect(new Set((await Promise.all(closings)).map(({ code }) => code))).toEqual(new Set([1012]))
   again.close()
 })

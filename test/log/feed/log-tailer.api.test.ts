@@ -56,7 +56,6 @@ test('among many logs the hinted one is sent first, and every log is sent once',
     hub,
     isListening: () => true,
     isAllowed: () => true,
-    onPublished() {},
   })
   try {
     const hinted = projectIds.at(-1) ?? ''
@@ -89,7 +88,7 @@ test('performance §3 the names in filters of one round are bounded, and all pro
     return Promise.resolve([])
   }
   const pool = { run: (work: (own: unknown) => unknown) => work(sql) } as unknown as Pool
-  const options = { isListening: () => true, isAllowed: () => true, onPublished() {} }
+  const options = { isListening: () => true, isAllowed: () => true }
   const tail = startLogTailer({ pool, hub, ...options })
   tail.wake('all')
   await until(() => new Set(read.flat()).size === 4)

@@ -121,7 +121,7 @@ const SERVER = {
   isUrlSet: true,
   isHttps: true,
   startedAt: AT,
-  database: { kind: 'embedded', version: '18.4', bytes: 1_234_567_890, standbys: [] },
+  database: { kind: 'embedded', version: '18.4', bytes: 1_234_567_890 },
   disk: {
     folder: '/var/lib/tidings',
     freeBytes: 12_300_000_000,
@@ -146,14 +146,7 @@ export const BAD_SERVER = {
   isUrlSet: false,
   isHttps: false,
   disk: { ...SERVER.disk, freeBytes: 1_200_000_000 },
-  database: {
-    ...SERVER.database,
-    kind: 'external',
-    standbys: [
-      { name: 'db2', isSynchronous: true, lagBytes: 0, lagSeconds: 0 },
-      { name: HOSTILE, isSynchronous: false, lagBytes: 17_300_000, lagSeconds: 12.34 },
-    ],
-  },
+  database: { ...SERVER.database, kind: 'external' },
   deliveries: { pending: { push: 0, webhook: 100_000 }, oldestMs: 3_720_000, running: 64 },
   push: { ...SERVER.push, keyId: null, subject: null },
 }

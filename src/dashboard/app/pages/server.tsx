@@ -12,7 +12,6 @@ import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
 import { OrganizationQuotas, readOrganizationUsage } from '../server/organization-quotas.tsx'
 import { toSize } from '../server/sizes.ts'
-import { Standbys } from '../server/standbys.tsx'
 
 /** Warn if less than this share of the disk is free. */
 const MIN_FREE_SHARE = 0.1
@@ -78,7 +77,6 @@ function Facts({ info }: { info: ServerInfo }) {
         value={`Postgres ${database.version}, ${database.kind === 'embedded' ? 'embedded' : 'external'}`}
         about={`${toSize(database.bytes)} · ${toPlural(info.events, 'event')} in ${toPlural(info.projects, 'project')}`}
       />
-      <Standbys standbys={database.standbys} />
       <Fact
         name="Disk"
         value={
