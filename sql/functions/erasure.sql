@@ -558,22 +558,21 @@ begin
 end
 $$;
 
--- Begins an erasure again, in a database that is older than it. `name` is the user_id, or else an
--- alias; `names` has all names that the database contains. The caller then continues the erasure.
+-- Begins an erasure again, in a restored database that is older than it. `name` is the user_id, or
+-- else an alias; `names` has all names that the database contains. Any server continues it at once.
 create or replace function repeat_erasure(project uuid, erasure_id uuid, name text, names text[]) returns void
 language plpgsql
 set search_path from current
 as $$
 begin
   perform set_config('tidings.is_erasing', 'on', true);
-  insert into erasures as e (id, project_id, user_id) values (erasure_id, project, name)
-    on conflict (project_id, id) do update set stage = 'aliases', done_to = '';
+  insert into erasures (id, project_id, user_id, touched_at) values (erasure_id, project, name, 'epoch');
   insert into erasure_names (project_id, erasure_id, user_id, name, is_listed)
-    select project, erasure_id, repeat_erasure.name, n.name, true from unnest(names) as n (name)
-    on conflict do nothing;
+    select project, erasure_id, repeat_erasure.name, n.name, true from unnest(names) as n (name);
   perform forget_words_of_users(
     project, array(select a.user_id from aliases a where a.project_id = project and a.alias = any(names))
   );
   delete from aliases a where a.project_id = project and a.alias = any(names);
+  perform erase_identity(project, name);
 end
 $$;

@@ -151,7 +151,7 @@ function describeErased(file: string, { listed, erased, unknown }: RepeatedErasu
     unknown > 0
       ? ` ${unknown} names in the list are of another installation, and could not be compared.`
       : ''
-  return `Of ${listed} users that were erased after the backup, ${erased} were in it. They are erased again.${problem}`
+  return `Of ${listed} users that were erased after the backup, ${erased} were in it. They are gone, and the server removes them from their events after its start.${problem}`
 }
 
 const PASSPHRASE_VARIABLE = 'BACKUP_PASSPHRASE'

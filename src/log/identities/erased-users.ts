@@ -98,7 +98,7 @@ function toSealedCell(rowId: string) {
 
 const MAX_NAMES = 1_000
 
-/** A name of an erasure in progress, also in clear. */
+/** A name of an erasure, also in clear. */
 export interface ClearName extends ErasedName {
   name: string
 }

@@ -44,7 +44,7 @@ const LOCK_MS = 10_000
 /**
  * Restores a backup into the empty database at `url`. It is one transaction, which commits only
  * after the MAC of the whole backup was verified. Secrets are encrypted with the APP_SECRET of
- * `source`. Users that were erased after the backup are erased again. The feed starts a new epoch,
+ * `source`. Erasures after the backup begin again. The feed starts a new epoch,
  * and sessions and links end. When it throws, nothing was restored.
  */
 export async function restoreBackup(
