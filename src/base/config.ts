@@ -86,7 +86,7 @@ export interface Config {
   trustedProxies: string[]
   /** The header with which a trusted proxy names the e-mail address of the visitor. */
   authProxyHeader: string | undefined
-  /** The OpenID Connect providers that variables name. Operators can add others. */
+  /** The OpenID Connect providers, ordered by label. */
   providers: ProviderSettings[]
   /** True if only passwords that were set from the machine sign in. */
   arePasswordsOff: boolean

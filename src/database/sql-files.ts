@@ -40,6 +40,7 @@ import bellRangesTables from '../../sql/tables/0039_bell_ranges.sql' with { type
 import auditWebhooksTables from '../../sql/tables/0040_audit_webhooks.sql' with { type: 'text' }
 import exportsTables from '../../sql/tables/0041_exports.sql' with { type: 'text' }
 import installationIdTables from '../../sql/tables/0043_installation.sql' with { type: 'text' }
+import storedProvidersTables from '../../sql/tables/0046_stored_providers.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import auditFunctions from '../../sql/functions/audit.sql' with { type: 'text' }
@@ -129,6 +130,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0040_audit_webhooks', text: auditWebhooksTables },
   { name: '0041_exports', text: exportsTables },
   { name: '0043_installation', text: installationIdTables },
+  { name: '0046_stored_providers', text: storedProvidersTables },
 ]
 
 /** All files of sql/functions. */

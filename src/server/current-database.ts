@@ -1,9 +1,12 @@
+import { replaceStoredProviders } from '../access/openid/stored-providers.ts'
+import { storePasswordSwitch } from '../access/sign-in/password-switch.ts'
 import type { Config } from '../base/config.ts'
 import { findFreePort } from '../base/listener.ts'
 import { logger } from '../base/log.ts'
 import { openDatabase, type Database } from '../database/embedded/database.ts'
 import { migrate } from '../database/migrate.ts'
 import { waitUntilReachable } from '../database/reachable.ts'
+import { connect } from '../database/sql.ts'
 import type { CleanupStack } from './cleanup-stack.ts'
 
 const log = logger('server')
@@ -13,8 +16,9 @@ const CLOSE_MS = 15_000
 const REMIND_MS = 30_000
 
 /**
- * Opens the database, waits until it responds, and applies the pending migrations. Throws before
- * that when a port is taken, so that a server that was started by mistake changes nothing.
+ * Opens the database, waits until it responds, and applies the pending migrations and the settings
+ * of the sign-in. Throws before that when a port is taken, so that a server that was started by
+ * mistake changes nothing.
  */
 export async function openCurrentDatabase(
   config: Config,
@@ -41,8 +45,22 @@ export async function openCurrentDatabase(
     REMIND_MS,
   )
   await migrate(database.sessionUrl).finally(() => clearInterval(reminder))
+  if (!isWorker) await applySignInSettings(config, database)
   signal?.throwIfAborted()
   return database
+}
+
+/** Stores the switch of passwords, and replaces providers that the database has by settings. */
+async function applySignInSettings(config: Config, database: Database): Promise<void> {
+  const sql = connect(database.url, { name: 'sign-in', max: 1 })
+  try {
+    await sql.begin(async tx => {
+      await storePasswordSwitch(tx, config.arePasswordsOff)
+      await replaceStoredProviders(tx, config, { ...config, dataDir: database.dataDir })
+    })
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
 }
 
 /** Throws when another program listens on a configured port. */

@@ -16,7 +16,6 @@ import type { SampleWriters } from '../log/demo/sample-project.ts'
 import { projectChannelRoutes, type ProjectChannelParts } from '../log/channels/project-routes.ts'
 import { channelRoutes } from '../log/channels/v1-routes.ts'
 import type { Pool } from '../database/pool.ts'
-import type { Queryable } from '../database/sql.ts'
 import type { Appender } from '../log/events/append.ts'
 import { eventDeletionRoutes } from '../log/events/deletion-routes.ts'
 import { eventRoutes } from '../log/events/v1-routes.ts'
@@ -45,7 +44,6 @@ import { connectionRoutes } from '../access/openid/connection-routes.ts'
 import { logoutRoutes } from '../access/openid/logout-routes.ts'
 import type { OpenidParts } from '../access/openid/parts.ts'
 import { providerRoutes } from '../access/openid/provider-routes.ts'
-import { listIssuers } from '../access/openid/providers.ts'
 import { proxyRoutes } from '../access/openid/proxy-routes.ts'
 import { ruleRoutes } from '../access/openid/rule-routes.ts'
 import { visitRoutes } from '../access/openid/visit-routes.ts'
@@ -78,8 +76,8 @@ export function listApiFeatures(gate: ApiParts) {
   const challenges = createChallenges(gate.secrets)
   const guard = createSessionGuard(gate)
   const steps = createSignInSteps(gate.secrets)
-  const ways = { listIssuers: (sql: Queryable) => listIssuers(sql, gate.source) }
-  const parts = { ...gate, ...ways, challenges, guard, steps }
+  const issuers = gate.providers.map(({ issuer }) => issuer)
+  const parts = { ...gate, issuers, challenges, guard, steps }
   return [
     accountRoutes(parts),
     attemptRoutes(parts),

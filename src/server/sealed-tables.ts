@@ -1,4 +1,4 @@
-import { SEALED_PROVIDERS } from '../access/openid/providers.ts'
+import { SEALED_PROVIDERS } from '../access/openid/stored-providers.ts'
 import { SEALED_TOTP_SECRETS } from '../access/second-factor/sealing.ts'
 import { SEALED_SUBSCRIPTIONS } from '../delivery/push/address.ts'
 import { SEALED_VAPID_KEYS } from '../delivery/push/vapid.ts'

@@ -26,7 +26,6 @@ import { createEraser } from '../log/identities/erasure.ts'
 import { createIdentityWriter } from '../log/identities/identify.ts'
 import { startUserIndexer } from '../log/identities/user-indexer.ts'
 import { createProviderClients } from '../access/openid/provider-client.ts'
-import { storePasswordSwitch } from '../access/sign-in/password-switch.ts'
 import { createAdmission } from '../access/keys/admission.ts'
 import {
   bootstrap,
@@ -275,9 +274,9 @@ async function open(
   feed = startedFeed
   cleanup.push('the feed', () => startedFeed.stop())
 
-  await background.run(sql => storePasswordSwitch(sql, config.arePasswordsOff))
   const openid = {
-    source: { settings: config.providers, secrets: deliveries.secrets },
+    providers: config.providers,
+    secrets: deliveries.secrets,
     clients: createProviderClients({
       egress: deliveries.egress,
       keyCooldownMs: options.keyCooldownMs,

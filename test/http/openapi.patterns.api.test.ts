@@ -129,7 +129,7 @@ function run(command: string, args: string[]): string {
 
 /** Returns all that routes declare for their requests, as TypeBox has it. */
 function listRouteSchemas(): unknown[] {
-  const gate = {} as never
+  const gate = { providers: [] } as never
   return [...listApiFeatures(gate), ...listV1Features(gate)]
     .flatMap(({ routes }): readonly { hooks: any }[] => routes)
     .map(({ hooks }) => [hooks.standaloneValidator, hooks.query, hooks.params])

@@ -17,7 +17,7 @@ export interface ApiContract {
 }
 
 // Without dependencies the features cannot run, but they declare their routes.
-const routes = listApiFeatures({} as never).flatMap(feature => feature.routes)
+const routes = listApiFeatures({ providers: [] } as never).flatMap(feature => feature.routes)
 
 /** Every route of /api. */
 export const API: readonly ApiContract[] = routes.map(({ method, path, hooks }) => ({

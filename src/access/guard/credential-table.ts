@@ -86,9 +86,6 @@ export const CREDENTIAL_ACTIONS = {
   'users.erase': WITH_OWN_FACTOR,
   // These give access to the accounts of others.
   'members.resetPassword': WITH_OWN_FACTOR,
-  'providers.create': WITH_OWN_FACTOR,
-  'providers.edit': WITH_OWN_FACTOR,
-  'providers.delete': WITH_OWN_FACTOR,
   'signInRules.edit': WITH_OWN_FACTOR,
 } as const satisfies Record<string, Row>
 export type CredentialAction = keyof typeof CREDENTIAL_ACTIONS

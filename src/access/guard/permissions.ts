@@ -79,10 +79,6 @@ export const ACTIONS = {
 
   'server.read': { on: 'installation' },
   'providers.read': { on: 'installation' },
-  // A provider can sign in everybody whom it names.
-  'providers.create': { on: 'installation', requiresVerification: true },
-  'providers.edit': { on: 'installation', requiresVerification: true },
-  'providers.delete': { on: 'installation', requiresVerification: true },
   'providers.check': { on: 'installation' },
   'organizations.create': { on: 'installation' },
 

@@ -28,7 +28,7 @@ const STATE_S = 1_200
 
 /** The route to which a provider sends the browser back. It redirects to a page. */
 export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
-  const { site, cookies, source, clients, hints, failedAuthentications } = parts
+  const { site, cookies, providers, clients, hints, failedAuthentications } = parts
   const flows = createFlows(parts)
 
   async function respond(request: Request): Promise<Response> {
@@ -49,7 +49,7 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
       const pool = admitted
         ? parts.sessions.of(admitted.account.id)
         : await findPoolOfVisitor(parts, request)
-      const provider = await pool.run(sql => getProvider(sql, source, name))
+      const provider = getProvider(providers, name)
       if (provider.issuer !== visit.issuer) throw new VisitProblem('expired')
       if (!(await pool.run(sql => markUsed(sql, visit.state, STATE_S)))) {
         throw new VisitProblem('expired')

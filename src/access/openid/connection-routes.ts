@@ -10,18 +10,18 @@ import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import { listConnections, removeConnection } from './connections.ts'
 import type { OpenidParts } from './parts.ts'
-import { listIssuers, listProviders } from './providers.ts'
 import { Connections } from './schema.ts'
 
 const tags = ['Account']
 
 /** Routes of the connections of the signed-in account. */
-export function connectionRoutes({ guard, source }: OpenidParts) {
+export function connectionRoutes({
+  guard,
+  providers,
+  issuers,
+}: OpenidParts & { issuers: readonly string[] }) {
   async function read(sql: Queryable, accountId: string): Promise<Connections> {
-    const [items, providers] = [
-      await listConnections(sql, accountId),
-      await listProviders(sql, source),
-    ]
+    const items = await listConnections(sql, accountId)
     const toLabel = (name: string) =>
       [...providers, PROXY].find(one => one.name === name)?.label ?? name
     return {
@@ -49,7 +49,7 @@ export function connectionRoutes({ guard, source }: OpenidParts) {
         await transact(pool, async tx => {
           await lockOwnAccount(tx, admitted, 'connections.remove')
           await removeConnection(tx, actor, { accountId, id })
-          await requireWayIn(tx, accountId, sql => listIssuers(sql, source))
+          await requireWayIn(tx, accountId, issuers)
         })
         return succeed(call, 200, { id })
       },

@@ -1,8 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
+import type { Secrets } from '../../database/secrets/secrets.ts'
 import type { Cookies } from '../guard/secret.ts'
 import { PURPOSES } from './schema.ts'
-import type { ProviderSource } from './providers.ts'
 import type { Authenticated } from './sign-in.ts'
 
 const FLOW_S = 600
@@ -66,23 +66,28 @@ export function toConfirmation({ provider, profile }: Authenticated): Confirmati
 /** The cell that flows are sealed for. No table has it. */
 const CELL = { table: 'openid_flows', column: 'cookie', rowId: '' }
 
-export function createFlows(parts: { source: ProviderSource; cookies: Cookies }): Flows {
+export function createFlows({
+  secrets,
+  cookies,
+}: {
+  secrets: Pick<Secrets, 'seal' | 'open'>
+  cookies: Cookies
+}): Flows {
   return {
     keep(flow) {
-      const { cookies, source } = parts
-      return cookies.keep('openid', source.secrets.seal(JSON.stringify(flow), CELL), FLOW_S)
+      return cookies.keep('openid', secrets.seal(JSON.stringify(flow), CELL), FLOW_S)
     },
     read(headers, nowMs) {
-      const sealed = parts.cookies.read(headers, 'openid')
+      const sealed = cookies.read(headers, 'openid')
       if (sealed === undefined) return undefined
       let flow: unknown
       try {
-        flow = JSON.parse(parts.source.secrets.open(sealed, CELL))
+        flow = JSON.parse(secrets.open(sealed, CELL))
       } catch {
         return undefined
       }
       return checkFlow.Check(flow) && flow.startedAtMs > nowMs - FLOW_S * 1000 ? flow : undefined
     },
-    clear: () => parts.cookies.clear('openid'),
+    clear: () => cookies.clear('openid'),
   }
 }

@@ -3,7 +3,6 @@ import { Fault } from '../../base/errors.ts'
 import { transact } from '../../database/pool.ts'
 import { readText } from '../../http/body.ts'
 import { respond, withCall } from '../../http/call.ts'
-import { toNetwork } from '../../http/limits/failed-authentications.ts'
 import { deferBody, readPath } from '../../http/route.ts'
 import { LOGOUT_TOKEN_S, endProviderSessions, verifyLogoutToken } from './logout.ts'
 import type { OpenidParts } from './parts.ts'
@@ -18,16 +17,14 @@ const PATH = '/openid/:provider/backchannel-logout'
  * 1.0). The signature of the token is the authentication.
  */
 export function logoutRoutes(parts: Omit<OpenidParts, 'guard'>) {
-  const { sessions, strangers, source, clients, hints, inputLimits, failedAuthentications } = parts
+  const { sessions, providers, clients, hints, inputLimits, failedAuthentications } = parts
 
   async function logOut(request: Request, name: string): Promise<object> {
     const address = parts.toAddress(request)
     const token = new URLSearchParams(
       await readText(request, { ...inputLimits, caller: undefined }),
     ).get('logout_token')
-    const provider = await strangers
-      .of(toNetwork(address, 48))
-      .run(sql => getProvider(sql, source, name))
+    const provider = getProvider(providers, name)
     const client = await clients.get(provider)
     let logout: Awaited<ReturnType<typeof verifyLogoutToken>>
     try {

@@ -1,11 +1,14 @@
+import type { ProviderSettings } from '../../base/config/openid.ts'
+import type { Secrets } from '../../database/secrets/secrets.ts'
 import type { SessionGuard, SessionGuardOptions } from '../guard/guard.ts'
 import type { ProviderClients } from './provider-client.ts'
-import type { ProviderSource } from './providers.ts'
 
 /** The dependencies of the routes of OpenID Connect and of the proxy header. */
 export interface OpenidParts extends SessionGuardOptions {
   guard: SessionGuard
-  source: ProviderSource
+  /** Ordered by label. */
+  providers: readonly ProviderSettings[]
+  secrets: Pick<Secrets, 'seal' | 'open'>
   clients: ProviderClients
   /** True if AUTH_PROXY_HEADER is set. */
   hasProxyHeader: boolean

@@ -2,39 +2,31 @@ import { Elysia } from 'elysia'
 import { PROXY } from '../../base/config/openid.ts'
 import { parseEmail } from '../../base/config/values.ts'
 import { transact } from '../../database/pool.ts'
-import type { Queryable } from '../../database/sql.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import type { Issue } from '../../http/rules.ts'
 import { InvalidRequest } from '../../http/validation.ts'
 import { toName } from '../guard/schema.ts'
 import type { OpenidParts } from './parts.ts'
-import { listProviders } from './providers.ts'
 import { listRules, replaceRules } from './rules.ts'
 import { SignInRules, SignInRulesBody, type SignInRule } from './schema.ts'
 
 const tags = ['Organizations']
 
 /** Routes of the sign-in rules of an organization. */
-export function ruleRoutes({ guard, source, hasProxyHeader }: OpenidParts) {
-  async function listNames(sql: Queryable): Promise<SignInRules['providers']> {
-    const providers = await listProviders(sql, source)
-    return [
-      ...providers.map(({ name, label }) => ({ name, label })),
-      ...(hasProxyHeader ? [{ name: PROXY.name, label: PROXY.label }] : []),
-    ]
-  }
+export function ruleRoutes({ guard, providers, hasProxyHeader }: OpenidParts) {
+  const named: SignInRules['providers'] = [
+    ...providers.map(({ name, label }) => ({ name, label })),
+    ...(hasProxyHeader ? [{ name: PROXY.name, label: PROXY.label }] : []),
+  ]
 
   return new Elysia({ name: 'openid.rules' })
     .use(guard)
     .get(
       '/api/organizations/:organizationId/sign-in-rules',
       async ({ call }) => {
-        const rules = await call.pool.run(async sql => ({
-          rules: await listRules(sql, call.organizationId),
-          providers: await listNames(sql),
-        }))
-        return succeed(call, 200, rules)
+        const rules = await call.pool.run(sql => listRules(sql, call.organizationId))
+        return succeed(call, 200, { rules, providers: named })
       },
       {
         organization: 'signInRules.read',
@@ -45,12 +37,9 @@ export function ruleRoutes({ guard, source, hasProxyHeader }: OpenidParts) {
     .put(
       '/api/organizations/:organizationId/sign-in-rules',
       async ({ call, body }) => {
-        const replaced = await transact(call.pool, async tx => {
-          const providers = await listNames(tx)
-          const rules = toRules(body.rules, new Set(providers.map(({ name }) => name)))
-          return { rules: await replaceRules(tx, call, rules), providers }
-        })
-        return succeed(call, 200, replaced)
+        const given = toRules(body.rules, new Set(named.map(({ name }) => name)))
+        const rules = await transact(call.pool, tx => replaceRules(tx, call, given))
+        return succeed(call, 200, { rules, providers: named })
       },
       {
         organization: 'signInRules.edit',

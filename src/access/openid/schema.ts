@@ -1,41 +1,12 @@
-import { Kind, Type, type Static } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
 import { Name } from '../guard/schema.ts'
 import { ROLES } from '../guard/permissions.ts'
-import { findIssuerProblem, isProviderName } from '../../base/config/openid.ts'
-import {
-  defineRule,
-  invalidType,
-  issue,
-  NO_ISSUES,
-  OneOf,
-  Text,
-  TrimmedText,
-} from '../../http/rules.ts'
+import { OneOf, Text } from '../../http/rules.ts'
 import { closed, Nullable, Timestamp } from '../../http/schema-parts.ts'
 
 /** The purposes of a visit to a provider. */
 export const PURPOSES = ['signIn', 'connect', 'verify'] as const
 
-const PROVIDER_NAME = defineRule('ProviderName', value => {
-  if (typeof value !== 'string') return invalidType('string', value)
-  return isProviderName(value)
-    ? NO_ISSUES
-    : issue(
-        'invalid_format',
-        'Must have 1 to 40 lower-case letters, digits and hyphens, such as company-login',
-      )
-})
-const ProviderName = Type.Unsafe<string>({ [Kind]: PROVIDER_NAME, type: 'string' })
-
-const ISSUER = defineRule('Issuer', value => {
-  if (typeof value !== 'string') return invalidType('string', value)
-  const problem = findIssuerProblem(value)
-  return problem === undefined ? NO_ISSUES : issue('invalid_value', problem)
-})
-const Issuer = Type.Unsafe<string>({ [Kind]: ISSUER, type: 'string' })
-
-const Label = Name
-const ClientSecret = Text({ minLength: 1, maxLength: 500 })
 const Short = { minLength: 1, maxLength: 200 }
 
 /** The ways to sign in that the sign-in page offers. */
@@ -128,7 +99,7 @@ export type Connections = Static<typeof Connections>
 export const Connected = Type.Object({ label: Type.String() }, closed)
 
 /** A provider, as operators see it. Its client secret is never shown. */
-export const Provider = Type.Object(
+const Provider = Type.Object(
   {
     name: Type.String(),
     label: Type.String(),
@@ -137,8 +108,6 @@ export const Provider = Type.Object(
     scopes: Type.String(),
     groupsClaim: Type.String(),
     isTrusted: Type.Boolean(),
-    /** True if variables of the server set it up. It cannot be changed here. */
-    isFromSettings: Type.Boolean(),
     isFailing: Type.Boolean(),
     /** The URL to enter at the provider as redirect URL. */
     redirectUrl: Type.String(),
@@ -149,46 +118,6 @@ export const Provider = Type.Object(
 )
 export type Provider = Static<typeof Provider>
 export const Providers = Type.Object({ items: Type.Array(Provider) }, closed)
-
-export const ProviderBody = Type.Object(
-  {
-    name: ProviderName,
-    label: Label,
-    issuer: Issuer,
-    clientId: TrimmedText(Short),
-    clientSecret: ClientSecret,
-    scopes: Type.Optional(TrimmedText(Short)),
-    groupsClaim: Type.Optional(TrimmedText(Short)),
-    isTrusted: Type.Optional(Type.Boolean()),
-  },
-  {
-    examples: [
-      {
-        name: 'company',
-        label: 'Company',
-        issuer: 'https://login.example.com',
-        clientId: 'tidings',
-        clientSecret: 'secret',
-      },
-    ],
-  },
-)
-export type ProviderBody = Static<typeof ProviderBody>
-
-export const ProviderChange = Type.Object(
-  {
-    label: Type.Optional(Label),
-    clientId: Type.Optional(TrimmedText(Short)),
-    clientSecret: Type.Optional(ClientSecret),
-    scopes: Type.Optional(TrimmedText(Short)),
-    groupsClaim: Type.Optional(TrimmedText(Short)),
-    isTrusted: Type.Optional(Type.Boolean()),
-  },
-  { examples: [{ label: 'Company' }] },
-)
-export type ProviderChange = Static<typeof ProviderChange>
-
-export const DeletedProvider = Type.Object({ name: Type.String() }, closed)
 
 /** The result of a discovery. `problem` is a sentence; null if the provider responds. */
 export const ProviderCheck = Type.Object({ problem: Nullable(Type.String()) }, closed)

@@ -13,7 +13,7 @@ import { createFlows } from './flow.ts'
 import { connect } from './connections.ts'
 import type { OpenidParts } from './parts.ts'
 import { VisitProblem } from './problem.ts'
-import { getProvider, listProviders } from './providers.ts'
+import { getProvider } from './providers.ts'
 import { Connected, SignInOptions, StartBody, Started } from './schema.ts'
 import { toSafePath } from './safe-path.ts'
 import { beginVisit } from './visit.ts'
@@ -22,15 +22,14 @@ const tags = ['Account']
 
 /** Routes of the sign-in page: its options, and the start of a visit to a provider. */
 export function visitRoutes(parts: OpenidParts) {
-  const { guard, site, source, clients, findProxyEmail } = parts
+  const { guard, site, providers, clients, findProxyEmail } = parts
   const flows = createFlows(parts)
   return new Elysia({ name: 'openid.visits' })
     .use(guard)
     .get(
       '/api/sign-in',
       async ({ call, request }) => {
-        const [providers, isOff, isSetUp] = await call.pool.run(async sql => [
-          await listProviders(sql, source),
+        const [isOff, isSetUp] = await call.pool.run(async sql => [
           await arePasswordsOff(sql),
           await hasOwner(sql),
         ])
@@ -71,7 +70,7 @@ export function visitRoutes(parts: OpenidParts) {
         if (purpose === 'connect') {
           authorize(admitted && toRequester(admitted), 'connections.create', undefined)
         }
-        const provider = await call.pool.run(sql => getProvider(sql, source, name))
+        const provider = getProvider(providers, name)
         const client = await clients.get(provider)
         const { url, visit } = await beginVisit(
           client,
@@ -110,7 +109,7 @@ export function visitRoutes(parts: OpenidParts) {
         const provider =
           parts.hasProxyHeader && flow.provider === PROXY.name
             ? PROXY
-            : await call.pool.run(sql => getProvider(sql, source, flow.provider))
+            : getProvider(providers, flow.provider)
         if (provider.issuer !== flow.issuer) {
           throw new Fault('conflict', 'The provider has changed. Sign in there again.')
         }

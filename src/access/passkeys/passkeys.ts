@@ -1,5 +1,5 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import { requireWayIn, type ListIssuers } from '../sign-in/ways-in.ts'
+import { requireWayIn } from '../sign-in/ways-in.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { weakenSessions } from '../guard/sessions.ts'
 import { Fault } from '../../base/errors.ts'
@@ -159,7 +159,7 @@ export async function removePasskey(
   tx: Tx,
   actor: Actor,
   { accountId, id, sessionId }: { accountId: string; id: string; sessionId: string },
-  listIssuers: ListIssuers,
+  issuers: readonly string[],
 ): Promise<boolean> {
   const ended = await tx`
     delete from sessions
@@ -170,7 +170,7 @@ export async function removePasskey(
   `
   if (!removed) return false
   await weakenSessions(tx, accountId, sessionId)
-  await requireWayIn(tx, accountId, listIssuers)
+  await requireWayIn(tx, accountId, issuers)
   await writeAudit(tx, actor, {
     action: 'passkey.removed',
     target: toId('pky', id),

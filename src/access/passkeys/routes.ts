@@ -10,7 +10,6 @@ import { DeletedId, toName } from '../guard/schema.ts'
 import type { Cookies } from '../guard/secret.ts'
 import { rotateSession, toCookieSeconds } from '../guard/sessions.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
-import type { ListIssuers } from '../sign-in/ways-in.ts'
 import { CHALLENGE_AGE_S, useChallenge, type Challenges } from './challenges.ts'
 import {
   addPasskey,
@@ -31,11 +30,11 @@ export interface PasskeyParts {
   site: Site
   cookies: Cookies
   challenges: Challenges
-  listIssuers: ListIssuers
+  issuers: readonly string[]
 }
 
 /** Routes to register, rename and remove the passkeys of the signed-in account. */
-export function passkeyRoutes({ guard, site, cookies, challenges, listIssuers }: PasskeyParts) {
+export function passkeyRoutes({ guard, site, cookies, challenges, issuers }: PasskeyParts) {
   return new Elysia({ name: 'passkeys' })
     .use(guard)
     .get(
@@ -142,7 +141,7 @@ export function passkeyRoutes({ guard, site, cookies, challenges, listIssuers }:
         const isRemoved = await transact(call.pool, async tx => {
           await lockOwnAccount(tx, call.admitted, 'passkeys.remove')
           const passkey = { accountId: account.id, id, sessionId: session.id }
-          return removePasskey(tx, call.actor, passkey, listIssuers)
+          return removePasskey(tx, call.actor, passkey, issuers)
         })
         if (!isRemoved) throw passkeyNotFound()
         return succeed(call, 200, { id: toId('pky', id) })

@@ -28,7 +28,7 @@ import { Password } from '../guard/schema.ts'
 import { Account, EndedSessions } from './schema.ts'
 import { endSessions, rotateSession, toCookieSeconds } from '../guard/sessions.ts'
 import { clearAttempts, type ThrottleScope } from './throttle.ts'
-import { removeSecondFactor, requireWayIn, type ListIssuers } from './ways-in.ts'
+import { removeSecondFactor, requireWayIn } from './ways-in.ts'
 
 const tags = ['Account']
 
@@ -50,11 +50,11 @@ const PasswordChange = Type.Object(
 interface Parts {
   guard: SessionGuard
   cookies: Cookies
-  listIssuers: ListIssuers
+  issuers: readonly string[]
 }
 
 /** Routes that confirm or change the password of the signed-in account. */
-export function passwordRoutes({ guard, cookies, listIssuers }: Parts) {
+export function passwordRoutes({ guard, cookies, issuers }: Parts) {
   function keepSession({ admitted: { session } }: CallOn<'account'>, token: string): string {
     return cookies.keep('session', token, toCookieSeconds(session))
   }
@@ -104,7 +104,7 @@ export function passwordRoutes({ guard, cookies, listIssuers }: Parts) {
     )
     .delete(
       '/api/me/password',
-      async ({ call }) => succeed(call, 200, await removePassword(call, listIssuers)),
+      async ({ call }) => succeed(call, 200, await removePassword(call, issuers)),
       {
         account: 'account.removePassword',
         response: { 200: SuccessOf(Account, 'The account has no password.') },
@@ -188,7 +188,7 @@ function confirmAbsence({ admitted }: CallOn<'account'>, stored: Credentials): C
  */
 async function removePassword(
   { pool, actor, admitted }: CallOn<'account'>,
-  listIssuers: ListIssuers,
+  issuers: readonly string[],
 ): Promise<Account> {
   const { id } = admitted.account
   return transact(pool, async tx => {
@@ -197,7 +197,7 @@ async function removePassword(
       update accounts set password_hash = null where id = ${id} and password_hash is not null
     `
     if (removed.count === 0) throw new Fault('conflict', 'Your account has no password')
-    await requireWayIn(tx, id, listIssuers)
+    await requireWayIn(tx, id, issuers)
     await removeSecondFactor(tx, id, admitted.session.id)
     await withdrawResetLinks(tx, actor, id)
     await writeAudit(tx, actor, { action: 'password.removed', target: toId('per', id) })

@@ -5,41 +5,47 @@ import type { Actor } from '../audit/audit.ts'
 import { weakenSessions } from '../guard/sessions.ts'
 import { withdrawInvitesOf } from './invites-of-account.ts'
 
-/** Returns the issuers of the providers at which accounts can sign in. */
-export type ListIssuers = (sql: Queryable) => Promise<readonly string[]>
-
 /**
  * Throws `conflict` if an account can no longer sign in. Call it after a removal, in the same
- * transaction, which is then rolled back. The caller has locked the account.
+ * transaction, which is then rolled back. The caller has locked the account. A connection outlives
+ * its provider, so `issuers` are those of the providers at which accounts can sign in.
  */
 export async function requireWayIn(
   tx: Tx,
   accountId: string,
-  listIssuers: ListIssuers,
+  issuers: readonly string[],
 ): Promise<void> {
-  // A connection outlives its provider.
-  const issuers = await listIssuers(tx)
-  const [row] = await tx<[{ has_way_in: boolean }]>`
-    select
-      exists (
-        select
-        from accounts
-        where id = ${accountId} and password_hash is not null and is_password_usable(id)
-      )
-      or exists (
-        select
-        from openid_connections
-        where account_id = ${accountId} and issuer = any(${toArray(issuers)}::text[])
-      )
-      or exists (
-        select from passkeys where account_id = ${accountId} and disabled_at is null
-      ) as has_way_in
-  `
-  if (row.has_way_in) return
+  if ((await listLockedOut(tx, [accountId], issuers)).length === 0) return
   throw new Fault(
     'conflict',
     'This is the last way to sign in to the account. Add another one first.',
   )
+}
+
+/**
+ * Returns those of the accounts that can sign in neither with a password or a passkey, nor at a
+ * provider with one of the issuers.
+ */
+export async function listLockedOut(
+  sql: Queryable,
+  accountIds: readonly string[],
+  issuers: readonly string[],
+): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select a.id
+    from accounts a
+    where a.id = any(${toArray(accountIds)}::uuid[])
+      and (a.password_hash is null or not is_password_usable(a.id))
+      and not exists (
+        select from passkeys p where p.account_id = a.id and p.disabled_at is null
+      )
+      and not exists (
+        select
+        from openid_connections c
+        where c.account_id = a.id and c.issuer = any(${toArray(issuers)}::text[])
+      )
+  `
+  return rows.map(({ id }) => id)
 }
 
 /**

@@ -18,10 +18,10 @@ export interface ProviderSettings {
 }
 
 const DEFAULT_SCOPES = 'openid email profile'
-export const DEFAULT_GROUPS_CLAIM = 'groups'
+const DEFAULT_GROUPS_CLAIM = 'groups'
 
 const MAX_TEXT = 500
-const MAX_PROVIDERS = 20
+const MAX_PROVIDERS = 40
 export const PROVIDER_PARTS = [
   'ISSUER',
   'CLIENT_ID',
@@ -55,7 +55,7 @@ export function listProviderVariables(env: Readonly<Record<string, unknown>>): s
 /**
  * Parses the variables `OIDC_<NAME>_ISSUER`, `_CLIENT_ID`, `_CLIENT_SECRET`, `_LABEL`, `_SCOPES`,
  * `_GROUPS_CLAIM` and `_TRUSTED`. Adds a sentence to `problems` for each one that is missing or
- * invalid.
+ * invalid. Returns them ordered by label.
  */
 export function toProviders(
   values: ReadonlyMap<string, string>,
@@ -69,7 +69,7 @@ export function toProviders(
   if (prefixes.size > MAX_PROVIDERS) {
     problems.push(`OIDC_* may name at most ${MAX_PROVIDERS} providers.`)
   }
-  return [...prefixes].map(([prefix, name]) => {
+  const providers = [...prefixes].map(([prefix, name]) => {
     const read = (part: string) => values.get(`${prefix}_${part}`)
     for (const part of REQUIRED) {
       if (read(part) === undefined) {
@@ -105,15 +105,16 @@ export function toProviders(
       isTrusted: trusted === 'true',
     }
   })
+  return providers.toSorted((one, other) => one.label.localeCompare(other.label))
 }
 
 /** Returns whether `name` can be the name of a provider. */
-export function isProviderName(name: string): boolean {
+function isProviderName(name: string): boolean {
   return name.length <= MAX_NAME && NAME.test(name) && name !== PROXY.name
 }
 
 /** Returns the scopes to request, with `openid` among them. */
-export function toScopes(text: string = DEFAULT_SCOPES): string {
+function toScopes(text: string = DEFAULT_SCOPES): string {
   return [...new Set(['openid', ...text.split(/[\s,]+/).filter(Boolean)])].join(' ')
 }
 
@@ -121,7 +122,7 @@ export function toScopes(text: string = DEFAULT_SCOPES): string {
  * Returns why a URL cannot be the issuer of a provider, as a sentence. An issuer without TLS is
  * accepted only on this machine, because its tokens could be read and replaced on the way.
  */
-export function findIssuerProblem(text: string): string | undefined {
+function findIssuerProblem(text: string): string | undefined {
   if (text.length > MAX_TEXT || !URL.canParse(text)) {
     return 'It must be a URL like https://login.example.com.'
   }

@@ -37,7 +37,7 @@ import {
   type TestAccount,
   type TestBrowser,
 } from '../../support/worlds/browser.ts'
-import { insertConnection, insertProvider } from '../../support/worlds/connections.ts'
+import { insertConnection } from '../../support/worlds/connections.ts'
 import { newManagementToken } from '../../support/worlds/management-token.ts'
 import { insertPasskey, toOrigin } from '../../support/worlds/passkeys.ts'
 import type { Answered } from '../../support/worlds/project.ts'
@@ -83,7 +83,6 @@ beforeAll(async () => {
   server = { ...booted, url: `http://localhost:${port}` }
   provider.serve(server.url, ['trusted'])
   organization = await newOrganization(server)
-  await insertProvider(server)
   made = await signInInEveryWay()
 }, scaled(120_000))
 afterAll(async () => {
@@ -478,7 +477,7 @@ function toParameter(cell: Cell, action: CredentialAction, name: string): string
     organizationId: cell.organization.id,
     projectId: cell.organization.project.id,
     accountId: cell.memberId,
-    provider: 'company',
+    provider: 'trusted',
     keyId: newId('key').id,
     webhookId: newId('whk').id,
     userId: 'ada',
@@ -490,7 +489,7 @@ function toParameter(cell: Cell, action: CredentialAction, name: string): string
 
 /**
  * Returns whether the table allowed a request. A conflict comes after it, such as a second app. So
- * does a key that does not exist, or the provider that another cell has deleted.
+ * does a key that does not exist.
  */
 function toOutcome(status: number, code: string | undefined): string {
   if (status === 403 && code === 'second_factor_needed') return 'refused'

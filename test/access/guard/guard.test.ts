@@ -20,6 +20,7 @@ const gate = {
   cookies: createCookies(false),
   failedAuthentications: createFailedAuthentications(),
   admission: {},
+  providers: [],
   toAddress: () => '192.0.2.1',
 }
 const app = createServerApp({

@@ -18,7 +18,7 @@ import {
 import { BODIES, PASSWORD } from '../../support/request-bodies.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { insertPasskey, prepareOwn } from '../../support/worlds/passkeys.ts'
-import { insertConnection, insertProvider } from '../../support/worlds/connections.ts'
+import { COMPANY, insertConnection } from '../../support/worlds/connections.ts'
 import { insertSubscription } from '../../support/worlds/push.ts'
 import { newFullTenant, toPath, type FullTenant } from '../../support/worlds/full-tenant.ts'
 
@@ -44,8 +44,7 @@ for (const [asker, actions] of Object.entries({
     deliveries.read deliveries.replay`,
   owner: `signInRules.edit organization.edit organization.delete members.changeRole members.resetPassword resetLinks.read
     resetLinks.withdraw project.delete`,
-  operator: `server.read organizations.create providers.read providers.create providers.edit
-    providers.delete providers.check`,
+  operator: `server.read organizations.create providers.read providers.check`,
   token: 'currentToken.read',
 })) {
   for (const action of actions.split(/\s+/)) LEAST[action as Action] = asker as Asker
@@ -116,7 +115,7 @@ let bearers: Record<string, string>
 let requests = 0
 
 beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.0/8'] }, { kinds: [] })
+  server = await boot({ trustedProxies: ['127.0.0.0/8'], providers: [COMPANY] }, { kinds: [] })
   hash = await hashPassword(PASSWORD)
   untouched = await newFullTenant(server)
   // The last operator cannot delete their account.
@@ -311,7 +310,6 @@ async function ask(tenant: FullTenant, contract: ApiContract, { name, bearer, is
     const api = createTokenApi(server.url, secret, { 'x-forwarded-for': address })
     return api.request(toPath(contract, tenant.params), options)
   }
-  if (contract.path.includes(':provider') && !isBroken) await insertProvider(server)
   if (contract.action === 'sampleProject.delete' && !isBroken) {
     await server.sql`
       insert into projects (id, organization_id, name, is_sample)

@@ -1,7 +1,11 @@
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
 import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
+import { parseConfig, type Config } from '../../../src/base/config.ts'
 import type { ProviderSettings } from '../../../src/base/config/openid.ts'
+import { newId } from '../../../src/base/ids.ts'
 import { expectFailure } from '../../support/answers.ts'
 import {
   createBrowser,
@@ -27,6 +31,9 @@ import {
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { findFreePort } from '../../support/loopback.ts'
 import { captureLog } from '../../support/log.ts'
+import { makeFolder } from '../../support/scratch.ts'
+import { testSecrets } from '../../support/secret.ts'
+import { cloneDatabase } from '../../support/servers/postgres.ts'
 
 let provider: OpenidProvider
 let other: OpenidProvider
@@ -353,20 +360,15 @@ describe('contract §12 rules of an organization', () => {
   test.each([
     ['\u202E', 'changes the direction of text'],
     ['\u0007', 'is a control character'],
-  ])('and names of providers are refused with %j, which %s', async character => {
+  ])('are refused with %j, which %s', async character => {
     const { organization, owner } = await newRules([])
     const rules = ['domain', 'group'].map(kind => ({
       ...{ provider: 'company', kind, value: `moc${character}.example`, role: 'viewer' },
     }))
     const path = `/api/organizations/${organization.id}/sign-in-rules`
     const refused = await owner.put(path, { rules })
-    const added = await owner.post('/api/server/providers', {
-      ...{ name: `com${character}pany`, label: `Com${character}pany`, clientId: 'a' },
-      ...{ issuer: 'https://login.example.com', clientSecret: 'a client secret' },
-    })
-    const toFields = (one: typeof refused) => one.body.details.map((at: any) => at.path.join('.'))
-    expect([refused.status, toFields(refused)]).toEqual([400, ['rules.0.value', 'rules.1.value']])
-    expect([added.status, toFields(added)]).toEqual([400, ['name', 'label']])
+    const fields = refused.body.details.map((at: any) => at.path.join('.'))
+    expect([refused.status, fields]).toEqual([400, ['rules.0.value', 'rules.1.value']])
   })
 })
 
@@ -688,6 +690,76 @@ describe('contract §12 with passwords off', () => {
     await strict.sql`update memberships set role = 'admin' where account_id = ${account.uuid}`
     expect((await createBrowser(strict.url).signIn(account.email, password)).status).toBe(401)
   })
+})
+
+test('an upgrade asks for the settings of stored providers, and requires them where only they sign in', async () => {
+  await using former = await startOpenidProvider()
+  const dataDir = makeFolder()
+  const port = await findFreePort()
+  const databaseUrl = await cloneDatabase()
+  const start = (providers: ProviderSettings[] = [], config: Partial<Config> = {}) =>
+    boot(
+      {
+        ...{ databaseUrl, dataDir, providers, port },
+        ...{ baseUrl: `http://localhost:${port}`, egressAllowCidrs: ['127.0.0.0/8', '::1/128'] },
+        ...config,
+      },
+      { kinds: [] },
+    )
+  const first = await start()
+  const account = await newAccount(first)
+  const { uuid: id } = newId('con')
+  const cell = { table: 'openid_providers', column: 'client_secret', rowId: id }
+  await first.sql`
+    insert into openid_providers ${first.sql({
+      ...{ id, name: 'company-login', label: 'The Company', issuer: former.issuer },
+      ...{ client_id: CLIENT_ID, client_secret: testSecrets().seal(CLIENT_SECRET, cell) },
+      ...{ scopes: 'openid email groups', groups_claim: 'groups', is_trusted: true },
+    })}
+  `
+  await first.sql`
+    insert into openid_connections (id, issuer, subject, account_id, provider)
+    values (${id}, ${former.issuer}, 'grace', ${account.uuid}, 'company-login')
+  `
+  await first[Symbol.asyncDispose]()
+  const prefix = 'OIDC_COMPANY_LOGIN'
+  const file = join(dataDir, 'oidc-company-login-client-secret')
+  const lines = [
+    `${prefix}_ISSUER=${former.issuer}`,
+    `${prefix}_CLIENT_ID=${CLIENT_ID}`,
+    `${prefix}_CLIENT_SECRET_FILE=${file}`,
+    `${prefix}_LABEL=The Company`,
+    `${prefix}_SCOPES=openid email groups`,
+    `${prefix}_GROUPS_CLAIM=groups`,
+    `${prefix}_TRUSTED=true`,
+  ]
+  // The password is no way in while passwords are off.
+  const failure = await start([], { arePasswordsOff: true }).catch(error => error)
+  expect(failure.message.split('\n  ').slice(1)).toEqual(lines)
+  expect(failure.message).toContain(
+    'Accounts that can sign in only at a provider of the database: 1.',
+  )
+  expect(failure.message).not.toContain(CLIENT_SECRET)
+  expect([readFileSync(file, 'utf8').trim(), statSync(file).mode & 0o777]).toEqual([
+    CLIENT_SECRET,
+    0o600,
+  ])
+  const toEntry = (line: string) => line.split(/=(.*)/, 2) as [string, string]
+  const env = Object.fromEntries(lines.map(toEntry))
+  const { providers } = parseConfig(env, path => readFileSync(path, 'utf8'))
+  const server = await start(providers, { arePasswordsOff: true })
+  former.serve(`http://localhost:${port}`, ['company-login'])
+  const browser = createBrowser(`http://localhost:${port}`)
+  expect((await visit(browser, 'grace', { name: 'company-login' })).location).toBe('/')
+  expect((await browser.get('/api/me')).body.data.person.id).toBe(account.id)
+  await server.sql`update openid_providers set is_handed_over = false`
+  await server[Symbol.asyncDispose]()
+  // Nobody depends on it any more: the lines are a warning, once.
+  using log = captureLog()
+  for (const warnings of [lines.length + 1, 0]) {
+    await (await start())[Symbol.asyncDispose]()
+    expect(log.lines.splice(0).filter(line => line.includes('openid'))).toHaveLength(warnings)
+  }
 })
 
 // The last test, because the server writes what it has counted when it stops.

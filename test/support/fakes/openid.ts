@@ -29,7 +29,6 @@ const toProvider = (name: string, label: string, more: Partial<Provider>): Provi
   scopes: 'openid email profile',
   groupsClaim: 'groups',
   isTrusted: false,
-  isFromSettings: false,
   isFailing: false,
   redirectUrl: `https://tidings.example.com/openid/${name}/callback`,
   logoutUrl: `https://tidings.example.com/openid/${name}/backchannel-logout`,
@@ -37,7 +36,7 @@ const toProvider = (name: string, label: string, more: Partial<Provider>): Provi
 })
 
 const PROVIDERS = [
-  toProvider('company', 'Analytical Engines', { isTrusted: true, isFromSettings: true }),
+  toProvider('company', 'Analytical Engines', { isTrusted: true }),
   toProvider('keycloak', 'Keycloak', { isFailing: true }),
 ]
 

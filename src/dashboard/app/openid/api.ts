@@ -71,18 +71,6 @@ export function readProviders(): Promise<Result<{ items: Provider[] }>> {
   return request('GET', '/api/server/providers')
 }
 
-export function addProvider(provider: object): Promise<Result<{ items: Provider[] }>> {
-  return request('POST', '/api/server/providers', provider)
-}
-
-export function editProvider(name: string, change: object): Promise<Result<{ items: Provider[] }>> {
-  return request('PATCH', `/api/server/providers/${name}`, change)
-}
-
-export function deleteProvider(name: string): Promise<Result<unknown>> {
-  return request('DELETE', `/api/server/providers/${name}`)
-}
-
 export function checkProvider(name: string): Promise<Result<ProviderCheck>> {
   return request('POST', `/api/server/providers/${name}/check`)
 }
