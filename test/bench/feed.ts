@@ -7,23 +7,14 @@ import { connect, type Sql } from '../../src/database/sql.ts'
 import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
 import { createKey } from '../support/worlds/keys.ts'
 import { ask, startLoad, type Job } from './feed-process.ts'
-import {
-  measureDelay,
-  sendToAll,
-  startLiveQuery,
-  startPublish,
-  startSocketIo,
-  type Sender,
-} from './feed-senders.ts'
+import { sendToAll, startPublish, startSocketIo, type Sender } from './feed-senders.ts'
 import { makeViewer, startTidings } from './server.ts'
-import { interleave, interleaveFigures, printTable, type Line } from './table.ts'
+import { interleave, printTable, type Line } from './table.ts'
 
 const MESSAGES = 200
 const PER_ACCOUNT = 16
 const SOCKETS = 1_000
 const MOST_SOCKETS = 5_000
-/** A rate that every compared system can take. */
-const EVENTS_PER_S = 100
 
 interface World {
   sql: Sql
@@ -39,54 +30,23 @@ export async function benchFeed(): Promise<void> {
     await benchDelay(world)
     await benchMemory(world)
     console.log()
-    printTable([...(await compareFanOut(world, MOST_SOCKETS)), ...(await comparePeers(world))])
+    printTable([
+      ...(await compareFanOut(world, MOST_SOCKETS)),
+      ...(await compareFanOut(world, SOCKETS)),
+    ])
   })
 }
 
-/**
- * Compares fan-out with a bare publish, socket.io and parse-server's LiveQuery, and the delay with
- * LiveQuery, which alone stores.
- */
+/** Compares fan-out with a bare publish and socket.io. */
 export async function compareFeed(): Promise<Line[]> {
-  return withWorld(SOCKETS, comparePeers)
-}
-
-async function comparePeers(world: World): Promise<Line[]> {
-  const liveQuery = await startLiveQuery()
-  try {
-    return [
-      ...(await compareFanOut(world, SOCKETS, { 'parse-server LiveQuery': liveQuery })),
-      ...(await compareDelay(world, liveQuery)),
-    ]
-  } finally {
-    await liveQuery.stop()
-  }
-}
-
-async function compareDelay({ job }: World, liveQuery: Sender): Promise<Line[]> {
-  const delays = await interleaveFigures({
-    tidings: () => measureDelay(job, EVENTS_PER_S),
-    liveQuery: () => measureDelay(liveQuery.job, EVENTS_PER_S),
-  })
-  return (['p50', 'p99'] as const).map(figure => ({
-    subject: 'live feed',
-    what: `ms ${figure} from POST to socket, ${EVENTS_PER_S} events/s`,
-    ours: delays.tidings[figure],
-    reference: 'parse-server LiveQuery',
-    theirs: delays.liveQuery[figure],
-    better: 'less',
-  }))
+  return withWorld(SOCKETS, world => compareFanOut(world, SOCKETS))
 }
 
 /**
  * Sends messages of equal size to the same number of sockets, in turn; only the measured system has
  * sockets.
  */
-async function compareFanOut(
-  world: World,
-  sockets: number,
-  others: Record<string, Sender> = {},
-): Promise<Line[]> {
+async function compareFanOut(world: World, sockets: number): Promise<Line[]> {
   const text = await makeText(world)
   const publish = await startPublish(MESSAGES, text)
   const socketIo = await startSocketIo(MESSAGES, text)
@@ -97,7 +57,7 @@ async function compareFanOut(
     stop: async () => {},
   }
   try {
-    const senders = { tidings, 'Bun.serve publish': publish, 'socket.io': socketIo, ...others }
+    const senders = { tidings, 'Bun.serve publish': publish, 'socket.io': socketIo }
     const rates = await interleave(
       Object.fromEntries(
         Object.entries(senders).map(([name, sender]) => [

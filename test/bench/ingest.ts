@@ -1,18 +1,6 @@
 import { connect, type Sql } from '../../src/database/sql.ts'
-import {
-  cloneDatabase,
-  closeCluster,
-  createEmptyDatabase,
-  toSuperuserUrl,
-} from '../support/servers/postgres.ts'
-import {
-  makeKey,
-  startCandidate,
-  startParseServer,
-  startTidings,
-  stopCandidates,
-  type Candidate,
-} from './server.ts'
+import { cloneDatabase, closeCluster, toSuperuserUrl } from '../support/servers/postgres.ts'
+import { makeKey, startCandidate, startTidings, stopCandidates, type Candidate } from './server.ts'
 import { openPostgresClock, readProcessorMs } from './processor-time.ts'
 import { interleaveFigures, printTable, SHARE, type Line } from './table.ts'
 import { load, requireWrk, type Load, type Measured } from './wrk.ts'
@@ -37,8 +25,8 @@ type Contender = Omit<Candidate, 'headers'> &
   }
 
 /**
- * Compares durable events over HTTP with a bare Elysia route, our route without a database, INSERT
- * + NOTIFY, and parse-server.
+ * Compares durable events over HTTP with a bare Elysia route, our route without a database, and
+ * INSERT + NOTIFY.
  */
 export async function benchIngest(): Promise<void> {
   const figures = await runIngest()
@@ -72,9 +60,7 @@ interface IngestFigures {
 async function runIngest(): Promise<IngestFigures> {
   requireWrk()
   const databaseUrl = await cloneDatabase()
-  const parseUrl = await createEmptyDatabase()
   const sql = connect(databaseUrl, { name: 'bench', max: 1 })
-  const parseSql = connect(parseUrl, { name: 'bench', max: 1 })
   const contenders: Contender[] = []
   try {
     const key = await makeKey(databaseUrl)
@@ -86,10 +72,9 @@ async function runIngest(): Promise<IngestFigures> {
         ...(await startCandidate('INSERT + NOTIFY', 'insert-notify', databaseUrl, key)),
         countStored: () => count(sql, 'plain_events'),
       },
-      { ...(await startParseServer(parseUrl)), countStored: () => count(parseSql, 'Event') },
     )
     const measure = await createMeasure(databaseUrl)
-    // JIT compilers need time: parse-server's first seconds are a third as fast as later ones.
+    // JIT compilers need time.
     await measure(contenders, { connections: CROWD, keyed: KEYED, rounds: 1 })
     const withKeys = { connections: CROWD, keyed: KEYED }
     const crowd = await measure(contenders, withKeys)
@@ -100,7 +85,7 @@ async function runIngest(): Promise<IngestFigures> {
     return { plain, crowd, lone, sustained, log: await verify(databaseUrl) }
   } finally {
     await stopCandidates(contenders)
-    await Promise.all([sql.end(), parseSql.end()])
+    await sql.end()
     await closeCluster()
   }
 }
@@ -122,7 +107,6 @@ function toLines({ plain, crowd, lone }: IngestFigures): Line[] {
     ...(aim === undefined ? {} : { aim }),
   })
   const rate = `events/s, ${CROWD} connections`
-  const stores = ['INSERT + NOTIFY', 'parse-server']
   return [
     line(`${rate}, none with a key`, plain, 'perSecond', 'bare Elysia', 0.4),
     line(rate, crowd, 'perSecond', 'bare Elysia', 0.33),
@@ -133,9 +117,8 @@ function toLines({ plain, crowd, lone }: IngestFigures): Line[] {
     },
     line(rate, crowd, 'perSecond', 'no database', 0.45),
     line(rate, crowd, 'perSecond', 'INSERT + NOTIFY', 5),
-    line(rate, crowd, 'perSecond', 'parse-server'),
-    ...stores.map(name => line(`ms p99, ${CROWD} connections`, crowd, 'p99Ms', name)),
-    ...stores.map(name => line('ms p50, 1 connection', lone, 'p50Ms', name)),
+    line(`ms p99, ${CROWD} connections`, crowd, 'p99Ms', 'INSERT + NOTIFY'),
+    line('ms p50, 1 connection', lone, 'p50Ms', 'INSERT + NOTIFY'),
   ]
 }
 

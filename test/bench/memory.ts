@@ -30,7 +30,7 @@ export async function benchMemory(): Promise<void> {
 }
 
 /** Returns the resident memory of a process, in MB. */
-export function readRss(pid: number): number {
+function readRss(pid: number): number {
   const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kilobytes) / 1024
 }

@@ -120,7 +120,7 @@ export async function ensureBenchDatabase(): Promise<string> {
  * Fills an empty database with `events` events of a hundred projects, half of them in the biggest
  * one.
  */
-export async function fillEvents(url: string, events = EVENTS): Promise<void> {
+async function fillEvents(url: string, events = EVENTS): Promise<void> {
   const sql = connect(url, {
     name: 'bench',
     max: 1,

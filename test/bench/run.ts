@@ -4,9 +4,6 @@ import '../support/scratch.ts'
 import { benchAll } from './all.ts'
 import { benchAnswers } from './answers.ts'
 import { benchCitus } from './citus.ts'
-import { benchCost } from './cost.ts'
-import { benchDashboard } from './dashboard.ts'
-import { benchStream } from './dashboard-stream.ts'
 import { benchFairness } from './fairness.ts'
 import { benchFeed } from './feed.ts'
 import { benchIngest } from './ingest.ts'
@@ -19,7 +16,6 @@ import { benchSettings } from './settings.ts'
 import { printTable, type Line } from './table.ts'
 import { compareWebhooks } from './webhooks.ts'
 import { benchWorkers } from './workers.ts'
-import { benchStart } from './start.ts'
 import { keepCluster } from '../support/servers/postgres.ts'
 
 // `bun run bench <name>` prints ratios to named references, measured in the same run.
@@ -27,8 +23,6 @@ const benches: Record<string, () => Promise<void>> = {
   all: benchAll,
   answers: benchAnswers,
   citus: benchCitus,
-  cost: benchCost,
-  dashboard: benchDashboard,
   fairness: benchFairness,
   feed: benchFeed,
   ingest: benchIngest,
@@ -39,15 +33,13 @@ const benches: Record<string, () => Promise<void>> = {
   retention: benchRetention,
   settings: benchSettings,
   workers: benchWorkers,
-  start: benchStart,
-  stream: benchStream,
   webhooks: table(compareWebhooks),
 }
 /**
  * Benches whose data takes minutes to create. It is kept where a restart of the machine does not
  * delete it.
  */
-const KEEPING = new Set(['all', 'cost', 'dashboard', 'read', 'retention'])
+const KEEPING = new Set(['all', 'read', 'retention'])
 const KEPT = join('/var/tmp', `tidings-bench-${userInfo().uid}`)
 
 function table(compare: () => Promise<Line[]>): () => Promise<void> {

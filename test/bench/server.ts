@@ -8,7 +8,6 @@ import { newId } from '../../src/base/ids.ts'
 import { connect, type Queryable } from '../../src/database/sql.ts'
 import { SCRATCH } from '../support/scratch.ts'
 import { createKey } from '../support/worlds/keys.ts'
-import { findNode, installPeers } from './peers.ts'
 
 const MAIN = resolve(import.meta.dir, '../../src/main.ts')
 
@@ -19,13 +18,6 @@ export interface Candidate {
   /** The headers that authenticate a request. */
   headers: Record<string, string>
   child: ChildProcess
-}
-
-/** The path of parse-server.mjs that creates an object, and its authentication. */
-export const PARSE_PATH = '/classes/Event'
-export const PARSE_HEADERS = {
-  'X-Parse-Application-Id': 'bench',
-  'X-Parse-REST-API-Key': 'bench-rest',
 }
 
 /** Returns the header that authenticates an API key. */
@@ -92,17 +84,6 @@ export async function startCandidate(
   )
   const port = await readPort(child, /PORT (\d+)/)
   return { name, headers: toBearer(key), child, url: `http://127.0.0.1:${port}/v1/events` }
-}
-
-/** Starts parse-server with a class that has an event's fields. */
-export async function startParseServer(databaseUrl: string): Promise<Candidate> {
-  installPeers()
-  const child = spawn(findNode(), [join(import.meta.dir, 'parse-server.mjs'), databaseUrl], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const port = await readPort(child, /READY (\d+)/)
-  const url = `http://127.0.0.1:${port}${PARSE_PATH}`
-  return { name: 'parse-server', headers: PARSE_HEADERS, child, url }
 }
 
 /** Stops the candidates. */

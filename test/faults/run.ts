@@ -19,26 +19,18 @@ import { runNetwork } from './network.ts'
 import { runStart } from './start.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
-import { runSoak } from './soak.ts'
 import { runUpgrade } from './upgrade.ts'
 import { PAIR_LOSSES, runStandby, toCluster } from './standby.ts'
 import { runWorkers } from './workers.ts'
 
 /**
  * Runs by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N | --minutes N] [--seed N]
- * [--rate N] [--plot FILE] [--from REVISION]`. Each server has WORKERS processes; rate (events/s)
- * and plot are options of soak, and from (a revision of git) of upgrade.
+ * [--from REVISION]`. Each server has WORKERS processes; from (a revision of git) is an option of
+ * upgrade.
  */
 const RUNS: Record<
   string,
-  (options: {
-    seed: number
-    times: number
-    seconds: number
-    rate: number
-    plotFile: string
-    from: string
-  }) => Promise<RunResult>
+  (options: { seed: number; times: number; seconds: number; from: string }) => Promise<RunResult>
 > = {
   all: ({ seed, seconds }) => runAll({ seed, seconds: seconds || 600 }),
   citus: ({ seed, times }) => runCitus({ seed, events: times || 100_000 }),
@@ -61,8 +53,6 @@ const RUNS: Record<
   },
   start: ({ seed, times }) => runStart({ seed, times: times || 20 }),
   workers: ({ seed, times }) => runWorkers({ seed, times: times || 20 }),
-  soak: ({ seed, seconds, rate, plotFile }) =>
-    runSoak({ seed, seconds: seconds || 1_800, rate, plotFile }),
   upgrade: ({ seed, from }) => runUpgrade({ seed, from }),
   seq: ({ seed, times }) => runSeq({ seed, events: times || 100_000 }),
 }
@@ -74,9 +64,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '0' },
     minutes: { type: 'string', default: '0' },
     seed: { type: 'string', default: '0' },
-    rate: { type: 'string', default: '0' },
     from: { type: 'string', default: '' },
-    plot: { type: 'string', default: 'dist/soak.svg' },
   },
 })
 const [name = ''] = positionals
@@ -95,8 +83,6 @@ const {
 } = await run({
   seed,
   times: Number(values.times),
-  rate: Number(values.rate),
-  plotFile: values.plot,
   from: values.from,
   seconds: Number(values.seconds) || Number(values.minutes) * 60,
 })
