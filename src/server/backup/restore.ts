@@ -228,7 +228,9 @@ async function finish(
     update sessions set hash = sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
   `
   await tx`select renew_epoch()`
-  await tx`update installation set id = epoch`
+  // Without the column, the migration of it takes the epoch.
+  const { columns = [] } = tables.find(({ name }) => name === 'installation') ?? {}
+  if (columns.includes('id')) await tx`update installation set id = epoch`
   await writeAudit(tx, COMMAND_LINE, {
     action: 'server.restored',
     details: { usersErasedAgain: erased || null },
