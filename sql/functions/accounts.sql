@@ -1,12 +1,18 @@
+-- Returns whether a time is in the future, and not later than a rule with this duration allows. A
+-- later one was written while the clock was ahead, by a day or more, and is over.
+create or replace function is_unexpired(expires_at timestamptz, duration interval) returns boolean
+language sql stable
+return expires_at > now() and expires_at <= now() + duration + interval '1 day';
+
 -- Returns whether a session has expired: after 7 days without use, or after 30 days. A long session
--- expires after a year. An argument with a subquery is used once, so that Postgres can inline the
--- function.
+-- expires after a year. One whose times are ahead has expired, too. An argument with a subquery is
+-- used once, so that Postgres can inline the function.
 create or replace function is_session_expired(is_long boolean, created_at timestamptz, last_seen_at timestamptz)
 returns boolean
 language sql stable
-return now() > case
-  when is_long then created_at + interval '1 year'
-  else least(last_seen_at + interval '7 days', created_at + interval '30 days')
+return not case
+  when is_long then is_unexpired(created_at + interval '1 year', interval '1 year')
+  else is_unexpired(least(last_seen_at + interval '7 days', created_at + interval '30 days'), interval '7 days')
 end;
 
 -- Returns the delay before the next attempt: none up to four failures, then one second, doubling up
@@ -49,7 +55,9 @@ begin
   values (p_account, p_lane, 0, t)
   on conflict (account, lane) do update set
     failures = case when f.last_at < t - interval '1 day' then 0 else f.failures end,
-    refused = case when f.last_at < t - interval '1 day' then 0 else f.refused end
+    refused = case when f.last_at < t - interval '1 day' then 0 else f.refused end,
+    -- It is in the future after the clock was set back.
+    last_at = least(f.last_at, t)
   returning * into l;
   wait_s := extract(epoch from l.last_at + sign_in_delay(l.failures::int) - t);
   if p_budget is not null then

@@ -92,7 +92,7 @@ end
 $$;
 
 -- Removes those events of `seqs` that no other transaction has locked; with `before`, only events
--- hidden before it. Returns their number.
+-- hidden before it, or in the future, as after the clock was set back. Returns their number.
 create or replace function delete_unlocked_events(project uuid, seqs bigint[], before timestamptz) returns int
 language plpgsql
 set search_path from current
@@ -110,7 +110,7 @@ begin
         select e.seq
         from events e
         where e.project_id = project and e.seq >= s.seq and e.seq <= s.seq
-          and (before is null or e.deleted_at < before)
+          and (before is null or e.deleted_at < before or e.deleted_at > now() + interval '1 minute')
         order by e.seq
         limit 1
         for update skip locked
@@ -159,7 +159,7 @@ begin
     from (
       select e.seq, e.id
       from events e
-      where e.deleted_at < before and e.project_id = project
+      where (e.deleted_at < before or e.deleted_at > now() + interval '1 minute') and e.project_id = project
       order by e.deleted_at
       limit max_rows
     ) h;

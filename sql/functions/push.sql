@@ -76,7 +76,7 @@ create or replace function burst_capacity(recent timestamptz[]) returns table (c
 language sql stable as $$
   select greatest(0, 10 - count(*))::int
   from unnest(recent) as r (at)
-  where r.at > now() - interval '60 s'
+  where r.at between now() - interval '60 s' and now()
 $$;
 
 -- Returns the events with from_seq < seq <= to_seq of each project, and why nobody is notified of
@@ -135,7 +135,7 @@ language sql stable as $$
     s.project_id, s.channel_id, s.account_id, s.is_muted, s.collapses, n.event_count,
     case when s.collapses then c.capacity else n.event_count end,
     -- An older summary may have been cancelled with its event.
-    coalesce(b.summary_at > now() - interval '60 s', false), s.first_event_at, s.ids, s.states, s.subscribed_ats
+    coalesce(b.summary_at between now() - interval '60 s' and now() + interval '60 s', false), s.first_event_at, s.ids, s.states, s.subscribed_ats
   from settings s
     left join push_bursts b
       on b.project_id = s.project_id and b.channel_id = s.channel_id and b.account_id = s.account_id
@@ -264,16 +264,16 @@ as $$
     ],
     -- A burst ends after 60 seconds without another collapsed push.
     burst_at = case
-      when b.collapsed_at > now() - interval '60 s' then b.burst_at
+      when b.collapsed_at between now() - interval '60 s' and now() + interval '60 s' then b.burst_at
       else coalesce(excluded.burst_at, b.burst_at)
     end,
     collapsed = case
-      when excluded.collapsed = 0 or b.collapsed_at > now() - interval '60 s' then b.collapsed
+      when excluded.collapsed = 0 or b.collapsed_at between now() - interval '60 s' and now() + interval '60 s' then b.collapsed
       else 0
     end + excluded.collapsed,
     collapsed_at = coalesce(excluded.collapsed_at, b.collapsed_at),
     summary_at = case
-      when b.summary_at > now() - interval '60 s' then b.summary_at
+      when b.summary_at between now() - interval '60 s' and now() + interval '60 s' then b.summary_at
       else excluded.summary_at
     end,
     touched_at = now()

@@ -129,7 +129,7 @@ begin
       t.project_id, t.id, null,
       json_build_object(
         'type', w.type, 'url', w.url, 'preset', w.preset, 'secret', w.secret,
-        'previousSecret', case when w.previous_until > now() then w.previous_secret end,
+        'previousSecret', case when is_unexpired(w.previous_until, interval '7 days') then w.previous_secret end,
         'previousUntilMs', extract(epoch from w.previous_until) * 1000,
         'generation', w.generation,
         'disabledAtMs', extract(epoch from w.disabled_at) * 1000,

@@ -39,14 +39,14 @@ export const SWEEPS: readonly Sweep[] = [
   // Servers of 0.2.0 add them.
   { table: 'sign_in_steps', where: sql => sql`s.expires_at < now()` },
   { table: 'used_challenges', where: sql => sql`s.expires_at < now()` },
-  { table: 'setup_links', where: sql => sql`s.expires_at < now()` },
+  { table: 'setup_links', where: sql => sql`not is_unexpired(s.expires_at, '30 minutes')` },
   {
     table: 'reset_links',
-    where: sql => sql`s.expires_at < now()`,
+    where: sql => sql`not is_unexpired(s.expires_at, '1 hour')`,
     afterDelete: (tx, rows) => auditExpiredLinks(tx, rows as Link[]),
   },
   { table: 'openid_used', where: sql => sql`s.expires_at < now()`, orderBy: 'expires_at' },
-  { table: 'invites', where: sql => sql`s.expires_at < now()` },
+  { table: 'invites', where: sql => sql`not is_unexpired(s.expires_at, '7 days')` },
   // The list shows an expired token for a while.
   { table: 'management_tokens', where: sql => sql`s.expires_at < now() - interval '30 days'` },
   // Browsers delete the cookie of a known device after this time.
@@ -95,7 +95,7 @@ export const SWEEPS: readonly Sweep[] = [
     table: 'webhooks',
     // An attempt can still be in flight when its webhook is deleted.
     where: sql => sql`
-      s.deleted_at < now() - interval '1 hour' and not exists (
+      s.deleted_at not between now() - interval '1 hour' and now() + interval '1 hour' and not exists (
         select from webhook_attempts a where a.project_id = s.project_id and a.webhook_id = s.id
       )
     `,

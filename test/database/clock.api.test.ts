@@ -5,6 +5,7 @@ import { createPool } from '../../src/database/pool.ts'
 import type { Sql } from '../../src/database/sql.ts'
 import { listStaleSegments } from '../../src/log/events/search-index.ts'
 import { purgeDeleted } from '../../src/log/events/retention.ts'
+import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
 import { parseId } from '../../src/base/ids.ts'
 import {
   prepareClockedDatabases,
@@ -15,6 +16,7 @@ import { cloneDatabase } from '../support/servers/postgres.ts'
 import { startReceiver } from '../support/servers/receiver.ts'
 import { boot } from '../support/servers/server.ts'
 import { newSession } from '../support/worlds/signed-in-account.ts'
+import { createRequests } from '../support/worlds/project.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
 import { until } from '../support/until.ts'
 import { openSql } from '../support/sql.ts'
@@ -192,9 +194,8 @@ test.concurrent('clock: deletions and erasures that began while the clock was ah
   await sql`select begin_erasure(${projectId}, 'ada', null)`
 
   await database.moveClock('-5 days')
-  await check(database)
-  await database.moveClock('11 seconds')
-  expect((await account.post(`${path}/events/${deleted.id}/restore`)).status).toBe(404)
+  const session = await newSession(server, account)
+  expect((await session.post(`${path}/events/${deleted.id}/restore`)).status).toBe(404)
   const pool = createPool(databaseUrl, { name: 'test clock', max: 1 })
   await purgeDeleted(pool)
   await pool.end()
@@ -206,6 +207,41 @@ test.concurrent('clock: deletions and erasures that began while the clock was ah
   await sql`select delete_expired_keys(100)`
   await database.moveClock('24 hours')
   expect((await send({}, once)).seq).toBeGreaterThan(first.seq)
+})
+
+test.concurrent('clock: after it was set back by 10 days, what lasts too long is over, and nothing waits', async () => {
+  await using database = await createDatabase()
+  const { sql, url: databaseUrl } = database
+  await database.moveClock('10 days')
+  await using server = await boot({ databaseUrl }, { kinds: [] })
+  const { organization, members, params, key } = await newFullTenant(server)
+  await sql`update webhooks set tested_at = now(), previous_secret = secret, previous_until = now() + interval '7 days'`
+  await sql`
+    insert into webhooks (project_id, id, name, host, preset, has_all_channels, deleted_at)
+    values (${organization.project.uuid}, gen_random_uuid(), 'deleted', '127.0.0.1', 'standard', true, now())
+  `
+  await database.moveClock('-10 days')
+
+  expect((await members.owner.get('/api/me')).status).toBe(401)
+  const owner = await newSession(server, members.owner)
+  const path = `/api/projects/${params['projectId']}`
+  const webhook = await owner.get(`${path}/webhooks/${params['webhookId']}`)
+  expect(webhook.body.data.previousSecretUntil).toBeNull()
+  expect((await owner.post(`${path}/webhooks/${params['webhookId']}/test`)).status).not.toBe(429)
+  // The member has joined before any new event.
+  await createRequests(server.url, key).post('/v1/events', { channelName: 'New', title: 'New' })
+  const { body } = await owner.get(`${path}/channels`)
+  expect(body.data.items).toContainEqual(expect.objectContaining({ name: 'New', unread: 1 }))
+  const pool = createPool(databaseUrl, { name: 'test clock', max: 1 })
+  for (const one of SWEEPS) await sweep(pool, one)
+  await pool.end()
+  for (const [table, left] of [
+    ['invites', 0],
+    ['reset_links', 0],
+    ['sessions', 1],
+    ['webhooks', 1],
+  ] as const)
+    expect((await sql`select from ${sql(table)}`).length, table).toBe(left)
 })
 
 test.concurrent('clock: a step back of 25 seconds suspends no deletion', async () => {

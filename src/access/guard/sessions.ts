@@ -69,7 +69,8 @@ export async function admitSession(
         epoch from s.created_at + case when s.is_installed then interval '1 year' else interval '30 days' end - now()
       )::float8 as left_s,
       p.id as account_id, p.name, p.email, p.is_operator,
-      s.verified_at > now() - interval '10 minutes' as is_verified, s.is_multi_factor,
+      s.verified_at between now() - interval '10 minutes' and now() + interval '1 minute' as is_verified,
+      s.is_multi_factor,
       ${selectFactors(sql)},
       coalesce(lacks_second_factor(o.requires_second_factor, s.is_multi_factor), false)
         as needs_second_factor,

@@ -38,7 +38,7 @@ export async function createInvite(
       (
         select count(*)::int
         from invites i
-        where i.organization_id = ${organizationId} and i.expires_at > now()
+        where i.organization_id = ${organizationId} and is_unexpired(i.expires_at, '7 days')
       ) as open,
       exists (
         select
@@ -108,7 +108,7 @@ export async function withdrawInvite(tx: Tx, call: OrganizationCall, id: string)
   const uuid = parseId('inv', id)
   const gone = await tx`
     delete from invites
-    where organization_id = ${organizationId} and id = ${uuid ?? null} and expires_at > now()
+    where organization_id = ${organizationId} and id = ${uuid ?? null} and is_unexpired(expires_at, '7 days')
   `
   if (gone.count === 0) throw new Fault('not_found', 'No open invite has this id')
   await writeAudit(tx, actor, { action: 'invite.withdrawn', organizationId, target: id })
@@ -127,7 +127,7 @@ export async function withdrawDisallowedInvites(
       from memberships m
       where m.organization_id = i.organization_id and m.account_id = i.invited_by and ${mayInvite(tx)}
     )
-    returning i.id, i.expires_at > now() as is_open
+    returning i.id, is_unexpired(i.expires_at, '7 days') as is_open
   `
   for (const { id, is_open } of withdrawn) {
     if (!is_open) continue
@@ -191,7 +191,7 @@ async function selectLive(sql: Queryable, where: Fragment, limit: number) {
       join organizations o on o.id = i.organization_id and o.deleted_at is null
       join memberships m on m.organization_id = i.organization_id and m.account_id = i.invited_by
       join accounts p on p.id = m.account_id
-    where ${where} and i.expires_at > now() and ${mayInvite(sql)}
+    where ${where} and is_unexpired(i.expires_at, '7 days') and ${mayInvite(sql)}
     order by i.id desc
     limit ${limit}
   `

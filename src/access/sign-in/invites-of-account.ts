@@ -34,7 +34,7 @@ async function withdraw(tx: Tx, actor: Actor, where: Fragment): Promise<number> 
   const withdrawn = await tx<{ id: string; organization_id: string; is_open: boolean }[]>`
     delete from invites i
     where ${where}
-    returning i.id, i.organization_id, i.expires_at > now() as is_open
+    returning i.id, i.organization_id, is_unexpired(i.expires_at, '7 days') as is_open
   `
   const open = withdrawn.filter(({ is_open }) => is_open)
   for (const { id, organization_id: organizationId } of open) {

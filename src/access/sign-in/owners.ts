@@ -55,7 +55,8 @@ async function createSetupLink(tx: Tx): Promise<string | undefined> {
 export async function isSetupLink(sql: Queryable, token: string): Promise<boolean> {
   const [row] = await sql<[{ live: boolean }]>`
     select exists (
-      select from setup_links where hash = decode(${hashSecret(token)}, 'hex') and expires_at > now()
+      select from setup_links
+      where hash = decode(${hashSecret(token)}, 'hex') and is_unexpired(expires_at, '30 minutes')
     ) as live
   `
   return row.live

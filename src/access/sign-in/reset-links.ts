@@ -102,7 +102,7 @@ export async function findResetAccount(
     select p.id, p.name, p.email
     from reset_links r
       join accounts p on p.id = r.account_id
-    where r.hash = decode(${hashSecret(token)}, 'hex') and r.expires_at > now() and ${isCreatorAllowed(sql)}
+    where r.hash = decode(${hashSecret(token)}, 'hex') and is_unexpired(r.expires_at, '1 hour') and ${isCreatorAllowed(sql)}
   `
   return row && { accountId: row.id, name: row.name, email: row.email }
 }
@@ -123,7 +123,7 @@ export async function resetPassword(
   const [link] = await tx<Link[]>`
     delete from reset_links r
     where r.hash = decode(${hashSecret(token)}, 'hex') and r.account_id = ${accountId}
-      and r.expires_at > now() and ${isCreatorAllowed(tx)}
+      and is_unexpired(r.expires_at, '1 hour') and ${isCreatorAllowed(tx)}
     returning r.account_id, r.organization_id
   `
   if (!link) return undefined
@@ -173,7 +173,7 @@ export async function listResetLinks(
       join accounts p on p.id = r.account_id
       left join accounts c on c.id = r.created_by
     where m.organization_id = ${caller.organizationId} and ${after ? sql`r.id < ${after}` : sql`true`}
-      and r.expires_at > now() and ${isCreatorAllowed(sql)} and ${isVisible(sql, caller)}
+      and is_unexpired(r.expires_at, '1 hour') and ${isCreatorAllowed(sql)} and ${isVisible(sql, caller)}
     order by r.id desc
     limit ${limit}
   `
@@ -198,7 +198,7 @@ export async function withdrawResetLink(
     tx,
     actor,
     tx`
-      r.id = ${parseId('rst', id) ?? null} and r.expires_at > now() and ${isVisible(tx, caller)}
+      r.id = ${parseId('rst', id) ?? null} and is_unexpired(r.expires_at, '1 hour') and ${isVisible(tx, caller)}
     `,
     organizationId,
   )
@@ -257,7 +257,7 @@ async function withdraw(
     delete from reset_links r
     where ${where}
     returning r.account_id, coalesce(r.organization_id, ${organizationId}) as organization_id,
-      r.expires_at > now() as was_live
+      is_unexpired(r.expires_at, '1 hour') as was_live
   `
   // The sweep may not have deleted an expired link yet.
   await auditExpiredLinks(

@@ -38,7 +38,7 @@ export const tokenAdmission: TokenAdmission = {
         update management_tokens t set last_used_at = now()
         from token
         where t.id = token.id
-          and (t.last_used_at is null or t.last_used_at < now() - interval '1 minute')
+          and (t.last_used_at is null or t.last_used_at not between now() - interval '1 minute' and now())
       ), counted as (
         insert into rate_windows as w (key_id, used, started_at)
         select id, 1, now() from token where ${isCounting}
@@ -75,7 +75,7 @@ export const tokenAdmission: TokenAdmission = {
  */
 function isLive(sql: Queryable) {
   return sql`
-    t.expires_at > now() and (
+    is_unexpired(t.expires_at, '365 days') and (
       t.organization_id is null or exists (
         select from organizations o where o.id = t.organization_id and o.deleted_at is null
       )

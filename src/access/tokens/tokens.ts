@@ -67,7 +67,7 @@ export async function createToken(
 ): Promise<{ id: string; secret: string }> {
   const owner = organizationId === null ? { accountId } : { organizationId }
   const [live] = await tx<[{ n: number }]>`
-    select count(*)::int as n from management_tokens t where ${isOf(tx, owner)} and t.expires_at > now()
+    select count(*)::int as n from management_tokens t where ${isOf(tx, owner)} and is_unexpired(t.expires_at, '365 days')
   `
   if (live.n >= MAX_TOKENS) {
     throw new Fault('conflict', `There can be at most ${MAX_TOKENS} tokens. Withdraw one first.`)
@@ -239,7 +239,7 @@ async function selectTokens(
         where r.id = any(t.project_ids) and r.deleted_at is null
       ) as projects,
       p.id as account_id, p.name as account, t.created_at, t.last_used_at, t.expires_at,
-      t.expires_at <= now() as is_expired
+      not is_unexpired(t.expires_at, '365 days') as is_expired
     from management_tokens t
       join accounts p on p.id = t.account_id
     where ${where}

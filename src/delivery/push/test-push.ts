@@ -56,7 +56,7 @@ async function reserveTest(
   const [row] = await tx<{ id: string; address: string; hash: string; may: boolean; now: Date }[]>`
     select
       d.id, d.address, encode(d.endpoint_hash, 'hex') as hash, clock_timestamp() as now,
-      coalesce(d.tested_at < now() - make_interval(secs => ${TEST_INTERVAL_S}), true) as may
+      coalesce(abs(extract(epoch from now() - d.tested_at)) > ${TEST_INTERVAL_S}, true) as may
     from push_subscriptions d
       join sessions s on s.id = d.session_id and not ${isExpired(tx)}
     where d.account_id = ${accountId} and ${

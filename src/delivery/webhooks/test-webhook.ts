@@ -49,7 +49,7 @@ export async function testWebhook(
  */
 async function reserveTest(tx: Tx, editor: Editor, id: string): Promise<string> {
   const { id: uuid, testedAt, now } = await lockWebhook(tx, editor.projectId, id)
-  if (testedAt && now.getTime() - testedAt.getTime() <= TEST_INTERVAL_S * 1_000) {
+  if (testedAt && Math.abs(now.getTime() - testedAt.getTime()) <= TEST_INTERVAL_S * 1_000) {
     throw new Fault(
       'rate_limited',
       `A webhook can be tested every ${TEST_INTERVAL_S} seconds. Try again shortly`,

@@ -129,7 +129,7 @@ async function selectWebhooks(sql: Queryable, projectId: string, tail: Fragment)
           cross join lateral channel_by_id(wc.project_id, wc.channel_id) c
         where wc.project_id = w.project_id and wc.webhook_id = w.id
       ) as channels,
-      case when w.previous_until > now() then w.previous_until end as previous_until,
+      case when is_unexpired(w.previous_until, '7 days') then w.previous_until end as previous_until,
       w.created_at, w.updated_at, w.disabled_at, w.disabled_reason,
       w.failures, w.failing_since, w.paused_until, w.backlog_full_at, now() as now
     from webhooks w

@@ -253,7 +253,7 @@ export function unreadColumn(sql: Queryable, { projectId, accountId }: Reader): 
           and (r.channel_id = c.id or r.channel_id is null)
       ),
       since => (
-        select m.created_at
+        select case when m.created_at <= now() then m.created_at else '-infinity' end
         from projects p
           join memberships m on m.organization_id = p.organization_id and m.account_id = ${accountId}
         where p.id = ${projectId}

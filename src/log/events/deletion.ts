@@ -66,7 +66,8 @@ async function getStored(
     ? await sql<{ seq: string; state: 'there' | 'hidden' | 'gone' }[]>`
         select seq, case
             when deleted_at is null then 'there'
-            when deleted_at > clock_timestamp() - make_interval(secs => ${UNDO_GRACE_S}) then 'hidden'
+            when deleted_at > clock_timestamp() - make_interval(secs => ${UNDO_GRACE_S})
+              and deleted_at < clock_timestamp() + interval '1 minute' then 'hidden'
             else 'gone'
           end as state
         from events

@@ -87,6 +87,7 @@ export async function purgeDeleted(pool: Pool): Promise<void> {
       select distinct project_id, (now() - make_interval(secs => ${UNDO_GRACE_S}))::text as before
       from events
       where deleted_at < now() - make_interval(secs => ${UNDO_GRACE_S})
+        or deleted_at > now() + interval '1 minute'
       limit ${PAGE_SIZE}
     `,
   )

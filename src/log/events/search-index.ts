@@ -154,6 +154,8 @@ export async function listStaleSegments(sql: Queryable): Promise<StaleSegment[]>
     from stale_segments
     where last_at < now() - make_interval(secs => ${STALE_QUIET_S})
       or first_at < now() - make_interval(secs => ${MAX_STALE_S})
+      -- The clock was set back.
+      or first_at > now() + interval '1 minute'
     limit ${MAX_STALE}
   `
 }

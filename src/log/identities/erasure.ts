@@ -171,7 +171,7 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
           from erasures e
             -- A deleted project has no log.
             join event_logs l on l.project_id = e.project_id
-          where e.touched_at < now() - interval '10 s'
+          where e.touched_at not between now() - interval '10 s' and now() + interval '10 s'
           order by e.touched_at
           limit ${SWEEP_PAGE_SIZE}
         )

@@ -114,7 +114,7 @@ async function readRecent(
             select max(r.seq) from read_marks r where r.project_id = p.id and r.account_id = ${accountId}
           ) as seq,
           (
-            select m.created_at
+            select case when m.created_at <= now() then m.created_at else '-infinity' end
             from projects o
               join memberships m on m.organization_id = o.organization_id and m.account_id = ${accountId}
             where o.id = p.id
@@ -141,7 +141,7 @@ async function readRecent(
         from (
           select d.at from dead_letters d where d.project_id = p.id order by d.id desc limit ${MAX_COUNTED}
         ) d
-        where d.at > now() - interval '7 days'
+        where d.at between now() - interval '7 days' and now()
       ) d
       cross join lateral (
         select count(*)::int as webhooks
