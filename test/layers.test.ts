@@ -57,6 +57,7 @@ const PURE = new Set([
   'base/disruptive-text.ts',
   'base/passwords/length.ts',
   'http/exact-json.ts',
+  'log/events/metadata-values.ts',
   'log/events/search-explanation.ts',
   'log/events/search-filters.ts',
   'log/events/search-lexer.ts',

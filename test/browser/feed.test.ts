@@ -631,7 +631,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.sees('Deployed')
     await it.page.getByRole('link', { name: 'deploys' }).click()
     await until(async () => (await it.titles()).join() === 'Deployed')
-    expect(it.api.subscriptions.at(-1).filters).toEqual({ channels: ['chn_deploys'] })
+    expect(it.api.subscriptions.at(-1).search).toEqual({ q: 'channel:chn_deploys' })
     await it.page.getByRole('link', { name: 'All events' }).click()
     await until(async () => (await it.titles()).length === 4)
   })

@@ -214,7 +214,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     await it.page.getByText('1,234').waitFor()
     await it.page.getByText('plan').waitFor()
     await until(async () => (await it.titles()) === 'Signed up,New payment')
-    await until(() => it.api.subscriptions.at(-1)?.filters.userId === 'user/1')
+    await until(() => it.api.subscriptions.at(-1)?.search.q === 'user:"user/1"')
     it.api.emit({ title: 'Of another', userId: 'user_2' }, { title: 'Left', userId: 'user/1' })
     await until(async () => (await it.titles()) === 'Left,Signed up,New payment')
     await it.page.getByText('Left').click()

@@ -1,3 +1,6 @@
+import type { SearchFilters } from '../../src/log/events/search-filters.ts'
+import { matches, prepareFilters, toNeeds } from '../../src/log/feed/filter.ts'
+import { readSlices } from '../../src/log/feed/read-events.ts'
 import type { Sql } from '../../src/database/sql.ts'
 
 /** A token of an event, as `seq token`. */
@@ -129,4 +132,12 @@ export async function appendTitles(
     `,
     [projectId, first, last],
   )
+}
+
+/** Returns the seqs of the events of a project that a subscription with a search gets. */
+export async function listLive(sql: Sql, id: string, search: SearchFilters): Promise<number[]> {
+  const filters = await prepareFilters(sql, search)
+  const slice = { projectId: id, after: 0, until: 1e6, ...toNeeds([filters]) }
+  const { events } = await readSlices(sql, [slice], { each: 1_000, most: 1_000, maxBytes: 1e7 })
+  return events.filter(({ fields }) => matches(filters, fields)).map(({ seq }) => seq)
 }

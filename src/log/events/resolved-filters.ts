@@ -127,7 +127,7 @@ async function resolveTerms(
 }
 
 /** Returns the shapes of titles. */
-async function readShapes(sql: Queryable, { is, not }: ValueFilter): Promise<ValueFilter> {
+export async function readShapes(sql: Queryable, { is, not }: ValueFilter): Promise<ValueFilter> {
   if (is.length + not.length === 0) return { is, not }
   const rows = await sql<{ shape: string }[]>`
     select shape_of_title(t.title) as shape

@@ -1,4 +1,3 @@
-import { splitWords } from '../../base/text-search.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Queryable } from '../../database/sql.ts'
 
@@ -21,44 +20,16 @@ export async function readTextPatterns(
   words: readonly string[],
   phrases: readonly string[] = [],
 ): Promise<TextPattern[]> {
-  const patterns = await readPatterns(sql, [...words, ...phrases], words.length)
-  return patterns.map(({ pattern, needle, hasSymbols, tokens }) => ({
-    ...{ pattern, needle, hasSymbols, tokens },
-  }))
-}
-
-/** Returns the patterns of the words of each text. */
-export async function readPatternsOfTexts(
-  sql: Queryable,
-  texts: readonly string[],
-): Promise<Map<string, string[]>> {
-  const patterns = new Map<string, string[]>()
-  // Symbols count only in a text that has no words.
-  for (const text of new Set(texts)) {
-    const words = splitWords(text)
-    const found = await readPatterns(sql, words, words.length)
-    patterns.set(
-      text,
-      found.map(({ pattern }) => pattern),
-    )
-  }
-  return patterns
-}
-
-async function readPatterns(
-  sql: Queryable,
-  terms: readonly string[],
-  wordCount: number,
-): Promise<(TextPattern & { ord: number })[]> {
+  const terms = [...words, ...phrases]
   if (terms.length === 0) return []
   const [row] = await sql<[{ patterns: string }]>`
     select coalesce(json_agg(json_build_object(
-      'ord', p.ord, 'pattern', p.pattern, 'needle', p.needle, 'hasSymbols', p.has_symbols, 'tokens', p.tokens
+      'pattern', p.pattern, 'needle', p.needle, 'hasSymbols', p.has_symbols, 'tokens', p.tokens
     ) order by p.ord), '[]')::text as patterns
     from text_patterns(
-      ${toArray(terms)}::text[], ${toArray(terms.map((_, n) => n >= wordCount))}::boolean[]
+      ${toArray(terms)}::text[], ${toArray(terms.map((_, n) => n >= words.length))}::boolean[]
     ) p
   `
   // text_patterns returns this shape.
-  return JSON.parse(row.patterns) as (TextPattern & { ord: number })[]
+  return JSON.parse(row.patterns) as TextPattern[]
 }

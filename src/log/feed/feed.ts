@@ -15,6 +15,7 @@ import { parsePayload, type Notifier } from './notifier.ts'
 import { logFailure } from './read-events.ts'
 import { createReplay } from './replay.ts'
 import { createSockets } from './sockets.ts'
+import type { Lane } from './subscribe.ts'
 import { startLogTailer } from './log-tailer.ts'
 import { startPeriodicCheck } from './periodic-check.ts'
 import { startWatch } from './watch.ts'
@@ -66,33 +67,39 @@ export type Feed = Awaited<ReturnType<typeof startFeed>>
  */
 export async function startFeed(options: FeedOptions) {
   const { tailPool, pool, notifier } = options
-  const hub = createHub(options.publish)
   let epoch = await tailPool.run(readEpoch)
   let lag = 0
   let isDraining = false
 
   const isAllowed = () => access.isFresh
-  const tailer = startLogTailer({
-    pool: tailPool,
-    hub,
-    isListening: () => listener.isUp,
-    isAllowed,
-  })
-  const replay = createReplay({
-    pool,
-    hub,
-    isAllowed,
-    onStalled: subscription => sockets.closeSocketOf(subscription, 'tooSlow'),
-  })
+  const startLane = (reader: Pick<Pool, 'run'>, prefix = ''): Lane => {
+    const hub = createHub(options.publish, prefix)
+    const tailer = startLogTailer({
+      pool: reader,
+      hub,
+      isListening: () => listener.isUp,
+      isAllowed,
+    })
+    const replay = createReplay({
+      pool,
+      hub,
+      isAllowed,
+      onStalled: subscription => sockets.closeSocketOf(subscription, 'tooSlow'),
+    })
+    return { hub, tailer, replay }
+  }
+  // Only Postgres can compare names of users, and it takes longer. So the filters with such names
+  // follow the logs apart from the others, which never wait for them.
+  const lanes = [startLane(tailPool), startLane(pool.of('names'), 'names ')] as const
+  const wake: Lane['tailer']['wake'] = projectIds =>
+    lanes.forEach(one => one.tailer.wake(projectIds))
   const watch = startWatch({ pool, isListening: () => listener.isUp })
   const sockets = createSockets({
     pool,
-    hub,
-    replay,
+    lanes,
     watch,
     getEpoch: () => epoch,
     build: options.build,
-    onSubscribed: projectId => tailer.wake([projectId]),
   })
 
   /**
@@ -102,8 +109,8 @@ export async function startFeed(options: FeedOptions) {
   async function check(): Promise<void> {
     if (sockets.size === 0) return
     const { grants, revoke } = sockets.listGrants()
-    const cursors = hub
-      .listFollowed()
+    const cursors = lanes
+      .flatMap(({ hub }) => hub.listFollowed())
       .map(({ projectId, position }) => ({ projectId, after: position }))
     const found = await tailPool.run(sql => checkAccess(sql, grants, cursors))
     lag = found.lag
@@ -128,8 +135,9 @@ export async function startFeed(options: FeedOptions) {
 
   /** Publishes the recently deleted events whose restoration was not hinted. */
   function rereadDeleted(): void {
-    for (const { projectId, seq } of hub.listDeletedSince(performance.now() - RECENTLY_DELETED_MS))
-      tailer.reread(projectId, seq)
+    const sinceMs = performance.now() - RECENTLY_DELETED_MS
+    for (const { hub, tailer } of lanes)
+      for (const { projectId, seq } of hub.listDeletedSince(sinceMs)) tailer.reread(projectId, seq)
   }
 
   /** Acts on hints, and returns the projects with new events. */
@@ -142,12 +150,13 @@ export async function startFeed(options: FeedOptions) {
         watch.hint()
       } else if (kind === 'access') void access.checkNow()
       else if (kind === 'unread') sockets.sendUnread(hint.accountId, hint.projectId)
-      else {
-        if (kind === 'deleted') hub.removeEvent(hint.projectId, hint.seq)
-        tailer.reread(hint.projectId, hint.seq)
-      }
+      else
+        for (const { hub, tailer } of lanes) {
+          if (kind === 'deleted') hub.removeEvent(hint.projectId, hint.seq)
+          tailer.reread(hint.projectId, hint.seq)
+        }
     }
-    if (changed.size > 0) tailer.wake(changed)
+    if (changed.size > 0) wake(changed)
     return changed
   }
 
@@ -161,14 +170,14 @@ export async function startFeed(options: FeedOptions) {
       const { origin, hints } = parsePayload(payload)
       if (origin === notifier.origin) return
       if (hints.includes('anyEvents')) {
-        tailer.wake('all')
+        wake('all')
         watch.hint()
       }
       const changed = handle(hints.filter(hint => hint !== 'anyEvents'))
       if (changed.size > 0) options.onNewEvents?.(changed)
     },
     onListening() {
-      tailer.wake('all')
+      wake('all')
       rereadDeleted()
       void access.checkNow()
     },
@@ -176,14 +185,14 @@ export async function startFeed(options: FeedOptions) {
   await listener.firstAttempt
 
   const heartbeat = setInterval(() => {
-    hub.sendHeartbeats()
+    for (const { hub } of lanes) hub.sendHeartbeats()
     sockets.sendHeartbeats()
     rereadDeleted()
   }, options.heartbeatMs ?? HEARTBEAT_MS)
 
   registerGauge('tidings_feed_sockets', 'Open live sockets.', { read: () => sockets.size })
   registerGauge('tidings_feed_subscriptions', 'Subscriptions of live sockets to projects.', {
-    read: () => hub.subscriptions,
+    read: () => lanes[0].hub.subscriptions + lanes[1].hub.subscriptions,
   })
   registerGauge('tidings_feed_listener_up', 'Whether LISTEN works: 1 or 0.', {
     read: () => Number(listener.isUp),
@@ -231,7 +240,12 @@ export async function startFeed(options: FeedOptions) {
     },
     async stop(): Promise<void> {
       clearInterval(heartbeat)
-      await Promise.all([tailer.stop(), watch.stop(), access.stop(), listener.stop()])
+      await Promise.all([
+        ...lanes.map(one => one.tailer.stop()),
+        watch.stop(),
+        access.stop(),
+        listener.stop(),
+      ])
     },
   }
 }

@@ -1,87 +1,128 @@
+import type { Queryable } from '../../database/sql.ts'
 import { toSlug } from '../channels/name.ts'
-import type { FeedFilters } from './schema.ts'
+import { matchesMetadata } from '../events/metadata-values.ts'
+import { readShapes } from '../events/resolved-filters.ts'
+import type { Event } from '../events/schema.ts'
+import {
+  noFilters,
+  readExactUser,
+  type HasField,
+  type SearchFilters,
+  type ValueFilter,
+} from '../events/search-filters.ts'
+import { readTextPatterns } from '../events/text-patterns.ts'
 
-/** The fields of an event that filters compare. */
+/** The fields of an event that `matches` compares. */
 export interface FilterFields {
   /** The id of the channel, and the slugs that name it. */
   channelNames: readonly string[]
   tags: readonly string[]
   source: string
-  /** The user_ids and aliases from filters that name the event's user. */
-  userNames: readonly string[]
-  /** The text that has the patterns. Empty when no filter of the project has a text. */
+  /** The values of filters that name the event's user. */
+  users: readonly string[]
+  /** The text that has the patterns, and the shape of the title, if a filter needs them. */
   searchText: string
+  shape: string
+  /** The whole event. */
+  event(): Pick<Event, 'description' | 'icon' | 'metadata' | 'tags' | 'timestamp' | 'userId'>
 }
 
-/** A client's filters, prepared for `matches`. Undefined matches every event. */
-export interface CompiledFilter {
-  /** Equal for equal filters; empty for a filter that matches every event. */
-  key: string
-  channels: ReadonlySet<string> | undefined
-  tags: readonly string[] | undefined
-  userId: string | undefined
-  source: string | undefined
-  patterns: readonly string[] | undefined
-  any: readonly CompiledFilter[] | undefined
-}
+/** No event is one of no alternatives. */
+const NEVER = { isExcluded: false, filters: [] }
 
-/** Lists the texts in a client's filters. */
-export function listTexts({ text, any = [] }: FeedFilters = {}): string[] {
-  return [...(text === undefined ? [] : [text]), ...any.flatMap(listTexts)]
-}
-
-/** Compiles a client's filters. `patterns` are those of each of their texts. */
-export function compileFilter(
-  { channels, tags, userId, source, text, any }: FeedFilters,
-  patterns: ReadonlyMap<string, readonly string[]>,
-): CompiledFilter {
-  const names = channels && distinct(channels.flatMap(name => [name, toSlug(name)]))
-  const allTags = tags && distinct(tags)
-  const words = text === undefined ? undefined : (patterns.get(text) ?? [])
-  const alternatives = any?.map(one => compileFilter(one, patterns))
-  const parts = [names, allTags, userId, source, words, alternatives?.map(({ key }) => key)]
-  return {
-    key: parts.every(part => part === undefined) ? '' : JSON.stringify(parts),
-    channels: names && new Set(names),
-    tags: allTags,
-    userId,
-    source,
-    patterns: words,
-    any: alternatives,
+/**
+ * Prepares the filters of a search for `matches`: channels get their slugs, words become patterns
+ * of `search_text`, and titles their shapes.
+ */
+export async function prepareFilters(
+  sql: Queryable,
+  filters: SearchFilters,
+): Promise<SearchFilters> {
+  const { channels, words, phrases, alike, groups } = filters
+  const toNames = (names: string[]) => names.flatMap(name => [...new Set([name, toSlug(name)])])
+  const toPatterns = async (sign: 'is' | 'not') =>
+    (await readTextPatterns(sql, words[sign], phrases[sign])).map(({ pattern }) => pattern)
+  const patterns = { is: await toPatterns('is'), not: await toPatterns('not') }
+  // A text without anything to find matches nothing, as in lists.
+  const hasNothing = words.is.length + phrases.is.length > 0 && patterns.is.length === 0
+  const prepared: SearchFilters = {
+    ...filters,
+    channels: { is: toNames(channels.is), not: toNames(channels.not) },
+    words: patterns,
+    phrases: noFilters().phrases,
+    alike: await readShapes(sql, alike),
+    groups: hasNothing ? [NEVER] : [],
   }
+  for (const { isExcluded, filters: alternatives } of groups) {
+    const all: SearchFilters[] = []
+    for (const one of alternatives) all.push(await prepareFilters(sql, one))
+    prepared.groups.push({ isExcluded, filters: all })
+  }
+  return prepared
 }
 
 /** The data of events that filters compare, beside the fields of the event itself. */
 export interface FilterNeeds {
-  /** The user_ids and aliases in filters. */
-  userNames: string[]
+  /** The values of filters for users. */
+  users: string[]
   wantsText: boolean
 }
 
-/** Returns the needs of several filters and their alternatives. */
-export function toNeeds(filters: readonly CompiledFilter[]): FilterNeeds {
-  const all = filters.flatMap(filter => [filter, ...(filter.any ?? [])])
+/** Returns the needs of prepared filters. */
+export function toNeeds(filters: readonly SearchFilters[]): FilterNeeds {
+  const all = filters.flatMap(listFilters)
   return {
-    userNames: [...new Set(all.flatMap(({ userId }) => userId ?? []))],
-    wantsText: all.some(({ patterns }) => patterns !== undefined),
+    users: [...new Set(all.flatMap(({ users }) => [...users.is, ...users.not]))],
+    wantsText: all.some(({ words, alike }) =>
+      [words, alike].some(({ is, not }) => is.length + not.length > 0),
+    ),
   }
 }
 
-/** Returns true if an event matches every part of a filter. */
-export function matches(filter: CompiledFilter, fields: FilterFields): boolean {
-  const { channels, tags, userId, source, patterns, any } = filter
-  if (filter.key === '') return true
-  if (channels && !fields.channelNames.some(name => channels.has(name))) return false
-  if (source !== undefined && fields.source !== source) return false
-  if (tags && !tags.every(tag => fields.tags.includes(tag))) return false
-  if (userId !== undefined && !fields.userNames.includes(userId)) return false
-  if (any && !any.some(one => matches(one, fields))) return false
-  // A text without anything to find matches nothing, as in lists.
+/** Returns whether filters have names of users or their beginnings, which take long to compare. */
+export function hasUserNames(filters: SearchFilters): boolean {
+  return toNeeds([filters]).users.some(user => readExactUser(user) === undefined)
+}
+
+/** Lists filters with all their alternatives. */
+export function listFilters(filters: SearchFilters): SearchFilters[] {
+  return [filters, ...filters.groups.flatMap(group => group.filters.flatMap(listFilters))]
+}
+
+/** Returns true if an event matches prepared filters. */
+export function matches(filters: SearchFilters, fields: FilterFields): boolean {
+  const { channels, users, sources, tags, metadata, has, alike, words, groups } = filters
+  const { after, before } = filters
   return (
-    !patterns || (patterns.length > 0 && patterns.every(one => fields.searchText.includes(one)))
+    hasOne(channels, name => fields.channelNames.includes(name)) &&
+    hasOne(sources, source => fields.source === source) &&
+    hasOne(users, user => fields.users.includes(user)) &&
+    hasOne(alike, shape => fields.shape === shape) &&
+    hasAll(tags, tag => fields.tags.includes(tag)) &&
+    hasAll(words, pattern => fields.searchText.includes(pattern)) &&
+    hasAll(has, field => HAS_CHECKS[field](fields.event())) &&
+    hasAll(metadata, one => matchesMetadata(fields.event(), one)) &&
+    (after === null || Date.parse(fields.event().timestamp) >= after) &&
+    (before === null || Date.parse(fields.event().timestamp) < before) &&
+    groups.every(group => group.filters.some(one => matches(one, fields)) !== group.isExcluded)
   )
 }
 
-function distinct(values: readonly string[]): string[] {
-  return [...new Set(values)].sort()
+function hasOne({ is, not }: ValueFilter, test: (value: string) => boolean): boolean {
+  return (is.length === 0 || is.some(test)) && !not.some(test)
+}
+
+function hasAll<Value extends string>(
+  { is, not }: ValueFilter<Value>,
+  test: (value: Value) => boolean,
+): boolean {
+  return is.every(test) && !not.some(test)
+}
+
+const HAS_CHECKS: Record<HasField, (event: ReturnType<FilterFields['event']>) => boolean> = {
+  description: ({ description }) => description !== null && description !== '',
+  metadata: ({ metadata }) => Object.keys(metadata).length > 0,
+  tags: ({ tags }) => tags.length > 0,
+  user: ({ userId }) => userId !== null,
+  icon: ({ icon }) => icon !== null,
 }

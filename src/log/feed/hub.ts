@@ -1,4 +1,5 @@
-import { matches, toNeeds, type CompiledFilter, type FilterNeeds } from './filter.ts'
+import type { SearchFilters } from '../events/search-filters.ts'
+import { matches, toNeeds, type FilterNeeds } from './filter.ts'
 import { toMessage, toRestoredMessage } from './messages.ts'
 import type { FeedEvent } from './read-events.ts'
 
@@ -20,15 +21,16 @@ export interface Subscription {
   readonly projectId: string
   /** The project's public id. */
   readonly project: string
-  readonly filter: CompiledFilter
+  /** Prepared for `matches`. */
+  readonly filters: SearchFilters
   /** Every matching event up to this seq has been sent. Unused while the subscription is live. */
   cursor: number
 }
 
-/** The subscriptions of a project with the same filter. */
+/** The subscriptions of a project with the same filters. */
 interface Topic {
   name: string
-  filter: CompiledFilter
+  filters: SearchFilters
   subscriptions: number
   /** How many of them are live: their sockets have joined the topic. */
   live: number
@@ -42,7 +44,7 @@ interface FollowedProject {
   position: number
   /** Changes when a new filter needs more data of each event than before. */
   needsVersion: number
-  /** The topics by the key of their filter. */
+  /** The topics by the JSON of their filters. */
   topics: Map<string, Topic>
   subscriptions: Set<Subscription>
   /** The subscriptions that are not live. */
@@ -66,9 +68,9 @@ export type Hub = ReturnType<typeof createHub>
 /**
  * Keeps the subscriptions of this process, and the last published seq of each project. Nothing here
  * is asynchronous. So no event is lost or sent twice when a subscription becomes live. `publish`
- * sends a text to the sockets that have joined a topic.
+ * sends a text to the sockets that have joined a topic. Names of topics begin with `prefix`.
  */
-export function createHub(publish: (topic: string, text: string) => void) {
+export function createHub(publish: (topic: string, text: string) => void, prefix = '') {
   const projects = new Map<string, FollowedProject>()
   let topicCount = 0
   let needsVersions = 0
@@ -93,11 +95,11 @@ export function createHub(publish: (topic: string, text: string) => void) {
   }
 
   function goLive(project: FollowedProject, subscription: Subscription): void {
-    const { filter, socket } = subscription
+    const { filters, socket } = subscription
     for (const event of project.recent?.after(subscription.cursor) ?? []) {
-      if (matches(filter, event.fields) && !project.deleted.has(event.seq)) socket.send(event.text)
+      if (matches(filters, event.fields) && !project.deleted.has(event.seq)) socket.send(event.text)
     }
-    const topic = project.topics.get(filter.key)
+    const topic = project.topics.get(toKey(filters))
     if (!topic) return
     topic.live++
     socket.join(topic.name)
@@ -112,8 +114,8 @@ export function createHub(publish: (topic: string, text: string) => void) {
 
   /** Sends `text` about an event to the live subscriptions that the event matches. */
   function publishMatch({ topics }: FollowedProject, { fields }: FeedEvent, text: string): void {
-    for (const { name, filter, live } of topics.values())
-      if (live > 0 && matches(filter, fields)) publish(name, text)
+    for (const { name, filters, live } of topics.values())
+      if (live > 0 && matches(filters, fields)) publish(name, text)
   }
 
   function sendAll(
@@ -131,17 +133,18 @@ export function createHub(publish: (topic: string, text: string) => void) {
      * the log. Returns false when the project has too many different filters.
      */
     add(subscription: Subscription, head: number): boolean {
-      const { filter } = subscription
+      const { filters } = subscription
+      const key = toKey(filters)
       const project = ensureProject(subscription, head)
-      let topic = project.topics.get(filter.key)
+      let topic = project.topics.get(key)
       if (!topic) {
         if (project.topics.size >= MAX_TOPICS) return false
-        if (needsMore(project, filter)) {
+        if (needsMore(project, filters)) {
           project.needsVersion = ++needsVersions
           if (project.recent) project.recent = createRecent(project.position)
         }
-        topic = { name: String(++topicCount), filter, subscriptions: 0, live: 0 }
-        project.topics.set(filter.key, topic)
+        topic = { name: `${prefix}${++topicCount}`, filters, subscriptions: 0, live: 0 }
+        project.topics.set(key, topic)
       }
       topic.subscriptions++
       project.subscriptions.add(subscription)
@@ -152,9 +155,10 @@ export function createHub(publish: (topic: string, text: string) => void) {
     },
 
     remove(subscription: Subscription): void {
-      const { projectId, filter, socket } = subscription
+      const { projectId, filters, socket } = subscription
+      const key = toKey(filters)
       const project = projects.get(projectId)
-      const topic = project?.topics.get(filter.key)
+      const topic = project?.topics.get(key)
       if (!project || !topic || !project.subscriptions.delete(subscription)) return
       subscriptionCount--
       if (!project.catchingUp.has(subscription)) {
@@ -162,7 +166,7 @@ export function createHub(publish: (topic: string, text: string) => void) {
         socket.leave(topic.name)
       }
       stopCatchingUp(project, subscription)
-      if (--topic.subscriptions === 0) project.topics.delete(filter.key)
+      if (--topic.subscriptions === 0) project.topics.delete(key)
       if (project.subscriptions.size === 0) projects.delete(projectId)
     },
 
@@ -233,8 +237,8 @@ export function createHub(publish: (topic: string, text: string) => void) {
       project.recent?.insert(event)
       const text = toRestoredMessage(event.text)
       publishMatch(project, event, text)
-      for (const { socket, filter } of project.catchingUp)
-        if (matches(filter, event.fields)) socket.send(text)
+      for (const { socket, filters } of project.catchingUp)
+        if (matches(filters, event.fields)) socket.send(text)
       return true
     },
 
@@ -274,14 +278,18 @@ export function createHub(publish: (topic: string, text: string) => void) {
 }
 
 /** Returns true if a filter needs data of events that no other filter of the project needs. */
-function needsMore({ topics }: FollowedProject, filter: CompiledFilter): boolean {
+function needsMore({ topics }: FollowedProject, filters: SearchFilters): boolean {
   const known = toTopicNeeds(topics)
-  const { userNames, wantsText } = toNeeds([filter])
-  return userNames.some(name => !known.userNames.includes(name)) || (wantsText && !known.wantsText)
+  const { users, wantsText } = toNeeds([filters])
+  return users.some(user => !known.users.includes(user)) || (wantsText && !known.wantsText)
 }
 
 function toTopicNeeds(topics: ReadonlyMap<string, Topic>): FilterNeeds {
-  return toNeeds([...topics.values()].map(({ filter }) => filter))
+  return toNeeds([...topics.values()].map(({ filters }) => filters))
+}
+
+function toKey(filters: SearchFilters): string {
+  return JSON.stringify(filters)
 }
 
 type Recent = ReturnType<typeof createRecent>

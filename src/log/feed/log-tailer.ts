@@ -1,4 +1,5 @@
 import type { Pool } from '../../database/pool.ts'
+import { QUERY_CANCELED, sqlState } from '../../database/sql.ts'
 import { feedLagSeconds } from '../../base/metrics.ts'
 import type { Hub } from './hub.ts'
 import { logFailure, readSlices } from './read-events.ts'
@@ -19,13 +20,15 @@ const MAX_CHANGED_WAITING = 1_000
 const YIELD_CHARACTERS = 128 * 1024
 
 export interface LogTailerOptions {
-  pool: Pool
+  pool: Pick<Pool, 'run'>
   hub: Hub
   /** Returns true if hints from other processes arrive. */
   isListening(): boolean
   /** Returns true if access was checked recently enough to send events. */
   isAllowed(): boolean
 }
+
+export type LogTailer = ReturnType<typeof startLogTailer>
 
 /**
  * Reads and publishes new and restored events of the followed projects. A hint starts a round,
@@ -42,6 +45,8 @@ export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerO
   let isStopped = false
   let polledMs = performance.now()
   let rounds = 0
+  /** The most events of the next round. */
+  let most = MAX_EVENTS
 
   function wake(projectIds: Iterable<string> | 'all'): void {
     if (projectIds === 'all') isAllHinted = true
@@ -62,7 +67,8 @@ export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerO
         await round()
       }
     } catch (error) {
-      // The next poll retries.
+      // The next poll retries. Fewer events take less time.
+      if (sqlState(error) === QUERY_CANCELED) most = Math.ceil(most / 8)
       logFailure('Reading new events failed', error)
     } finally {
       running = undefined
@@ -110,22 +116,24 @@ export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerO
     const first = rounds++ % followed.length
     let names = 0
     const taken = [...followed.slice(first), ...followed.slice(0, first)].filter(
-      ({ projectId, userNames: { length } }) => {
+      ({ projectId, users: { length } }) => {
         const isTaken = length === 0 || names === 0 || names + length <= MAX_NAMES
         if (isTaken) names += length
         else hinted.add(projectId)
         return isTaken
       },
     )
-    const slices = taken.map(({ projectId, position, userNames, wantsText }) => ({
+    const slices = taken.map(({ projectId, position, users, wantsText }) => ({
       projectId,
       after: position,
       until: Number.MAX_SAFE_INTEGER,
-      userNames,
+      users,
       wantsText,
     }))
-    const bounds = { each: MAX_EVENTS_PER_LOG, most: MAX_EVENTS, maxBytes: MAX_BYTES }
+    const each = Math.min(MAX_EVENTS_PER_LOG, most)
+    const bounds = { each, most, maxBytes: MAX_BYTES }
     const { events, isCut } = await pool.run(sql => readSlices(sql, slices, bounds))
+    most = Math.min(2 * most, MAX_EVENTS)
     const needsVersions = new Map(followed.map(one => [one.projectId, one.needsVersion]))
     const counts = new Map<string, number>()
     let characters = 0
@@ -136,7 +144,7 @@ export function startLogTailer({ pool, hub, isListening, isAllowed }: LogTailerO
       else feedLagSeconds.observe(Math.max(0, Date.now() - event.createdAtMs) / 1000)
       const count = (counts.get(projectId) ?? 0) + 1
       counts.set(projectId, count)
-      if (count === MAX_EVENTS_PER_LOG) hinted.add(projectId)
+      if (count === each) hinted.add(projectId)
       characters += event.text.length
       if (characters > YIELD_CHARACTERS) {
         characters = 0

@@ -1,19 +1,22 @@
 import type { Static } from '@sinclair/typebox'
+import { noFilters, toExactUser, type SearchFilters } from '../events/search-filters.ts'
+import { toSearchFilters } from '../events/search-schema.ts'
 import { hasNothingToFind, MAX_WORDS, NOTHING_TO_FIND, splitWords } from '../../base/text-search.ts'
 import { createValidator, InvalidRequest } from '../../http/validation.ts'
 import { parseId } from '../../base/ids.ts'
-import { listTexts } from './filter.ts'
-import { type ServerMessage, Subscribe, Unsubscribe, Watch } from './schema.ts'
+import { listFilters } from './filter.ts'
+import { type FeedFilters, type ServerMessage, Subscribe, Unsubscribe, Watch } from './schema.ts'
 
 const validators = {
   subscribe: createValidator(Subscribe),
   unsubscribe: createValidator(Unsubscribe),
 }
 
-/** A message about one project, with its uuid. */
+/** A message about one project, with its uuid, and the filters of a subscription. */
 interface ProjectMessage {
   message: Subscribe | { type: 'unsubscribe'; project: string }
   projectId: string | undefined
+  filters: SearchFilters
 }
 
 /** Parses a client's message. Returns it, with its project's uuid, or the problem with it. */
@@ -33,18 +36,35 @@ export function parseMessage(
   }
   try {
     const message = validators[type].parse(value)
-    const texts = listTexts('filters' in message ? message.filters : undefined)
-    for (const words of texts.map(splitWords)) {
-      if (words.length > MAX_WORDS) {
+    const filters = toFilters('filters' in message ? message.filters : undefined)
+    for (const { words } of listFilters(filters)) {
+      if (words.is.length > MAX_WORDS) {
         return { problem: `filters.text: Must have at most ${MAX_WORDS} words` }
       }
-      if (words.some(hasNothingToFind)) return { problem: `filters.text: ${NOTHING_TO_FIND}` }
+      if (words.is.some(hasNothingToFind)) return { problem: `filters.text: ${NOTHING_TO_FIND}` }
     }
-    return { message, projectId: parseId('prj', message.project) }
+    if ('search' in message && message.search)
+      filters.groups.push({ isExcluded: false, filters: [toSearchFilters(message.search)] })
+    return { message, projectId: parseId('prj', message.project), filters }
   } catch (error) {
     if (!(error instanceof InvalidRequest)) throw error
     const [first] = error.details
     return { problem: `${first?.path.join('.')}: ${first?.message}` }
+  }
+}
+
+/** Converts the filters of a subscription to those of a search. */
+function toFilters(filters: FeedFilters = {}): SearchFilters {
+  const { channels = [], tags = [], userId, source, text } = filters
+  const only = (values: string[]) => ({ is: values, not: [] })
+  return {
+    ...noFilters(),
+    channels: only(channels),
+    tags: only(tags),
+    users: only(userId === undefined ? [] : [toExactUser(userId)]),
+    sources: only(source === undefined ? [] : [source]),
+    words: only(text === undefined ? [] : splitWords(text)),
+    groups: filters.any ? [{ isExcluded: false, filters: filters.any.map(toFilters) }] : [],
   }
 }
 

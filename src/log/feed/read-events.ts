@@ -2,9 +2,12 @@ import { Fault, toReason } from '../../base/errors.ts'
 import { toId } from '../../base/ids.ts'
 import { limitLines, logger } from '../../base/log.ts'
 import { toArray } from '../../database/arrays.ts'
-import { isUnavailable, type Queryable } from '../../database/sql.ts'
+import { isUnavailable, type Fragment, type Queryable } from '../../database/sql.ts'
+import { parseExact } from '../../http/exact-json.ts'
 import { eventTextJoins, storedColumns } from '../events/event-columns.ts'
 import { toEventJson } from '../events/event-json.ts'
+import type { Event } from '../events/schema.ts'
+import { isWholeName, readExactUser } from '../events/search-filters.ts'
 import type { FilterFields, FilterNeeds } from './filter.ts'
 import { toEventMessage } from './messages.ts'
 
@@ -40,8 +43,10 @@ interface Row {
   channel_public_id: string
   channel_slug: string
   channel_later_slug: string | null
-  user_names: string | null
+  users: string | null
+  named_users: string | null
   search_text: string | null
+  shape: string | null
   /** How many events there are without the limit of bytes. */
   bounded: number
 }
@@ -71,16 +76,20 @@ export async function readSlices(
   slices: readonly LogSlice[],
   { each, most, maxBytes }: SliceBounds,
 ): Promise<{ events: FeedEvent[]; isCut: boolean }> {
-  const names = slices.flatMap(({ projectId, userNames }) =>
-    userNames.map(name => ({ projectId, name })),
-  )
+  const all = slices.flatMap(({ projectId, users }) => users.map(user => ({ projectId, user })))
+  const whole = all.flatMap(({ projectId, user }) => {
+    const name = isWholeName(user) ? user : readExactUser(user)
+    return name === undefined ? [] : { projectId, user, name }
+  })
+  const names = all.filter(({ user }) => readExactUser(user) === undefined)
   const rows = await sql<Row[]>`
-    with named as materialized (
-      select n.project_id, u.user_id, json_agg(n.name)::text as names
+    with referred as materialized (
+      select n.project_id, u.user_id, json_agg(n.value)::text as values
       from unnest(
-          ${toArray(names.map(({ projectId }) => projectId))}::uuid[],
-          ${toArray(names.map(({ name }) => name))}::text[]
-        ) as n (project_id, name)
+          ${toArray(whole.map(({ projectId }) => projectId))}::uuid[],
+          ${toArray(whole.map(({ user }) => user))}::text[],
+          ${toArray(whole.map(({ name }) => name))}::text[]
+        ) as n (project_id, value, name)
         cross join lateral (select coalesce(user_of_name(n.project_id, n.name), n.name) as user_id) u
       group by 1, 2
     ), bounded as materialized (
@@ -114,6 +123,7 @@ export async function readSlices(
         ) over (rows between unbounded preceding and 1 preceding) as bytes_before
       from bounded
     )
+    ${names.length > 0 ? toNamedUsers(sql, names) : sql``}
     select
       e.project_id, e.id, e.seq, e.created_at, to_json(e.tags)::text as tags, e.source, t.text,
       c.public_id as channel_public_id, c.slug as channel_slug,
@@ -125,14 +135,23 @@ export async function readSlices(
         order by o.slug
         limit 1
       ) is null then c.name_slug end as channel_later_slug,
-      n.names as user_names,
+      n.values as users,
+      ${names.length > 0 ? sql`m.values` : sql`null`} as named_users,
       case when e.wants_text then
         search_text(e.title, e.description)
       end as search_text,
+      case when e.wants_text then
+        shape_of_title(e.title)
+      end as shape,
       e.bounded
     from fresh e
       ${eventTextJoins(sql)}
-      left join named n on n.project_id = e.project_id and n.user_id = t.user_id
+      left join referred n on n.project_id = e.project_id and n.user_id = t.user_id
+      ${
+        names.length > 0
+          ? sql`left join named m on m.project_id = e.project_id and m.user_ref = e.user_ref`
+          : sql``
+      }
     where coalesce(e.bytes_before, 0) < ${maxBytes}
     order by e.project_id, e.seq
   `
@@ -141,13 +160,61 @@ export async function readSlices(
   return { events, isCut: events.length >= most || events.length < bounded }
 }
 
+/**
+ * The users of the events `fresh` with the filters, of `names`, that name them: see `hasName` in
+ * src/log/events/event-conditions.ts. A user_id or an alias of several words takes precedence over
+ * an equal name of others.
+ */
+function toNamedUsers(sql: Queryable, names: { projectId: string; user: string }[]): Fragment {
+  return sql`, wanted as materialized (
+    select n.project_id, n.value, fold_text(n.name) as name, n.is_whole
+    from unnest(
+        ${toArray(names.map(({ projectId }) => projectId))}::uuid[],
+        ${toArray(names.map(({ user }) => user))}::text[],
+        ${toArray(names.map(({ user }) => user.trim().replaceAll(/\s+/gu, ' ')))}::text[],
+        ${toArray(names.map(({ user }) => isWholeName(user)))}::boolean[]
+      ) as n (project_id, value, name, is_whole)
+    where not n.is_whole or user_of_name(n.project_id, n.value) is null
+  ), named as materialized (
+    select u.project_id, u.user_ref, json_agg(w.value)::text as values
+    from (select distinct f.project_id, f.user_ref from fresh f where f.user_ref is not null) u
+      cross join lateral (select user_of_name(u.project_id, u.user_ref) as user_id offset 0) r
+      left join lateral (
+        select i.user_id, i.properties
+        from identities i
+        where i.project_id = u.project_id and i.user_id between r.user_id and r.user_id
+        order by i.user_id
+        limit 1
+      ) i on true
+      cross join lateral (
+        select array_agg(fold_text(n.name)) as folded, array_agg(fold_text(one_line(n.name))) as lines
+        from unnest(
+            array[u.user_ref, i.user_id] || names_in_properties(coalesce(i.properties, '{}')) || array(
+              select a.alias
+              from aliases a
+              where a.project_id = u.project_id and a.user_id between i.user_id and i.user_id
+              order by a.user_id
+            )
+          ) as n (name)
+        where n.name is not null
+      ) n
+      join wanted w on w.project_id = u.project_id and case
+        when w.is_whole then w.name = any(n.lines)
+        else exists (select from unnest(n.folded) as f (name) where starts_with(f.name, w.name))
+      end
+    group by 1, 2
+  )`
+}
+
 function toFeedEvent(row: Row): FeedEvent {
   const seq = Number(row.seq)
+  const json = toEventJson(row.text)
+  let event: Event | undefined
   return {
     projectId: row.project_id,
     id: row.id,
     seq,
-    text: toEventMessage(toId('prj', row.project_id), seq, toEventJson(row.text)),
+    text: toEventMessage(toId('prj', row.project_id), seq, json),
     fields: {
       channelNames: [
         row.channel_public_id,
@@ -156,8 +223,12 @@ function toFeedEvent(row: Row): FeedEvent {
       ],
       tags: JSON.parse(row.tags) as string[],
       source: row.source,
-      userNames: row.user_names === null ? [] : (JSON.parse(row.user_names) as string[]),
+      users: [row.users, row.named_users].flatMap(values =>
+        values === null ? [] : (JSON.parse(values) as string[]),
+      ),
       searchText: row.search_text ?? '',
+      shape: row.shape ?? '',
+      event: () => (event ??= parseExact(json).value as Event),
     },
     createdAtMs: row.created_at.getTime(),
   }

@@ -85,9 +85,9 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
       await sleep(MAX_WAIT_MS)
       return page
     }
-    const { projectId, filter, cursor, socket } = subscription
+    const { projectId, filters, cursor, socket } = subscription
     const until = hub.toReplayEnd(subscription)
-    const slice = { projectId, after: cursor, until, ...toNeeds([filter]) }
+    const slice = { projectId, after: cursor, until, ...toNeeds([filters]) }
     const bounds = { each: page, most: page, maxBytes: PAGE_BYTES }
     const { events, isCut } = await pool
       .of(organizationId)
@@ -99,7 +99,7 @@ export function createReplay({ pool, hub, isAllowed, onStalled }: ReplayOptions)
       // The rest of the page is read again later. Keeping it would cost memory for each slow
       // client.
       if (socket.bufferedBytes > FULL_BYTES) return taken
-      if (matches(filter, event.fields) && !hub.isDeleted(event)) socket.send(event.text)
+      if (matches(filters, event.fields) && !hub.isDeleted(event)) socket.send(event.text)
       subscription.cursor = event.seq
       taken++
     }

@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { OneOf, Text } from '../../http/rules.ts'
 import { closed, Nullable } from '../../http/schema-parts.ts'
 import { Event } from '../events/schema.ts'
+import { SearchQuery } from '../events/search-schema.ts'
 
 const ShortText = (maxLength: number) => Text({ minLength: 1, maxLength })
 const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
@@ -41,6 +42,8 @@ export const Subscribe = Type.Object(
     /** The epoch to which `after` belongs. */
     epoch: Type.Optional(ShortText(64)),
     filters: Type.Optional(FeedFilters),
+    /** A search like that of the list of events. An event must match it, too. */
+    search: Type.Optional(Type.Pick(SearchQuery, ['q', 'from', 'to'], closed)),
   },
   closed,
 )

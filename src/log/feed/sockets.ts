@@ -1,16 +1,14 @@
-import type { Pool } from '../../database/pool.ts'
 import { toId } from '../../base/ids.ts'
 import { feedCloses } from '../../base/metrics.ts'
 import type { Socket } from '../../base/listener.ts'
 import type { Grant } from './access.ts'
 import type { SocketSession } from './socket-guard.ts'
-import type { Hub, Subscription } from './hub.ts'
+import type { Subscription } from './hub.ts'
 import { parseMessage, toMessage } from './messages.ts'
 import { logFailure } from './read-events.ts'
-import type { Replay } from './replay.ts'
 import type { Watch } from './watch.ts'
 import { CLOSE_REASONS } from './schema.ts'
-import { subscribe, toNotFound, type Subscriber } from './subscribe.ts'
+import { subscribe, toNotFound, type SubscribeOptions, type Subscriber } from './subscribe.ts'
 
 const MAX_SOCKETS = 10_000
 const MAX_SOCKETS_PER_ACCOUNT = 20
@@ -31,21 +29,16 @@ interface Connection extends Subscriber {
 
 type CloseReason = keyof typeof CLOSE_REASONS
 
-export interface SocketsOptions {
-  pool: Pool
-  hub: Hub
-  replay: Replay
+export interface SocketsOptions extends SubscribeOptions {
   watch: Pick<Watch, 'add' | 'remove'>
   getEpoch(): string
   /** The build of the dashboard that this server serves. */
   build: string
-  /** Called when a subscription has started. */
-  onSubscribed(projectId: string): void
 }
 
 /** Keeps the open sockets of this process: their limits, messages and subscriptions. */
 export function createSockets(options: SocketsOptions) {
-  const { hub, watch, getEpoch, build } = options
+  const { lanes, watch, getEpoch, build } = options
   const connections = new Map<Socket<SocketSession>, Connection>()
   const byAccount = new Map<string, Set<Connection>>()
 
@@ -66,9 +59,12 @@ export function createSockets(options: SocketsOptions) {
     const others = byAccount.get(accountId)
     others?.delete(connection)
     if (others?.size === 0) byAccount.delete(accountId)
-    for (const { subscription } of subscriptions.values())
-      if (subscription) hub.remove(subscription)
+    for (const { subscription } of subscriptions.values()) if (subscription) remove(subscription)
     subscriptions.clear()
+  }
+
+  function remove(subscription: Subscription): void {
+    for (const { hub } of lanes) hub.remove(subscription)
   }
 
   function receive(connection: Connection, text: string): void {
@@ -85,13 +81,15 @@ export function createSockets(options: SocketsOptions) {
       return socket.send(toMessage({ type: 'error', code: 'invalid', message: parsed.problem }))
     }
     if ('type' in parsed) return watch.add(socket)
-    const { message, projectId } = parsed
+    const { message, projectId, filters } = parsed
     if (projectId === undefined) return socket.send(toNotFound(message.project))
     const subscription = subscriptions.get(projectId)?.subscription
     subscriptions.delete(projectId)
-    if (subscription) hub.remove(subscription)
+    if (subscription) remove(subscription)
     if (message.type === 'unsubscribe') return
-    subscribe(options, connection, { message, projectId }).catch(error => fail(connection, error))
+    subscribe(options, connection, { message, projectId, filters }).catch(error =>
+      fail(connection, error),
+    )
   }
 
   function fail(connection: Connection, error: unknown): void {

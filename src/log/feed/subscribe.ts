@@ -3,10 +3,11 @@ import type { Pool } from '../../database/pool.ts'
 import { isUnreachable } from '../../database/sql.ts'
 import { toId } from '../../base/ids.ts'
 import type { Socket } from '../../base/listener.ts'
-import { readPatternsOfTexts } from '../events/text-patterns.ts'
+import type { SearchFilters } from '../events/search-filters.ts'
 import { findLogState, READER_ROLES, type LogState } from './access.ts'
-import { compileFilter, listTexts } from './filter.ts'
+import { hasUserNames, prepareFilters } from './filter.ts'
 import type { Hub, Subscription } from './hub.ts'
+import type { LogTailer } from './log-tailer.ts'
 import { toMessage } from './messages.ts'
 import { logFailure } from './read-events.ts'
 import type { Replay } from './replay.ts'
@@ -28,14 +29,20 @@ export interface Subscriber {
 interface Requested {
   message: Subscribe
   projectId: string
+  filters: SearchFilters
 }
 
-interface SubscribeOptions {
-  pool: Pool
+/** A hub, and what reads the logs for it. */
+export interface Lane {
   hub: Hub
+  tailer: LogTailer
   replay: Replay
-  /** Called when a subscription has started. */
-  onSubscribed(projectId: string): void
+}
+
+export interface SubscribeOptions {
+  pool: Pool
+  /** Follows the logs for filters without names of users, and for those with them. */
+  lanes: readonly [Lane, Lane]
 }
 
 /**
@@ -43,9 +50,9 @@ interface SubscribeOptions {
  * project.
  */
 export async function subscribe(
-  { pool, hub, replay, onSubscribed }: SubscribeOptions,
+  { pool, lanes }: SubscribeOptions,
   subscriber: Subscriber,
-  { message, projectId }: Requested,
+  { message, projectId, filters: requested }: Requested,
 ): Promise<void> {
   const { socket, subscriptions } = subscriber
   const refuse = (text: string) => {
@@ -60,14 +67,14 @@ export async function subscribe(
   subscriptions.set(projectId, pending)
   // Meanwhile the client may have sent another request, or disconnected.
   const isWanted = () => !subscriber.isClosed && subscriptions.get(projectId) === pending
-  const found = await findStart(pool, subscriber, { message, projectId, isWanted })
+  const found = await findStart(pool, subscriber, { filters: requested, projectId, isWanted })
   if (!found || !isWanted()) return
 
-  const { state, patterns } = found
+  const { state, filters } = found
   if (!state || !READER_ROLES.includes(state.role)) return refuse(toNotFound(message.project))
   const project = toId('prj', projectId)
-  const filter = compileFilter(message.filters ?? {}, patterns)
-  const subscription: Subscription = { socket, projectId, project, filter, cursor: 0 }
+  const subscription: Subscription = { socket, projectId, project, filters, cursor: 0 }
+  const { hub, replay, tailer } = lanes[hasUserNames(filters) ? 1 : 0]
   if (!hub.add(subscription, state.head))
     return tooMany('The project has too many subscriptions with different filters')
   pending.subscription = subscription
@@ -80,14 +87,15 @@ export async function subscribe(
   subscription.cursor = isFromNow ? position : after
   socket.send(toMessage({ type: 'subscribed', project, head, recovered: gap === undefined }))
   if (gap) socket.send(toMessage({ type: 'gap', project, reason: gap, head }))
-  onSubscribed(projectId)
+  tailer.wake([projectId])
   await replay(subscription, state.organizationId)
 }
 
 /** The data that a subscription starts with. */
 interface Start {
   state: LogState | undefined
-  patterns: Map<string, string[]>
+  /** Prepared for `matches`. */
+  filters: SearchFilters
 }
 
 /**
@@ -97,16 +105,17 @@ interface Start {
 async function findStart(
   pool: Pool,
   { socket }: Subscriber,
-  { message, projectId, isWanted }: Requested & { isWanted(): boolean },
+  { filters, projectId, isWanted }: Omit<Requested, 'message'> & { isWanted(): boolean },
 ): Promise<Start | undefined> {
   const { accountId, sessionId } = socket.data
-  const texts = listTexts(message.filters)
   while (isWanted()) {
     try {
       const state = await pool.of(accountId).run(sql => findLogState(sql, { sessionId, projectId }))
-      const share = pool.of(state?.organizationId ?? accountId)
-      const patterns = await share.run(sql => readPatternsOfTexts(sql, state ? texts : []))
-      return { state, patterns }
+      if (!state) return { state, filters }
+      return {
+        state,
+        filters: await pool.of(state.organizationId).run(sql => prepareFilters(sql, filters)),
+      }
     } catch (error) {
       if (!isUnreachable(error)) throw error
       logFailure('Starting a subscription failed', error)

@@ -88,7 +88,7 @@ const READS = [
     read: async (sql: Sql) => {
       const slice = {
         ...{ projectId: PROJECT, after: COUNT - LIMIT, until: COUNT },
-        ...{ userNames: ['@user-1'], wantsText: true },
+        ...{ users: ['@user-1'], wantsText: true },
       }
       const bounds = { each: 200, most: 500, maxBytes: 1024 * 1024 }
       return (await readSlices(sql, [slice], bounds)).events.length

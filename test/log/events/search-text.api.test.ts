@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import { toArray } from '../../../src/database/arrays.ts'
 import { FUNCTIONS } from '../../../src/database/sql-files.ts'
 import type { Sql } from '../../../src/database/sql.ts'
-import { toLiveFilters } from '../../../src/dashboard/app/feed/match.ts'
 import { listEventsJson } from '../../../src/log/events/read.ts'
 import { buildHistogram } from '../../../src/log/events/histogram.ts'
 import { noFilters, type SearchFilters } from '../../../src/log/events/search-filters.ts'
@@ -15,15 +14,12 @@ import {
 } from '../../../src/log/events/search-index.ts'
 import { parseSearch } from '../../../src/log/events/search-query.ts'
 import { toListFilters } from '../../../src/log/events/search-schema.ts'
-import { readPatternsOfTexts } from '../../../src/log/events/text-patterns.ts'
-import { compileFilter, matches } from '../../../src/log/feed/filter.ts'
 import { InvalidRequest } from '../../../src/http/validation.ts'
-import { readSlices } from '../../../src/log/feed/read-events.ts'
 import { matchesText } from '../../support/naive-words.ts'
 import { cloneDatabase, FOREIGN } from '../../support/servers/postgres.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { randomPart, randomText, takePart } from '../../support/random-texts.ts'
-import { appendTitles, compareIndex } from '../../support/search-index.ts'
+import { appendTitles, compareIndex, listLive } from '../../support/search-index.ts'
 import {
   foldText,
   isLetter,
@@ -64,14 +60,6 @@ async function list(id: string, filters = noFilters(), candidatesBeforeIndex = I
   return (JSON.parse(page) as { items: { seq: number }[] }).items.map(({ seq }) => seq)
 }
 
-/** Returns the seqs that pass the filter `text` of the feed. */
-async function listLive(id: string, text: string): Promise<number[]> {
-  const filter = compileFilter({ text }, await readPatternsOfTexts(sql, [text]))
-  const slice = { projectId: id, after: 0, until: 1_000, userNames: [], wantsText: true }
-  const { events } = await readSlices(sql, [slice], { each: 1_000, most: 1_000, maxBytes: 1e7 })
-  return events.filter(({ fields }) => matches(filter, fields)).map(({ seq }) => seq)
-}
-
 /** Counts the matches of a search as histograms and cards do. */
 async function count(id: string, filters: SearchFilters): Promise<number> {
   const limits = { timeLimitMs: 60_000 }
@@ -79,18 +67,13 @@ async function count(id: string, filters: SearchFilters): Promise<number> {
 }
 
 /**
- * Searches the tail, the search index and the feed, also as the dashboard does, and counts. All
- * must agree.
+ * Searches the tail, the search index and the feed, and counts. All must agree.
  */
 async function findEverywhere(id: string, text: string): Promise<number[]> {
   const filters = toListFilters({ text })
   const found = await list(id, filters)
-  expect([text, await listLive(id, text)]).toEqual([text, found])
+  expect([text, await listLive(sql, id, filters)]).toEqual([text, found])
   expect([text, await count(id, filters)]).toEqual([text, found.length])
-  // Without this filter, the dashboard asks the server.
-  const ofDashboard = toLiveFilters(filters).text
-  if (ofDashboard !== undefined)
-    expect([text, await listLive(id, ofDashboard)]).toEqual([text, found])
   await indexNextEvents(sql, id, { minEvents: 1 })
   expect([text, await list(id, filters, 0)]).toEqual([text, found])
   return found
@@ -173,13 +156,9 @@ test('the tokens of a long run without spaces are made in one pass', async () =>
 
 test('an alternative of symbols alone finds live what the list finds', async () => {
   const id = await newLog(['❌ stopped', 'a build failed', 'other'])
-  expect(await list(id, parseSearch('(❌ OR failed)').filters)).toEqual([1, 2])
-  const patterns = await readPatternsOfTexts(sql, ['❌', 'failed'])
-  const filter = compileFilter({ any: [{ text: '❌' }, { text: 'failed' }] }, patterns)
-  const slice = { projectId: id, after: 0, until: 1_000, userNames: [], wantsText: true }
-  const { events } = await readSlices(sql, [slice], { each: 1_000, most: 1_000, maxBytes: 1e7 })
-  const found = events.filter(({ fields }) => matches(filter, fields))
-  expect(found.map(({ seq }) => seq)).toEqual([1, 2])
+  const { filters } = parseSearch('(❌ OR failed)')
+  expect(await list(id, filters)).toEqual([1, 2])
+  expect(await listLive(sql, id, filters)).toEqual([1, 2])
 })
 
 test.each([
@@ -224,6 +203,7 @@ test('contract §9 phrases match whole words, and excluded words exclude in the 
   ]
   for (const [q, seqs] of searches) {
     expect([q, await list(id, parseSearch(q).filters)]).toEqual([q, seqs])
+    expect([q, await listLive(sql, id, parseSearch(q).filters)]).toEqual([q, seqs])
   }
   await indexNextEvents(sql, id, { minEvents: 1 })
   for (const [q, seqs] of searches) {

@@ -108,7 +108,7 @@ test('design §6 a replay reads large events a few at a time, and sends all of t
   for (let n = 1; n <= 9; n++) await watched.postEvent(`Large ${n}`, { metadata })
   const projectId = parseId('prj', watched.project) ?? ''
   const read = (after: number, maxBytes: number) => {
-    const slice = { projectId, after, until: 9, userNames: [], wantsText: false }
+    const slice = { projectId, after, until: 9, users: [], wantsText: false }
     return readSlices(server.sql, [slice], { each: 200, most: 200, maxBytes })
   }
   const few = await read(0, 256 * 1024)
@@ -127,7 +127,7 @@ test('performance §3 a round reads few long texts for filters by words, and the
   for (let nth = 0; nth < 9; nth++) await watched.postEvent('long', { description })
   const projectId = parseId('prj', watched.project) ?? ''
   const read = async (wantsText: boolean) => {
-    const slice = { projectId, after: 0, until: 9, userNames: [], wantsText }
+    const slice = { projectId, after: 0, until: 9, users: [], wantsText }
     const bounds = { each: 200, most: 200, maxBytes: 1024 * 1024 }
     const { events, isCut } = await readSlices(server.sql, [slice], bounds)
     return [events.length, isCut]

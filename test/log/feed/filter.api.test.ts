@@ -174,3 +174,42 @@ test('design §6 a new filter misses no event of a running stream', async () => 
   }
   open.close()
 })
+
+test('contract §9 a search gets what the list finds, also by names of users of the moment', async () => {
+  const watched = await newFeedProject(server)
+  const identify = (user_id: string, more: object) =>
+    watched.post('/v1/identify', { user_id, ...more })
+  await identify('u1', { aliases: ['ada@x'], properties: { name: 'Ada Lovelace' } })
+  await identify('u2', { properties: { firstName: 'Grace', lastName: 'Hopper' } })
+  const searches: [q: string, seqs: number[]][] = [
+    ['user:ad', [1, 2, 4]],
+    ['user:"ada  lovelace"', [1, 2]],
+    ['-user:"Ada Lovelace" has:user', [3, 4]],
+    ['user:"grace hopper" OR meta:n=1.0', [1, 3]],
+    ['user:u -user:"u1"', [3]],
+    ['-tag:x "new event"', [2]],
+    ['alike:"Event 1"', [3, 4]],
+  ]
+  const clients = await Promise.all(
+    searches.map(async ([q]) => {
+      const client = await openFeed(server.url, watched.member)
+      await client.subscribe(watched.project, { search: { q } })
+      return client
+    }),
+  )
+  await watched.postEvent('New event', { userId: 'u1', tags: ['x'], metadata: { n: 1 } })
+  await watched.postEvent('New event', { userId: 'ada@x', metadata: { n: 2 } })
+  await watched.postEvent('Event 7', { userId: 'u2' })
+  await watched.postEvent('Event 8', { userId: 'Adam' })
+  await watched.postEvent('Of nobody', {})
+  for (const [n, [q, seqs]] of searches.entries())
+    expect([q, await clients[n]!.seqs(seqs.length)]).toEqual([q, seqs])
+  await identify('u2', { aliases: ['ad-hoc'] })
+  await watched.postEvent('Event 9', { userId: 'u2' })
+  expect(await clients[0]!.seqs(1)).toEqual([6])
+  for (const client of clients) client.close()
+  const client = await openFeed(server.url, watched.member)
+  client.send({ type: 'subscribe', project: watched.project, search: { q: 'has:x' } })
+  expect((await client.next()).message).toStartWith('q.has: Must be one of')
+  client.close()
+})

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'bun:test'
-import { compileFilter } from '../../../src/log/feed/filter.ts'
+import { noFilters, type SearchFilters } from '../../../src/log/events/search-filters.ts'
 import { createHub, type Hub, type Subscription } from '../../../src/log/feed/hub.ts'
 import { toEventMessage, toMessage } from '../../../src/log/feed/messages.ts'
 import type { FeedEvent } from '../../../src/log/feed/read-events.ts'
-import type { FeedFilters } from '../../../src/log/feed/schema.ts'
 
 const PROJECT = 'p1'
+const is = (...values: string[]) => ({ is: values, not: [] })
 
 /** Returns a hub, and sockets that record their messages. */
 function setUp() {
   const topics = new Map<string, Set<string[]>>()
   const hub = createHub((topic, text) => topics.get(topic)?.forEach(sent => sent.push(text)))
-  function follow(cursor: number, filters: FeedFilters = {}, words?: string[]) {
+  function follow(cursor: number, filters: Partial<SearchFilters> = {}) {
     const sent: string[] = []
     const subscription: Subscription = {
       socket: {
@@ -22,7 +22,7 @@ function setUp() {
       },
       projectId: PROJECT,
       project: 'prj_1',
-      filter: compileFilter(filters, new Map(words && [[filters.text ?? '', words]])),
+      filters: { ...noFilters(), ...filters },
       cursor,
     }
     const seqs = () => sent.map(text => JSON.parse(text).seq).filter(seq => seq !== undefined)
@@ -41,8 +41,10 @@ function toEvent(seq: number, fields: Partial<FeedEvent['fields']> = {}, length 
       channelNames: ['chn_1', 'payments'],
       tags: [],
       source: 'api',
-      userNames: [],
+      users: [],
       searchText: '',
+      shape: '',
+      event: () => JSON.parse('{}'),
       ...fields,
     },
     createdAtMs: 0,
@@ -113,7 +115,7 @@ describe('joining', () => {
     const { hub, follow } = setUp()
     const late = follow(0)
     hub.add(late.subscription, 0)
-    const other = follow(0, { tags: ['other'] })
+    const other = follow(0, { tags: is('other') })
     hub.add(other.subscription, 0)
     for (let seq = 1; seq <= 2_000; seq++) publish(hub, toEvent(seq, {}, 1_000))
     const floor = hub.toReplayEnd(late.subscription)
@@ -136,7 +138,7 @@ test('an event larger than the whole buffer still reaches a stream that catches 
 
 test('a stream that leaves gets nothing more, and the last one leaves nothing behind', () => {
   const { hub, follow, topics } = setUp()
-  const [one, two] = [follow(0), follow(0, { tags: ['a'] })]
+  const [one, two] = [follow(0), follow(0, { tags: is('a') })]
   for (const { subscription } of [one, two]) {
     hub.add(subscription, 0)
     hub.goLiveIfNear(subscription)
@@ -160,7 +162,7 @@ describe('fields that filters need', () => {
     hub.add(open.subscription, 0)
     hub.goLiveIfNear(open.subscription)
     const before = hub.listFollowed()[0]!
-    const searching = follow(0, { text: 'paid' }, ['paid'])
+    const searching = follow(0, { words: is('paid') })
     hub.add(searching.subscription, 0)
     hub.goLiveIfNear(searching.subscription)
     expect(hub.publish(toEvent(1), before.needsVersion)).toBe(false)
@@ -177,30 +179,40 @@ describe('fields that filters need', () => {
     const slow = follow(-5)
     hub.add(slow.subscription, 0)
     publish(hub, toEvent(1))
-    const byUser = follow(0, { userId: 'ada' })
+    const byUser = follow(0, { users: is('"ada"') })
     hub.add(byUser.subscription, 1)
     expect(hub.goLiveIfNear(byUser.subscription)).toBe(false)
     expect(hub.toReplayEnd(byUser.subscription)).toBe(1)
-    expect(hub.listFollowed()[0]?.userNames).toEqual(['ada'])
+    expect(hub.listFollowed()[0]?.users).toEqual(['"ada"'])
   })
 
   test('alternatives need the fields of each of them', () => {
     const { hub, follow } = setUp()
-    const either = follow(0, { any: [{ userId: 'ada' }, { text: 'paid' }] }, ['paid'])
+    const either = follow(0, {
+      groups: [
+        {
+          isExcluded: false,
+          filters: [
+            { ...noFilters(), users: is('"ada"') },
+            { ...noFilters(), words: is('paid') },
+          ],
+        },
+      ],
+    })
     hub.add(either.subscription, 0)
     hub.goLiveIfNear(either.subscription)
-    expect(hub.listFollowed()[0]).toMatchObject({ userNames: ['ada'], wantsText: true })
-    publish(hub, toEvent(1), toEvent(2, { userNames: ['ada'] }))
+    expect(hub.listFollowed()[0]).toMatchObject({ users: ['"ada"'], wantsText: true })
+    publish(hub, toEvent(1), toEvent(2, { users: ['"ada"'] }))
     expect(either.seqs()).toEqual([2])
   })
 
   test('a repeated filter needs no new fields', () => {
     const { hub, follow } = setUp()
-    hub.add(follow(0, { userId: 'ada' }).subscription, 0)
+    hub.add(follow(0, { users: is('"ada"') }).subscription, 0)
     const { needsVersion } = hub.listFollowed()[0]!
-    hub.add(follow(0, { userId: 'ada', tags: ['x'] }).subscription, 0)
+    hub.add(follow(0, { users: is('"ada"'), tags: is('x') }).subscription, 0)
     expect(hub.listFollowed()[0]?.needsVersion).toBe(needsVersion)
-    hub.add(follow(0, { userId: 'bob' }).subscription, 0)
+    hub.add(follow(0, { users: is('"bob"') }).subscription, 0)
     expect(hub.listFollowed()[0]?.needsVersion).not.toBe(needsVersion)
   })
 })
@@ -223,7 +235,7 @@ describe('deletions', () => {
   test('are told to all, and an undo with the event to those that it matches, also while they catch up', () => {
     const { hub, follow } = setUp()
     const [live, late] = [follow(7), follow(2)]
-    const [otherLive, otherLate] = [follow(7, { tags: ['a'] }), follow(2, { tags: ['a'] })]
+    const [otherLive, otherLate] = [follow(7, { tags: is('a') }), follow(2, { tags: is('a') })]
     for (const { subscription } of [live, otherLive, late, otherLate]) hub.add(subscription, 7)
     for (const { subscription } of [live, otherLive]) hub.goLiveIfNear(subscription)
     hub.removeEvent(PROJECT, 5)
@@ -235,7 +247,7 @@ describe('deletions', () => {
       ...JSON.parse(toEvent(5).text),
       type: 'restored',
     })
-    hub.add(follow(0, { userId: 'ada' }).subscription, 7)
+    hub.add(follow(0, { users: is('"ada"') }).subscription, 7)
     expect(hub.restoreEvent(toEvent(5), needsVersion)).toBe(false)
   })
 
@@ -279,9 +291,9 @@ describe('deletions', () => {
 test('a project has at most 500 different filters', () => {
   const { hub, follow } = setUp()
   for (let nth = 0; nth < 500; nth++) {
-    expect(hub.add(follow(0, { source: `s${nth}` }).subscription, 0)).toBe(true)
+    expect(hub.add(follow(0, { sources: is(`s${nth}`) }).subscription, 0)).toBe(true)
   }
-  expect(hub.add(follow(0, { source: 'one more' }).subscription, 0)).toBe(false)
-  expect(hub.add(follow(0, { source: 's7' }).subscription, 0)).toBe(true)
+  expect(hub.add(follow(0, { sources: is('one more') }).subscription, 0)).toBe(false)
+  expect(hub.add(follow(0, { sources: is('s7') }).subscription, 0)).toBe(true)
   expect(hub.subscriptions).toBe(501)
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { toId } from '../../../src/base/ids.ts'
 import { createPool, type Pool } from '../../../src/database/pool.ts'
-import { compileFilter } from '../../../src/log/feed/filter.ts'
+import { noFilters } from '../../../src/log/events/search-filters.ts'
 import { createHub, type Hub } from '../../../src/log/feed/hub.ts'
 import { startLogTailer } from '../../../src/log/feed/log-tailer.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
@@ -46,7 +46,7 @@ test('among many logs the hinted one is sent first, and every log is sent once',
       socket,
       projectId,
       project,
-      filter: compileFilter({}, new Map()),
+      filters: noFilters(),
       cursor: 0,
     }
     expect(hub.add(subscription, 0) && hub.goLiveIfNear(subscription)).toBe(true)
@@ -73,18 +73,18 @@ test('among many logs the hinted one is sent first, and every log is sent once',
 })
 
 test('performance §3 the names in filters of one round are bounded, and all projects are read', async () => {
-  const userNames = Array.from({ length: 6_000 }, (_, n) => `user ${n}`)
+  const users = Array.from({ length: 6_000 }, (_, n) => `"user ${n}"`)
   const toFollowed = (projectId: string, names: string[]) => {
-    return { projectId, position: 0, needsVersion: 0, userNames: names, wantsText: false }
+    return { projectId, position: 0, needsVersion: 0, users: names, wantsText: false }
   }
-  const all = [...['a', 'b', 'c'].map(id => toFollowed(id, userNames)), toFollowed('d', [])]
+  const all = [...['a', 'b', 'c'].map(id => toFollowed(id, users)), toFollowed('d', [])]
   const hub = {
     listFollowed: (ids?: Set<string>) => all.filter(one => !ids || ids.has(one.projectId)),
   } as unknown as Hub
   const read: string[][] = []
   // The statement has the names first, and then the projects.
   const sql = (_: unknown, ...values: unknown[]) => {
-    if (values.length > 1) read.push([...String(values[3]).matchAll(/[a-d]/g)].map(([id]) => id))
+    if (values.length > 1) read.push([...String(values[4]).matchAll(/[a-d]/g)].map(([id]) => id))
     return Promise.resolve([])
   }
   const pool = { run: (work: (own: unknown) => unknown) => work(sql) } as unknown as Pool

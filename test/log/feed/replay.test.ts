@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Pool } from '../../../src/database/pool.ts'
-import { compileFilter } from '../../../src/log/feed/filter.ts'
+import { noFilters } from '../../../src/log/events/search-filters.ts'
 import type { Hub, Subscription } from '../../../src/log/feed/hub.ts'
 import { createReplay } from '../../../src/log/feed/replay.ts'
 import { until } from '../../support/until.ts'
@@ -9,7 +9,7 @@ const toSubscription = (projectId: string): Subscription => ({
   socket: { send() {}, join() {}, leave() {}, bufferedBytes: 0 },
   projectId,
   project: projectId,
-  filter: compileFilter({}, new Map()),
+  filters: noFilters(),
   cursor: 0,
 })
 

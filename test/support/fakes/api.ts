@@ -1,6 +1,5 @@
 import type { BrowserContext, WebSocketRoute } from 'playwright-core'
 import type { SignInOptions } from '../../../src/access/openid/schema.ts'
-import type { Filters } from '../../../src/dashboard/app/live/messages.ts'
 import { interceptApi, type Reply } from '../intercept.ts'
 import { fakeChannels } from './channels.ts'
 import { countEvents, findEvents, isSent } from './search.ts'
@@ -86,7 +85,7 @@ export async function fakeApi(
 ): Promise<FakeApi> {
   let hasSession = isSignedIn
   const log: any[] = []
-  const sockets = new Map<WebSocketRoute, Filters | undefined>()
+  const sockets = new Map<WebSocketRoute, Record<string, string> | undefined>()
   const handlers = new Map<string, Handler>()
   const signedOut = { status: 401, code: 'signed_out', error: 'Sign in first' }
   const signIn: Handler = () => {
@@ -108,8 +107,8 @@ export async function fakeApi(
         log.push(made)
         const event = api.change(made)
         const message = { type: 'event', project: PROJECT, seq: made.seq, event }
-        for (const [socket, filters] of sockets)
-          if (filters && isSent(made, filters)) socket.send(JSON.stringify(message))
+        for (const [socket, search] of sockets)
+          if (search && isSent(made, search)) socket.send(JSON.stringify(message))
       }
     },
     send(message) {
@@ -179,8 +178,8 @@ export async function fakeApi(
     log.push(event)
     log.sort((one, other) => one.seq - other.seq)
     const message = { type: 'restored', project: PROJECT, seq: event.seq, event: api.change(event) }
-    for (const [socket, filters] of sockets)
-      if (filters && isSent(event, filters)) socket.send(JSON.stringify(message))
+    for (const [socket, search] of sockets)
+      if (search && isSent(event, search)) socket.send(JSON.stringify(message))
     return { data: { id: event.id, seq: event.seq } }
   })
   api.on('GET /api/projects/:id/events/:event/neighbours', (_, url) => {
@@ -215,19 +214,20 @@ export async function fakeApi(
     sockets.set(socket, undefined)
     socket.onClose(() => void sockets.delete(socket))
     socket.onMessage(text => {
-      const { type, project, after, filters } = JSON.parse(String(text))
+      const { type, project, after, search } = JSON.parse(String(text))
       if (type === 'watch') {
         const message = { type: 'heads', heads: { [PROJECT]: log.length } }
         return void socket.send(JSON.stringify(message))
       }
       api.subscriptions.push(JSON.parse(String(text)))
-      sockets.set(socket, filters)
+      sockets.set(socket, search)
       const say = (message: object) => socket.send(JSON.stringify({ project, ...message }))
       say({ type: 'subscribed', head: log.length, recovered: true })
       for (const event of after === null ? [] : log.slice(after))
-        if (isSent(event, filters)) say({ type: 'event', seq: event.seq, event: api.change(event) })
+        if (isSent(event, search)) say({ type: 'event', seq: event.seq, event: api.change(event) })
     })
-    socket.send(JSON.stringify({ type: 'hello', epoch: 'ab0c9e4e-8f2b-4b7a-9d35-2f6f4a1f7c10' }))
+    const epoch = 'ab0c9e4e-8f2b-4b7a-9d35-2f6f4a1f7c10'
+    socket.send(JSON.stringify({ type: 'hello', epoch, build: '' }))
   })
   return api
 }

@@ -1,31 +1,27 @@
-import { fromLiveFilters } from '../../../src/dashboard/app/feed/match.ts'
-import { matchesMetadata } from '../../../src/dashboard/app/feed/metadata.ts'
+import { matchesMetadata } from '../../../src/log/events/metadata-values.ts'
 import {
   isWholeName,
   readExactUser,
   type SearchFilters,
 } from '../../../src/log/events/search-filters.ts'
 import { parseSearch } from '../../../src/log/events/search-query.ts'
-import type { Filters as LiveFilters } from '../../../src/dashboard/app/live/messages.ts'
 
 const BUCKETS = 24
 const HOUR_MS = 3_600_000
 
 /** Returns the events of a fake log that a request asks for, newest first. */
 export function findEvents(log: readonly any[], { searchParams }: URL): any[] {
-  const { filters } = parseSearch(searchParams.get('q') ?? '')
-  const from = Date.parse(searchParams.get('from') ?? '')
-  const to = Date.parse(searchParams.get('to') ?? '')
-  return log
-    .filter(event => fits(event, filters))
-    .filter(({ timestamp }) => !(Date.parse(timestamp) < from) && !(Date.parse(timestamp) >= to))
-    .reverse()
+  const search = Object.fromEntries(searchParams)
+  return log.filter(event => isSent(event, search)).reverse()
 }
 
-/** Returns true if a socket with these filters gets the event. */
-export function isSent(event: any, filters: LiveFilters = {}): boolean {
-  const { any } = filters
-  return fits(event, fromLiveFilters(filters)) && (!any || any.some(one => isSent(event, one)))
+/** Returns true if a socket with this search gets the event. */
+export function isSent(
+  event: any,
+  { q = '', from = '', to = '' }: Record<string, string>,
+): boolean {
+  const at = Date.parse(event.timestamp)
+  return fits(event, parseSearch(q).filters) && !(at < Date.parse(from)) && !(at >= Date.parse(to))
 }
 
 /** Returns the histogram that a request asks for. */

@@ -28,7 +28,7 @@ export function createFakeSocket(): FakeSocket {
       socket.onmessage?.call(socket as unknown as WebSocket, event)
     },
     welcome(head, epoch = EPOCH) {
-      socket.receive({ type: 'hello', epoch })
+      socket.receive({ type: 'hello', epoch, build: '' })
       const { project } = socket.sent.at(-1)
       socket.receive({ type: 'subscribed', project, head, recovered: true })
     },

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { CopyButton } from '../components/copy-button.tsx'
 import { hasAddress, LinkedText } from '../components/linked-text.tsx'
-import { isNumber, isObject, toMetadataText } from '../feed/metadata.ts'
+import { isNumber, isObject, toMetadataText } from '../../../log/events/metadata-values.ts'
 
 /** The number of entries per level that are shown at first. */
 const FIRST = 100

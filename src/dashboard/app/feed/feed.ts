@@ -1,25 +1,20 @@
-import type { Event } from '../../../log/events/schema.ts'
 import { batch, signal, type ReadonlySignal } from '@preact/signals'
 import { toBackoffMs } from '../live/backoff.ts'
 import { createThrottle } from '../live/throttle.ts'
 import { createConnection } from '../live/connection.ts'
 import type { SocketEnvironment } from '../live/socket.ts'
-import type { Filters, ServerMessage } from '../live/messages.ts'
+import type { ServerMessage } from '../live/messages.ts'
 import { INITIAL, isUnpaused, reduce, type LiveEvent, type LiveState } from '../live/pill.ts'
 import type { Result, Failure } from '../request.ts'
 import { EMPTY, LIVE_ENTRIES, MAX_ROWS, MAX_WAITING, reduce as reduceLog } from './log.ts'
 import { toFloor, toNewest, toRow } from './log.ts'
 import type { Log, LogAction, NewestPage, Row } from './log.ts'
 
-export type Match = 'yes' | 'no' | 'maybe'
-
 /** The dependencies of a feed, which tests replace. */
 export interface FeedDependencies extends SocketEnvironment {
   project: string
-  /** The filters for the socket. They let every match through, and perhaps more. */
-  filters: Filters
-  /** Decides whether an event matches the search. On 'maybe', the first page is loaded again. */
-  match(event: Event): Match
+  /** Returns the search, as the query of the list of events. */
+  toSearch(): Readonly<Record<string, string>>
   /** One page of rows, newest first. A short or empty page may still have a cursor. */
   readPage(cursor: string | undefined): Promise<Result<NewestPage>>
   /** How often all rows are read again, because the time decides which of them match. */
@@ -58,8 +53,6 @@ const RENDER_MS = 300
 /** Larger batches come after the rows before them could be read for `READABLE_MS`. */
 const FEW_ROWS = 2
 const READABLE_MS = 1_000
-/** How often the list is loaded again when only the server can decide about matches. */
-const SERVER_MATCH_MS = 2_000
 /** The maximum number of pages per request for rows, when pages are empty or already known. */
 const MAX_PAGES = 20
 /** The same when all rows are read again. Short pages may reach fewer than `MAX_ROWS`. */
@@ -94,12 +87,6 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     if (isTooSoon()) rendering.trigger()
     else render()
   })
-  const serverMatching = createThrottle(dependencies.clock, SERVER_MATCH_MS, () => {
-    if (isStopped) return
-    if (reading.value.kind === 'first') return serverMatching.trigger()
-    isComplete = false
-    void readNewest(ANYWHERE)
-  })
   const connection = createConnection({
     ...dependencies,
     onConnectionState: link => dispatch({ type: 'link', link }),
@@ -119,12 +106,7 @@ export function createFeed(dependencies: FeedDependencies): Feed {
 
   function receive(message: ServerMessage) {
     if (message.type === 'event' || message.type === 'restored') {
-      const { event } = message
-      // An older server restores without the event.
-      const match = event ? dependencies.match(event) : 'maybe'
-      if (match === 'maybe') serverMatching.trigger()
-      if (match !== 'yes' || !event) return
-      received.push(toRow(event))
+      received.push(toRow(message.event))
       // Keeps the buffer within its limit between two renderings.
       if (received.length > MAX_WAITING) takeReceived()
       rendering.trigger()
@@ -184,10 +166,11 @@ export function createFeed(dependencies: FeedDependencies): Feed {
   }
 
   /**
-   * Loads the newest page, and the next ones down to `floor`. Merges them into the log, or replaces
-   * it if they are too many.
+   * Loads the newest page, and the next ones down to the floor of the log. Merges them into the
+   * log, or replaces it if they are too many.
    */
-  async function readNewest(floor = Math.min(log.floor, ANYWHERE)): Promise<void> {
+  async function readNewest(): Promise<void> {
+    const floor = Math.min(log.floor, ANYWHERE)
     const reach = startHead
     const read = ++reads
     const items: Row[] = []
@@ -313,7 +296,6 @@ export function createFeed(dependencies: FeedDependencies): Feed {
       isStopped = true
       cancelRepeat()
       rendering.stop()
-      serverMatching.stop()
       connection.stop()
     },
   }

@@ -3,8 +3,7 @@ import { BROWSER, watchBrowser } from '../live/browser.ts'
 import { readEvents } from './api.ts'
 import { createFeed, type Feed } from './feed.ts'
 import type { Row } from './log.ts'
-import { createMatcher, toLiveFilters } from './match.ts'
-import { parse, toEveryMs, toQuery, type Search } from './search.ts'
+import { toEveryMs, toQuery, type Search } from './search.ts'
 
 export interface FeedOptions {
   project: string
@@ -18,18 +17,12 @@ export interface FeedOptions {
 export function useFeed({ project, search, ...on }: FeedOptions): Feed {
   const { channelId, text, from, to } = search
   const feed = useMemo(() => {
-    const { filters } = parse(search, Date.now())
-    let match = createMatcher(filters)
+    const toSearch = () => toQuery(search, Date.now())
     return createFeed({
       ...on,
       project,
-      filters: toLiveFilters(filters),
-      match: event => match(event),
-      readPage(cursor) {
-        const nowMs = Date.now()
-        match = createMatcher(parse(search, nowMs).filters)
-        return readEvents(project, toQuery(search, nowMs), cursor)
-      },
+      toSearch,
+      readPage: cursor => readEvents(project, toSearch(), cursor),
       everyMs: toEveryMs(search, Date.now()),
       ...BROWSER,
       isHidden: () => document.hidden,

@@ -1,9 +1,10 @@
-import type { Filters, ServerMessage } from './messages.ts'
+import type { ServerMessage } from './messages.ts'
 import { createLiveSocket, type LiveSocket, type SocketOptions } from './socket.ts'
 
 export interface ConnectionOptions extends Omit<SocketOptions, 'greet' | 'receive' | 'onDrop'> {
   project: string
-  filters: Filters
+  /** Returns the search whose matches are sent, as the query of the list of events. */
+  toSearch(): Readonly<Record<string, string>>
   /**
    * The view starts after `head`; earlier events are loaded elsewhere. `isBroken` means that it had
    * a socket before, so known events may have gaps, have changed or belong to another log.
@@ -17,7 +18,7 @@ export interface ConnectionOptions extends Omit<SocketOptions, 'greet' | 'receiv
 
 /** Follows a view of a project over a live socket, without gaps. */
 export function createConnection(options: ConnectionOptions): LiveSocket {
-  const { project, filters } = options
+  const { project, toSearch } = options
   let epoch: string | undefined
   /** The last seq of the view; undefined until the server has sent the head of the log. */
   let cursor: number | undefined
@@ -36,7 +37,7 @@ export function createConnection(options: ConnectionOptions): LiveSocket {
     greet(next) {
       if (epoch !== next) cursor = undefined
       epoch = next
-      return { type: 'subscribe', project, after: cursor ?? null, epoch, filters }
+      return { type: 'subscribe', project, after: cursor ?? null, epoch, search: toSearch() }
     },
     receive(message) {
       if (!('project' in message) || message.project !== project) return false

@@ -1,17 +1,6 @@
 import { parseExact } from '../../../http/exact-json.ts'
 import type { Event } from '../../../log/events/schema.ts'
 
-/** The filters of a subscription. An absent field matches everything. */
-export interface Filters {
-  channels?: string[]
-  tags?: string[]
-  userId?: string
-  source?: string
-  text?: string
-  /** An event matches one of them. */
-  any?: Filters[]
-}
-
 export type ClientMessage =
   | {
       type: 'subscribe'
@@ -19,7 +8,8 @@ export type ClientMessage =
       /** The last seq received; null to start now. */
       after: number | null
       epoch?: string
-      filters: Filters
+      /** The query of the list of events. Only its matches are sent. */
+      search: Readonly<Record<string, string>>
     }
   | { type: 'watch' }
 
@@ -32,7 +22,7 @@ export type ServerMessage =
   | { type: 'subscribed'; project: string; head: number; recovered: boolean }
   | { type: 'event'; project: string; seq: number; event: Event }
   | { type: 'deleted'; project: string; seq: number }
-  | { type: 'restored'; project: string; seq: number; event?: Event }
+  | { type: 'restored'; project: string; seq: number; event: Event }
   | { type: 'gap'; project: string; reason: string; head: number }
   /** Everything up to `head` was sent. Without `project`, no project is followed. */
   | { type: 'heartbeat'; project?: string; head?: number }

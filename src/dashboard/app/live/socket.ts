@@ -71,8 +71,10 @@ export function createLiveSocket(options: SocketOptions): LiveSocket {
       hear(TIMEOUT_MS)
       const message = typeof data === 'string' ? parseMessage(data) : undefined
       if (message?.type === 'hello') {
+        // An older server, beside new ones during an upgrade, does not know searches.
+        if (message.build === undefined) return reconnect()
         stage = 'greeted'
-        options.onBuild(message.build ?? '')
+        options.onBuild(message.build)
         opened.send(JSON.stringify(options.greet(message.epoch)))
       } else if (message?.type === 'error') {
         if (message.code === 'not_found') finish({ kind: 'refused' })

@@ -13,8 +13,7 @@ import type { Row } from '../feed/log.ts'
 import { LivePill } from '../feed/live-pill.tsx'
 import { usePause } from '../feed/use-pause.ts'
 import { FeedList } from '../feed/feed-list.tsx'
-import { needsServer } from '../feed/match.ts'
-import { isFiltered, parse, readSearch, toSearchPath } from '../feed/search.ts'
+import { isFiltered, readSearch, toSearchPath } from '../feed/search.ts'
 import { SearchBox } from '../feed/search-box.tsx'
 import { useChannels, type ShownEvents } from '../feed/use-channels.ts'
 import { useFeed } from '../feed/use-feed.ts'
@@ -198,9 +197,6 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
             channels={channels.list}
             isEditor={isAllowed(account, project, 'member')}
           />
-          {!searchFailure && needsServer(parse(search, 0).filters) && (
-            <p class="note">Refreshes every 2 seconds</p>
-          )}
           {waiting > 0 && kind !== 'live' && (
             <button type="button" class="new-rows" onClick={resume}>
               {toCount(waiting)} new

@@ -38,8 +38,7 @@ function open(head: number, size: number) {
     [...there].filter(seq => seq < until && isMatch(seq)).sort((one, other) => other - one)
   const feed = createFeed({
     project: PROJECT,
-    filters: {},
-    match: ({ seq }) => (isMatch(seq) ? 'yes' : 'no'),
+    toSearch: () => ({}),
     readPage: cursor => new Promise(answer => reads.push({ cursor, page: undefined, answer })),
     open: () => (socket = createFakeSocket()),
     check: async () => 'signed_in',
@@ -55,7 +54,7 @@ function open(head: number, size: number) {
   let isConnected = false
 
   function tell(type: 'event' | 'deleted' | 'restored', seq: number) {
-    if (isConnected) wire.push({ type, seq })
+    if (isConnected && (type === 'deleted' || isMatch(seq))) wire.push({ type, seq })
   }
   const pick = (some: ReadonlySet<number>, at: number) => [...some][at % some.size]
 

@@ -33,8 +33,7 @@ function start(
   }
   const feed = createFeed({
     project: PROJECT,
-    filters: {},
-    match: () => 'yes',
+    toSearch: () => ({}),
     everyMs,
     readPage: cursor => new Promise(answer => reads.push({ cursor, answer })),
     open() {

@@ -39,7 +39,7 @@ function follow({ standing = 'signed_in' as SessionStatus, isOnline = true, watc
     : createConnection({
         ...environment,
         project: PROJECT,
-        filters: { channels: ['chn_1'] },
+        toSearch: () => ({ q: 'channel:chn_1' }),
         onStart: (head, isBroken) => starts.push([head, isBroken]),
         onResume: () => resumes.push('resume'),
         onMessage: message => messages.push(message),
@@ -72,7 +72,7 @@ describe("design §6 the feed's protocol", () => {
         project: PROJECT,
         after: null,
         epoch: EPOCH,
-        filters: { channels: ['chn_1'] },
+        search: { q: 'channel:chn_1' },
       },
     ])
     feed.socket.receive(event(11))
@@ -254,7 +254,7 @@ describe('a failing connection', () => {
 
   test('ends with an unknown project', () => {
     const feed = follow()
-    feed.socket.receive({ type: 'hello', epoch: EPOCH })
+    feed.socket.receive({ type: 'hello', epoch: EPOCH, build: '' })
     feed.socket.receive({ type: 'error', code: 'not_found', message: 'No project has this id' })
     feed.connection.sleep()
     feed.connection.wake()
@@ -269,7 +269,7 @@ describe('a failing connection', () => {
     const feed = follow()
     if (typeof told === 'number') feed.socket.end(told)
     else {
-      feed.socket.receive({ type: 'hello', epoch: EPOCH })
+      feed.socket.receive({ type: 'hello', epoch: EPOCH, build: '' })
       feed.socket.receive(told)
     }
     const reason = typeof told === 'number' ? 'Too many pages are open' : told.message

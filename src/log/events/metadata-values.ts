@@ -1,14 +1,16 @@
-import { isNumberText, isRawNumber, toCanonicalNumber } from '../../../http/exact-json.ts'
-import type { Event } from '../../../log/events/schema.ts'
-import { listPaths, splitMetadata } from '../../../log/events/search-filters.ts'
+import { isNumberText, isRawNumber, toCanonicalNumber } from '../../http/exact-json.ts'
+import type { Event } from './schema.ts'
+import { listPaths, splitMetadata } from './search-filters.ts'
+
+// The values of metadata. Pure: it also runs in the browser.
 
 /** Returns whether metadata matches a `meta:` term. Compares as text, and numbers by value. */
-export function matchesMetadata(event: Event, text: string): boolean {
+export function matchesMetadata(event: Pick<Event, 'metadata'>, text: string): boolean {
   const { path, value } = splitMetadata(text) ?? { path: [], value: '' }
   return listPaths(path).some(one => hasValue(event, one, value))
 }
 
-function hasValue(event: Event, path: readonly string[], value: string): boolean {
+function hasValue(event: Pick<Event, 'metadata'>, path: readonly string[], value: string): boolean {
   const found = path.reduce<unknown>(
     (one, name) => (isObject(one) && Object.keys(one).includes(name) ? one[name] : undefined),
     event.metadata,
