@@ -173,7 +173,10 @@ export function createSessionGuard(gate: SessionGuardOptions) {
           // `admit` has checked that the fields of the scope exist.
           return { call: call as unknown as CallOn<P> }
         },
-        ...(revokesAccess(action) && { afterHandle: () => gate.hints.send([{ kind: 'access' }]) }),
+        // As an object, because Elysia would lose the types of all responses.
+        ...((revokesAccess(action) && {
+          afterHandle: () => gate.hints.send([{ kind: 'access' }]),
+        }) as object),
       }
     }
   return new Elysia({ name: 'accounts.guard' }).use(withCall).macro({

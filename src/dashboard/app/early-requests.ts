@@ -1,4 +1,4 @@
-import { ACCOUNT_API_PATH, SIGN_IN_API_PATH, SIGN_IN_PATH, toEventsApiPath } from './api-paths.ts'
+import { PAGE_ROWS, SIGN_IN_PATH } from './api-paths.ts'
 
 // The first requests of a page run while its scripts load. The script before the first paint sends
 // them, and the application takes their responses.
@@ -23,8 +23,8 @@ export function isSignIn(path: string): boolean {
 export function sendEarly({ pathname, search }: Location): void {
   const project = search === '' ? findFeedProject(pathname) : undefined
   const paths = [
-    isSignIn(pathname) ? SIGN_IN_API_PATH : ACCOUNT_API_PATH,
-    ...(project ? [toEventsApiPath(project)] : []),
+    isSignIn(pathname) ? '/api/sign-in' : '/api/me',
+    ...(project ? [`/api/projects/${project}/events?limit=${PAGE_ROWS}`] : []),
   ]
   const signal = AbortSignal.timeout(DEADLINE_MS)
   scope.earlyRequests = new Map(

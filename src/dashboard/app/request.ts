@@ -1,6 +1,8 @@
 import type { Detail } from '../../http/envelope.ts'
 import { parseExact } from '../../http/exact-json.ts'
 import { takeEarly } from './early-requests.ts'
+import { isSafeSegment } from './paths.ts'
+import type { Args, Data, Input, RouteName } from './routes.ts'
 
 /** Why a request failed. */
 export interface Failure {
@@ -18,13 +20,12 @@ export interface Failure {
 
 export type Result<Data> = { ok: true; data: Data } | { ok: false; failure: Failure }
 
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-
 const DEADLINE_MS = 20_000
 const UNREACHABLE = "Can't reach the server. Check your connection and try again."
 const INVALID_RESPONSE =
   'The response cannot be read. A proxy in front of the server may be misconfigured.'
 const REDIRECTED = 'A proxy in front of the server asks you to sign in. Reload the page to do so.'
+const INVALID_NAME = 'This ID cannot be part of a URL. Use POST /v1/identify to change it.'
 const DEFAULT_WAIT_S = 30
 
 let hear = (_: string) => {}
@@ -41,12 +42,18 @@ export function onFailure(listener: (code: string) => void): void {
   hear = listener
 }
 
-/** Sends a request to /api. Never throws. `Data` is the type in the server's schema. */
-export async function request<Data>(
-  method: Method,
-  path: `/api/${string}`,
-  json?: object,
-): Promise<Result<Data>> {
+/**
+ * Sends a request to a route of /api. The fields of `input` that are not in its path are the query,
+ * or the body. Never throws.
+ */
+export async function request<Name extends RouteName>(
+  name: Name,
+  ...[input]: Args<Name>
+): Promise<Result<Data<Name>>> {
+  const [method, path, rest] = toTarget(name, input)
+  if (path === undefined)
+    return { ok: false, failure: toFailure({ code: 'invalid_name', message: INVALID_NAME }) }
+  const hasBody = method !== 'GET' && method !== 'DELETE'
   let response: Response
   let text: string
   try {
@@ -60,19 +67,44 @@ export async function request<Data>(
         signal: AbortSignal.timeout(DEADLINE_MS),
         headers: {
           ...(accountId && { 'X-Account': accountId }),
-          ...(json && { 'Content-Type': 'application/json' }),
+          ...(hasBody && { 'Content-Type': 'application/json' }),
         },
-        ...(json && { body: JSON.stringify(json) }),
+        ...(hasBody && { body: JSON.stringify(rest) }),
       }))
     text = await response.text()
   } catch {
     return { ok: false, failure: toFailure({ code: 'unreachable', message: UNREACHABLE }) }
   }
   const body = parse(text)
-  if (response.ok && body?.success === true) return { ok: true, data: body.data as Data }
+  if (response.ok && body?.success === true) return { ok: true, data: body.data as Data<Name> }
   const failure = readFailure(response, body)
   hear(failure.code)
   return { ok: false, failure }
+}
+
+/** The path of a GET route with its query. */
+export function toUrl<Name extends RouteName & `GET ${string}`>(name: Name, input: Input<Name>) {
+  return toTarget(name, input)[1] ?? ''
+}
+
+/**
+ * The method, the path, which has the query of GET and DELETE, and the fields that are not in the
+ * path. The path is undefined if browsers would resolve one of its parts to another path.
+ */
+function toTarget(name: RouteName, input: object = {}) {
+  const [method = '', pattern = ''] = name.split(' ')
+  const rest: Record<string, unknown> = { ...input }
+  let isSafe = true
+  const path = pattern.replace(/:(\w+)/g, (_, field: string) => {
+    const value = String(rest[field])
+    delete rest[field]
+    isSafe &&= isSafeSegment(value)
+    return encodeURIComponent(value)
+  })
+  const given = Object.entries(rest).filter(([, value]) => value !== undefined)
+  const query = /GET|DELETE/.test(method) && given.length > 0
+  const search = query ? `?${new URLSearchParams(given as [string, string][])}` : ''
+  return [method, isSafe ? path + search : undefined, rest] as const
 }
 
 export function toFailure(known: Pick<Failure, 'code' | 'message'> & Partial<Failure>): Failure {

@@ -1,7 +1,6 @@
 import { effect, signal } from '@preact/signals'
 import type { Role } from '../../access/guard/permissions.ts'
 import type { Account } from '../../access/sign-in/schema.ts'
-import { ACCOUNT_API_PATH } from './api-paths.ts'
 import type { SessionStatus } from './live/socket.ts'
 import { unsubscribe } from './push/unsubscribe.ts'
 import {
@@ -48,14 +47,14 @@ effect(() => {
 document.addEventListener('visibilitychange', async () => {
   if (document.hidden || session.value.kind !== 'signed_in') return
   const before = session.value
-  const result = await request<Account>('GET', ACCOUNT_API_PATH)
+  const result = await request('GET /api/me')
   // A page that may lose its project, and what the reader has not saved, waits.
   if (result.ok && session.value === before && !hasUnsaved()) setAccount(result.data)
 })
 
 /** Loads the signed-in account. */
 export async function loadSession(): Promise<void> {
-  const result = await request<Account>('GET', ACCOUNT_API_PATH)
+  const result = await request('GET /api/me')
   if (result.ok) setAccount(result.data)
   else if (result.failure.code !== 'signed_out') {
     session.value = { kind: 'failed', failure: result.failure }
@@ -69,7 +68,7 @@ export function setAccount(account: Account): void {
 
 /** Checks whether the session is still valid. */
 export async function checkSession(): Promise<SessionStatus> {
-  const result = await request<Account>('GET', ACCOUNT_API_PATH)
+  const result = await request('GET /api/me')
   if (result.ok) return 'signed_in'
   return ENDED.test(result.failure.code) ? 'signed_out' : 'unreachable'
 }
@@ -84,7 +83,7 @@ export async function checkCookie(result: Result<Account>): Promise<Result<Accou
 }
 
 export async function signOut(): Promise<Failure | undefined> {
-  const result = await request('DELETE', '/api/session')
+  const result = await request('DELETE /api/session')
   if (!result.ok && result.failure.code !== 'signed_out') return result.failure
   clearSession()
   return undefined

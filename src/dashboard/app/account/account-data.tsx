@@ -4,14 +4,11 @@ import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { clearSession } from '../session.ts'
 
-const EXPORT = '/api/me/export'
-
 /** Returns the file. A refusal is requested again, in the form of the other requests. */
 async function readExport(): Promise<Result<Blob>> {
-  const response = await fetch(EXPORT, { headers: { 'X-Account': accountId } }).catch(
-    () => undefined,
-  )
-  return response?.ok ? { ok: true, data: await response.blob() } : request('GET', EXPORT)
+  const headers = { 'X-Account': accountId }
+  const response = await fetch('/api/me/export', { headers }).catch(() => undefined)
+  return response?.ok ? { ok: true, data: await response.blob() } : request('GET /api/me/export')
 }
 
 /** The export of the account's own data, and its deletion. */
@@ -39,10 +36,10 @@ export function AccountData() {
           title="Delete your account?"
           lead="You are signed out everywhere and leave every organization. Audit logs keep your name for a year. This cannot be undone."
           yes="Delete permanently"
-          send={() => request('DELETE', '/api/me')}
+          send={() => request('DELETE /api/me')}
           onDone={() => {
             clearSession()
-            showToast({ message: 'Your account is deleted.' })
+            showToast('Your account is deleted.')
           }}
         />
       </div>

@@ -4,24 +4,19 @@ import { InlineForm } from '../components/inline-form.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { useRoute } from '../components/use-query.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
-import {
-  addPasskey,
-  canUsePasskeys,
-  readPasskeys,
-  removePasskey,
-  renamePasskey,
-  type Passkey,
-} from '../passkeys/api.ts'
+import type { PasskeyInfo } from '../../../access/passkeys/schema.ts'
+import { addPasskey, canUsePasskeys } from '../passkeys/api.ts'
+import { request } from '../request.ts'
 import { loadSession } from '../session.ts'
 
 /** The passkeys of the account. `onChange` is called after a removal, which ends sessions. */
 export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
-  const passkeys = useQuery('', readPasskeys)
+  const passkeys = useRoute('GET /api/passkeys')
 
   function reload(message: string) {
-    showToast({ message })
+    showToast(message)
     void passkeys.refetch()
     void loadSession()
   }
@@ -45,7 +40,12 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
                       {close => (
                         <Form
                           action="Save"
-                          send={value => renamePasskey(passkey.id, value('name'))}
+                          send={value =>
+                            request('PATCH /api/passkeys/:passkeyId', {
+                              passkeyId: passkey.id,
+                              name: value('name'),
+                            })
+                          }
                           onDone={() => {
                             close()
                             reload('Passkey renamed.')
@@ -65,7 +65,9 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
                       }
                       lead="It no longer signs you in, and other sessions that it made end. Delete it in your password manager, too."
                       yes="Remove passkey"
-                      send={() => removePasskey(passkey.id)}
+                      send={() =>
+                        request('DELETE /api/passkeys/:passkeyId', { passkeyId: passkey.id })
+                      }
                       onDone={() => {
                         reload('Passkey removed.')
                         onChange()
@@ -110,7 +112,7 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
   )
 }
 
-function About({ passkey }: { passkey: Passkey }) {
+function About({ passkey }: { passkey: PasskeyInfo }) {
   const { name, isSynced, isDisabled, createdAt, lastUsedAt } = passkey
   return (
     <div class="item-main">

@@ -6,7 +6,7 @@ import { NewPasswordField } from '../components/new-password-field.tsx'
 import { showToast } from '../components/toast.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { loadSession, setAccount } from '../session.ts'
-import { changePassword, removePassword } from './api.ts'
+import { request } from '../request.ts'
 
 interface PasswordOptions {
   account: Account
@@ -42,10 +42,10 @@ export function Password({ account: { credentials }, onChange }: PasswordOptions
             title="Remove the password?"
             lead="You sign in with your passkeys alone. If you lose all of them, an owner of your organization can create a reset link."
             yes="Remove password"
-            send={removePassword}
+            send={() => request('DELETE /api/me/password')}
             onDone={account => {
               setAccount(account)
-              showToast({ message: 'Password removed.' })
+              showToast('Password removed.')
             }}
           />
         )}
@@ -66,16 +66,14 @@ function PasswordForm({ action, hasPassword, onDone }: PasswordFormOptions) {
       action={action}
       send={value =>
         withVerification(() =>
-          changePassword({
+          request('PUT /api/me/password', {
             ...(hasPassword && { currentPassword: value('currentPassword') }),
             newPassword: value('newPassword'),
           }),
         )
       }
       onDone={({ sessionsEnded }) => {
-        showToast({
-          message: `Password changed. Other sessions ended: ${sessionsEnded.toLocaleString()}.`,
-        })
+        showToast(`Password changed. Other sessions ended: ${sessionsEnded.toLocaleString()}.`)
         void loadSession()
         onDone()
       }}

@@ -6,7 +6,7 @@ import { InlineForm } from '../components/inline-form.tsx'
 import { SignOutButton } from '../components/sign-out-button.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { setAccount } from '../session.ts'
-import { editAccount } from './api.ts'
+import { request } from '../request.ts'
 
 /** The name and e-mail address of the account, with a form to change them. */
 export function Profile({ account }: { account: Account }) {
@@ -37,7 +37,10 @@ function ProfileForm({ account, onDone }: { account: Account; onDone(): void }) 
       action="Save"
       send={value =>
         withVerification(() =>
-          editAccount(pickChanges(person, { name: value('name'), email: value('email') })),
+          request(
+            'PATCH /api/me',
+            pickChanges(person, { name: value('name'), email: value('email') }),
+          ),
         )
       }
       onDone={edited => {

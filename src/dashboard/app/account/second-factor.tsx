@@ -9,13 +9,10 @@ import { QrCode } from '../components/qr-code.tsx'
 import { SecretOnce } from '../components/secret-once.tsx'
 import { showToast } from '../components/toast.tsx'
 import { loadSession, setAccount } from '../session.ts'
-import {
-  confirmSecondFactor,
-  createRecoveryCodes,
-  createSecondFactor,
-  removeSecondFactor,
-  type TotpSecret,
-} from './api.ts'
+import { request } from '../request.ts'
+import type { Data } from '../routes.ts'
+
+type TotpSecret = Data<'POST /api/second-factor'>
 
 /** The authenticator app of the account, and its recovery codes. */
 export function SecondFactor({ account: { credentials } }: { account: Account }) {
@@ -45,7 +42,7 @@ export function SecondFactor({ account: { credentials } }: { account: Account })
               action={
                 credentials.recoveryCodes > 0 ? 'Replace recovery codes' : 'Create recovery codes'
               }
-              send={createRecoveryCodes}
+              send={() => request('POST /api/second-factor/recovery-codes')}
               onDone={created => {
                 setCodes(created.codes)
                 void loadSession()
@@ -57,7 +54,7 @@ export function SecondFactor({ account: { credentials } }: { account: Account })
               title="Remove the authenticator app?"
               lead="Your password alone signs you in again. The recovery codes are deleted."
               yes="Remove app"
-              send={removeSecondFactor}
+              send={() => request('DELETE /api/second-factor')}
               onDone={setAccount}
             />
           </div>
@@ -68,7 +65,7 @@ export function SecondFactor({ account: { credentials } }: { account: Account })
           onDone={account => {
             setSecret(undefined)
             setAccount(account)
-            showToast({ message: 'Your password requires a code from now on.' })
+            showToast('Your password requires a code from now on.')
           }}
           onCancel={() => setSecret(undefined)}
         />
@@ -78,7 +75,11 @@ export function SecondFactor({ account: { credentials } }: { account: Account })
             Require a code of an app on your phone after your password. A passkey needs no code.
           </p>
           <div class="actions">
-            <ActionButton action="Set up" send={createSecondFactor} onDone={setSecret} />
+            <ActionButton
+              action="Set up"
+              send={() => request('POST /api/second-factor')}
+              onDone={setSecret}
+            />
           </div>
         </>
       )}
@@ -102,7 +103,11 @@ function SetUp({ secret: { secret, qr }, onDone, onCancel }: SetUpOptions) {
         </p>
       </div>
       <CodeBlock label="Or type this key into the app" text={secret} />
-      <Form action="Turn on" send={value => confirmSecondFactor(value('code'))} onDone={onDone}>
+      <Form
+        action="Turn on"
+        send={value => request('POST /api/second-factor/confirm', { code: value('code') })}
+        onDone={onDone}
+      >
         <CodeField label="Code" />
       </Form>
       <button type="button" class="quiet-button" onClick={onCancel}>

@@ -1,18 +1,18 @@
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
-import { showToast } from '../components/toast.tsx'
+import { showResult } from '../components/toast.tsx'
 import { clearSession } from '../session.ts'
 import type { Pages } from '../components/use-pages.ts'
-import { endSession, endSessions, type Session } from './api.ts'
+import type { SessionInfo } from '../../../access/guard/schema.ts'
+import { request } from '../request.ts'
 
 /** The sessions of the account, with buttons to end them. */
-export function Sessions({ sessions }: { sessions: Pages<Session> }) {
-  async function end({ id, browser }: Session) {
-    const result = await endSession(id)
-    if (!result.ok) return showToast({ message: result.failure.message })
-    sessions.changeItems(items => items.filter(one => one.id !== id))
-    showToast({ message: `${browser} signed out.` })
+export function Sessions({ sessions }: { sessions: Pages<SessionInfo> }) {
+  async function end({ id, browser }: SessionInfo) {
+    const result = await request('DELETE /api/sessions/:sessionId', { sessionId: id })
+    if (showResult(result, `${browser} signed out.`))
+      sessions.changeItems(items => items.filter(one => one.id !== id))
   }
 
   return (
@@ -43,14 +43,14 @@ export function Sessions({ sessions }: { sessions: Pages<Session> }) {
         lead="You are signed out in every browser and installed app, including this one."
         yes="Sign out everywhere"
         isQuiet
-        send={endSessions}
+        send={() => request('DELETE /api/sessions')}
         onDone={clearSession}
       />
     </section>
   )
 }
 
-function SessionAbout({ session }: { session: Session }) {
+function SessionAbout({ session }: { session: SessionInfo }) {
   const { userAgent, browser, address, createdAt, lastSeenAt, isInstalled, isCurrent } = session
   return (
     <div class="item-main">
@@ -65,7 +65,7 @@ function SessionAbout({ session }: { session: Session }) {
   )
 }
 
-const METHOD_TEXTS: Record<Session['method'], string> = {
+const METHOD_TEXTS: Record<SessionInfo['method'], string> = {
   password: 'with a password',
   passkey: 'with a passkey',
   openid: 'with OpenID Connect',
@@ -73,7 +73,7 @@ const METHOD_TEXTS: Record<Session['method'], string> = {
   link: 'with a link',
 }
 
-function toMethodText({ method, isMultiFactor }: Session): string {
+function toMethodText({ method, isMultiFactor }: SessionInfo): string {
   return method === 'password' && isMultiFactor
     ? 'with a password and a code'
     : METHOD_TEXTS[method]

@@ -4,7 +4,7 @@ import { Select } from '../components/fields.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { usePages } from '../components/use-pages.ts'
-import { readAudit, toExportPath } from './api.ts'
+import { toUrl } from '../request.ts'
 
 const KINDS = [
   'organization',
@@ -35,8 +35,12 @@ interface AuditLogOptions {
 export function AuditLog({ organization, members = [] }: AuditLogOptions) {
   const [about, setAbout] = useState('')
   const [person, setPerson] = useState('')
-  const entries = usePages(`${about} ${person}`, cursor =>
-    readAudit(organization, { person, about, cursor }),
+  const filters = { person: person || undefined, about: about || undefined }
+  const entries = usePages(
+    organization === undefined
+      ? 'GET /api/server/audit'
+      : 'GET /api/organizations/:organizationId/audit',
+    { organizationId: organization ?? '', limit: 20, ...filters },
   )
   const kinds = organization === undefined ? SERVER_KINDS : KINDS
   return (
@@ -65,7 +69,14 @@ export function AuditLog({ organization, members = [] }: AuditLogOptions) {
         )}
       </div>
       {organization !== undefined && (
-        <a class="quiet-button" href={toExportPath(organization, { person, about })} download>
+        <a
+          class="quiet-button"
+          href={toUrl('GET /api/organizations/:organizationId/audit/export', {
+            organizationId: organization,
+            ...filters,
+          })}
+          download
+        >
           Export
         </a>
       )}

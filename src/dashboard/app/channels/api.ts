@@ -1,11 +1,8 @@
-import type { Static } from '@sinclair/typebox'
 import type {
-  ChannelNotificationSettingsInput,
+  ChannelNotificationSettingsInput as SettingChange,
   DefaultNotificationSettings,
-  NotificationSettingsPage,
 } from '../../../delivery/push/notification-schema.ts'
-import type { ChannelEdit, ProjectChannel } from '../../../log/channels/schema.ts'
-import { toApiPath } from '../api-paths.ts'
+import type { ChannelEdit } from '../../../log/channels/schema.ts'
 import { channelChanges } from '../feed/use-channels.ts'
 import { request, type Result } from '../request.ts'
 
@@ -14,50 +11,52 @@ export type Setting = DefaultNotificationSettings & {
   isDefault?: boolean
   isCollapseDefault?: boolean
 }
-export type SettingChange = Static<typeof ChannelNotificationSettingsInput>
+export type { SettingChange }
 
-export function readChannel(project: string, channel: string): Promise<Result<ProjectChannel>> {
-  return request('GET', toChannelApiPath(project, channel))
-}
-
-export function editChannel(
-  project: string,
-  channel: string,
-  edit: ChannelEdit,
-): Promise<Result<ProjectChannel>> {
-  return countChange(request('PATCH', toChannelApiPath(project, channel), edit))
-}
-
-/** The signed-in member's settings for a channel, or for the project if `channel` is undefined. */
-export async function readSetting(
-  project: string,
-  channel: string | undefined,
-): Promise<Result<Setting>> {
-  if (channel !== undefined) {
-    return request('GET', `${toChannelApiPath(project, channel)}/notifications`)
-  }
-  const result = await request<NotificationSettingsPage>(
-    'GET',
-    `${toApiPath(project)}/notifications?limit=1`,
+export function editChannel(projectId: string, channelId: string, edit: ChannelEdit) {
+  const place = { projectId, channelId }
+  return countChange(
+    request('PATCH /api/projects/:projectId/channels/:channelId', { ...place, ...edit }),
   )
+}
+
+/** The signed-in member's settings for a channel, or for the project without one. */
+export async function readSetting(
+  projectId: string,
+  channelId: string | undefined,
+): Promise<Result<Setting>> {
+  if (channelId !== undefined) {
+    const place = { projectId, channelId }
+    return request('GET /api/projects/:projectId/channels/:channelId/notifications', place)
+  }
+  const place = { projectId, limit: 1 }
+  const result = await request('GET /api/projects/:projectId/notifications', place)
   return result.ok ? { ok: true, data: result.data.default } : result
 }
 
 export function changeSetting(
-  project: string,
-  channel: string | undefined,
+  projectId: string,
+  channelId: string | undefined,
   change: SettingChange,
 ): Promise<Result<Setting>> {
-  const path = channel === undefined ? toApiPath(project) : toChannelApiPath(project, channel)
-  return countChange(request('PUT', `${path}/notifications`, change))
+  // The server refuses for a project what only a channel can inherit.
+  const name =
+    channelId === undefined
+      ? 'PUT /api/projects/:projectId/notifications'
+      : 'PUT /api/projects/:projectId/channels/:channelId/notifications'
+  const sent = request(
+    name as 'PUT /api/projects/:projectId/channels/:channelId/notifications',
+    {
+      projectId,
+      ...(channelId !== undefined && { channelId }),
+      ...change,
+    } as { projectId: string; channelId: string } & SettingChange,
+  )
+  return countChange(sent)
 }
 
 async function countChange<Data>(sent: Promise<Result<Data>>): Promise<Result<Data>> {
   const result = await sent
   if (result.ok) channelChanges.value += 1
   return result
-}
-
-function toChannelApiPath(project: string, channel: string): `/api/${string}` {
-  return `${toApiPath(project)}/channels/${encodeURIComponent(channel)}`
 }

@@ -20,7 +20,7 @@ export function ChannelBell({ project, channel: { id, name, isMuted } }: BellOpt
         void setNotifications(
           project,
           id,
-          isMuted ? 'on' : 'mute',
+          { state: isMuted ? 'on' : 'mute' },
           isMuted ? `${name} notifies you again.` : `${name} is muted for you.`,
         )
       }

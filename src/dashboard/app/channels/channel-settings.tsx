@@ -5,7 +5,7 @@ import { withVerification } from '../components/verification-prompt.tsx'
 import { TextArea } from '../components/fields.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { Field, Form } from '../components/form.tsx'
-import { showToast } from '../components/toast.tsx'
+import { showResult, showToast } from '../components/toast.tsx'
 import { editChannel } from './api.ts'
 import { toPlural } from '../plural.ts'
 
@@ -94,7 +94,7 @@ export function Retention({
               }
               onDone={() => {
                 close()
-                showToast({ message: 'Retention saved.' })
+                showToast('Retention saved.')
               }}
             >
               <Field
@@ -117,9 +117,7 @@ export function Retention({
 /** Archives or unarchives a channel. */
 export function ArchiveChannel({ project, channel: { id, isArchived } }: SettingsOptions) {
   async function archive(edit: ChannelEdit) {
-    const result = await editChannel(project, id, edit)
-    if (!result.ok) return showToast({ message: result.failure.message })
-    showToast({
+    showResult(await editChannel(project, id, edit), {
       message: edit.isArchived ? 'Channel archived.' : 'Channel unarchived.',
       undo: () => editChannel(project, id, { isArchived }),
     })

@@ -55,7 +55,7 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
     )
     if (result.ok) return
     select.value = toValue(setting)
-    showToast({ message: result.failure.message })
+    showToast(result.failure.message)
   }
 
   /** Saves whether bursts are collapsed. */
@@ -65,7 +65,7 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
     const result = await change(setting, { ...toSettingChange(setting), collapse })
     if (result.ok) return
     select.value = toBursts(setting)
-    showToast({ message: result.failure.message })
+    showToast(result.failure.message)
   }
 
   return (

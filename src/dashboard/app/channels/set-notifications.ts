@@ -1,19 +1,17 @@
-import { showToast } from '../components/toast.tsx'
-import { changeSetting, readSetting } from './api.ts'
+import { showResult } from '../components/toast.tsx'
+import { changeSetting, readSetting, type SettingChange } from './api.ts'
 import { toSettingChange } from './mute.ts'
 
-/** Turns notifications of a channel on or off, and shows `message` with an offer to undo it. */
+/** Changes the notifications of a channel, and shows `message` with an offer to undo it. */
 export async function setNotifications(
   project: string,
   channel: string,
-  state: 'on' | 'mute',
+  change: SettingChange,
   message: string,
 ): Promise<void> {
   const before = await readSetting(project, channel)
-  if (!before.ok) return showToast({ message: before.failure.message })
-  const result = await changeSetting(project, channel, { state })
-  if (!result.ok) return showToast({ message: result.failure.message })
-  showToast({
+  if (!showResult(before)) return
+  showResult(await changeSetting(project, channel, change), {
     message,
     undo: () => changeSetting(project, channel, toSettingChange(before.data)),
   })

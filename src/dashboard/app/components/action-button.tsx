@@ -24,7 +24,7 @@ export function ActionButton<Data>(options: ActionButtonOptions<Data>) {
     const result = await withVerification(send)
     setBusy(false)
     if (result.ok) onDone(result.data)
-    else showToast({ message: result.failure.message })
+    else showToast(result.failure.message)
   }
 
   return (

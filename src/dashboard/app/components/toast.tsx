@@ -15,8 +15,18 @@ interface ToastOptions {
 const toast = signal<ToastOptions | undefined>(undefined)
 
 /** Shows a message, with an Undo button for five seconds if there is `undo`. Needs a `Toast`. */
-export function showToast(options: ToastOptions): void {
-  toast.value = options
+export function showToast(shown: string | ToastOptions): void {
+  toast.value = typeof shown === 'string' ? { message: shown } : shown
+}
+
+/** Shows why a request failed, or else a message if there is one. Returns whether it succeeded. */
+export function showResult<Data>(
+  result: Result<Data>,
+  done?: string | ToastOptions,
+): result is { ok: true; data: Data } {
+  if (!result.ok) showToast(result.failure.message)
+  else if (done !== undefined) showToast(done)
+  return result.ok
 }
 
 /** The region that shows toasts. Each layout has one. */
@@ -31,9 +41,7 @@ export function Toast() {
   async function undo() {
     if (!current?.undo) return
     toast.value = undefined
-    const result = await current.undo()
-    if (result.ok) current.onUndone?.()
-    toast.value = { message: result.ok ? 'Restored.' : result.failure.message }
+    if (showResult(await current.undo(), 'Restored.')) current.onUndone?.()
   }
 
   return (

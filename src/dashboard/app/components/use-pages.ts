@@ -1,9 +1,13 @@
 import { useRef } from 'preact/hooks'
 import type { Page } from '../../../http/envelope.ts'
-import type { Result } from '../request.ts'
+import { request, type Result } from '../request.ts'
+import type { Data, Input, Item, ListName } from '../routes.ts'
 import { useQuery, type Query, type QueryOptions } from './use-query.ts'
 
-export interface Pages<Item, More = unknown> extends Query<Page<Item> & More> {
+/** At most this many pages are read at once. More of a longer list are loaded on request again. */
+const MAX_READS = 20
+
+export interface Pages<Item, Data = unknown> extends Query<Data> {
   items: readonly Item[]
   /** Undefined if there are no more pages. */
   loadMore: (() => void) | undefined
@@ -12,37 +16,55 @@ export interface Pages<Item, More = unknown> extends Query<Page<Item> & More> {
 }
 
 /** Loads a list page by page. It is loaded again with all pages that are shown. */
-export function usePages<Item, More = unknown>(
-  key: string,
-  read: (cursor: string | undefined) => Promise<Result<Page<Item> & More>>,
-  options?: QueryOptions<Page<Item> & More>,
-): Pages<Item, More> {
+export function usePages<Name extends ListName>(
+  name: Name,
+  input: Input<Name>,
+  options?: QueryOptions<Data<Name>>,
+): Pages<Item<Name>, Data<Name>> {
+  const key = JSON.stringify([name, input])
   const shown = useRef({ key, pages: 1 })
   if (shown.current.key !== key) shown.current = { key, pages: 1 }
-  const query = useQuery(key, () => readPages(read, shown.current.pages), options)
-  const { data } = query
-  function loadMore() {
-    shown.current.pages += 1
-    void query.refetch(() => readPages(read, 1, data))
-  }
+  // The routes of lists take a cursor and return pages.
+  const read = (cursor: string | undefined) =>
+    request(name, { ...input, cursor } as never) as Promise<Result<Page<Item<Name>>>>
+  const readAll = (count: number, page?: Page<Item<Name>>) =>
+    readPages(read, count, page) as Promise<Result<Data<Name>>>
+  const query = useQuery(key, () => readAll(shown.current.pages), options)
+  const data = query.data as Page<Item<Name>> | undefined
   return {
     ...query,
     items: data?.items ?? [],
-    loadMore: typeof data?.nextCursor === 'string' ? loadMore : undefined,
-    changeItems: edit => query.change(page => ({ ...page, items: edit(page.items) })),
+    loadMore: data?.nextCursor
+      ? () => {
+          shown.current.pages += 1
+          void query.refetch(() => readAll(1, data))
+        }
+      : undefined,
+    changeItems: edit =>
+      query.change(page =>
+        Object.assign({}, page, { items: edit((page as Page<Item<Name>>).items) }),
+      ),
   }
 }
 
-/** Reads this many pages after `page`. The result has the items of all. */
-async function readPages<Item, More>(
-  read: (cursor: string | undefined) => Promise<Result<Page<Item> & More>>,
+/** Reads this many pages with items after `page`. The result has the items of all. */
+async function readPages<Item>(
+  read: (cursor: string | undefined) => Promise<Result<Page<Item>>>,
   count: number,
-  page?: Page<Item> & More,
-): Promise<Result<Page<Item> & More>> {
-  const result = await read(page?.nextCursor ?? undefined)
-  if (!result.ok) return result
-  const data = { ...result.data, items: [...(page?.items ?? []), ...result.data.items] }
-  return count > 1 && data.nextCursor !== null
-    ? readPages(read, count - 1, data)
-    : { ok: true, data }
+  page?: Page<Item>,
+): Promise<Result<Page<Item>>> {
+  let items = page?.items ?? []
+  let result: Result<Page<Item>>
+  let reads = 0
+  let cursor = page?.nextCursor
+  do {
+    result = await read(cursor ?? undefined)
+    if (!result.ok) return result
+    // A search can leave a page empty.
+    if (result.data.items.length > 0) count -= 1
+    items = [...items, ...result.data.items]
+    cursor = result.data.nextCursor
+    reads += 1
+  } while (count > 0 && cursor !== null && reads < MAX_READS)
+  return { ok: true, data: { ...result.data, items } }
 }

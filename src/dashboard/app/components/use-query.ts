@@ -2,7 +2,8 @@ import { effect, type ReadonlySignal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import { createThrottle } from '../live/throttle.ts'
-import type { Result, Failure } from '../request.ts'
+import { request, type Failure, type Result } from '../request.ts'
+import type { Args, Data, Input, RouteName } from '../routes.ts'
 import { session } from '../session.ts'
 
 /** How often counts of the last hours, and what ends by itself, are loaded again. */
@@ -39,10 +40,26 @@ interface Answer<Data> {
   failure?: Failure
 }
 
+/** The data of so many keys is kept. */
+const MAX_KEPT = 20
+
 const kept = new Map<string, unknown>()
 effect(() => {
   if (session.value.kind === 'signed_out') kept.clear()
 })
+
+/** Loads the response of a route of /api, and again as `useQuery` does. */
+export function useRoute<Name extends RouteName>(
+  name: Name,
+  ...rest: [...Args<Name>, options?: QueryOptions<Data<Name>>]
+): Query<Data<Name>> {
+  const [input, options] = rest as unknown as [Input<Name>, QueryOptions<Data<Name>>?]
+  return useQuery(
+    JSON.stringify([name, input]),
+    () => request(name, ...([input] as Args<Name>)),
+    options,
+  )
+}
 
 /**
  * Loads data for each `key`, and again whenever the page becomes visible. The answer to an earlier
@@ -63,6 +80,7 @@ export function useQuery<Data>(
 
   function show(answer: Answer<Data>) {
     now.answer = answer
+    if (isKept) keep(answer)
     setAnswer(answer)
   }
 
@@ -72,13 +90,9 @@ export function useQuery<Data>(
     const result = await read()
     if (request < now.shown || key === undefined || key !== now.key) return
     now.shown = request
-    if (result.ok) {
-      if (isKept) kept.set(key, result.data)
-      return show({ key, data: result.data })
-    }
+    if (result.ok) return show({ key, data: result.data })
     const { failure } = result
     const isGone = failure.code === 'not_found' || failure.code === 'forbidden'
-    if (isGone) kept.delete(key)
     show({ key, failure, data: isGone ? undefined : now.answer.data })
   }
 
@@ -86,10 +100,11 @@ export function useQuery<Data>(
     // Another page is shown by now.
     if (now.key !== key) return
     const { data } = now.answer
-    // The answer on its way may be from before the change.
-    if (data === undefined) return void refetch()
+    // The answers on their way may be from before the change.
+    const isReading = now.shown < now.sent
     now.shown = ++now.sent
-    show({ key, data: edit(data) })
+    if (data !== undefined) show({ key, data: edit(data) })
+    if (data === undefined || isReading) void refetch()
   }
 
   useEffect(() => {
@@ -128,4 +143,11 @@ export function useQuery<Data>(
 
   const { data, failure } = now.answer
   return { data, failure, refetch, refresh: () => now.refresh(), change }
+}
+
+function keep({ key = '', data }: Answer<unknown>): void {
+  kept.delete(key)
+  if (data !== undefined) kept.set(key, data)
+  const [oldest] = kept.keys()
+  if (oldest !== undefined && kept.size > MAX_KEPT) kept.delete(oldest)
 }

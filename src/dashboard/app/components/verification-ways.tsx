@@ -16,7 +16,6 @@ export interface WaysOptions {
 export function Ways({ account: { credentials, person }, needsFactor, onDone }: WaysOptions) {
   const { passkeys, hasPassword, hasSecondFactor } = credentials
   const hasPasskey = passkeys > 0 && canUsePasskeys()
-  const name = needsFactor ? 'code' : 'password'
   if (!needsFactor && !hasPasskey && !hasPassword) return <VerifyAtProvider />
   return (
     <>
@@ -30,9 +29,9 @@ export function Ways({ account: { credentials, person }, needsFactor, onDone }: 
         <Form
           action="Confirm"
           send={value =>
-            request<Account>('POST', `/api/session/${needsFactor ? 'second-factor' : 'verify'}`, {
-              [name]: value(name),
-            })
+            needsFactor
+              ? request('POST /api/session/second-factor', { code: value('code') })
+              : request('POST /api/session/verify', { password: value('password') })
           }
           onDone={onDone}
         >

@@ -1,6 +1,4 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
-import type { NewApiKey } from '../../../access/keys/schema.ts'
-import type { Static } from '@sinclair/typebox'
 import { request } from '../request.ts'
 
 const PLACEHOLDER = 'tdg_…'
@@ -12,7 +10,7 @@ interface Project {
 
 /** Offers an API key to an admin who is signed in, and puts it into the samples of the page. */
 export async function offerKey(place: HTMLElement): Promise<void> {
-  const answer = await request<Account>('GET', '/api/me')
+  const answer = await request('GET /api/me')
   const projects = answer.ok && canConfirm(answer.data) ? listProjects(answer.data) : []
   if (projects.length > 0) ask(place, projects)
 }
@@ -41,8 +39,8 @@ function ask(place: HTMLElement, projects: readonly Project[]): void {
 }
 
 async function makeKey(place: HTMLElement, project: string): Promise<void> {
-  const path = `/api/projects/${encodeURIComponent(project)}/keys` as const
-  const answer = await request<Static<typeof NewApiKey>>('POST', path, { name: 'Documentation' })
+  const key = { projectId: project, name: 'Documentation' }
+  const answer = await request('POST /api/projects/:projectId/keys', key)
   if (answer.ok) return takeKey(place, answer.data.key)
   const { code, message } = answer.failure
   if (code === 'verification_needed') return askPassword(place, project, 'This shows a secret.')
@@ -60,7 +58,7 @@ function askPassword(place: HTMLElement, project: string, why: string): void {
     input,
     action: 'Continue',
     async send() {
-      const answer = await request('POST', '/api/session/verify', { password: input.value })
+      const answer = await request('POST /api/session/verify', { password: input.value })
       if (answer.ok) await makeKey(place, project)
       else askPassword(place, project, answer.failure.message)
     },

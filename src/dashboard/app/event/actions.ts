@@ -8,10 +8,10 @@ export async function shareEvent(project: string, id: string, title: string): Pr
   const url = new URL(toEventPath(project, id), location.href).href
   const { share } = navigator as Partial<Navigator>
   if (share) return void share.call(navigator, { title, url }).catch(() => {}) // It was cancelled.
-  showToast({ message: (await copyText(url)) ? 'Link copied.' : 'The link could not be copied.' })
+  showToast((await copyText(url)) ? 'Link copied.' : 'The link could not be copied.')
 }
 
 /** Mutes a channel for the signed-in member, until they end it. Offers to undo it. */
 export function muteChannel(project: string, id: string, channel: string): Promise<void> {
-  return setNotifications(project, id, 'mute', `${channel} is muted for you.`)
+  return setNotifications(project, id, { state: 'mute' }, `${channel} is muted for you.`)
 }

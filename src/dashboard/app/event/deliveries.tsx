@@ -1,18 +1,16 @@
-import type { Static } from '@sinclair/typebox'
 import { useRef } from 'preact/hooks'
-import type { Delivery, EventDeliveries } from '../../../delivery/outbox/schema.ts'
+import type { Delivery } from '../../../delivery/outbox/schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { usePages } from '../components/use-pages.ts'
-import { showToast } from '../components/toast.tsx'
+import { showResult } from '../components/toast.tsx'
 import { toWebhookPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
-import { replayDelivery } from '../webhooks/api.ts'
-import { request, type Result } from '../request.ts'
-import { toEventApiPath } from './use-event.ts'
+import { request } from '../request.ts'
+import type { Data } from '../routes.ts'
 
-type Deliveries = Static<typeof EventDeliveries>
+const ROUTE = 'GET /api/projects/:projectId/events/:eventId/deliveries'
 
 const PAGE_SIZE = 100
 const MIN_REFRESH_MS = 1_000
@@ -42,16 +40,13 @@ interface DeliveriesOptions {
 export function DeliveryList({ project, event, mayReplay }: DeliveriesOptions) {
   /** When the outcomes were last asked for by hand. They change most right after that. */
   const askedMs = useRef(Date.now())
-  const pages = usePages<Delivery, Deliveries>(
-    `${project} ${event}`,
-    cursor => readDeliveries(project, event, cursor),
-    {
-      everyMs: page =>
-        isSettled(page)
-          ? undefined
-          : Math.min(Math.max(Date.now() - askedMs.current, MIN_REFRESH_MS), MAX_REFRESH_MS),
-    },
-  )
+  const place = { projectId: project, eventId: event, limit: PAGE_SIZE }
+  const pages = usePages(ROUTE, place, {
+    everyMs: page =>
+      isSettled(page)
+        ? undefined
+        : Math.min(Math.max(Date.now() - askedMs.current, MIN_REFRESH_MS), MAX_REFRESH_MS),
+  })
   const { data } = pages
 
   function read() {
@@ -60,8 +55,9 @@ export function DeliveryList({ project, event, mayReplay }: DeliveriesOptions) {
   }
 
   async function resend(delivery: Delivery) {
-    const result = await replayDelivery(project, delivery.id)
-    showToast({ message: result.ok ? 'Queued for resend.' : result.failure.message })
+    const ref = { projectId: project, deliveryId: delivery.id }
+    const replay = request('POST /api/projects/:projectId/deliveries/:deliveryId/replay', ref)
+    showResult(await replay, 'Queued for resend.')
     read()
   }
 
@@ -162,15 +158,6 @@ function toState({ kind, state, attempts }: Delivery): string {
   return state === 'pending' && attempts > 0 ? 'Retrying' : STATES[state]
 }
 
-function readDeliveries(
-  project: string,
-  event: string,
-  cursor: string | undefined,
-): Promise<Result<Deliveries>> {
-  const query = new URLSearchParams({ limit: String(PAGE_SIZE), ...(cursor && { cursor }) })
-  return request('GET', `${toEventApiPath(project, event)}/deliveries?${query}`)
-}
-
-function isSettled({ items, isDispatched }: Deliveries): boolean {
+function isSettled({ items, isDispatched }: Data<typeof ROUTE>): boolean {
   return isDispatched && items.every(({ state }) => state !== 'pending')
 }

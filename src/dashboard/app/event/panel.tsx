@@ -10,7 +10,7 @@ import { CopyButton } from '../components/copy-button.tsx'
 import { LinkedText } from '../components/linked-text.tsx'
 import { now, Timestamp } from '../components/timestamp.tsx'
 import { ErrorNotice } from '../components/standalone-page.tsx'
-import { showToast } from '../components/toast.tsx'
+import { showResult } from '../components/toast.tsx'
 import { toChannelPath, toUserPath } from '../paths.ts'
 import { Avatar } from '../users/avatar.tsx'
 import { readUserName } from '../users/names.ts'
@@ -22,7 +22,9 @@ import { DeliveryList } from './deliveries.tsx'
 import { StrokeIcon, StepButton } from './step-button.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { closeSeen } from '../push/seen.ts'
-import { deleteEvent, restoreEvent, useEvent, type NeighbourIds } from './use-event.ts'
+import type { NeighbourIds } from './use-neighbours.ts'
+import { useRoute } from '../components/use-query.ts'
+import { request } from '../request.ts'
 
 interface PanelOptions {
   project: string
@@ -45,7 +47,12 @@ export function EventPanel({
   onClose,
 }: PanelOptions) {
   const panel = useRef<HTMLElement>(null)
-  const { data: event, failure, refetch } = useEvent(project, id)
+  const place = { projectId: project, eventId: id }
+  const {
+    data: event,
+    failure,
+    refetch,
+  } = useRoute('GET /api/projects/:projectId/events/:eventId', place)
   const { newer, older } = neighbours
 
   const channelId = event?.channelId
@@ -90,14 +97,13 @@ export function EventPanel({
   })
 
   async function remove() {
-    const result = await deleteEvent(project, id)
-    if (!result.ok) return showToast({ message: result.failure.message })
-    showToast({
+    const result = await request('DELETE /api/projects/:projectId/events/:eventId', place)
+    const isDeleted = showResult(result, {
       message: 'Event deleted.',
-      undo: () => restoreEvent(project, id),
+      undo: () => request('POST /api/projects/:projectId/events/:eventId/restore', place),
       onUndone: () => onGo(id),
     })
-    onClose()
+    if (isDeleted) onClose()
   }
 
   return (

@@ -1,7 +1,7 @@
 import type { ReadonlySignal } from '@preact/signals'
 import type { Histogram } from '../../../log/events/search-schema.ts'
 import { useQuery, type Query } from '../components/use-query.ts'
-import { readHistogram } from './api.ts'
+import { request } from '../request.ts'
 import { toQuery, type Search } from './search.ts'
 
 /** How long the bars may lag behind the rows. */
@@ -18,7 +18,11 @@ export function useHistogram(
   const { channelId, text, from, to } = search
   return useQuery(
     JSON.stringify([project, channelId, text, from, to]),
-    () => readHistogram(project, toQuery(search, Date.now())),
+    () =>
+      request('GET /api/projects/:projectId/histogram', {
+        projectId: project,
+        ...toQuery(search, Date.now()),
+      }),
     {
       when: newestSeq,
       pauseMs: REFRESH_MS,

@@ -2,7 +2,7 @@ import type { ReadonlySignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { createThrottle } from '../live/throttle.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
-import { markRead } from './api.ts'
+import { request } from '../request.ts'
 
 const SEND_MS = 5_000
 /** The wait before another attempt doubles with each failure, this many times. */
@@ -36,7 +36,11 @@ export function useReadMark({
     const { reach, marked } = now
     if (reach <= marked) return false
     now.marked = reach
-    const result = await markRead(project, channelId, reach)
+    const result = await request('PUT /api/projects/:projectId/read', {
+      projectId: project,
+      seq: reach,
+      ...(channelId !== undefined && { channelId }),
+    })
     if (result.ok) now.failures = 0
     else if (/forbidden|not_found/.test(result.failure.code)) now.marked = Infinity
     else {

@@ -1,15 +1,13 @@
 import { useEffect } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { useQuery } from '../components/use-query.ts'
-import { readInvites, readOrganization } from '../organization/api.ts'
 import { PATHS, toOrganizationPath, toProjectPath } from '../paths.ts'
 import { readBrowser } from '../push/browser.ts'
 import { parseRegistration, toPushState } from '../push/state.ts'
 import { REGISTRATION_KEY } from '../push/unsubscribe.ts'
-import type { Result } from '../request.ts'
+import { request, type Result } from '../request.ts'
 import { findProject, isAllowed } from '../session.ts'
 import { readStored } from '../storage.ts'
-import { readWebhooks } from '../webhooks/api.ts'
 import { openChecklist } from './checklist-link.tsx'
 
 interface Done {
@@ -90,11 +88,12 @@ async function readDone({
   organization: string
   isAdmin: boolean
 }): Promise<Result<Done>> {
+  const place = { organizationId: organization }
   const [browser, members, invites, webhooks] = await Promise.all([
     readBrowser(),
-    isAdmin ? readOrganization(organization) : undefined,
-    isAdmin ? readInvites(organization, undefined) : undefined,
-    isAdmin ? readWebhooks(project, undefined) : undefined,
+    isAdmin ? request('GET /api/organizations/:organizationId', place) : undefined,
+    isAdmin ? request('GET /api/organizations/:organizationId/invites', place) : undefined,
+    isAdmin ? request('GET /api/projects/:projectId/webhooks', { projectId: project }) : undefined,
   ])
   const known = parseRegistration(readStored(REGISTRATION_KEY))
   const isRegistered = known?.account === account.person.id

@@ -1,13 +1,9 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
-import type { Project } from '../../../access/organizations/schema.ts'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { PATHS, toFeedPath } from '../paths.ts'
 import { request, type Failure, type Result } from '../request.ts'
 import { findProject, isAtLeast, loadSession } from '../session.ts'
-
-const toPath = (organization: string) =>
-  `/api/organizations/${encodeURIComponent(organization)}/sample-project` as const
 
 interface SampleDataOptions {
   account: Account
@@ -28,8 +24,10 @@ export function SampleDataOffer({ account, project }: SampleDataOptions) {
   }
 
   async function create(): Promise<string | undefined> {
-    const path = toPath(organization?.id ?? '')
-    const created = await act<Project>(() => request('POST', path))
+    const place = { organizationId: organization?.id ?? '' }
+    const created = await act(() =>
+      request('POST /api/organizations/:organizationId/sample-project', place),
+    )
     if (created) await loadSession()
     return created?.id
   }
@@ -50,10 +48,11 @@ export function SampleDataNotice({ account, project }: SampleDataOptions) {
   const organization = findProject(account, project)?.organization
   const { act, isBusy, failure } = useAction()
   if (!organization) return null
-  const path = toPath(organization.id)
+  const place = { organizationId: organization.id }
 
   async function remove() {
-    if (!(await act(() => request('DELETE', path)))) return
+    const send = () => request('DELETE /api/organizations/:organizationId/sample-project', place)
+    if (!(await act(send))) return
     await loadSession()
     route(PATHS.home, true)
   }

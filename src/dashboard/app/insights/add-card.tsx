@@ -2,8 +2,7 @@ import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Card, NewCard } from '../../../log/insights/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { toExactText, toReaderText } from '../feed/reader-dates.ts'
-import type { Failure } from '../request.ts'
-import { createCard } from './api.ts'
+import { request, type Failure } from '../request.ts'
 import { PeriodSelect } from './card-form.tsx'
 
 /** The cards that one click makes. */
@@ -40,10 +39,18 @@ export function AddCard({ project, q, hours, onAdded, onCancel }: AddCardOptions
     [],
   )
 
+  const create = (card: Omit<NewCard, 'q' | 'hours'>) =>
+    request('POST /api/projects/:projectId/insights', {
+      projectId: project,
+      ...card,
+      q: toExactText(search),
+      hours: period,
+    })
+
   async function add(card: Pick<NewCard, 'kind' | 'groupBy'>) {
     if (isBusy) return
     setBusy(true)
-    const result = await createCard(project, { ...card, q: toExactText(search), hours: period })
+    const result = await create(card)
     setBusy(false)
     setFailure(result.ok ? undefined : result.failure)
     if (result.ok) onAdded(result.data)
@@ -105,10 +112,7 @@ export function AddCard({ project, q, hours, onAdded, onCancel }: AddCardOptions
         <Form
           action="Add"
           send={value =>
-            createCard(project, {
-              ...{ kind: 'top', groupBy: 'metadata', metadataPath: value('metadataPath') },
-              ...{ q: toExactText(search), hours: period },
-            })
+            create({ kind: 'top', groupBy: 'metadata', metadataPath: value('metadataPath') })
           }
           onDone={onAdded}
         >

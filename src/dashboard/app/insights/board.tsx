@@ -1,8 +1,8 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Board, Card } from '../../../log/insights/schema.ts'
-import { showToast } from '../components/toast.tsx'
+import { showResult } from '../components/toast.tsx'
 import type { Query } from '../components/use-query.ts'
-import { createCard, deleteCard, orderCards } from './api.ts'
+import { request } from '../request.ts'
 import { CardView } from './card.tsx'
 import { toTitle } from './card-texts.ts'
 import { useMoving } from './use-moving.ts'
@@ -26,6 +26,10 @@ export function BoardView({ project, cards, query, isEditor, added }: BoardOptio
     order.flatMap(id => cards.find(card => card.id === id) ?? [])
   const { moving, over, toHandle } = useMoving({ ids, onMove: save })
 
+  /** Puts all cards of the board in this order. */
+  const orderCards = (cardIds: string[]) =>
+    request('PUT /api/projects/:projectId/insights/order', { projectId: project, cardIds })
+
   async function save(order: string[], id: string) {
     moved.current = id
     query.change(() => ({ cards: toCards(order) }))
@@ -34,30 +38,26 @@ export function BoardView({ project, cards, query, isEditor, added }: BoardOptio
       const place = order.indexOf(id) + 1
       setStatus(`${toTitle(card)} is now at place ${place} of ${order.length}.`)
     }
-    const result = await orderCards(project, order)
-    if (result.ok) return
-    showToast({ message: result.failure.message })
-    void query.refetch()
+    if (!showResult(await orderCards(order))) void query.refetch()
   }
 
   async function remove(card: Card) {
-    const result = await deleteCard(project, card.id)
-    if (!result.ok) return showToast({ message: result.failure.message })
-    query.change(({ cards }) => ({ cards: cards.filter(({ id }) => id !== card.id) }))
-    showToast({
+    const place = { projectId: project, cardId: card.id }
+    const result = await request('DELETE /api/projects/:projectId/insights/:cardId', place)
+    const isDeleted = showResult(result, {
       message: `${toTitle(card)} deleted.`,
       undo: async () => {
-        const { kind, groupBy, metadataPath, q, hours, title } = card
-        const again = await createCard(project, { kind, groupBy, metadataPath, q, hours, title })
+        const { id: _, ...former } = card
+        const input = { projectId: project, ...former }
+        const again = await request('POST /api/projects/:projectId/insights', input)
         if (!again.ok) return again
         const { id } = again.data
-        return orderCards(
-          project,
-          ids.map(one => (one === card.id ? id : one)),
-        )
+        return orderCards(ids.map(one => (one === card.id ? id : one)))
       },
       onUndone: () => void query.refetch(),
     })
+    if (isDeleted)
+      query.change(({ cards }) => ({ cards: cards.filter(({ id }) => id !== card.id) }))
   }
 
   // A browser takes the focus away from an element that is moved in the page.

@@ -4,7 +4,7 @@ import { pickChanges } from '../changes.ts'
 import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { toExactText, toReaderText } from '../feed/reader-dates.ts'
-import { editCard } from './api.ts'
+import { request } from '../request.ts'
 import { GROUPS, KINDS, PERIODS, toPeriodName } from './card-texts.ts'
 
 interface CardFormOptions {
@@ -34,7 +34,11 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
           q: toExactText(value('q')),
           hours: Number(value('hours')),
         }
-        return editCard(project, card.id, pickChanges<CardEdit>(before, edited))
+        return request('PATCH /api/projects/:projectId/insights/:cardId', {
+          projectId: project,
+          cardId: card.id,
+          ...pickChanges<CardEdit>(before, edited),
+        })
       }}
       onDone={onDone}
     >

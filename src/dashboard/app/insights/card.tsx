@@ -2,14 +2,15 @@ import { useState } from 'preact/hooks'
 import type { Card } from '../../../log/insights/schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { Loaded } from '../components/loaded.tsx'
+import { MINUTE_MS, useQuery } from '../components/use-query.ts'
 import { toReaderText } from '../feed/reader-dates.ts'
+import { request } from '../request.ts'
 import { CardForm } from './card-form.tsx'
 import { toPeriodName, toTitle } from './card-texts.ts'
 import { NumberCard, TableCard, TopCard } from './counts.tsx'
 import { toMatchesPath } from './links.ts'
 import type { MoveHandle } from './use-moving.ts'
 import { Series } from './series.tsx'
-import { useCardResult } from './use-card-result.ts'
 
 interface CardOptions {
   project: string
@@ -23,7 +24,17 @@ interface CardOptions {
 /** A card of the board: its title, its counts, and its settings. */
 export function CardView({ project, card, handle, onEdited, onDelete }: CardOptions) {
   const [isEditing, setEditing] = useState(false)
-  const query = useCardResult(project, card)
+  // A new title is no new count.
+  const { title: _, ...counted } = card
+  const query = useQuery(
+    JSON.stringify([project, counted]),
+    () =>
+      request('GET /api/projects/:projectId/insights/:cardId/result', {
+        projectId: project,
+        cardId: card.id,
+      }),
+    { everyMs: MINUTE_MS },
+  )
   const title = toTitle(card)
   return (
     <>

@@ -2,8 +2,11 @@ import { Checkbox, Fieldset } from '../components/fields.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { fromInputTime } from '../input-time.ts'
-import { createKey, type NewKey } from './api.ts'
+import { request } from '../request.ts'
+import type { Data } from '../routes.ts'
 import { isDefault, SCOPE_LABELS, SCOPE_NAMES } from './scopes.ts'
+
+export type NewKey = Data<'POST /api/projects/:projectId/keys'>
 
 /** The form that creates an API key. */
 export function CreateKeyForm({
@@ -18,7 +21,8 @@ export function CreateKeyForm({
       action="Create key"
       send={value =>
         withVerification(() =>
-          createKey(project, {
+          request('POST /api/projects/:projectId/keys', {
+            projectId: project,
             name: value('name'),
             scopes: SCOPE_NAMES.filter(scope => value(scope)),
             limit: Number(value('limit')),

@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks'
-import type { KeyChange } from '../../../access/keys/schema.ts'
+import type { ApiKey, KeyChange } from '../../../access/keys/schema.ts'
 import { pickChanges, pickFormer } from '../changes.ts'
 import { GRACE_PERIODS } from '../grace-periods.ts'
 import { DisclosureButton } from '../components/action-button.tsx'
@@ -9,14 +9,14 @@ import { Field, Form } from '../components/form.tsx'
 import { Timestamp, now } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
-import { editKey, revokeKey, rotateKey, type Key, type NewKey } from './api.ts'
-import { LimitField } from './create-key-form.tsx'
+import { request } from '../request.ts'
+import { LimitField, type NewKey } from './create-key-form.tsx'
 import { RequestsChart } from './requests-chart.tsx'
 import { toScopeSummary } from './scopes.ts'
 
 interface KeyOptions {
   project: string
-  apiKey: Key
+  apiKey: ApiKey
   onCreated(key: NewKey): void
   onChanged(): void
 }
@@ -25,9 +25,13 @@ interface KeyOptions {
 export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
   const { id, name, limit } = apiKey
   const [open, setOpen] = useState<'requests' | 'edit' | 'rotate'>()
+  const place = { projectId: project, keyId: id }
   const unfold = { open, onOpen: setOpen }
   const sent = useRef<KeyChange>({})
-  const edit = (change: KeyChange) => withVerification(() => editKey(project, id, change))
+  const edit = (change: KeyChange) =>
+    withVerification(() =>
+      request('PATCH /api/projects/:projectId/keys/:keyId', { ...place, ...change }),
+    )
 
   return (
     <li>
@@ -54,10 +58,10 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
               }
               lead="Requests with this key are refused immediately. This cannot be undone."
               yes="Revoke key"
-              send={() => revokeKey(project, id)}
+              send={() => request('DELETE /api/projects/:projectId/keys/:keyId', place)}
               onDone={() => {
                 setOpen(undefined)
-                showToast({ message: 'Key revoked.' })
+                showToast('Key revoked.')
                 onChanged()
               }}
             />
@@ -107,7 +111,12 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
             <Form
               action="Create new key"
               send={value =>
-                withVerification(() => rotateKey(project, id, Number(value('overlapHours'))))
+                withVerification(() =>
+                  request('POST /api/projects/:projectId/keys/:keyId/rotate', {
+                    ...place,
+                    overlapHours: Number(value('overlapHours')),
+                  }),
+                )
               }
               onDone={made => {
                 setOpen(undefined)
@@ -129,7 +138,7 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
   )
 }
 
-function About(key: Key) {
+function About(key: ApiKey) {
   const { name, prefix, lastFour, limit, scopes, createdAt, createdBy, lastUsedAt } = key
   return (
     <div class="item-main">
@@ -163,7 +172,7 @@ function About(key: Key) {
 }
 
 /** The expiry or revocation of a key. */
-function End(key: Key) {
+function End(key: ApiKey) {
   const at = key.revokedAt ?? key.expiresAt
   if (at === null) return null
   const word = key.revokedAt !== null ? 'Revoked' : isInactive(key) ? 'Expired' : 'Expires'
@@ -174,7 +183,7 @@ function End(key: Key) {
   )
 }
 
-function isInactive({ revokedAt, expiresAt }: Key): boolean {
+function isInactive({ revokedAt, expiresAt }: ApiKey): boolean {
   if (revokedAt !== null || expiresAt === null) return revokedAt !== null
   // `now` is updated every 20 seconds, which is too slow for a key that just expired.
   return Date.parse(expiresAt) <= Math.max(now.value, Date.now())

@@ -4,15 +4,16 @@ import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { useRoute } from '../components/use-query.ts'
 import { PATHS } from '../paths.ts'
-import { readConnections, removeConnection, startVisit } from './api.ts'
+import { request } from '../request.ts'
+import { startVisit } from './api.ts'
 import { VisitProblem } from './visit-problem.tsx'
 
 /** The account's connections to providers. Nothing is shown on a server without providers. */
 export function Connections() {
   const { query } = useLocation()
-  const connections = useQuery('', readConnections)
+  const connections = useRoute('GET /api/me/connections')
   const { data } = connections
   if (data && data.items.length === 0 && data.providers.length === 0) return null
   return (
@@ -43,9 +44,11 @@ export function Connections() {
                       lead="You can no longer sign in there. Open sessions stay."
                       yes="Disconnect"
                       isQuiet
-                      send={() => removeConnection(id)}
+                      send={() =>
+                        request('DELETE /api/me/connections/:connectionId', { connectionId: id })
+                      }
                       onDone={() => {
-                        showToast({ message: `${label} disconnected.` })
+                        showToast(`${label} disconnected.`)
                         void connections.refetch()
                       }}
                     />
@@ -60,7 +63,9 @@ export function Connections() {
                   <ActionButton
                     key={name}
                     action={`Connect ${label}`}
-                    send={() => startVisit(name, { purpose: 'connect', next: PATHS.account })}
+                    send={() =>
+                      startVisit({ provider: name, purpose: 'connect', next: PATHS.account })
+                    }
                     onDone={() => {}}
                   />
                 ))}

@@ -1,10 +1,15 @@
 import { useState } from 'preact/hooks'
 import { toSignInPath } from '../paths.ts'
-import type { Failure, Result } from '../request.ts'
-import { loadSession } from '../session.ts'
-import { signInWithProxy, startVisit, type SignInOptions, type VisitOptions } from './api.ts'
+import type { SignInOptions } from '../../../access/openid/schema.ts'
+import { request, type Failure, type Result } from '../request.ts'
+import { isInstalled, loadSession } from '../session.ts'
+import { startVisit } from './api.ts'
 
-interface ProviderButtonsOptions extends Pick<VisitOptions, 'next' | 'invite'> {
+interface ProviderButtonsOptions {
+  /** The path to open afterwards. */
+  next: string
+  /** The secret of the invite to accept. */
+  invite?: string
   options: SignInOptions
   /** Called when the proxy has signed in. */
   onDone?(): void
@@ -16,6 +21,7 @@ export function ProviderButtons({ options, next, invite, onDone }: ProviderButto
   const [busy, setBusy] = useState<string>()
   const [failure, setFailure] = useState<Failure>()
   if (providers.length === 0 && proxyEmail === null) return null
+  const withInvite = invite !== undefined && { invite }
 
   async function act(name: string, send: () => Promise<Result<object>>) {
     if (busy !== undefined) return
@@ -47,7 +53,11 @@ export function ProviderButtons({ options, next, invite, onDone }: ProviderButto
           type="button"
           class={hasPasswords ? 'button button-plain' : 'button'}
           aria-disabled={busy !== undefined}
-          onClick={() => act('', () => signInWithProxy(invite))}
+          onClick={() =>
+            act('', () =>
+              request('POST /api/session/proxy', { ...withInvite, isInstalled: isInstalled() }),
+            )
+          }
         >
           <span>
             Continue as <bdi>{proxyEmail}</bdi>
@@ -60,7 +70,9 @@ export function ProviderButtons({ options, next, invite, onDone }: ProviderButto
           type="button"
           class="button button-plain"
           aria-disabled={busy !== undefined}
-          onClick={() => act(name, () => startVisit(name, { purpose: 'signIn', next, invite }))}
+          onClick={() =>
+            act(name, () => startVisit({ provider: name, purpose: 'signIn', next, ...withInvite }))
+          }
         >
           <span>
             {busy === name ? 'Opening' : 'Continue with'} <bdi>{label}</bdi>

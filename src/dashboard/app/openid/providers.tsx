@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks'
 import { ActionButton } from '../components/action-button.tsx'
 import { Loaded } from '../components/loaded.tsx'
-import { useQuery } from '../components/use-query.ts'
-import { checkProvider, readProviders, type Provider } from './api.ts'
+import { useRoute } from '../components/use-query.ts'
+import type { Provider } from '../../../access/openid/schema.ts'
+import { request } from '../request.ts'
 
 /** The OpenID Connect providers of the server, for its operator. */
 export function Providers() {
-  const query = useQuery('', readProviders)
+  const query = useRoute('GET /api/server/providers')
   return (
     <section class="section" aria-labelledby="providers">
       <h2 id="providers">Sign-in providers</h2>
@@ -53,7 +54,7 @@ function ProviderItem({ provider }: { provider: Provider }) {
         </p>
       </div>
       <span class="item-actions">
-        <ActionButton action="Check" send={() => checkProvider(name)} onDone={setResult} />
+        <ActionButton action="Check" send={() => request('POST /api/server/providers/:provider/check', { provider: name })} onDone={setResult} />
       </span>
     </li>
   )

@@ -4,11 +4,12 @@ import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { showToast } from '../components/toast.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { useRoute } from '../components/use-query.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
 import type { Role } from '../../../access/guard/permissions.ts'
 import { isAtLeast, ROLES } from '../session.ts'
-import { readRules, replaceRules, type SignInRule } from './api.ts'
+import type { SignInRule } from '../../../access/openid/schema.ts'
+import { request } from '../request.ts'
 
 /** The rules that give roles to groups and domains. Nothing is shown without a provider. */
 export function SignInRules({
@@ -20,7 +21,14 @@ export function SignInRules({
   role: Role
   isOperator: boolean
 }) {
-  const query = useQuery(organization, () => readRules(organization))
+  const query = useRoute('GET /api/organizations/:organizationId/sign-in-rules', {
+    organizationId: organization,
+  })
+  const replaceRules = (rules: SignInRule[]) =>
+    request('PUT /api/organizations/:organizationId/sign-in-rules', {
+      organizationId: organization,
+      rules,
+    })
   const mayEdit = isOperator && isAtLeast(role, 'owner')
   if (query.data && query.data.providers.length === 0 && query.data.rules.length === 0) return null
 
@@ -63,12 +71,7 @@ export function SignInRules({
                           lead="Memberships that only this rule gave end at the next sign-in of their accounts."
                           yes="Remove"
                           isQuiet
-                          send={() =>
-                            replaceRules(
-                              organization,
-                              rules.filter(other => !isSame(other, rule)),
-                            )
-                          }
+                          send={() => replaceRules(rules.filter(other => !isSame(other, rule)))}
                           onDone={() => void query.refetch()}
                         />
                       </span>
@@ -84,7 +87,7 @@ export function SignInRules({
                       action="Add"
                       send={value =>
                         withVerification(() =>
-                          replaceRules(organization, [
+                          replaceRules([
                             ...rules,
                             {
                               provider: value('provider'),
@@ -97,7 +100,7 @@ export function SignInRules({
                       }
                       onDone={() => {
                         close()
-                        showToast({ message: 'Rule added. It applies at the next sign-in.' })
+                        showToast('Rule added. It applies at the next sign-in.')
                         void query.refetch()
                       }}
                     >

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
-import { useQuery } from '../components/use-query.ts'
-import { readSignInOptions, type SignInOptions } from './api.ts'
+import { useRoute } from '../components/use-query.ts'
+import type { SignInOptions } from '../../../access/openid/schema.ts'
 
 /** The options of a server that does not say them. Servers up to 0.2.0 say fewer. */
 const DEFAULTS: SignInOptions = {
@@ -14,6 +14,6 @@ const DEFAULTS: SignInOptions = {
 
 /** Returns the ways to sign in; undefined until they are loaded, because others would move. */
 export function useSignInOptions(): SignInOptions | undefined {
-  const { data, failure } = useQuery('', readSignInOptions)
+  const { data, failure } = useRoute('GET /api/sign-in')
   return useMemo(() => (data || failure ? { ...DEFAULTS, ...data } : undefined), [data, failure])
 }

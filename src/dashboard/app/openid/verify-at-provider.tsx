@@ -1,17 +1,16 @@
 import { Loaded } from '../components/loaded.tsx'
 import { SignOutButton } from '../components/sign-out-button.tsx'
-import { showToast } from '../components/toast.tsx'
-import { useQuery } from '../components/use-query.ts'
-import { readConnections, startVisit } from './api.ts'
+import { showResult } from '../components/toast.tsx'
+import { useRoute } from '../components/use-query.ts'
+import { startVisit } from './api.ts'
 
 /** Lets an account without another credential confirm at a provider that it is present. */
 export function VerifyAtProvider() {
-  const connections = useQuery('', readConnections)
+  const connections = useRoute('GET /api/me/connections')
 
   async function visit(provider: string) {
     const next = location.pathname + location.search
-    const result = await startVisit(provider, { purpose: 'verify', next })
-    if (!result.ok) showToast({ message: result.failure.message })
+    showResult(await startVisit({ provider, purpose: 'verify', next }))
   }
 
   return (

@@ -3,7 +3,7 @@ import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { toOrganizationPath } from '../paths.ts'
 import { loadSession } from '../session.ts'
-import { createOrganization } from './api.ts'
+import { request } from '../request.ts'
 
 /** Creates an organization. Only the operator can do this. */
 export function CreateOrganization() {
@@ -13,7 +13,7 @@ export function CreateOrganization() {
       {close => (
         <Form
           action="Create"
-          send={value => createOrganization(value('name'))}
+          send={value => request('POST /api/organizations', { name: value('name') })}
           onDone={async ({ id }) => {
             close()
             await loadSession()

@@ -4,7 +4,7 @@ import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { PATHS } from '../paths.ts'
 import { loadSession } from '../session.ts'
-import { deleteOrganization, leaveOrganization } from './api.ts'
+import { request } from '../request.ts'
 import { CreateOrganization } from './create-organization.tsx'
 import { Projects } from './projects.tsx'
 import { RenameOrganization } from './rename-organization.tsx'
@@ -19,11 +19,12 @@ export interface TabOptions {
 export function GeneralTab({ account, own }: TabOptions) {
   const { route } = useLocation()
   const isOwner = own.role === 'owner'
+  const place = { organizationId: own.id }
 
   async function goHome(message: string) {
     route(PATHS.account, true)
     await loadSession()
-    showToast({ message })
+    showToast(message)
   }
 
   return (
@@ -49,7 +50,7 @@ export function GeneralTab({ account, own }: TabOptions) {
             lead="You lose access until somebody invites you again. The last owner cannot leave."
             yes="Leave"
             isQuiet
-            send={() => leaveOrganization(own.id)}
+            send={() => request('DELETE /api/organizations/:organizationId/membership', place)}
             onDone={() => void goHome(`You left ${own.name}.`)}
           />
           {isOwner && (
@@ -62,7 +63,7 @@ export function GeneralTab({ account, own }: TabOptions) {
               }
               lead="All its projects, events, API keys and webhooks are deleted for all members. This cannot be undone."
               yes="Delete permanently"
-              send={() => deleteOrganization(own.id)}
+              send={() => request('DELETE /api/organizations/:organizationId', place)}
               onDone={() => void goHome(`${own.name} deleted.`)}
             />
           )}

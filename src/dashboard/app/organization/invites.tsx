@@ -1,16 +1,17 @@
 import { useState } from 'preact/hooks'
 import type { Role } from '../../../access/guard/permissions.ts'
+import type { Invite, NewInvite } from '../../../access/organizations/schema.ts'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
-import { showToast } from '../components/toast.tsx'
+import { showResult } from '../components/toast.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
 import type { Pages } from '../components/use-pages.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
-import { createInvite, withdrawInvite, type Invite, type NewInvite } from './api.ts'
+import { request } from '../request.ts'
 
 type Membership = Account['organizations'][number]
 
@@ -30,11 +31,13 @@ interface InvitesOptions {
 /** The pending invites, with a button to withdraw each. */
 export function Invites({ own, invites, onWithdrawn }: InvitesOptions) {
   async function withdraw(id: string) {
-    const result = await withdrawInvite(own.id, id)
-    if (!result.ok) return showToast({ message: result.failure.message })
+    const result = await request('DELETE /api/organizations/:organizationId/invites/:inviteId', {
+      organizationId: own.id,
+      inviteId: id,
+    })
+    if (!showResult(result, 'Invite withdrawn. Its link no longer works.')) return
     invites.changeItems(items => items.filter(one => one.id !== id))
     onWithdrawn(id)
-    showToast({ message: 'Invite withdrawn. Its link no longer works.' })
   }
 
   return (
@@ -86,7 +89,11 @@ export function InviteForm({ own, onCreated }: InviteFormOptions) {
           action="Create link"
           send={value =>
             withVerification(() =>
-              createInvite(own.id, { role: value('role'), email: value('email') || null }),
+              request('POST /api/organizations/:organizationId/invites', {
+                organizationId: own.id,
+                role: value('role') as Role,
+                email: value('email') || null,
+              }),
             )
           }
           onDone={invite => {

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { SecretLink } from '../components/secret-link.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { isAtLeast } from '../session.ts'
-import { readInvites, readMembers, type NewInvite } from './api.ts'
+import type { NewInvite } from '../../../access/organizations/schema.ts'
 import type { TabOptions } from './general-tab.tsx'
 import { InviteForm, Invites } from './invites.tsx'
 import { Members, type ShownLink } from './members.tsx'
@@ -12,7 +12,10 @@ import { ResetLinks } from './reset-links.tsx'
 /** The members of an organization, with its pending invites and reset links. */
 export function MembersTab({ account, own }: TabOptions) {
   const [link, setLink] = useState<ShownLink>()
-  const members = usePages(own.id, cursor => readMembers(own.id, cursor))
+  const members = usePages('GET /api/organizations/:organizationId/members', {
+    organizationId: own.id,
+    limit: 50,
+  })
   const list = (
     <Members account={account} own={own} members={members} link={link} onLink={setLink} />
   )
@@ -45,7 +48,10 @@ interface InviteToolsOptions extends TabOptions {
 
 /** The form that invites a member, and the pending invites. */
 function InviteTools({ account, own, children }: InviteToolsOptions) {
-  const invites = usePages(own.id, cursor => readInvites(own.id, cursor))
+  const invites = usePages('GET /api/organizations/:organizationId/invites', {
+    organizationId: own.id,
+    limit: 50,
+  })
   const [made, setMade] = useState<NewInvite>()
 
   function show(invite: NewInvite) {

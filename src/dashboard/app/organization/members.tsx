@@ -1,14 +1,17 @@
 import type { Role } from '../../../access/guard/permissions.ts'
-import type { Account } from '../../../access/sign-in/schema.ts'
+import type { Member } from '../../../access/organizations/schema.ts'
+import type { Account, NewResetLink } from '../../../access/sign-in/schema.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { SecretLink } from '../components/secret-link.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
-import { showToast } from '../components/toast.tsx'
+import { showResult } from '../components/toast.tsx'
 import { ROLES } from '../session.ts'
 import type { Pages } from '../components/use-pages.ts'
-import { changeRole, createResetLink, removeMember, type Member, type NewResetLink } from './api.ts'
+import { request } from '../request.ts'
+
+const MEMBER = '/api/organizations/:organizationId/members/:accountId'
 
 /** A reset link that was just created, and the id of its member. */
 export interface ShownLink extends NewResetLink {
@@ -32,29 +35,29 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
     )
   }
 
-  /** Changes a role and returns whether it worked. */
-  async function choose({ person, role: before }: Member, role: Role): Promise<boolean> {
-    const result = await withVerification(() => changeRole(own.id, person.id, role))
-    if (!result.ok) {
-      showToast({ message: result.failure.message })
-      return false
-    }
-    show(result.data)
-    showToast({
-      message: `${person.name} now has the role ${role}.`,
-      async undo() {
-        const undone = await withVerification(() => changeRole(own.id, person.id, before))
-        if (undone.ok) show(undone.data)
-        return undone
-      },
-    })
-    return true
+  const toPlace = ({ person }: Member) => ({ organizationId: own.id, accountId: person.id })
+
+  async function changeRole(member: Member, role: Role) {
+    const result = await withVerification(() =>
+      request(`PATCH ${MEMBER}`, { ...toPlace(member), role }),
+    )
+    if (result.ok) show(result.data)
+    return result
   }
 
-  async function makeLink({ person }: Member) {
-    const result = await withVerification(() => createResetLink(own.id, person.id))
-    if (result.ok) onLink({ ...result.data, member: person.id })
-    else showToast({ message: result.failure.message })
+  /** Changes a role and returns whether it worked. */
+  async function choose(member: Member, role: Role): Promise<boolean> {
+    return showResult(await changeRole(member, role), {
+      message: `${member.person.name} now has the role ${role}.`,
+      undo: () => changeRole(member, member.role),
+    })
+  }
+
+  async function makeLink(member: Member) {
+    const result = await withVerification(() =>
+      request(`POST ${MEMBER}/reset-link`, toPlace(member)),
+    )
+    if (showResult(result)) onLink({ ...result.data, member: member.person.id })
   }
 
   return (
@@ -123,7 +126,7 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
                     lead="They lose access immediately. API keys and webhooks that they made keep working: rotate those that they know."
                     yes="Remove"
                     isQuiet
-                    send={() => removeMember(own.id, person.id)}
+                    send={() => request(`DELETE ${MEMBER}`, toPlace(member))}
                     onDone={() =>
                       members.changeItems(items => items.filter(one => one.person.id !== person.id))
                     }

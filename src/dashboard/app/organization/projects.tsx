@@ -6,10 +6,11 @@ import { Loaded } from '../components/loaded.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { useRoute } from '../components/use-query.ts'
 import { toFeedPath } from '../paths.ts'
 import { isAtLeast, loadSession } from '../session.ts'
-import { createProject, deleteProject, editProject, readProject, type ProjectEdit } from './api.ts'
+import type { ProjectChange } from '../../../access/organizations/schema.ts'
+import { request } from '../request.ts'
 import { parseRetentionDays } from './retention-days.ts'
 
 type Membership = Account['organizations'][number]
@@ -26,7 +27,12 @@ export function Projects({ own }: { own: Membership }) {
             {close => (
               <Form
                 action="Create"
-                send={value => createProject(own.id, value('name'))}
+                send={value =>
+                  request('POST /api/organizations/:organizationId/projects', {
+                    organizationId: own.id,
+                    name: value('name'),
+                  })
+                }
                 onDone={() => {
                   close()
                   void loadSession()
@@ -60,7 +66,8 @@ export function Projects({ own }: { own: Membership }) {
 }
 
 function Settings({ own, project, onDone }: { own: Membership; project: string; onDone(): void }) {
-  const query = useQuery(project, () => readProject(project))
+  const place = { projectId: project }
+  const query = useRoute('GET /api/projects/:projectId', place)
   return (
     <Loaded query={query}>
       {({ name, keepDays, head }) => (
@@ -69,13 +76,16 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
             action="Save"
             send={value =>
               withVerification(() =>
-                editProject(
-                  project,
-                  pickChanges<ProjectEdit>(
+                request('PATCH /api/projects/:projectId', {
+                  ...place,
+                  ...pickChanges<ProjectChange>(
                     { name, keepDays },
-                    { name: value('name'), keepDays: parseRetentionDays(value('keepDays')) },
+                    {
+                      name: value('name'),
+                      keepDays: parseRetentionDays(value('keepDays')) as number | null,
+                    },
                   ),
-                ),
+                }),
               )
             }
             onDone={() => {
@@ -103,9 +113,9 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
               }
               lead={`Its ${head.toLocaleString()} events, its API keys and its webhooks are deleted for all members. This cannot be undone.`}
               yes="Delete permanently"
-              send={() => deleteProject(project)}
+              send={() => request('DELETE /api/projects/:projectId', place)}
               onDone={() => {
-                showToast({ message: `${name} deleted.` })
+                showToast(`${name} deleted.`)
                 void loadSession()
               }}
             />

@@ -1,7 +1,7 @@
 import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { loadSession } from '../session.ts'
-import { renameOrganization } from './api.ts'
+import { request } from '../request.ts'
 
 /** Renames an organization. */
 export function RenameOrganization({ organization, name }: { organization: string; name: string }) {
@@ -10,7 +10,12 @@ export function RenameOrganization({ organization, name }: { organization: strin
       {close => (
         <Form
           action="Save"
-          send={value => renameOrganization(organization, value('name'))}
+          send={value =>
+            request('PATCH /api/organizations/:organizationId', {
+              organizationId: organization,
+              name: value('name'),
+            })
+          }
           onDone={() => {
             close()
             void loadSession()

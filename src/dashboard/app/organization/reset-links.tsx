@@ -1,9 +1,9 @@
 import { useEffect } from 'preact/hooks'
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
-import { showToast } from '../components/toast.tsx'
+import { showResult } from '../components/toast.tsx'
 import { usePages } from '../components/use-pages.ts'
-import { readResetLinks, withdrawResetLink } from './api.ts'
+import { request } from '../request.ts'
 
 interface ResetLinksOptions {
   /** The id of the organization. */
@@ -15,7 +15,10 @@ interface ResetLinksOptions {
 
 /** The open reset links of an organization's members, which an owner can withdraw. */
 export function ResetLinks({ organization, newest, onWithdrawn }: ResetLinksOptions) {
-  const links = usePages(organization, cursor => readResetLinks(organization, cursor))
+  const links = usePages('GET /api/organizations/:organizationId/reset-links', {
+    organizationId: organization,
+    limit: 50,
+  })
 
   // A new link replaces the older one of its member.
   useEffect(() => {
@@ -23,15 +26,16 @@ export function ResetLinks({ organization, newest, onWithdrawn }: ResetLinksOpti
   }, [newest])
 
   async function withdraw(id: string) {
-    const result = await withdrawResetLink(organization, id)
-    if (!result.ok) {
-      showToast({ message: result.failure.message })
-      // It may have been used, or have expired.
+    const place = { organizationId: organization, resetLinkId: id }
+    const result = await request(
+      'DELETE /api/organizations/:organizationId/reset-links/:resetLinkId',
+      place,
+    )
+    // It may have been used, or have expired.
+    if (!showResult(result, 'Password-reset link withdrawn. It no longer works.'))
       return links.refetch()
-    }
     links.changeItems(items => items.filter(one => one.id !== id))
     onWithdrawn(id)
-    showToast({ message: 'Password-reset link withdrawn. It no longer works.' })
   }
 
   return (

@@ -2,12 +2,12 @@ import type { Organization } from '../../../access/organizations/schema.ts'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { showToast } from '../components/toast.tsx'
-import { useQuery } from '../components/use-query.ts'
-import { readOrganization, requireSecondFactor } from './api.ts'
+import { useRoute } from '../components/use-query.ts'
+import { request } from '../request.ts'
 
 /** Lets an owner require a passkey or an authenticator app of every member. */
 export function SecondFactorSetting({ organization: id }: { organization: string }) {
-  const organization = useQuery(id, () => readOrganization(id))
+  const organization = useRoute('GET /api/organizations/:organizationId', { organizationId: id })
   return (
     <section class="section" aria-labelledby="second-factor">
       <h2 id="second-factor">Second factor</h2>
@@ -27,6 +27,11 @@ interface SettingOptions {
 
 function Setting({ organization, onChange }: SettingOptions) {
   const { id, requiresSecondFactor, membersWithoutSecondFactor: without } = organization
+  const require = (requiresSecondFactor: boolean) =>
+    request('PATCH /api/organizations/:organizationId', {
+      organizationId: id,
+      requiresSecondFactor,
+    })
   const lead =
     without === 0
       ? 'All members have a passkey or an authenticator app.'
@@ -44,7 +49,7 @@ function Setting({ organization, onChange }: SettingOptions) {
             title="Stop requiring a second factor?"
             lead="Members reach the organization with a password alone again."
             yes="Stop requiring it"
-            send={() => requireSecondFactor(id, false)}
+            send={() => require(false)}
             onDone={onChange}
           />
         ) : (
@@ -54,10 +59,10 @@ function Setting({ organization, onChange }: SettingOptions) {
             title="Require a second factor?"
             lead="Members who signed in with a password alone lose access until they use a passkey or a code. Their devices receive no notifications until then."
             yes="Require it"
-            send={() => requireSecondFactor(id, true)}
+            send={() => require(true)}
             onDone={edited => {
               onChange(edited)
-              showToast({ message: 'Members need a passkey or a code from now on.' })
+              showToast('Members need a passkey or a code from now on.')
             }}
           />
         )}

@@ -1,11 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Overview } from '../../../log/overview/schema.ts'
-import { MINUTE_MS, useQuery, type Query } from '../components/use-query.ts'
+import { MINUTE_MS, useRoute, type Query } from '../components/use-query.ts'
 import { BROWSER, watchBrowser } from '../live/browser.ts'
 import type { Heads } from '../live/messages.ts'
 import type { ConnectionState } from '../live/pill.ts'
 import { createLiveSocket } from '../live/socket.ts'
-import { request } from '../request.ts'
 
 /** How long the newest events may lag behind the counts. */
 const REFRESH_MS = 5_000
@@ -21,10 +20,7 @@ interface LiveOverview {
 
 /** The state of all projects, kept up to date over one socket while the page is visible. */
 export function useOverview(): LiveOverview {
-  const query = useQuery('overview', () => request<Overview>('GET', '/api/overview'), {
-    pauseMs: REFRESH_MS,
-    everyMs: MINUTE_MS,
-  })
+  const query = useRoute('GET /api/overview', {}, { pauseMs: REFRESH_MS, everyMs: MINUTE_MS })
   const [heads, setHeads] = useState<Heads>({})
   const [state, setState] = useState<ConnectionState>({ kind: 'connecting' })
   const reconnect = useRef(() => {})

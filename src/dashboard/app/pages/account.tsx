@@ -1,5 +1,4 @@
 import { AccountData } from '../account/account-data.tsx'
-import { readSessions } from '../account/api.ts'
 import { Organizations } from '../account/organizations.tsx'
 import { Passkeys } from '../account/passkeys.tsx'
 import { Password } from '../account/password.tsx'
@@ -15,7 +14,7 @@ import type { AccountPageProps } from './props.ts'
 
 /** The account: its profile, ways to sign in, sessions and organizations. */
 export default function AccountPage({ account }: AccountPageProps) {
-  const sessions = usePages('', readSessions)
+  const sessions = usePages('GET /api/sessions', { limit: 20 })
   return (
     <Layout account={account} path={PATHS.account} title="Account">
       <div class="settings">

@@ -7,9 +7,9 @@ import { MINUTE_MS, useQuery } from '../components/use-query.ts'
 import { toExactText, toReaderText } from '../feed/reader-dates.ts'
 import { readSearch, toQuery, toUrlQuery, type Search } from '../feed/search.ts'
 import { AlikeTable } from '../insights/alike-table.tsx'
-import { readAlike } from '../insights/api.ts'
 import { toPeriodName } from '../insights/card-texts.ts'
 import { toProjectPath } from '../paths.ts'
+import { request } from '../request.ts'
 import type { ProjectPageProps } from './props.ts'
 
 const PERIODS = { '1h': 1, '24h': 24, '7d': 168, '30d': 720 }
@@ -21,7 +21,11 @@ export default function AlikePage({ account, project }: ProjectPageProps) {
   const search = toSearchInPeriod(readSearch(query))
   const alike = useQuery(
     JSON.stringify([project, search]),
-    () => readAlike(project, toQuery(search, Date.now())),
+    () =>
+      request('GET /api/projects/:projectId/alike', {
+        projectId: project,
+        ...toQuery(search, Date.now()),
+      }),
     { everyMs: MINUTE_MS },
   )
   const toPath = (changed: Partial<Search>) =>

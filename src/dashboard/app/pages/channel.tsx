@@ -1,23 +1,23 @@
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import type { ProjectPageProps } from './props.ts'
 import { NotificationSettings } from '../channels/notification-settings.tsx'
-import { readChannel } from '../channels/api.ts'
 import { ArchiveChannel, Retention, EditChannel } from '../channels/channel-settings.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { channelChanges } from '../feed/use-channels.ts'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
-import { MINUTE_MS, useQuery } from '../components/use-query.ts'
+import { MINUTE_MS, useRoute } from '../components/use-query.ts'
 import { toFeedPath, toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 
 /** A channel: its description, notification settings, retention and archive state. */
 export default function ChannelPage({ account, project, channel: id = '' }: ProjectPageProps) {
-  const query = useQuery(`${project} ${id}`, () => readChannel(project, id), {
-    when: channelChanges,
-    everyMs: MINUTE_MS,
-  })
+  const query = useRoute(
+    'GET /api/projects/:projectId/channels/:channelId',
+    { projectId: project, channelId: id },
+    { when: channelChanges, everyMs: MINUTE_MS },
+  )
   return (
     <ProjectLayout
       account={account}

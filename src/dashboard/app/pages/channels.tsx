@@ -4,7 +4,6 @@ import type { ProjectPageProps } from './props.ts'
 import { ChannelBell } from '../channels/bell.tsx'
 import { NotificationSettings } from '../channels/notification-settings.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
-import { readChannelPage } from '../feed/api.ts'
 import { channelChanges } from '../feed/use-channels.ts'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
@@ -20,15 +19,16 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
   const { query } = useLocation()
   const search = query['search']?.trim() ?? ''
   const hasArchived = query['archived'] === 'true'
-  const wanted = { ...(search && { search }), ...(hasArchived && { archived: 'true' }) }
+  const wanted = { ...(search && { search }), ...(hasArchived && { archived: 'true' as const }) }
   const toPath = (some: Record<string, string>) => {
     const query = new URLSearchParams(Object.entries(some).filter(([, value]) => value !== ''))
     return `${toProjectPath('channels', project)}${query.size > 0 ? `?${query}` : ''}`
   }
-  const pages = usePages(toPath(wanted), cursor => readChannelPage(project, wanted, cursor), {
-    when: channelChanges,
-    everyMs: MINUTE_MS,
-  })
+  const pages = usePages(
+    'GET /api/projects/:projectId/channels',
+    { projectId: project, ...wanted },
+    { when: channelChanges, everyMs: MINUTE_MS },
+  )
   return (
     <ProjectLayout account={account} project={project} at="channels" title="Channels">
       <h1 class="page-title">Channels</h1>

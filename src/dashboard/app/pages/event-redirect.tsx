@@ -1,56 +1,50 @@
 import { useLocation } from 'preact-iso'
-import { useEffect, useState } from 'preact/hooks'
-import type { Event } from '../../../log/events/schema.ts'
-import { toApiPath } from '../api-paths.ts'
+import { useEffect } from 'preact/hooks'
 import { readStored } from '../storage.ts'
 import { LoadingPage, StandalonePage } from '../components/standalone-page.tsx'
+import { useQuery } from '../components/use-query.ts'
 import { PATHS, toEventPath } from '../paths.ts'
-import { request, toFailure, type Failure } from '../request.ts'
-import { session } from '../session.ts'
-
-const MISSING = toFailure({
-  code: 'not_found',
-  message: 'It was deleted, has expired, or you do not have access to it.',
-})
+import { request, toFailure, type Failure, type Result } from '../request.ts'
+import type { AccountPageProps } from './props.ts'
 
 /** Finds the project of an event link without one, and redirects there. */
-export default function EventRedirect({ event = '' }: { event?: string | undefined }) {
+export default function EventRedirect({ account, event = '' }: AccountPageProps) {
   const { route } = useLocation()
-  const [failure, setFailure] = useState<Failure>()
-  const { value } = session
+  const kept = readStored('project')
+  const projects = account.organizations
+    .flatMap(({ projects }) => projects.map(({ id }) => id))
+    .sort((one, other) => Number(other === kept) - Number(one === kept))
+  const { data, failure } = useQuery(event, () => findProject(projects, event))
   useEffect(() => {
-    if (value.kind !== 'signed_in') return
-    let isOver = false
-    const kept = readStored('project')
-    const projects = value.account.organizations
-      .flatMap(({ projects }) => projects.map(({ id }) => id))
-      .sort((one, other) => Number(other === kept) - Number(one === kept))
-    const look = async () => {
-      let worst: Failure | undefined
-      for (const project of projects) {
-        const path = `${toApiPath(project)}/events/${encodeURIComponent(event)}` as const
-        const result = await request<Event>('GET', path)
-        if (isOver) return
-        if (result.ok) return route(toEventPath(project, event), true)
-        if (result.failure.code !== 'not_found') worst = result.failure
-        if (worst?.code === 'unreachable') break
-      }
-      setFailure(worst ?? MISSING)
-    }
-    void look()
-    return () => {
-      isOver = true
-    }
-  }, [event, value.kind])
+    if (data !== undefined) route(toEventPath(data, event), true)
+  }, [data])
   if (!failure) return <LoadingPage />
+  const isMissing = failure.code === 'not_found'
   return (
     <StandalonePage
-      title={failure === MISSING ? 'Event not found' : "Couldn't load event"}
-      lead={failure.message}
+      title={isMissing ? 'Event not found' : "Couldn't load event"}
+      lead={
+        isMissing
+          ? 'It was deleted, has expired, or you do not have access to it.'
+          : failure.message
+      }
     >
       <p>
         <a href={PATHS.home}>Go to the feed</a>
       </p>
     </StandalonePage>
   )
+}
+
+/** Returns the first of the projects that has the event, or else the worst failure. */
+async function findProject(projects: readonly string[], eventId: string): Promise<Result<string>> {
+  let failure: Failure = toFailure({ code: 'not_found', message: '' })
+  for (const projectId of projects) {
+    const place = { projectId, eventId }
+    const result = await request('GET /api/projects/:projectId/events/:eventId', place)
+    if (result.ok) return { ok: true, data: projectId }
+    if (result.failure.code !== 'not_found') failure = result.failure
+    if (failure.code === 'unreachable') break
+  }
+  return { ok: false, failure }
 }

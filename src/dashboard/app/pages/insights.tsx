@@ -2,9 +2,8 @@ import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { useRoute } from '../components/use-query.ts'
 import { AddCard } from '../insights/add-card.tsx'
-import { readBoard } from '../insights/api.ts'
 import { BoardView } from '../insights/board.tsx'
 import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
@@ -19,7 +18,7 @@ export default function InsightsPage({ account, project }: ProjectPageProps) {
   const wanted = query['add']
   const [isAdding, setAdding] = useState(false)
   const [added, setAdded] = useState<string>()
-  const board = useQuery(project, () => readBoard(project))
+  const board = useRoute('GET /api/projects/:projectId/insights', { projectId: project })
   const isEditor = isAllowed(account, project, 'member')
   const path = toProjectPath('insights', project)
 

@@ -1,5 +1,4 @@
 import { useLocation } from 'preact-iso'
-import type { InvitePreview } from '../../../access/organizations/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
 import { useQuery } from '../components/use-query.ts'
@@ -16,7 +15,7 @@ export default function InvitePage() {
   const { route } = useLocation()
   const token = linkSecret.value
   const { data, failure, refetch } = useQuery(token || undefined, () =>
-    request<InvitePreview>('POST', '/api/invites/look', { token }),
+    request('POST /api/invites/look', { token }),
   )
   const options = useSignInOptions()
 
@@ -25,8 +24,8 @@ export default function InvitePage() {
     await loadSession()
     route(PATHS.home, true)
   }
-  const accept = (account?: object) =>
-    request('POST', '/api/invites/accept', { token: linkSecret.value, ...account })
+  const accept = (account?: { name: string; email: string; password: string }) =>
+    request('POST /api/invites/accept', { token: linkSecret.value, ...account })
 
   if (!token) return <Paste />
   if (!data && failure) {

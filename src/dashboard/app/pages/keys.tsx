@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { ProjectPageProps } from './props.ts'
-import { readKeys, type NewKey } from '../keys/api.ts'
 import { KeyItem } from '../keys/key-item.tsx'
-import { CreateKeyForm } from '../keys/create-key-form.tsx'
+import { CreateKeyForm, type NewKey } from '../keys/create-key-form.tsx'
 import { Layout } from '../components/layout.tsx'
 import { FirstEventCommand } from '../components/first-event-command.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
@@ -38,7 +37,11 @@ export default function KeysPage({ account, project }: ProjectPageProps) {
 }
 
 function Keys({ project }: { project: string }) {
-  const pages = usePages(project, cursor => readKeys(project, cursor), { everyMs: MINUTE_MS })
+  const pages = usePages(
+    'GET /api/projects/:projectId/keys',
+    { projectId: project },
+    { everyMs: MINUTE_MS },
+  )
   const [made, setMade] = useState<NewKey>()
 
   function show(key: NewKey) {

@@ -2,10 +2,10 @@ import { useEffect, useState } from 'preact/hooks'
 import type { AccountPageProps } from './props.ts'
 import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { useQuery, useRoute } from '../components/use-query.ts'
 import { PATHS } from '../paths.ts'
 import { syncSubscription, readBrowser } from '../push/browser.ts'
-import { readDevices, readPageLink } from '../push/api.ts'
+import { request } from '../request.ts'
 import { Devices } from '../push/devices.tsx'
 import { InstallGuide } from '../push/install-guide.tsx'
 import { QuietHours } from '../push/quiet-hours.tsx'
@@ -19,9 +19,9 @@ export default function NotificationsPage({ account }: AccountPageProps) {
   const devices = useQuery(accountId, async () => {
     await syncSubscription(accountId)
     setBrowser(await readBrowser())
-    return readDevices()
+    return request('GET /api/push/subscriptions')
   })
-  const link = useQuery('link', readPageLink)
+  const link = useRoute('GET /api/push/link')
   // The permission may have changed in the browser settings meanwhile.
   useEffect(() => {
     const look = async () => setBrowser(await readBrowser())

@@ -29,7 +29,7 @@ export default function Reset() {
       <Form
         action="Set password"
         send={value =>
-          request('POST', '/api/reset', {
+          request('POST /api/reset', {
             token: linkSecret.value || parseLinkSecret(value('token')),
             password: value('password'),
           })

@@ -5,12 +5,11 @@ import { AuditLog } from '../audit/audit-log.tsx'
 import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { useRoute } from '../components/use-query.ts'
 import { toPlural } from '../plural.ts'
 import { Providers } from '../openid/providers.tsx'
 import { PATHS } from '../paths.ts'
-import { request } from '../request.ts'
-import { OrganizationQuotas, readOrganizationUsage } from '../server/organization-quotas.tsx'
+import { OrganizationQuotas } from '../server/organization-quotas.tsx'
 import { toSize } from '../server/sizes.ts'
 
 /** Warn if less than this share of the disk is free. */
@@ -19,8 +18,8 @@ const MAX_OVERDUE_MS = 60_000
 
 /** The status of the server, for its operator. */
 export default function ServerPage({ account }: AccountPageProps) {
-  const query = useQuery('', () => request<ServerInfo>('GET', '/api/server'))
-  const quotas = useQuery('', readOrganizationUsage)
+  const query = useRoute('GET /api/server')
+  const quotas = useRoute('GET /api/server/organizations')
   return (
     <Layout account={account} path={PATHS.server} title="Server">
       <div class="settings">

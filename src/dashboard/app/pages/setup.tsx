@@ -2,7 +2,7 @@ import { useLocation } from 'preact-iso'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { useRoute } from '../components/use-query.ts'
 import { StandalonePage } from '../components/standalone-page.tsx'
 import { PATHS, toStartPath } from '../paths.ts'
 import { request } from '../request.ts'
@@ -12,7 +12,7 @@ import { hasJustSetUp, setAccount } from '../session.ts'
 /** Creates the owner's account with the secret of the setup link. */
 export default function Setup() {
   const { route } = useLocation()
-  const { failure } = useQuery('', () => request('GET', '/api/setup'))
+  const { failure } = useRoute('GET /api/setup')
 
   function goOn(account: Account) {
     linkSecret.value = ''
@@ -41,7 +41,7 @@ export default function Setup() {
       <Form
         action="Create account"
         send={value =>
-          request<Account>('POST', '/api/setup', {
+          request('POST /api/setup', {
             token: linkSecret.value || parseLinkSecret(value('token')),
             name: value('name'),
             email: value('email'),

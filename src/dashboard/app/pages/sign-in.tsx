@@ -1,12 +1,12 @@
 import { useLocation } from 'preact-iso'
 import { useEffect } from 'preact/hooks'
 import { LoadingPage, StandalonePage } from '../components/standalone-page.tsx'
-import { confirmConnection } from '../openid/api.ts'
 import { ProviderButtons } from '../openid/provider-buttons.tsx'
 import { useSignInOptions } from '../openid/use-sign-in-options.ts'
 import { VisitProblem } from '../openid/visit-problem.tsx'
-import { showToast } from '../components/toast.tsx'
+import { showResult, showToast } from '../components/toast.tsx'
 import { PATHS, toSafeNext } from '../paths.ts'
+import { request } from '../request.ts'
 import { loadSession, session } from '../session.ts'
 import { PasskeyButton } from '../sign-in/passkey-button.tsx'
 import { PasswordForm } from '../sign-in/password-form.tsx'
@@ -83,10 +83,6 @@ export default function SignIn() {
 
 /** Connects the account that has just signed in with the identity that waits in this browser. */
 async function connect(): Promise<void> {
-  const result = await confirmConnection()
-  showToast({
-    message: result.ok
-      ? `Your account is connected to ${result.data.label}.`
-      : result.failure.message,
-  })
+  const result = await request('POST /api/openid/confirmation')
+  if (showResult(result)) showToast(`Your account is connected to ${result.data.label}.`)
 }

@@ -13,8 +13,7 @@ import { FirstEventTabs } from '../first-run/first-event-tabs.tsx'
 import { SampleDataOffer } from '../first-run/sample-data.tsx'
 import { WaveLine } from '../components/artwork.tsx'
 import { toFeedPath } from '../paths.ts'
-import { createKey as postKey } from '../keys/api.ts'
-import type { Failure } from '../request.ts'
+import { request, type Failure } from '../request.ts'
 import { hasJustSetUp, session } from '../session.ts'
 
 /** The quick start: a command with a working key, and the first event as it arrives. */
@@ -107,7 +106,9 @@ function useKey(project: string) {
   async function createKey() {
     setFailure(undefined)
     setCreating(true)
-    const result = await withVerification(() => postKey(project, { name: 'Quick start' }))
+    const result = await withVerification(() =>
+      request('POST /api/projects/:projectId/keys', { projectId: project, name: 'Quick start' }),
+    )
     setCreating(false)
     if (result.ok) created.value = { project, key: result.data.key }
     else setFailure(result.failure)

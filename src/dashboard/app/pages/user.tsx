@@ -5,12 +5,13 @@ import { CopyButton } from '../components/copy-button.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { ErrorNotice } from '../components/standalone-page.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { useRoute } from '../components/use-query.ts'
 import { toUsersPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { Aliases } from '../users/aliases.tsx'
-import { readUser, type User } from '../users/api.ts'
 import { Avatar } from '../users/avatar.tsx'
+import { readUserName } from '../users/names.ts'
+import type { Data } from '../routes.ts'
 import { EraseUser } from '../users/erase.tsx'
 import { UserTimeline } from '../users/timeline.tsx'
 
@@ -22,10 +23,14 @@ export default function UserPage({ account, project, user: reference = '' }: Pro
     data: user,
     failure,
     refetch,
-  } = useQuery(`${project} ${reference}`, () => readUser(project, reference))
+  } = useRoute('GET /api/projects/:projectId/users/:userId', {
+    projectId: project,
+    userId: reference,
+  })
+  const name = user && (readUserName(project, user.userId) ?? user.userId)
   const mayErase = isAllowed(account, project, 'admin')
   return (
-    <ProjectLayout account={account} project={project} at="users" title={user?.name ?? 'Users'}>
+    <ProjectLayout account={account} project={project} at="users" title={name ?? 'Users'}>
       <p>
         <a class="text-link" href={toUsersPath(project)}>
           Users
@@ -45,13 +50,13 @@ export default function UserPage({ account, project, user: reference = '' }: Pro
           <span class="skeleton line" />
         </div>
       )}
-      {user && (
+      {user && name !== undefined && (
         <>
           <h1 class="page-title">
-            <Avatar userId={user.userId} name={user.name} />
-            <bdi>{user.name}</bdi>
+            <Avatar userId={user.userId} name={name} />
+            <bdi>{name}</bdi>
           </h1>
-          {user.name !== user.userId && (
+          {name !== user.userId && (
             <p class="page-lead user-id">
               <bdi>{user.userId}</bdi>
             </p>
@@ -67,12 +72,14 @@ export default function UserPage({ account, project, user: reference = '' }: Pro
             />
           )}
           <UserTimeline project={project} userId={user.userId} />
-          {mayErase && <EraseUser project={project} user={user} />}
+          {mayErase && <EraseUser project={project} userId={user.userId} />}
         </>
       )}
     </ProjectLayout>
   )
 }
+
+type User = Data<'GET /api/projects/:projectId/users/:userId'>
 
 function Counts({ project, user }: { project: string; user: User }) {
   const { events, firstSeenAt, lastSeenAt, channels } = user

@@ -6,8 +6,9 @@ import { PagedList } from '../components/paged-list.tsx'
 import { SearchForm } from '../components/search-form.tsx'
 import { isObject, toMetadataText } from '../../../log/events/metadata-values.ts'
 import { toUserPath, toUsersPath } from '../paths.ts'
-import { readUsers, type ListedUser } from '../users/api.ts'
 import { Avatar } from '../users/avatar.tsx'
+import { readUserName } from '../users/names.ts'
+import type { Item } from '../routes.ts'
 import { usePages } from '../components/use-pages.ts'
 
 const MAX_SHOWN = 4
@@ -16,7 +17,10 @@ const MAX_SHOWN = 4
 export default function UsersPage({ account, project }: ProjectPageProps) {
   const { query } = useLocation()
   const search = query['search']?.trim() ?? ''
-  const pages = usePages(`${project} ${search}`, cursor => readUsers(project, search, cursor))
+  const pages = usePages('GET /api/projects/:projectId/users', {
+    projectId: project,
+    search: search || undefined,
+  })
   const toPath = (text: string) =>
     text === ''
       ? toUsersPath(project)
@@ -57,8 +61,15 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
   )
 }
 
-function UserItem({ project, user }: { project: string; user: ListedUser }) {
-  const { userId, name, aliases, properties, updatedAt } = user
+function UserItem({
+  project,
+  user,
+}: {
+  project: string
+  user: Item<'GET /api/projects/:projectId/users'>
+}) {
+  const { userId, aliases, properties, updatedAt } = user
+  const name = readUserName(project, userId) ?? userId
   const path = toUserPath(project, userId)
   const ids = [userId, ...aliases].filter(id => id !== name)
   const shown = Object.entries(properties ?? {}).filter(

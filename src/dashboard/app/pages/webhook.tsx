@@ -2,11 +2,12 @@ import type { ProjectPageProps } from './props.ts'
 import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
-import { useQuery, type Query } from '../components/use-query.ts'
+import { useQuery, useRoute, type Query } from '../components/use-query.ts'
 import { toProjectPath } from '../paths.ts'
 import { readChannels } from '../feed/api.ts'
 import { isAllowed } from '../session.ts'
-import { readWebhook, type WebhookRef, type Webhook } from '../webhooks/api.ts'
+import type { Webhook } from '../../../delivery/webhooks/schema.ts'
+import type { WebhookRef } from '../webhooks/recover.ts'
 import { ManageWebhook } from '../webhooks/manage-webhook.tsx'
 import { PRESETS } from '../webhooks/presets.ts'
 import { NewSecret } from '../webhooks/new-secret.tsx'
@@ -14,8 +15,8 @@ import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
 
 /** A webhook: its settings, status and attempts. */
 export default function WebhookPage({ account, project, webhook: id = '' }: ProjectPageProps) {
-  const place = { project, webhook: id }
-  const query = useQuery(`${project} ${id}`, () => readWebhook(place))
+  const place = { projectId: project, webhookId: id }
+  const query = useRoute('GET /api/projects/:projectId/webhooks/:webhookId', place)
   const isAdmin = isAllowed(account, project, 'admin')
   return (
     <Layout
@@ -68,7 +69,7 @@ function Details({ place, webhook, query: { refetch, change }, isAdmin }: Detail
         <dd>{PRESETS[preset].text}</dd>
         <dt>Channels</dt>
         <dd>
-          {channels === null ? 'All' : <ChannelNames project={place.project} ids={channels} />}
+          {channels === null ? 'All' : <ChannelNames project={place.projectId} ids={channels} />}
         </dd>
         {previousSecretUntil !== null && (
           <>

@@ -7,7 +7,7 @@ import { toPlural } from '../plural.ts'
 import { toProjectPath, toWebhookPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
-import { createWebhook, readWebhooks } from '../webhooks/api.ts'
+import { request } from '../request.ts'
 import { Deliveries } from '../webhooks/deliveries.tsx'
 import { PRESETS } from '../webhooks/presets.ts'
 import { newSecret } from '../webhooks/new-secret.tsx'
@@ -17,7 +17,7 @@ import { WebhookForm } from '../webhooks/webhook-form.tsx'
 /** The webhooks of a project, and its undelivered messages. */
 export default function WebhooksPage({ account, project }: ProjectPageProps) {
   const { route } = useLocation()
-  const pages = usePages(project, cursor => readWebhooks(project, cursor))
+  const pages = usePages('GET /api/projects/:projectId/webhooks', { projectId: project })
   const isAdmin = isAllowed(account, project, 'admin')
   return (
     <Layout
@@ -38,7 +38,12 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
                 <WebhookForm
                   project={project}
                   action="Add webhook"
-                  send={webhook => createWebhook(project, webhook)}
+                  send={webhook =>
+                    request('POST /api/projects/:projectId/webhooks', {
+                      projectId: project,
+                      ...webhook,
+                    })
+                  }
                   onDone={({ id, secret }) => {
                     newSecret.value = { webhook: id, secret }
                     route(toWebhookPath(project, id))

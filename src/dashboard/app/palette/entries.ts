@@ -1,7 +1,8 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
-import { changeSetting, readSetting, type SettingChange } from '../channels/api.ts'
-import { toMuteEnd, toSettingChange } from '../channels/mute.ts'
+import type { SettingChange } from '../channels/api.ts'
+import { toMuteEnd } from '../channels/mute.ts'
+import { setNotifications } from '../channels/set-notifications.ts'
 import { copyText } from '../copy-text.ts'
 import {
   listAccountLinks,
@@ -97,16 +98,8 @@ function listChannelEntries({ project, channel, channels, route }: PaletteContex
   if (project === undefined || channel === undefined) return []
   const known = channels.find(({ id }) => id === channel)
   const hint = known?.name ?? 'Channel'
-  const change = async (wish: SettingChange, message: string) => {
-    const before = await readSetting(project, channel)
-    const result = before.ok ? await changeSetting(project, channel, wish) : before
-    if (!before.ok || !result.ok)
-      return showToast({ message: result.ok ? '' : result.failure.message })
-    showToast({
-      message,
-      undo: () => changeSetting(project, channel, toSettingChange(before.data)),
-    })
-  }
+  const change = (wish: SettingChange, message: string) =>
+    setNotifications(project, channel, wish, message)
   const muteUntil = () => new Date(toMuteEnd('hour', Date.now())).toISOString()
   return [
     ...(known?.isMuted === true
@@ -140,11 +133,9 @@ function listChannelEntries({ project, channel, channels, route }: PaletteContex
 
 async function leave(): Promise<void> {
   const failure = await signOut()
-  if (failure) showToast({ message: failure.message })
+  if (failure) showToast(failure.message)
 }
 
 async function copyLink(link: string): Promise<void> {
-  showToast({
-    message: (await copyText(link)) ? 'Link copied.' : 'The browser did not allow copying.',
-  })
+  showToast((await copyText(link)) ? 'Link copied.' : 'The browser did not allow copying.')
 }

@@ -3,10 +3,12 @@ import { useLocation } from 'preact-iso'
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
-import { readChannelPage, readChannels } from '../feed/api.ts'
+import { useQuery } from '../components/use-query.ts'
+import { readChannels } from '../feed/api.ts'
 import { isComposing, toShortcutKey } from '../key-press.ts'
 import { listEntries, type Entry } from './entries.ts'
 import { filterEntries } from './match.ts'
+import { request } from '../request.ts'
 import { eventChannel, openDialog } from './state.ts'
 
 /** The attributes that make a combobox of the input. */
@@ -18,8 +20,6 @@ const COMBOBOX = {
   spellcheck: 'false',
 }
 const MAX_SHOWN = 50
-const DEBOUNCE_MS = 200
-const NONE = { items: [], total: 0 }
 
 interface PaletteOptions {
   account: Account
@@ -112,30 +112,16 @@ export function Palette({ account, project, input, onClose }: PaletteOptions) {
 
 /** The first channels of the project, plus those whose names contain the text. */
 function useFoundChannels(project: string | undefined, text: string): readonly ProjectChannel[] {
-  const [first, setFirst] = useState<{ items: readonly ProjectChannel[]; total: number }>(NONE)
-  const { items } = first
-  const hasMore = first.total > items.length
-  const [found, setFound] = useState<readonly ProjectChannel[]>([])
-
-  useEffect(() => {
-    if (project === undefined) return
-    void readChannels(project).then(result => {
-      if (result.ok) setFirst(result.data)
-    })
-  }, [project])
-  useEffect(() => {
-    if (!hasMore || project === undefined || text === '') return
-    let isOver = false
-    const timer = setTimeout(async () => {
-      const result = await readChannelPage(project, { search: text, limit: '20' }, undefined)
-      if (!isOver && result.ok) setFound(result.data.items)
-    }, DEBOUNCE_MS)
-    return () => {
-      isOver = true
-      clearTimeout(timer)
-    }
-  }, [project, text, hasMore])
-
+  const first = useQuery(project, () => readChannels(project ?? '')).data
+  const items = first?.items ?? []
+  const hasMore = text !== '' && first && first.total > items.length
+  const found = useQuery(hasMore ? `${project} ${text}` : undefined, () =>
+    request('GET /api/projects/:projectId/channels', {
+      projectId: project ?? '',
+      search: text,
+      limit: 20,
+    }),
+  ).data
   const ids = new Set(items.map(({ id }) => id))
-  return [...items, ...found.filter(({ id }) => !ids.has(id))]
+  return [...items, ...(found?.items ?? []).filter(({ id }) => !ids.has(id))]
 }

@@ -1,10 +1,11 @@
-import type { Static } from '@sinclair/typebox'
 import type { Account } from '../../../access/sign-in/schema.ts'
-import type { PasskeyInfo, PasskeyList } from '../../../access/passkeys/schema.ts'
 import { request, toFailure, type Result } from '../request.ts'
+import type { Input } from '../routes.ts'
 import { isInstalled } from '../session.ts'
 
-export type Passkey = PasskeyInfo
+/** A browser returns either of them as the server takes it. */
+type Credentials = Input<'POST /api/passkeys'>['credential'] &
+  Input<'POST /api/session/passkey'>['credential']
 
 const NOT_USED =
   'The passkey was not used. Try again, and confirm it in the dialog of your browser.'
@@ -17,31 +18,19 @@ export function canUsePasskeys(): boolean {
   )
 }
 
-export function readPasskeys(): Promise<Result<Static<typeof PasskeyList>>> {
-  return request('GET', '/api/passkeys')
-}
-
 /** Asks the browser for a new passkey, and adds it to the account. */
-export async function addPasskey(name: string): Promise<Result<Passkey>> {
-  const options = await request<PublicKeyCredentialCreationOptionsJSON>(
-    'POST',
-    '/api/passkeys/options',
-  )
+export async function addPasskey(name: string) {
+  const options = await request('POST /api/passkeys/options')
   if (!options.ok) return options
   const credential = await askBrowser(() =>
     navigator.credentials.create({
-      publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options.data),
+      publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(
+        // The schema of the server names its challenge alone.
+        options.data as unknown as PublicKeyCredentialCreationOptionsJSON,
+      ),
     }),
   )
-  return credential.ok ? request('POST', '/api/passkeys', { name, ...credential.data }) : credential
-}
-
-export function renamePasskey(id: string, name: string): Promise<Result<Passkey>> {
-  return request('PATCH', `/api/passkeys/${encodeURIComponent(id)}`, { name })
-}
-
-export function removePasskey(id: string): Promise<Result<unknown>> {
-  return request('DELETE', `/api/passkeys/${encodeURIComponent(id)}`)
+  return credential.ok ? request('POST /api/passkeys', { name, ...credential.data }) : credential
 }
 
 /**
@@ -64,21 +53,21 @@ async function sign(
   choice: Pick<CredentialRequestOptions, 'signal' | 'mediation'>,
   more: object,
 ): Promise<Result<Account>> {
-  const options = await request<PublicKeyCredentialRequestOptionsJSON>('POST', `${path}/options`)
+  const options = await request(`POST ${path}/options`)
   // Nobody waits for what the browser offers by itself.
   if (!options.ok) return choice.mediation ? fail(NOT_USED) : options
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options.data)
   const credential = await askBrowser(() => navigator.credentials.get({ ...choice, publicKey }))
-  return credential.ok ? request('POST', path, { ...credential.data, ...more }) : credential
+  return credential.ok ? request(`POST ${path}`, { ...credential.data, ...more }) : credential
 }
 
 async function askBrowser(
   ask: () => Promise<Credential | null>,
-): Promise<Result<{ credential: unknown }>> {
+): Promise<Result<{ credential: Credentials }>> {
   try {
     const credential = await ask()
     if (credential instanceof PublicKeyCredential) {
-      return { ok: true, data: { credential: credential.toJSON() } }
+      return { ok: true, data: { credential: credential.toJSON() as unknown as Credentials } }
     }
   } catch (error) {
     if (error instanceof DOMException && error.name === 'InvalidStateError') {

@@ -1,9 +1,9 @@
 import type { Subscription } from '../../../delivery/push/schema.ts'
 import { readStored, store } from '../storage.ts'
-import { toFailure, type Result } from '../request.ts'
+import { request, toFailure, type Result } from '../request.ts'
+import type { Input } from '../routes.ts'
 import { isInstalled } from '../session.ts'
 import { registerWorker } from '../worker/register.ts'
-import { editDevice, readKey, sendSubscription, sendTest } from './api.ts'
 import { unsubscribe, REGISTRATION_KEY } from './unsubscribe.ts'
 import { isIos, parseRegistration, toSyncAction, type Browser } from './state.ts'
 import { ensureSubscription } from './subscription.ts'
@@ -44,7 +44,10 @@ export async function enablePush(accountId: string): Promise<Result<Subscription
   try {
     const result = await subscribe(accountId)
     return result.ok && !result.data.isOn
-      ? await editDevice(result.data.id, { isOn: true })
+      ? await request('PATCH /api/push/subscriptions/:subscriptionId', {
+          subscriptionId: result.data.id,
+          isOn: true,
+        })
       : result
   } catch (error) {
     return refuse(
@@ -70,12 +73,15 @@ async function sync(accountId: string): Promise<void> {
 }
 
 async function subscribe(accountId: string): Promise<Result<Subscription>> {
-  const key = await readKey()
+  const key = await request('GET /api/push/key')
   if (!key.ok) return key
   const known = parseRegistration(readStored(REGISTRATION_KEY))
   const manager = await withDeadline(findManager())
-  const send = async (isDead: boolean) =>
-    sendSubscription(await withDeadline(ensureSubscription(manager, key.data.publicKey, isDead)))
+  const send = async (isDead: boolean) => {
+    const made = await withDeadline(ensureSubscription(manager, key.data.publicKey, isDead))
+    const input = made.toJSON() as Input<'POST /api/push/subscriptions'>
+    return request('POST /api/push/subscriptions', input)
+  }
   let result = await send(false)
   // If the server has removed the device, its push service has usually dropped it.
   const isDead = result.ok
@@ -85,7 +91,8 @@ async function subscribe(accountId: string): Promise<Result<Subscription>> {
   if (!result.ok) return result
   store(REGISTRATION_KEY, `${accountId} ${result.data.id}`)
   // The longer session of an installed app needs a subscription that has accepted a push.
-  if (isInstalled() && result.data.lastPushAt === null) void sendTest(result.data.id)
+  if (isInstalled() && result.data.lastPushAt === null)
+    void request('POST /api/push/test', { subscriptionId: result.data.id })
   return result
 }
 

@@ -1,6 +1,6 @@
 import type { SubscriptionEdit } from '../../../delivery/push/schema.ts'
-import { showToast } from '../components/toast.tsx'
-import { editDevice } from './api.ts'
+import { showResult } from '../components/toast.tsx'
+import { request } from '../request.ts'
 
 export interface Change {
   id: string
@@ -13,10 +13,10 @@ export interface Change {
 
 /** Edits a device and shows a toast with an Undo button. */
 export async function changeDevice({ id, edit, undo, message, onChanged }: Change): Promise<void> {
-  const result = await editDevice(id, edit)
-  if (!result.ok) return showToast({ message: result.failure.message })
-  showToast({ message: message, undo: () => editDevice(id, undo), onUndone: onChanged })
-  await onChanged()
+  const change = (edit: SubscriptionEdit) =>
+    request('PATCH /api/push/subscriptions/:subscriptionId', { subscriptionId: id, ...edit })
+  const toast = { message, undo: () => change(undo), onUndone: onChanged }
+  if (showResult(await change(edit), toast)) await onChanged()
 }
 
 /** Turns notifications for a device on or off. The device stays registered. */

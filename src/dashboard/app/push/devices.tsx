@@ -1,7 +1,7 @@
 import type { Subscription } from '../../../delivery/push/schema.ts'
 import { Timestamp } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
-import { removeDevice } from './api.ts'
+import { request } from '../request.ts'
 import { switchDevice } from './change-device.ts'
 import { unsubscribe } from './unsubscribe.ts'
 import { SendTest } from './send-test.tsx'
@@ -78,7 +78,9 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
               : 'It is added again when you open Tidings there. To keep it silent, turn it off, or sign it out under Account.'
           }
           yes="Remove"
-          send={() => removeDevice(id)}
+          send={() =>
+            request('DELETE /api/push/subscriptions/:subscriptionId', { subscriptionId: id })
+          }
           onDone={async () => {
             if (isCurrent) await unsubscribe()
             await onChanged()

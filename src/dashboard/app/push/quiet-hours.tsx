@@ -1,8 +1,7 @@
 import type { Subscription } from '../../../delivery/push/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
-import type { Result } from '../request.ts'
-import { editDevice } from './api.ts'
+import { request, type Result } from '../request.ts'
 import { changeDevice } from './change-device.ts'
 
 interface QuietHoursOptions {
@@ -37,7 +36,8 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
             action="Save"
             send={async value =>
               toFields(
-                await editDevice(id, {
+                await request('PATCH /api/push/subscriptions/:subscriptionId', {
+                  subscriptionId: id,
                   quietHours: { from: value('from'), to: value('to'), timeZone },
                 }),
               )

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Subscription, PushTestResult } from '../../../delivery/push/schema.ts'
-import type { Result } from '../request.ts'
-import { sendTest } from './api.ts'
+import { request, type Result } from '../request.ts'
 import { toDuration } from '../time.ts'
 
 interface SendTestOptions {
@@ -20,7 +19,7 @@ export function SendTest({ device, onRenew, onChanged }: SendTestOptions) {
     if (isBusy) return
     setBusy(true)
     setResult(undefined)
-    const result = await sendTest(device.id)
+    const result = await request('POST /api/push/test', { subscriptionId: device.id })
     setBusy(false)
     setResult(result)
     // A removed device stays on the page, so that its result can be read.

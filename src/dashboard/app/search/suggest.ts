@@ -1,6 +1,4 @@
-import type { Suggestions } from '../../../log/events/search-schema.ts'
 import { HAS_FIELDS } from '../../../log/events/search-filters.ts'
-import { toApiPath } from '../api-paths.ts'
 import { toTermText } from '../feed/search.ts'
 import { request } from '../request.ts'
 import { KEYS, type Fragment, type Key } from './fragment.ts'
@@ -57,8 +55,8 @@ export function suggestHere({ key, value }: Fragment): Option[] | undefined {
 /** Asks the server for values. Nothing is suggested when it cannot be reached. */
 export async function suggestValues(project: string, { key, value }: Fragment): Promise<Option[]> {
   if (!isListed(key)) return []
-  const query = new URLSearchParams({ field: key, text: value.slice(0, MAX_TEXT) })
-  const result = await request<Suggestions>('GET', `${toApiPath(project)}/suggestions?${query}`)
+  const wanted = { projectId: project, field: key, text: value.slice(0, MAX_TEXT) }
+  const result = await request('GET /api/projects/:projectId/suggestions', wanted)
   if (!result.ok) return []
   return result.data.items.flatMap(({ value: found, label }) => {
     // The whole user is another filter than the same beginning.

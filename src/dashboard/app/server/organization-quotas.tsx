@@ -1,14 +1,9 @@
 import type { OrganizationUsage } from '../../server-schema.ts'
 import { Loaded } from '../components/loaded.tsx'
 import type { Query } from '../components/use-query.ts'
-import { request, type Result } from '../request.ts'
 import { toSize } from './sizes.ts'
 
 type Usage = { items: OrganizationUsage[] }
-
-export function readOrganizationUsage(): Promise<Result<Usage>> {
-  return request<Usage>('GET', '/api/server/organizations')
-}
 
 /** The quotas of organizations, those with the most bytes today first. */
 export function OrganizationQuotas({ query }: { query: Query<Usage> }) {

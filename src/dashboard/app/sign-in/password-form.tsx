@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks'
-import type { Account } from '../../../access/sign-in/schema.ts'
 import { CodeField } from '../components/code-field.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { request } from '../request.ts'
@@ -14,7 +13,7 @@ export function PasswordForm() {
       key="password"
       action="Sign in"
       send={async value => {
-        const result = await request<Account | { needs: 'code' }>('POST', '/api/session', {
+        const result = await request('POST /api/session', {
           email: value('email'),
           password: value('password'),
           isInstalled: isInstalled(),
@@ -37,7 +36,7 @@ function CodeForm({ onCancel }: { onCancel(): void }) {
       <Form
         key="code"
         action="Sign in"
-        send={value => request<Account>('POST', '/api/session/code', { code: value('code') })}
+        send={value => request('POST /api/session/code', { code: value('code') })}
         onDone={setAccount}
       >
         <CodeField

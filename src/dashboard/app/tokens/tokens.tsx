@@ -11,14 +11,11 @@ import { showToast } from '../components/toast.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
-import {
-  createToken,
-  readTokens,
-  withdrawToken,
-  type ManagementToken,
-  type NewManagementToken,
-  type TokenOwner,
-} from './api.ts'
+import type { ManagementToken, NewManagementToken } from '../../../access/tokens/schema.ts'
+import { request } from '../request.ts'
+
+/** The own tokens of the account, or those of an organization. */
+type TokenOwner = 'account' | { organization: string }
 
 type Organization = Account['organizations'][number]
 
@@ -34,7 +31,7 @@ interface TokensOptions {
 
 /** The management tokens of an account or an organization, with actions to create and end them. */
 export function Tokens({ owner, lead, organizations, isPrimary = false }: TokensOptions) {
-  const tokens = usePages(JSON.stringify(owner), cursor => readTokens(owner, cursor))
+  const tokens = usePages(`GET ${toPath(owner)}`, { ...toPlace(owner), limit: 20 })
   const [made, setMade] = useState<NewManagementToken>()
   return (
     <section class="section" aria-labelledby="tokens">
@@ -76,7 +73,7 @@ export function Tokens({ owner, lead, organizations, isPrimary = false }: Tokens
             onWithdrawn={() => {
               tokens.changeItems(items => items.filter(({ id }) => id !== token.id))
               if (made?.id === token.id) setMade(undefined)
-              showToast({ message: 'Token withdrawn. Its next request is refused.' })
+              showToast('Token withdrawn. Its next request is refused.')
             }}
           />
         )}
@@ -139,7 +136,9 @@ function Item({ token, owner, onWithdrawn }: ItemOptions) {
           lead="Programs that use this token are refused from their next request on."
           yes="Withdraw"
           isQuiet
-          send={() => withdrawToken(owner, id)}
+          send={() =>
+            request(`DELETE ${toPath(owner)}/:tokenId`, { ...toPlace(owner), tokenId: id })
+          }
           onDone={onWithdrawn}
         />
       </span>
@@ -162,7 +161,8 @@ function CreateForm({ owner, organizations, onCreated }: CreateFormOptions) {
       send={value => {
         const chosen = projects.filter(({ id }) => value(id) !== '')
         return withVerification(() =>
-          createToken(owner, {
+          request(`POST ${toPath(owner)}`, {
+            ...toPlace(owner),
             name: value('name'),
             role: ROLES.find(role => role === value('role')) ?? 'viewer',
             projects: chosen.length === 0 ? null : chosen.map(({ id }) => id),
@@ -204,4 +204,16 @@ function CreateForm({ owner, organizations, onCreated }: CreateFormOptions) {
       )}
     </Form>
   )
+}
+
+/** The routes of both owners take and return the same, but for the organization. */
+function toPath(owner: TokenOwner) {
+  const path = owner === 'account' ? '/api/tokens' : '/api/organizations/:organizationId/tokens'
+  return path as '/api/organizations/:organizationId/tokens'
+}
+
+function toPlace(owner: TokenOwner) {
+  return { organizationId: owner === 'account' ? undefined : owner.organization } as {
+    organizationId: string
+  }
 }

@@ -3,9 +3,10 @@ import { Field, Form } from '../components/form.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
-import { showToast } from '../components/toast.tsx'
+import { showResult } from '../components/toast.tsx'
 import { toUserPath } from '../paths.ts'
-import { addAlias, readAliasChanges, readUser, removeAlias, type User } from './api.ts'
+import { request } from '../request.ts'
+import type { Data } from '../routes.ts'
 import { usePages } from '../components/use-pages.ts'
 
 const CHANGES = {
@@ -17,7 +18,7 @@ const CHANGES = {
 
 interface AliasesOptions {
   project: string
-  user: User
+  user: Data<'GET /api/projects/:projectId/users/:userId'>
   mayEdit: boolean
   onChanged(): void
 }
@@ -27,11 +28,21 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
   const { userId, aliases } = user
   const [taken, setTaken] = useState<{ alias: string; owner: string }>()
 
+  /** Adds an alias to a user; with `from`, moves it from that user. */
+  const addAlias = (to: string, alias: string, from?: string) =>
+    request('POST /api/projects/:projectId/users/:userId/aliases', {
+      projectId: project,
+      userId: to,
+      alias,
+      ...(from !== undefined && { from }),
+    })
+
   async function add(alias: string) {
-    const result = await addAlias(project, userId, alias)
+    const result = await addAlias(userId, alias)
     if (result.ok || result.failure.code !== 'conflict') return result
     // If the alias belongs to another user, it can be moved.
-    const owner = await readUser(project, alias)
+    const place = { projectId: project, userId: alias }
+    const owner = await request('GET /api/projects/:projectId/users/:userId', place)
     const isTaken =
       owner.ok &&
       owner.data.userId !== userId &&
@@ -41,27 +52,27 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
   }
 
   async function move({ alias, owner }: { alias: string; owner: string }, close: () => void) {
-    const result = await addAlias(project, userId, alias, owner)
+    const result = await addAlias(userId, alias, owner)
     setTaken(undefined)
-    if (!result.ok) return showToast({ message: result.failure.message })
-    close()
-    showToast({
+    const isMoved = showResult(result, {
       message: 'Alias moved.',
-      undo: () => addAlias(project, owner, alias, userId),
+      undo: () => addAlias(owner, alias, userId),
       onUndone: onChanged,
     })
+    if (!isMoved) return
+    close()
     onChanged()
   }
 
   async function remove(alias: string) {
-    const result = await removeAlias(project, userId, alias)
-    if (!result.ok) return showToast({ message: result.failure.message })
-    showToast({
+    const place = { projectId: project, userId, alias }
+    const removal = request('DELETE /api/projects/:projectId/users/:userId/aliases/:alias', place)
+    const isRemoved = showResult(await removal, {
       message: 'Alias removed.',
-      undo: () => addAlias(project, userId, alias),
+      undo: () => addAlias(userId, alias),
       onUndone: onChanged,
     })
-    onChanged()
+    if (isRemoved) onChanged()
   }
 
   return (
@@ -128,9 +139,11 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
 }
 
 function History({ project, userId }: { project: string; userId: string }) {
-  const pages = usePages(`${project} ${userId}`, cursor =>
-    readAliasChanges(project, userId, cursor),
-  )
+  const pages = usePages('GET /api/projects/:projectId/users/:userId/aliases/history', {
+    projectId: project,
+    userId,
+    limit: 20,
+  })
   return (
     <PagedList pages={pages} className="changes" empty={<p class="note">No changes yet</p>}>
       {({ at, alias, change, other, person }) => (

@@ -2,11 +2,11 @@ import { useLocation } from 'preact-iso'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toUsersPath } from '../paths.ts'
-import { eraseUser, type User } from './api.ts'
+import { request } from '../request.ts'
 import { toPlural } from '../plural.ts'
 
 /** Erases a user permanently. */
-export function EraseUser({ project, user }: { project: string; user: User }) {
+export function EraseUser({ project, userId }: { project: string; userId: string }) {
   const { route } = useLocation()
   return (
     <section class="section" aria-labelledby="erase">
@@ -16,12 +16,14 @@ export function EraseUser({ project, user }: { project: string; user: User }) {
         action="Erase this user"
         title={
           <>
-            Erase <bdi>{user.userId}</bdi>?
+            Erase <bdi>{userId}</bdi>?
           </>
         }
         lead="The events remain, but no longer show who they are about. This cannot be undone."
         yes="Erase permanently"
-        send={() => eraseUser(project, user.userId)}
+        send={() =>
+          request('DELETE /api/projects/:projectId/users/:userId', { projectId: project, userId })
+        }
         onDone={({ events, exportedMonths }) => {
           const files = exportedMonths ? ` Also in exports of ${exportedMonths}.` : ''
           showToast({

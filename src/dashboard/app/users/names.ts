@@ -1,7 +1,4 @@
 import { batch, signal, type Signal } from '@preact/signals'
-import type { Static } from '@sinclair/typebox'
-import type { UserNames } from '../../../log/identities/user-schema.ts'
-import { toApiPath } from '../api-paths.ts'
 import { toBackoffMs } from '../live/backoff.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import { createThrottle } from '../live/throttle.ts'
@@ -59,8 +56,8 @@ async function read(): Promise<void> {
   const userIds = [...wanted].slice(-MAX_READ)
   for (const userId of userIds) wanted.delete(userId)
   if (userIds.length === 0) return
-  const path = `${toApiPath(from)}/users/names` as const
-  const result = await request<Static<typeof UserNames>>('POST', path, { userIds })
+  const input = { projectId: from, userIds }
+  const result = await request('POST /api/projects/:projectId/users/names', input)
   failures = result.ok ? 0 : failures + 1
   if (result.ok) {
     const found = new Map(result.data.items.map(({ userId, name }) => [userId, name]))

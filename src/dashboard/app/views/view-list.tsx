@@ -1,25 +1,15 @@
 import { useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
-import type { ViewEdit } from '../../../log/views/schema.ts'
+import type { View, ViewEdit } from '../../../log/views/schema.ts'
 import { pickChanges } from '../changes.ts'
 import { Icon } from '../components/icon.tsx'
-import { showToast } from '../components/toast.tsx'
-import { MINUTE_MS, useQuery } from '../components/use-query.ts'
+import { showResult } from '../components/toast.tsx'
+import { MINUTE_MS, useRoute } from '../components/use-query.ts'
 import { toReaderText } from '../feed/reader-dates.ts'
 import { EMPTY_SEARCH, toSearchPath, type Search } from '../feed/search.ts'
 import { toPlural } from '../plural.ts'
-import { readProject } from '../organization/api.ts'
-import type { Result } from '../request.ts'
+import { request, type Result } from '../request.ts'
 import { isAllowed } from '../session.ts'
-import {
-  createView,
-  deleteView,
-  editView,
-  markSeen,
-  readViews,
-  switchBell,
-  type View,
-} from './api.ts'
 
 /** The server stops counting new events here. */
 const MAX_NEW = 100
@@ -32,10 +22,9 @@ interface ViewListOptions {
 
 /** The views of a project in the sidebar, and the form that saves the current search as one. */
 export function ViewList({ account, project, search }: ViewListOptions) {
-  const views = useQuery(`views ${project}`, () => readViews(project), {
-    everyMs: MINUTE_MS,
-    isKept: true,
-  })
+  const place = { projectId: project }
+  const kept = { everyMs: MINUTE_MS, isKept: true }
+  const views = useRoute('GET /api/projects/:projectId/views', place, kept)
   const [isManaging, setManaging] = useState(false)
   const items = views.data?.items ?? []
   const mayShare = isAllowed(account, project, 'member')
@@ -44,15 +33,16 @@ export function ViewList({ account, project, search }: ViewListOptions) {
 
   /** Sends a change, shows its failure, and reads the views again. */
   async function change(send: Promise<Result<unknown>>) {
-    const result = await send
-    if (!result.ok) showToast({ message: result.failure.message })
+    showResult(await send)
     await views.refetch()
   }
 
   /** Marks all present events of a view as seen. */
-  async function see({ id }: View) {
-    const head = await readProject(project)
-    if (head.ok) await change(markSeen(project, id, head.data.head))
+  async function see({ id: viewId }: View) {
+    const now = await request('GET /api/projects/:projectId', place)
+    if (!now.ok) return
+    const mark = { ...place, viewId, seq: now.data.head }
+    await change(request('PUT /api/projects/:projectId/views/:viewId/read', mark))
   }
 
   if (items.length === 0 && text === '') return null
@@ -77,7 +67,15 @@ export function ViewList({ account, project, search }: ViewListOptions) {
               aria-pressed={view.hasBell}
               aria-label={`Notify me of new events in ${view.name}`}
               title={view.hasBell ? 'You are notified of new events' : 'You are not notified'}
-              onClick={() => void change(switchBell(project, view.id, !view.hasBell))}
+              onClick={() =>
+                void change(
+                  request('PUT /api/projects/:projectId/views/:viewId/bell', {
+                    ...place,
+                    viewId: view.id,
+                    isOn: !view.hasBell,
+                  }),
+                )
+              }
             >
               <Icon name={view.hasBell ? 'notifications' : 'muted'} />
             </button>
@@ -86,8 +84,23 @@ export function ViewList({ account, project, search }: ViewListOptions) {
                 key={view.id}
                 view={view}
                 mayShare={mayShare}
-                onEdit={edit => change(editView(project, view.id, edit))}
-                onDelete={() => change(deleteView(project, view.id))}
+                onEdit={edit =>
+                  change(
+                    request('PATCH /api/projects/:projectId/views/:viewId', {
+                      ...place,
+                      viewId: view.id,
+                      ...edit,
+                    }),
+                  )
+                }
+                onDelete={() =>
+                  change(
+                    request('DELETE /api/projects/:projectId/views/:viewId', {
+                      ...place,
+                      viewId: view.id,
+                    }),
+                  )
+                }
               />
             )}
           </li>
@@ -97,7 +110,11 @@ export function ViewList({ account, project, search }: ViewListOptions) {
         <SaveView
           key={text}
           mayShare={mayShare}
-          onSave={(name, isShared) => change(createView(project, { name, q: text, isShared }))}
+          onSave={(name, isShared) =>
+            change(
+              request('POST /api/projects/:projectId/views', { ...place, name, q: text, isShared }),
+            )
+          }
         />
       )}
       {items.length > 0 && (

@@ -3,11 +3,12 @@ import { useState } from 'preact/hooks'
 import { CodeBlock } from '../components/code-block.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { useRoute } from '../components/use-query.ts'
 import { toVisibleTitle } from '../feed/log.ts'
 import { toEventPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
-import { readAttempt, type Attempt, type AttemptDetail, type WebhookRef } from './api.ts'
+import type { Attempt, AttemptDetail } from '../../../delivery/webhooks/schema.ts'
+import type { WebhookRef } from './recover.ts'
 
 interface AttemptOptions {
   place: WebhookRef
@@ -46,7 +47,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
       {isShown && (
         <div class="actions">
           {eventId !== null && (
-            <a class="action-link" href={toEventPath(place.project, eventId)}>
+            <a class="action-link" href={toEventPath(place.projectId, eventId)}>
               Open event
             </a>
           )}
@@ -63,7 +64,10 @@ function toSubject(kind: Attempt['kind'], eventId: string | null): string {
 }
 
 function Exchange({ place, attempt: { id, status, response } }: AttemptOptions) {
-  const detail = useQuery(id, () => readAttempt(place, id))
+  const detail = useRoute('GET /api/projects/:projectId/webhooks/:webhookId/attempts/:attemptId', {
+    ...place,
+    attemptId: id,
+  })
   const isExpired = detail.failure?.code === 'not_found' || detail.data?.request === null
   return (
     <>

@@ -4,11 +4,13 @@ import { Field, Form } from '../components/form.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { showToast } from '../components/toast.tsx'
 import { usePages } from '../components/use-pages.ts'
-import { readAttempts, recover, resendAttempt, type WebhookRef } from './api.ts'
+import { request } from '../request.ts'
+import { recover, type WebhookRef } from './recover.ts'
 import { AttemptDetails } from './attempt.tsx'
 import { fromInputTime, toInputTime } from '../input-time.ts'
 import { toPlural } from '../plural.ts'
 
+const RESEND = 'POST /api/projects/:projectId/webhooks/:webhookId/attempts/:attemptId/resend'
 const DAY_MS = 86_400_000
 /** How long a delivery usually takes. After that, the list is refreshed. */
 const SOON_MS = 2_000
@@ -23,14 +25,12 @@ interface AttemptsOptions {
 
 /** The attempts of a webhook, with buttons to resend and to recover missed events. */
 export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
-  const pages = usePages(`${place.project} ${place.webhook}`, cursor => readAttempts(place, cursor))
+  const pages = usePages('GET /api/projects/:projectId/webhooks/:webhookId/attempts', place)
   const [open, setOpen] = useState<'recover'>()
 
   function showQueued(events: number) {
     setOpen(undefined)
-    showToast({
-      message: events === 0 ? 'Nothing to recover' : `${toPlural(events, 'message')} queued.`,
-    })
+    showToast(events === 0 ? 'Nothing to recover' : `${toPlural(events, 'message')} queued.`)
     setTimeout(refresh, SOON_MS)
   }
 
@@ -63,7 +63,7 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
               {isEnabled && attempt.kind !== 'webhook.test' && (
                 <ActionButton
                   action="Resend"
-                  send={() => resendAttempt(place, attempt.id)}
+                  send={() => request(RESEND, { ...place, attemptId: attempt.id })}
                   onDone={({ events }) => showQueued(events)}
                 />
               )}

@@ -6,7 +6,8 @@ import { showToast } from '../components/toast.tsx'
 import { toPlural } from '../plural.ts'
 import { toEventPath, toWebhookPath } from '../paths.ts'
 import { usePages } from '../components/use-pages.ts'
-import { readDeliveries, replayDelivery, type Delivery } from './api.ts'
+import type { Delivery } from '../../../delivery/outbox/schema.ts'
+import { request } from '../request.ts'
 
 const STATES = ['dead', 'pending'] as const
 const STATE_NAMES = { dead: 'Given up', pending: 'Pending' }
@@ -14,7 +15,7 @@ const STATE_NAMES = { dead: 'Given up', pending: 'Pending' }
 /** The dead and pending deliveries of a project, to webhooks and devices. */
 export function Deliveries({ project }: { project: string }) {
   const [state, setState] = useState<(typeof STATES)[number]>('dead')
-  const pages = usePages(`${project} ${state}`, cursor => readDeliveries(project, state, cursor))
+  const pages = usePages('GET /api/projects/:projectId/deliveries', { projectId: project, state })
   return (
     <section class="section" aria-labelledby="deliveries">
       <h2 id="deliveries">Not delivered</h2>
@@ -54,9 +55,14 @@ export function Deliveries({ project }: { project: string }) {
               {state === 'dead' && (
                 <ActionButton
                   action="Retry"
-                  send={() => replayDelivery(project, delivery.id)}
+                  send={() =>
+                    request('POST /api/projects/:projectId/deliveries/:deliveryId/replay', {
+                      projectId: project,
+                      deliveryId: delivery.id,
+                    })
+                  }
                   onDone={() => {
-                    showToast({ message: 'Queued for resend.' })
+                    showToast('Queued for resend.')
                     void pages.refetch()
                   }}
                 />

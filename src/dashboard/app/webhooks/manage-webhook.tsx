@@ -10,19 +10,14 @@ import { showToast } from '../components/toast.tsx'
 import { toProjectPath } from '../paths.ts'
 import { AttemptDetails } from './attempt.tsx'
 import { Attempts } from './attempts.tsx'
-import {
-  deleteWebhook,
-  editWebhook,
-  rotateSecret,
-  switchWebhook,
-  testWebhook,
-  type Attempt,
-  type WebhookRef,
-  type Webhook,
-} from './api.ts'
+import type { Attempt, Webhook } from '../../../delivery/webhooks/schema.ts'
+import { request } from '../request.ts'
+import type { WebhookRef } from './recover.ts'
 import { newSecret } from './new-secret.tsx'
 import { pickChanges } from '../changes.ts'
 import { WebhookForm } from './webhook-form.tsx'
+
+const PATH = '/api/projects/:projectId/webhooks/:webhookId'
 
 interface ManageWebhookOptions {
   place: WebhookRef
@@ -47,7 +42,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
         <ActionButton
           isPrimary
           action="Send a test"
-          send={() => testWebhook(place)}
+          send={() => request(`POST ${PATH}/test`, place)}
           onDone={attempt => {
             setTest(attempt)
             onActivity()
@@ -62,12 +57,12 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
         {isEnabled ? (
           <ActionButton
             action="Disable"
-            send={() => switchWebhook(place, 'disable')}
+            send={() => request(`POST ${PATH}/disable`, place)}
             onDone={disabled => {
               onChanged(disabled)
               showToast({
                 message: 'Webhook disabled.',
-                undo: () => switchWebhook(place, 'enable'),
+                undo: () => request(`POST ${PATH}/enable`, place),
                 onUndone: onActivity,
               })
             }}
@@ -75,7 +70,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
         ) : (
           <ActionButton
             action="Enable"
-            send={() => switchWebhook(place, 'enable')}
+            send={() => request(`POST ${PATH}/enable`, place)}
             onDone={onChanged}
           />
         )}
@@ -83,14 +78,16 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
       {open === 'edit' && (
         <div class="inline-form">
           <WebhookForm
-            project={place.project}
+            project={place.projectId}
             webhook={webhook}
             action="Save"
-            send={(fields, before) => editWebhook(place, pickChanges(before ?? {}, fields))}
+            send={(fields, before) =>
+              request(`PATCH ${PATH}`, { ...place, ...pickChanges(before ?? {}, fields) })
+            }
             onDone={edited => {
               setOpen(undefined)
               onChanged(edited)
-              showToast({ message: 'Saved.' })
+              showToast('Saved.')
             }}
           />
         </div>
@@ -98,7 +95,14 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
       {open === 'rotate' && (
         <Form
           action="Create new secret"
-          send={value => withVerification(() => rotateSecret(place, Number(value('graceHours'))))}
+          send={value =>
+            withVerification(() =>
+              request(`POST ${PATH}/rotate`, {
+                ...place,
+                graceHours: Number(value('graceHours')),
+              }),
+            )
+          }
           onDone={({ secret }) => {
             setOpen(undefined)
             newSecret.value = { webhook: id, secret }
@@ -135,10 +139,10 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
           }
           lead="No more events are sent to it. This cannot be undone."
           yes="Delete permanently"
-          send={() => deleteWebhook(place)}
+          send={() => request(`DELETE ${PATH}`, place)}
           onDone={() => {
-            showToast({ message: 'Webhook deleted.' })
-            route(toProjectPath('webhooks', place.project), true)
+            showToast('Webhook deleted.')
+            route(toProjectPath('webhooks', place.projectId), true)
           }}
         />
       </section>

@@ -1,5 +1,5 @@
 import { Timestamp } from '../components/timestamp.tsx'
-import type { Webhook } from './api.ts'
+import type { Webhook } from '../../../delivery/webhooks/schema.ts'
 import { toStatus } from './status.ts'
 
 /** The status of a webhook as a badge. */

@@ -1,0 +1,29 @@
+import { useQuery } from '../components/use-query.ts'
+import type { Row } from '../feed/log.ts'
+import { request } from '../request.ts'
+
+export interface NeighbourIds {
+  newer: string | undefined
+  older: string | undefined
+}
+
+/** The next newer and older events, in the list if it contains the event, else in the log. */
+export function useNeighbours(
+  project: string,
+  id: string | undefined,
+  rows: readonly Row[],
+  isSearch: boolean,
+): NeighbourIds {
+  const at = rows.findIndex(row => row.id === id)
+  const newer = at < 0 ? undefined : rows[at - 1]?.id
+  const older = at < 0 ? undefined : rows[at + 1]?.id
+  const isWanted =
+    id !== undefined && (at < 0 || (!isSearch && (newer === undefined || older === undefined)))
+  const { data } = useQuery(isWanted ? `${project} ${id}` : undefined, () =>
+    request('GET /api/projects/:projectId/events/:eventId/neighbours', {
+      projectId: project,
+      eventId: id ?? '',
+    }),
+  )
+  return { newer: newer ?? data?.newer?.id, older: older ?? data?.older?.id }
+}
