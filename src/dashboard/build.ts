@@ -30,8 +30,8 @@ const IMAGES = /\.(svg|webp)$/
 /** The script of /swagger: Scalar in one file. */
 const REFERENCE = 'scalar.js'
 const REFERENCE_SOURCE = `${REFERENCE_PACKAGE}/dist/browser/standalone.js`
-/** Files outside the size budget: uPlot, which only charts load, the documentation, /swagger. */
-const NOT_BUDGETED = /^(plot-|scalar|docs\.|theme-early)/
+/** Files outside the size budget: the documentation and /swagger. */
+const NOT_BUDGETED = /^(scalar|docs\.|theme-early)/
 /** The files of the first load of the feed, beside the scripts that these import. */
 const FIRST_LOAD = ['main.js', 'feed-1.js', 'early.js', 'app.css']
 /** The size budget in gzipped bytes: for the first load, each later file and the application. */

@@ -65,18 +65,23 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
     expect([count, range].map(at => Math.abs((at ?? 0) - (bars ?? 0)) < 3)).toEqual([true, true])
   })
 
-  test('dragging sets the time range, and its chip removes it', async () => {
+  test('a handle or a bar sets the time range, and its chip removes it', async () => {
     await using it = await look()
     await it.chart.getByText('4 events').waitFor()
     const { x, y, width, height } = (await it.chart.locator('.bars').boundingBox())!
     const bar = (at: number) => x + ((at + 0.5) * width) / 24
-    await it.page.mouse.move(bar(12), y + height / 2)
+    await it.page.mouse.move(x + 6, y + height / 3)
     await it.page.mouse.down()
-    await it.page.mouse.move(bar(9), y + height / 2, { steps: 4 })
-    await it.chart.getByText('2 events').waitFor()
+    await it.page.mouse.move(bar(9), y + height / 3, { steps: 4 })
+    await it.chart.getByText('3 events').waitFor()
     await it.page.mouse.up()
+    await until(async () => (await it.titles()) === 'At 22,At 10,At 10')
+    expect(it.toRange()[1]).toBe('2026-11-11T00:00:00Z')
+    await it.page.goBack()
+    await it.chart.getByText('4 events').waitFor()
+    await it.page.mouse.click(bar(10), y + height / 3)
     await until(async () => (await it.titles()) === 'At 10,At 10')
-    expect(it.toRange()).toEqual(['2026-11-10T09:00:00Z', '2026-11-10T13:00:00Z'])
+    expect(it.toRange()).toEqual(['2026-11-10T10:00:00Z', '2026-11-10T11:00:00Z'])
     // The summary is of the whole new range, although the pointer is still over its bars.
     await it.chart.getByText('2 events').waitFor()
     await it.page.getByRole('button', { name: /^Remove time/ }).click()

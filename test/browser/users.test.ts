@@ -100,9 +100,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     it.api.hold = () => Promise.resolve()
     answerNewer()
     await it.page.getByText('business').waitFor()
-    it.api.requests.splice(0)
+    const older = it.page.waitForEvent('requestfinished', {
+      predicate: request => request.url().endsWith('/users/user_2'),
+    })
     answerOlder()
-    await until(() => it.api.requests.includes('POST /api/projects/:id/users/names'))
+    await older
     await it.page.getByText('business').waitFor()
     expect(await it.page.getByText('starter').count()).toBe(0)
     expect(it.problems).toEqual([])

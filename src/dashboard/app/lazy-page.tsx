@@ -3,6 +3,7 @@ import type { FunctionComponent } from 'preact'
 import { lazy } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import { StandalonePage } from './components/standalone-page.tsx'
+import { QuietButton } from './components/quiet-button.tsx'
 
 interface FailedOptions {
   onRetry(): void
@@ -53,14 +54,8 @@ export function FailedPart({ onRetry, onClose }: FailedOptions) {
         <button class="button" type="button" onClick={onRetry}>
           Retry
         </button>
-        <button class="quiet-button" type="button" onClick={() => location.reload()}>
-          Reload
-        </button>
-        {onClose && (
-          <button class="quiet-button" type="button" onClick={onClose}>
-            Close
-          </button>
-        )}
+        <QuietButton onClick={() => location.reload()}>Reload</QuietButton>
+        {onClose && <QuietButton onClick={onClose}>Close</QuietButton>}
       </div>
     </div>
   )

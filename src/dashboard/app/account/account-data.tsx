@@ -3,6 +3,7 @@ import { ActionButton } from '../components/action-button.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { clearSession } from '../session.ts'
+import { Section } from '../components/section.tsx'
 
 /** Returns the file. A refusal is requested again, in the form of the other requests. */
 async function readExport(): Promise<Result<Blob>> {
@@ -14,8 +15,7 @@ async function readExport(): Promise<Result<Blob>> {
 /** The export of the account's own data, and its deletion. */
 export function AccountData() {
   return (
-    <section class="section" aria-labelledby="data">
-      <h2 id="data">Your data</h2>
+    <Section id="data" title="Your data">
       <p class="note">
         The file has everything that this server stores about your account, without secrets.
       </p>
@@ -43,6 +43,6 @@ export function AccountData() {
           }}
         />
       </div>
-    </section>
+    </Section>
   )
 }

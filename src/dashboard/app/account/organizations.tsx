@@ -1,12 +1,12 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { CreateOrganization } from '../organization/create-organization.tsx'
 import { toOrganizationPath } from '../paths.ts'
+import { Section } from '../components/section.tsx'
 
 /** The organizations of the account. Operators can create another one. */
 export function Organizations({ account: { person, organizations } }: { account: Account }) {
   return (
-    <section class="section" aria-labelledby="organizations">
-      <h2 id="organizations">Organizations</h2>
+    <Section id="organizations" title="Organizations">
       {organizations.length === 0 && <p class="note">You are not a member of any organization.</p>}
       <ul class="items">
         {organizations.map(({ id, name, role }) => (
@@ -21,6 +21,6 @@ export function Organizations({ account: { person, organizations } }: { account:
         ))}
       </ul>
       {person.isOperator && <CreateOrganization />}
-    </section>
+    </Section>
   )
 }

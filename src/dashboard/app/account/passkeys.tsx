@@ -10,6 +10,7 @@ import type { PasskeyInfo } from '../../../access/passkeys/schema.ts'
 import { addPasskey, canUsePasskeys } from '../passkeys/api.ts'
 import { request } from '../request.ts'
 import { loadSession } from '../session.ts'
+import { Section } from '../components/section.tsx'
 
 /** The passkeys of the account. `onChange` is called after a removal, which ends sessions. */
 export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
@@ -22,8 +23,7 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
   }
 
   return (
-    <section class="section" aria-labelledby="passkeys">
-      <h2 id="passkeys">Passkeys</h2>
+    <Section id="passkeys" title="Passkeys">
       <p class="note">
         Sign in with your fingerprint, face or PIN. Add one on each device, or one that your
         password manager syncs.
@@ -51,18 +51,15 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
                             reload('Passkey renamed.')
                           }}
                         >
-                          <Field name="name" label="Name" autocomplete="off" value={passkey.name} />
+                          <Field name="name" label="Name" value={passkey.name} />
                         </Form>
                       )}
                     </InlineForm>
                     <ConfirmButton
                       isQuiet
                       action="Remove"
-                      title={
-                        <>
-                          Remove <bdi>{passkey.name}</bdi>?
-                        </>
-                      }
+                      title="Remove"
+                      name={passkey.name}
                       lead="It no longer signs you in, and other sessions that it made end. Delete it in your password manager, too."
                       yes="Remove passkey"
                       send={() =>
@@ -92,7 +89,6 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
                       <Field
                         name="name"
                         label="Name"
-                        autocomplete="off"
                         hint="To tell it from others, such as “Phone” or “Security key”."
                         value={`Passkey ${items.length + 1}`}
                       />
@@ -108,7 +104,7 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
           </>
         )}
       </Loaded>
-    </section>
+    </Section>
   )
 }
 

@@ -7,6 +7,7 @@ import { showToast } from '../components/toast.tsx'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { loadSession, setAccount } from '../session.ts'
 import { request } from '../request.ts'
+import { Section } from '../components/section.tsx'
 
 interface PasswordOptions {
   account: Account
@@ -19,8 +20,7 @@ export function Password({ account: { credentials }, onChange }: PasswordOptions
   const { hasPassword, passkeys } = credentials
   const action = hasPassword ? 'Change password' : 'Set a password'
   return (
-    <section class="section" aria-labelledby="password">
-      <h2 id="password">Password</h2>
+    <Section id="password" title="Password">
       {!hasPassword && <p class="note">Your account has no password.</p>}
       <div class="actions">
         <InlineForm key={action} action={action}>
@@ -50,7 +50,7 @@ export function Password({ account: { credentials }, onChange }: PasswordOptions
           />
         )}
       </div>
-    </section>
+    </Section>
   )
 }
 

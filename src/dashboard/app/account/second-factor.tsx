@@ -11,6 +11,8 @@ import { showToast } from '../components/toast.tsx'
 import { loadSession, setAccount } from '../session.ts'
 import { request } from '../request.ts'
 import type { Data } from '../routes.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
+import { Section } from '../components/section.tsx'
 
 type TotpSecret = Data<'POST /api/second-factor'>
 
@@ -20,8 +22,7 @@ export function SecondFactor({ account: { credentials } }: { account: Account })
   const [codes, setCodes] = useState<readonly string[]>()
   if (!credentials.hasPassword) return null
   return (
-    <section class="section" aria-labelledby="second-factor">
-      <h2 id="second-factor">Authenticator app</h2>
+    <Section id="second-factor" title="Authenticator app">
       {codes && (
         <SecretOnce
           title="Recovery codes"
@@ -83,7 +84,7 @@ export function SecondFactor({ account: { credentials } }: { account: Account })
           </div>
         </>
       )}
-    </section>
+    </Section>
   )
 }
 
@@ -110,9 +111,7 @@ function SetUp({ secret: { secret, qr }, onDone, onCancel }: SetUpOptions) {
       >
         <CodeField label="Code" />
       </Form>
-      <button type="button" class="quiet-button" onClick={onCancel}>
-        Cancel
-      </button>
+      <QuietButton onClick={onCancel}>Cancel</QuietButton>
     </>
   )
 }

@@ -6,6 +6,8 @@ import { clearSession } from '../session.ts'
 import type { Pages } from '../components/use-pages.ts'
 import type { SessionInfo } from '../../../access/guard/schema.ts'
 import { request } from '../request.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
+import { Section } from '../components/section.tsx'
 
 /** The sessions of the account, with buttons to end them. */
 export function Sessions({ sessions }: { sessions: Pages<SessionInfo> }) {
@@ -16,22 +18,19 @@ export function Sessions({ sessions }: { sessions: Pages<SessionInfo> }) {
   }
 
   return (
-    <section class="section" aria-labelledby="sessions">
-      <h2 id="sessions">Active sessions</h2>
+    <Section id="sessions" title="Active sessions">
       <PagedList pages={sessions} empty={null}>
         {session => (
           <li key={session.id}>
             <SessionAbout session={session} />
             {!session.isCurrent && (
               <span class="item-actions">
-                <button
-                  type="button"
-                  class="quiet-button"
+                <QuietButton
                   aria-label={`Sign out ${session.browser}`}
                   onClick={() => end(session)}
                 >
                   Sign out
-                </button>
+                </QuietButton>
               </span>
             )}
           </li>
@@ -46,7 +45,7 @@ export function Sessions({ sessions }: { sessions: Pages<SessionInfo> }) {
         send={() => request('DELETE /api/sessions')}
         onDone={clearSession}
       />
-    </section>
+    </Section>
   )
 }
 

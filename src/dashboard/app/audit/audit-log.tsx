@@ -5,6 +5,7 @@ import { PagedList } from '../components/paged-list.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { toUrl } from '../request.ts'
+import { Section } from '../components/section.tsx'
 
 const KINDS = [
   'organization',
@@ -40,12 +41,11 @@ export function AuditLog({ organization, members = [] }: AuditLogOptions) {
     organization === undefined
       ? 'GET /api/server/audit'
       : 'GET /api/organizations/:organizationId/audit',
-    { organizationId: organization ?? '', limit: 20, ...filters },
+    { organizationId: organization as string, limit: 20, ...filters },
   )
   const kinds = organization === undefined ? SERVER_KINDS : KINDS
   return (
-    <section class="section" aria-labelledby="audit">
-      <h2 id="audit">Audit log</h2>
+    <Section id="audit" title="Audit log">
       <div class="filters">
         <Select
           name="about"
@@ -85,7 +85,7 @@ export function AuditLog({ organization, members = [] }: AuditLogOptions) {
           {entry => <Entry key={entry.id} entry={entry} />}
         </PagedList>
       </div>
-    </section>
+    </Section>
   )
 }
 

@@ -8,6 +8,8 @@ import { Field, Form } from '../components/form.tsx'
 import { showResult, showToast } from '../components/toast.tsx'
 import { editChannel } from './api.ts'
 import { toPlural } from '../plural.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
+import { Section } from '../components/section.tsx'
 
 interface SettingsOptions {
   project: string
@@ -51,18 +53,10 @@ function ChannelForm({ project, channel, onDone }: SettingsOptions & { onDone():
       <Field
         name="name"
         label="Name"
-        autocomplete="off"
         hint="Changes only the displayed name. Applications keep sending to the original name."
         value={name}
       />
-      <Field
-        name="icon"
-        label="Icon"
-        autocomplete="off"
-        hint="One emoji"
-        isOptional
-        value={icon ?? ''}
-      />
+      <Field name="icon" label="Icon" hint="One emoji" isOptional value={icon ?? ''} />
       <TextArea name="description" label="Description" value={description ?? ''} />
     </Form>
   )
@@ -75,8 +69,7 @@ export function Retention({
   mayChange,
 }: SettingsOptions & { mayChange: boolean }) {
   return (
-    <section class="section" aria-labelledby="retention">
-      <h2 id="retention">Retention</h2>
+    <Section id="retention" title="Retention">
       <p class="note">
         {keepDays === null
           ? 'Events are kept for as long as the project default says.'
@@ -102,7 +95,6 @@ export function Retention({
                 label="Days"
                 type="number"
                 isOptional
-                autocomplete="off"
                 hint="Older events are deleted permanently. Leave empty to use the project default."
                 value={keepDays === null ? '' : String(keepDays)}
               />
@@ -110,7 +102,7 @@ export function Retention({
           )}
         </InlineForm>
       )}
-    </section>
+    </Section>
   )
 }
 
@@ -123,20 +115,15 @@ export function ArchiveChannel({ project, channel: { id, isArchived } }: Setting
     })
   }
   return (
-    <section class="section" aria-labelledby="archive">
-      <h2 id="archive">Archive</h2>
+    <Section id="archive" title="Archive">
       <p class="note">
         An archived channel is hidden from lists and sends no notifications. It still accepts events
         and sends them to webhooks.
       </p>
-      <button
-        type="button"
-        class="quiet-button"
-        onClick={() => void archive({ isArchived: !isArchived })}
-      >
+      <QuietButton onClick={() => void archive({ isArchived: !isArchived })}>
         {isArchived ? 'Unarchive this channel' : 'Archive this channel'}
-      </button>
-    </section>
+      </QuietButton>
+    </Section>
   )
 }
 

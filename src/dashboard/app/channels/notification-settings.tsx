@@ -113,7 +113,7 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
                 }
                 onDone={() => setPicking(false)}
               >
-                <Field name="muteUntil" label="Until" type="datetime-local" autocomplete="off" />
+                <Field name="muteUntil" label="Until" type="datetime-local" />
               </Form>
             )}
             <div class="field">

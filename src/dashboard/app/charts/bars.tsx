@@ -19,7 +19,7 @@ interface BarsOptions {
   isLinear?: boolean
   /** Called with the bars under the pointer or in the selection. */
   onHover(span: BarRange | undefined): void
-  /** Lets the reader select a range: by dragging, or by keyboard with two sliders and Enter. */
+  /** Lets the reader select a bar, or a range by two sliders. Enter applies what the keys chose. */
   onChoose?(span: BarRange): void
 }
 
@@ -31,7 +31,7 @@ export function Bars(options: BarsOptions) {
   const { parts, toLabel, labelSteps, label, isLinear = false, onHover, onChoose } = options
   const help = useId()
   const box = useRef<HTMLDivElement>(null)
-  const begun = useRef<number>(undefined)
+  const chosen = useRef<BarRange>(undefined)
   const [span, setSpan] = useState<BarRange>()
   const [hovered, setHovered] = useState<BarRange>()
   const ends = stack(
@@ -58,49 +58,26 @@ export function Bars(options: BarsOptions) {
   }
 
   function choose(next: BarRange | undefined) {
+    chosen.current = next
     setSpan(next)
     point(next)
   }
 
-  function toBar({ clientX }: PointerEvent): number {
+  function toBar({ clientX }: MouseEvent): number {
     const { left, width } = box.current?.getBoundingClientRect() ?? { left: 0, width: 1 }
     const at = Math.floor(((clientX - left) / width) * count)
     return Math.min(Math.max(at, 0), count - 1)
   }
 
-  function press(event: PointerEvent) {
-    if (event.button !== 0 || !onChoose) return
-    box.current?.setPointerCapture(event.pointerId)
-    begun.current = toBar(event)
-    choose([begun.current, begun.current + 1])
-  }
-
-  function move(event: PointerEvent) {
-    const bar = toBar(event)
-    const from = begun.current
-    if (from === undefined) point([bar, bar + 1])
-    else choose([Math.min(from, bar), Math.max(from, bar) + 1])
-  }
-
-  function release() {
-    if (begun.current === undefined) return
-    begun.current = undefined
-    if (span) apply(span)
-  }
-
   /** Discards the selection, which the bars of the chosen range do not have. */
-  function apply(chosen: BarRange) {
+  function apply(range = chosen.current) {
+    if (!range) return
     choose(undefined)
-    onChoose?.(chosen)
-  }
-
-  function cancel() {
-    begun.current = undefined
-    choose(undefined)
+    onChoose?.(range)
   }
 
   function onKey(event: KeyboardEvent) {
-    if (event.key === 'Enter' && span) apply(span)
+    if (event.key === 'Enter' && span) apply()
     else if (event.key === 'Escape' && span) choose(undefined)
     else return
     event.preventDefault()
@@ -112,14 +89,17 @@ export function Bars(options: BarsOptions) {
       class={labelSteps ? 'bars bars-tall' : 'bars'}
       role={label === undefined ? undefined : onChoose ? 'group' : 'img'}
       aria-label={label}
-      onPointerDown={press}
-      onPointerMove={move}
-      onPointerUp={release}
-      onPointerCancel={cancel}
-      onPointerLeave={() => begun.current === undefined && point(span)}
+      onPointerMove={event => !chosen.current && point([toBar(event), toBar(event) + 1])}
+      onPointerLeave={() => point(span)}
+      onPointerUp={() => apply()}
       onKeyDown={onKey}
     >
-      <svg viewBox={`0 0 ${count} 100`} preserveAspectRatio="none" aria-hidden="true">
+      <svg
+        viewBox={`0 0 ${count} 100`}
+        preserveAspectRatio="none"
+        aria-hidden="true"
+        onClick={event => apply([toBar(event), toBar(event) + 1])}
+      >
         {marked && (
           <rect class="bars-chosen" x={marked[0]} width={marked[1] - marked[0]} height="100" />
         )}

@@ -1,5 +1,6 @@
 import { useRef, useState } from 'preact/hooks'
 import { copyText } from '../copy-text.ts'
+import { QuietButton } from './quiet-button.tsx'
 
 const FEEDBACK_MS = 2_000
 
@@ -19,9 +20,7 @@ export function CodeBlock({ label, text }: { label: string; text: string }) {
     <figure class="code-block">
       <figcaption>
         {label}
-        <button type="button" class="quiet-button" onClick={copy}>
-          {feedback ?? 'Copy'}
-        </button>
+        <QuietButton onClick={copy}>{feedback ?? 'Copy'}</QuietButton>
         {/* Browsers take no name from a live region inside the button. */}
         <span class="visually-hidden" role="status">
           {feedback}

@@ -2,12 +2,14 @@ import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
 import { withVerification } from './verification-prompt.tsx'
+import { QuietButton } from './quiet-button.tsx'
 
 interface ConfirmButtonOptions<Data> {
   /** The text of the button that opens the dialog. */
   action: ComponentChildren
-  /** The question. */
-  title: ComponentChildren
+  /** The question, or its part before the name of what it is about. */
+  title: string
+  name?: string
   /** The consequences. */
   lead: ComponentChildren
   /** The text of the button that confirms. */
@@ -20,7 +22,7 @@ interface ConfirmButtonOptions<Data> {
 
 /** A button that asks for confirmation, and for the password if the server requires it. */
 export function ConfirmButton<Data>(options: ConfirmButtonOptions<Data>) {
-  const { action, title, lead, yes, isQuiet = false, send, onDone } = options
+  const { action, title, name, lead, yes, isQuiet = false, send, onDone } = options
   const dialog = useRef<HTMLDialogElement>(null)
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState<Failure>()
@@ -51,14 +53,20 @@ export function ConfirmButton<Data>(options: ConfirmButtonOptions<Data>) {
         </p>
       )}
       <dialog ref={dialog} class="dialog" aria-label={yes}>
-        <h2>{title}</h2>
+        <h2>
+          {title}
+          {name !== undefined && (
+            <>
+              {' '}
+              <bdi>{name}</bdi>?
+            </>
+          )}
+        </h2>
         <p>{lead}</p>
         <button type="button" class="button button-danger" onClick={act}>
           {yes}
         </button>
-        <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
-          Cancel
-        </button>
+        <QuietButton onClick={() => dialog.current?.close()}>Cancel</QuietButton>
       </dialog>
     </>
   )

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { copyText } from '../copy-text.ts'
+import { QuietButton } from './quiet-button.tsx'
 
 const FEEDBACK_MS = 2_000
 
@@ -14,9 +15,7 @@ export function CopyButton({ label, toText }: { label: string; toText(): string 
 
   return (
     <>
-      <button type="button" class="quiet-button" onClick={copy}>
-        {feedback ?? label}
-      </button>
+      <QuietButton onClick={copy}>{feedback ?? label}</QuietButton>
       <span class="visually-hidden" role="status">
         {feedback}
       </span>

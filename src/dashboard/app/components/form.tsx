@@ -1,6 +1,7 @@
 import { createContext, type ComponentChildren } from 'preact'
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
+import { QuietButton } from './quiet-button.tsx'
 
 interface FormOptions<Data> {
   /** The text of the submit button. */
@@ -82,7 +83,7 @@ export function FieldIssues({ issues, id }: { issues: Failure['details']; id?: s
 interface FieldOptions {
   name: string
   label: string
-  autocomplete: string
+  autocomplete?: string
   type?: 'text' | 'email' | 'password' | 'url' | 'time' | 'number' | 'date' | 'datetime-local'
   isOptional?: boolean
   hint?: string | false | undefined
@@ -91,7 +92,15 @@ interface FieldOptions {
 
 /** A labelled input with its hint and errors. A password can be shown. */
 export function Field(options: FieldOptions) {
-  const { name, label, autocomplete, type = 'text', isOptional = false, hint, value } = options
+  const {
+    name,
+    label,
+    autocomplete = 'off',
+    type = 'text',
+    isOptional = false,
+    hint,
+    value,
+  } = options
   const id = useId()
   const [isShown, setShown] = useState(false)
   const issues = useIssues(name)
@@ -119,15 +128,13 @@ export function Field(options: FieldOptions) {
           aria-describedby={described.join(' ') || undefined}
         />
         {type === 'password' && (
-          <button
-            type="button"
-            class="quiet-button"
+          <QuietButton
             aria-pressed={isShown}
             aria-label={`Show ${label}`}
             onClick={() => setShown(!isShown)}
           >
             {isShown ? 'Hide' : 'Show'}
-          </button>
+          </QuietButton>
         )}
       </div>
       <FieldIssues id={`${id}-issue`} issues={issues} />

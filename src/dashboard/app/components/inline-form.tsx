@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { QuietButton } from './quiet-button.tsx'
 
 interface InlineFormOptions {
   /** The text of the button. */
@@ -36,9 +37,7 @@ export function InlineForm({ action, label, isPrimary = false, children }: Inlin
   return (
     <div class="inline-form">
       {children(close)}
-      <button type="button" class="quiet-button" onClick={close}>
-        Cancel
-      </button>
+      <QuietButton onClick={close}>Cancel</QuietButton>
     </div>
   )
 }

@@ -1,5 +1,6 @@
 import { CodeBlock } from './code-block.tsx'
 import { Timestamp } from './timestamp.tsx'
+import { QuietButton } from './quiet-button.tsx'
 
 /** Hosts that other machines do not reach. */
 const LOOPBACK = /^(localhost|127\..*|\[::1\])$/
@@ -30,9 +31,7 @@ export function SecretLink({
           others, set BASE_URL to an address that they reach, and make a new link.
         </p>
       )}
-      <button type="button" class="quiet-button" onClick={onClose}>
-        Done
-      </button>
+      <QuietButton onClick={onClose}>Done</QuietButton>
     </div>
   )
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { CodeBlock } from './code-block.tsx'
+import { QuietButton } from './quiet-button.tsx'
 
 interface SecretOnceOptions {
   title: ComponentChildren
@@ -30,9 +31,7 @@ export function SecretOnce({
       <p>{advice}</p>
       <CodeBlock label={label} text={secret} />
       {children}
-      <button type="button" class="quiet-button" onClick={onDone}>
-        I have saved it
-      </button>
+      <QuietButton onClick={onDone}>I have saved it</QuietButton>
     </section>
   )
 }

@@ -4,6 +4,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import { toFailure, type Result } from '../request.ts'
 import { findBarred, session } from '../session.ts'
 import type { WaysOptions } from './verification-ways.tsx'
+import { QuietButton } from './quiet-button.tsx'
 
 /** Resolves the request that waits for a verification; undefined when none waits. */
 const waiting = signal<((isVerified: boolean) => void) | undefined>(undefined)
@@ -84,9 +85,7 @@ export function VerificationPrompt() {
         <>
           <h2 id="confirm">Confirm that it is you</h2>
           {account && Ways && <Ways {...{ account, needsFactor }} onDone={() => respond(true)} />}
-          <button type="button" class="quiet-button" onClick={() => dialog.current?.close()}>
-            Cancel
-          </button>
+          <QuietButton onClick={() => dialog.current?.close()}>Cancel</QuietButton>
         </>
       )}
     </dialog>

@@ -9,6 +9,7 @@ import { toWebhookPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
 import { request } from '../request.ts'
 import type { Data } from '../routes.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 const ROUTE = 'GET /api/projects/:projectId/events/:eventId/deliveries'
 
@@ -65,11 +66,7 @@ export function DeliveryList({ project, event, mayReplay }: DeliveriesOptions) {
     <section class="metadata" aria-labelledby="panel-deliveries">
       <div class="metadata-top">
         <h3 id="panel-deliveries">Deliveries</h3>
-        {data && !isSettled(data) && (
-          <button type="button" class="quiet-button" onClick={read}>
-            Refresh
-          </button>
-        )}
+        {data && !isSettled(data) && <QuietButton onClick={read}>Refresh</QuietButton>}
       </div>
       <PagedList
         pages={pages}
@@ -90,9 +87,7 @@ export function DeliveryList({ project, event, mayReplay }: DeliveriesOptions) {
             </div>
             <span class={`badge ${BADGES[one.state] ?? ''}`}>{toState(one)}</span>
             {one.state === 'dead' && mayReplay && (
-              <button type="button" class="quiet-button" onClick={() => void resend(one)}>
-                Resend
-              </button>
+              <QuietButton onClick={() => void resend(one)}>Resend</QuietButton>
             )}
           </li>
         )}

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { CopyButton } from '../components/copy-button.tsx'
 import { hasAddress, LinkedText } from '../components/linked-text.tsx'
 import { isNumber, isObject, toMetadataText } from '../../../log/events/metadata-values.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 /** The number of entries per level that are shown at first. */
 const FIRST = 100
@@ -29,9 +30,9 @@ export function JsonTree({ value, path = [], toFilterPath }: TreeOptions) {
       ))}
       {entries.length > shown && (
         <li>
-          <button type="button" class="quiet-button" onClick={() => setShown(shown + 10 * FIRST)}>
+          <QuietButton onClick={() => setShown(shown + 10 * FIRST)}>
             {(entries.length - shown).toLocaleString()} more
-          </button>
+          </QuietButton>
         </li>
       )}
     </ul>

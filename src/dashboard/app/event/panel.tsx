@@ -25,6 +25,7 @@ import { closeSeen } from '../push/seen.ts'
 import type { NeighbourIds } from './use-neighbours.ts'
 import { useRoute } from '../components/use-query.ts'
 import { request } from '../request.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 interface PanelOptions {
   project: string
@@ -145,22 +146,16 @@ export function EventPanel({
           <Body project={project} event={event} search={search} />
           <DeliveryList key={id} project={project} event={id} mayReplay={isAdmin} />
           <div class="panel-actions">
-            <button
-              type="button"
-              class="quiet-button"
-              onClick={() => void shareEvent(project, id, toVisibleTitle(event.title))}
-            >
+            <QuietButton onClick={() => void shareEvent(project, id, toVisibleTitle(event.title))}>
               Share
-            </button>
-            <button
-              type="button"
-              class="quiet-button"
+            </QuietButton>
+            <QuietButton
               aria-label={`Mute ${event.channelName}`}
               title={`Mute ${event.channelName}`}
               onClick={() => void muteChannel(project, event.channelId, event.channelName)}
             >
               Mute
-            </button>
+            </QuietButton>
             <CopyButton label="Copy JSON" toText={() => JSON.stringify(event, null, 2)} />
             <CopyButton label="Copy curl" toText={() => toCurl(event, location.origin)} />
             {isAdmin && (

@@ -16,6 +16,7 @@ import {
   type Search,
 } from './search.ts'
 import { toProjectPath } from '../paths.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 const HOUR_MS = 3_600_000
 
@@ -79,11 +80,7 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
         </li>
       ))}
       <li class="chip-actions">
-        {chips.length > 1 && (
-          <button type="button" class="quiet-button" onClick={() => go(EMPTY_SEARCH)}>
-            Clear all
-          </button>
-        )}
+        {chips.length > 1 && <QuietButton onClick={() => go(EMPTY_SEARCH)}>Clear all</QuietButton>}
         <a class="quiet-button" href={toAlikePath(project, whole)}>
           Group alike
         </a>

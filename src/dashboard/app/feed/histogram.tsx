@@ -10,6 +10,7 @@ import type { BarRange } from '../charts/bars.tsx'
 import { TIME_RANGES, toSearchPath, type Search } from './search.ts'
 import { useHistogram } from './use-histogram.ts'
 import { toPlural } from '../plural.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 // The rows come first.
 const chart = lazyPages(
@@ -54,10 +55,7 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
       <p class="histogram-summary">
         {!histogram && failure && (
           <>
-            {failure.message}{' '}
-            <button type="button" class="quiet-button" onClick={() => void refetch()}>
-              Retry
-            </button>
+            {failure.message} <QuietButton onClick={() => void refetch()}>Retry</QuietButton>
           </>
         )}
         {!histogram && !failure && 'Counting…'}

@@ -4,6 +4,7 @@ import type { Account } from '../../../access/sign-in/schema.ts'
 import { PATHS, toFeedPath } from '../paths.ts'
 import { request, type Failure, type Result } from '../request.ts'
 import { findProject, isAtLeast, loadSession } from '../session.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 interface SampleDataOptions {
   account: Account
@@ -34,9 +35,9 @@ export function SampleDataOffer({ account, project }: SampleDataOptions) {
 
   return (
     <>
-      <button type="button" class="quiet-button" aria-disabled={isBusy} onClick={open}>
+      <QuietButton aria-disabled={isBusy} onClick={open}>
         {isBusy ? 'Creating the events…' : 'Look around with sample data'}
-      </button>
+      </QuietButton>
       {failure && <span role="alert">{failure.message}</span>}
     </>
   )
@@ -61,9 +62,9 @@ export function SampleDataNotice({ account, project }: SampleDataOptions) {
     <p class="note">
       <span>{failure ? failure.message : 'Sample data of an invented shop.'}</span>
       {isAtLeast(organization.role, 'admin') && (
-        <button type="button" class="quiet-button" aria-disabled={isBusy} onClick={remove}>
+        <QuietButton aria-disabled={isBusy} onClick={remove}>
           {isBusy ? 'Removing it…' : 'Remove it'}
-        </button>
+        </QuietButton>
       )}
     </p>
   )

@@ -4,6 +4,7 @@ import { Field, Form } from '../components/form.tsx'
 import { toExactText, toReaderText } from '../feed/reader-dates.ts'
 import { request, type Failure } from '../request.ts'
 import { PeriodSelect } from './card-form.tsx'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 /** The cards that one click makes. */
 const CHOICES: readonly { name: string; card: Pick<NewCard, 'kind' | 'groupBy'> }[] = [
@@ -120,13 +121,10 @@ export function AddCard({ project, q, hours, onAdded, onCancel }: AddCardOptions
             name="metadataPath"
             label="Name in the metadata"
             hint="For example plan, or order.currency for a value inside another."
-            autocomplete="off"
           />
         </Form>
       )}
-      <button type="button" class="quiet-button" onClick={onCancel}>
-        Cancel
-      </button>
+      <QuietButton onClick={onCancel}>Cancel</QuietButton>
     </section>
   )
 }

@@ -5,7 +5,6 @@ import type { Query } from '../components/use-query.ts'
 import { request } from '../request.ts'
 import { CardView } from './card.tsx'
 import { toTitle } from './card-texts.ts'
-import { useMoving } from './use-moving.ts'
 
 interface BoardOptions {
   project: string
@@ -19,19 +18,22 @@ interface BoardOptions {
 /** The cards of a project, which an editor can change and move. */
 export function BoardView({ project, cards, query, isEditor, added }: BoardOptions) {
   const list = useRef<HTMLUListElement>(null)
-  const moved = useRef<string>(undefined)
+  const focused = useRef<Element | null>(null)
   const [status, setStatus] = useState('')
   const ids = cards.map(({ id }) => id)
   const toCards = (order: readonly string[]) =>
     order.flatMap(id => cards.find(card => card.id === id) ?? [])
-  const { moving, over, toHandle } = useMoving({ ids, onMove: save })
 
   /** Puts all cards of the board in this order. */
   const orderCards = (cardIds: string[]) =>
     request('PUT /api/projects/:projectId/insights/order', { projectId: project, cardIds })
 
-  async function save(order: string[], id: string) {
-    moved.current = id
+  async function move(id: string, places: number) {
+    const order = ids.filter(one => one !== id)
+    const at = ids.indexOf(id) + places
+    if (at < 0 || at > order.length) return
+    order.splice(at, 0, id)
+    focused.current = document.activeElement
     query.change(() => ({ cards: toCards(order) }))
     const card = cards.find(one => one.id === id)
     if (card) {
@@ -62,43 +64,25 @@ export function BoardView({ project, cards, query, isEditor, added }: BoardOptio
 
   // A browser takes the focus away from an element that is moved in the page.
   useLayoutEffect(() => {
-    if (moved.current === undefined) return
-    findCard(moved.current)?.querySelector<HTMLElement>('.move-handle')?.focus()
-    moved.current = undefined
+    if (focused.current instanceof HTMLElement) focused.current.focus()
+    focused.current = null
   }, [ids.join()])
   useLayoutEffect(() => {
-    const card = added === undefined ? undefined : findCard(added)
+    const all = [...(list.current?.querySelectorAll<HTMLElement>('[data-card]') ?? [])]
+    const card = all.find(({ dataset }) => dataset['card'] === added)
     card?.focus({ preventScroll: true })
     card?.scrollIntoView({ block: 'nearest' })
   }, [added])
 
-  function findCard(id: string): HTMLElement | undefined {
-    const all = [...(list.current?.querySelectorAll<HTMLElement>('[data-card]') ?? [])]
-    return all.find(({ dataset }) => dataset['card'] === id)
-  }
-
   return (
     <>
-      {isEditor && (
-        <p id="move-help" hidden>
-          Drag it to another card, or press the arrow keys.
-        </p>
-      )}
       <ul ref={list} class="board" aria-label="Cards">
         {cards.map(card => (
-          <li
-            key={card.id}
-            data-card={card.id}
-            class="card"
-            data-kind={card.kind}
-            data-moving={card.id === moving ? '' : undefined}
-            data-over={card.id === over ? '' : undefined}
-            tabIndex={-1}
-          >
+          <li key={card.id} data-card={card.id} class="card" data-kind={card.kind} tabIndex={-1}>
             <CardView
               project={project}
               card={card}
-              handle={isEditor ? toHandle(card.id) : undefined}
+              onMove={isEditor ? places => void move(card.id, places) : undefined}
               onEdited={edited =>
                 query.change(({ cards }) => ({
                   cards: cards.map(one => (one.id === edited.id ? edited : one)),

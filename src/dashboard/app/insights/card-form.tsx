@@ -46,7 +46,6 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
         name="title"
         label="Title"
         hint="Leave it empty for a title made from the other fields."
-        autocomplete="off"
         isOptional
         value={card.title ?? ''}
       />
@@ -54,7 +53,6 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
         name="q"
         label="Search"
         hint="As in the search box, such as channel:payments tag:vip. Leave it empty to count all events."
-        autocomplete="off"
         isOptional
         value={toReaderText(card.q)}
       />
@@ -79,7 +77,6 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
           name="metadataPath"
           label="Name in the metadata"
           hint="For example plan, or order.currency for a value inside another."
-          autocomplete="off"
           value={card.metadataPath ?? ''}
         />
       )}

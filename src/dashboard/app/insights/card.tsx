@@ -9,20 +9,20 @@ import { CardForm } from './card-form.tsx'
 import { toPeriodName, toTitle } from './card-texts.ts'
 import { NumberCard, TableCard, TopCard } from './counts.tsx'
 import { toMatchesPath } from './links.ts'
-import type { MoveHandle } from './use-moving.ts'
 import { Series } from './series.tsx'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 interface CardOptions {
   project: string
   card: Card
-  /** The events of the button that moves the card; undefined if the member may not change it. */
-  handle: MoveHandle | undefined
+  /** Moves the card by places; undefined if the member may not change it. */
+  onMove: ((places: number) => void) | undefined
   onEdited(card: Card): void
   onDelete(): void
 }
 
 /** A card of the board: its title, its counts, and its settings. */
-export function CardView({ project, card, handle, onEdited, onDelete }: CardOptions) {
+export function CardView({ project, card, onMove, onEdited, onDelete }: CardOptions) {
   const [isEditing, setEditing] = useState(false)
   // A new title is no new count.
   const { title: _, ...counted } = card
@@ -50,27 +50,16 @@ export function CardView({ project, card, handle, onEdited, onDelete }: CardOpti
             · {toPeriodName(card.hours)}
           </p>
         </div>
-        {handle && (
-          <>
-            <button
-              type="button"
-              class="icon-button"
-              aria-expanded={isEditing}
-              aria-label={`Settings of ${title}`}
-              onClick={() => setEditing(!isEditing)}
-            >
-              <Icon name="edit" size={18} />
-            </button>
-            <button
-              type="button"
-              class="icon-button move-handle"
-              aria-label={`Move ${title}`}
-              aria-describedby="move-help"
-              {...handle}
-            >
-              <Icon name="move" size={18} />
-            </button>
-          </>
+        {onMove && (
+          <button
+            type="button"
+            class="icon-button"
+            aria-expanded={isEditing}
+            aria-label={`Settings of ${title}`}
+            onClick={() => setEditing(!isEditing)}
+          >
+            <Icon name="edit" size={18} />
+          </button>
         )}
       </header>
       {isEditing ? (
@@ -83,9 +72,13 @@ export function CardView({ project, card, handle, onEdited, onDelete }: CardOpti
               onEdited(edited)
             }}
           />
-          <button type="button" class="quiet-button" onClick={onDelete}>
-            Delete card
-          </button>
+          <div class="actions">
+            <QuietButton onClick={() => onMove?.(-1)}>Move earlier</QuietButton>
+            <QuietButton onClick={() => onMove?.(1)}>Move later</QuietButton>
+            <QuietButton class="quiet-button danger" onClick={onDelete}>
+              Delete card
+            </QuietButton>
+          </div>
         </>
       ) : (
         <Loaded query={query}>

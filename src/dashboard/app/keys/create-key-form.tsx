@@ -32,12 +32,7 @@ export function CreateKeyForm({
       }
       onDone={onCreated}
     >
-      <Field
-        name="name"
-        label="Name"
-        autocomplete="off"
-        hint="The application that uses it, such as “Web shop”."
-      />
+      <Field name="name" label="Name" hint="The application that uses it, such as “Web shop”." />
       <Fieldset legend="Permissions" name="scopes">
         {SCOPE_NAMES.map(scope => (
           <Checkbox key={scope} name={scope} isOn={isDefault(scope)}>
@@ -50,7 +45,6 @@ export function CreateKeyForm({
         name="expiresAt"
         label="Expires on"
         type="date"
-        autocomplete="off"
         isOptional
         hint="It stops working when this day starts. Leave empty for a key that does not expire."
       />
@@ -59,15 +53,7 @@ export function CreateKeyForm({
 }
 
 export function LimitField({ value }: { value: number }) {
-  return (
-    <Field
-      name="limit"
-      label="Requests per minute"
-      type="number"
-      autocomplete="off"
-      value={String(value)}
-    />
-  )
+  return <Field name="limit" label="Requests per minute" type="number" value={String(value)} />
 }
 
 /** The start of a day in local time, or null. Invalid input is returned as it is. */

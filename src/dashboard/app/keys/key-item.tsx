@@ -13,6 +13,7 @@ import { request } from '../request.ts'
 import { LimitField, type NewKey } from './create-key-form.tsx'
 import { RequestsChart } from './requests-chart.tsx'
 import { toScopeSummary } from './scopes.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 interface KeyOptions {
   project: string
@@ -51,11 +52,8 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
             <ConfirmButton
               isQuiet
               action="Revoke"
-              title={
-                <>
-                  Revoke <bdi>{name}</bdi>?
-                </>
-              }
+              title="Revoke"
+              name={name}
               lead="Requests with this key are refused immediately. This cannot be undone."
               yes="Revoke key"
               send={() => request('DELETE /api/projects/:projectId/keys/:keyId', place)}
@@ -74,9 +72,7 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
             The first start of the server printed this key in its log. Anyone who can read the log
             can use the key.
           </p>
-          <button type="button" class="quiet-button" onClick={() => setOpen('rotate')}>
-            Rotate this key
-          </button>
+          <QuietButton onClick={() => setOpen('rotate')}>Rotate this key</QuietButton>
         </div>
       )}
       {open !== undefined && (
@@ -103,7 +99,7 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
                 onChanged()
               }}
             >
-              <Field name="name" label="Name" autocomplete="off" value={name} />
+              <Field name="name" label="Name" value={name} />
               <LimitField value={limit} />
             </Form>
           )}

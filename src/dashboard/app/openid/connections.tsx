@@ -9,6 +9,7 @@ import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
 import { startVisit } from './api.ts'
 import { VisitProblem } from './visit-problem.tsx'
+import { Section } from '../components/section.tsx'
 
 /** The account's connections to providers. Nothing is shown on a server without providers. */
 export function Connections() {
@@ -17,8 +18,7 @@ export function Connections() {
   const { data } = connections
   if (data && data.items.length === 0 && data.providers.length === 0) return null
   return (
-    <section class="section" aria-labelledby="connections">
-      <h2 id="connections">Sign-in providers</h2>
+    <Section id="connections" title="Sign-in providers">
       <Loaded query={connections}>
         {({ items, providers }) => (
           <>
@@ -36,11 +36,8 @@ export function Connections() {
                   <span class="item-actions">
                     <ConfirmButton
                       action="Disconnect"
-                      title={
-                        <>
-                          Disconnect <bdi>{label}</bdi>?
-                        </>
-                      }
+                      title="Disconnect"
+                      name={label}
                       lead="You can no longer sign in there. Open sessions stay."
                       yes="Disconnect"
                       isQuiet
@@ -73,6 +70,6 @@ export function Connections() {
           </>
         )}
       </Loaded>
-    </section>
+    </Section>
   )
 }

@@ -4,13 +4,13 @@ import { Loaded } from '../components/loaded.tsx'
 import { useRoute } from '../components/use-query.ts'
 import type { Provider } from '../../../access/openid/schema.ts'
 import { request } from '../request.ts'
+import { Section } from '../components/section.tsx'
 
 /** The OpenID Connect providers of the server, for its operator. */
 export function Providers() {
   const query = useRoute('GET /api/server/providers')
   return (
-    <section class="section" aria-labelledby="providers">
-      <h2 id="providers">Sign-in providers</h2>
+    <Section id="providers" title="Sign-in providers">
       <Loaded query={query}>
         {({ items }) => (
           <>
@@ -28,7 +28,7 @@ export function Providers() {
           </>
         )}
       </Loaded>
-    </section>
+    </Section>
   )
 }
 
@@ -54,7 +54,11 @@ function ProviderItem({ provider }: { provider: Provider }) {
         </p>
       </div>
       <span class="item-actions">
-        <ActionButton action="Check" send={() => request('POST /api/server/providers/:provider/check', { provider: name })} onDone={setResult} />
+        <ActionButton
+          action="Check"
+          send={() => request('POST /api/server/providers/:provider/check', { provider: name })}
+          onDone={setResult}
+        />
       </span>
     </li>
   )

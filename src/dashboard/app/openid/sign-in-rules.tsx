@@ -10,6 +10,7 @@ import type { Role } from '../../../access/guard/permissions.ts'
 import { isAtLeast, ROLES } from '../session.ts'
 import type { SignInRule } from '../../../access/openid/schema.ts'
 import { request } from '../request.ts'
+import { Section } from '../components/section.tsx'
 
 /** The rules that give roles to groups and domains. Nothing is shown without a provider. */
 export function SignInRules({
@@ -36,8 +37,7 @@ export function SignInRules({
     one.provider === other.provider && one.kind === other.kind && one.value === other.value
 
   return (
-    <section class="section" aria-labelledby="sign-in-rules">
-      <h2 id="sign-in-rules">Sign-in rules</h2>
+    <Section id="sign-in-rules" title="Sign-in rules">
       <p class="note">
         A rule gives a role to an account that signs in. A membership from a rule ends at the next
         sign-in to which no rule applies. Memberships from invites stay.
@@ -63,11 +63,8 @@ export function SignInRules({
                       <span class="item-actions">
                         <ConfirmButton
                           action="Remove"
-                          title={
-                            <>
-                              Remove the rule for <bdi>{rule.value}</bdi>?
-                            </>
-                          }
+                          title="Remove the rule for"
+                          name={rule.value}
                           lead="Memberships that only this rule gave end at the next sign-in of their accounts."
                           yes="Remove"
                           isQuiet
@@ -121,7 +118,7 @@ export function SignInRules({
                           { value: 'domain', text: 'Verified e-mail addresses of a domain' },
                         ]}
                       />
-                      <Field name="value" label="Group or domain" autocomplete="off" />
+                      <Field name="value" label="Group or domain" />
                       <Select
                         name="role"
                         label="Role"
@@ -136,6 +133,6 @@ export function SignInRules({
           )
         }}
       </Loaded>
-    </section>
+    </Section>
   )
 }

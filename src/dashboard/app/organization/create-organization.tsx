@@ -23,7 +23,6 @@ export function CreateOrganization() {
           <Field
             name="name"
             label="Name"
-            autocomplete="off"
             hint="It has its own projects and members. You become its owner."
           />
         </Form>

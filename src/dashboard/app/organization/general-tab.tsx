@@ -8,6 +8,7 @@ import { request } from '../request.ts'
 import { CreateOrganization } from './create-organization.tsx'
 import { Projects } from './projects.tsx'
 import { RenameOrganization } from './rename-organization.tsx'
+import { Section } from '../components/section.tsx'
 
 /** The membership of the account in the organization, as all tabs take it. */
 export interface TabOptions {
@@ -31,10 +32,9 @@ export function GeneralTab({ account, own }: TabOptions) {
     <>
       <Projects own={own} />
       {account.person.isOperator && (
-        <section class="section" aria-labelledby="another">
-          <h2 id="another">New organization</h2>
+        <Section id="another" title="New organization">
           <CreateOrganization />
-        </section>
+        </Section>
       )}
       <section class="section" aria-labelledby="end">
         <h2 id="end">{isOwner ? 'Rename, leave or delete' : 'Leave'}</h2>
@@ -42,11 +42,8 @@ export function GeneralTab({ account, own }: TabOptions) {
           {isOwner && <RenameOrganization organization={own.id} name={own.name} />}
           <ConfirmButton
             action="Leave"
-            title={
-              <>
-                Leave <bdi>{own.name}</bdi>?
-              </>
-            }
+            title="Leave"
+            name={own.name}
             lead="You lose access until somebody invites you again. The last owner cannot leave."
             yes="Leave"
             isQuiet
@@ -56,11 +53,8 @@ export function GeneralTab({ account, own }: TabOptions) {
           {isOwner && (
             <ConfirmButton
               action="Delete organization"
-              title={
-                <>
-                  Delete <bdi>{own.name}</bdi>?
-                </>
-              }
+              title="Delete"
+              name={own.name}
               lead="All its projects, events, API keys and webhooks are deleted for all members. This cannot be undone."
               yes="Delete permanently"
               send={() => request('DELETE /api/organizations/:organizationId', place)}

@@ -12,6 +12,8 @@ import { isAtLeast, ROLES } from '../session.ts'
 import type { Pages } from '../components/use-pages.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { request } from '../request.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
+import { Section } from '../components/section.tsx'
 
 type Membership = Account['organizations'][number]
 
@@ -41,8 +43,7 @@ export function Invites({ own, invites, onWithdrawn }: InvitesOptions) {
   }
 
   return (
-    <section class="section" aria-labelledby="invites">
-      <h2 id="invites">Invites</h2>
+    <Section id="invites" title="Invites">
       <PagedList pages={invites} empty={<p class="note">No pending invites</p>}>
         {({ id, role, email, invitedBy, expiresAt }) => (
           <li key={id}>
@@ -55,9 +56,7 @@ export function Invites({ own, invites, onWithdrawn }: InvitesOptions) {
             </div>
             <span class="badge">{role}</span>
             <span class="item-actions">
-              <button
-                type="button"
-                class="quiet-button"
+              <QuietButton
                 aria-label={
                   email === null
                     ? `Withdraw the invite for a ${role}`
@@ -66,12 +65,12 @@ export function Invites({ own, invites, onWithdrawn }: InvitesOptions) {
                 onClick={() => withdraw(id)}
               >
                 Withdraw
-              </button>
+              </QuietButton>
             </span>
           </li>
         )}
       </PagedList>
-    </section>
+    </Section>
   )
 }
 
@@ -106,7 +105,6 @@ export function InviteForm({ own, onCreated }: InviteFormOptions) {
             name="email"
             label="E-mail (optional)"
             type="email"
-            autocomplete="off"
             hint="No e-mail is sent. With an address, only that person can use the link."
             isOptional
           />

@@ -10,6 +10,8 @@ import { showResult } from '../components/toast.tsx'
 import { ROLES } from '../session.ts'
 import type { Pages } from '../components/use-pages.ts'
 import { request } from '../request.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
+import { Section } from '../components/section.tsx'
 
 const MEMBER = '/api/organizations/:organizationId/members/:accountId'
 
@@ -61,8 +63,7 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
   }
 
   return (
-    <section class="section" aria-labelledby="members">
-      <h2 id="members">Members</h2>
+    <Section id="members" title="Members">
       <PagedList pages={members} empty={null}>
         {member => {
           const { person, role, lastSeenAt } = member
@@ -106,23 +107,18 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
               )}
               <span class="item-actions">
                 {isOwner && (
-                  <button
-                    type="button"
-                    class="quiet-button"
+                  <QuietButton
                     aria-label={`Create password-reset link for ${person.name}`}
                     onClick={() => makeLink(member)}
                   >
                     Create password-reset link
-                  </button>
+                  </QuietButton>
                 )}
                 {mayRemove && (
                   <ConfirmButton
                     action="Remove"
-                    title={
-                      <>
-                        Remove <bdi>{person.name}</bdi>?
-                      </>
-                    }
+                    title="Remove"
+                    name={person.name}
                     lead="They lose access immediately. API keys and webhooks that they made keep working: rotate those that they know."
                     yes="Remove"
                     isQuiet
@@ -144,6 +140,6 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
           )
         }}
       </PagedList>
-    </section>
+    </Section>
   )
 }

@@ -12,6 +12,7 @@ import { isAtLeast, loadSession } from '../session.ts'
 import type { ProjectChange } from '../../../access/organizations/schema.ts'
 import { request } from '../request.ts'
 import { parseRetentionDays } from './retention-days.ts'
+import { Section } from '../components/section.tsx'
 
 type Membership = Account['organizations'][number]
 
@@ -19,8 +20,7 @@ type Membership = Account['organizations'][number]
 export function Projects({ own }: { own: Membership }) {
   const mayEdit = isAtLeast(own.role, 'admin')
   return (
-    <section class="section" aria-labelledby="projects">
-      <h2 id="projects">Projects</h2>
+    <Section id="projects" title="Projects">
       {mayEdit && (
         <div class="primary-action">
           <InlineForm isPrimary action="Create a project">
@@ -38,7 +38,7 @@ export function Projects({ own }: { own: Membership }) {
                   void loadSession()
                 }}
               >
-                <Field name="name" label="Name" autocomplete="off" />
+                <Field name="name" label="Name" />
               </Form>
             )}
           </InlineForm>
@@ -61,7 +61,7 @@ export function Projects({ own }: { own: Membership }) {
           </li>
         ))}
       </ul>
-    </section>
+    </Section>
   )
 }
 
@@ -93,11 +93,10 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
               void loadSession()
             }}
           >
-            <Field name="name" label="Name" autocomplete="off" value={name} />
+            <Field name="name" label="Name" value={name} />
             <Field
               name="keepDays"
               label="Retention in days"
-              autocomplete="off"
               value={String(keepDays ?? '')}
               hint="Older events are deleted permanently. Leave empty to keep events forever."
               isOptional
@@ -106,11 +105,8 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
           {own.role === 'owner' && (
             <ConfirmButton
               action="Delete this project"
-              title={
-                <>
-                  Delete <bdi>{name}</bdi>?
-                </>
-              }
+              title="Delete"
+              name={name}
               lead={`Its ${head.toLocaleString()} events, its API keys and its webhooks are deleted for all members. This cannot be undone.`}
               yes="Delete permanently"
               send={() => request('DELETE /api/projects/:projectId', place)}

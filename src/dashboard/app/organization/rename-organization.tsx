@@ -21,7 +21,7 @@ export function RenameOrganization({ organization, name }: { organization: strin
             void loadSession()
           }}
         >
-          <Field name="name" label="Name" autocomplete="off" value={name} />
+          <Field name="name" label="Name" value={name} />
         </Form>
       )}
     </InlineForm>

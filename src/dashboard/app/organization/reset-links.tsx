@@ -4,6 +4,8 @@ import { Timestamp } from '../components/timestamp.tsx'
 import { showResult } from '../components/toast.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { request } from '../request.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
+import { Section } from '../components/section.tsx'
 
 interface ResetLinksOptions {
   /** The id of the organization. */
@@ -39,8 +41,7 @@ export function ResetLinks({ organization, newest, onWithdrawn }: ResetLinksOpti
   }
 
   return (
-    <section class="section" aria-labelledby="reset-links">
-      <h2 id="reset-links">Password-reset links</h2>
+    <Section id="reset-links" title="Password-reset links">
       <PagedList
         pages={links}
         empty={
@@ -66,18 +67,16 @@ export function ResetLinks({ organization, newest, onWithdrawn }: ResetLinksOpti
               </p>
             </div>
             <span class="item-actions">
-              <button
-                type="button"
-                class="quiet-button"
+              <QuietButton
                 aria-label={`Withdraw the password-reset link for ${person.name}`}
                 onClick={() => withdraw(id)}
               >
                 Withdraw
-              </button>
+              </QuietButton>
             </span>
           </li>
         )}
       </PagedList>
-    </section>
+    </Section>
   )
 }

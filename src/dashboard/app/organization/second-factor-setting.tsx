@@ -4,19 +4,19 @@ import { Loaded } from '../components/loaded.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useRoute } from '../components/use-query.ts'
 import { request } from '../request.ts'
+import { Section } from '../components/section.tsx'
 
 /** Lets an owner require a passkey or an authenticator app of every member. */
 export function SecondFactorSetting({ organization: id }: { organization: string }) {
   const organization = useRoute('GET /api/organizations/:organizationId', { organizationId: id })
   return (
-    <section class="section" aria-labelledby="second-factor">
-      <h2 id="second-factor">Second factor</h2>
+    <Section id="second-factor" title="Second factor">
       <Loaded query={organization}>
         {data => (
           <Setting organization={data} onChange={edited => organization.change(() => edited)} />
         )}
       </Loaded>
-    </section>
+    </Section>
   )
 }
 

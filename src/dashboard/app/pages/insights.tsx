@@ -8,6 +8,7 @@ import { BoardView } from '../insights/board.tsx'
 import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import type { ProjectPageProps } from './props.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 const MAX_CARDS = 12
 const DEFAULT_HOURS = 168
@@ -40,9 +41,7 @@ export default function InsightsPage({ account, project }: ProjectPageProps) {
           return (
             <>
               {isEditor && !isOpen && !isFull && cards.length > 0 && (
-                <button type="button" class="quiet-button" onClick={() => setAdding(true)}>
-                  Add a card
-                </button>
+                <QuietButton onClick={() => setAdding(true)}>Add a card</QuietButton>
               )}
               {isEditor && isFull && (
                 <p class="hint">There is room for {MAX_CARDS} cards. Delete one to add another.</p>

@@ -104,7 +104,7 @@ function Paste() {
           linkSecret.value = secret
         }}
       >
-        <Field name="token" label="Invite link" autocomplete="off" />
+        <Field name="token" label="Invite link" />
       </Form>
     </StandalonePage>
   )

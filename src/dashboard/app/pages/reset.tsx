@@ -45,7 +45,6 @@ export default function Reset() {
           <Field
             name="token"
             label="Reset link"
-            autocomplete="off"
             hint="Paste the link that you received from an owner of your organization."
           />
         )}

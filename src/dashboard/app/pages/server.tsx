@@ -11,6 +11,7 @@ import { Providers } from '../openid/providers.tsx'
 import { PATHS } from '../paths.ts'
 import { OrganizationQuotas } from '../server/organization-quotas.tsx'
 import { toSize } from '../server/sizes.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 /** Warn if less than this share of the disk is free. */
 const MIN_FREE_SHARE = 0.1
@@ -28,16 +29,14 @@ export default function ServerPage({ account }: AccountPageProps) {
           <>
             <Loaded query={query}>{info => <Facts info={info} />}</Loaded>
             <OrganizationQuotas query={quotas} />
-            <button
-              type="button"
-              class="quiet-button"
+            <QuietButton
               onClick={() => {
                 void query.refetch()
                 void quotas.refetch()
               }}
             >
               Refresh
-            </button>
+            </QuietButton>
             <Providers />
             <AuditLog />
           </>

@@ -54,7 +54,6 @@ export default function Setup() {
           <Field
             name="token"
             label="Setup link"
-            autocomplete="off"
             hint="The server prints it when it starts. Paste it here."
           />
         )}

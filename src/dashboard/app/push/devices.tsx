@@ -5,6 +5,8 @@ import { request } from '../request.ts'
 import { switchDevice } from './change-device.ts'
 import { unsubscribe } from './unsubscribe.ts'
 import { SendTest } from './send-test.tsx'
+import { QuietButton } from '../components/quiet-button.tsx'
+import { Section } from '../components/section.tsx'
 
 interface DevicesOptions {
   devices: readonly Subscription[]
@@ -14,8 +16,7 @@ interface DevicesOptions {
 /** The browsers in which the account receives notifications. */
 export function Devices({ devices, onChanged }: DevicesOptions) {
   return (
-    <section class="section" aria-labelledby="devices">
-      <h2 id="devices">Your devices</h2>
+    <Section id="devices" title="Your devices">
       {devices.length === 0 && (
         <p class="page-lead">No devices yet. Turn on notifications in a browser to add it.</p>
       )}
@@ -24,7 +25,7 @@ export function Devices({ devices, onChanged }: DevicesOptions) {
           <Device key={device.id} device={device} onChanged={onChanged} />
         ))}
       </ul>
-    </section>
+    </Section>
   )
 }
 
@@ -54,24 +55,17 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
       <div class="item-actions">
         {!isCurrent && (
           <>
-            <button
-              type="button"
-              class="quiet-button"
-              onClick={() => switchDevice(id, !isOn, onChanged)}
-            >
+            <QuietButton onClick={() => switchDevice(id, !isOn, onChanged)}>
               {isOn ? 'Turn off' : 'Turn on'}
-            </button>
+            </QuietButton>
             <SendTest device={device} onChanged={onChanged} />
           </>
         )}
         <ConfirmButton
           isQuiet
           action="Remove"
-          title={
-            <>
-              Remove <bdi>{label}</bdi>?
-            </>
-          }
+          title="Remove"
+          name={label}
           lead={
             isCurrent
               ? 'This also deletes its quiet hours. Turn it off instead to keep them.'

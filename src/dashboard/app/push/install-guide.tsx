@@ -2,6 +2,7 @@ import type { PhoneLink } from '../../../delivery/push/schema.ts'
 import { QrCode } from '../components/qr-code.tsx'
 import { promptInstall } from '../worker/install.ts'
 import type { Browser } from './state.ts'
+import { Section } from '../components/section.tsx'
 
 interface InstallGuideOptions {
   browser: Browser
@@ -17,8 +18,7 @@ export function InstallGuide({
     <>
       {link && <Phone link={link} />}
       {isSecure && !isInstalled && !isIos && (
-        <section class="section" aria-labelledby="install">
-          <h2 id="install">Install as an app</h2>
+        <Section id="install" title="Install as an app">
           <p class="page-lead">
             The installed app has its own window and icon, and stays signed in for a year.{' '}
             {!promptInstall.value &&
@@ -29,7 +29,7 @@ export function InstallGuide({
               Install
             </button>
           )}
-        </section>
+        </Section>
       )}
     </>
   )

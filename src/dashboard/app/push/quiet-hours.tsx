@@ -3,6 +3,8 @@ import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { request, type Result } from '../request.ts'
 import { changeDevice } from './change-device.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
+import { Section } from '../components/section.tsx'
 
 interface QuietHoursOptions {
   device: Subscription
@@ -23,8 +25,7 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
     })
 
   return (
-    <section class="section" aria-labelledby="quiet">
-      <h2 id="quiet">Quiet hours in this browser</h2>
+    <Section id="quiet" title="Quiet hours in this browser">
       <p class="page-lead">
         {quietHours
           ? `From ${quietHours.from} to ${quietHours.to} (${toName(quietHours.timeZone)}), notifications are suppressed, not delayed. The events still appear in the feed.`
@@ -47,30 +48,19 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
               await onChanged()
             }}
           >
-            <Field
-              name="from"
-              label="From"
-              type="time"
-              autocomplete="off"
-              value={quietHours?.from ?? '22:00'}
-            />
+            <Field name="from" label="From" type="time" value={quietHours?.from ?? '22:00'} />
             <Field
               name="to"
               label="To"
               type="time"
-              autocomplete="off"
               hint={`Local time in ${toName(timeZone)}, with daylight saving time.`}
               value={quietHours?.to ?? '07:00'}
             />
           </Form>
         )}
       </InlineForm>
-      {quietHours && (
-        <button type="button" class="quiet-button" onClick={remove}>
-          Remove
-        </button>
-      )}
-    </section>
+      {quietHours && <QuietButton onClick={remove}>Remove</QuietButton>}
+    </Section>
   )
 }
 

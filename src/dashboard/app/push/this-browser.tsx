@@ -6,6 +6,7 @@ import { renewSubscription, enablePush } from './browser.ts'
 import { switchDevice } from './change-device.ts'
 import type { PushState } from './state.ts'
 import { SendTest } from './send-test.tsx'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 const TEXTS = {
   on: {
@@ -105,13 +106,9 @@ export function ThisBrowser({ accountId, state, device, url, onChanged }: ThisBr
               onRenew={() => act(() => renewSubscription(accountId))}
               onChanged={onChanged}
             />
-            <button
-              type="button"
-              class="quiet-button"
-              onClick={() => switchDevice(device.id, false, onChanged)}
-            >
+            <QuietButton onClick={() => switchDevice(device.id, false, onChanged)}>
               Turn off
-            </button>
+            </QuietButton>
           </div>
         )}
       </div>

@@ -13,6 +13,7 @@ import {
   type SearchProblem,
 } from '../../../log/events/search-query.ts'
 import { parseTyped } from '../feed/reader-dates.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {
   length: () =>
@@ -120,12 +121,12 @@ function FixButton({ text, fixes, onFix }: FixButtonOptions) {
   const fixed = applyFixes(text, fixes)
   if (fixes.length === 0 || fixed === '') return null
   return (
-    <button type="button" class="quiet-button" onClick={() => onFix(fixed)}>
+    <QuietButton onClick={() => onFix(fixed)}>
       Did you mean{' '}
       <code>
         <bdi>{fixed}</bdi>
       </code>
       ?
-    </button>
+    </QuietButton>
   )
 }

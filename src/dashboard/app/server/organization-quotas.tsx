@@ -2,14 +2,14 @@ import type { OrganizationUsage } from '../../server-schema.ts'
 import { Loaded } from '../components/loaded.tsx'
 import type { Query } from '../components/use-query.ts'
 import { toSize } from './sizes.ts'
+import { Section } from '../components/section.tsx'
 
 type Usage = { items: OrganizationUsage[] }
 
 /** The quotas of organizations, those with the most bytes today first. */
 export function OrganizationQuotas({ query }: { query: Query<Usage> }) {
   return (
-    <section class="section" aria-labelledby="quotas">
-      <h2 id="quotas">Quotas</h2>
+    <Section id="quotas" title="Quotas">
       <Loaded query={query}>
         {({ items }) => (
           <ul class="items">
@@ -27,7 +27,7 @@ export function OrganizationQuotas({ query }: { query: Query<Usage> }) {
           </ul>
         )}
       </Loaded>
-    </section>
+    </Section>
   )
 }
 

@@ -3,6 +3,7 @@ import { CodeField } from '../components/code-field.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { request } from '../request.ts'
 import { checkCookie, isInstalled, setAccount } from '../session.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 /** Signs in with an e-mail address and a password, and with a code if the account requires one. */
 export function PasswordForm() {
@@ -45,9 +46,7 @@ function CodeForm({ onCancel }: { onCancel(): void }) {
         />
       </Form>
       <p class="note">
-        <button type="button" class="quiet-button" onClick={onCancel}>
-          Back
-        </button>
+        <QuietButton onClick={onCancel}>Back</QuietButton>
       </p>
     </>
   )

@@ -13,6 +13,7 @@ import { withVerification } from '../components/verification-prompt.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
 import type { ManagementToken, NewManagementToken } from '../../../access/tokens/schema.ts'
 import { request } from '../request.ts'
+import { Section } from '../components/section.tsx'
 
 /** The own tokens of the account, or those of an organization. */
 type TokenOwner = 'account' | { organization: string }
@@ -34,8 +35,7 @@ export function Tokens({ owner, lead, organizations, isPrimary = false }: Tokens
   const tokens = usePages(`GET ${toPath(owner)}`, { ...toPlace(owner), limit: 20 })
   const [made, setMade] = useState<NewManagementToken>()
   return (
-    <section class="section" aria-labelledby="tokens">
-      <h2 id="tokens">Tokens</h2>
+    <Section id="tokens" title="Tokens">
       <p class="note">{lead}</p>
       {made && (
         <SecretOnce
@@ -78,7 +78,7 @@ export function Tokens({ owner, lead, organizations, isPrimary = false }: Tokens
           />
         )}
       </PagedList>
-    </section>
+    </Section>
   )
 }
 
@@ -128,11 +128,8 @@ function Item({ token, owner, onWithdrawn }: ItemOptions) {
       <span class="item-actions">
         <ConfirmButton
           action="Withdraw"
-          title={
-            <>
-              Withdraw <bdi>{name}</bdi>?
-            </>
-          }
+          title="Withdraw"
+          name={name}
           lead="Programs that use this token are refused from their next request on."
           yes="Withdraw"
           isQuiet
@@ -172,12 +169,7 @@ function CreateForm({ owner, organizations, onCreated }: CreateFormOptions) {
       }}
       onDone={onCreated}
     >
-      <Field
-        name="name"
-        label="Name"
-        autocomplete="off"
-        hint="The program that uses it, such as “Deployment”."
-      />
+      <Field name="name" label="Name" hint="The program that uses it, such as “Deployment”." />
       <Select
         name="role"
         label="Role"
@@ -189,7 +181,6 @@ function CreateForm({ owner, organizations, onCreated }: CreateFormOptions) {
         name="expiresInDays"
         label="Expires after days"
         type="number"
-        autocomplete="off"
         value="90"
         hint="1 to 365 days."
       />

@@ -8,6 +8,8 @@ import { toUserPath } from '../paths.ts'
 import { request } from '../request.ts'
 import type { Data } from '../routes.ts'
 import { usePages } from '../components/use-pages.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
+import { Section } from '../components/section.tsx'
 
 const CHANGES = {
   added: 'was added',
@@ -76,8 +78,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
   }
 
   return (
-    <section class="section" aria-labelledby="aliases">
-      <h2 id="aliases">Aliases</h2>
+    <Section id="aliases" title="Aliases">
       {aliases.length === 0 && <p class="note">No aliases yet</p>}
       <ul class="aliases">
         {aliases.map(({ alias, since }) => (
@@ -87,14 +88,9 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
               added <Timestamp atMs={Date.parse(since)} hasDate />
             </span>
             {mayEdit && (
-              <button
-                type="button"
-                class="quiet-button"
-                aria-label={`Remove ${alias}`}
-                onClick={() => remove(alias)}
-              >
+              <QuietButton aria-label={`Remove ${alias}`} onClick={() => remove(alias)}>
                 Remove
-              </button>
+              </QuietButton>
             )}
           </li>
         ))}
@@ -114,16 +110,13 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
                 <Field
                   name="alias"
                   label="Alias"
-                  autocomplete="off"
                   hint="Another ID of this user, such as an e-mail address. Past and future events with this ID count for this user."
                 />
               </Form>
               {taken && (
                 <p class="alias-taken">
                   This is an alias of <bdi>{taken.owner}</bdi>.{' '}
-                  <button type="button" class="quiet-button" onClick={() => move(taken, close)}>
-                    Move it to this user
-                  </button>
+                  <QuietButton onClick={() => move(taken, close)}>Move it to this user</QuietButton>
                 </p>
               )}
             </>
@@ -134,7 +127,7 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
         <summary>History</summary>
         <History key={aliases.map(({ alias }) => alias).join()} project={project} userId={userId} />
       </details>
-    </section>
+    </Section>
   )
 }
 

@@ -4,21 +4,18 @@ import { showToast } from '../components/toast.tsx'
 import { toUsersPath } from '../paths.ts'
 import { request } from '../request.ts'
 import { toPlural } from '../plural.ts'
+import { Section } from '../components/section.tsx'
 
 /** Erases a user permanently. */
 export function EraseUser({ project, userId }: { project: string; userId: string }) {
   const { route } = useLocation()
   return (
-    <section class="section" aria-labelledby="erase">
-      <h2 id="erase">Erase</h2>
+    <Section id="erase" title="Erase">
       <p class="note">Deletes the properties and aliases, and removes the user from all events.</p>
       <ConfirmButton
         action="Erase this user"
-        title={
-          <>
-            Erase <bdi>{userId}</bdi>?
-          </>
-        }
+        title="Erase"
+        name={userId}
         lead="The events remain, but no longer show who they are about. This cannot be undone."
         yes="Erase permanently"
         send={() =>
@@ -32,6 +29,6 @@ export function EraseUser({ project, userId }: { project: string; userId: string
           route(toUsersPath(project), true)
         }}
       />
-    </section>
+    </Section>
   )
 }

@@ -3,19 +3,19 @@ import { useLocation } from 'preact-iso'
 import { FeedList } from '../feed/feed-list.tsx'
 import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/search.ts'
 import { useFeed } from '../feed/use-feed.ts'
+import { Section } from '../components/section.tsx'
 
 /** The live feed of a user's events. */
 export function UserTimeline({ project, userId }: { project: string; userId: string }) {
   const text = toTermText('users', userId)
   return (
-    <section class="section" aria-labelledby="timeline">
-      <h2 id="timeline">Events</h2>
+    <Section id="timeline" title="Events">
       {text === undefined ? (
         <p class="note">This user ID cannot be searched for, so the events are not listed here.</p>
       ) : (
         <Events project={project} search={{ ...EMPTY_SEARCH, text }} />
       )}
-    </section>
+    </Section>
   )
 }
 

@@ -10,6 +10,7 @@ import { EMPTY_SEARCH, toSearchPath, type Search } from '../feed/search.ts'
 import { toPlural } from '../plural.ts'
 import { request, type Result } from '../request.ts'
 import { isAllowed } from '../session.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 /** The server stops counting new events here. */
 const MAX_NEW = 100
@@ -118,14 +119,9 @@ export function ViewList({ account, project, search }: ViewListOptions) {
         />
       )}
       {items.length > 0 && (
-        <button
-          type="button"
-          class="quiet-button"
-          aria-expanded={isManaging}
-          onClick={() => setManaging(!isManaging)}
-        >
+        <QuietButton aria-expanded={isManaging} onClick={() => setManaging(!isManaging)}>
           Manage views
-        </button>
+        </QuietButton>
       )}
     </section>
   )
@@ -150,11 +146,7 @@ interface SaveViewOptions {
 function SaveView({ mayShare, onSave }: SaveViewOptions) {
   const [isOpen, setOpen] = useState(false)
   if (!isOpen) {
-    return (
-      <button type="button" class="quiet-button" onClick={() => setOpen(true)}>
-        Save this search
-      </button>
-    )
+    return <QuietButton onClick={() => setOpen(true)}>Save this search</QuietButton>
   }
   return <NameForm action="Save" name="" isShared={false} mayShare={mayShare} onSubmit={onSave} />
 }
@@ -176,9 +168,7 @@ function EditView({ view, mayShare, onEdit, onDelete }: EditViewOptions) {
         mayShare={mayShare}
         onSubmit={(name, isShared) => onEdit(pickChanges<ViewEdit>(view, { name, isShared }))}
       />
-      <button type="button" class="quiet-button" onClick={() => void onDelete()}>
-        Delete {view.name}
-      </button>
+      <QuietButton onClick={() => void onDelete()}>Delete {view.name}</QuietButton>
     </div>
   )
 }

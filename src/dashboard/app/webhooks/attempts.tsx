@@ -9,6 +9,8 @@ import { recover, type WebhookRef } from './recover.ts'
 import { AttemptDetails } from './attempt.tsx'
 import { fromInputTime, toInputTime } from '../input-time.ts'
 import { toPlural } from '../plural.ts'
+import { QuietButton } from '../components/quiet-button.tsx'
+import { Section } from '../components/section.tsx'
 
 const RESEND = 'POST /api/projects/:projectId/webhooks/:webhookId/attempts/:attemptId/resend'
 const DAY_MS = 86_400_000
@@ -40,12 +42,9 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
   }
 
   return (
-    <section class="section" aria-labelledby="attempts">
-      <h2 id="attempts">Attempts</h2>
+    <Section id="attempts" title="Attempts">
       <div class="actions">
-        <button type="button" class="quiet-button" onClick={refresh}>
-          Refresh
-        </button>
+        <QuietButton onClick={refresh}>Refresh</QuietButton>
         {isEnabled && (
           <DisclosureButton name="recover" open={open} onOpen={setOpen}>
             Recover missed events
@@ -71,7 +70,7 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
           </li>
         )}
       </PagedList>
-    </section>
+    </Section>
   )
 }
 
@@ -91,17 +90,10 @@ function Recover({ place, onDone }: { place: WebhookRef; onDone(events: number):
         name="since"
         label="From"
         type="datetime-local"
-        autocomplete="off"
         hint="At most 30 days ago."
         value={toInputTime(nowMs - DAY_MS)}
       />
-      <Field
-        name="until"
-        label="To"
-        type="datetime-local"
-        autocomplete="off"
-        value={toInputTime(nowMs + 60_000)}
-      />
+      <Field name="until" label="To" type="datetime-local" value={toInputTime(nowMs + 60_000)} />
     </Form>
   )
 }

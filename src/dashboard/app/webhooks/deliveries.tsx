@@ -8,6 +8,7 @@ import { toEventPath, toWebhookPath } from '../paths.ts'
 import { usePages } from '../components/use-pages.ts'
 import type { Delivery } from '../../../delivery/outbox/schema.ts'
 import { request } from '../request.ts'
+import { Section } from '../components/section.tsx'
 
 const STATES = ['dead', 'pending'] as const
 const STATE_NAMES = { dead: 'Given up', pending: 'Pending' }
@@ -17,8 +18,7 @@ export function Deliveries({ project }: { project: string }) {
   const [state, setState] = useState<(typeof STATES)[number]>('dead')
   const pages = usePages('GET /api/projects/:projectId/deliveries', { projectId: project, state })
   return (
-    <section class="section" aria-labelledby="deliveries">
-      <h2 id="deliveries">Not delivered</h2>
+    <Section id="deliveries" title="Not delivered">
       <p class="page-lead">
         Failed webhook messages are retried for three days, and notifications for one day. Then they
         are given up.
@@ -71,7 +71,7 @@ export function Deliveries({ project }: { project: string }) {
           </li>
         )}
       </PagedList>
-    </section>
+    </Section>
   )
 }
 

@@ -16,6 +16,7 @@ import type { WebhookRef } from './recover.ts'
 import { newSecret } from './new-secret.tsx'
 import { pickChanges } from '../changes.ts'
 import { WebhookForm } from './webhook-form.tsx'
+import { Section } from '../components/section.tsx'
 
 const PATH = '/api/projects/:projectId/webhooks/:webhookId'
 
@@ -119,24 +120,19 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
         </Form>
       )}
       {test && (
-        <section class="section" aria-labelledby="test">
-          <h2 id="test">Test result</h2>
+        <Section id="test" title="Test result">
           <div role="status">
             <AttemptDetails key={test.id} place={place} attempt={test} isOpen />
           </div>
-        </section>
+        </Section>
       )}
       <Attempts key={test?.id} place={place} isEnabled={isEnabled} onActivity={onActivity} />
-      <section class="section" aria-labelledby="delete">
-        <h2 id="delete">Delete</h2>
+      <Section id="delete" title="Delete">
         <p class="note">Deletes its secrets and attempts, and drops its pending deliveries.</p>
         <ConfirmButton
           action="Delete this webhook"
-          title={
-            <>
-              Delete <bdi>{name}</bdi>?
-            </>
-          }
+          title="Delete"
+          name={name}
           lead="No more events are sent to it. This cannot be undone."
           yes="Delete permanently"
           send={() => request(`DELETE ${PATH}`, place)}
@@ -145,7 +141,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
             route(toProjectPath('webhooks', place.projectId), true)
           }}
         />
-      </section>
+      </Section>
     </>
   )
 }

@@ -64,14 +64,12 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
               name="url"
               label="URL"
               type="url"
-              autocomplete="off"
               hint={PRESETS[preset].hint}
               value={webhook?.url ?? undefined}
             />
             <Field
               name="name"
               label="Description"
-              autocomplete="off"
               isOptional
               hint="Shown in lists. Leave empty to show the host."
               value={webhook?.name}
