@@ -1,224 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { symlinkSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { STORIES } from '../support/generated-stories.ts'
-import { installGenerators, MODULES, run, runTool, startPrism } from '../support/generators.ts'
-import { newManagementToken } from '../support/worlds/management-token.ts'
-import { makeFolder } from '../support/scratch.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
-import { newTenant } from '../support/worlds/tenant.ts'
-import { createKey } from '../support/worlds/keys.ts'
-import { readTraffic, type Traffic } from '../support/traffic.ts'
+import { expect, test } from 'bun:test'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { SCOPES } from '../../src/access/keys/schema.ts'
+import { makeFolder } from '../support/scratch.ts'
+import { boot } from '../support/servers/server.ts'
+import { scaled } from '../support/until.ts'
+import { createKey } from '../support/worlds/keys.ts'
+import { newManagementToken } from '../support/worlds/management-token.ts'
+import { newTenant } from '../support/worlds/tenant.ts'
 
-/** API tests whose traffic goes through the proxies. */
-const FILES = [
-  ...['log/events/append', 'log/identities/identify', 'log/channels/channels'],
-  ...['contract/10-drop-in', 'access/keys/key-routes', 'delivery/webhooks/webhooks'],
-]
+const ROOT = resolve(import.meta.dirname, '../..')
+const TOOLS = join(ROOT, 'test/generators')
+const MODULES = join(TOOLS, 'node_modules')
 const DOCUMENTS = { v1: '/openapi.json', management: '/api/management.json' }
-const BEFORE_MS = 120_000
-const ROOT = join(import.meta.dirname, '../..')
-
-interface Proxy extends Disposable {
-  url: string
-}
-
-let server: Booted
-let folder: string
-let traffic: Traffic[]
-let proxies: { v1: Proxy; management: Proxy }
-/** Answers recorded requests from the record, and all others by the server. */
-let relay: ReturnType<typeof Bun.serve>
-
-beforeAll(async () => {
-  const file = join(makeFolder(), 'traffic.ndjson')
-  const recorded = run(
-    process.execPath,
-    [
-      'test',
-      '--timeout',
-      '90000',
-      '--parallel=2',
-      '--no-isolate',
-      ...FILES.map(path => `./test/${path}.api.test.ts`),
-    ],
-    { cwd: ROOT, env: { TIDINGS_TRAFFIC: file } },
-  )
-  ;[server] = await Promise.all([boot(), installGenerators()])
-  folder = makeFolder()
-  symlinkSync(MODULES, join(folder, 'node_modules'))
-  relay = Bun.serve({
-    port: 0,
-    hostname: '127.0.0.1',
-    fetch: request => {
-      const exchange = request.headers.get('x-exchange')
-      if (exchange === null) return forward(request)
-      const { status, headers, text } = traffic[Number(exchange)]!.answer
-      return new Response(text, { status, headers: toForwarded(headers) })
-    },
-  })
-  const upstream = `http://127.0.0.1:${relay.port}`
-  const start = async (name: keyof typeof DOCUMENTS) => {
-    const document = join(folder, `${name}.json`)
-    await writeFile(document, await (await fetch(server.url + DOCUMENTS[name])).text())
-    return startPrism(document, upstream)
-  }
-  const [v1, management] = await Promise.all([start('v1'), start('management')])
-  proxies = { v1, management }
-  await recorded
-  traffic = readTraffic(file)
-}, BEFORE_MS)
-
-afterAll(async () => {
-  proxies?.v1[Symbol.dispose]()
-  proxies?.management[Symbol.dispose]()
-  await relay?.stop(true)
-  await server?.[Symbol.asyncDispose]()
-})
-
-function forward(request: Request): Promise<Response> {
-  const { pathname, search } = new URL(request.url)
-  const headers = new Headers(request.headers)
-  headers.set('host', new URL(server.url).host)
-  return fetch(server.url + pathname + search, {
-    method: request.method,
-    headers,
-    ...(request.body && { body: request.body }),
-  })
-}
-
-/** Returns the headers that do not describe the connection. */
-function toForwarded(headers: Record<string, string>): Record<string, string> {
-  const {
-    connection,
-    date,
-    'content-length': length,
-    'transfer-encoding': coding,
-    ...rest
-  } = headers
-  return rest
-}
-
-test(
-  'contract §8 Spectral reports nothing about either document',
-  async () => {
-    await writeFile(join(folder, 'spectral.yaml'), SPECTRAL_RULES)
-    const documents = Object.keys(DOCUMENTS).map(name => `${name}.json`)
-    const args = ['lint', ...documents, '--ruleset', 'spectral.yaml', '--fail-severity', 'warn']
-    expect(await runTool('spectral', args, { cwd: folder })).toContain('No results')
-  },
-  BEFORE_MS,
-)
-
-test(
-  'contract §8 Prism accepts every request that the API tests had accepted, with its answer',
-  async () => {
-    const violations: string[] = []
-    const seen = { v1: 0, management: 0 }
-    const replay = async (exchange: Traffic, index: number) => {
-      const { method, path, headers, body, answer } = exchange
-      const proxy = path.startsWith('/v1/') ? 'v1' : 'management'
-      seen[proxy]++
-      const response = await fetch(proxies[proxy].url + path, {
-        method,
-        headers: { ...headers, 'x-exchange': String(index) },
-        ...(body !== undefined && { body }),
-      })
-      const text = await response.text()
-      if (!text.includes('stoplight.io/prism/errors')) {
-        if (response.status !== answer.status)
-          violations.push(`${method} ${path}: ${response.status}`)
-        return
-      }
-      // Prism may reject what the server rejected, but it must accept the answer.
-      if (answer.status < 400 || text.includes('errors#VIOLATIONS') || text.includes('#UNKNOWN')) {
-        violations.push(`${method} ${path} ${body ?? ''} ${answer.status}: ${text}`)
-      }
-    }
-    for (let start = 0; start < traffic.length; start += 16) {
-      await Promise.all(
-        traffic.slice(start, start + 16).map((exchange, nth) => replay(exchange, start + nth)),
-      )
-    }
-    expect(violations).toEqual([])
-    expect(seen.v1).toBeGreaterThan(100)
-    expect(seen.management).toBeGreaterThan(100)
-  },
-  BEFORE_MS,
-)
-
-test('contract §8 text of curl -d passes Prism, whatever it has of a form', async () => {
-  const { url, key } = await newCaller()
-  const texts = [
-    'Backup failed',
-    '100% done & a=b',
-    '💾 Disk full\nleft = 3 & x[1]=4',
-    'a&b&c==d&&=+',
-  ]
-  for (const text of texts) {
-    const args = [
-      '-s',
-      '-H',
-      `Authorization: Bearer ${key}`,
-      '-d',
-      text,
-      `${url}/v1/channels/backups`,
-    ]
-    const { data } = JSON.parse(await run('curl', args, { cwd: folder }))
-    expect(text.replace('💾 ', '').split('\n')).toEqual(
-      [data.title, data.description].filter(part => part !== null),
-    )
-  }
-})
-
-test(
-  'generated clients compile strictly, and run against the server through Prism',
-  async () => {
-    const generate = ([name, input]: [string, string]) => [
-      // Otherwise fields with a default would be required.
-      runTool(
-        'openapi-typescript',
-        [input, '-o', `types-${name}.ts`, '--default-non-nullable', 'false'],
-        { cwd: folder },
-      ),
-      runTool('openapi-ts', ['-i', input, '-o', `sdk-${name}`, '-c', '@hey-api/client-fetch'], {
-        cwd: folder,
-      }),
-      runTool('orval', ['--input', input, '--output', `zod-${name}.ts`, '--client', 'zod'], {
-        cwd: folder,
-      }),
-    ]
-    await Promise.all(Object.keys(DOCUMENTS).flatMap(name => generate([name, `${name}.json`])))
-    for (const [name, text] of Object.entries(STORIES)) await writeFile(join(folder, name), text)
-    await writeFile(join(folder, 'package.json'), '{"type":"module"}')
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: STRICT }))
-
-    const { args } = await newCaller()
-    const tell = (name: string) => run(process.execPath, [name, ...args], { cwd: folder })
-    const tsc = join(ROOT, 'node_modules/.bin/tsc')
-    const [, types, sdk, zod] = await Promise.all([
-      run(tsc, ['-p', '.'], { cwd: folder }),
-      tell('types.ts'),
-      tell('sdk.ts'),
-      tell('zod.ts'),
-    ])
-    expect(types).toBe('Typed Test project\n')
-    expect(sdk).toBe('true ada@example.com true\n')
-    expect(zod).toBe('Checked by zod true Test project false\n')
-  },
-  BEFORE_MS,
-)
-
-// The document has no contact: it describes your server. A summary can say all of an operation.
-// In OpenAPI 3.1, keys can have scopes, which Spectral 6.16 knows of OAuth alone.
-const SPECTRAL_RULES = `extends: ["spectral:oas"]
-rules:
-  info-contact: off
-  operation-description: off
-  oas3-operation-security-defined: off
-`
 const STRICT = {
   strict: true,
   noEmit: true,
@@ -229,23 +24,143 @@ const STRICT = {
   lib: ['es2022', 'dom', 'dom.iterable'],
 }
 
-/** Returns an API key and a management token of one project, and the proxies. */
-async function newCaller() {
-  const { organization, account } = await newTenant(server)
-  const key = await createKey(server.sql, {
-    projectId: organization.project.uuid,
-    name: 'generated',
-    limit: 1_000_000,
-    scopes: SCOPES,
+// Programs that use generated clients, as their documentation says. Each one gets the URL of /v1,
+// an API key, the URL of /api, a management token and the id of a project. It prints one line.
+const ARGUMENTS = `
+declare const process: { argv: string[] }
+const [, , url = '', key = '', api = '', token = '', projectId = ''] = process.argv
+`
+
+/** The program of each generator, by the name of its file. */
+const STORIES: Readonly<Record<string, string>> = {
+  'types.ts': `import type { components, paths } from './types-v1'
+import type { paths as management } from './types-management'
+${ARGUMENTS}
+type Create = paths['/v1/events']['post']
+type Project = management['/api/projects/{projectId}']['get']
+
+async function call<Body>(address: string, secret: string, body?: object): Promise<Body> {
+  const response = await fetch(address, {
+    method: body ? 'POST' : 'GET',
+    headers: { authorization: 'Bearer ' + secret, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
   })
-  const token = await newManagementToken(server, {
-    accountId: account.uuid,
-    organizationId: organization.uuid,
+  if (!response.ok) throw new Error(await response.text())
+  return (await response.json()) as Body
+}
+
+const event: components['schemas']['EventInput'] = { channelName: 'payments', title: 'Typed', icon: '💰' }
+const created = await call<Create['responses'][201]['content']['application/json']>(url + '/v1/events', key, event)
+const project = await call<Project['responses'][200]['content']['application/json']>(api + '/api/projects/' + projectId, token)
+console.log(created.data.title, project.data.name)
+`,
+  'sdk.ts': `import { createClient } from './sdk-v1/client'
+import { createEvent, identify, listEvents } from './sdk-v1'
+import { createClient as createManagementClient } from './sdk-management/client'
+import { createWebhook, deleteWebhook, searchEvents } from './sdk-management'
+${ARGUMENTS}
+const client = createClient({ baseUrl: url, auth: () => key, throwOnError: true })
+const body = { channelName: 'payments', title: 'By the SDK', metadata: { amount: 42 }, userId: 'ada' }
+const created = await createEvent({ client, body, throwOnError: true })
+const listed = await listEvents({ client, query: { limit: 10, channel: 'payments' }, throwOnError: true })
+const user = await identify({ client, body: { user_id: 'ada', aliases: ['ada@example.com'] }, throwOnError: true })
+
+const management = createManagementClient({ baseUrl: api, auth: () => token, throwOnError: true })
+const path = { projectId }
+const webhook = await createWebhook({
+  client: management,
+  path,
+  body: { url: 'https://93.184.216.34/hook', name: 'Generated' },
+  throwOnError: true,
+})
+const { id } = webhook.data.data
+await deleteWebhook({ client: management, path: { projectId, webhookId: id }, throwOnError: true })
+const found = await searchEvents({ client: management, path, query: { q: 'sdk' }, throwOnError: true })
+const isListed = listed.data.data.items.some(one => one.id === created.data.data.id)
+console.log(isListed, user.data.data.aliases.created.join(), found.data.data.items.length > 0)
+`,
+  'zod.ts': `import { CreateEventBody, CreateEventResponse, ListEventsResponse } from './zod-v1'
+import { GetProjectResponse, ListWebhooksResponse } from './zod-management'
+${ARGUMENTS}
+async function call(address: string, secret: string, body?: object): Promise<unknown> {
+  const response = await fetch(address, {
+    method: body ? 'POST' : 'GET',
+    headers: { authorization: 'Bearer ' + secret, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
   })
-  const { v1, management } = proxies
-  return {
-    url: v1.url,
-    key: key.token,
-    args: [v1.url, key.token, management.url, token.secret, organization.project.id],
+  return response.json()
+}
+
+const event = CreateEventBody.parse({ channelName: 'payments', title: 'Checked by zod', tags: ['a'] })
+const created = CreateEventResponse.parse(await call(url + '/v1/events', key, event))
+const listed = ListEventsResponse.parse(await call(url + '/v1/events?limit=5', key))
+const project = GetProjectResponse.parse(await call(api + '/api/projects/' + projectId, token))
+ListWebhooksResponse.parse(await call(api + '/api/projects/' + projectId + '/webhooks', token))
+const isBlank = CreateEventBody.safeParse({ channelName: ' ', title: 't' }).success
+console.log(created.data.title, listed.data.items.length > 0, project.data.name, isBlank)
+`,
+}
+
+test(
+  'generated clients compile strictly, and run against the server',
+  async () => {
+    await using server = await boot()
+    const folder = makeFolder()
+    installTools()
+    symlinkSync(MODULES, join(folder, 'node_modules'))
+    for (const [name, path] of Object.entries(DOCUMENTS)) {
+      const input = `${name}.json`
+      writeFileSync(join(folder, input), await (await fetch(server.url + path)).text())
+      const run = (tool: string, ...args: string[]) =>
+        runIn(folder, 'node', join(MODULES, '.bin', tool), ...args)
+      // Otherwise fields with a default would be required.
+      const optional = ['--default-non-nullable', 'false']
+      run('openapi-typescript', input, '-o', `types-${name}.ts`, ...optional)
+      run('openapi-ts', '-i', input, '-o', `sdk-${name}`, '-c', '@hey-api/client-fetch')
+      run('orval', '--input', input, '--output', `zod-${name}.ts`, '--client', 'zod')
+    }
+    for (const [name, text] of Object.entries(STORIES)) writeFileSync(join(folder, name), text)
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: STRICT }))
+    runIn(folder, join(ROOT, 'node_modules/.bin/tsc'), '-p', '.')
+
+    const { organization, account } = await newTenant(server)
+    const key = await createKey(server.sql, {
+      projectId: organization.project.uuid,
+      name: 'generated',
+      limit: 1_000_000,
+      scopes: SCOPES,
+    })
+    const token = await newManagementToken(server, {
+      accountId: account.uuid,
+      organizationId: organization.uuid,
+    })
+    const args = [server.url, key.token, server.url, token.secret, organization.project.id]
+    expect(await tell(folder, args, 'types.ts')).toBe('Typed Test project\n')
+    expect(await tell(folder, args, 'sdk.ts')).toBe('true ada@example.com true\n')
+    expect(await tell(folder, args, 'zod.ts')).toBe('Checked by zod true Test project false\n')
+  },
+  scaled(120_000),
+)
+
+/** Installs the tools that read the documents, unless they are installed. */
+function installTools(): void {
+  const { dependencies } = JSON.parse(readFileSync(join(TOOLS, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
   }
+  if (Object.keys(dependencies).every(name => existsSync(join(MODULES, name)))) return
+  runIn(TOOLS, process.execPath, 'install', '--frozen-lockfile', '--silent')
+}
+
+/** Runs a command that needs no server of this process. Throws with its output if it fails. */
+function runIn(cwd: string, command: string, ...args: string[]): void {
+  const env = { ...process.env, CI: '1' }
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, env, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}:\n${stdout}${stderr}`)
+}
+
+/** Returns the output of a program. */
+async function tell(cwd: string, args: string[], name: string): Promise<string> {
+  const child = Bun.spawn([process.execPath, name, ...args], { cwd, stderr: 'inherit' })
+  return new Response(child.stdout).text()
 }

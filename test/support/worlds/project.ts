@@ -5,7 +5,6 @@ import type { NewKey } from '../../../src/access/keys/keys.ts'
 import { checkDeclared } from '../conformance.ts'
 import { createKey } from './keys.ts'
 import type { Booted } from '../servers/server.ts'
-import { recordTraffic } from '../traffic.ts'
 
 /** A new project for one test, with a key. */
 export interface TestProject {
@@ -82,7 +81,6 @@ async function send(url: string, key: string, options: RequestOptions): Promise<
   const response = await fetch(url, sent)
   const text = await response.text()
   const { status, headers: answered } = response
-  recordTraffic(url, sent, { status, headers: answered, text })
   if (new URL(url).pathname.startsWith('/v1/')) {
     await checkDeclared({ url, method, status, headers: answered, text })
   }

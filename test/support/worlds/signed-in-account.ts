@@ -6,7 +6,6 @@ import { newId, toId } from '../../../src/base/ids.ts'
 import { checkContract } from '../contracts.ts'
 import type { Answered } from './project.ts'
 import type { Booted } from '../servers/server.ts'
-import { recordTraffic } from '../traffic.ts'
 
 /** A signed-in account. */
 export interface SignedInAccount {
@@ -141,11 +140,6 @@ async function send(
   }
   const response = await fetch(`${url}${path}`, { ...sent, redirect: 'manual' })
   const answer = await response.text()
-  recordTraffic(`${url}${path}`, sent, {
-    status: response.status,
-    headers: response.headers,
-    text: answer,
-  })
   const parsed = parse(answer)
   checkContract(method, path, response.status, parsed)
   return { status: response.status, headers: response.headers, text: answer, body: parsed }
