@@ -14,10 +14,9 @@ import { addDevices, checkPushes } from './all-push.ts'
 import { startExpiringProject } from './all-retention.ts'
 import type { RemovedEvent, RunResult } from './ledger-check.ts'
 import { checkDeliveries } from './delivery-check.ts'
-import { untilEmpty } from './deliveries.ts'
 import { checkFollowers, startFollowers } from './feed.ts'
 import { makeFolder } from '../support/scratch.ts'
-import { startFleet } from './fleet.ts'
+import { startFleet, untilEmpty } from './fleet.ts'
 import type { Follower } from './follower.ts'
 import {
   startWebhookReceiver,

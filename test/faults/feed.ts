@@ -1,96 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sendSignal } from '../../src/database/embedded/processes.ts'
 import { toId } from '../../src/base/ids.ts'
-import { newMember } from '../support/worlds/signed-in-account.ts'
-import type { Runtime } from '../support/servers/process.ts'
-import { startTcpProxy, type TcpProxy } from '../support/servers/tcp-proxy.ts'
-import { until } from '../support/until.ts'
-import type { RemovedEvents, RunResult } from './ledger-check.ts'
-import { readStart, untilStartedAnew } from './deliveries.ts'
-import { createServedWorkers, type ServedWorkers } from './served-workers.ts'
-import { listPostgres, startFleet, type Fleet } from './fleet.ts'
-import { startFollower, type Follower } from './follower.ts'
-import { createRandom, type Random } from './random.ts'
 import { scaled } from '../support/until.ts'
+import { newMember } from '../support/worlds/signed-in-account.ts'
+import type { RemovedEvents, RunResult } from './ledger-check.ts'
+import type { Fleet } from './fleet.ts'
+import { startFollower, type Follower } from './follower.ts'
+import type { Random } from './random.ts'
 
-const RUNTIMES = ['bun', 'bun', 'bun', 'deno'] as const
 const FOLLOWERS = 12
 const CATCH_UP_MS = scaled(30_000)
-const DEALT_MS = scaled(30_000)
-/** Sockets are cut about as often as all other faults together. */
-const FAULTS = [
-  'cut sockets',
-  'terminate LISTEN',
-  'cut sockets',
-  'kill server',
-  'cut sockets',
-  'terminate readers',
-  'black hole LISTEN',
-  'cut sockets',
-  'stop server',
-  'kill Postgres',
-] as const
-
-/**
- * Followers record the feed of three servers on Bun and one on Deno under load. Meanwhile sockets,
- * servers, Postgres and the connections to it are broken. Each record must equal the database:
- * complete, without repeats, in order. With several processes per server, each must have served
- * followers or load.
- */
-export async function runFeed({
-  seed,
-  seconds,
-  runtimes = RUNTIMES,
-  workers,
-}: {
-  seed: number
-  seconds: number
-  runtimes?: readonly Runtime[]
-  workers?: number
-}): Promise<RunResult> {
-  const random = createRandom(seed)
-  const proxies: TcpProxy[] = []
-  const fleet = await startFleet({
-    servers: runtimes.length,
-    projects: 3,
-    runtimes,
-    workers,
-    async listenBetween(databaseUrl, index) {
-      await proxies[index]?.close()
-      const proxy = await startTcpProxy(databaseUrl)
-      proxies[index] = proxy
-      return proxy.url
-    },
-  })
-  const followers: Follower[] = []
-  try {
-    const load = fleet.load({ clients: 6, random })
-    await load.successes(50)
-    followers.push(...(await startFollowers(fleet, random)))
-    const endMs = performance.now() + seconds * 1000
-    const served = createServedWorkers(fleet.programs)
-    let faults = 0
-    while (performance.now() < endMs) {
-      await load.successes(20)
-      served.sample()
-      await sleep(random.below(300))
-      const fault = FAULTS[faults++ % FAULTS.length]!
-      await inject(fault, { fleet, followers, proxies, random })
-    }
-    for (const proxy of proxies) proxy.heal()
-    const idle = await checkServed(served, followers)
-    const verdict = await fleet.check()
-    const seen = await checkFollowers(fleet, followers)
-    return {
-      figures: { faults, ...served.figures, ...verdict.figures, ...seen.figures },
-      problems: [...idle, ...verdict.problems, ...seen.problems],
-    }
-  } finally {
-    await Promise.all(followers.map(follower => follower.stop()))
-    await fleet.close()
-    await Promise.all(proxies.map(proxy => proxy.close()))
-  }
-}
 
 export async function startFollowers(
   fleet: Fleet,
@@ -124,71 +42,6 @@ export async function startFollowers(
     )
   }
   return followers
-}
-
-interface World {
-  fleet: Fleet
-  followers: readonly Follower[]
-  proxies: readonly TcpProxy[]
-  random: Random
-}
-
-async function inject(fault: (typeof FAULTS)[number], world: World): Promise<void> {
-  const { fleet, followers, proxies, random } = world
-  switch (fault) {
-    case 'cut sockets':
-      for (const follower of followers) if (random.next() < 0.5) follower.cut()
-      return
-    case 'terminate LISTEN':
-      return terminate(fleet, ['tidings listen'])
-    case 'terminate readers':
-      return terminate(fleet, ['tidings tail', 'tidings feed', 'tidings notify'])
-    case 'kill server':
-    case 'stop server': {
-      const index = random.below(fleet.programs.length)
-      await fleet.programs[index]!.kill(fault === 'kill server' ? 'SIGKILL' : 'SIGTERM')
-      await fleet.restart(index)
-      return
-    }
-    case 'black hole LISTEN': {
-      const proxy = random.pick(proxies)
-      proxy.blackHole()
-      // Sometimes longer than the timeout of the heartbeat.
-      setTimeout(() => proxy.heal(), random.below(16_000))
-      return
-    }
-    case 'kill Postgres': {
-      const startedAt = await readStart(fleet.sql)
-      for (const pid of listPostgres(fleet.dataDir ?? '')) sendSignal(pid, 'SIGKILL')
-      // The check after the last fault reads the log.
-      await untilStartedAnew(fleet.sql, startedAt)
-    }
-  }
-}
-
-/** Ends the backends with these names, of all servers. */
-async function terminate({ sql }: Fleet, names: readonly string[]): Promise<void> {
-  for (const name of names) {
-    await sql`
-      select pg_terminate_backend(pid) from pg_stat_activity where starts_with(application_name, ${name})
-    `.catch(() => {}) // Postgres may still be down from the previous fault.
-  }
-}
-
-/** Reconnects the followers until every worker has served one. */
-async function checkServed(
-  served: ServedWorkers,
-  followers: readonly Follower[],
-): Promise<string[]> {
-  let looks = 0
-  return until(() => {
-    served.sample()
-    if (!served.isComplete && ++looks % 20 === 0) for (const follower of followers) follower.cut()
-    return served.isComplete
-  }, DEALT_MS).then(
-    () => [],
-    () => ['some workers serve nobody'],
-  )
 }
 
 /**

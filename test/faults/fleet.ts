@@ -1,20 +1,17 @@
 import { existsSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { startEmbedded } from '../../src/database/embedded/embedded.ts'
 import { listClusterProcesses } from '../../src/database/embedded/processes.ts'
 import type { Sql } from '../../src/database/sql.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
-import {
-  startProgram,
-  toEmbeddedUrl,
-  type Program,
-  type Runtime,
-} from '../support/servers/process.ts'
+import { startProgram, toEmbeddedUrl, type Program } from '../support/servers/process.ts'
 import { newProject } from '../support/worlds/project.ts'
 import { checkLedger, type RemovedEvents, type RunResult } from './ledger-check.ts'
 import { startLoad, type Load, type LoadOptions } from './ledger.ts'
 import { openSql } from '../support/sql.ts'
+import { scaled, until } from '../support/until.ts'
 
 /** Real servers, each a process, on one database. */
 export interface Fleet {
@@ -43,8 +40,6 @@ export interface FleetOptions {
   projects: number
   /** Uses a separate Postgres, which may be killed, instead of a database in the tests' cluster. */
   isEmbedded?: boolean
-  /** The data folder of that Postgres; by default a new one. */
-  dataDir?: string
   /**
    * Returns the database URL of a server, for a proxy between them; this process then runs the
    * embedded Postgres.
@@ -59,13 +54,6 @@ export interface FleetOptions {
   env?: Record<string, string>
   /** Processes per server; WORKERS by default. */
   workers?: number | undefined
-  /** The runtime of each server; Bun by default. */
-  runtimes?: readonly Runtime[]
-  /**
-   * Returns the database URL of a server's LISTEN connection, for a proxy. Needs a separate
-   * Postgres, which this process runs.
-   */
-  listenBetween?(databaseUrl: string, index: number): Promise<string>
 }
 
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
@@ -75,10 +63,8 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     between = async (url: string) => url,
     workers = process.env['WORKERS'],
   } = options
-  const dataDir =
-    options.dataDir ?? (isEmbedded || options.listenBetween ? makeFolder() : undefined)
-  const isOwn = options.listenBetween ?? (isEmbedded && options.between)
-  const own = dataDir !== undefined && isOwn ? await startEmbedded({ dataDir }) : undefined
+  const dataDir = isEmbedded ? makeFolder() : undefined
+  const own = dataDir && options.between ? await startEmbedded({ dataDir }) : undefined
   const given = own?.url ?? options.databaseUrl ?? (dataDir ? undefined : await cloneDatabase())
   const start = async (_: unknown, index: number) => {
     const env: Record<string, string> = {
@@ -86,14 +72,8 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
       ...options.env,
       ...(given ? { DATABASE_URL: await between(given, index) } : { DATA_DIR: dataDir ?? '' }),
     }
-    if (given && options.listenBetween)
-      env['DATABASE_DIRECT_URL'] = await options.listenBetween(given, index)
-    const { program, runtimes } = options
-    return startProgram({
-      env,
-      runtime: runtimes?.[index] ?? 'bun',
-      ...(program !== undefined && { program }),
-    })
+    const { program } = options
+    return startProgram({ env, ...(program !== undefined && { program }) })
   }
   const programs = await Promise.all(Array.from({ length: options.servers }, start))
   const databaseUrl = given ?? toEmbeddedUrl(dataDir ?? '')
@@ -160,4 +140,43 @@ function readPid(file: string): number | undefined {
   } catch {
     return undefined
   }
+}
+
+export async function readStart(sql: Sql): Promise<string> {
+  const [row] = await sql<[{ at: string }]>`select pg_postmaster_start_time()::text as at`
+  return row.at
+}
+
+/** A process of the killed Postgres may still answer for a moment. */
+export async function untilStartedAnew(sql: Sql, before: string): Promise<void> {
+  await until(async () => {
+    const at = await readStart(sql).catch(() => before)
+    return at !== before
+  }, 60_000)
+}
+
+/**
+ * Resolves with the milliseconds until every log is dispatched and nothing is pending; undefined on
+ * timeout.
+ */
+export async function untilEmpty(sql: Sql, drainMs = scaled(90_000)): Promise<number | undefined> {
+  const startMs = performance.now()
+  while (performance.now() - startMs < drainMs) {
+    // An attempt that a fault has used up delays the next one by minutes.
+    await sql`
+      update outbox set available_at = now()
+      where token is null and available_at > now() + interval '1 minute'
+    `
+    const [row] = await sql<[{ is_empty: boolean }]>`
+      select not exists (select from outbox) and not exists (
+        select
+        from event_logs l
+          left join delivery_cursors c on c.project_id = l.project_id
+        where l.last_seq > coalesce(c.seq, 0)
+      ) as is_empty
+    `
+    if (row.is_empty) return performance.now() - startMs
+    await sleep(100)
+  }
+  return undefined
 }

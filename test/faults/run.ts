@@ -8,20 +8,13 @@ import { runAll } from './all.ts'
 import type { Table, RunResult } from './ledger-check.ts'
 import { runCitus } from './citus.ts'
 import { runContainers } from './containers.ts'
-import { runCrash } from './crash.ts'
-import { runTerminate } from './terminate.ts'
-import { runDeliveries } from './deliveries.ts'
-import { runDisk } from './disk.ts'
 import { runDrain } from './drain.ts'
-import { runFeed } from './feed.ts'
 import { runLimit } from './rate-limit.ts'
-import { runNetwork } from './network.ts'
 import { runStart } from './start.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
 import { runUpgrade } from './upgrade.ts'
 import { PAIR_LOSSES, runStandby, toCluster } from './standby.ts'
-import { runWorkers } from './workers.ts'
 
 /**
  * Runs by hand: `bun test/faults/run.ts <name> [--times N] [--seconds N | --minutes N] [--seed N]
@@ -35,14 +28,8 @@ const RUNS: Record<
   all: ({ seed, seconds }) => runAll({ seed, seconds: seconds || 600 }),
   citus: ({ seed, times }) => runCitus({ seed, events: times || 100_000 }),
   containers: ({ seed, times }) => runContainers({ seed, times: times || 200 }),
-  crash: ({ seed, times }) => runCrash({ seed, times: times || 20, freezeMs: 12_000 }),
-  terminate: ({ seed, times }) => runTerminate({ seed, times: times || 1_000 }),
-  deliveries: ({ seed, seconds }) => runDeliveries({ seed, seconds: seconds || 300 }),
-  disk: ({ seed, times }) => runDisk({ seed, times: times || 5 }),
   drain: ({ seed, times }) => runDrain({ seed, times: times || 30 }),
-  feed: ({ seed, seconds }) => runFeed({ seed, seconds: seconds || 300 }),
   limit: ({ seed, times }) => runLimit({ seed, times: times || 20 }),
-  network: ({ seed, seconds }) => runNetwork({ seed, seconds: seconds || 120 }),
   async standby({ seed, times }) {
     await using cluster = toCluster(await startPair())
     return await runStandby({ seed, times: times || 20, cluster, losses: PAIR_LOSSES })
@@ -52,7 +39,6 @@ const RUNS: Record<
     return await runStandby({ seed, times: times || 20, cluster, losses: PATRONI_LOSSES })
   },
   start: ({ seed, times }) => runStart({ seed, times: times || 20 }),
-  workers: ({ seed, times }) => runWorkers({ seed, times: times || 20 }),
   upgrade: ({ seed, from }) => runUpgrade({ seed, from }),
   seq: ({ seed, times }) => runSeq({ seed, events: times || 100_000 }),
 }

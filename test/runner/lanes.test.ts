@@ -300,7 +300,7 @@ describe('the plan', () => {
     ['test/browser/feed.test.ts', 'browser', 'browser'],
     ['test/browser/first-minute.test.ts', 'slow', 'browser'],
     ['test/browser/hostile.test.ts', 'slow', 'browser'],
-    ['test/faults/feed.test.ts', 'slow', 'processes'],
+    ['test/faults/all.test.ts', 'slow', 'processes'],
     ['test/access/keys/keys.api.test.ts', 'quick', 'api'],
     ['test/database/migrate.api.test.ts', 'quick', 'api'],
     ['test/layers.test.ts', 'quick', 'unit'],
