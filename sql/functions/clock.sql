@@ -48,19 +48,19 @@ language sql stable as $$
         'It is a length.'
       ),
       (
-        array['outbox.failed_at', 'resumed_targets.since'],
+        array['outbox.claimed_at', 'delivery_targets.resumed_at'],
         'database', false, 'bounded', '0',
-        'A delivery that has failed would be resumed, or one that waits would not.'
+        'A delivery that waits would be resumed later, or would not be.'
       ),
       (
-        array['resumed_targets.next_at'],
-        'database', false, 'moved', interval '1 minute',
-        'It is a time of outbox.available_at.'
-      ),
-      (
-        array['webhooks.paused_until'],
+        array['delivery_targets.paused_until', 'delivery_targets.single_until'],
         'database', false, 'moved', '0',
         'The pause would wait for the clock.'
+      ),
+      (
+        array['webhooks.paused_until', 'outbox.failed_at', 'resumed_targets.since', 'resumed_targets.next_at'],
+        'database', false, null, null,
+        'Only servers of 0.3.0 use it, during an upgrade.'
       ),
       (
         array['webhooks.created_at', 'push_subscriptions.created_at'],
@@ -341,13 +341,13 @@ as $$
 declare
   t record;
 begin
-  -- Others lock webhooks, extensions and resumed targets before deliveries, and the settler locks
+  -- Others lock webhooks, extensions and targets before deliveries, and the settler locks
   -- deliveries in this order, too.
   perform from webhooks w order by w.id for no key update;
   perform from wait_extensions e order by e.number for update;
-  perform from resumed_targets r order by r.kind, r.target_id for update;
+  perform from delivery_targets d order by d.kind, d.id for no key update;
   perform from outbox o
-    where o.available_at > now() + interval '1 minute' or o.requested_at > now()
+    where o.available_at > now() + interval '1 minute' or o.requested_at > now() or o.claimed_at > now()
     order by o.id
     for update;
   update push_bursts b set recent = '{}' where b.touched_at > now();

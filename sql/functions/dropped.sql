@@ -13,6 +13,8 @@ drop function if exists delete_archived_events(uuid, uuid, bigint, bigint[], big
 drop function if exists begin_archive_erasure(uuid, text, json, timestamptz);
 drop function if exists oldest_running_erasure(uuid);
 drop function if exists erased_users_of(uuid);
+drop function if exists has_targets(text, uuid);
+drop function if exists take_event_ranges(text, uuid[], int);
 
 -- With its trigger, which delivered audit entries to webhooks.
 drop function if exists enqueue_audit_entry() cascade;

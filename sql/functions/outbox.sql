@@ -52,9 +52,10 @@ $$;
 
 -- Leases at most max_deliveries due deliveries: first the oldest of each requested target, then the
 -- second oldest of each, and so on. It skips locked rows, and locks up to `room` of each target, of
--- deliveries that are due at its due_at or later. The result says what an attempt needs to know:
--- is_gone means that the event or its project no longer exists, and hidden_ms is the time since the
--- event was deleted.
+-- deliveries that are due at its due_at or later. A target that waits gives none, and one with an
+-- attempt at a time gives one, if the last one has ended. The result says what an attempt needs to
+-- know: is_gone means that the event or its project no longer exists, and hidden_ms is the time
+-- since the event was deleted.
 create or replace function claim_deliveries(
   of_kind text, target_ids uuid[], rooms int[], due_ats timestamptz[], max_deliveries int, lease_ms float8, new_token uuid
 ) returns table (
@@ -70,33 +71,77 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 #variable_conflict use_column
+declare
+  singles uuid[];
 begin
   -- After a crash the deliveries are claimed again, so the commit need not wait for fsync.
   perform set_config('synchronous_commit', 'off', true);
+  -- The lock lets one process look for the attempt of a target. The next statement sees the latest.
+  singles := array(
+    select t.id
+    from unnest(target_ids) as w (id)
+      join delivery_targets t on t.kind = of_kind and t.id = w.id
+    where t.single_until > now()
+    order by t.id
+    for update of t skip locked
+  );
   return query
-    with locked as materialized (
-      select r.row
+    with wanted as materialized (
+      select
+        w.target_id, w.due_at, w.place, coalesce(t.resumed_at, '-infinity') as resumed_at,
+        case
+          when t.id is null or t.single_until <= now() then w.room
+          when t.id = any(singles) and not exists (
+            select from outbox o where o.id = t.probe_id and o.token is not null and o.available_at > now()
+          ) then least(w.room, 1)
+          else 0
+        end as room
       from unnest(target_ids, rooms, due_ats) with ordinality as w (target_id, room, due_at, place)
+        left join delivery_targets t on t.kind = of_kind and t.id = w.target_id
+      where t.id is null or t.paused_until <= now()
+    ), locked as materialized (
+      select r.row
+      from wanted w
         cross join lateral (
           select d.row, row_number() over () as rank
           from (
-            select o.ctid as row
-            from outbox o
-            where o.kind = of_kind and o.target_id = w.target_id
-              and o.available_at >= w.due_at and o.available_at <= now()
-            order by o.available_at, o.id
+            select due.row
+            from (
+              select o.ctid as row
+              from outbox o
+              where o.kind = of_kind and o.target_id = w.target_id
+                and o.available_at >= w.due_at and o.available_at <= now()
+              order by o.available_at, o.id
+              limit w.room
+              for update skip locked
+            ) due
+            union all
+            select resumed.row
+            from (
+              select o.ctid as row
+              from outbox o
+              where o.kind = of_kind and o.target_id = w.target_id
+                and o.claimed_at < w.resumed_at and o.token is null and o.available_at > now()
+              order by o.claimed_at
+              limit w.room
+              for update skip locked
+            ) resumed
             limit w.room
-            for update skip locked
           ) d
         ) r
       order by r.rank, w.place
       limit max_deliveries
     ), taken as (
       update outbox o set
-        available_at = now() + lease_ms * interval '1 ms', token = new_token, claim_count = o.claim_count + 1
+        available_at = now() + lease_ms * interval '1 ms', claimed_at = now(), token = new_token,
+        claim_count = o.claim_count + 1
       from locked l
       where o.ctid = l.row
       returning o.id, o.project_id, o.event_id, o.target_id, o.claim_count, o.attempts, o.requested_at
+    ), probes as (
+      update delivery_targets t set probe_id = k.id
+      from taken k
+      where t.kind = of_kind and t.id = k.target_id and t.id = any(singles)
     )
     select
       t.id, t.project_id, t.event_id, t.target_id, t.claim_count, t.attempts,
@@ -170,93 +215,14 @@ begin
         id = excluded.id, attempts = excluded.attempts, reason = excluded.reason, at = excluded.at
     ), waiting as (
       update outbox o set
-        available_at = case when o.is_resumed and g.attempts = 0 then now() else now() + g.delay_ms * interval '1 ms' end,
-        token = null, is_resumed = false, claim_count = 0, attempts = o.attempts + g.attempts,
-        failed_at = case when g.attempts > 0 then now() else o.failed_at end,
-        reason = coalesce(g.reason, o.reason)
+        available_at = now() + g.delay_ms * interval '1 ms', token = null, claim_count = 0,
+        attempts = o.attempts + g.attempts, reason = coalesce(g.reason, o.reason)
       from given g
       where o.id = g.id and o.token = g.token and g.state is null
       returning o.id
     )
     select id from given
     where id not in (select id from ended union all select id from waiting);
-end
-$$;
-
--- Makes up to max_rows waiting deliveries of one resumed target due, in the order of their times.
--- Its deliveries in flight become due when they are settled. Returns the target, and whether it is
--- done; no row if no target is to be resumed. Like the settler, it locks rows in the order of their
--- ids.
---
--- It runs after the commit of the resumption. So an attempt that has read the target as it was
--- before is in flight, or is settled and waits.
-create or replace function resume_deliveries(max_rows int) returns table (kind text, target_id uuid, is_done boolean)
-language plpgsql
-set search_path from current
--- A locked delivery of one target must not hold up the others.
-set lock_timeout = '50ms'
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-as $$
-#variable_conflict use_column
-declare
-  taken resumed_targets;
-  found_rows int;
-  last_at timestamptz;
-begin
-  select r.* into taken
-    from resumed_targets r
-    order by random()
-    limit 1
-    for update skip locked;
-  if taken.target_id is null then
-    return;
-  end if;
-
-  with in_flight as materialized (
-    select o.id
-    from outbox o
-    where o.kind = taken.kind and o.target_id = taken.target_id and taken.next_at = '-infinity'
-      -- A delivery in flight is due when its lease ends.
-      and o.available_at between now() and now() + interval '1 minute' and o.token is not null
-  ), waiting as materialized (
-    select o.id, o.available_at
-    from outbox o
-    where o.kind = taken.kind and o.target_id = taken.target_id
-      and o.available_at > now() and o.available_at >= taken.next_at and o.token is null
-      and (o.failed_at is null or o.failed_at < taken.since)
-    order by o.available_at
-    limit max_rows
-  ), found as materialized (
-    -- Within the join, it would not lock rows that are changed meanwhile.
-    select id from in_flight union all select id from waiting
-  ), held as materialized (
-    select o.id
-    from found f
-      join outbox o on o.id = f.id
-    order by o.id
-    for update of o
-  ), resumed as (
-    -- Until it was locked, a delivery can have been claimed, settled, or have failed.
-    update outbox o set
-      is_resumed = o.token is not null, available_at = case when o.token is null then now() else o.available_at end
-      from held h
-      where o.id = h.id and (o.token is not null or o.failed_at is null or o.failed_at < taken.since)
-  )
-  select count(*), max(w.available_at) into found_rows, last_at
-    from waiting w;
-
-  if found_rows = max_rows then
-    update resumed_targets r set next_at = last_at
-      where r.kind = taken.kind and r.target_id = taken.target_id;
-  else
-    delete from resumed_targets r
-      where r.kind = taken.kind and r.target_id = taken.target_id;
-  end if;
-  return query select taken.kind, taken.target_id, found_rows < max_rows;
 end
 $$;
 
@@ -318,31 +284,37 @@ begin
 end
 $$;
 
--- Returns true if a project has targets for its events. It sees every target that existed when an
--- event was committed.
-create or replace function has_targets(of_kind text, project uuid) returns boolean
-language sql stable as $$
-  select case of_kind
-    when 'webhook' then exists (
-      select
-      from webhooks w
-      where w.project_id = project and w.type = 'event.created' and w.deleted_at is null and w.disabled_at is null
-    )
-    else exists (
-      select
-      from projects p
-        cross join lateral subscribed_devices(p.organization_id)
-      where p.id = project
-    )
-  end
+-- Locks the cursors of the projects that have new events, and returns these ranges. It skips
+-- cursors that another dispatcher holds. The caller then looks for targets, so it sees each target
+-- that existed when an event of the ranges was committed.
+create or replace function lock_event_ranges(of_kind text, project_ids uuid[]) returns setof event_range
+language plpgsql
+set search_path from current
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+begin
+  -- After a crash the events are dispatched again, so the commit need not wait for fsync.
+  perform set_config('synchronous_commit', 'off', true);
+  return query
+    select c.project_id, c.seq, l.last_seq, false, true, 0::float8
+    from unnest(project_ids) as w (project_id)
+      join delivery_cursors c on c.project_id = w.project_id and c.kind = of_kind
+      cross join lateral log_of(c.project_id) l
+    where l.last_seq > c.seq
+    for update of c skip locked;
+end
 $$;
 
--- Moves the cursors of the given projects over new events, and returns the ranges. It skips cursors
--- that another dispatcher holds. Projects without targets are moved to the end of their log. The
--- others share max_events: each gets an equal part, and long ranges also get what short ones leave.
--- Later statements of the transaction see all events of the ranges, because a log has no gaps and
--- is in commit order.
-create or replace function take_event_ranges(of_kind text, project_ids uuid[], max_events int) returns setof event_range
+-- Moves the cursors of locked ranges, and returns the ranges that were taken. Projects without
+-- targets are moved to the end of their log. The others share max_events: each gets an equal part,
+-- and long ranges also get what short ones leave. Later statements of the transaction see all
+-- events of the ranges, because a log has no gaps and is in commit order.
+create or replace function take_ranges(of_kind text, new_ranges event_range[], with_targets uuid[], max_events int)
+returns setof event_range
 language plpgsql
 set search_path from current
 set plan_cache_mode = force_generic_plan
@@ -353,16 +325,12 @@ set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 begin
-  -- After a crash the events are dispatched again, so the commit need not wait for fsync.
-  perform set_config('synchronous_commit', 'off', true);
   return query
     with locked as materialized (
-      select c.project_id, c.seq, l.last_seq, l.last_seq - c.seq as length, has_targets(of_kind, c.project_id) as has_targets
-      from unnest(project_ids) as w (project_id)
-        join delivery_cursors c on c.project_id = w.project_id and c.kind = of_kind
-        cross join lateral log_of(c.project_id) l
-      where l.last_seq > c.seq
-      for update of c skip locked
+      select
+        f.project_id, f.from_seq as seq, f.to_seq as last_seq, f.to_seq - f.from_seq as length,
+        f.project_id = any(with_targets) as has_targets
+      from unnest(new_ranges) f
     ), parts as (
       -- The part that the nth shortest range and each longer one can have.
       select
@@ -394,8 +362,8 @@ $$;
 
 -- Writes new deliveries, which are due at once. With a lease, each target gets one delivery with
 -- the lease, then a second one, and so on: at most `free` in all, and `perTarget` for a target, or
--- its room. Returns the number of deliveries, and those with the lease. Rows are inserted in the
--- order of their keys.
+-- its room. A target that waits, or gets one attempt at a time, has none. Returns the number of
+-- deliveries, and those with the lease. Rows are inserted in the order of their keys.
 create or replace function insert_deliveries(of_kind text, wanted new_delivery[], refusal text, lease json)
 returns table (count bigint, leased json)
 language plpgsql
@@ -409,12 +377,10 @@ as $$
 #variable_conflict use_column
 declare
   written bigint;
-  -- Not now(): a transaction can have begun before one that had the cursor earlier.
-  requested timestamptz := clock_timestamp();
 begin
   if lease is null then
-    insert into outbox (project_id, event_id, kind, target_id, requested_at, available_at)
-    select w.project_id, w.event_id, of_kind, w.target_id, requested, requested
+    insert into outbox (project_id, event_id, kind, target_id)
+    select w.project_id, w.event_id, of_kind, w.target_id
     from unnest(wanted) w
     where not w.is_full
     order by w.project_id, w.event_id, w.target_id
@@ -431,7 +397,12 @@ begin
         where not w.is_full
       ), roomy as materialized (
         select
-          r.*, not r.is_deleted and r.rank <= coalesce(b.room, (lease ->> 'perTarget')::int) as has_room
+          r.*,
+          not r.is_deleted and r.rank <= coalesce(b.room, (lease ->> 'perTarget')::int) and not exists (
+            select
+            from delivery_targets t
+            where t.kind = of_kind and t.id = r.target_id and greatest(t.paused_until, t.single_until) > now()
+          ) as has_room
         from ranked r
           left join json_to_recordset(lease -> 'rooms') as b ("targetId" uuid, room int) on b."targetId" = r.target_id
       ), chosen as materialized (
@@ -440,11 +411,11 @@ begin
           r.has_room and row_number() over (order by r.has_room desc, r.rank) <= (lease ->> 'free')::int as is_leased
         from roomy r
       ), queued as (
-        insert into outbox (id, project_id, event_id, kind, target_id, requested_at, available_at, token, claim_count)
+        insert into outbox (id, project_id, event_id, kind, target_id, available_at, claimed_at, token, claim_count)
         select
-          c.id, c.project_id, c.event_id, of_kind, c.target_id, requested,
-          case when c.is_leased then requested + (lease ->> 'leaseMs')::float8 * interval '1 ms' else requested end,
-          case when c.is_leased then (lease ->> 'token')::uuid end, c.is_leased::int
+          c.id, c.project_id, c.event_id, of_kind, c.target_id,
+          case when c.is_leased then now() + (lease ->> 'leaseMs')::float8 * interval '1 ms' else now() end,
+          case when c.is_leased then now() end, case when c.is_leased then (lease ->> 'token')::uuid end, c.is_leased::int
         from chosen c
         order by c.project_id, c.event_id, c.target_id
         on conflict (project_id, event_id, kind, target_id) do nothing

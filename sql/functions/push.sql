@@ -315,7 +315,18 @@ language plpgsql
 set search_path from current
 as $$
 declare
-  taken event_range[] := array(select r from take_event_ranges('push', project_ids, max_events) r);
+  new_ranges event_range[] := array(select r from lock_event_ranges('push', project_ids) r);
+  with_targets uuid[] := array(
+    select f.project_id
+    from unnest(new_ranges) f
+    where exists (
+      select
+      from projects p
+        cross join lateral subscribed_devices(p.organization_id)
+      where p.id = f.project_id
+    )
+  );
+  taken event_range[] := array(select r from take_ranges('push', new_ranges, with_targets, max_events) r);
   ids uuid[];
   from_seqs bigint[];
   to_seqs bigint[];

@@ -47,7 +47,7 @@ begin
           select w.project_id, w.id
           from webhooks w
           where w.project_id = t.project_id and w.id = t.id
-            and (not only_free or w.failures = 0 and w.paused_until is null)
+            and (not only_free or w.failures = 0 and w.pauses = 0)
           for key share skip locked
         ) w
     )
@@ -79,12 +79,9 @@ end
 $$;
 
 -- Returns what attempts of deliveries need: one row for each webhook, and one with the event_text
--- of each event. A deleted webhook or event has no row. With may_probe, one delivery of a webhook
--- that has failed failures_to_pause times, and whose pause is over, becomes its probe. Its event
--- exists. The others wait probe_s seconds for its outcome. Times are in ms since 1970.
-create or replace function read_webhook_deliveries(
-  project_ids uuid[], webhook_ids uuid[], event_ids uuid[], may_probe boolean, failures_to_pause int, probe_s float8
-) returns table (project_id uuid, id uuid, event_text text, webhook json)
+-- of each event. A deleted webhook or event has no row. Times are in ms since 1970.
+create or replace function read_webhooks(project_ids uuid[], webhook_ids uuid[], event_ids uuid[])
+returns table (project_id uuid, id uuid, event_text text, webhook json)
 language plpgsql
 set search_path from current
 set plan_cache_mode = force_generic_plan
@@ -99,43 +96,19 @@ begin
     with targets as materialized (
       select distinct t.project_id, t.id
       from unnest(project_ids, webhook_ids) as t (project_id, id)
-    ), probe_candidates as materialized (
-      select t.project_id, t.id
-      from targets t
-        cross join lateral (
-          select w.id
-          from webhooks w
-          where w.project_id = t.project_id and w.id = t.id
-            and w.failures >= failures_to_pause and w.paused_until <= now() and w.disabled_at is null
-            and may_probe
-            and exists (
-              select
-              from unnest(project_ids, webhook_ids, event_ids) as x (project_id, id, event_id)
-                left join lateral event_by_id(x.project_id, x.event_id) e on e.deleted_at is null
-              -- With the columns of w, this is read for a failing webhook alone.
-              where x.project_id = w.project_id and x.id = w.id
-                and e.id is not null
-            )
-          -- A locked webhook must not delay the others.
-          for no key update skip locked
-        ) w
-    ), probes as (
-      update webhooks w set paused_until = now() + make_interval(secs => probe_s)
-      from probe_candidates f
-      where w.project_id = f.project_id and w.id = f.id
-      returning w.id
     )
     select
       t.project_id, t.id, null,
       json_build_object(
-        'type', w.type, 'url', w.url, 'preset', w.preset, 'secret', w.secret,
+        'url', w.url, 'preset', w.preset, 'secret', w.secret,
         'previousSecret', case when is_unexpired(w.previous_until, interval '7 days') then w.previous_secret end,
         'previousUntilMs', extract(epoch from w.previous_until) * 1000,
         'generation', w.generation,
         'disabledAtMs', extract(epoch from w.disabled_at) * 1000,
-        'pausedUntilMs', extract(epoch from w.paused_until) * 1000,
-        'hasFailures', w.failures > 0,
-        'hasProbe', exists (select from probes f where f.id = t.id),
+        'pauses', w.pauses,
+        'hasFailures', w.failures > 0 or w.pauses > 0 or exists (
+          select from delivery_targets d where d.kind = 'webhook' and d.id = w.id and d.single_until > now()
+        ),
         'project', p.name, 'organizationId', o.id, 'organization', o.name,
         'nowMs', extract(epoch from clock_timestamp()) * 1000,
         'checkedNowMs', extract(epoch from (select checked_now())) * 1000
@@ -175,7 +148,17 @@ set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 declare
-  taken event_range[] := array(select r from take_event_ranges('webhook', project_ids, max_events) r);
+  new_ranges event_range[] := array(select r from lock_event_ranges('webhook', project_ids) r);
+  with_targets uuid[] := array(
+    select f.project_id
+    from unnest(new_ranges) f
+    where exists (
+      select
+      from webhooks w
+      where w.project_id = f.project_id and w.type = 'event.created' and w.deleted_at is null and w.disabled_at is null
+    )
+  );
+  taken event_range[] := array(select r from take_ranges('webhook', new_ranges, with_targets, max_events) r);
   wanted new_delivery[] := array(
     select (e.project_id, e.id, w.id, e.created_at, e.deleted_at is not null, w.backlog_full_at is not null)::new_delivery
     from unnest(taken) r

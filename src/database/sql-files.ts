@@ -39,6 +39,7 @@ import channelNamesTables from '../../sql/tables/0038_channel_names.sql' with { 
 import bellRangesTables from '../../sql/tables/0039_bell_ranges.sql' with { type: 'text' }
 import auditWebhooksTables from '../../sql/tables/0040_audit_webhooks.sql' with { type: 'text' }
 import exportsTables from '../../sql/tables/0041_exports.sql' with { type: 'text' }
+import deliveryTargetsTables from '../../sql/tables/0042_delivery_targets.sql' with { type: 'text' }
 import installationIdTables from '../../sql/tables/0043_installation.sql' with { type: 'text' }
 import storedProvidersTables from '../../sql/tables/0046_stored_providers.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
@@ -55,6 +56,7 @@ import installationFunctions from '../../sql/functions/installation.sql' with { 
 import limitsFunctions from '../../sql/functions/limits.sql' with { type: 'text' }
 import locksFunctions from '../../sql/functions/locks.sql' with { type: 'text' }
 import of020Functions from '../../sql/functions/of_0_2_0.sql' with { type: 'text' }
+import of030Functions from '../../sql/functions/of_0_3_0.sql' with { type: 'text' }
 import outboxFunctions from '../../sql/functions/outbox.sql' with { type: 'text' }
 import projectsFunctions from '../../sql/functions/projects.sql' with { type: 'text' }
 import pushFunctions from '../../sql/functions/push.sql' with { type: 'text' }
@@ -129,6 +131,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0039_bell_ranges', text: bellRangesTables },
   { name: '0040_audit_webhooks', text: auditWebhooksTables },
   { name: '0041_exports', text: exportsTables },
+  { name: '0042_delivery_targets', text: deliveryTargetsTables },
   { name: '0043_installation', text: installationIdTables },
   { name: '0046_stored_providers', text: storedProvidersTables },
 ]
@@ -151,6 +154,7 @@ export const FUNCTIONS: FunctionSet = {
     { name: 'limits', text: limitsFunctions },
     { name: 'locks', text: locksFunctions },
     { name: 'of_0_2_0', text: of020Functions },
+    { name: 'of_0_3_0', text: of030Functions },
     { name: 'outbox', text: outboxFunctions },
     { name: 'projects', text: projectsFunctions },
     { name: 'push', text: pushFunctions },

@@ -2,13 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../src/base/ids.ts'
 import { toArray } from '../../src/database/arrays.ts'
 import type { Sql, Tx } from '../../src/database/sql.ts'
-import {
-  enqueueDeliveries,
-  replayDeadLetter,
-  resumeTarget,
-} from '../../src/delivery/outbox/enqueue.ts'
+import { enqueueDeliveries, replayDeadLetter } from '../../src/delivery/outbox/enqueue.ts'
 import { settleDeliveries } from '../../src/delivery/outbox/settler.ts'
-import { markFullBacklogs } from '../../src/delivery/webhooks/dispatch.ts'
+import { sweepWebhooks } from '../../src/delivery/webhooks/dispatch.ts'
 import { hold } from '../support/database-lock.ts'
 import { openDeliveries, type Deliveries } from '../support/worlds/deliveries.ts'
 
@@ -20,8 +16,6 @@ let sql: Sql
 beforeAll(async () => {
   deliveries = await openDeliveries()
   ;({ sql } = deliveries)
-  // Its own limit is shorter than a busy machine takes to notice that a session is blocked.
-  await sql`alter function resume_deliveries set lock_timeout = '60s'`
 })
 afterAll(() => deliveries[Symbol.asyncDispose]())
 
@@ -173,7 +167,7 @@ test('locks: a delivery that is given up while its event is enqueued keeps its d
   await settleDeliveries(sql, [
     {
       ...{ id: high, token: TOKEN, state: 'dead', attempts: 1, delayMs: null },
-      ...{ reason: 'It failed', latencyMs: null, keepsPlace: false },
+      ...{ reason: 'It failed', latencyMs: null },
     },
   ])
   await lock.release()
@@ -183,25 +177,6 @@ test('locks: a delivery that is given up while its event is enqueued keeps its d
   expect(dead).toHaveLength(1)
 })
 
-test('locks: a target is resumed beside who locks its deliveries', async () => {
-  const pair = await newPair()
-  // The one in flight has the higher id.
-  await insertCrossed(pair, [TOKEN, null])
-  await sql.begin(tx => resumeTarget(tx, { kind: 'webhook', targetId: pair.targetId }))
-  const resumed = await runBeside(
-    pair,
-    async () => await sql<{ is_done: boolean }[]>`select is_done from resume_deliveries(10)`,
-  )
-  expect([...resumed]).toEqual([{ is_done: true }])
-  const rows = await sql`
-    select is_resumed, available_at <= now() as is_due from outbox where project_id = ${pair.projectId} order by id
-  `
-  expect([...rows]).toEqual([
-    { is_resumed: false, is_due: true },
-    { is_resumed: true, is_due: false },
-  ])
-})
-
 test('locks: the waits of deliveries are extended beside who locks them', async () => {
   const pair = await newPair()
   await insertCrossed(pair)
@@ -209,41 +184,6 @@ test('locks: the waits of deliveries are extended beside who locks them', async 
   await runBeside(pair, async () => await sql`select extend_waits(100000)`)
   expect(await sql`select from wait_extensions`).toHaveLength(0)
 })
-
-test.each([
-  ['waits', TOKEN],
-  ['was given up', null],
-])(
-  'locks: a delivery that is settled while its target is resumed, and %s, keeps to its state',
-  async (_, held) => {
-    const pair = await newPair()
-    await insertCrossed(pair, [TOKEN, held])
-    const [low, high] = pair.ids
-    await sql.begin(tx => resumeTarget(tx, { kind: 'webhook', targetId: pair.targetId }))
-    const lock = await hold(sql, tx => lockRow(tx, low))
-    const running = sql`select from resume_deliveries(10)`.execute()
-    await lock.untilBlocked()
-    await settleDeliveries(sql, [
-      {
-        ...{ id: high, token: TOKEN, state: held ? null : 'dead', attempts: 0 },
-        ...{ delayMs: 3_600_000, reason: 'It is disabled', latencyMs: null, keepsPlace: false },
-      },
-    ])
-    await lock.release()
-    await running
-    const rows = await sql`
-      select is_resumed, available_at <= now() as is_due from outbox where project_id = ${pair.projectId} order by id
-    `
-    expect([...rows]).toEqual(
-      held
-        ? [
-            { is_resumed: true, is_due: false },
-            { is_resumed: false, is_due: true },
-          ]
-        : [{ is_resumed: false, is_due: true }],
-    )
-  },
-)
 
 /** Dispatches two events to targets, whatever the order of the events in their log. */
 function dispatch(pair: Pair, { lease, isFull }: { lease: object | null; isFull: boolean }) {
@@ -378,7 +318,7 @@ test('locks: the check of full backlogs waits for no webhook', async () => {
     sql,
     tx => tx`select from webhooks where id = ${locked} for no key update`,
   )
-  await markFullBacklogs(sql, true)
+  await sweepWebhooks(sql, true)
   const full = await sql`select id from webhooks where backlog_full_at is not null`
   expect([...full]).toEqual([{ id: locked }])
   await lock.release()

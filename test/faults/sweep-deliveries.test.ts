@@ -129,10 +129,16 @@ function countAnswers(proxy: TcpProxy, text: string): { readonly count: number; 
   }
 }
 
-const OF_SCAN = 'with recursive targets'
+const OF_SCAN = 'as "dueInMs"'
 const OF_SETTLEMENT = 'store_settlements'
 /** Statements that a timer starts. */
-const OF_TIMERS = [OF_SCAN, 'with slice as materialized', 'as pending', 'from resume_deliveries(']
+const OF_TIMERS = [
+  OF_SCAN,
+  'with slice as materialized',
+  'as pending',
+  'delivery_targets t set',
+  'delete from delivery_targets',
+]
 
 interface Subject extends Target {
   lane: DeliveryLane
@@ -376,7 +382,7 @@ describe('a webhook', () => {
       return { projectId: project.uuid, targetId, listArrived }
     }
 
-  const reads = ['read_webhook_deliveries']
+  const reads = ['read_webhooks']
 
   test('delivery: a webhook arrives once, whichever message of dispatch, attempt or settlement fails', async () => {
     const { messages, problems } = await sweep(

@@ -11,6 +11,7 @@ import type { DeliveryKind } from '../../src/delivery/outbox/kind.ts'
 import { registerKind } from '../../src/delivery/outbox/cursors.ts'
 import { startOutbox } from '../../src/delivery/outbox/outbox.ts'
 import { disableWebhook, editWebhook, enableWebhook } from '../../src/delivery/webhooks/editing.ts'
+import { sweepWebhooks } from '../../src/delivery/webhooks/dispatch.ts'
 import { createWebhookKind, RETRY_SCHEDULE_MS } from '../../src/delivery/webhooks/kind.ts'
 import { newSigningSecret } from '../../src/delivery/webhooks/signing.ts'
 import { insertReceivingWebhook } from '../faults/webhook-receiver.ts'
@@ -196,11 +197,17 @@ async function prepare(
       hook.disabledMs = null
     }
     await sql`
-      update webhooks set
-        failures = ${isPaused ? 10 : 0}, failing_since = ${isPaused ? sql`now()` : null},
-        paused_until = ${isPaused ? sql`now() + interval '5 minutes'` : null}, pauses = 0
+      update webhooks set failures = ${isPaused ? 10 : 0}, failing_since = ${isPaused ? sql`now()` : null}, pauses = 0
       where id = ${hook.uuid}
     `
+    await sql`delete from delivery_targets where id = ${hook.uuid} and paused_until < 'infinity'`
+    if (isPaused) {
+      await sql`
+        insert into delivery_targets (kind, id, paused_until, single_until)
+        values ('webhook', ${hook.uuid}, now() + interval '5 minutes', 'infinity')
+        on conflict do nothing
+      `
+    }
     receiver.script(hook.path, async () => {
       if (isChanged) {
         const changes = { url: `${receiver.url}${hook.path}?${crypto.randomUUID()}` }
@@ -212,7 +219,10 @@ async function prepare(
   await sql`update outbox set available_at = now() where project_id = ${editor.projectId}`
 }
 
-/** Runs an outbox until it has handled every delivery once. Returns the paths that were called. */
+/**
+ * Runs an outbox until it has handled every delivery once whose target does not wait. Returns the
+ * paths that were called.
+ */
 async function run(hooks: readonly Hook[], step: Step): Promise<ReadonlySet<string>> {
   const { sql } = database
   const { obstacle, turns } = step
@@ -235,10 +245,13 @@ async function run(hooks: readonly Hook[], step: Step): Promise<ReadonlySet<stri
       await sql`update events set deleted_at = null where id = ${attempt.eventId}`
     }
   }
+  await pool.run(sql => sweepWebhooks(sql, false))
   const outbox = await startOutbox({ pool, kinds: [{ ...kind, send }], graceMs: 5_000 })
   await until(async () => {
     const rows = await sql<{ id: string }[]>`
-      select id from outbox where project_id = ${editor.projectId}
+      select o.id from outbox o
+      where o.project_id = ${editor.projectId}
+        and not exists (select from delivery_targets t where t.id = o.target_id and t.paused_until > now())
     `
     return rows.every(({ id }) => handled.has(id))
   })

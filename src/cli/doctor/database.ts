@@ -186,11 +186,11 @@ export async function checkQueue(sql: Sql): Promise<Finding[]> {
   const [row] = await sql<[{ pending: number; late_s: number; dead: number }]>`
     select
       count(*)::int as pending,
-      -- Deliveries for a webhook that waits, as its receiver asked, are due all the time.
+      -- Deliveries of a target that waits are due all the time.
       greatest(0, coalesce(extract(epoch from now() - min(o.available_at) filter (
         where not exists (
-          select from webhooks w
-          where o.kind = 'webhook' and w.id = o.target_id and w.paused_until > now()
+          select from delivery_targets t
+          where t.kind = o.kind and t.id = o.target_id and greatest(t.paused_until, t.single_until) > now()
         )
       )), 0))::int as late_s,
       (

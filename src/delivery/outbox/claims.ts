@@ -14,9 +14,9 @@ interface ClaimOptions {
 }
 
 /**
- * Finds the first delivery of each target. It skips deliveries that were due before `floor`. The
- * query jumps from target to target, so a target with 200,000 deliveries costs no more than a
- * target with one.
+ * Finds the first delivery of each target that does not wait. It skips deliveries that were due
+ * before `floor`, but not those of a target whose pause has ended lately. The query jumps from
+ * target to target, so a target with 200,000 deliveries costs no more than a target with one.
  */
 export async function findWaitingTargets(
   sql: Sql,
@@ -26,7 +26,7 @@ export async function findWaitingTargets(
   const from =
     floor === null ? sql`'-infinity'` : sql`least(${floor}::timestamptz, now() - interval '10 s')`
   return sql<WaitingTarget[]>`
-    with recursive targets as (
+    with recursive walk as (
       (
         select o.target_id, o.available_at
         from outbox o
@@ -37,7 +37,7 @@ export async function findWaitingTargets(
       )
       union all
       select n.target_id, n.available_at
-      from targets t
+      from walk t
         cross join lateral (
           select o.target_id, o.available_at
           from outbox o
@@ -46,12 +46,46 @@ export async function findWaitingTargets(
           order by o.target_id, o.available_at
           limit 1
         ) n
+    ), targets as (
+      (
+        select w.target_id, w.available_at, false as is_single, false as is_resumed
+        from walk w
+        where not exists (select from delivery_targets t where t.kind = ${kind} and t.id = w.target_id)
+        limit ${MAX_TARGETS_PER_SCAN}
+      )
+      union all
+      select
+        t.id, f.available_at, t.single_until > now(),
+        -- Only outbox_waiting has this order.
+        (
+          select o.id
+          from outbox o
+          where o.kind = t.kind and o.target_id = t.id and o.claimed_at < t.resumed_at and o.token is null
+          order by o.claimed_at
+          limit 1
+        ) is not null
+      from delivery_targets t
+        cross join lateral (
+          select o.available_at
+          from outbox o
+          where o.kind = t.kind and o.target_id = t.id
+          order by o.available_at
+          limit 1
+        ) f
+      where t.kind = ${kind} and t.id > ${after} and t.paused_until <= now()
     )
     select
       target_id as "targetId", available_at::text as "dueAt",
-      (least(available_at, now()) - interval '10 s')::text as floor,
-      (extract(epoch from available_at - now()) * 1000)::float8 as "dueInMs"
+      (least(available_at, now()) - interval '10 s')::text as floor, is_single as "isSingle",
+      case
+        when is_resumed then least(0, d.due_in_ms)
+        else d.due_in_ms
+      end as "dueInMs"
     from targets
+      cross join lateral (
+        select (extract(epoch from available_at - now()) * 1000)::float8 as due_in_ms
+      ) d
+    order by target_id
     limit ${MAX_TARGETS_PER_SCAN}
   `
 }

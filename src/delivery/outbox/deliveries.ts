@@ -56,13 +56,13 @@ export async function listPendingDeliveries(
 
 /**
  * Returns an expression: when the delivery `o` of the outbox is attempted next; null during an
- * attempt. A delivery for a webhook that waits, as its receiver asked, is due all the time.
+ * attempt, and while its target is disabled.
  */
 function nextAttemptAt(sql: Queryable): Fragment {
-  return sql`case when o.token is null then greatest(
+  return sql`case when o.token is null then nullif(greatest(
     o.available_at,
-    (select w.paused_until from webhooks w where w.project_id = o.project_id and w.id = o.target_id)
-  ) end`
+    (select t.paused_until from delivery_targets t where t.kind = o.kind and t.id = o.target_id)
+  ), 'infinity') end`
 }
 
 /** Returns a page of a project's dead letters, newest first. */

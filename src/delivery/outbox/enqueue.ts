@@ -114,20 +114,6 @@ async function makeDue(
 }
 
 /**
- * Makes all pending deliveries of a target due, for example after it was enabled. The outbox begins
- * within a second of the commit, and moves a thousand in each transaction.
- */
-export async function resumeTarget(
-  tx: Tx,
-  { kind, targetId }: Pick<DeliveryTarget, 'kind' | 'targetId'>,
-): Promise<void> {
-  await tx`
-    insert into resumed_targets (kind, target_id) values (${kind}, ${targetId})
-    on conflict (kind, target_id) do update set next_at = excluded.next_at, since = excluded.since
-  `
-}
-
-/**
  * Replays a dead letter with all attempts of the schedule; it keeps its id. Throws `not_found` if
  * the project has no such dead letter, and `conflict` if its event was deleted or the delivery is
  * in flight.

@@ -149,10 +149,8 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     const latencyMs = ageMs + nowMs - entry.claimedMs
     deliveryAttempts.inc({ kind: kind.name, outcome: outcome.kind })
     if (outcome.kind === 'done') deliverySeconds.observe({ kind: kind.name }, latencyMs / 1000)
-    if (outcome.kind === 'postponed') {
-      if (outcome.keepsPlace) queue.rest(targetId, outcome.afterMs, nowMs)
-      else if (!outcome.isAlone) queue.pause(targetId, outcome.afterMs, nowMs)
-    }
+    if (outcome.kind === 'postponed' && !outcome.isAlone)
+      queue.pause(targetId, outcome.afterMs, nowMs)
     const settlement = toSettlement({
       outcome,
       hasBegun: entry.begunMs !== undefined,

@@ -18,9 +18,9 @@ export interface DeliveryKind {
   readonly name: KindName
   /**
    * Takes the next events of some projects, and writes their deliveries, in one transaction.
-   * `take_event_ranges` takes the events. It calls `has_targets`, which has a case for each kind.
-   * Filters and preferences decide which targets an event has. A target that is left out for a
-   * reason worth showing gets a `withheld` record in `deliveries` instead. See `dispatch_webhooks`.
+   * `lock_event_ranges` finds the events, and `take_ranges` takes those that have targets. Filters
+   * and preferences decide which targets an event has. A target that is left out for a reason worth
+   * showing gets a `withheld` record in `deliveries` instead. See `dispatch_webhooks`.
    */
   dispatch(sql: Sql, request: DispatchRequest): Promise<Dispatched>
   /** True if `dispatch` leases deliveries. The worker then keeps its free slots for them. */
@@ -45,11 +45,11 @@ export interface DeliveryKind {
     event: { projectId: string; eventId: string },
   ): Promise<{ reason: string; at: Date } | undefined>
   /**
-   * Marks targets with a full backlog, and unmarks those with room again. For a marked target,
-   * `dispatch` writes a record instead of a delivery. It is called every 10 seconds. `mayBeFull` is
-   * false while the kind has fewer than 100,000 pending deliveries.
+   * Corrects what is known of all targets: which backlogs are full, and which pauses are over. It
+   * is called every 10 seconds. `mayBeFull` is false while the kind has fewer than 100,000 pending
+   * deliveries. For a target with a full backlog, `dispatch` writes records instead of deliveries.
    */
-  markFullBacklogs?(sql: Sql, mayBeFull: boolean): Promise<void>
+  sweepTargets?(sql: Sql, mayBeFull: boolean): Promise<void>
   /** The delay before each attempt, in ms, ± 20 %. The first is 0. */
   readonly schedule: readonly number[]
   /** The most concurrent attempts to one target. */
@@ -58,10 +58,7 @@ export interface DeliveryKind {
   readonly concurrency?: number
   /** The longest time that the requests of one attempt take. `send` ends them. */
   readonly timeoutMs: number
-  /**
-   * The time after which another worker can claim the delivery of a worker that has died: at most a
-   * minute, by which `resume_deliveries` finds the deliveries in flight.
-   */
+  /** The time after which another worker can claim the delivery of a worker that has died. */
   readonly leaseMs: number
 }
 
@@ -185,11 +182,6 @@ export interface Postponed {
   readonly reason: string
   /** True if the reason is about this delivery, so that the target gets others meanwhile. */
   readonly isAlone?: boolean
-  /**
-   * True if the target has asked to wait. The delivery keeps its place before later ones, and for a
-   * minute after the wait the target gets one attempt at a time.
-   */
-  readonly keepsPlace?: boolean
 }
 
 /**

@@ -6,7 +6,7 @@ import { once } from '../../base/functions.ts'
 import { registerKind } from './cursors.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { checkKinds, type DeliveryKind, type KindName } from './kind.ts'
-import { startResumption } from './resumption.ts'
+import { forgetTargets } from './targets.ts'
 import { startDeliveryWorker } from './worker.ts'
 
 const GRACE_MS = 10_000
@@ -63,10 +63,6 @@ export async function startOutbox({
   const onDispatched = (kind: KindName) => workers.get(kind)?.wake()
   const reserve = (kind: KindName) => workers.get(kind)?.reserve()
   const dispatcher = startDispatcher({ pool, kinds, onDispatched, reserve })
-  const resumption = startResumption({
-    pool,
-    onResumed: (kind, targetId) => workers.get(kind)?.resume(targetId),
-  })
   const depth = startCounting(pool, kinds)
 
   const ofEach = (read: (worker: (typeof all)[number]) => number) =>
@@ -105,23 +101,19 @@ export async function startOutbox({
     },
     stop: once(async () => {
       void depth.stop()
-      await Promise.all([
-        dispatcher.stop(),
-        resumption.stop(),
-        ...all.map(worker => worker.stop(graceMs)),
-      ])
+      await Promise.all([dispatcher.stop(), ...all.map(worker => worker.stop(graceMs))])
     }),
   }
 }
 
 /**
  * Counts pending deliveries every 10 seconds, so that no query runs while metrics are scraped. It
- * also marks full backlogs.
+ * also sweeps targets.
  */
 function startCounting(pool: Pool, kinds: readonly DeliveryKind[]) {
   const counts = new Map<KindName, number>()
   async function count(): Promise<void> {
-    for (const { name, markFullBacklogs } of kinds) {
+    for (const { name, sweepTargets } of kinds) {
       const [row] = await pool.run(
         sql => sql<[{ n: number }]>`
           select count(*)::int as n
@@ -129,13 +121,15 @@ function startCounting(pool: Pool, kinds: readonly DeliveryKind[]) {
         `,
       )
       counts.set(name, row.n)
-      await pool.run(async sql => markFullBacklogs?.(sql, row.n >= MAX_COUNTED))
+      await pool.run(async sql => sweepTargets?.(sql, row.n >= MAX_COUNTED))
     }
+    await pool.run(forgetTargets)
   }
   const { stop } = startLoop({
     everyMs: COUNT_MS,
     round: count,
-    onFailure: reason => log.debug('Pending deliveries could not be counted: {reason}', { reason }),
+    onFailure: reason =>
+      log.debug('Pending deliveries and targets could not be read: {reason}', { reason }),
   })
   return {
     read: () => Object.fromEntries(kinds.map(({ name }) => [name, counts.get(name) ?? 0])),

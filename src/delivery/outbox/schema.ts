@@ -30,7 +30,7 @@ export const Delivery = Type.Object(
     at: Nullable(Timestamp, 'When it ended; null while it is pending.'),
     nextAttemptAt: Nullable(
       Timestamp,
-      'Null once it has ended, and while an attempt is in flight.',
+      'Null once it has ended, while an attempt is in flight, and while its webhook is disabled.',
     ),
   },
   closed,

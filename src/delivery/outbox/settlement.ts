@@ -14,8 +14,6 @@ export interface Settlement {
   delayMs: number | null
   reason: string | null
   latencyMs: number | null
-  /** True if the delivery stays due since it was requested, so that no later one overtakes it. */
-  keepsPlace: boolean
 }
 
 export interface AttemptResult {
@@ -46,7 +44,6 @@ const NONE = {
   delayMs: null,
   reason: null,
   latencyMs: null,
-  keepsPlace: false,
 } as const
 
 /** Releases the lease without an attempt: the delivery is due at once. */
@@ -111,8 +108,7 @@ export function toSettlement(result: AttemptResult): Settlement {
       return { ...NONE, state: outcome.kind, reason }
     case 'postponed': {
       const delayMs = Math.max(MIN_POSTPONED_MS, Math.min(MAX_POSTPONED_MS, outcome.afterMs || 0))
-      const keepsPlace = outcome.keepsPlace === true
-      return { ...NONE, delayMs: Math.round(delayMs), reason, keepsPlace }
+      return { ...NONE, delayMs: Math.round(delayMs), reason }
     }
     case 'retry': {
       const scheduledMs = schedule[attempt]

@@ -114,12 +114,6 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
    * delivery from being changed.
    */
   async function settle(batch: Settled[], isBrief: boolean): Promise<void> {
-    const kept = batch.filter(({ keepsPlace }) => keepsPlace)
-    if (kept.length > 0 && kept.length < batch.length) {
-      await settle(kept, isBrief)
-      const others = batch.filter(({ keepsPlace }) => !keepsPlace)
-      return settle(others, isBrief)
-    }
     let refusal = batch.length > 0 ? await store(batch, isBrief) : undefined
     if (refusal?.state === LOCK_TIMEOUT && batch.length > 1) refusal = await storeFree(batch)
     // One by one, a slow database would need longer than for all at once.
@@ -221,15 +215,13 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
 }
 
 /**
- * Stores settlements, either all or none of which keep their place. Returns the ids whose lease the
- * caller has lost; they are unchanged.
+ * Stores settlements. Returns the ids whose lease the caller has lost; they are unchanged.
  */
 export async function settleDeliveries(
   sql: Queryable,
   settled: readonly Settled[],
 ): Promise<string[]> {
   const column = (value: (one: Settled) => string | number | null) => toArray(settled.map(value))
-  if (settled.some(({ keepsPlace }) => keepsPlace)) return returnToPlace(sql, settled)
   const rows = await sql<{ id: string }[]>`
     select store_settlements(
       ids => ${column(({ id }) => id)}::uuid[],
@@ -254,74 +246,4 @@ async function lockFree(sql: Queryable, batch: readonly Settled[]): Promise<Set<
     for update skip locked
   `
   return new Set(rows.map(({ id }) => id))
-}
-
-/** The number of deliveries of a target whose order is checked when one is returned. */
-const MAX_ORDERED = 1_000
-
-/**
- * Makes deliveries due since they were requested, so that no later one overtakes them. Those that
- * were requested in one transaction are put into the order of their events, some microseconds
- * apart.
- */
-async function returnToPlace(sql: Queryable, settled: readonly Settled[]): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`
-    with given as materialized (
-      select i.id, i.token, i.reason
-      from unnest(
-          ${toArray(settled.map(({ id }) => id))}::uuid[],
-          ${toArray(settled.map(({ token }) => token))}::uuid[],
-          ${toArray(settled.map(({ reason }) => reason))}::text[]
-        ) as i (id, token, reason)
-    ), held as materialized (
-      select o.id, o.kind, o.target_id, o.event_id, o.requested_at, g.reason
-      from given g
-        join outbox o on o.id = g.id and o.token = g.token
-      order by o.id
-      for update of o
-    ), waiting as materialized (
-      select h.id, h.target_id, h.event_id, h.requested_at, h.requested_at as due_at, true as is_held, h.reason
-      from held h
-      union all
-      select o.id, t.target_id, o.event_id, o.requested_at, o.available_at, false, o.reason
-      from (select distinct kind, target_id from held) t
-        cross join lateral (
-          select o.id, o.event_id, o.requested_at, o.available_at, o.reason
-          from outbox o
-          where o.kind = t.kind and o.target_id = t.target_id and o.available_at <= now() and o.token is null
-          order by o.available_at, o.id
-          limit ${MAX_ORDERED}
-        ) o
-    ), ordered as (
-      select
-        w.*, row_number() over in_order as place,
-        coalesce(lag(w.due_at) over in_order >= w.due_at, false) as is_late
-      from waiting w
-      window in_order as (partition by w.target_id order by w.requested_at, w.event_id)
-    ), placed as materialized (
-      select
-        o.id, o.is_held, o.reason, bool_or(o.is_late) over (partition by o.target_id) as is_mixed,
-        -- Each is a microsecond later than the one before, and none before its request.
-        o.place * interval '1 us' + max(o.requested_at - o.place * interval '1 us') over (
-          partition by o.target_id order by o.place
-        ) as due_at
-      from ordered o
-    ), others as materialized (
-      select o.id
-      from placed p
-        join outbox o on o.id = p.id
-      where p.is_mixed and not p.is_held and o.token is null
-      for update of o skip locked
-    ), returned as (
-      update outbox o set
-        -- After the clock was set back, the request can be in the future.
-        available_at = least(p.due_at, now()),
-        token = null, is_resumed = false, claim_count = 0, reason = p.reason
-      from placed p
-      where o.id = p.id and (p.is_held or p.id in (select id from others))
-      returning o.id
-    )
-    select id from given where id not in (select id from returned)
-  `
-  return rows.map(({ id }) => id)
 }

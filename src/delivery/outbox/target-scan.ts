@@ -44,8 +44,8 @@ export function createTargetScan({ pool, kind, queue }: TargetScanOptions) {
       return isComplete
     },
     /**
-     * How long the oldest due delivery has been overdue, in ms. Deliveries of paused targets are
-     * left out.
+     * How long the oldest due delivery has been overdue, in ms. Deliveries of targets that wait, or
+     * get one attempt at a time, are left out.
      */
     get oldestMs() {
       return Math.max(0, performance.now() - oldestDueMs)
@@ -81,8 +81,8 @@ export function createTargetScan({ pool, kind, queue }: TargetScanOptions) {
       // An incomplete scan says nothing about the remaining targets.
       if (isPartial || !isFromStart) floor = null
       else if (earliest) floor = earliest.floor
-      const isOverdue = ({ targetId, dueInMs }: WaitingTarget) =>
-        dueInMs <= 0 && !queue.isPaused(targetId, endedMs)
+      const isOverdue = ({ targetId, dueInMs, isSingle }: WaitingTarget) =>
+        dueInMs <= 0 && !isSingle && !queue.isPaused(targetId, endedMs)
       oldestDueMs = endedMs + Math.min(Infinity, ...found.filter(isOverdue).map(one => one.dueInMs))
       const next = Math.min(...found.map(({ dueInMs }) => (dueInMs > 0 ? dueInMs : Infinity)))
       dueMs = isPartial ? endedMs : Math.min(dueMs, endedMs + next)

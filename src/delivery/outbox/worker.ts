@@ -64,8 +64,7 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
     if (reserved) return false
     const nowMs = performance.now()
     if (nowMs >= scan.nextMs) await scan.run(nowMs)
-    const resumeMs = queue.resume(performance.now())
-    wakeUp.sendIn(Math.min(scan.nextMs, resumeMs) - performance.now())
+    wakeUp.sendIn(scan.nextMs - performance.now())
     const free = concurrency - inFlight.slotsInUse
     if (free <= 0 || inFlight.unsettled > MAX_UNSETTLED || !queue.hasDue) return false
     const requests = queue.next(free, performance.now())
@@ -130,15 +129,9 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
       scan.request()
       wakeUp.send()
     },
-    /** Announces that a target was resumed, so that its pause ends. */
-    resume(targetId: string): void {
-      queue.unpause(targetId)
-      scan.request()
-      wakeUp.send()
-    },
     /**
-     * How long the oldest due delivery has been overdue, in ms. Deliveries of paused targets are
-     * left out.
+     * How long the oldest due delivery has been overdue, in ms. Deliveries of targets that wait, or
+     * get one attempt at a time, are left out.
      */
     get oldestMs() {
       return scan.oldestMs

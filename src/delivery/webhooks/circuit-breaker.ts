@@ -16,7 +16,7 @@ export const CLOSED_BREAKER: CircuitBreaker = {
 }
 
 /** The number of consecutive failures that pauses an endpoint. */
-export const FAILURES_TO_PAUSE = 10
+const FAILURES_TO_PAUSE = 10
 const FIRST_PAUSE_MS = 30_000
 const LONGEST_PAUSE_MS = 600_000
 /** The shortest wait of an endpoint that limits, and the first one if it does not say how long. */
@@ -27,17 +27,19 @@ const DAYS_TO_DISABLE = 5
 /** Shown on the webhook's page. */
 export const FAILING_FOR_DAYS = `Every attempt has failed for ${DAYS_TO_DISABLE} days`
 
-/** Returns the breaker after a failure. A probe is the one delivery that is tried after a pause. */
+/**
+ * Returns the breaker after a failure. `pauses` is the number of consecutive pauses when the
+ * attempt began.
+ */
 export function toBreakerAfterFailure(
   breaker: CircuitBreaker,
-  isProbe: boolean,
+  pauses: number,
   nowMs: number,
 ): CircuitBreaker {
   const failures = breaker.failures + 1
   const failingSinceMs = breaker.failingSinceMs ?? nowMs
-  const isPaused = breaker.pausedUntilMs !== null && !isLimited(breaker)
-  // Attempts that were in flight when the pause began do not extend it.
-  if (failures < FAILURES_TO_PAUSE || (isPaused && !isProbe)) {
+  // Attempts that were in flight when a pause began do not extend it.
+  if (failures < FAILURES_TO_PAUSE || breaker.pauses > pauses) {
     return { ...breaker, failures, failingSinceMs }
   }
   const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** breaker.pauses, LONGEST_PAUSE_MS)
@@ -65,7 +67,7 @@ export function toBreakerAfterLimit(
 }
 
 /** Returns true if a pause is one that the receiver asked for, and not one for its failures. */
-function isLimited({ failures }: Pick<CircuitBreaker, 'failures'>): boolean {
+export function isLimited({ failures }: Pick<CircuitBreaker, 'failures'>): boolean {
   return failures < FAILURES_TO_PAUSE
 }
 

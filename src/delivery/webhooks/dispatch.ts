@@ -72,10 +72,28 @@ export async function explainNoWebhookDelivery(
 }
 
 /**
+ * Resumes targets that are no disabled webhook, or one that was disabled for 30 days: its attempts
+ * end its deliveries. Marks full backlogs.
+ */
+export async function sweepWebhooks(sql: Sql, mayBeFull: boolean): Promise<void> {
+  await sql`
+    update delivery_targets t set paused_until = '-infinity', single_until = '-infinity', resumed_at = now()
+    where t.kind = 'webhook' and 'infinity' in (t.paused_until, t.single_until)
+      and not exists (
+        select
+        from webhooks w
+        where w.id = t.id and w.deleted_at is null
+          and (t.paused_until < 'infinity' or w.disabled_at >= checked_now() - interval '30 days')
+      )
+  `
+  await markFullBacklogs(sql, mayBeFull)
+}
+
+/**
  * Marks webhooks with a full backlog, and unmarks those with room again. It marks none unless
  * `mayBeFull` is set. A locked webhook is left to the next check.
  */
-export async function markFullBacklogs(sql: Sql, mayBeFull: boolean): Promise<void> {
+async function markFullBacklogs(sql: Sql, mayBeFull: boolean): Promise<void> {
   await sql`
     with found as materialized (
       select w.id

@@ -9,7 +9,7 @@ import { newId, parseId, toId } from '../../base/ids.ts'
 import type { Secrets } from '../../database/secrets/secrets.ts'
 import { toName } from '../../access/guard/schema.ts'
 import { lockProject } from '../../access/organizations/projects.ts'
-import { resumeTarget } from '../outbox/enqueue.ts'
+import { pauseTarget, resumeTarget, type TargetOfKind } from '../outbox/targets.ts'
 import { findPresetProblem, type Preset } from './presets.ts'
 import { AUDIT_WEBHOOKS_REMOVED, type NewWebhook, type WebhookChanges } from './schema.ts'
 import { toSealedCell } from './sealing.ts'
@@ -99,7 +99,7 @@ export async function editWebhook(
       updated_at = now()
     where project_id = ${projectId} and id = ${locked.id}
   `
-  if (isMoved) await resumeTarget(tx, { kind: 'webhook', targetId: locked.id })
+  if (isMoved && locked.isEnabled) await resumeTarget(tx, toTarget(locked.id))
   if (changes.channels !== undefined) {
     await setChannels(tx, projectId, locked.id, changes.channels)
   }
@@ -119,6 +119,7 @@ export async function deleteWebhook(tx: Tx, editor: Editor, id: string): Promise
     returning host
   `
   if (!gone) throw webhookNotFound()
+  await resumeTarget(tx, toTarget(uuid))
   await auditWebhook(tx, editor, 'webhook.deleted', uuid, { host: gone.host })
 }
 
@@ -170,7 +171,7 @@ export async function enableWebhook(tx: Tx, editor: Editor, id: string): Promise
       disabled_at = null, disabled_reason = null, ${forgiven(tx)}, updated_at = now()
     where project_id = ${projectId} and id = ${targetId}
   `
-  await resumeTarget(tx, { kind: 'webhook', targetId })
+  await resumeTarget(tx, toTarget(targetId))
   await auditWebhook(tx, editor, 'webhook.enabled', targetId)
 }
 
@@ -187,13 +188,18 @@ export async function disableWebhook(
       disabled_at = now(), disabled_reason = ${reason}, generation = generation + 1, updated_at = now()
     where project_id = ${editor.projectId} and id = ${uuid}
   `
+  await pauseTarget(tx, toTarget(uuid), 'infinity')
   await auditWebhook(tx, editor, 'webhook.disabled', uuid, { reason })
+}
+
+function toTarget(targetId: string): TargetOfKind {
+  return { kind: 'webhook', targetId }
 }
 
 /** The columns that begin a new generation without failures. */
 function forgiven(sql: Queryable): Fragment {
   return sql`
-    generation = generation + 1, failures = 0, failing_since = null, pauses = 0, paused_until = null
+    generation = generation + 1, failures = 0, failing_since = null, pauses = 0
   `
 }
 

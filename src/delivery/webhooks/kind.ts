@@ -1,5 +1,5 @@
 import type { DeliveryKind } from '../outbox/kind.ts'
-import { dispatchWebhooks, explainNoWebhookDelivery, markFullBacklogs } from './dispatch.ts'
+import { dispatchWebhooks, explainNoWebhookDelivery, sweepWebhooks } from './dispatch.ts'
 import { createWebhookSender, WEBHOOK_TIMEOUT_MS, type SenderParts } from './sender.ts'
 import { getWebhookNames } from './webhooks.ts'
 
@@ -32,7 +32,7 @@ export function createWebhookKind(parts: SenderParts): DeliveryKind {
     send: createWebhookSender(parts),
     getTargetNames: getWebhookNames,
     explainNoDelivery: explainNoWebhookDelivery,
-    markFullBacklogs,
+    sweepTargets: sweepWebhooks,
     schedule: RETRY_SCHEDULE_MS,
     perTarget: 8,
     timeoutMs: WEBHOOK_TIMEOUT_MS,

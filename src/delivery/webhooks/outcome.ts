@@ -14,8 +14,6 @@ export type WebhookOutcome =
 
 const GONE = 410
 const TOO_MANY_REQUESTS = 429
-/** The wait for an earlier delivery, which another process may have in flight. */
-const TURN_MS = 250
 /** The wait if it could not be stored. */
 const LIMITED_MS = 5_000
 const BUSY_MS = 5_000
@@ -25,30 +23,16 @@ const DISABLED_MS = 3_600_000
 const MAX_DISABLED_MS = 30 * 86_400_000
 
 /**
- * Returns the outcome of a delivery whose webhook is disabled or paused; undefined if it should be
- * attempted.
+ * Returns the outcome of a delivery whose webhook is disabled; undefined if it should be attempted.
  */
 export function findEarlyWebhookOutcome({
-  nowMs,
   checkedNowMs,
   disabledAtMs,
-  isProbe,
-  pausedUntilMs,
-  limit,
 }: WebhookTarget): DeliveryOutcome | undefined {
-  if (disabledAtMs !== null) {
-    return checkedNowMs - disabledAtMs > MAX_DISABLED_MS
-      ? { kind: 'cancelled', reason: 'The webhook was disabled for 30 days' }
-      : postpone(DISABLED_MS, 'The webhook is disabled')
-  }
-  if (pausedUntilMs === null || isProbe) return undefined
-  if (limit) {
-    const leftMs = pausedUntilMs - nowMs
-    if (leftMs > 0) return hold(leftMs, 'The receiver asked to wait')
-    return limit.hasEarlier ? hold(TURN_MS, 'Earlier events go first') : undefined
-  }
-  // After a pause one delivery is the probe. The others wait for its outcome.
-  return postpone(Math.max(pausedUntilMs - nowMs, BUSY_MS), 'The webhook is paused')
+  if (disabledAtMs === null) return undefined
+  return checkedNowMs - disabledAtMs > MAX_DISABLED_MS
+    ? { kind: 'cancelled', reason: 'The webhook was disabled for 30 days' }
+    : { ...postpone(DISABLED_MS, 'The webhook is disabled'), isAlone: true }
 }
 
 /** Decides the outcome by the status alone. The body of a response has no effect. */
@@ -80,12 +64,12 @@ export function toWebhookOutcome(result: EgressResult, nowMs: number): WebhookOu
 }
 
 /**
- * Converts the outcome of an attempt for the outbox. `limitedMs` is the time until an endpoint that
- * limits gets the next attempt. `waitedMs` is the time since the delivery was first due.
+ * Converts the outcome of an attempt for the outbox. `isStored` says whether the webhook waits now,
+ * if its endpoint limits. `waitedMs` is the time since the delivery was first due.
  */
 export function toDeliveryOutcome(
   outcome: WebhookOutcome,
-  { limitedMs, waitedMs }: { limitedMs: number | undefined; waitedMs: number },
+  { isStored, waitedMs }: { isStored: boolean; waitedMs: number },
 ): DeliveryOutcome {
   switch (outcome.kind) {
     case 'delivered':
@@ -95,10 +79,10 @@ export function toDeliveryOutcome(
     case 'unsent':
       return postpone(BUSY_MS, outcome.reason)
     case 'limited': {
-      const afterMs = limitedMs ?? outcome.afterMs ?? LIMITED_MS
-      const { reason } = outcome
+      const { reason, afterMs = LIMITED_MS } = outcome
       // Otherwise an endpoint that always answers 429 would keep its deliveries forever.
-      return waitedMs > MAX_LIMITED_MS ? { kind: 'retry', afterMs, reason } : hold(afterMs, reason)
+      if (waitedMs > MAX_LIMITED_MS) return { kind: 'retry', afterMs, reason }
+      return isStored ? { ...postpone(0, reason), isAlone: true } : postpone(afterMs, reason)
     }
     case 'failed': {
       const { reason, afterMs } = outcome
@@ -118,9 +102,4 @@ function postpone(afterMs: number, reason: string): Postponed {
 export const CHANGED: Postponed = {
   ...postpone(0, 'The webhook was changed during the attempt'),
   isAlone: true,
-}
-
-/** Postpones all deliveries of an endpoint that limits. They keep their order. */
-function hold(afterMs: number, reason: string): Postponed {
-  return { ...postpone(afterMs, reason), keepsPlace: true }
 }

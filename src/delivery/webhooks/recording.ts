@@ -4,10 +4,10 @@ import { toArray } from '../../database/arrays.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { toBodyText, type EgressResult } from '../../http/egress/egress.ts'
 import { toAttempt, type AttemptRow } from './attempts.ts'
+import { noteSuccess, pauseTarget } from '../outbox/targets.ts'
 import {
-  CLOSED_BREAKER,
   FAILING_FOR_DAYS,
-  FAILURES_TO_PAUSE,
+  isLimited,
   shouldDisable,
   toBreakerAfterFailure,
   toBreakerAfterLimit,
@@ -18,6 +18,7 @@ import type { WebhookOutcome } from './outcome.ts'
 import type { Preset, WebhookRequest } from './presets.ts'
 import type { Attempt } from './schema.ts'
 import type { WebhookTarget } from './target.ts'
+import { pausedUntil } from './webhooks.ts'
 
 /** An attempt whose request was sent. Ids are uuids. */
 export interface CompletedAttempt {
@@ -56,19 +57,14 @@ export function toAnswer(result: EgressResult): Answer {
 export async function storeAttempt(tx: Tx, made: CompletedAttempt): Promise<Attempt> {
   const { projectId, webhookId, generation, outcome } = made
   if (outcome.kind === 'delivered') {
-    // An endpoint may have asked to wait after it took this message, and the time of the wait keeps
-    // deliveries in their order for a minute. A test is sent all the same, and ends both.
-    const endsWait = made.kind === 'webhook.test'
-    await tx`
-      update webhooks set
-        failures = ${CLOSED_BREAKER.failures}, failing_since = null, pauses = ${CLOSED_BREAKER.pauses},
-        paused_until = case
-          when not ${endsWait} and failures < ${FAILURES_TO_PAUSE}
-            and paused_until > now() - interval '1 minute' then paused_until
-        end
+    const same = await tx`
+      update webhooks set failures = 0, failing_since = null, pauses = 0
       where project_id = ${projectId} and id = ${webhookId} and generation = ${generation}
-        and (failures > 0 or paused_until is not null)
     `
+    // An endpoint may have asked to wait after it took this message. A test is sent all the same,
+    // and ends the wait.
+    const target = { kind: 'webhook', targetId: webhookId } as const
+    if (same.count > 0) await noteSuccess(tx, target, made.kind === 'webhook.test')
   }
   await insertAttempts(tx, [made], { onlyFree: false })
   return toAttempt(toRow(made))
@@ -86,16 +82,19 @@ export function storeSuccessfulAttempts(
   return insertAttempts(sql, made, { onlyFree: true })
 }
 
+/** For this long after a wait that a receiver asked for, it gets one attempt at a time. */
+const SINGLE_MS = 60_000
+
 /**
  * Counts a failure of a webhook, or makes it wait as its receiver asked. Ten failures in a row
- * pause it. It is disabled if its endpoint is gone, or has only failed for five days. Returns the
- * time until the next attempt; undefined if the webhook was changed or deleted since it was called.
+ * pause it. It is disabled if its endpoint is gone, or has only failed for five days. Returns false
+ * if the webhook was changed or deleted since it was called.
  */
 export async function countFailure(
   tx: Tx,
-  { projectId, id, generation, isProbe, context }: WebhookTarget,
+  { projectId, id, generation, pauses, context }: WebhookTarget,
   outcome: WebhookOutcome,
-): Promise<number | undefined> {
+): Promise<boolean> {
   const [row] = await tx<
     {
       failures: number
@@ -107,13 +106,13 @@ export async function countFailure(
       checked_now: Date
     }[]
   >`
-    select failures, failing_since, pauses, paused_until, disabled_at is null as is_enabled,
-      clock_timestamp() as now, checked_now()
-    from webhooks
-    where project_id = ${projectId} and id = ${id} and generation = ${generation} and deleted_at is null
+    select w.failures, w.failing_since, w.pauses, ${pausedUntil(tx)} as paused_until,
+      w.disabled_at is null as is_enabled, clock_timestamp() as now, checked_now()
+    from webhooks w
+    where w.project_id = ${projectId} and w.id = ${id} and w.generation = ${generation} and w.deleted_at is null
     for no key update
   `
-  if (!row) return undefined
+  if (!row) return false
   const nowMs = row.now.getTime()
   const before: CircuitBreaker = {
     failures: row.failures,
@@ -121,7 +120,7 @@ export async function countFailure(
     pauses: row.pauses,
     pausedUntilMs: row.paused_until?.getTime() ?? null,
   }
-  const failed = outcome.kind === 'limited' ? before : toBreakerAfterFailure(before, isProbe, nowMs)
+  const failed = outcome.kind === 'limited' ? before : toBreakerAfterFailure(before, pauses, nowMs)
   const asksToWait =
     outcome.kind === 'limited' || (outcome.kind === 'failed' && outcome.afterMs !== undefined)
   const breaker = asksToWait ? toBreakerAfterLimit(failed, outcome.afterMs, nowMs) : failed
@@ -133,12 +132,18 @@ export async function countFailure(
       failures = ${breaker.failures},
       failing_since = ${toDate(breaker.failingSinceMs)},
       pauses = ${breaker.pauses},
-      paused_until = ${toDate(breaker.pausedUntilMs)},
       disabled_at = case when ${reason}::text is null then disabled_at else now() end,
       disabled_reason = coalesce(${reason}, disabled_reason)
     where project_id = ${projectId} and id = ${id}
   `
+  const target = { kind: 'webhook', targetId: id } as const
+  const untilMs = breaker.pausedUntilMs
+  if (untilMs !== null && untilMs !== before.pausedUntilMs) {
+    const singleUntil = isLimited(breaker) ? toIso(untilMs + SINGLE_MS) : 'infinity'
+    await pauseTarget(tx, target, toIso(untilMs), singleUntil)
+  }
   if (reason !== null) {
+    await pauseTarget(tx, target, 'infinity')
     await writeAudit(tx, SERVER, {
       action: 'webhook.disabled',
       organizationId: context.organization.id,
@@ -147,7 +152,7 @@ export async function countFailure(
       details: { reason },
     })
   }
-  return Math.max(0, (breaker.pausedUntilMs ?? nowMs) - nowMs)
+  return true
 }
 
 /** Inserts attempts, and returns their ids. `onlyFree` is that of `storeSuccessfulAttempts`. */
@@ -209,4 +214,8 @@ function toRow({
 
 function toDate(ms: number | null): Date | null {
   return ms === null ? null : new Date(ms)
+}
+
+function toIso(ms: number): string {
+  return new Date(ms).toISOString()
 }

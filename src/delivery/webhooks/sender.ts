@@ -67,8 +67,7 @@ export function createWebhookSender(parts: SenderParts): WebhookSender {
   const { pool } = parts
   const secrets = { open: rememberOpened(parts.secrets) }
   const reads = createBatcher({
-    run: (attempts: WebhookAttempt[]) =>
-      pool.run(sql => findWebhookTargets(sql, attempts, { mayProbe: true })),
+    run: (attempts: WebhookAttempt[]) => pool.run(sql => findWebhookTargets(sql, attempts)),
     toResult: (found, attempt) => ({
       target: found && openWebhookTarget(found.row, attempt, secrets),
       eventJson: found?.eventJson,
@@ -113,26 +112,23 @@ async function sendEvent(
   )
   const { outcome } = made
   const { waitedMs } = attempt
-  let limitedMs: number | undefined
-  let isChanged = false
-  if (outcome.kind === 'unsent') return toDeliveryOutcome(outcome, { limitedMs, waitedMs })
+  let counted: boolean | undefined
+  if (outcome.kind === 'unsent') return toDeliveryOutcome(outcome, { isStored: false, waitedMs })
   const store = () =>
     transact(pool, async tx => {
       await storeAttempt(tx, made)
-      if (outcome.kind === 'delivered') return
-      limitedMs = await countFailure(tx, target, outcome)
-      isChanged = limitedMs === undefined
+      if (outcome.kind !== 'delivered') counted = await countFailure(tx, target, outcome)
     })
   // A success that ends failures or a pause counts at once.
-  if (outcome.kind === 'delivered' && !target.hasFailures && target.pausedUntilMs === null) {
+  if (outcome.kind === 'delivered' && !target.hasFailures) {
     const recorded = tryToRecord(async () => {
       if (!(await successes.add(made))) await store()
     })
     return { kind: 'done', recorded }
   }
   await tryToRecord(store)
-  if (isChanged) return CHANGED
-  return toDeliveryOutcome(outcome, { limitedMs, waitedMs })
+  if (counted === false) return CHANGED
+  return toDeliveryOutcome(outcome, { isStored: counted === true, waitedMs })
 }
 
 /** Signs a request and sends it. Returns the completed attempt. */

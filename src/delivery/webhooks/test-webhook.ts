@@ -27,7 +27,7 @@ export async function testWebhook(
 ): Promise<Attempt> {
   const targetId = await transact(pool, tx => reserveTest(tx, editor, id))
   const ids = { projectId: editor.projectId, targetId }
-  const [found] = await pool.run(sql => findWebhookTargets(sql, [ids], { mayProbe: false }))
+  const [found] = await pool.run(sql => findWebhookTargets(sql, [ids]))
   if (!found) throw webhookNotFound()
   const target = openWebhookTarget(found.row, ids, secrets)
   const attemptId = newId('att').uuid

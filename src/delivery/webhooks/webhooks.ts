@@ -131,10 +131,19 @@ async function selectWebhooks(sql: Queryable, projectId: string, tail: Fragment)
       ) as channels,
       case when is_unexpired(w.previous_until, '7 days') then w.previous_until end as previous_until,
       w.created_at, w.updated_at, w.disabled_at, w.disabled_reason,
-      w.failures, w.failing_since, w.paused_until, w.backlog_full_at, now() as now
+      w.failures, w.failing_since, ${pausedUntil(sql)} as paused_until, w.backlog_full_at, now() as now
     from webhooks w
     where w.project_id = ${projectId} and w.deleted_at is null ${tail}
   `
+}
+
+/** Returns an expression: the end of the pause of the webhook `w`; null if it has none. */
+export function pausedUntil(sql: Queryable): Fragment {
+  return sql`(
+    select t.paused_until
+    from delivery_targets t
+    where t.kind = 'webhook' and t.id = w.id and isfinite(t.paused_until)
+  )`
 }
 
 function toWebhook(row: Row, { isAdmin, secrets }: WebhookView): Webhook {

@@ -147,7 +147,12 @@ async function readRecent(
         select count(*)::int as webhooks
         from webhooks w
         where w.project_id = p.id and w.deleted_at is null
-          and (w.disabled_at is not null or w.paused_until > now())
+          and (
+            w.disabled_at is not null
+            or exists (
+              select from delivery_targets t where t.kind = 'webhook' and t.id = w.id and t.paused_until > now()
+            )
+          )
       ) w
   `
   return new Map(rows.map(row => [row.id, row]))

@@ -10,7 +10,6 @@ import { settleDeliveries } from '../../../src/delivery/outbox/settler.ts'
 import { dispatchWebhooks } from '../../../src/delivery/webhooks/dispatch.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { RELEASED, toSettlement } from '../../../src/delivery/outbox/settlement.ts'
-import { toArray } from '../../../src/database/arrays.ts'
 import { findWebhookTargets } from '../../../src/delivery/webhooks/target.ts'
 import { insertWebhook } from '../../support/worlds/webhooks.ts'
 import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
@@ -114,66 +113,6 @@ test('delivery: a lease whose row is locked is neither extended nor lost', async
     extended: [other.id],
     lost: [lost.id],
   })
-})
-
-test('delivery: deliveries that keep their place are due in the order of their events', async () => {
-  const { sql } = deliveries
-  const { projectId, targetId } = await deliveries.newTarget()
-  const events = (await deliveries.append(projectId, 30)).sort()
-  // Requested in one transaction, as by a dispatch, and with random ids.
-  for (const half of [events.slice(15), events.slice(0, 15)]) {
-    await sql`
-      insert into outbox (project_id, event_id, kind, target_id, available_at, requested_at)
-      select ${projectId}, e, 'push', ${targetId}, p.at, p.at
-      from unnest(${toArray(half)}::uuid[]) e,
-        (select now() - ${half[0] === events[0] ? 2 : 1}::int * interval '1 s' as at) p
-    `
-  }
-  const claim = (room: number) =>
-    claimDeliveries(sql, {
-      kind: 'push',
-      requests: [{ targetId, room, dueAt: '-infinity' }],
-      maxDeliveries: room,
-      leaseMs: 30_000,
-    })
-  const kept = toSettlement({
-    outcome: {
-      kind: 'postponed',
-      afterMs: 1_000,
-      reason: '',
-      keepsPlace: true,
-    },
-    hasBegun: true,
-    attempt: 1,
-    schedule: [0],
-    latencyMs: 1,
-    random: 0,
-  })
-  const list = () => sql<{ event_id: string; version: string }[]>`
-    select event_id, xmin::text as version from outbox
-    where target_id = ${targetId} and available_at <= now() and token is null and claim_count = 0
-    order by available_at, id
-  `
-  const claimed = await claim(8)
-  for (const half of [claimed.slice(4), claimed.slice(0, 4)]) {
-    expect(
-      await settleDeliveries(
-        sql,
-        half.map(one => ({ ...one, ...kept })),
-      ),
-    ).toEqual([])
-  }
-  const before = await list()
-  expect(before.map(row => row.event_id)).toEqual(events)
-  // The next one in turn is returned without changing the others.
-  const [first] = await claim(1)
-  expect(first?.eventId).toBe(events[0]!)
-  const zombie = { ...first!, token: crypto.randomUUID() }
-  expect(await settleDeliveries(sql, [{ ...zombie, ...kept }])).toEqual([first!.id])
-  expect(await settleDeliveries(sql, [{ ...first!, ...kept }])).toEqual([])
-  const after = await list()
-  expect(after.map(row => row.event_id)).toEqual(events)
-  expect(after.slice(1)).toEqual(before.slice(1))
 })
 
 test('case 17: settlements of one batch do not affect each other', async () => {
@@ -337,7 +276,7 @@ test('plans that were made on empty tables read no more rows than they need', as
       leaseMs: 30_000,
     })
   const find = (ids: { projectId: string; targetId: string; eventId: string }[]) =>
-    findWebhookTargets(sql, ids, { mayProbe: true })
+    findWebhookTargets(sql, ids)
   await registerKind(sql, 'webhook')
   await claim(crypto.randomUUID())
   await settleDeliveries(sql, [])

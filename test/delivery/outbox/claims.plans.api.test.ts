@@ -15,13 +15,10 @@ import {
   listEventDeliveries,
   listPendingDeliveries,
 } from '../../../src/delivery/outbox/deliveries.ts'
-import {
-  enqueueDeliveries,
-  replayDeadLetter,
-  resumeTarget,
-} from '../../../src/delivery/outbox/enqueue.ts'
+import { enqueueDeliveries, replayDeadLetter } from '../../../src/delivery/outbox/enqueue.ts'
 import type { Settlement } from '../../../src/delivery/outbox/settlement.ts'
 import { settleDeliveries } from '../../../src/delivery/outbox/settler.ts'
+import { forgetTargets, pauseTarget, resumeTarget } from '../../../src/delivery/outbox/targets.ts'
 import { dispatchPushes } from '../../../src/delivery/push/dispatch.ts'
 import { listAttempts } from '../../../src/delivery/webhooks/attempts.ts'
 import { dispatchWebhooks } from '../../../src/delivery/webhooks/dispatch.ts'
@@ -222,7 +219,6 @@ async function identify(sql: Sql, names: readonly string[], keys: readonly (stri
 
 const ENDED: Settlement = {
   ...{ state: 'delivered', attempts: 1, delayMs: null, reason: null, latencyMs: 1 },
-  keepsPlace: false,
 }
 const WAITING: Settlement = { ...ENDED, state: null, attempts: 0, delayMs: 60_000 }
 
@@ -320,16 +316,15 @@ const WORK: Work[] = [
   },
   { name: 'deliveries that wait', run: world => deliver(world, WAITING) },
   {
-    name: 'deliveries that keep their place',
-    most: 500,
-    run: world => deliver(world, { ...WAITING, keepsPlace: true }),
-  },
-  {
-    name: 'a resumption',
-    async run({ api, worker }) {
+    name: 'a pause and a resumption',
+    async run(world) {
+      const { api, worker } = world
+      await api.begin(tx => pauseTarget(tx, target(webhookOf(1)), 'infinity'))
+      await deliver(world, WAITING)
       await api.begin(tx => resumeTarget(tx, target(webhookOf(1))))
-      await worker`select from resume_deliveries(10)`
-      await worker`delete from resumed_targets`
+      await deliver(world, WAITING)
+      await forgetTargets(worker)
+      await worker`delete from delivery_targets`
     },
   },
   {
@@ -364,9 +359,9 @@ const WORK: Work[] = [
     name: 'a read for attempts',
     run: ({ worker }) =>
       worker`
-        select id from read_webhook_deliveries(
+        select id from read_webhooks(
           ${toArray([PROJECT, PROJECT])}::uuid[], ${toArray([webhookOf(1), webhookOf(2)])}::uuid[],
-          ${toArray([eventOf(30), eventOf(31)])}::uuid[], true, 10, 10
+          ${toArray([eventOf(30), eventOf(31)])}::uuid[]
         )
       `,
   },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { enqueueDeliveries, resumeTarget } from '../../../src/delivery/outbox/enqueue.ts'
+import { enqueueDeliveries } from '../../../src/delivery/outbox/enqueue.ts'
 import type { Outbox } from '../../../src/delivery/outbox/outbox.ts'
 import { startInbox, type Inbox } from '../../support/servers/inbox.ts'
 import { countSeconds, until } from '../../support/until.ts'
@@ -179,11 +179,4 @@ test('delivery: enqueue sends to a target again, at once and with a full schedul
     enqueueDeliveries(tx, { ...resend, projectId: other }, [eventId]),
   )
   expect(await across).toBe(0)
-})
-
-test('delivery: pending deliveries of a target are resumed together', async () => {
-  const { projectId, targetId } = await deliverTo(answerWith(500))
-  const target = { kind: 'webhook', targetId } as const
-  await deliveries.sql.begin(tx => resumeTarget(tx, target))
-  await until(async () => (await deliveries.pending(projectId))[0]?.attempts === 2)
 })

@@ -3,13 +3,13 @@ import { Fault } from '../../../src/base/errors.ts'
 import { toId } from '../../../src/base/ids.ts'
 import type { DeliveryOutcome } from '../../../src/delivery/outbox/kind.ts'
 import { startOutbox } from '../../../src/delivery/outbox/outbox.ts'
-import { HIDDEN, toSettlement } from '../../../src/delivery/outbox/settlement.ts'
+import { HIDDEN } from '../../../src/delivery/outbox/settlement.ts'
 import {
   BACKLOG_FULL,
   MAX_BACKLOG,
-  markFullBacklogs,
+  sweepWebhooks,
 } from '../../../src/delivery/webhooks/dispatch.ts'
-import { createWebhookKind, RETRY_SCHEDULE_MS } from '../../../src/delivery/webhooks/kind.ts'
+import { createWebhookKind } from '../../../src/delivery/webhooks/kind.ts'
 import { until } from '../../support/until.ts'
 import { appendEvents, openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
@@ -63,6 +63,7 @@ test('delivery: no obstacle of this server ends a delivery, however old it is', 
   outbox.wakeWorkers()
   await until(async () => (await deliveries.ended(projectId)).length === 1)
   expect(await deliveries.ended(projectId)).toMatchObject([{ state: 'delivered', attempts: 3 }])
+  await outbox.stop()
 })
 
 test('delivery: an unreachable database costs a delivery no attempt', async () => {
@@ -102,28 +103,6 @@ test('delivery: an event that is deleted after its claim holds up no other event
   expect(sent.toSorted()).toEqual(events.toSorted())
 })
 
-test('delivery: a pause ends no delivery and sends none early, however old they are', async () => {
-  const name = `/${crypto.randomUUID()}`
-  const webhook = await webhooks.create(`${receiver.url}${name}`)
-  const event = await webhook.newEvent()
-  for (let n = 0; n < 10; n++) await webhook.send(event)
-  const count = () => receiver.received.filter(({ path }) => path === name).length
-  for (const attempt of [1, 2, 10]) {
-    const outcome = await webhook.send(event, attempt, { waitedMs: 20 * DAY_MS })
-    expect(outcome).toMatchObject({ kind: 'postponed', reason: 'The webhook is paused' })
-    expect(
-      toSettlement({
-        ...{ outcome, attempt, hasBegun: true },
-        ...{ schedule: RETRY_SCHEDULE_MS, latencyMs: 0, random: 1 },
-      }),
-    ).toMatchObject({
-      state: null,
-      attempts: 0,
-    })
-  }
-  expect(count()).toBe(10)
-})
-
 test('delivery: a backlog whose webhook is enabled after 4 days outlives an endpoint that still fails', async () => {
   const count = 200
   const name = `/${crypto.randomUUID()}`
@@ -137,16 +116,17 @@ test('delivery: a backlog whose webhook is enabled after 4 days outlives an endp
   await sql`update webhooks set disabled_at = now() - interval '4 days' where id = ${webhook.uuid}`
   const events = await appendEvents(sql, projectId, count)
   await sql`
-    insert into outbox (project_id, event_id, kind, target_id, requested_at, available_at)
-    select e.project_id, e.id, 'webhook', ${webhook.uuid}, now() - interval '4 days', now() + interval '1 hour'
+    insert into outbox (project_id, event_id, kind, target_id, requested_at, available_at, claimed_at)
+    select
+      e.project_id, e.id, 'webhook', ${webhook.uuid}, now() - interval '4 days', now() + interval '1 hour',
+      now() - interval '4 days'
     from events e
     where e.project_id = ${projectId}
   `
   const countEnded = async () =>
     (await sql`select from deliveries where project_id = ${projectId}`).length
   const { pool } = webhooks.parts
-  const start = () => startOutbox({ pool, kinds: [createWebhookKind(webhooks.parts)] })
-  const first = await start()
+  const outbox = await startOutbox({ pool, kinds: [createWebhookKind(webhooks.parts)] })
 
   await webhook.admin.post(`${webhook.path}/enable`)
   await until(async () => {
@@ -158,12 +138,8 @@ test('delivery: a backlog whose webhook is enabled after 4 days outlives an endp
   // Ten failures pause it, while up to seven other attempts run.
   expect(requests().length).toBeWithin(10, 18)
 
-  // The server of this test resumes the deliveries, so this worker would not learn that a pause in
-  // its memory is over. Another one has none.
-  await first.stop()
   status = 200
   await webhook.admin.post(`${webhook.path}/enable`)
-  const outbox = await start()
   await until(async () => (await countEnded()) === count)
   const states = await sql`
     select state, attempts <= 2 as is_early, count(*)::int as n
@@ -216,10 +192,10 @@ test('delivery: beyond 100,000 deliveries that wait for a webhook, new events ar
   }
 
   await fill(MAX_BACKLOG - 1)
-  await markFullBacklogs(sql, true)
+  await sweepWebhooks(sql, true)
   expect(await readFlag()).toBeNull()
   expect((await dispatch()).written).toBe(1)
-  await markFullBacklogs(sql, true)
+  await sweepWebhooks(sql, true)
   expect(await readFlag()).toBeString()
   const { event, written } = await dispatch()
   expect(written).toBe(0)
@@ -236,13 +212,13 @@ test('delivery: beyond 100,000 deliveries that wait for a webhook, new events ar
       select id from outbox where target_id = ${webhook.uuid} limit ${MAX_BACKLOG / 10}
     ))
   `
-  await markFullBacklogs(sql, false)
+  await sweepWebhooks(sql, false)
   expect(await readFlag()).toBeString()
   expect(await recover()).toBe(409)
   await sql`
     delete from outbox where id = (select id from outbox where target_id = ${webhook.uuid} limit 1)
   `
-  await markFullBacklogs(sql, false)
+  await sweepWebhooks(sql, false)
   expect(await readFlag()).toBeNull()
   expect((await dispatch()).written).toBe(1)
   // A recovery stops before it keeps out new events.

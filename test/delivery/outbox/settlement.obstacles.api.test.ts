@@ -306,7 +306,6 @@ test('delivery: a lock that meets the outcomes of a refused batch loses none of 
     delayMs: null,
     reason: null,
     latencyMs: 1,
-    keepsPlace: false,
   } as const
   // A state that the table does not have.
   const state = 'unknown' as 'failed'
@@ -364,7 +363,6 @@ test.each(['40P01', '40001', '40003'])(
       delayMs: null,
       reason: null,
       latencyMs: 1,
-      keepsPlace: false,
     } as const
     for (const { id } of rows) settler.add({ id, token }, { ...done, state: 'delivered' })
     await until(() => states.has(code))
@@ -402,7 +400,6 @@ test('delivery: many locked outcomes are held back together, and a drain ends', 
     delayMs: null,
     reason: null,
     latencyMs: 1,
-    keepsPlace: false,
   } as const
   await using lock = await hold(
     server.sql,
@@ -443,7 +440,6 @@ test('delivery: many refused outcomes are told in few lines', async () => {
     delayMs: null,
     reason: null,
     latencyMs: 1,
-    keepsPlace: false,
   } as const
   // A state that the table does not have.
   for (const { id } of rows)

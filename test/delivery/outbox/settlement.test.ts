@@ -36,47 +36,19 @@ test('delivery: the outcome of an attempt decides the next state of the delivery
   expect(settle({ kind: 'retry', reason }, { attempt: 3 })).toMatchObject({ state: 'dead', reason })
 })
 
-test('delivery: a target that asked to wait is due before all others, one at a time', () => {
+test('delivery: a target with single attempts has room for one, in a scan and after it', () => {
   const queue = createFairQueue(8)
-  const target = { targetId: 'a', dueInMs: -1, dueAt: 'then', floor: '' }
-  const requests = (nowMs: number) => queue.next(100, nowMs).map(one => [one.room, one.dueAt])
-  const claim = (nowMs: number, count: number) =>
-    queue.claimed(queue.next(100, nowMs), { counts: new Map([['a', count]]), isAll: true })
-  queue.update([target], 0)
-  expect(requests(0)).toEqual([[8, 'then']])
-  queue.rest('a', 5_000, 0)
-  queue.rest('a', 1_000, 0)
-  // Neither a scan nor a new delivery ends the rest.
-  queue.update([target], 100)
-  expect([queue.hasDue, queue.isPaused('a', 4_999), queue.resume(4_999)]).toEqual([
-    false,
-    true,
-    5_000,
-  ])
-  expect(queue.listRooms(6_000)).toEqual([{ targetId: 'a', room: 0 }])
-  expect(queue.resume(5_000)).toBe(Infinity)
-  expect(requests(5_000)).toEqual([[1, '-infinity']])
-  // A scan that misses what was returned to its place does not end the turn.
-  queue.update([], 5_100)
-  expect(requests(5_100)).toEqual([[1, '-infinity']])
+  const requests = () => queue.next(100, 0)
+  queue.update([{ ...due('a')[0]!, isSingle: true }], 0)
+  const [first] = requests()
+  expect(first?.room).toBe(1)
+  queue.claimed([first!], { counts: new Map([['a', 1]]), isAll: true })
   queue.start('a')
-  claim(5_200, 1)
-  expect([requests(5_200), queue.listRooms(5_200)]).toEqual([[], [{ targetId: 'a', room: 0 }]])
+  expect([requests(), queue.listRooms(0)]).toEqual([[], [{ targetId: 'a', room: 0 }]])
   queue.end('a')
-  expect(queue.listRooms(5_200)).toEqual([{ targetId: 'a', room: 1 }])
-  claim(5_300, 0)
-  expect(queue.hasDue).toBe(false)
-  queue.update([target], 64_999)
-  expect(requests(64_999)).toEqual([[1, '-infinity']])
-  claim(64_999, 0)
-  queue.update([target], 65_000)
-  expect(requests(65_000)).toEqual([[8, 'then']])
-})
-
-test('delivery: a long wait ends early, because the target can recover before', () => {
-  const queue = createFairQueue(8)
-  queue.rest('a', 86_400_000, 0)
-  expect(queue.resume(0)).toBe(30_000)
+  expect(requests()).toEqual([first!])
+  queue.update(due('a'), 0)
+  expect(requests()[0]?.room).toBe(8)
 })
 
 test('delivery: retries follow the schedule within 20 %, and Retry-After up to a day', () => {
@@ -112,7 +84,9 @@ test('delivery: a lease must outlast the timeout by more than 5 s, else the star
 })
 
 const due = (...targetIds: string[]) =>
-  targetIds.map(targetId => ({ targetId, dueInMs: -1, dueAt: 'then', floor: 'before' }))
+  targetIds.map(targetId => ({
+    ...{ targetId, dueInMs: -1, dueAt: 'then', floor: 'before', isSingle: false },
+  }))
 const names = (requests: { targetId: string }[]) => requests.map(({ targetId }) => targetId)
 
 test('delivery: targets take turns, new ones first, each up to its limit', () => {
@@ -143,7 +117,7 @@ test('delivery: targets take turns, new ones first, each up to its limit', () =>
 
 test('delivery: targets without due deliveries have no turn', () => {
   const queue = createFairQueue(2)
-  queue.update([{ targetId: 'a', dueInMs: 5, dueAt: 'then', floor: 'before' }], 0)
+  queue.update([{ ...due('a')[0]!, dueInMs: 5 }], 0)
   expect(queue.hasDue).toBe(false)
   expect(queue.next(9, 0)).toEqual([])
 })

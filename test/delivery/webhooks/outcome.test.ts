@@ -96,7 +96,7 @@ describe('delivery: the breaker', () => {
   /** Returns the breaker after `times` failures, a second apart. */
   const failed = (times: number, from: CircuitBreaker = CLOSED_BREAKER) => {
     let breaker = from
-    for (let n = 0; n < times; n++) breaker = toBreakerAfterFailure(breaker, false, n * 1000)
+    for (let n = 0; n < times; n++) breaker = toBreakerAfterFailure(breaker, from.pauses, n * 1000)
     return breaker
   }
 
@@ -119,7 +119,7 @@ describe('delivery: the breaker', () => {
     const pauses: number[] = []
     for (let n = 0; n < 7; n++) {
       const nowMs = breaker.pausedUntilMs ?? 0
-      breaker = toBreakerAfterFailure(breaker, true, nowMs)
+      breaker = toBreakerAfterFailure(breaker, breaker.pauses, nowMs)
       pauses.push(((breaker.pausedUntilMs ?? 0) - nowMs) / 1000)
     }
     expect(pauses).toEqual([60, 120, 240, 480, 600, 600, 600])
@@ -148,7 +148,7 @@ describe('delivery: the breaker', () => {
     }
     expect(waits).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600])
     // A wait is no pause for failures: the tenth failure begins one.
-    expect(toBreakerAfterFailure(limit(failed(9), 1_000), false, 9_000)).toEqual(failed(10))
+    expect(toBreakerAfterFailure(limit(failed(9), 1_000), 0, 9_000)).toEqual(failed(10))
     expect(toBreakerState(limit(failed(9), 60_000), 59_999)).toBe('limited')
     expect(toBreakerState(limit(failed(9), 60_000), 60_000)).toBe('closed')
   })

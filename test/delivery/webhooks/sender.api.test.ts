@@ -6,7 +6,6 @@ import { createWebhookKind } from '../../../src/delivery/webhooks/kind.ts'
 import { ageWebhook } from '../../support/worlds/ageing.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
-import { until } from '../../support/until.ts'
 import { toCursor } from '../../../src/http/paging.ts'
 import {
   createRecordingSender,
@@ -117,23 +116,6 @@ test('a successful test ends a pause', async () => {
   receiver.script('/', { status: 200 })
   await webhook.admin.post(`${webhook.path}/test`)
   expect((await webhook.get()).breaker['state']).toBe('closed')
-})
-
-test('delivery: enabling a webhook makes its waiting deliveries due', async () => {
-  await using receiver = await startReceiver()
-  const webhook = await webhooks.create(receiver.url)
-  const event = await webhook.newEvent()
-  await webhook.admin.post(`${webhook.path}/disable`)
-  await server.sql`
-    insert into outbox (project_id, event_id, kind, target_id, available_at)
-    values (
-      ${webhook.organization.project.uuid}, ${parseId('evt', event)!}, 'webhook', ${webhook.uuid},
-      now() + interval '1 hour'
-    )
-  `
-  expect(await listPending(webhook.uuid)).toEqual([])
-  await webhook.admin.post(`${webhook.path}/enable`)
-  await until(async () => (await listPending(webhook.uuid)).includes(event))
 })
 
 test('delivery: one attempt is sent again, on request', async () => {

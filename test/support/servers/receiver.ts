@@ -49,7 +49,7 @@ export const FAULTS = [
 type Fault = (typeof FAULTS)[number]
 
 /** A response with a body. */
-export interface Answer {
+interface Answer {
   status: number
   headers?: Record<string, string>
   body?: string

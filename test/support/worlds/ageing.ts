@@ -109,11 +109,15 @@ export async function ageWebhook(sql: Queryable, id: string, interval: string): 
   await sql`
     update webhooks set
       failing_since = failing_since - ${interval}::interval,
-      paused_until = paused_until - ${interval}::interval,
       previous_until = previous_until - ${interval}::interval,
       disabled_at = disabled_at - ${interval}::interval,
       tested_at = tested_at - ${interval}::interval
     where id = ${id}
+  `
+  await sql`
+    update delivery_targets set
+      paused_until = paused_until - ${interval}::interval, single_until = single_until - ${interval}::interval
+    where kind = 'webhook' and id = ${id}
   `
 }
 

@@ -33,7 +33,6 @@ export function createTestKind({ url = '', ...options }: TestKindOptions = {}): 
     name,
     schedule: [0, 5_000, 300_000],
     perTarget: 8,
-    // A resumption finds leases of up to a minute.
     timeoutMs: Math.min(scaled(5_000), 30_000),
     leaseMs: Math.min(scaled(30_000), 60_000),
     leasesNew: true,
@@ -72,10 +71,6 @@ export async function createTargets(sql: Sql): Promise<void> {
     create table test_targets (
       project_id uuid not null, id uuid not null, name text not null, primary key (project_id, id)
     );
-    create or replace function has_targets(of_kind text, project uuid) returns boolean
-    language sql stable as $$
-      select exists (select from test_targets t where t.project_id = project)
-    $$;
     create function dispatch_to_test_targets(of_kind text, project_ids uuid[], max_events int, lease json)
     returns table (ranges json, count bigint, leased json)
     language plpgsql
@@ -86,7 +81,11 @@ export async function createTargets(sql: Sql): Promise<void> {
     set enable_mergejoin = off
     as $$
     declare
-      taken event_range[] := array(select r from take_event_ranges(of_kind, project_ids, max_events) r);
+      new_ranges event_range[] := array(select r from lock_event_ranges(of_kind, project_ids) r);
+      with_targets uuid[] := array(
+        select f.project_id from unnest(new_ranges) f where exists (select from test_targets t where t.project_id = f.project_id)
+      );
+      taken event_range[] := array(select r from take_ranges(of_kind, new_ranges, with_targets, max_events) r);
       wanted new_delivery[] := array(
         select (e.project_id, e.id, t.id, e.created_at, e.deleted_at is not null, false)::new_delivery
         from unnest(taken) r

@@ -1,0 +1,39 @@
+-- Functions that servers of 0.3.0 call while they run beside those of this version. The next
+-- version drops them. It also drops what only 0.3.0 uses: the table resumed_targets, and the
+-- columns webhooks.paused_until, outbox.is_resumed and outbox.failed_at.
+
+-- Returns what read_webhooks does. Probes and pauses are those of claim_deliveries.
+create or replace function read_webhook_deliveries(
+  project_ids uuid[], webhook_ids uuid[], event_ids uuid[], may_probe boolean, failures_to_pause int, probe_s float8
+) returns table (project_id uuid, id uuid, event_text text, webhook json)
+language sql
+set search_path from current
+as $$
+  select
+    r.project_id, r.id, r.event_text,
+    (r.webhook::jsonb || '{"type": "event.created", "pausedUntilMs": null, "hasProbe": false}')::json
+  from read_webhooks(project_ids, webhook_ids, event_ids) r
+$$;
+
+-- Resumes the targets that a server of 0.3.0 asks for. Returns them, for its memory.
+create or replace function resume_deliveries(max_rows int) returns table (kind text, target_id uuid, is_done boolean)
+language sql
+set search_path from current
+as $$
+  with taken as (
+    delete from resumed_targets r
+    where (r.kind, r.target_id) in (
+      select t.kind, t.target_id
+      from resumed_targets t
+      order by t.kind, t.target_id
+      limit 1
+      for update skip locked
+    )
+    returning r.kind, r.target_id
+  )
+  insert into delivery_targets as d (kind, id, resumed_at)
+  select t.kind, t.target_id, now() from taken t
+  on conflict on constraint delivery_targets_pkey do update set
+    paused_until = '-infinity', single_until = '-infinity', probe_id = null, resumed_at = excluded.resumed_at
+  returning d.kind, d.id, true
+$$;
