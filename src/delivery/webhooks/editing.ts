@@ -61,7 +61,7 @@ export async function createWebhook(
   await tx`
     insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
     values (
-      ${projectId}, ${uuid}, ${name === undefined ? address.host : toName(name)},
+      ${projectId}, ${uuid}, ${toName(name ?? address.host)},
       ${secrets.seal(address.href, toSealedCell('url', uuid))}, ${address.host}, ${preset},
       ${channels === null}, ${secrets.seal(secret, toSealedCell('secret', uuid))}
     )
@@ -90,7 +90,7 @@ export async function editWebhook(
   const isMoved = address.href !== oldUrl || preset !== locked.preset
   // A name that was never set is the host, and changes with it.
   const oldName = locked.name === locked.host ? address.host : locked.name
-  const name = changes.name === undefined ? oldName : toName(changes.name)
+  const name = changes.name === undefined ? oldName : toName(changes.name ?? address.host)
   await tx`
     update webhooks set
       name = ${name}, url = ${secrets.seal(address.href, place)}, host = ${address.host}, preset = ${preset},

@@ -34,7 +34,7 @@ const ChannelIds = Nullable(
 
 const WebhookFields = Type.Object({
   url: Url,
-  name: Type.Optional(Name),
+  name: Type.Optional(Nullable(Name, 'Null for the host.')),
   channels: Type.Optional(ChannelIds),
   preset: Type.Optional(OneOf(PRESETS, 'The format of the body.')),
 })

@@ -125,6 +125,11 @@ test('a webhook is edited: name, address, preset and channels', async () => {
   })
   const widened = await admin.patch(`${all}/${id}`, { channels: null })
   expect(widened.body.data).toMatchObject({ name: 'Ops', channels: null, preset: 'slack' })
+  // Without a name it has that of its host again, also after a move.
+  const unnamed = await admin.patch(`${all}/${id}`, { name: null })
+  expect(unnamed.body.data.name).toBe('127.0.0.1:8888')
+  const moved = await admin.patch(`${all}/${id}`, { url: URL_1 })
+  expect(moved.body.data.name).toBe('127.0.0.1:9999')
 })
 
 test('a filter names channels of the project, at least one', async () => {

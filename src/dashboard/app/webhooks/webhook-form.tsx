@@ -43,7 +43,7 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
                 send(
                   {
                     url: value('url'),
-                    ...(value('name') && { name: value('name') }),
+                    name: value('name').trim() || null,
                     preset,
                     channels: isFiltered ? ids.filter(value) : null,
                   },
