@@ -110,8 +110,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
 
     await item.getByRole('button', { name: 'Edit' }).click()
     await page.getByLabel('Name', { exact: true }).fill('Shop of the web')
+    await page.getByLabel('Requests per minute').fill('70')
+    // Another admin changes the other field meanwhile.
+    await dashboard.server.sql`update api_keys set rate_limit = 90 where name = 'Web shop'`
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await item.getByText('90 requests per minute').waitFor()
     await it.click('Save')
-    await page.getByRole('heading', { name: 'Shop of the web' }).waitFor()
+    const edited = page.locator('.items > li').filter({ hasText: 'Shop of the web' })
+    await edited.getByText('90 requests per minute').waitFor()
     await it.click('Undo')
     await page.getByRole('heading', { name: 'Web shop' }).waitFor()
 

@@ -24,11 +24,14 @@ interface KeyOptions {
 
 /** An API key with its usage and its actions. */
 export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
-  const { id, name, limit } = apiKey
+  const { id, name } = apiKey
   const [open, setOpen] = useState<'requests' | 'edit' | 'rotate'>()
   const place = { projectId: project, keyId: id }
   const unfold = { open, onOpen: setOpen }
   const sent = useRef<KeyChange>({})
+  // As it was when the form was opened.
+  const before = useRef(apiKey)
+  if (open !== 'edit') before.current = apiKey
   const edit = (change: KeyChange) =>
     withVerification(() =>
       request('PATCH /api/projects/:projectId/keys/:keyId', { ...place, ...change }),
@@ -82,15 +85,15 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
             <Form
               action="Save"
               send={value => {
-                sent.current = pickChanges<KeyChange>(apiKey, {
+                sent.current = pickChanges<KeyChange>(before.current, {
                   name: value('name'),
                   limit: Number(value('limit')),
                 })
                 return edit(sent.current)
               }}
               onDone={() => {
+                const former = pickFormer<KeyChange>(before.current, sent.current)
                 setOpen(undefined)
-                const former = pickFormer<KeyChange>({ name, limit }, sent.current)
                 showToast({
                   message: 'Saved.',
                   undo: () => edit(former),
@@ -99,8 +102,8 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
                 onChanged()
               }}
             >
-              <Field name="name" label="Name" value={name} />
-              <LimitField value={limit} />
+              <Field name="name" label="Name" value={before.current.name} />
+              <LimitField value={before.current.limit} />
             </Form>
           )}
           {open === 'rotate' && (

@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { withVerification } from '../components/verification-prompt.tsx'
 import { pickChanges } from '../changes.ts'
@@ -68,9 +69,12 @@ export function Projects({ own }: { own: Membership }) {
 function Settings({ own, project, onDone }: { own: Membership; project: string; onDone(): void }) {
   const place = { projectId: project }
   const query = useRoute('GET /api/projects/:projectId', place)
+  // As it was when the form was opened.
+  const before = useRef(query.data)
+  const { name = '', keepDays = null } = (before.current ??= query.data) ?? {}
   return (
     <Loaded query={query}>
-      {({ name, keepDays, head }) => (
+      {({ head }) => (
         <>
           <Form
             action="Save"

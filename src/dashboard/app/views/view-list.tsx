@@ -32,10 +32,12 @@ export function ViewList({ account, project, search }: ViewListOptions) {
   const text = search.text.trim()
   const isSaved = items.some(({ q }) => q === text)
 
-  /** Sends a change, shows its failure, and reads the views again. */
+  /** Sends a change, shows its failure, and reads the views again. Returns whether it succeeded. */
   async function change(send: Promise<Result<unknown>>) {
-    showResult(await send)
+    const result = await send
+    showResult(result)
     await views.refetch()
+    return result.ok
   }
 
   /** Marks all present events of a view as seen. */
@@ -140,7 +142,7 @@ function NewEvents({ view: { newEvents, isPartial } }: { view: View }) {
 
 interface SaveViewOptions {
   mayShare: boolean
-  onSave(name: string, isShared: boolean): Promise<void>
+  onSave(name: string, isShared: boolean): Promise<unknown>
 }
 
 function SaveView({ mayShare, onSave }: SaveViewOptions) {
@@ -154,19 +156,25 @@ function SaveView({ mayShare, onSave }: SaveViewOptions) {
 interface EditViewOptions {
   view: View
   mayShare: boolean
-  onEdit(edit: ViewEdit): Promise<void>
-  onDelete(): Promise<void>
+  /** Returns whether the change was accepted. */
+  onEdit(edit: ViewEdit): Promise<boolean>
+  onDelete(): Promise<unknown>
 }
 
 function EditView({ view, mayShare, onEdit, onDelete }: EditViewOptions) {
+  // As it was when the form was opened, or saved last.
+  const [before, setBefore] = useState(view)
   return (
     <div class="edit-view">
       <NameForm
         action="Save"
-        name={view.name}
-        isShared={view.isShared}
+        name={before.name}
+        isShared={before.isShared}
         mayShare={mayShare}
-        onSubmit={(name, isShared) => onEdit(pickChanges<ViewEdit>(view, { name, isShared }))}
+        onSubmit={async (name, isShared) => {
+          const isSaved = await onEdit(pickChanges<ViewEdit>(before, { name, isShared }))
+          if (isSaved) setBefore({ ...before, name, isShared })
+        }}
       />
       <QuietButton onClick={() => void onDelete()}>Delete {view.name}</QuietButton>
     </div>
@@ -178,7 +186,7 @@ interface NameFormOptions {
   name: string
   isShared: boolean
   mayShare: boolean
-  onSubmit(name: string, isShared: boolean): Promise<void>
+  onSubmit(name: string, isShared: boolean): Promise<unknown>
 }
 
 function NameForm({ action, name, isShared, mayShare, onSubmit }: NameFormOptions) {
