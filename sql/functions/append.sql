@@ -41,8 +41,6 @@ set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 declare
@@ -54,9 +52,6 @@ declare
   -- How many of its requests each key may make.
   allowed int[];
   is_limited boolean;
-  requests int;
-  max_requests int;
-  window_started_at timestamptz;
   -- The positions of keys that another transaction has locked. Their outcome is 'running'; this
   -- never waits for them.
   running bigint[] := '{}';
@@ -97,41 +92,17 @@ begin
   at_ms := extract(epoch from at) * 1000;
 
   if key_hashes is not null then
-    if cardinality(key_hashes) = 1 then
-      -- Does the same as count_requests for one key, in less time.
-      insert into rate_windows as w (key_id, used, started_at)
-      select k.id, key_counts[1], now()
-      from api_keys k
-      where k.hash = key_hashes[1] and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
-      on conflict (key_id) do update set
-        used = count_in_window(w.used, w.started_at, excluded.used), started_at = open_window_start(w.started_at)
-      returning used, started_at, (select k.rate_limit from api_keys k where k.id = key_id)
-        into requests, window_started_at, max_requests;
-      windows := json_build_array(case when requests is not null then
-        json_build_array(
-          max_requests, requests, ceil(extract(epoch from window_started_at + interval '60 s')),
-          extract(epoch from window_started_at + interval '60 s' - now())
-        )
-      end);
-      is_limited := requests is null or requests > max_requests;
-      -- greatest ignores a null, so an invalid key has a case of its own.
-      allowed := array[case
-        when requests is null then 0
-        else key_counts[1] - greatest(0, requests - max_requests)
-      end];
-    else
-      select
-          json_agg(case when c.key_id is not null then
-            json_build_array(c.rate_limit, c.used, c.reset_at, c.retry_after)
-          end order by c.ord),
-          array_agg(case
-            when c.key_id is null then 0
-            else key_counts[c.ord] - greatest(0, c.used - c.rate_limit)
-          end order by c.ord),
-          bool_or(c.used > c.rate_limit or c.key_id is null)
-        into windows, allowed, is_limited
-        from count_requests(key_hashes, key_counts) c;
-    end if;
+    select
+        json_agg(case when c.key_id is not null then
+          json_build_array(c.rate_limit, c.used, c.reset_at, c.retry_after)
+        end order by c.ord),
+        array_agg(case
+          when c.key_id is null then 0
+          else key_counts[c.ord] - greatest(0, c.used - c.rate_limit)
+        end order by c.ord),
+        bool_or(c.used > c.rate_limit or c.key_id is null)
+      into windows, allowed, is_limited
+      from count_requests(key_hashes, key_counts) c;
     if is_limited then
       left_out := left_out || array(
         select r.ord
@@ -360,9 +331,7 @@ declare
   new_seq bigint;
   at timestamptz;
   hour timestamptz;
-  requests int;
-  max_requests int;
-  window_started_at timestamptz;
+  is_allowed boolean;
   event_user_id text;
 begin
   -- Locks the head first, like every writer.
@@ -373,21 +342,12 @@ begin
   at_ms := extract(epoch from at) * 1000;
 
   if key_hash is not null then
-    insert into rate_windows as w (key_id, used, started_at)
-    select k.id, 1, now()
-    from api_keys k
-    where k.hash = key_hash and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
-    on conflict (key_id) do update set
-      used = count_in_window(w.used, w.started_at, excluded.used), started_at = open_window_start(w.started_at)
-    returning used, started_at, (select k.rate_limit from api_keys k where k.id = key_id)
-      into requests, window_started_at, max_requests;
-    windows := json_build_array(case when requests is not null then
-      json_build_array(
-        max_requests, requests, ceil(extract(epoch from window_started_at + interval '60 s')),
-        extract(epoch from window_started_at + interval '60 s' - now())
-      )
-    end);
-    if requests is null or requests > max_requests then
+    select json_build_array(json_build_array(k.rate_limit, c.used, c.reset_at, c.retry_after)), c.used <= k.rate_limit
+      into windows, is_allowed
+      from api_keys k
+        cross join lateral count_in_rate_window(k.id, 1) c
+      where k.hash = key_hash and k.revoked_at is null and (k.expires_at is null or k.expires_at > now());
+    if is_allowed is not true then
       update event_logs l set last_seq = l.last_seq - 1 where l.project_id = project;
       new_seq := null;
     end if;

@@ -15,6 +15,8 @@ drop function if exists oldest_running_erasure(uuid);
 drop function if exists erased_users_of(uuid);
 drop function if exists has_targets(text, uuid);
 drop function if exists take_event_ranges(text, uuid[], int);
+drop function if exists count_in_window(int, timestamptz, int);
+drop function if exists open_window_start(timestamptz);
 
 -- With its trigger, which delivered audit entries to webhooks.
 drop function if exists enqueue_audit_entry() cascade;

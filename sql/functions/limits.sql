@@ -4,19 +4,31 @@ create or replace function is_window_open(started_at timestamptz) returns boolea
 language sql stable
 return started_at > now() - interval '60 s' and started_at <= now() + interval '5 s';
 
--- Returns the used requests of a window after more of them. A closed window begins anew.
-create or replace function count_in_window(used int, started_at timestamptz, more int) returns int
-language sql stable
-return case when is_window_open(started_at) then least(used + more, 1000000000) else more end;
+-- Counts `n` requests in the window of a key or a token. used includes them. reset_at is in Unix
+-- seconds, and retry_after in seconds. A closed window begins anew. Without an owner, all are null.
+create or replace function count_in_rate_window(
+  owner uuid, n int, out used int, out reset_at float8, out retry_after float8
+)
+language plpgsql strict
+set search_path from current
+as $$
+#variable_conflict use_column
+declare
+  ends_at timestamptz;
+begin
+  insert into rate_windows as w (key_id, used, started_at)
+    values (owner, n, now())
+    on conflict (key_id) do update set
+      used = case when is_window_open(w.started_at) then least(w.used + excluded.used, 1000000000) else excluded.used end,
+      started_at = case when is_window_open(w.started_at) then w.started_at else now() end
+    returning w.used, w.started_at + interval '60 s' into used, ends_at;
+  reset_at := ceil(extract(epoch from ends_at));
+  retry_after := extract(epoch from ends_at - now());
+end
+$$;
 
--- Returns when the window began that is open now.
-create or replace function open_window_start(started_at timestamptz) returns timestamptz
-language sql stable
-return case when is_window_open(started_at) then started_at else now() end;
-
--- Counts requests in the windows of their keys. Returns one row for each hash; without a key_id
--- when no live key has the hash. used includes the counted requests. reset_at is in Unix
--- seconds, and retry_after in seconds.
+-- Counts requests of keys in their windows. Returns one row for each hash; without a key_id when no
+-- live key has the hash.
 --
 -- Windows are locked in the order of keys, so that transactions cannot deadlock.
 create or replace function count_requests(hashes bytea[], counts int[])
@@ -28,13 +40,13 @@ language plpgsql
 set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 begin
   return query
-  with known as (
+  select
+    k.ord::int, k.id, k.project_id, array_to_string(k.scopes, ' '), k.rate_limit, c.used, c.reset_at, c.retry_after
+  from (
     select h.ord, h.n, k.id, k.project_id, k.scopes, k.rate_limit
     from unnest(hashes, counts) with ordinality as h (hash, n, ord)
       left join lateral (
@@ -43,18 +55,8 @@ begin
         where k.hash = h.hash and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
         limit 1
       ) k on true
-  ), counted as (
-    insert into rate_windows as w (key_id, used, started_at)
-    select id, n, now() from known where id is not null order by id
-    on conflict (key_id) do update set
-      used = count_in_window(w.used, w.started_at, excluded.used), started_at = open_window_start(w.started_at)
-    returning key_id, used, started_at
-  )
-  select
-    k.ord::int, k.id, k.project_id, array_to_string(k.scopes, ' '), k.rate_limit, c.used,
-    ceil(extract(epoch from c.started_at + interval '60 s'))::float8,
-    extract(epoch from c.started_at + interval '60 s' - now())::float8
-  from known k
-    left join counted c on c.key_id = k.id;
+    order by k.id
+  ) k
+    cross join lateral count_in_rate_window(k.id, k.n) c;
 end
 $$;

@@ -39,13 +39,10 @@ export const tokenAdmission: TokenAdmission = {
         from token
         where t.id = token.id
           and (t.last_used_at is null or t.last_used_at not between now() - interval '1 minute' and now())
-      ), counted as (
-        insert into rate_windows as w (key_id, used, started_at)
-        select id, 1, now() from token where ${isCounting}
-        on conflict (key_id) do update set
-          used = case when is_window_open(w.started_at) then w.used + 1 else 1 end,
-          started_at = case when is_window_open(w.started_at) then w.started_at else now() end
-        returning used, started_at
+      ), counted as materialized (
+        select c.*
+        from token t
+          cross join lateral count_in_rate_window(case when ${isCounting} then t.id end, 1) c
       )
       select
         t.id, t.name, case when t.organization_id is null then 'personal' else 'organization' end as kind,
@@ -53,9 +50,8 @@ export const tokenAdmission: TokenAdmission = {
         coalesce(lacks_second_factor(o.requires_second_factor, t.is_multi_factor), false)
           as needs_second_factor,
         p.id as account_id, p.name as account, p.email, p.is_operator,
-        o.id as organization_id, r.id as project_id, m.role, c.used,
-        ceil(extract(epoch from c.started_at + interval '60 s'))::float8 as reset_at,
-        extract(epoch from c.started_at + interval '60 s' - now())::float8 as retry_after
+        o.id as organization_id, r.id as project_id, m.role,
+        c.used, c.reset_at, c.retry_after
       from token t
         join accounts p on p.id = t.account_id
         left join projects r on r.id = ${projectId ?? null} and r.deleted_at is null
