@@ -7,13 +7,13 @@ import type { Site } from '../http/site.ts'
 import { startOutbox, type Outbox } from '../delivery/outbox/outbox.ts'
 import { tryToCheckClock } from '../database/clock.ts'
 import { WORKER_SETTINGS } from '../database/delivery-settings.ts'
-import { createPushKind } from '../delivery/push/kind.ts'
+import { createPushKind } from '../delivery/push/sender.ts'
 import { WITHHELD_SENTENCES } from '../delivery/push/dispatch.ts'
 import { createPushClient, type PushClient } from '../delivery/push/push-client.ts'
 import { startBells } from '../delivery/push/view-pushes.ts'
 import { openSecrets } from '../database/secrets/open-secrets.ts'
 import type { Secrets } from '../database/secrets/secrets.ts'
-import { createWebhookKind } from '../delivery/webhooks/kind.ts'
+import { createWebhookKind } from '../delivery/webhooks/sender.ts'
 
 export interface DeliveryOptions {
   /** The DNS resolver and the trusted certificate authorities. */

@@ -1,7 +1,7 @@
 // Our complete webhook delivery, as `bench webhooks` measures it: `webhooks-ours.ts <database url>
 // <url of the receiver>`.
 import { newId } from '../../src/base/ids.ts'
-import { createWebhookKind } from '../../src/delivery/webhooks/kind.ts'
+import { createWebhookKind } from '../../src/delivery/webhooks/sender.ts'
 import { newSigningSecret } from '../../src/delivery/webhooks/signing.ts'
 import { toSealedCell } from '../../src/delivery/webhooks/sealing.ts'
 import { newProject } from '../support/worlds/project.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { RETRY_SCHEDULE_MS } from '../../src/delivery/webhooks/kind.ts'
+import { RETRY_SCHEDULE_MS } from '../../src/delivery/webhooks/schedule.ts'
 import { listRows, readSection, readText } from '../support/docs.ts'
 
 const BREAKER = 'src/delivery/webhooks/circuit-breaker.ts'

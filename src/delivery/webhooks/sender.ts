@@ -3,10 +3,17 @@ import { createBatcher, type Batcher } from '../../database/batch.ts'
 import { type Pool, transact } from '../../database/pool.ts'
 import { rememberOpened, type Secrets } from '../../database/secrets/secrets.ts'
 import type { Egress } from '../../http/egress/egress.ts'
-import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/kind.ts'
+import {
+  tryToRecord,
+  type DeliveryAttempt,
+  type DeliveryKind,
+  type DeliveryOutcome,
+  type Postponed,
+} from '../outbox/kind.ts'
 import { HIDDEN } from '../outbox/settlement.ts'
+import { dispatchWebhooks, explainNoWebhookDelivery, sweepWebhooks } from './dispatch.ts'
 import { hasUser, toEventRequest, toMessageId } from './message.ts'
-import { CHANGED, findEarlyWebhookOutcome, toWebhookOutcome, toDeliveryOutcome } from './outcome.ts'
+import { toWebhookOutcome, type WebhookOutcome } from './outcome.ts'
 import {
   countFailure,
   storeAttempt,
@@ -14,11 +21,13 @@ import {
   toAnswer,
   type CompletedAttempt,
 } from './recording.ts'
+import { RETRY_SCHEDULE_MS } from './schedule.ts'
 import { CONTENT_TYPE, signMessage } from './signing.ts'
 import { findWebhookTargets, openWebhookTarget, type WebhookTarget } from './target.ts'
+import { getWebhookNames } from './webhooks.ts'
 
 /** The timeout of one attempt, for headers and body together. */
-export const WEBHOOK_TIMEOUT_MS = 15_000
+const WEBHOOK_TIMEOUT_MS = 15_000
 /** How long an attempt waits for the body. The outcome is known from the status. */
 const MAX_BODY_MS = 1_000
 
@@ -27,6 +36,13 @@ const MAX_READ = 32
 const MAX_STORED = 400
 /** How long successes are collected to be stored together. Nothing waits for them. */
 const COLLECT_MS = 20
+/** The wait if it could not be stored. */
+const LIMITED_MS = 5_000
+const BUSY_MS = 5_000
+/** For this long, a 429 costs a delivery no attempt. It is longer than the schedule can take. */
+const MAX_LIMITED_MS = 4 * 86_400_000
+const DISABLED_MS = 3_600_000
+const MAX_DISABLED_MS = 30 * 86_400_000
 
 export interface SenderParts {
   pool: Pool
@@ -57,6 +73,23 @@ interface Batches {
   reads: Batcher<WebhookAttempt, Content>
   /** Resolves with true if the success was stored. */
   successes: Batcher<CompletedAttempt, boolean>
+}
+
+/** Creates the delivery kind for webhooks. */
+export function createWebhookKind(parts: SenderParts): DeliveryKind {
+  return {
+    name: 'webhook',
+    dispatch: dispatchWebhooks,
+    leasesNew: true,
+    send: createWebhookSender(parts),
+    getTargetNames: getWebhookNames,
+    explainNoDelivery: explainNoWebhookDelivery,
+    sweepTargets: sweepWebhooks,
+    schedule: RETRY_SCHEDULE_MS,
+    perTarget: 8,
+    timeoutMs: WEBHOOK_TIMEOUT_MS,
+    leaseMs: 2 * WEBHOOK_TIMEOUT_MS,
+  }
 }
 
 /**
@@ -94,7 +127,7 @@ async function sendEvent(
   const { target, eventJson } = await reads.add(attempt)
   if (!target) return { kind: 'cancelled', reason: 'The webhook was deleted' }
   if (eventJson === undefined) return HIDDEN
-  const earlyOutcome = findEarlyWebhookOutcome(target)
+  const earlyOutcome = findEarlyOutcome(target)
   if (earlyOutcome) return earlyOutcome
   const made = await makeAttempt(
     egress,
@@ -129,6 +162,60 @@ async function sendEvent(
   await tryToRecord(store)
   if (counted === false) return CHANGED
   return toDeliveryOutcome(outcome, { isStored: counted === true, waitedMs })
+}
+
+/**
+ * Returns the outcome of a delivery whose webhook is disabled; undefined if it should be attempted.
+ */
+function findEarlyOutcome({
+  checkedNowMs,
+  disabledAtMs,
+}: WebhookTarget): DeliveryOutcome | undefined {
+  if (disabledAtMs === null) return undefined
+  return checkedNowMs - disabledAtMs > MAX_DISABLED_MS
+    ? { kind: 'cancelled', reason: 'The webhook was disabled for 30 days' }
+    : { ...postpone(DISABLED_MS, 'The webhook is disabled'), isAlone: true }
+}
+
+/**
+ * Converts the outcome of an attempt for the outbox. `isStored` says whether the webhook waits now,
+ * if its endpoint limits. `waitedMs` is the time since the delivery was first due.
+ */
+function toDeliveryOutcome(
+  outcome: WebhookOutcome,
+  { isStored, waitedMs }: { isStored: boolean; waitedMs: number },
+): DeliveryOutcome {
+  switch (outcome.kind) {
+    case 'delivered':
+      return { kind: 'done' }
+    case 'gone':
+      return { kind: 'gone', reason: outcome.reason }
+    case 'unsent':
+      return postpone(BUSY_MS, outcome.reason)
+    case 'limited': {
+      const { reason, afterMs = LIMITED_MS } = outcome
+      // Otherwise an endpoint that always answers 429 would keep its deliveries forever.
+      if (waitedMs > MAX_LIMITED_MS) return { kind: 'retry', afterMs, reason }
+      return isStored ? { ...postpone(0, reason), isAlone: true } : postpone(afterMs, reason)
+    }
+    case 'failed': {
+      const { reason, afterMs } = outcome
+      return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
+    }
+  }
+}
+
+function postpone(afterMs: number, reason: string): Postponed {
+  return { kind: 'postponed', afterMs, reason }
+}
+
+/**
+ * The outcome if the webhook was changed during an attempt that it did not accept. The response of
+ * the former endpoint says nothing about the new one.
+ */
+const CHANGED: Postponed = {
+  ...postpone(0, 'The webhook was changed during the attempt'),
+  isAlone: true,
 }
 
 /** Signs a request and sends it. Returns the completed attempt. */

@@ -5,7 +5,7 @@ import type {
   DeliveryKind,
   DeliveryOutcome,
 } from '../../../src/delivery/outbox/kind.ts'
-import { ensureCursors, registerKind } from '../../../src/delivery/outbox/cursors.ts'
+import { ensureCursors, registerKind } from '../../../src/delivery/outbox/dispatcher.ts'
 import { settleDeliveries } from '../../../src/delivery/outbox/settler.ts'
 import { dispatchWebhooks } from '../../../src/delivery/webhooks/dispatch.ts'
 import { newProject } from '../../support/worlds/project.ts'

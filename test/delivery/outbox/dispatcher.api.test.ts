@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createPool } from '../../../src/database/pool.ts'
-import { ensureCursors, registerKind } from '../../../src/delivery/outbox/cursors.ts'
+import { ensureCursors, registerKind } from '../../../src/delivery/outbox/dispatcher.ts'
 import { startDispatcher } from '../../../src/delivery/outbox/dispatcher.ts'
 import type { Dispatched } from '../../../src/delivery/outbox/kind.ts'
 import { until } from '../../support/until.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { ensureCursors } from '../../../src/delivery/outbox/cursors.ts'
+import { ensureCursors } from '../../../src/delivery/outbox/dispatcher.ts'
 import type { NewLease } from '../../../src/delivery/outbox/kind.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
 import { boot } from '../../support/servers/server.ts'

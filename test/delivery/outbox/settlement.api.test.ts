@@ -9,7 +9,7 @@ import {
   MAX_BACKLOG,
   sweepWebhooks,
 } from '../../../src/delivery/webhooks/dispatch.ts'
-import { createWebhookKind } from '../../../src/delivery/webhooks/kind.ts'
+import { createWebhookKind } from '../../../src/delivery/webhooks/sender.ts'
 import { until } from '../../support/until.ts'
 import { appendEvents, openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'

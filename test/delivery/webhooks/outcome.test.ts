@@ -9,7 +9,7 @@ import {
   toBreakerAfterLimit,
   type CircuitBreaker,
 } from '../../../src/delivery/webhooks/circuit-breaker.ts'
-import { RETRY_SCHEDULE_MS } from '../../../src/delivery/webhooks/kind.ts'
+import { RETRY_SCHEDULE_MS } from '../../../src/delivery/webhooks/schedule.ts'
 import { newSigningSecret, signMessage } from '../../../src/delivery/webhooks/signing.ts'
 import { toWebhookOutcome } from '../../../src/delivery/webhooks/outcome.ts'
 import { findSignatureProblem } from '../../../src/delivery/webhooks/signing.ts'

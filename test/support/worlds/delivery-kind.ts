@@ -6,7 +6,7 @@ import type {
   DeliveryKind,
   DeliveryOutcome,
 } from '../../../src/delivery/outbox/kind.ts'
-import { toDispatched, type DispatchedRow } from '../../../src/delivery/outbox/new-deliveries.ts'
+import { toDispatched, type DispatchedRow } from '../../../src/delivery/outbox/kind.ts'
 import { scaled } from '../until.ts'
 
 export interface TestKindOptions extends Partial<DeliveryKind> {

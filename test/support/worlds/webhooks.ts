@@ -8,7 +8,7 @@ import {
   type SenderParts,
   type WebhookAttempt,
 } from '../../../src/delivery/webhooks/sender.ts'
-import { registerKind } from '../../../src/delivery/outbox/cursors.ts'
+import { registerKind } from '../../../src/delivery/outbox/dispatcher.ts'
 import type {
   DeliveryKind,
   DeliveryOutcome,

@@ -16,25 +16,11 @@ import { DAY_S, toDeliveryOutcome } from './outcome.ts'
 import { toSummaryMessage, toEventMessage, type PushMessage } from './payload.ts'
 import { PUSH_TIMEOUT_MS, type PushClient, type PushParts } from './push-client.ts'
 import { createRefusalLog, type RefusalLog } from './refusing-services.ts'
+import { PUSH_SCHEDULE_MS } from './schedule.ts'
 import { storeAcceptedPushes, storePushOutcome, type AttemptedDevice } from './recording.ts'
 import { findPushTargets, openPushTarget, takeBurstCount, type PushTarget } from './target.ts'
 
 const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
-/** The delay before each attempt, in ms, ± 20 %: a day in all. */
-export const PUSH_SCHEDULE_MS: readonly number[] = [
-  0,
-  5 * SECOND,
-  30 * SECOND,
-  2 * MINUTE,
-  10 * MINUTE,
-  30 * MINUTE,
-  HOUR,
-  3 * HOUR,
-  6 * HOUR,
-  12 * HOUR,
-]
 /** The time for two requests, because the first can be too large. */
 const ATTEMPT_MS = 2 * PUSH_TIMEOUT_MS
 const LEASE_MS = 50 * SECOND
