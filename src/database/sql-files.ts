@@ -61,7 +61,6 @@ import outboxFunctions from '../../sql/functions/outbox.sql' with { type: 'text'
 import projectsFunctions from '../../sql/functions/projects.sql' with { type: 'text' }
 import pushFunctions from '../../sql/functions/push.sql' with { type: 'text' }
 import searchFunctions from '../../sql/functions/search.sql' with { type: 'text' }
-import titlesFunctions from '../../sql/functions/titles.sql' with { type: 'text' }
 import unicodeFunctions from '../../sql/functions/unicode.sql' with { type: 'text' }
 import unreadFunctions from '../../sql/functions/unread.sql' with { type: 'text' }
 import usersFunctions from '../../sql/functions/users.sql' with { type: 'text' }
@@ -159,7 +158,6 @@ export const FUNCTIONS: FunctionSet = {
     { name: 'projects', text: projectsFunctions },
     { name: 'push', text: pushFunctions },
     { name: 'search', text: searchFunctions },
-    { name: 'titles', text: titlesFunctions },
     { name: 'unicode', text: unicodeFunctions },
     { name: 'unread', text: unreadFunctions },
     { name: 'users', text: usersFunctions },

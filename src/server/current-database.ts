@@ -1,3 +1,4 @@
+import { nameRemovedTerms } from '../log/views/removed-terms.ts'
 import { replaceStoredProviders } from '../access/openid/stored-providers.ts'
 import { storePasswordSwitch } from '../access/sign-in/password-switch.ts'
 import type { Config } from '../base/config.ts'
@@ -17,7 +18,7 @@ const REMIND_MS = 30_000
 
 /**
  * Opens the database, waits until it responds, and applies the pending migrations and the settings
- * of the sign-in. Throws before that when a port is taken, so that a server that was started by
+ * that it stores. Throws before that when a port is taken, so that a server that was started by
  * mistake changes nothing.
  */
 export async function openCurrentDatabase(
@@ -45,18 +46,19 @@ export async function openCurrentDatabase(
     REMIND_MS,
   )
   await migrate(database.sessionUrl).finally(() => clearInterval(reminder))
-  if (!isWorker) await applySignInSettings(config, database)
+  if (!isWorker) await applySettings(config, database)
   signal?.throwIfAborted()
   return database
 }
 
-/** Stores the switch of passwords, and replaces providers that the database has by settings. */
-async function applySignInSettings(config: Config, database: Database): Promise<void> {
+/** Stores the switch of passwords, and replaces or names what earlier versions have stored. */
+async function applySettings(config: Config, database: Database): Promise<void> {
   const sql = connect(database.url, { name: 'sign-in', max: 1 })
   try {
     await sql.begin(async tx => {
       await storePasswordSwitch(tx, config.arePasswordsOff)
       await replaceStoredProviders(tx, config, { ...config, dataDir: database.dataDir })
+      await nameRemovedTerms(tx)
     })
   } finally {
     await sql.end({ timeout: 1 })

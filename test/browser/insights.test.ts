@@ -100,54 +100,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('a search is grouped by alike titles, and a group opens its events', async () => {
-    const { account, organization, send } = await newTenant(dashboard.server, 'viewer')
-    for (const n of [1, 22, 333]) {
-      await send({ channelName: 'payments', title: `Order #${n} paid: ${n}.50 €`, tags: ['vip'] })
-    }
-    await send({ channelName: 'payments', title: 'Order #4 paid', tags: ['vip'] })
-    await send({ title: 'Order #5 paid: 1 €' })
-    const project = `/p/${organization.project.id}`
-    await using it = await visit(account, `${project}?q=tag%3Avip`)
-    const { page } = it
-    await page.getByRole('link', { name: 'Group alike' }).click()
-    const table = page.getByRole('table', { name: 'Alike titles' })
-    const row = table.getByRole('row').filter({ hasText: 'Order # paid: #' })
-    await row.getByRole('cell', { name: '3', exact: true }).waitFor()
-    expect(await table.getByRole('row').count()).toBe(3)
-    await row.getByText('Order #333 paid: 333.50 €').waitFor()
-    await page.getByText('4 events in 2 groups').waitFor()
-    // The time with the most events is said in words, too.
-    await row.getByText(/^Most: 3, /).waitFor({ state: 'attached' })
-    // By the keyboard.
-    await row.getByRole('link').press('Enter')
-    await page.getByRole('article').nth(2).waitFor()
-    expect(await page.getByRole('article').count()).toBe(3)
-    expect(new URL(page.url()).searchParams.get('q')).toBe('tag:vip alike:"Order # paid: #"')
-    // New events of the group appear in the feed.
-    await send({ title: 'Order #6 paid: 6 €', tags: ['vip'] })
-    await page.getByRole('article').filter({ hasText: 'Order #6' }).waitFor()
-
-    // The search and the period are changed in place.
-    await page.goBack()
-    await table.waitFor()
-    await page.getByLabel('Search events').fill('channel:ops')
-    await page.keyboard.press('Enter')
-    await row.getByText('Order #6 paid: 6 €').waitFor()
-    await page.getByLabel('Period').selectOption('Last 24 hours')
-    await until(() => new URL(page.url()).searchParams.get('from') === '24h')
-    await row.getByText('Order #6 paid: 6 €').waitFor()
-    // On a phone, nothing is wider than the screen.
-    await page.setViewportSize({ width: 390, height: 844 })
-    const { clientWidth, scrollWidth } = await page.evaluate(() => {
-      const { clientWidth, scrollWidth } = document.documentElement
-      return { clientWidth, scrollWidth }
-    })
-    expect(scrollWidth).toBeLessThanOrEqual(clientWidth)
-    await row.getByText('ops', { exact: true }).filter({ visible: true }).waitFor()
-    expect(it.problems).toEqual([])
-  })
-
   test('somebody with several projects starts at the overview, which hears of all of them', async () => {
     const shop = await newTenant(dashboard.server, 'viewer')
     const mail = await newTenant(dashboard.server, 'viewer')

@@ -1,5 +1,5 @@
 import { PROJECT } from '../support/fakes/api.ts'
-import { fillAlike, fillBoard, fillOverview, noCards } from '../support/fakes/insights.ts'
+import { fillBoard, fillOverview, noCards } from '../support/fakes/insights.ts'
 import { fillShop } from '../support/fakes/shop.ts'
 import type { Screen } from './screens.ts'
 
@@ -42,30 +42,6 @@ export const INSIGHT_SCREENS: Screen[] = [
         error: 'The database cannot be reached. Try again shortly.',
       }))
     },
-    until: 'text=Try again',
-  },
-  { name: 'alike', path: `${path}/alike?q=-tag%3Atest`, prepare: fillAlike, until: 'text=1,284' },
-  {
-    name: 'alike-partial',
-    path: `${path}/alike`,
-    prepare: api => fillAlike(api, { completeSince: '2026-11-20T10:00:00.000Z', hasMore: true }),
-    until: 'text=Complete since',
-  },
-  {
-    name: 'alike-none',
-    path: `${path}/alike`,
-    prepare: api => fillAlike(api, { total: 0, groups: [] }),
-    until: 'text=No events in this time',
-  },
-  {
-    name: 'alike-broken',
-    path: `${path}/alike`,
-    prepare: api =>
-      api.on('GET /api/projects/:id/alike', () => ({
-        status: 503,
-        code: 'unavailable',
-        error: 'The database cannot be reached. Try again shortly.',
-      })),
     until: 'text=Try again',
   },
   {

@@ -15,7 +15,6 @@ const PATHS = [
     '/e/evt_x',
     '/p/prj_x/users',
     '/p/prj_x/insights',
-    '/p/prj_x/insights/alike',
     '/p/prj_x/users/a%2Fb%20c%25',
   ],
 ]

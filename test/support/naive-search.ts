@@ -63,7 +63,6 @@ export function matchesFilters(
     all(filters.tags, tag => event.tags.includes(tag)) &&
     all(filters.metadata, one => listLeaves(event.metadata).includes(one)) &&
     all(filters.has, one => has[one]) &&
-    oneOf(filters.alike, title => toShape(title) === toShape(event.title)) &&
     all(filters.words, word => words.some(one => one.startsWith(word.toLowerCase()))) &&
     all(filters.phrases, phrase => ` ${words.join(' ')} `.includes(` ${phrase.toLowerCase()} `)) &&
     at >= (filters.after ?? -Infinity) &&
@@ -73,11 +72,6 @@ export function matchesFilters(
         filters.some(one => matchesFilters(event, one, owners)) !== isExcluded,
     )
   )
-}
-
-/** The shape of a title of words and whole numbers. */
-export function toShape(title: string): string {
-  return title.replace(/\d+( \d+)*/g, '#')
 }
 
 /**

@@ -41,7 +41,6 @@ const Channels = projectPage(all => all.Channels)
 const Channel = projectPage(all => all.Channel)
 const Overview = insightsPage(all => all.Overview)
 const Insights = insightsPage(all => all.Insights)
-const Alike = insightsPage(all => all.Alike)
 const Keys = settingsPage(all => all.Keys)
 const Webhooks = settingsPage(all => all.Webhooks)
 const Webhook = settingsPage(all => all.Webhook)
@@ -83,7 +82,6 @@ export function App() {
           <Route path={PATHS.channels} component={ProjectRoute} inside={Channels} />
           <Route path={PATHS.channel} component={ProjectRoute} inside={Channel} />
           <Route path={PATHS.insights} component={ProjectRoute} inside={Insights} />
-          <Route path={PATHS.alike} component={ProjectRoute} inside={Alike} />
           <Route path={PATHS.keys} component={ProjectRoute} inside={Keys} />
           <Route path={PATHS.webhooks} component={ProjectRoute} inside={Webhooks} />
           <Route path={PATHS.webhook} component={ProjectRoute} inside={Webhook} />

@@ -17,8 +17,6 @@ export const PATHS = {
   channels: '/p/:project/channels',
   channel: '/p/:project/channels/:channel',
   insights: '/p/:project/insights',
-  /** Groups of alike titles. */
-  alike: '/p/:project/insights/alike',
   keys: '/p/:project/settings/keys',
   webhooks: '/p/:project/settings/webhooks',
   webhook: '/p/:project/settings/webhooks/:webhook',
@@ -77,7 +75,7 @@ export function isSafeSegment(text: string): boolean {
 
 /** The path of a page of a project. */
 export function toProjectPath(
-  place: 'users' | 'channels' | 'insights' | 'alike' | 'keys' | 'webhooks',
+  place: 'users' | 'channels' | 'insights' | 'keys' | 'webhooks',
   project: string,
 ) {
   return PATHS[place].replace(':project', encodeURIComponent(project))

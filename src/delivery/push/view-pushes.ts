@@ -7,7 +7,7 @@ import { transact, type Pool } from '../../database/pool.ts'
 import { isUnreachable, type Fragment, type Queryable, type Tx } from '../../database/sql.ts'
 import { toConditions } from '../../log/events/event-conditions.ts'
 import { resolveFilters } from '../../log/events/resolved-filters.ts'
-import { parseSearch } from '../../log/events/search-query.ts'
+import { parseSaved } from '../../log/events/search-query.ts'
 import type { TakenRange } from '../outbox/kind.ts'
 
 const POLL_MS = 1_000
@@ -232,9 +232,8 @@ async function findMatches(tx: Tx, range: ClaimedRange): Promise<Matches[]> {
   }
   const conditions: Fragment[] = []
   for (const { viewId, q } of await findViews(tx, range)) {
-    // The view was valid when it was saved.
-    const { filters } = parseSearch(q)
-    const resolved = await resolveFilters(tx, projectId, filters, { namesMs: 0 })
+    const filters = parseSaved(q)
+    const resolved = filters && (await resolveFilters(tx, projectId, filters, { namesMs: 0 }))
     if (resolved) conditions.push(tx`(${viewId}::uuid, (${toConditions(tx, resolved)}))`)
   }
   const [first, ...others] = conditions

@@ -95,7 +95,7 @@ export const SHOP_CARDS: readonly NewCard[] = [
     ...{ q: 'channel:payments -tag:failed', hours: 30 * 24, title: 'Payments by plan' },
   },
   { kind: 'top', groupBy: 'user', q: 'channel:orders', hours: 30 * 24, title: 'Most orders' },
-  { kind: 'table', groupBy: 'channel', title: 'Events by channel' },
+  { kind: 'top', groupBy: 'channel', title: 'Events by channel' },
 ]
 
 /** The view that all members of the shop share. */

@@ -37,7 +37,7 @@ export function toConditions(sql: Queryable, resolved: ResolvedTerms): Fragment 
 /** The conditions of terms and their groups, each after `and`. */
 function toTerms(sql: Queryable, resolved: ResolvedTerms): Fragment {
   const { channelIds, withoutChannelIds, users, withoutUsers } = resolved
-  const { sources, tags, metadata, has, shapes, groups } = resolved
+  const { sources, tags, metadata, has, groups } = resolved
   const each = <Value>(values: Value[], toFragment: (value: Value) => Fragment) =>
     values.reduce((all, value) => sql`${all} and ${toFragment(value)}`, sql``)
   const some = (values: string[], toFragment: (list: string) => Fragment) =>
@@ -61,8 +61,6 @@ function toTerms(sql: Queryable, resolved: ResolvedTerms): Fragment {
     ${each(has.not, one => sql`not ${toHas(sql, one)}`)}
     ${toTimeConditions(sql, resolved)}
     ${toTextConditions(sql, resolved)}
-    ${some(shapes.is, list => sql`and shape_of_title(e.title) = any(${list}::text[])`)}
-    ${some(shapes.not, list => sql`and shape_of_title(e.title) <> all(${list}::text[])`)}
     ${each(groups, group => toAlternatives(sql, group))}
   `
 }

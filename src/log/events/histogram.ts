@@ -105,12 +105,11 @@ export function isByChannel({
   tags,
   metadata,
   has,
-  alike,
   words,
   phrases,
   groups,
 }: SearchFilters): boolean {
-  const lists = [users, sources, tags, metadata, has, alike, words, phrases]
+  const lists = [users, sources, tags, metadata, has, words, phrases]
   return groups.length === 0 && lists.every(({ is, not }) => is.length + not.length === 0)
 }
 
@@ -303,7 +302,7 @@ async function countEvents(
 }
 
 /** The number of the bucket for a time; by default that of an event `e`. */
-export function toBucket(
+function toBucket(
   sql: Queryable,
   { fromMs, stepMs }: TimeBuckets,
   time = sql`e.occurred_at`,

@@ -1,5 +1,4 @@
 import { findChannels } from '../channels/channels.ts'
-import { toArray } from '../../database/arrays.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { listReferences, resolveUser } from '../identities/users.ts'
 import { listSeqRanges, type SeqRange } from './seq-ranges.ts'
@@ -23,8 +22,6 @@ export interface ResolvedTerms {
   tags: ValueFilter
   metadata: ValueFilter
   has: ValueFilter<HasField>
-  /** Shapes of titles: see `shape_of_title` in sql/functions/titles.sql. */
-  shapes: ValueFilter
   /** The texts that an event must have, and must not have. */
   texts: TextPattern[]
   withoutTexts: TextPattern[]
@@ -33,8 +30,6 @@ export interface ResolvedTerms {
   groups: ResolvedGroup[]
 }
 
-/** More words of a title would hardly narrow its search. */
-const MAX_WHOLE_WORDS = 5
 /** The time for the beginnings of names in a search. Each event is compared with later ones. */
 const NAMES_MS = 50
 
@@ -78,8 +73,8 @@ export async function resolveFilters(
   { namesMs = NAMES_MS } = {},
 ): Promise<ResolvedFilters | undefined> {
   const deadline = performance.now() + namesMs
-  const { after, before, words, phrases, alike, sources, tags, groups } = filters
-  const lists = [words, phrases, alike, sources, tags].map(({ is }) => is)
+  const { after, before, words, phrases, sources, tags, groups } = filters
+  const lists = [words, phrases, sources, tags].map(({ is }) => is)
   const ranges = await listSeqRanges(sql, projectId, {
     afterMs: after,
     beforeMs: before,
@@ -100,7 +95,6 @@ async function resolveTerms(
   const { projectId } = limits
   const channelIds =
     channels.is.length > 0 ? await findChannels(sql, projectId, channels.is) : undefined
-  const shapes = await readShapes(sql, filters.alike)
   const texts = await readTextPatterns(sql, words.is, phrases.is)
   const hasText = words.is.length + phrases.is.length > 0
   if (channelIds?.length === 0 || (hasText && texts.length === 0)) return undefined
@@ -115,34 +109,15 @@ async function resolveTerms(
     else if (!group.isExcluded) return undefined
   }
   return {
-    ...{ sources, tags, metadata, has, shapes, channelIds, groups },
+    ...{ sources, tags, metadata, has, channelIds, groups },
     withoutChannelIds: await findChannels(sql, projectId, channels.not),
     users: users.is.length > 0 ? await resolveUsers(sql, limits, users.is) : undefined,
     withoutUsers: await resolveUsers(sql, limits, users.not),
-    texts: [...texts, ...(await readTextPatterns(sql, [], listWholeWords(shapes)))],
+    texts,
     withoutTexts: await readTextPatterns(sql, words.not, phrases.not),
     afterMs: after,
     beforeMs: before,
   }
-}
-
-/** Returns the shapes of titles. */
-export async function readShapes(sql: Queryable, { is, not }: ValueFilter): Promise<ValueFilter> {
-  if (is.length + not.length === 0) return { is, not }
-  const rows = await sql<{ shape: string }[]>`
-    select shape_of_title(t.title) as shape
-    from unnest(${toArray([...is, ...not])}::text[]) with ordinality as t (title, n)
-    order by t.n
-  `
-  const shapes = rows.map(({ shape }) => shape)
-  return { is: shapes.slice(0, is.length), not: shapes.slice(is.length) }
-}
-
-/** Words that every match of the only shape has, so that the search index finds candidates. */
-function listWholeWords({ is: [shape, other] }: ValueFilter): string[] {
-  if (shape === undefined || other !== undefined) return []
-  const words = shape.split(/\s+/u).filter(word => /^\p{L}+$/u.test(word))
-  return words.toSorted((a, b) => b.length - a.length).slice(0, MAX_WHOLE_WORDS)
 }
 
 /**
@@ -156,12 +131,11 @@ export function isCoveredByIndex({
   sources,
   metadata,
   has,
-  shapes,
   ...rest
 }: ResolvedFilters): boolean {
   const { texts, withoutTexts, withoutChannelIds, withoutUsers, groups } = rest
   const lists = [texts, withoutTexts, withoutChannelIds, ...Object.values(withoutUsers), groups]
-  const choices = [tags, sources, metadata, has, shapes].flatMap(choice => [choice.is, choice.not])
+  const choices = [tags, sources, metadata, has].flatMap(choice => [choice.is, choice.not])
   return (
     !(channelIds && users) &&
     [...lists, ...choices, users?.beginnings ?? [], users?.names ?? []].every(

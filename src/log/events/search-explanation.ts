@@ -16,7 +16,7 @@ import { NOTHING_TO_FIND } from '../../base/text-search.ts'
 /** The names of terms. */
 const SEARCH_KEYS = [
   ...(['channel', 'tag', 'user', 'source'] as const),
-  ...(['meta', 'has', 'alike', 'after', 'before'] as const),
+  ...(['meta', 'has', 'after', 'before'] as const),
 ]
 type SearchKey = (typeof SEARCH_KEYS)[number]
 
@@ -36,6 +36,7 @@ const MESSAGES: Record<SearchProblem, string> = {
   has: `Must be one of ${HAS_FIELDS.join(', ')}`,
   meta: 'Must be a name and a value, like plan=pro or order.number=42',
   nothing: NOTHING_TO_FIND,
+  removed: 'alike: was removed in 0.4.0. Search for words of the title',
   or: 'OR must have a term on both sides. Put quotes around it to search for the word',
   open: 'This ( has no ). Put quotes around text with parentheses',
   close: 'This ) has no (. Put quotes around text with parentheses',

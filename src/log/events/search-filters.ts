@@ -10,9 +10,9 @@ export interface ValueFilter<Value extends string = string> {
 }
 
 /**
- * The filters of a search. An event must match one of the channels, one of the users, one of the
- * sources and one of the titles, and all of the tags, metadata, words, phrases, `has` and groups.
- * It must match no excluded value.
+ * The filters of a search. An event must match one of the channels, one of the users and one of the
+ * sources, and all of the tags, metadata, words, phrases, `has` and groups. It must match no
+ * excluded value.
  */
 export interface SearchFilters {
   /** Names (in any case) or ids. */
@@ -31,8 +31,6 @@ export interface SearchFilters {
   words: ValueFilter
   /** Each is a sequence of whole words. */
   phrases: ValueFilter
-  /** Titles: one of them and that of the event differ in their numbers alone. */
-  alike: ValueFilter
   /** Inclusive; milliseconds since 1970. */
   after: number | null
   /** Exclusive; milliseconds since 1970. */
@@ -54,19 +52,18 @@ export const VALUE_LISTS = [
   'tags',
   'metadata',
   'has',
-  'alike',
   'phrases',
   'words',
 ] as const
 /** The lists of which an event must match one value. An event matches all values of the others. */
-const ONE_OF_LISTS = ['channels', 'users', 'sources', 'alike'] as const
+const ONE_OF_LISTS = ['channels', 'users', 'sources'] as const
 
 /** Returns filters that every event matches. */
 export function noFilters(): SearchFilters {
   const none = () => ({ is: [], not: [] })
   return {
     ...{ channels: none(), users: none(), sources: none(), tags: none(), metadata: none() },
-    ...{ has: none(), alike: none(), words: none(), phrases: none() },
+    ...{ has: none(), words: none(), phrases: none() },
     ...{ after: null, before: null, groups: [] },
   }
 }
@@ -76,12 +73,9 @@ export function noFilters(): SearchFilters {
  * channels and users serve the others.
  */
 export function isSearch(filters: SearchFilters): boolean {
-  const { sources, tags, metadata, has, alike, words, phrases, channels, users, groups } = filters
+  const { sources, tags, metadata, has, words, phrases, channels, users, groups } = filters
   const names = users.is.filter(user => readExactUser(user) === undefined)
-  const values = [sources, tags, metadata, has, alike, words, phrases].flatMap(({ is, not }) => [
-    is,
-    not,
-  ])
+  const values = [sources, tags, metadata, has, words, phrases].flatMap(({ is, not }) => [is, not])
   return [...values, channels.not, users.not, names, groups].some(list => list.length > 0)
 }
 

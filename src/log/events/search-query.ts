@@ -39,7 +39,7 @@ export interface SearchIssue extends Span {
 /** The kinds of errors: a limit, the value of a term, an operator or a parenthesis. */
 export type SearchProblem =
   | ('length' | 'terms' | 'depth')
-  | ('time' | 'date' | 'has' | 'meta' | 'nothing')
+  | ('time' | 'date' | 'has' | 'meta' | 'nothing' | 'removed')
   | ('or' | 'open' | 'close' | 'empty')
 
 /** A term, or a group in parentheses, that stands beside the others of its search. */
@@ -64,7 +64,6 @@ const LIST_TERMS = {
   source: 'sources',
   tag: 'tags',
   meta: 'metadata',
-  alike: 'alike',
 } as const
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
@@ -173,6 +172,8 @@ export function parseSearch(
       const known = HAS_FIELDS.find(one => one === value.toLowerCase())
       if (!known) return void fail(term, 'invalid_value', 'has', ['has'])
       addOnce(filters.has[sign], known)
+    } else if (name === 'alike') {
+      fail(term, 'invalid_value', 'removed', [name])
     } else if (name === 'meta' && !splitMetadata(value)) {
       fail(term, 'invalid_format', 'meta', ['meta'])
     } else if ((name === '' || (name === 'user' && !isQuoted)) && hasNothingToFind(value)) {
@@ -188,6 +189,15 @@ export function parseSearch(
     [{ isExcluded: false, filters }].filter(() => filters.length > 0),
   )
   return parsed
+}
+
+/**
+ * Returns the filters of a search that was saved. Undefined if a later version finds it invalid, so
+ * that it matches nothing.
+ */
+export function parseSaved(text: string): SearchFilters | undefined {
+  const { filters, issues } = parseSearch(text)
+  return issues.length > 0 ? undefined : filters
 }
 
 /** Parses the time before `nowMs`, like `90m` or `2d`. */

@@ -10,7 +10,6 @@ const NAMES = {
   tags: 'tag:',
   metadata: 'meta:',
   has: 'has:',
-  alike: 'alike:',
   phrases: '',
   words: '',
 } as const
@@ -41,7 +40,7 @@ function listTerms(filters: SearchFilters): string[] {
     for (const value of filters[list].is) terms.push(toTerm(value))
     for (const value of filters[list].not) terms.push(`-${toTerm(value)}`)
     // Bounds of time stand between names and words.
-    if (list !== 'alike') continue
+    if (list !== 'has') continue
     if (filters.after !== null) terms.push(`after:${toShortIso(filters.after)}`)
     if (filters.before !== null) terms.push(`before:${toShortIso(filters.before)}`)
   }

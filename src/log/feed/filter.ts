@@ -1,7 +1,6 @@
 import type { Queryable } from '../../database/sql.ts'
 import { toSlug } from '../channels/name.ts'
 import { matchesMetadata } from '../events/metadata-values.ts'
-import { readShapes } from '../events/resolved-filters.ts'
 import type { Event } from '../events/schema.ts'
 import {
   noFilters,
@@ -20,9 +19,8 @@ export interface FilterFields {
   source: string
   /** The values of filters that name the event's user. */
   users: readonly string[]
-  /** The text that has the patterns, and the shape of the title, if a filter needs them. */
+  /** The text that has the patterns, if a filter needs it. */
   searchText: string
-  shape: string
   /** The whole event. */
   event(): Pick<Event, 'description' | 'icon' | 'metadata' | 'tags' | 'timestamp' | 'userId'>
 }
@@ -31,14 +29,14 @@ export interface FilterFields {
 const NEVER = { isExcluded: false, filters: [] }
 
 /**
- * Prepares the filters of a search for `matches`: channels get their slugs, words become patterns
- * of `search_text`, and titles their shapes.
+ * Prepares the filters of a search for `matches`: channels get their slugs, and words become
+ * patterns of `search_text`.
  */
 export async function prepareFilters(
   sql: Queryable,
   filters: SearchFilters,
 ): Promise<SearchFilters> {
-  const { channels, words, phrases, alike, groups } = filters
+  const { channels, words, phrases, groups } = filters
   const toNames = (names: string[]) => names.flatMap(name => [...new Set([name, toSlug(name)])])
   const toPatterns = async (sign: 'is' | 'not') =>
     (await readTextPatterns(sql, words[sign], phrases[sign])).map(({ pattern }) => pattern)
@@ -50,7 +48,6 @@ export async function prepareFilters(
     channels: { is: toNames(channels.is), not: toNames(channels.not) },
     words: patterns,
     phrases: noFilters().phrases,
-    alike: await readShapes(sql, alike),
     groups: hasNothing ? [NEVER] : [],
   }
   for (const { isExcluded, filters: alternatives } of groups) {
@@ -73,9 +70,7 @@ export function toNeeds(filters: readonly SearchFilters[]): FilterNeeds {
   const all = filters.flatMap(listFilters)
   return {
     users: [...new Set(all.flatMap(({ users }) => [...users.is, ...users.not]))],
-    wantsText: all.some(({ words, alike }) =>
-      [words, alike].some(({ is, not }) => is.length + not.length > 0),
-    ),
+    wantsText: all.some(({ words }) => words.is.length + words.not.length > 0),
   }
 }
 
@@ -91,13 +86,12 @@ export function listFilters(filters: SearchFilters): SearchFilters[] {
 
 /** Returns true if an event matches prepared filters. */
 export function matches(filters: SearchFilters, fields: FilterFields): boolean {
-  const { channels, users, sources, tags, metadata, has, alike, words, groups } = filters
+  const { channels, users, sources, tags, metadata, has, words, groups } = filters
   const { after, before } = filters
   return (
     hasOne(channels, name => fields.channelNames.includes(name)) &&
     hasOne(sources, source => fields.source === source) &&
     hasOne(users, user => fields.users.includes(user)) &&
-    hasOne(alike, shape => fields.shape === shape) &&
     hasAll(tags, tag => fields.tags.includes(tag)) &&
     hasAll(words, pattern => fields.searchText.includes(pattern)) &&
     hasAll(has, field => HAS_CHECKS[field](fields.event())) &&

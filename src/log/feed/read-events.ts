@@ -46,7 +46,6 @@ interface Row {
   users: string | null
   named_users: string | null
   search_text: string | null
-  shape: string | null
   /** How many events there are without the limit of bytes. */
   bounded: number
 }
@@ -140,9 +139,6 @@ export async function readSlices(
       case when e.wants_text then
         search_text(e.title, e.description)
       end as search_text,
-      case when e.wants_text then
-        shape_of_title(e.title)
-      end as shape,
       e.bounded
     from fresh e
       ${eventTextJoins(sql)}
@@ -227,7 +223,6 @@ function toFeedEvent(row: Row): FeedEvent {
         values === null ? [] : (JSON.parse(values) as string[]),
       ),
       searchText: row.search_text ?? '',
-      shape: row.shape ?? '',
       event: () => (event ??= parseExact(json).value as Event),
     },
     createdAtMs: row.created_at.getTime(),

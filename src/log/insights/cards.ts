@@ -126,10 +126,9 @@ type Content = Omit<Card, 'id' | 'createdAt'>
 /** Completes a valid card, and drops what its kind does not use. */
 function toContent(card: NewCard): Content {
   const { kind, q = '', hours = DEFAULT_HOURS } = card
-  const isGrouped = kind === 'top' || kind === 'table'
-  const groupBy = isGrouped ? (card.groupBy ?? null) : null
+  const groupBy = kind === 'top' ? (card.groupBy ?? null) : null
   const metadataPath = groupBy === 'metadata' ? (card.metadataPath?.trim() ?? null) : null
-  if (isGrouped && groupBy === null) throw missing('groupBy')
+  if (kind === 'top' && groupBy === null) throw missing('groupBy')
   if (groupBy === 'metadata' && metadataPath === null) throw missing('metadataPath')
   toSearchFilters({ q })
   return { kind, groupBy, metadataPath, q: q.trim(), hours, title: card.title?.trim() ?? null }
@@ -143,7 +142,8 @@ function missing(field: string): InvalidRequest {
 async function selectCards(sql: Queryable, projectId: string, cardId?: string): Promise<Card[]> {
   const rows = await sql<(Content & { uuid: string; created_at: Date })[]>`
     select
-      c.id as uuid, c.kind, c.group_by as "groupBy", c.metadata_path as "metadataPath", c.search as q,
+      -- A server of 0.3.0 can still add a table.
+      c.id as uuid, case c.kind when 'table' then 'top' else c.kind end as kind, c.group_by as "groupBy", c.metadata_path as "metadataPath", c.search as q,
       c.hours, c.title, c.created_at
     from insight_cards c
     where c.project_id = ${projectId} ${cardId === undefined ? sql`` : sql`and c.id = ${cardId}`}

@@ -11,8 +11,8 @@ import type { Card, CardResult, CountsResult } from './schema.ts'
 import { nameValues, sumByUser } from './value-names.ts'
 import { countValues } from './value-counts.ts'
 
-/** How many values a card shows as bars, and in a table. */
-const MAX_VALUES = { series: 0, number: 0, top: 8, table: 50 }
+/** How many values a card shows as bars. */
+const MAX_VALUES = 8
 
 type CardContent = Pick<Card, 'kind' | 'groupBy' | 'metadataPath' | 'q' | 'hours'>
 
@@ -55,7 +55,7 @@ interface Wanted {
 
 interface Counted {
   all: Counts
-  values: ReadonlyMap<string, Counts>
+  values: ReadonlyMap<string, number>
   /** Undefined when the whole period was counted. */
   completeSinceMs: number | undefined
   /** False when the period before was not counted to its end, or its events are not all kept. */
@@ -88,14 +88,15 @@ async function countMatches(
     filters.before === null
   if (isExact) {
     try {
-      const values = await countByChannel(sql, projectId, resolved, period)
-      const all = [...values.values()].reduce(
+      const counts = await countByChannel(sql, projectId, resolved, period)
+      const all = [...counts.values()].reduce(
         (sum, { total, previous }) => ({
           total: sum.total + total,
           previous: sum.previous + previous,
         }),
         nothing,
       )
+      const values = new Map([...counts].map(([id, { total }]) => [id, total]))
       return { all, values, completeSinceMs: undefined, hasPrevious }
     } catch (error) {
       // The statement timeout has ended a count over very many hours and channels.
@@ -136,12 +137,9 @@ async function toResult(
     period: Period
   },
 ): Promise<CountsResult> {
-  const { kind, groupBy } = card
-  const max = MAX_VALUES[kind]
-  const found = [...values].filter(
-    ([, { total, previous }]) => total + (hasPrevious ? previous : 0) > 0,
-  )
-  const shown = groupBy === null ? [] : found.toSorted(byCount).slice(0, max)
+  const { groupBy } = card
+  const found = groupBy === null ? [] : [...values].filter(([, total]) => total > 0)
+  const shown = found.toSorted(byCount).slice(0, MAX_VALUES)
   const names = await nameValues(sql, projectId, {
     groupBy,
     values: shown.map(([value]) => value),
@@ -153,20 +151,16 @@ async function toResult(
     total: all.total,
     previous: hasPrevious ? all.previous : null,
     completeSince: completeSinceMs === undefined ? null : new Date(completeSinceMs).toISOString(),
-    values: shown.map(([value, { total, previous }]) => ({
+    values: shown.map(([value, total]) => ({
       value: groupBy === 'channel' ? toId('chn', value) : value,
       name: names.get(value) ?? null,
       total,
-      previous: hasPrevious ? previous : null,
     })),
-    hasMore: groupBy !== null && found.length > shown.length,
+    hasMore: found.length > shown.length,
   }
 }
 
 /** The most matches first, and equally frequent values in a fixed order. */
-function byCount(
-  [a, { total: totalA, previous: previousA }]: [string, Counts],
-  [b, { total: totalB, previous: previousB }]: [string, Counts],
-): number {
-  return totalB - totalA || previousB - previousA || (a < b ? -1 : 1)
+function byCount([a, one]: [string, number], [b, other]: [string, number]): number {
+  return other - one || (a < b ? -1 : 1)
 }

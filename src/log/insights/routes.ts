@@ -4,20 +4,9 @@ import { DeletedId } from '../../access/guard/schema.ts'
 import { transact, type Pool } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
-import { toSearchFilters } from '../events/search-schema.ts'
-import { groupAlike } from './alike.ts'
 import { addCard, deleteCard, editCard, getBoard, getCard, reorderCards } from './cards.ts'
 import { readResult } from './result.ts'
-import {
-  AlikeQuery,
-  AlikeTitles,
-  Board,
-  Card,
-  CardEdit,
-  CardOrder,
-  CardResult,
-  NewCard,
-} from './schema.ts'
+import { Board, Card, CardEdit, CardOrder, CardResult, NewCard } from './schema.ts'
 
 const tags = ['Insights']
 
@@ -27,7 +16,7 @@ export interface InsightParts {
   searches: Pool
 }
 
-/** Routes of the insights: a project's board of cards, what each card shows, and alike titles. */
+/** Routes of the insights: a project's board of cards, and what each card shows. */
 export function insightRoutes({ guard, searches }: InsightParts) {
   return new Elysia({ name: 'insights' })
     .use(guard)
@@ -99,27 +88,6 @@ export function insightRoutes({ guard, searches }: InsightParts) {
         project: 'insights.read',
         response: { 200: SuccessOf(CardResult) },
         detail: { operationId: 'getCardResult', summary: 'Count what a card shows', tags },
-      },
-    )
-    .get(
-      '/api/projects/:projectId/alike',
-      async ({ call, query }) => {
-        const filters = toSearchFilters(query)
-        const { projectId, organizationId } = call
-        const titles = await searches
-          .of(organizationId)
-          .run(sql => groupAlike(sql, projectId, filters, { nowMs: Date.now() }))
-        return succeed(call, 200, titles)
-      },
-      {
-        project: 'insights.read',
-        query: AlikeQuery,
-        response: { 200: SuccessOf(AlikeTitles) },
-        detail: {
-          operationId: 'groupAlikeTitles',
-          summary: 'Group events by their titles without numbers',
-          tags,
-        },
       },
     )
 }

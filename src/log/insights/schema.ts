@@ -1,19 +1,19 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { OneOf, Text, TrimmedText } from '../../http/rules.ts'
 import { closed, Nullable, Timestamp } from '../../http/schema-parts.ts'
-import { Histogram, SearchQuery, SearchText } from '../events/search-schema.ts'
+import { Histogram, SearchText } from '../events/search-schema.ts'
 
 export const MAX_CARDS = 12
 const MAX_HOURS = 90 * 24
 
-/** A chart over time, one number, the most frequent values as bars, or many values as a table. */
-const KINDS = ['series', 'number', 'top', 'table'] as const
+/** A chart over time, one number, or the most frequent values as bars. */
+const KINDS = ['series', 'number', 'top'] as const
 /** The fields whose values a card can count. */
 const GROUPS = ['channel', 'tag', 'user', 'source', 'metadata'] as const
 export type CardGroup = (typeof GROUPS)[number]
 
 const Kind = OneOf(KINDS, 'How the matches are shown.')
-const GroupBy = OneOf(GROUPS, 'The field whose values are counted. `top` and `table` require it.')
+const GroupBy = OneOf(GROUPS, 'The field whose values are counted. `top` requires it.')
 const MetadataPath = TrimmedText({
   maxLength: 200,
   description: 'The name of the value in the metadata, such as `order.plan`.',
@@ -74,10 +74,6 @@ export const CardOrder = Type.Object(
 export type CardOrder = Static<typeof CardOrder>
 
 const Count = Type.Integer({ minimum: 0 })
-const Previous = Nullable(
-  Count,
-  'The count in the same part of the period before; null when that was not counted.',
-)
 
 /** The present content of a card. */
 export const CardResult = Type.Union([
@@ -88,7 +84,10 @@ export const CardResult = Type.Union([
       from: Timestamp,
       to: Timestamp,
       total: Count,
-      previous: Previous,
+      previous: Nullable(
+        Count,
+        'The count in the same part of the period before; null when that was not counted.',
+      ),
       completeSince: Nullable(
         Timestamp,
         'Counts are complete from this time on. Null when the whole period was counted.',
@@ -99,7 +98,6 @@ export const CardResult = Type.Union([
             value: Type.String({ description: 'The id of a channel; else the value itself.' }),
             name: Nullable(Type.String(), 'The name of a channel or a user.'),
             total: Count,
-            previous: Previous,
           },
           closed,
         ),
@@ -112,45 +110,3 @@ export const CardResult = Type.Union([
 ])
 export type CardResult = Static<typeof CardResult>
 export type CountsResult = Extract<CardResult, { kind: 'counts' }>
-
-/** The search whose matches are grouped, and its range. The default range is the last week. */
-export const AlikeQuery = Type.Pick(SearchQuery, ['q', 'from', 'to'])
-
-/** The titles of matches, in groups of those that differ in their numbers alone. */
-export const AlikeTitles = Type.Object(
-  {
-    from: Timestamp,
-    to: Type.String({ format: 'date-time', description: 'The end of the last bucket.' }),
-    stepMs: Type.Integer({ minimum: 1_000, description: 'The length of a bucket.' }),
-    total: Count,
-    completeSince: Nullable(
-      Timestamp,
-      'Counts are complete from this time on. Null when all are complete.',
-    ),
-    groups: Type.Array(
-      Type.Object(
-        {
-          shape: Type.String({
-            description:
-              'The title with # in place of each number. The search `alike:` with it finds the events.',
-          }),
-          example: Type.String({ description: 'The newest title.' }),
-          channels: Type.Array(Type.Object({ id: Type.String(), name: Type.String() }, closed), {
-            maxItems: 3,
-            description: 'The channels with the most of these events.',
-          }),
-          channelCount: Type.Integer({ minimum: 1, description: 'The number of all channels.' }),
-          total: Count,
-          firstAt: Timestamp,
-          lastAt: Timestamp,
-          counts: Type.Array(Count, { description: 'The counts of up to 30 equal time buckets.' }),
-        },
-        closed,
-      ),
-      { maxItems: 50, description: 'The largest groups, in descending order.' },
-    ),
-    hasMore: Type.Boolean({ description: 'True if there are more groups.' }),
-  },
-  closed,
-)
-export type AlikeTitles = Static<typeof AlikeTitles>

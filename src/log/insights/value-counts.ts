@@ -36,7 +36,7 @@ export interface Counting {
 /** The matches of a scan. `completeSinceMs` tells how far it came; undefined: to the end. */
 export interface ScannedCounts {
   all: Counts
-  values: Map<string, Counts>
+  values: Map<string, number>
   completeSinceMs: number | undefined
 }
 
@@ -54,7 +54,7 @@ export async function countValues(
 ): Promise<ScannedCounts> {
   const { fromMs, toMs, previousFromMs } = counting.period
   const all = { total: 0, previous: 0 }
-  const values = new Map<string, Counts>()
+  const values = new Map<string, number>()
   let fullAt: bigint | undefined
   const options = {
     direction: 'older',
@@ -67,9 +67,8 @@ export async function countValues(
   const stoppedAt = await scanLog(resolved, options, async batch => {
     const { found, ...visited } = await countBatch(sql, projectId, { resolved, counting, batch })
     for (const { value, isPrevious, n } of found) {
-      const counts = value === null ? all : (values.get(value) ?? { total: 0, previous: 0 })
-      if (value !== null) values.set(value, counts)
-      counts[isPrevious ? 'previous' : 'total'] += n
+      if (value === null) all[isPrevious ? 'previous' : 'total'] += n
+      else values.set(value, (values.get(value) ?? 0) + n)
     }
     if (values.size > MAX_VALUES) fullAt = visited.lastSeq
     return { ...visited, isDone: fullAt !== undefined }

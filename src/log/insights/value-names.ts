@@ -1,7 +1,6 @@
 import { toArray } from '../../database/arrays.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { listUserNames } from '../identities/user-names.ts'
-import type { Counts } from './channel-counts.ts'
 import type { CardGroup } from './schema.ts'
 
 /** References of users that are resolved. The rarer ones count as users of their own. */
@@ -11,10 +10,10 @@ const MAX_REFERENCES = 1_000
 export async function sumByUser(
   sql: Queryable,
   projectId: string,
-  counts: ReadonlyMap<string, Counts>,
-): Promise<Map<string, Counts>> {
+  counts: ReadonlyMap<string, number>,
+): Promise<Map<string, number>> {
   const references = [...counts]
-    .toSorted(([, a], [, b]) => b.total - a.total)
+    .toSorted(([, a], [, b]) => b - a)
     .slice(0, MAX_REFERENCES)
     .map(([reference]) => reference)
   const rows = await sql<{ alias: string; user_id: string }[]>`
@@ -24,14 +23,10 @@ export async function sumByUser(
     where u.user_id <> r.reference
   `
   const owners = new Map(rows.map(({ alias, user_id }) => [alias, user_id]))
-  const sums = new Map<string, Counts>()
-  for (const [reference, { total, previous }] of counts) {
+  const sums = new Map<string, number>()
+  for (const [reference, total] of counts) {
     const user = owners.get(reference) ?? reference
-    const sum = sums.get(user)
-    sums.set(user, {
-      total: (sum?.total ?? 0) + total,
-      previous: (sum?.previous ?? 0) + previous,
-    })
+    sums.set(user, (sums.get(user) ?? 0) + total)
   }
   return sums
 }

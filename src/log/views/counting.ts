@@ -9,7 +9,7 @@ import {
   type VisitedCandidates,
 } from '../events/log-scan.ts'
 import { resolveFilters, type ResolvedFilters } from '../events/resolved-filters.ts'
-import { parseSearch } from '../events/search-query.ts'
+import { parseSaved } from '../events/search-query.ts'
 import { clipRanges } from '../events/seq-ranges.ts'
 import { MAX_NEW, type View } from './schema.ts'
 import { toViewId, type StoredView } from './views.ts'
@@ -63,8 +63,8 @@ async function countView(
   projectId: string,
   { q, markSeq }: StoredView,
 ): Promise<Pick<View, 'newEvents' | 'isPartial'>> {
-  // The view was valid when it was saved.
-  const resolved = await resolveFilters(sql, projectId, parseSearch(q).filters)
+  const filters = parseSaved(q)
+  const resolved = filters && (await resolveFilters(sql, projectId, filters))
   if (!resolved) return { newEvents: 0, isPartial: false }
   const unseen = { ...resolved, ranges: clipRanges(resolved.ranges, 'newer', markSeq) }
   let found = 0

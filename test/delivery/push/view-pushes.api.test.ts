@@ -155,6 +155,13 @@ test('a view of the beginning of a name notifies of events of all users who begi
   expect(await dispatch(tenant)).toEqual(found.map(({ id }) => id))
 })
 
+test('a view whose search is not valid any more notifies of nothing', async () => {
+  const tenant = await newMutedTenant()
+  await insertBelledViews(tenant, tenant.account, 1, 'alike:"Paid #1"')
+  await tenant.send({ title: 'Paid #1' })
+  expect(await dispatch(tenant)).toEqual([])
+})
+
 test('an event that takes too long to match does not keep a view from the other events', async () => {
   const tenant = await newMutedTenant()
   await ring(tenant, 'refund')

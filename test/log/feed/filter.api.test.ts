@@ -188,7 +188,6 @@ test('contract §9 a search gets what the list finds, also by names of users of 
     ['user:"grace hopper" OR meta:n=1.0', [1, 3]],
     ['user:u -user:"u1"', [3]],
     ['-tag:x "new event"', [2]],
-    ['alike:"Event 1"', [3, 4]],
   ]
   const clients = await Promise.all(
     searches.map(async ([q]) => {

@@ -43,7 +43,6 @@ function toEvent(seq: number, fields: Partial<FeedEvent['fields']> = {}, length 
       source: 'api',
       users: [],
       searchText: '',
-      shape: '',
       event: () => JSON.parse('{}'),
       ...fields,
     },

@@ -3,8 +3,10 @@ import fc from 'fast-check'
 import { parseId } from '../../../src/base/ids.ts'
 import { toSearchText } from '../../../src/log/events/search-text.ts'
 import { parseSearch } from '../../../src/log/events/search-query.ts'
+import { nameRemovedTerms } from '../../../src/log/views/removed-terms.ts'
 import { countNewEvents } from '../../../src/log/views/counting.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
+import { captureLog } from '../../support/log.ts'
 import { matchesFilters } from '../../support/naive-search.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
 import {
@@ -157,6 +159,40 @@ test('dashboard views: counts are those of the list, for any search', async () =
     }),
     { numRuns: 60 },
   )
+})
+
+test('an upgrade names views and cards with alike:, which find nothing, and cards that were tables', async () => {
+  const { server } = searched
+  const { account, path, projectId, send } = await newTenant(server, 'member')
+  await send({ title: 'Order #1' })
+  await account.post(`${path}/views`, { name: 'Quoted', q: '"alike: 1"' })
+  const view = (await account.post(`${path}/views`, { name: 'Orders', q: 'x' })).body.data
+  const board = `${path}/insights`
+  for (const title of ['By channel', 'Of orders']) {
+    await account.post(board, { kind: 'top', groupBy: 'channel', title })
+  }
+  const q = 'alike:"Order #1"'
+  await server.sql`
+    update views set search = ${q}, created_seq = 0 where id = ${parseId('viw', view.id)!}
+  `
+  await server.sql`
+    update insight_cards set
+      kind = case position when 1 then 'table' else kind end,
+      search = case position when 2 then ${q} else search end
+    where project_id = ${projectId}
+  `
+  const [former] = (await account.get(`${path}/views`)).body.data.items
+  expect(former).toMatchObject({ name: 'Orders', q, newEvents: 0, isPartial: false })
+  const { cards } = (await account.get(board)).body.data
+  expect(cards.map(({ kind }: { kind: string }) => kind)).toEqual(['top', 'top'])
+  expectIssues(await account.get(`${board}/${cards[1].id}/result`), 'q.alike invalid_value')
+  using log = captureLog()
+  const name = async () => {
+    await server.sql.begin(nameRemovedTerms)
+    return log.lines.splice(0).map(line => /(The \w+ [\w ]+) of the project/.exec(line)?.[1])
+  }
+  expect(await name()).toEqual(['The card Of orders', 'The card By channel', 'The view Orders'])
+  expect(await name()).toEqual(['The card Of orders', 'The view Orders'])
 })
 
 test('dashboard views: a view that is deleted while it is marked as seen is not found', async () => {

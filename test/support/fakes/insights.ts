@@ -8,7 +8,7 @@ const CARDS = [
   toCard(1, { kind: 'series', hours: 168, title: 'Sales and sign-ups' }),
   toCard(2, { kind: 'number', q: 'channel:payments tag:vip', hours: DAY }),
   toCard(3, { kind: 'top', groupBy: 'user', q: 'channel:payments' }),
-  toCard(4, { kind: 'table', groupBy: 'channel', hours: 720 }),
+  toCard(4, { kind: 'top', groupBy: 'channel', hours: 720 }),
   toCard(5, { kind: 'top', groupBy: 'metadata', metadataPath: 'order.currency', q: '-tag:test' }),
   toCard(6, { kind: 'top', groupBy: 'tag', q: 'source:cron', hours: 1 }),
 ]
@@ -32,11 +32,11 @@ export function fillBoard(api: FakeApi): void {
     },
     crd_4: {
       ...common,
-      ...{ total: 9_120, previous: 8_800, hasMore: false },
+      ...{ total: 9_120, previous: null, hasMore: false },
       values: [
-        { ...toValue('chn_payments', 'payments', 6_210), previous: 5_400 },
-        { ...toValue('chn_deploys', 'deploys', 310), previous: 310 },
-        { ...toValue('chn_ops', 'ops', 12), previous: 0 },
+        toValue('chn_payments', 'payments', 6_210),
+        toValue('chn_deploys', 'deploys', 310),
+        toValue('chn_ops', 'ops', 12),
       ],
     },
     crd_5: {
@@ -50,34 +50,6 @@ export function fillBoard(api: FakeApi): void {
   api.on('GET /api/projects/:id/insights/:card/result', (_, url) => ({
     data: results[url.pathname.split('/').at(-2) ?? ''],
   }))
-}
-
-/** Adds groups of alike titles: a large one, one in several channels, one in Arabic, a long one. */
-export function fillAlike(api: FakeApi, changes: object = {}): void {
-  const from = new Date(Math.floor(Date.now() / HOUR_MS - 167) * HOUR_MS).toISOString()
-  const toGroup = (shape: string, example: string, total: number, ...names: string[]) => ({
-    ...{ shape, example, total, channelCount: names.length + (names.length > 2 ? 4 : 0) },
-    channels: names.map(name => ({ id: `chn_${name}`, name })),
-    firstAt: new Date(Date.now() - 160 * HOUR_MS).toISOString(),
-    lastAt: new Date(Date.now() - 60_000 * total).toISOString(),
-    counts: Array.from({ length: 28 }, (_, at) => Math.round((total * ((at * 7) % 11)) / 154)),
-  })
-  const groups = [
-    toGroup('Order # paid: #', 'Order #1234 paid: 99.90 €', 1_284, 'payments'),
-    toGroup('Deployed # to production', 'Deployed 3fa2b1c to production', 97, 'deploys'),
-    toGroup('Backup finished', 'Backup finished', 28, 'ops', 'cron', 'nightly'),
-    toGroup('دفعة جديدة #', 'دفعة جديدة ١٢', 7, 'payments'),
-    toGroup(
-      'Refund # requested for an order of # items that was sent by mistake, with a long title',
-      'Refund 8 requested for an order of 3 items that was sent by mistake, with a long title',
-      ...([3, 'payments'] as const),
-    ),
-  ]
-  const data = {
-    ...{ from, to: new Date().toISOString(), stepMs: 6 * HOUR_MS, total: 1_419 },
-    ...{ completeSince: null, groups, hasMore: false },
-  }
-  api.on('GET /api/projects/:id/alike', () => ({ data: { ...data, ...changes } }))
 }
 
 /** Adds an empty board. */
@@ -95,7 +67,7 @@ function toCard(nth: number, some: object) {
 }
 
 function toValue(value: string, name: string | null, total: number) {
-  return { value, name, total, previous: null }
+  return { value, name, total }
 }
 
 /** A week in bars of three hours, with one burst. */

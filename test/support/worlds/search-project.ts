@@ -90,7 +90,6 @@ const flatFilters: fc.Arbitrary<SearchFilters> = fc
         1,
       ),
       has: choice(HAS_FIELDS, 1),
-      alike: choice(['alpha', 'pay 7', 'beta #', 'of pay', 'omega 1 failed', '#', 'absent 1'], 2),
       words: choice(['pay', 'PAYMENT', 'fail', 'alpha', 'omega', '4', 'absent'], 1),
       phrases: choice(['pay of', 'alpha omega', 'payment', 'failed 42'], 1),
       after: fc.option(moment, { nil: null }),

@@ -11,7 +11,6 @@ import {
   TIME_RANGES,
   toSearchPath,
   toTermText,
-  toUrlQuery,
   withoutPart,
   type Search,
 } from './search.ts'
@@ -28,7 +27,6 @@ const NAMES: Readonly<Record<string, string>> = {
   tag: 'tag',
   meta: 'meta',
   has: 'has',
-  alike: 'alike',
   after: 'after',
   before: 'before',
 }
@@ -81,9 +79,6 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
       ))}
       <li class="chip-actions">
         {chips.length > 1 && <QuietButton onClick={() => go(EMPTY_SEARCH)}>Clear all</QuietButton>}
-        <a class="quiet-button" href={toAlikePath(project, whole)}>
-          Group alike
-        </a>
         {isEditor && (
           <a class="quiet-button" href={toNewCardPath(project, whole)}>
             Add to insights
@@ -101,11 +96,6 @@ function toWholeSearch(search: Search, channels: readonly ProjectChannel[] | und
   const channel = name === undefined ? undefined : toTermText('channels', name)
   const rest = channel !== undefined && / OR /.test(text) ? `(${text})` : text
   return { ...search, channelId: undefined, text: [channel, rest].filter(Boolean).join(' ') }
-}
-
-/** The matches of a search in groups of alike titles. */
-function toAlikePath(project: string, search: Search): string {
-  return toProjectPath('alike', project) + toUrlQuery(search)
 }
 
 /** The insights, with a search that becomes a card. */

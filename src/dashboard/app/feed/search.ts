@@ -63,7 +63,7 @@ export function toSearchPath(project: string, search: Search, event?: string): s
 }
 
 /** The query of a URL, with its question mark; empty for no search. */
-export function toUrlQuery({ channelId, text, from, to }: Search): string {
+function toUrlQuery({ channelId, text, from, to }: Search): string {
   const channel = namesChannels(text) ? undefined : channelId
   const query = Object.entries({ channel, q: text, from, to }).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '',
@@ -117,7 +117,7 @@ export function withoutPart(text: string, { start, end }: SearchPart): string {
 
 /** The search text for one whole value; undefined if it cannot be searched for, such as a space. */
 export function toTermText(
-  list: 'channels' | 'users' | 'sources' | 'tags' | 'metadata' | 'alike',
+  list: 'channels' | 'users' | 'sources' | 'tags' | 'metadata',
   value: string,
 ) {
   const wanted = list === 'users' ? toQuotedUser(value) : value

@@ -13,7 +13,6 @@ const CHOICES: readonly { name: string; card: Pick<NewCard, 'kind' | 'groupBy'> 
   { name: 'By channel', card: { kind: 'top', groupBy: 'channel' } },
   { name: 'By tag', card: { kind: 'top', groupBy: 'tag' } },
   { name: 'Top users', card: { kind: 'top', groupBy: 'user' } },
-  { name: 'Table', card: { kind: 'table', groupBy: 'channel' } },
 ]
 
 interface AddCardOptions {

@@ -19,7 +19,7 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
   const [before] = useState(card)
   const [kind, setKind] = useState<string>(card.kind)
   const [groupBy, setGroupBy] = useState<string>(card.groupBy ?? 'channel')
-  const isGrouped = kind === 'top' || kind === 'table'
+  const isGrouped = kind === 'top'
   return (
     <Form
       action="Save"

@@ -13,7 +13,6 @@ export const KINDS = {
   series: 'Count over time',
   number: 'Number',
   top: 'Top values',
-  table: 'Table',
 } as const satisfies Record<Card['kind'], string>
 
 export const GROUPS = {

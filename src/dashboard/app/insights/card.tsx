@@ -7,7 +7,7 @@ import { toReaderText } from '../feed/reader-dates.ts'
 import { request } from '../request.ts'
 import { CardForm } from './card-form.tsx'
 import { toPeriodName, toTitle } from './card-texts.ts'
-import { NumberCard, TableCard, TopCard } from './counts.tsx'
+import { NumberCard, TopCard } from './counts.tsx'
 import { toMatchesPath } from './links.ts'
 import { Series } from './series.tsx'
 import { QuietButton } from '../components/quiet-button.tsx'
@@ -86,9 +86,7 @@ export function CardView({ project, card, onMove, onEdited, onDelete }: CardOpti
             if (result.kind === 'series') {
               return <Series {...{ project, card, title }} histogram={result.histogram} />
             }
-            const View = { series: NumberCard, number: NumberCard, top: TopCard, table: TableCard }[
-              card.kind
-            ]
+            const View = card.kind === 'top' ? TopCard : NumberCard
             return <View {...{ project, card, title, result }} />
           }}
         </Loaded>

@@ -66,42 +66,6 @@ export function TopCard({ project, card, result, title }: CountsOptions) {
   )
 }
 
-/** Many values, with their counts in the period before. */
-export function TableCard({ project, card, result, title }: CountsOptions) {
-  if (result.values.length === 0) return <NoValues card={card} result={result} />
-  return (
-    <>
-      <div class="counts-table" tabIndex={0} role="group" aria-label={title}>
-        <table class="values">
-          <thead>
-            <tr>
-              <th scope="col">
-                <bdi>{toGroupName(card)}</bdi>
-              </th>
-              <th scope="col">Events</th>
-              <th scope="col">Before</th>
-              <th scope="col">Change</th>
-            </tr>
-          </thead>
-          <tbody>
-            {result.values.map(one => (
-              <tr key={one.value}>
-                <th scope="row">
-                  <Value project={project} card={card} {...one} />
-                </th>
-                <td>{one.total.toLocaleString()}</td>
-                <td>{one.previous === null ? '–' : one.previous.toLocaleString()}</td>
-                <td>{one.previous === null ? '–' : toChange(one.total, one.previous)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      <Limits result={result} />
-    </>
-  )
-}
-
 /** The limits of the counts, if there are any. */
 function Limits({ result }: Pick<CountsOptions, 'result'>) {
   return (

@@ -1,6 +1,5 @@
 import type { Card, CardGroup } from '../../../log/insights/schema.ts'
-import { parseSearch } from '../../../log/events/search-query.ts'
-import { toSearchPath, toTermText, TIME_RANGES, type Search } from '../feed/search.ts'
+import { toSearchPath, toTermText, TIME_RANGES } from '../feed/search.ts'
 
 const HOUR_MS = 3_600_000
 const LISTS = {
@@ -32,16 +31,6 @@ export function toValuePath(
   const term = toTermText(LISTS[groupBy], text)
   if (term === undefined) return undefined
   return toMatchesPath(project, { q: addTerm(q, term), hours })
-}
-
-/** The feed with the matches whose titles have a shape; undefined if the search is too long. */
-export function toShapePath(project: string, search: Search, shape: string): string | undefined {
-  const term = toTermText('alike', shape)
-  if (term === undefined) return undefined
-  const text = addTerm(search.text, term)
-  return parseSearch(text).issues.length > 0
-    ? undefined
-    : toSearchPath(project, { ...search, text })
 }
 
 /** The search for the matches of `q` that a term finds, too. */

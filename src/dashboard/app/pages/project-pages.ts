@@ -1,7 +1,6 @@
 /** The pages of a project that are no settings, and the overview of all projects. */
 import './shared.ts'
 
-export { default as Alike } from './alike.tsx'
 export { default as Channel } from './channel.tsx'
 export { default as Channels } from './channels.tsx'
 export { default as Insights } from './insights.tsx'

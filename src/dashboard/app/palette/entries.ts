@@ -11,7 +11,7 @@ import {
   listSettingsLinks,
 } from '../components/navigation.tsx'
 import { showToast } from '../components/toast.tsx'
-import { toChannelPath, toFeedPath, toOrganizationPath, toProjectPath } from '../paths.ts'
+import { toChannelPath, toFeedPath, toOrganizationPath } from '../paths.ts'
 import { signOut } from '../session.ts'
 import { chooseTheme, THEMES } from '../theme.ts'
 import type { Searchable } from './match.ts'
@@ -63,9 +63,6 @@ export function listEntries(here: PaletteContext): Entry[] {
       run: () => void copyLink(location.href),
     },
     ...links.map(({ key, path, name }) => go(`g ${key}`, path, name)),
-    ...(project === undefined
-      ? []
-      : [go('Page', toProjectPath('alike', project), 'Group alike titles')]),
     ...channels.map(({ id, name }) => go('Channel', toFeedPath(project ?? '', id), '', name)),
     ...account.organizations.flatMap(({ projects }) =>
       projects

@@ -39,6 +39,7 @@ const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {
     </>
   ),
   nothing: () => 'Accents alone find nothing. Write the letters, too.',
+  removed: () => 'This filter was removed in 0.4.0. Search for words of the title.',
   or: () => (
     <>
       <code>OR</code> needs a term on both sides.
