@@ -40,7 +40,7 @@ test('keys create during a first start waits for its migrations', async () => {
   await until(async () => {
     const sessions = await sql`
       select from pg_stat_activity
-      where datname = current_database() and application_name like '%cli%'
+      where datname = current_database() and application_name like '%cli%' and query like '%pg_locks%'
     `
     return sessions.count > 0
   })

@@ -16,7 +16,9 @@ test('demo plays events in an installation of its own, and leaves nothing', asyn
   await until(() => demo.output().includes('Nothing is kept.'))
   expect(listFolders()).toHaveLength(1)
 
-  const browser = createBrowser(demo.find(/is running: (\S+)\/p\//) ?? '')
+  const url = demo.find(/is running: (\S+)\/p\//) ?? ''
+  expect(url).not.toEndWith(':3000')
+  const browser = createBrowser(url)
   const password = demo.find(/Password +(\S+)/)
   const signedIn = await browser.signIn('ada@example.com', password)
   const [organization] = signedIn.body.data.organizations

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
+import * as fs from 'node:fs'
 import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request, type IncomingHttpHeaders } from 'node:http'
 import { connect as connectTcp } from 'node:net'
@@ -247,6 +248,11 @@ test('doctor finds secrets that other users can read, and a disk that fills up',
     state: 'failed',
     message: expect.stringContaining(`chmod 600 ${secret}`),
   })
+  // On exFAT, chmod changes nothing.
+  const exfat = { ...fs.statfsSync(dataDir), type: 0x2011bab0 }
+  const statfs = spyOn(fs, 'statfsSync').mockReturnValue(exfat as never)
+  expect(checkFiles({ dataDir, kind: 'external' })[0]?.message).toContain('umask=077')
+  statfs.mockRestore()
   chmodSync(secret, 0o600)
   // Root reads everything, so the owner tells whether the server can.
   if (process.getuid?.() === 0) chownSync(dataDir, 4242, 4242)

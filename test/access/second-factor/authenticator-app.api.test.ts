@@ -69,7 +69,9 @@ test('an app is confirmed with its first code, and signing in requires a code fr
   const confirm = (code: string) => browser.post('/api/second-factor/confirm', { code })
   const code = toTotpCode(secret)
   const wrong = code === '000000' ? '000001' : '000000'
-  expectFailure(await confirm(wrong), 401, 'wrong_credentials')
+  const refused = await confirm(wrong)
+  expectFailure(refused, 401, 'wrong_credentials')
+  expect(refused.body.error).toContain('let your phone set its clock')
   // A secret that was never confirmed does not lock anybody out.
   const early = createBrowser(server.url)
   expect((await early.signIn(account.email, PASSWORD, newAddress())).status).toBe(200)
