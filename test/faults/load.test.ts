@@ -1,6 +1,5 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import type { RunResult } from './ledger-check.ts'
-import { runLimit } from './rate-limit.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
 import { runStart } from './start.ts'
@@ -17,10 +16,6 @@ test('§4 seq is dense and in commit order: no reader of three servers sees n+1 
 
 test('§13 after first starts that were killed at random, the next one serves', async () => {
   expectNothing(await runStart({ seed, times: 2 }))
-})
-
-test('§6 of 101 requests over three servers exactly 100 pass', async () => {
-  expectNothing(await runLimit({ seed, times: 3 }))
 })
 
 /** Shows the figures and the seed when there is a problem: TIDINGS_SEED repeats the run. */

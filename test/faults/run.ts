@@ -9,7 +9,6 @@ import type { Table, RunResult } from './ledger-check.ts'
 import { runCitus } from './citus.ts'
 import { runContainers } from './containers.ts'
 import { runDrain } from './drain.ts'
-import { runLimit } from './rate-limit.ts'
 import { runStart } from './start.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
@@ -29,7 +28,6 @@ const RUNS: Record<
   citus: ({ seed, times }) => runCitus({ seed, events: times || 100_000 }),
   containers: ({ seed, times }) => runContainers({ seed, times: times || 200 }),
   drain: ({ seed, times }) => runDrain({ seed, times: times || 30 }),
-  limit: ({ seed, times }) => runLimit({ seed, times: times || 20 }),
   async standby({ seed, times }) {
     await using cluster = toCluster(await startPair())
     return await runStandby({ seed, times: times || 20, cluster, losses: PAIR_LOSSES })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import type { Sql } from '../../src/database/sql.ts'
 import { openFeed } from '../support/clients/feed.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
-import { compileBinary, startProgram, type Runtime } from '../support/servers/process.ts'
+import { startProgram, type Runtime } from '../support/servers/process.ts'
 import { openStalled } from '../support/clients/raw-feed.ts'
 import { scaled, until } from '../support/until.ts'
 import { newFeedProject } from '../support/worlds/feed-project.ts'
@@ -13,15 +13,15 @@ let sql: Sql
 // Deno checks and compiles the sources at each start.
 setDefaultTimeout(scaled(180_000))
 beforeAll(async () => {
-  await compileBinary()
   databaseUrl = await cloneDatabase()
   sql = openSql(databaseUrl, { max: 2 })
-}, scaled(300_000))
+})
 afterAll(async () => {
   await sql.end({ timeout: 1 })
 })
 
-describe.each<Runtime>(['bun', 'deno', 'binary'])('the feed on %s', runtime => {
+// The executable has the sockets of Bun.
+describe.each<Runtime>(['bun', 'deno'])('the feed on %s', runtime => {
   test('a socket is refused, gets replayed, live and filtered events, and is closed for each reason', async () => {
     await using program = await startProgram({ runtime, env: { DATABASE_URL: databaseUrl } })
     const watched = await newFeedProject({ sql, url: program.url })

@@ -36,7 +36,7 @@ function listUnpacked(dataDir: string): string[] {
 
 const databaseTest = test.if(isNamed)
 
-describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
+describe.each<Runtime>(['bun', 'deno'])('on %s', runtime => {
   databaseTest(
     'one story on its own database: link, key, event, feed, webhook, push, health, stop',
     async () => {
@@ -53,16 +53,18 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
     },
     STORY_MS,
   )
+})
 
+describe('the executable', () => {
   test.if(isNamed && hasContainers)(
     'a command in a container uses the Postgres of a server outside, which keeps running',
     async () => {
       const dataDir = join(makeFolder(), 'data')
       const env = { DATA_DIR: dataDir }
-      await using server = await startProgram({ runtime, env })
+      await using server = await startProgram({ runtime: 'binary', env })
       await using container = await openContainer(NAMESPACES)
       const args = ['keys', 'create', '--name', 'story', '--json']
-      const { code, output } = await runProgram({ runtime, args, env, container })
+      const { code, output } = await runProgram({ runtime: 'binary', args, env, container })
       expect({ code, output }).toMatchObject({ code: 0 })
       const { key } = JSON.parse(output) as { key: string }
       const { post } = createRequests(server.url, key)
@@ -74,9 +76,7 @@ describe.each<Runtime>(['bun', 'deno', 'binary'])('on %s', runtime => {
     },
     STORY_MS,
   )
-})
 
-describe('the executable', () => {
   // A user other than root can only run programs as itself.
   const accounts = isRoot ? { root: 0, nobody: 65_534 } : { 'who we are': process.getuid?.() ?? 0 }
 
