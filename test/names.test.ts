@@ -32,9 +32,7 @@ function hasSource(path: string): boolean {
 }
 
 test('the path of each test names a source, or a section of the contract', () => {
-  const files = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
-    .filter(path => /\.test\.tsx?$/.test(path) && !path.includes('node_modules'))
-    .filter(path => !KINDS.includes(path.split('/')[0] ?? ''))
+  const files = listTests().filter(path => !KINDS.includes(path.split('/')[0] ?? ''))
   expect(files.length).toBeGreaterThan(100)
   const lost = files.filter(file => {
     // An aspect of the source may come before the kind.
@@ -44,3 +42,24 @@ test('the path of each test names a source, or a section of the contract', () =>
   })
   expect(lost).toEqual([])
 })
+
+/** Files that wait for the end of a minute, for nothing to happen, or between two polls. */
+const SLEEPERS = [
+  'delivery/push/view-pushes.api.test.ts',
+  'faults/rolling-upgrade.test.ts',
+  'http/limits/quotas.api.test.ts',
+  'support/scratch-watcher.test.ts',
+]
+
+test('tests wait for a thing, and never for time', () => {
+  const sleepers = listTests().filter(file =>
+    /Bun\.sleep[(]|setTimeout as[ ]/.test(readFileSync(join(ROOT, 'test', file), 'utf8')),
+  )
+  expect(sleepers.filter(file => !SLEEPERS.includes(file))).toEqual([])
+})
+
+function listTests(): string[] {
+  return readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' }).filter(
+    path => /\.test\.tsx?$/.test(path) && !path.includes('node_modules'),
+  )
+}

@@ -94,20 +94,6 @@ describe('contract §12 roles:', () => {
     }
   })
 
-  test('case 20: members of other organizations are not found', async () => {
-    const organization = await newOrganization(server)
-    const other = await newOrganization(server)
-    const owner = await newMember(server, organization, 'owner')
-    const stranger = await newMember(server, other, 'member')
-    for (const account of [stranger, { id: 'per_1' }, { id: stranger.uuid }]) {
-      const path = toPath(organization, account)
-      expectFailure(await owner.patch(path, { role: 'viewer' }), 404, 'not_found')
-      expectFailure(await owner.delete(path), 404, 'not_found')
-      expectFailure(await owner.post(`${path}/reset-link`), 404, 'not_found')
-    }
-    expect(await readRoles(other)).toEqual({ [stranger.uuid]: 'member' })
-  })
-
   test('an admin can remove members and admins, but neither owners nor themselves', async () => {
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')

@@ -3,6 +3,7 @@ import { newSecret } from '../../../src/access/guard/secret.ts'
 import { openRaw, sendRaw, toRequest } from '../../support/clients/raw-http.ts'
 import { lockTable } from '../../support/database-lock.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
+import { until } from '../../support/until.ts'
 import {
   createBrowser,
   newAccount,
@@ -34,7 +35,7 @@ test('scripts that guess and poll from 10 networks keep no new device out', asyn
     while (!isOver) statuses.push((await trySignIn(email, WRONG_PASSWORD, address)).status)
   })
   try {
-    while (statuses.filter(status => status === 429).length < 20) await Bun.sleep(10)
+    await until(() => statuses.filter(status => status === 429).length >= 20)
     expect((await trySignIn(email, PASSWORD, newAddress())).status).toBe(200)
   } finally {
     isOver = true

@@ -220,24 +220,6 @@ test('contract §12 members change aliases, viewers do not', async () => {
   expect(await listHistory({ ...tenant, account: viewer }, 'ada')).toHaveLength(1)
 })
 
-test('case 20: aliases of another tenant are 404 and stay unchanged', async () => {
-  const [own, other] = [await newTenant(server), await newTenant(server)]
-  await other.identify('theirs', ['@theirs'])
-  await own.identify('mine')
-  for (const path of [own.path, other.path]) {
-    const asking = { ...own, path }
-    expectFailure(await add(asking, 'theirs', { alias: 'x' }), 404, 'not_found')
-    const removed = await own.account.delete(`${path}/users/theirs/aliases/@theirs`)
-    expectFailure(removed, 404, 'not_found')
-    const history = await own.account.get(`${path}/users/theirs/aliases/history`)
-    expectFailure(history, 404, 'not_found')
-  }
-  expectFailure(await add(own, 'mine', { alias: '@theirs', from: 'theirs' }), 409, 'conflict')
-  // The alias is free in this project: the other tenant's alias is in another project.
-  expect((await add(own, 'mine', { alias: '@theirs' })).status).toBe(201)
-  expect(await listHistory(other, 'theirs')).toHaveLength(1)
-})
-
 function add(
   { account, path }: Pick<TestTenant, 'account' | 'path'>,
   userId: string,

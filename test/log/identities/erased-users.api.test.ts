@@ -107,15 +107,6 @@ test('contract §9 erasure takes the exact user_id, and an unknown one leaves no
   expect([...entries]).toEqual([{ target: null }])
 })
 
-test('case 20: the user of another tenant cannot be erased', async () => {
-  const [own, other] = [await newTenant(server), await newTenant(server)]
-  await other.identify('theirs', ['@theirs'])
-  for (const path of [own.path, other.path]) {
-    expectFailure(await own.account.delete(`${path}/users/theirs`), 404, 'not_found')
-  }
-  expect((await other.account.get(`${other.path}/users/theirs`)).status).toBe(200)
-})
-
 test('contract §9 concurrent erasure and alias changes end in one of their two orders', async () => {
   const { account, path, identify, projectId } = await newTenant(server)
   for (let round = 0; round < 5; round++) {

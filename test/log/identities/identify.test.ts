@@ -2,12 +2,13 @@ import { expect, test } from 'bun:test'
 import type { Pool } from '../../../src/database/pool.ts'
 import { createInFlightRequests } from '../../../src/http/limits/idempotency.ts'
 import { createIdentityWriter } from '../../../src/log/identities/identify.ts'
+import { until } from '../../support/until.ts'
 
 type Rows = { ord: number; outcome: string; body: string }[]
 
 /** Creates a writer, and batches that end when they are told to. */
 function createScene() {
-  const batches: { projects: string[]; end(): Promise<void> }[] = []
+  const batches: { projects: string[]; end(): void }[] = []
   const pool = {
     run: (work: (sql: unknown) => Promise<Rows>) =>
       work((_: unknown, projects: string) => {
@@ -16,10 +17,7 @@ function createScene() {
         const rows = list.map((body, n) => ({ ord: n + 1, outcome: 'done', body }))
         batches.push({
           projects: list,
-          async end() {
-            resolve(rows)
-            await Bun.sleep(1)
-          },
+          end: () => resolve(rows),
         })
         return promise
       }),
@@ -44,29 +42,35 @@ function createScene() {
   return { writer, batches, identify }
 }
 
-async function endAll(batches: ReturnType<typeof createScene>['batches']): Promise<number[]> {
-  const sizes: number[] = []
-  for (let at = 0; at < batches.length; at++) {
-    const batch = batches[at]!
-    sizes.push(batch.projects.length)
-    await batch.end()
+/** Ends all batches, until each request has its answer, and returns their sizes. */
+async function endAll(
+  batches: ReturnType<typeof createScene>['batches'],
+  requests: Promise<unknown>[],
+): Promise<number[]> {
+  let answered = 0
+  for (const request of requests) void request.then(() => answered++)
+  for (let ended = 0; answered < requests.length; ended++) {
+    await until(() => ended < batches.length)
+    batches[ended]!.end()
+    const due = batches.slice(0, ended + 1).reduce((sum, batch) => sum + batch.projects.length, 0)
+    await until(() => answered >= Math.min(due, requests.length))
   }
-  return sizes
+  return batches.map(({ projects }) => projects.length)
 }
 
 test('a batch has identifies of one organization, and another one does not wait for it', async () => {
   const { batches, identify } = createScene()
   const hostile = Array.from({ length: 95 }, () => identify('a', { text: 'x'.repeat(60_000) }))
-  await Bun.sleep(1)
+  await until(() => batches.length > 0)
   const other = identify('b')
-  await Bun.sleep(1)
+  await until(() => batches.length > 1)
   expect(batches.map(({ projects }) => projects)).toEqual([
     Array(4).fill('project of a'),
     ['project of b'],
   ])
-  await batches[1]?.end()
+  batches[1]?.end()
   expect((await other).body).toBe('project of b')
-  await endAll(batches)
+  await endAll(batches, [...hostile, other])
   expect(await Promise.all(hostile)).toHaveLength(95)
 })
 
@@ -79,8 +83,6 @@ test('a batch is bounded by rows, by bytes and by aliases', async () => {
   ] as const) {
     const { batches, identify } = createScene()
     const all = Array.from({ length: count }, () => identify('a', more as { text?: string }))
-    await Bun.sleep(1)
-    expect(await endAll(batches)).toEqual([...sizes])
-    await Promise.all(all)
+    expect(await endAll(batches, all)).toEqual([...sizes])
   }
 })
