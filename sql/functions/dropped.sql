@@ -1,5 +1,8 @@
 -- Functions that no server calls any more, and that older databases have.
 
+drop function if exists stored_times();
+drop function if exists extend_deadlines(interval);
+drop function if exists clamp_future_times(interval);
 drop function if exists delete_events(uuid, bigint[]);
 drop function if exists search_tokens(uuid, text, text[], text, text);
 drop function if exists erase_responses(uuid, text[], int);

@@ -39,8 +39,8 @@ where not exists (
 
 -- Returns the current time, but at most an hour after the last check of the clock, and the time
 -- before a jump forward until extend_waits is done with it. Deadlines are compared with it, so none
--- passes in a jump before it was extended. Its body is text: Citus distributes no function that is
--- bound to a table of the coordinator.
+-- passes in a jump before its row was moved. Its body is text: Citus distributes no function that
+-- is bound to a table of the coordinator.
 create or replace function checked_now() returns timestamptz
 language sql stable as $$
   select least(

@@ -40,9 +40,14 @@ export const doctor = command({
       default: false,
       description: 'Read all tables and indexes, too, and compare them',
     },
+    'trust-clock': {
+      type: 'boolean',
+      default: false,
+      description: 'Confirm the clock after a jump, so that retention goes on at once',
+    },
   },
-  async run({ deep, ...place }) {
-    const findings = await runChecks(place, deep)
+  async run({ deep, 'trust-clock': trustsClock, ...place }) {
+    const findings = await runChecks(place, { isDeep: deep, trustsClock })
     return {
       json: findings,
       text: findings
@@ -53,7 +58,10 @@ export const doctor = command({
   },
 })
 
-async function runChecks(place: Place, isDeep: boolean): Promise<Finding[]> {
+async function runChecks(
+  place: Place,
+  { isDeep, trustsClock }: { isDeep: boolean; trustsClock: boolean },
+): Promise<Finding[]> {
   const settings = findInstallation(place)
   const { config, file, warnings } = settings
   configureLog('error', process.stderr, config.logFormat)
@@ -71,7 +79,7 @@ async function runChecks(place: Place, isDeep: boolean): Promise<Finding[]> {
   try {
     ensureInstalled(settings)
     const found = await withOpenDatabase(config, async database => [
-      ...(await checkInstallation(config, database)),
+      ...(await checkInstallation(config, database, trustsClock)),
       ...(isDeep ? await checkTables(database) : []),
     ])
     findings.push(...found)
@@ -81,12 +89,17 @@ async function runChecks(place: Place, isDeep: boolean): Promise<Finding[]> {
   return findings
 }
 
-async function checkInstallation(config: Config, database: Database): Promise<Finding[]> {
+async function checkInstallation(
+  config: Config,
+  database: Database,
+  trustsClock: boolean,
+): Promise<Finding[]> {
   const sql = connect(database.sessionUrl, { name: 'doctor', max: 2 })
   try {
     const { findings, isCurrent } = await checkDatabase(sql, {
       kind: database.kind,
       port: config.port,
+      trustsClock,
     })
     if (database.kind === 'external') {
       findings.push(...(await checkHosts(database.sessionUrl)))

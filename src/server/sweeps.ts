@@ -4,7 +4,7 @@ import { auditExpiredLinks, type Link } from '../access/sign-in/reset-links.ts'
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
 import { startLoop, type Loop } from '../base/loop.ts'
-import { isClockUntrusted } from '../database/clock.ts'
+import { createClockCheck, moveWaits } from '../database/clock.ts'
 import { transact, type Pool } from '../database/pool.ts'
 import type { Fragment, Queryable, Tx } from '../database/sql.ts'
 import { fillNameSlugs } from '../log/channels/channels.ts'
@@ -13,6 +13,7 @@ import { startAnalyzer } from './grown-tables.ts'
 
 const log = logger('sweeps')
 const EVERY_MS = 60_000
+const CLOCK_MS = 5_000
 /** The maximum number of rows that one statement deletes. */
 const BATCH = 500
 /** The rows of failed sign-ins that are kept. Each takes about 150 bytes. */
@@ -135,11 +136,21 @@ async function deleteBatch(sql: Queryable, { table, where, orderBy, join, afterD
 
 /**
  * Starts deleting expired rows, events past their retention, and the rows of deleted projects,
- * analyzing tables that have grown, and filling in the slugs of channels' names.
+ * checking the clock, analyzing tables that have grown, and filling in the slugs of channel names.
  */
 export function startMaintenance(pool: Pool, options: RetentionOptions): Loop {
+  const isClockUntrusted = createClockCheck(pool)
   const parts = [
-    startSweeper(pool),
+    startSweeper(pool, isClockUntrusted),
+    startLoop({
+      everyMs: CLOCK_MS,
+      runsAtOnce: true,
+      async round(signal) {
+        await isClockUntrusted()
+        await moveWaits(pool, signal)
+      },
+      onFailure: warn,
+    }),
     startLoop({
       everyMs: EVERY_MS,
       runsAtOnce: true,
@@ -149,7 +160,7 @@ export function startMaintenance(pool: Pool, options: RetentionOptions): Loop {
       onFailure: warn,
     }),
     startReaper(pool),
-    startRetention(pool, options),
+    startRetention(pool, options, isClockUntrusted),
     startAnalyzer(pool),
   ]
   return {
@@ -160,11 +171,11 @@ export function startMaintenance(pool: Pool, options: RetentionOptions): Loop {
 }
 
 /** Runs all sweeps every minute, in small batches. Runs none while the clock is untrusted. */
-function startSweeper(pool: Pool): Loop {
+function startSweeper(pool: Pool, isClockUntrusted: () => Promise<boolean>): Loop {
   return startLoop({
     everyMs: EVERY_MS,
     async round(signal) {
-      if (await isClockUntrusted(pool)) return
+      if (await isClockUntrusted()) return
       for (const one of SWEEPS) {
         try {
           while (!signal.aborted && (await sweep(pool, one)) === BATCH);

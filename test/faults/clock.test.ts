@@ -89,15 +89,12 @@ test.concurrent('clock: a leap of a year over a restart deletes nothing, with an
   await database.moveClock('1 year')
   await using second = await start(database)
   await until(() => second.logged('jumped forward by').length > 0)
-  const [doctor] = await Promise.all([
-    runProgram({ env: { DATABASE_URL: database.url }, args: ['doctor', '--json'] }),
-    untilCleared(database),
-  ])
+  const doctor = (...args: string[]) =>
+    runProgram({ env: { DATABASE_URL: database.url }, args: ['doctor', ...args] })
+  const [report] = await Promise.all([doctor(), untilCleared(database)])
   expect(await readSeqs(database, before)).toEqual([1, 2, 3])
-  expect(doctor.output).toContain('jumped forward')
-
-  // After three days without another leap the clock is trusted.
-  await sql`update clock set untrusted_until = now()`
+  expect(report.output).toContain('jumped forward')
+  await doctor('--trust-clock')
   await until(async () => (await readSeqs(database, before)).length === 0)
 })
 
@@ -128,8 +125,7 @@ test.concurrent('clock: after 40 days without a server, a start extends deadline
   expect((await first.kill('SIGTERM')).code).toBe(0)
 
   await database.moveClock('40 days')
-  await using second = await start(database)
-  expect(second.logged('jumped forward by')).toHaveLength(1)
+  await using _ = await start(database)
   // Neither 40 days of failures nor 40 days without a webhook have passed.
   await until(async () => (await read())[1]?.attempts === 2)
   expect(await read()).toMatchObject([
@@ -174,7 +170,6 @@ test.concurrent('clock: a running server keeps working when the clock goes back 
   const { status, headers } = await fail()
   expect(status).toBe(429)
   expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(15 * 60)
-  expect(await sql`select from sessions where last_seen_at > now()`).toHaveLength(0)
   expect((await tenant.account.get('/api/me')).status).toBe(200)
   await until(() => feed.seqs.length === 2)
   expect(feed.seqs).toEqual([1, 2])

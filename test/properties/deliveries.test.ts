@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { SERVER } from '../../src/access/audit/audit.ts'
-import { tryToCheckClock } from '../../src/database/clock.ts'
+import { moveWaits, tryToCheckClock } from '../../src/database/clock.ts'
 import { WORKER_SETTINGS } from '../../src/database/delivery-settings.ts'
 import { createPool, transact, type Pool } from '../../src/database/pool.ts'
 import { createEgress, type Egress } from '../../src/http/egress/egress.ts'
@@ -123,7 +123,7 @@ test('delivery: ages, obstacles, jumps of the clock and restarts end a delivery 
         await advance(step)
         await prepare(hooks, step)
         const sent = await run(hooks, step)
-        if (step.jumpHours > 0) await tryToCheckClock(pool)
+        if (step.jumpHours > 0) await check()
         for (const [nth, hook] of hooks.entries()) await compare(hook, step, step.turns[nth]!, sent)
       }
     }),
@@ -174,7 +174,12 @@ async function advance({ passedHours, jumpHours, isChecked }: Step): Promise<voi
   `
   if (jumpHours === 0) return
   await database.moveClock(`${jumpHours} hours`)
-  if (isChecked) await tryToCheckClock(pool)
+  if (isChecked) await check()
+}
+
+async function check(): Promise<void> {
+  await tryToCheckClock(pool)
+  await moveWaits(pool, new AbortController().signal)
 }
 
 async function prepare(

@@ -30,7 +30,7 @@ const NOTIFY_TIMEOUT_MS = 3_000
 /** Checks the schema, the clock and the servers of the database, and that an owner exists. */
 export async function checkDatabase(
   sql: Sql,
-  { kind, port }: { kind: string; port: number },
+  { kind, port, trustsClock = false }: { kind: string; port: number; trustsClock?: boolean },
 ): Promise<{ findings: Finding[]; isCurrent: boolean }> {
   const [row] = await sql<[{ version: string }]>`
     select current_setting('server_version') as version
@@ -57,7 +57,7 @@ export async function checkDatabase(
         ? [
             await checkServers(sql, port),
             await checkWrites(sql),
-            ...(await checkClockJump(sql)),
+            ...(await checkClockJump(sql, trustsClock)),
             await checkOwner(sql),
           ]
         : []),
@@ -116,13 +116,14 @@ export async function checkServers(sql: Sql, ownPort: number): Promise<Finding> 
   return warning('server', `${text}. PORT is ${ownPort} for this command. ${remedy}`)
 }
 
-/** Reports a recent jump of the database's clock. */
-async function checkClockJump(sql: Sql): Promise<Finding[]> {
+/** Reports a recent jump of the database's clock. First forgets it if the clock is trusted. */
+async function checkClockJump(sql: Sql, trustsClock: boolean): Promise<Finding[]> {
+  if (trustsClock) await sql`update clock set untrusted_until = null`
   const [row] = await sql<{ until: Date }[]>`
-    select untrusted_until as until from clock where untrusted_until > now()
+    select untrusted_until as until from clock where untrusted_until between now() and now() + interval '1 day'
   `
   if (!row) return []
-  const message = `The database's clock jumped forward, no server ran for a long time, or an older backup was restored. Nothing is deleted for its age until ${row.until.toISOString()}. If the clock is wrong, correct it before then.`
+  const message = `The database's clock jumped forward, no server ran for over 30 days, or an older backup was restored. Nothing is deleted for its age until ${row.until.toISOString()}. If the clock is wrong, correct it before then. If it is right, run \`tidings doctor --trust-clock\`.`
   return [warning('clock', message)]
 }
 

@@ -3,7 +3,6 @@ import { pause } from '../../base/functions.ts'
 import { NIL_UUID, toId } from '../../base/ids.ts'
 import { logger } from '../../base/log.ts'
 import { startLoop, type Loop } from '../../base/loop.ts'
-import { isClockUntrusted } from '../../database/clock.ts'
 import type { Pool } from '../../database/pool.ts'
 import { UNDO_GRACE_S } from './deletion.ts'
 
@@ -59,14 +58,18 @@ interface RetentionPass {
  * them work on a project at a time. With `needsExport`, expired events stay until `tidings export`
  * has written them to a file.
  */
-export function startRetention(pool: Pool, options: RetentionOptions): Loop {
+export function startRetention(
+  pool: Pool,
+  options: RetentionOptions,
+  isClockUntrusted: () => Promise<boolean>,
+): Loop {
   const pass: RetentionPass = { after: undefined, isMore: false, hasFailed: false }
   let idleUntilMs = 0
   return startLoop({
     everyMs: EVERY_MS,
     runsAtOnce: true,
     async round(signal) {
-      if (await isClockUntrusted(pool)) return EVERY_MS
+      if (await isClockUntrusted()) return EVERY_MS
       await purgeDeleted(pool)
       if (performance.now() < idleUntilMs) return EVERY_MS
       await expireEvents(pool, pass, options, signal)

@@ -215,9 +215,12 @@ async function finish(
   tables: readonly Table[],
   { createdAt, erased: { erased } }: Pick<RestoreResult, 'createdAt' | 'erased'>,
 ): Promise<void> {
-  // The next check sees the time since the backup as a jump. It extends deadlines, and suspends
-  // deletion.
-  await tx`insert into clock (checked_at) values (${createdAt}::text::timestamptz)`
+  // The next check finds the time since the backup, and moves the waits of deliveries by it.
+  await tx`
+    insert into clock (checked_at, untrusted_until)
+    select b.at, case when b.at < now() - interval '1 hour' then now() + interval '1 day' end
+    from (select ${createdAt}::text::timestamptz as at) b
+  `
   // A session that ended after the backup would be valid again, so every cookie becomes invalid.
   // The sessions of push subscriptions stay, because deleting them would delete the subscriptions.
   await tx`

@@ -606,27 +606,3 @@ test.each(['enqueue_pushes', 'record_withheld_pushes'])(
     expect(plan).toMatch(/(Hash|Merge) (Anti )?Join/)
   },
 )
-
-test.each([
-  ['full tables', true],
-  ['tables without statistics', false],
-])(
-  'a clock that was set back reads only future times of events and dead letters, in %s',
-  async (_, isAnalyzed) => {
-    await using world = await openWorld()
-    const setBack = () => world.api`select clamp_future_times('1 hour')`
-    // The plan of its own statements stays.
-    for (let n = 0; n < 6; n++) await setBack()
-    await world.api.unsafe(fill(PROJECT))
-    if (isAnalyzed) await world.api.unsafe('vacuum analyze')
-    await setBack()
-    await countRows(world.worker)
-    const before = await countRows(world.api)
-    await setBack()
-    await countRows(world.worker)
-    const after = await countRows(world.api)
-    const read = (table: string) => (after.get(table) ?? 0) - (before.get(table) ?? 0)
-    for (const table of ['events', 'dead_letters', 'erasures'])
-      expect([table, read(table)]).toEqual([table, 0])
-  },
-)
