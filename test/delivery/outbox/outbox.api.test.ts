@@ -98,29 +98,6 @@ test('delivery: a failed delivery is retried on schedule, and is dead after its 
   expect(attempts.map(({ attempt }) => attempt)).toEqual([1, 2, 3])
 })
 
-test('delivery: Retry-After delays the next attempt', async () => {
-  const passed = countSeconds()
-  const { projectId } = await deliverTo(answerWith(429, { 'retry-after': '3600' }))
-  const [row] = await deliveries.pending(projectId)
-  expect(row?.due_in_s).toBeWithin(3_600 - passed(), 3_601)
-})
-
-test('delivery: a delivery to a target that is gone is a dead letter at once, a permanent failure is not', async () => {
-  const gone = await deliverTo(answerWith(410))
-  const failed = await deliverTo(answerWith(404))
-  const cancelled = await deliverTo(answerWith(409))
-  const states = []
-  for (const { projectId } of [gone, failed, cancelled]) {
-    states.push(...(await deliveries.ended(projectId)).map(({ state }) => state))
-  }
-  expect(states).toEqual(['dead', 'failed', 'cancelled'])
-  const dead = await deliveries.sql<{ project_id: string }[]>`
-    select project_id from dead_letters
-    where project_id in (${gone.projectId}, ${failed.projectId}, ${cancelled.projectId})
-  `
-  expect(dead.map(row => row.project_id)).toEqual([gone.projectId])
-})
-
 test('delivery: a postponed delivery uses no attempt, and its target is paused', async () => {
   const passed = countSeconds()
   const { projectId, targetId } = await deliverTo(answerWith(423, { 'retry-after': '600' }))

@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { Fault } from '../../../src/base/errors.ts'
 import { toId } from '../../../src/base/ids.ts'
-import type { DeliveryOutcome } from '../../../src/delivery/outbox/kind.ts'
 import { startOutbox } from '../../../src/delivery/outbox/outbox.ts'
 import { HIDDEN } from '../../../src/delivery/outbox/settlement.ts'
 import {
@@ -19,8 +17,6 @@ import {
   type WebhookServer,
 } from '../../support/worlds/webhooks.ts'
 
-const DAY_MS = 86_400_000
-
 let all: WebhookServer
 let server: WebhookServer['server']
 let webhooks: WebhookServer['webhooks']
@@ -34,55 +30,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await deliveries[Symbol.asyncDispose]()
   await all[Symbol.asyncDispose]()
-})
-
-test('delivery: no obstacle of this server ends a delivery, however old it is', async () => {
-  const outcomes: (() => DeliveryOutcome)[] = [
-    () => ({ kind: 'postponed', afterMs: 250, reason: 'It is paused' }),
-    () => {
-      throw new Fault('unavailable', 'The database did not answer in time')
-    },
-    () => ({ kind: 'done' }),
-  ]
-  let calls = 0
-  const outbox = await deliveries.start(
-    createTestKind({
-      async send({ attempt, waitedMs }) {
-        expect(attempt).toBe(3)
-        expect(waitedMs).toBeGreaterThan(40 * DAY_MS)
-        return outcomes[calls++]?.() ?? { kind: 'failed', reason: 'One call too many' }
-      },
-    }),
-  )
-  const { projectId, targetId } = await deliveries.newTarget()
-  const [eventId = null] = await deliveries.append(projectId)
-  await deliveries.sql`
-    insert into outbox (project_id, event_id, kind, target_id, requested_at, attempts)
-    values (${projectId}, ${eventId}, 'webhook', ${targetId}, now() - interval '41 days', 2)
-  `
-  outbox.wakeWorkers()
-  await until(async () => (await deliveries.ended(projectId)).length === 1)
-  expect(await deliveries.ended(projectId)).toMatchObject([{ state: 'delivered', attempts: 3 }])
-  await outbox.stop()
-})
-
-test('delivery: an unreachable database costs a delivery no attempt', async () => {
-  let calls = 0
-  await using own = await openDeliveries()
-  const outbox = await own.start(
-    createTestKind({
-      async send() {
-        if (calls++ === 0) throw new Fault('unavailable', 'The database did not answer in time')
-        return { kind: 'done' }
-      },
-    }),
-  )
-  const { projectId } = await own.newTarget()
-  await own.append(projectId)
-  outbox.wake([projectId])
-  await until(async () => (await own.ended(projectId)).length === 1)
-  expect(await own.ended(projectId)).toMatchObject([{ state: 'delivered', attempts: 1 }])
-  expect(calls).toBe(2)
 })
 
 test('delivery: an event that is deleted after its claim holds up no other event of the target', async () => {

@@ -105,21 +105,6 @@ test('delivery: another URL or preset ends a pause; a new name does not', async 
   expect(count()).toBe(12)
 })
 
-test('delivery: a deleted event does not use up the probe of a pause', async () => {
-  const { webhook, event, count } = await newWebhook()
-  const deleted = await webhook.newEvent()
-  for (let n = 0; n < 10; n++) await webhook.send(event)
-  const { project } = webhook.organization
-  await webhook.admin.delete(`/api/projects/${project.id}/events/${deleted}`)
-  await ageWebhook(server.sql, webhook.uuid, '30 seconds')
-  const hidden = { kind: 'postponed', isAlone: true }
-  expect(await webhook.send(deleted)).toMatchObject(hidden)
-  // Also if both are read together.
-  const both = await Promise.all([webhook.send(deleted), webhook.send(event)])
-  expect(both).toMatchObject([hidden, { kind: 'retry' }])
-  expect(count()).toBe(11)
-})
-
 test('delivery: a second rotation does not end the grace period of the first secret', async () => {
   const { webhook, event, name } = await newWebhook()
   const rotate = async (graceHours: number) =>

@@ -77,36 +77,11 @@ test('delivery: a successful test ends the wait that a receiver asked for', asyn
   expect(await webhook.send(event)).toEqual({ kind: 'done' })
 })
 
-test('delivery: 429 without Retry-After holds the webhook for longer each time', async () => {
-  const { webhook, event } = await newLimited(429)
-  const waits = []
-  for (let n = 0; n < 3; n++) {
-    const beforeMs = Date.now()
-    await webhook.send(event)
-    const { pausedUntil } = (await webhook.get()).breaker
-    waits.push(Math.floor((Date.parse(String(pausedUntil)) - beforeMs) / 1_000))
-    await ageWebhook(server.sql, webhook.uuid, '20 seconds')
-  }
-  expect(waits).toEqual([5, 10, 20])
-})
-
 test('delivery: any other failure with Retry-After counts, and holds the webhook', async () => {
   const { webhook, event, count } = await newLimited(503, { 'Retry-After': '60' })
   expect(await webhook.send(event)).toMatchObject({ kind: 'retry', afterMs: 60_000 })
   expect(await webhook.get()).toMatchObject({ breaker: { state: 'limited', failures: 1 } })
   expect(count()).toBe(1)
-})
-
-test('delivery: 429 uses up attempts of a delivery that is older than four days, and gives none up before', async () => {
-  const { webhook, event } = await newLimited(429, { 'Retry-After': '60' })
-  const late = { waitedMs: 4 * 86_400_000 + 1 }
-  const before = await webhook.send(event, 10, { waitedMs: late.waitedMs - 1 })
-  expect(before).toMatchObject({ kind: 'postponed' })
-  expect(await webhook.send(event, 1, late)).toEqual({
-    ...{ kind: 'retry', afterMs: 60_000 },
-    reason: 'The receiver answered 429: it limits requests',
-  })
-  expect(await webhook.get()).toMatchObject({ breaker: { state: 'limited', failures: 0 } })
 })
 
 test('delivery: receivers whose bodies drip free their slots, and count by their status', async () => {
