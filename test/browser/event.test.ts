@@ -293,7 +293,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await using it = await visit(`/p/${PROJECT}`, { isPhone: true })
     await it.page.getByRole('article').filter({ hasText: 'New payment' }).locator('.user').tap()
     await it.shows('New payment')
-    expect(await it.page.locator('.contents').getAttribute('inert')).not.toBeNull()
+    expect(await it.page.locator('.behind').getAttribute('inert')).not.toBeNull()
     const small = await it.panel.evaluate(panel =>
       [...panel.querySelectorAll('a, button, summary')]
         .map(element => ({ text: element.textContent, box: element.getBoundingClientRect() }))
