@@ -64,35 +64,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('an admin gets a key into the examples, after their password', async () => {
-    await using it = await open('/docs/sending-events')
-    const path = 'POST /api/projects/:id/keys'
-    const make = it.api.handler(path)
-    it.api.on(path, () => ({ status: 403, code: 'verification_needed', error: 'Password first' }))
-    it.api.on('POST /api/session/verify', () => {
-      it.api.on(path, make)
-      return { data: {} }
-    })
-    await it.page.getByRole('button', { name: 'Create a key' }).click()
-    await it.page.getByLabel('Password').fill('a phrase of some words')
-    await it.page.keyboard.press('Enter')
-    await it.page.getByText('It is shown once').waitFor()
-    const samples = await it.page.locator('.sample code').allTextContents()
-    expect(samples.filter(text => text.includes('tdg_…'))).toEqual([])
-    expect(samples[0]).toContain('TIDINGS_API_KEY=tdg_example')
-    expect(it.api.requests.at(-1)).toBe(path)
-    expect(it.problems).toEqual([])
-  })
-
-  test('nobody is offered a key without a session, or where no example needs one', async () => {
-    await using signedOut = await open('/docs/sending-events', { isSignedIn: false })
-    await using elsewhere = await open('/docs/webhooks')
-    for (const { page } of [signedOut, elsewhere]) {
-      await page.locator('.copy').first().waitFor()
-      expect(await page.locator('#key-offer').isVisible()).toBe(false)
-    }
-  })
-
   test('axe finds nothing, and the pages fit a phone and a wide screen', async () => {
     await using it = await open('/docs', { isPhone: true, isSignedIn: false })
     for (const path of ['', '/sending-events', '/dashboard', '/benchmarks', '/api']) {

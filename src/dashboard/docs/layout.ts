@@ -73,7 +73,6 @@ export function guide({ html, headings }: DocsPage): Markup {
   const list = headings.filter(({ level }) => level <= 3)
   return markup`${list.length > 2 && onThisPage(list)}
 <article class="guide">
-<div id="key-offer" class="key-offer" hidden></div>
 ${{ markup: html }}</article>`
 }
 

@@ -1,8 +1,7 @@
 import { copyText } from '../copy-text.ts'
-import { offerKey } from './key-offer.ts'
 import { offerSearch } from './search.ts'
 
-// Adds the search, buttons that copy code, and a key for signed-in members.
+// Adds the search, and buttons that copy code.
 const COPIED_MS = 2_000
 /** From these widths on the stylesheet shows them as columns. */
 const COLUMNS = { '.contents': '(min-width: 62rem)', '.on-this-page': '(min-width: 84rem)' }
@@ -31,12 +30,3 @@ for (const wide of document.querySelectorAll('.wide'))
 
 const search = document.getElementById('search')
 if (search) offerSearch(search)
-
-const place = document.getElementById('key-offer')
-if (place && listKeySamples().length > 0) void offerKey(place)
-
-function listKeySamples(): Element[] {
-  return [...document.querySelectorAll('.sample code')].filter(code =>
-    code.textContent.includes('TIDINGS_API_KEY=tdg_…'),
-  )
-}
