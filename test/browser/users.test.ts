@@ -36,7 +36,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     const toPath = () => decodeURIComponent(page.url().slice(dashboard.url.length))
     const titles = async () => (await page.locator('article h2').allTextContents()).join()
-    const aliases = async () => (await page.locator('.aliases li > bdi').allTextContents()).join()
+    const aliases = async () =>
+      (await page.locator('[aria-labelledby=aliases] .item-main > bdi').allTextContents()).join()
     return { ...opened, button, toPath, titles, aliases }
   }
 

@@ -2,7 +2,6 @@ import type { FunctionComponent } from 'preact'
 import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from 'preact-iso'
 import { useEffect, useErrorBoundary } from 'preact/hooks'
 import { LoadingPage, StandalonePage, ErrorNotice } from './components/standalone-page.tsx'
-import { LastEvents } from './feed/last-events-list.tsx'
 import { findFeedProject, isSignIn } from './early-requests.ts'
 import { lazyPage, lazyPages, loadWithPageStyle, loadWithStyle } from './lazy-page.tsx'
 import { readStored } from './storage.ts'
@@ -22,9 +21,13 @@ import {
   hasSeveralProjects,
   loadSession,
   session,
+  hasEnded,
   type Session,
 } from './session.ts'
-import { UpdateNotice } from './worker/update-notice.tsx'
+import { hasUpdate, applyUpdate } from './worker/update.ts'
+import { density } from './feed/display.ts'
+import { readLastEvents } from './feed/last-events.ts'
+import { Rows } from './feed/rows.tsx'
 
 const loadAuthPages = () => import('./pages/auth-pages.ts')
 const loadProjectPages = () => loadWithPageStyle(import('./pages/project-pages.ts'))
@@ -215,5 +218,39 @@ function CrashPage() {
         Reload
       </button>
     </StandalonePage>
+  )
+}
+
+/** Offers to reload when a new version is available, or the session has ended. */
+function UpdateNotice() {
+  return (
+    <div class="toast update-notice" role="status">
+      {(hasEnded.value || hasUpdate.value) && (
+        <p>
+          <span>
+            {hasEnded.value
+              ? 'Your session has ended. Copy what you need'
+              : 'A new version is available'}
+          </span>
+          <button type="button" onClick={() => void applyUpdate()}>
+            Reload
+          </button>
+        </p>
+      )}
+    </div>
+  )
+}
+
+/** The last events of a project that this browser has shown, while the server cannot be reached. */
+function LastEvents({ project }: { project: string }) {
+  const rows = readLastEvents(project)
+  if (rows.length === 0) return null
+  return (
+    <section class="last-events" aria-labelledby="last-events">
+      <h2 id="last-events">Last events seen in this browser</h2>
+      <div id="feed" class={density.value}>
+        <Rows project={project} rows={rows} hasEntrance={() => false} />
+      </div>
+    </section>
   )
 }

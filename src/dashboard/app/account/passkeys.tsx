@@ -2,10 +2,9 @@ import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { Loaded } from '../components/loaded.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useRoute } from '../components/use-query.ts'
-import { withVerification } from '../components/verification-prompt.tsx'
 import type { PasskeyInfo } from '../../../access/passkeys/schema.ts'
 import { addPasskey, canUsePasskeys } from '../passkeys/api.ts'
 import { request } from '../request.ts'
@@ -80,7 +79,7 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
                   {close => (
                     <Form
                       action="Continue"
-                      send={value => withVerification(() => addPasskey(value('name')))}
+                      send={value => addPasskey(value('name'))}
                       onDone={() => {
                         close()
                         reload('Passkey added. You can sign in with it from now on.')
@@ -124,10 +123,10 @@ function About({ passkey }: { passkey: PasskeyInfo }) {
           'Never used'
         ) : (
           <>
-            Last used <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
+            Last used <Moment at={lastUsedAt} />
           </>
         )}{' '}
-        · added <Timestamp atMs={Date.parse(createdAt)} hasDate />
+        · added <Moment at={createdAt} />
       </p>
     </div>
   )

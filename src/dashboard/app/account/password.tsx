@@ -4,7 +4,6 @@ import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { NewPasswordField } from '../components/new-password-field.tsx'
 import { showToast } from '../components/toast.tsx'
-import { withVerification } from '../components/verification-prompt.tsx'
 import { loadSession, setAccount } from '../session.ts'
 import { request } from '../request.ts'
 import { Section } from '../components/section.tsx'
@@ -65,12 +64,10 @@ function PasswordForm({ action, hasPassword, onDone }: PasswordFormOptions) {
     <Form
       action={action}
       send={value =>
-        withVerification(() =>
-          request('PUT /api/me/password', {
-            ...(hasPassword && { currentPassword: value('currentPassword') }),
-            newPassword: value('newPassword'),
-          }),
-        )
+        request('PUT /api/me/password', {
+          ...(hasPassword && { currentPassword: value('currentPassword') }),
+          newPassword: value('newPassword'),
+        })
       }
       onDone={({ sessionsEnded }) => {
         showToast(`Password changed. Other sessions ended: ${sessionsEnded.toLocaleString()}.`)

@@ -4,7 +4,6 @@ import { pickChanges } from '../changes.ts'
 import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { SignOutButton } from '../components/sign-out-button.tsx'
-import { withVerification } from '../components/verification-prompt.tsx'
 import { setAccount } from '../session.ts'
 import { request } from '../request.ts'
 
@@ -36,11 +35,9 @@ function ProfileForm({ account, onDone }: { account: Account; onDone(): void }) 
     <Form
       action="Save"
       send={value =>
-        withVerification(() =>
-          request(
-            'PATCH /api/me',
-            pickChanges(person, { name: value('name'), email: value('email') }),
-          ),
+        request(
+          'PATCH /api/me',
+          pickChanges(person, { name: value('name'), email: value('email') }),
         )
       }
       onDone={edited => {

@@ -1,5 +1,5 @@
 import { PagedList } from '../components/paged-list.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showResult } from '../components/toast.tsx'
 import { clearSession } from '../session.ts'
@@ -57,8 +57,8 @@ function SessionAbout({ session }: { session: SessionInfo }) {
       {isCurrent && <span class="badge badge-good">This browser</span>}{' '}
       {isInstalled && <span class="badge">Installed</span>}
       <p class="item-details">
-        <bdi>{address}</bdi> · last seen <Timestamp atMs={Date.parse(lastSeenAt)} hasDate /> ·{' '}
-        signed in {toMethodText(session)} <Timestamp atMs={Date.parse(createdAt)} hasDate />
+        <bdi>{address}</bdi> · last seen <Moment at={lastSeenAt} /> · signed in{' '}
+        {toMethodText(session)} <Moment at={createdAt} />
       </p>
     </div>
   )

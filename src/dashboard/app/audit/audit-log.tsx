@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { AuditEntry } from '../../../access/audit/entries.ts'
 import { Select } from '../components/fields.tsx'
 import { PagedList } from '../components/paged-list.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { toUrl } from '../request.ts'
 import { Section } from '../components/section.tsx'
@@ -142,7 +142,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
               {' · '}
             </>
           )}
-          <Timestamp atMs={Date.parse(at)} hasDate />
+          <Moment at={at} />
           {address !== null && (
             <>
               {' · '}

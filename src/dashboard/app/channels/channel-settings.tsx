@@ -1,7 +1,6 @@
 import type { ChannelEdit, ProjectChannel } from '../../../log/channels/schema.ts'
 import { useRef, useState } from 'preact/hooks'
 import { pickChanges, pickFormer } from '../changes.ts'
-import { withVerification } from '../components/verification-prompt.tsx'
 import { TextArea } from '../components/fields.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { Field, Form } from '../components/form.tsx'
@@ -80,11 +79,7 @@ export function Retention({
           {close => (
             <Form
               action="Save"
-              send={value =>
-                withVerification(() =>
-                  editChannel(project, id, { keepDays: toKeepDays(value('keepDays')) }),
-                )
-              }
+              send={value => editChannel(project, id, { keepDays: toKeepDays(value('keepDays')) })}
               onDone={() => {
                 close()
                 showToast('Retention saved.')

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState, type Dispatch, type StateUpdater } from 'preact/hooks'
 import type { Result } from '../request.ts'
-import { withVerification } from './verification-prompt.tsx'
+import { withVerification } from './verification.ts'
 import { showToast } from './toast.tsx'
 
 interface ActionButtonOptions<Data> {

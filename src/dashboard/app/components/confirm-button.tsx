@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
-import { withVerification } from './verification-prompt.tsx'
+import { withVerification } from './verification.ts'
 import { QuietButton } from './quiet-button.tsx'
 
 interface ConfirmButtonOptions<Data> {

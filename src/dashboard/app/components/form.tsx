@@ -1,6 +1,7 @@
 import { createContext, type ComponentChildren } from 'preact'
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
+import { withVerification } from './verification.ts'
 import { QuietButton } from './quiet-button.tsx'
 
 interface FormOptions<Data> {
@@ -14,7 +15,10 @@ interface FormOptions<Data> {
 
 const Issues = createContext<Failure | undefined>(undefined)
 
-/** A form that shows the server's errors at its fields and focuses the first invalid one. */
+/**
+ * A form that shows the server's errors at its fields and focuses the first invalid one. It asks
+ * for a verification if the server requires it.
+ */
 export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>) {
   const form = useRef<HTMLFormElement>(null)
   const [isBusy, setBusy] = useState(false)
@@ -39,7 +43,7 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
     const values = new FormData(form.current)
     setBusy(true)
     try {
-      const result = await send(name => String(values.get(name) ?? ''))
+      const result = await withVerification(() => send(name => String(values.get(name) ?? '')))
       setFailure(result.ok ? undefined : result.failure)
       if (!result.ok) return
       form.current?.removeAttribute('data-changed')

@@ -1,5 +1,5 @@
 import { CodeBlock } from './code-block.tsx'
-import { Timestamp } from './timestamp.tsx'
+import { Moment } from './timestamp.tsx'
 import { QuietButton } from './quiet-button.tsx'
 
 /** Hosts that other machines do not reach. */
@@ -23,7 +23,7 @@ export function SecretLink({
       <CodeBlock label={label} text={url} />
       <p class="item-details">
         Copy it now: it is shown only once. Send it yourself. It works one time, until{' '}
-        <Timestamp atMs={Date.parse(expiresAt)} hasDate />.
+        <Moment at={expiresAt} />.
       </p>
       {LOOPBACK.test(hostname) && (
         <p class="item-details">

@@ -57,3 +57,8 @@ export function Timestamp({ atMs, hasDate, isClockTime, isPrecise, isBurst }: Ti
     </time>
   )
 }
+
+/** The time of a field of a response, with its date. */
+export function Moment({ at }: { at: string }) {
+  return <Timestamp atMs={Date.parse(at)} hasDate />
+}

@@ -1,9 +1,13 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
-import { VerifyAtProvider } from '../openid/verify-at-provider.tsx'
 import { canUsePasskeys, verifyWithPasskey } from '../passkeys/api.ts'
 import { request } from '../request.ts'
 import { CodeField } from './code-field.tsx'
 import { Field, Form } from './form.tsx'
+import { Loaded } from './loaded.tsx'
+import { SignOutButton } from './sign-out-button.tsx'
+import { showResult } from './toast.tsx'
+import { useRoute } from './use-query.ts'
+import { startVisit } from '../openid/api.ts'
 
 export interface WaysOptions {
   account: Account
@@ -55,5 +59,39 @@ export function Ways({ account: { credentials, person }, needsFactor, onDone }: 
         </Form>
       )}
     </>
+  )
+}
+
+/** Lets an account without another credential confirm at a provider that it is present. */
+function VerifyAtProvider() {
+  const connections = useRoute('GET /api/me/connections')
+
+  async function visit(provider: string) {
+    const next = location.pathname + location.search
+    showResult(await startVisit({ provider, purpose: 'verify', next }))
+  }
+
+  return (
+    <Loaded query={connections}>
+      {({ items, providers }) => {
+        // The proxy, and a provider that is gone, cannot be visited.
+        const connected = providers.filter(one => items.some(item => item.provider === one.name))
+        return connected.length > 0 ? (
+          <>
+            <p>You come back to this page. Then repeat the action.</p>
+            {connected.map(({ name, label }) => (
+              <button key={name} type="button" class="button" onClick={() => visit(name)}>
+                Confirm at <bdi>{label}</bdi>
+              </button>
+            ))}
+          </>
+        ) : (
+          <>
+            <p>Your account has no password. Sign out and sign in again, then repeat this.</p>
+            <SignOutButton />
+          </>
+        )
+      }}
+    </Loaded>
   )
 }

@@ -1,7 +1,7 @@
 import { useRef } from 'preact/hooks'
 import type { Delivery } from '../../../delivery/outbox/schema.ts'
 import { Icon } from '../components/icon.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { showResult } from '../components/toast.tsx'
@@ -123,7 +123,7 @@ function Outcome({
   return (
     <>
       <p class="item-details">
-        {at !== null && <Timestamp atMs={Date.parse(at)} hasDate />}
+        {at !== null && <Moment at={at} />}
         {latencyMs !== null && <> · after {toDuration(latencyMs)}</>}
         {attempts > 1 && (
           <>
@@ -134,7 +134,7 @@ function Outcome({
         {state === 'pending' && nextAttemptAt !== null && attempts > 0 && (
           <>
             {attempts > 1 && ' · '}
-            next attempt <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate />
+            next attempt <Moment at={nextAttemptAt} />
           </>
         )}
       </p>

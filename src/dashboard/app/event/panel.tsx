@@ -10,22 +10,22 @@ import { CopyButton } from '../components/copy-button.tsx'
 import { LinkedText } from '../components/linked-text.tsx'
 import { now, Timestamp } from '../components/timestamp.tsx'
 import { ErrorNotice } from '../components/standalone-page.tsx'
-import { showResult } from '../components/toast.tsx'
-import { toChannelPath, toUserPath } from '../paths.ts'
+import { showResult, showToast } from '../components/toast.tsx'
+import { toChannelPath, toUserPath, toEventPath } from '../paths.ts'
 import { Avatar } from '../users/avatar.tsx'
 import { readUserName } from '../users/names.ts'
 import { isSameDay, toFullTime } from '../time.ts'
 import { toMetadataText } from '../../../log/events/metadata-values.ts'
-import { muteChannel, shareEvent } from './actions.ts'
 import { toCurl } from './curl.ts'
 import { DeliveryList } from './deliveries.tsx'
-import { StrokeIcon, StepButton } from './step-button.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { closeSeen } from '../push/seen.ts'
 import type { NeighbourIds } from './use-neighbours.ts'
 import { useRoute } from '../components/use-query.ts'
 import { request } from '../request.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
+import { setNotifications } from '../channels/set-notifications.ts'
+import { copyText } from '../copy-text.ts'
 
 interface PanelOptions {
   project: string
@@ -283,5 +283,50 @@ function Only({ path }: { path: string | undefined }) {
     <a class="filter-link" href={path}>
       Filter
     </a>
+  )
+}
+
+/** Passes the link of an event to the system, or copies it where the system takes none. */
+async function shareEvent(project: string, id: string, title: string): Promise<void> {
+  const url = new URL(toEventPath(project, id), location.href).href
+  const { share } = navigator as Partial<Navigator>
+  if (share) return void share.call(navigator, { title, url }).catch(() => {}) // It was cancelled.
+  showToast((await copyText(url)) ? 'Link copied.' : 'The link could not be copied.')
+}
+
+/** Mutes a channel for the signed-in member, until they end it. Offers to undo it. */
+function muteChannel(project: string, id: string, channel: string): Promise<void> {
+  return setNotifications(project, id, { state: 'mute' }, `${channel} is muted for you.`)
+}
+
+interface StepOptions {
+  label: string
+  hint: string
+  to: string | undefined
+  onGo(id: string): void
+  path: string
+}
+
+/** A button that opens the next newer or older event, if there is one. */
+function StepButton({ label, hint, to, onGo, path }: StepOptions) {
+  return (
+    <button
+      type="button"
+      class="icon-button"
+      aria-label={label}
+      title={hint}
+      aria-disabled={to === undefined}
+      onClick={() => to !== undefined && onGo(to)}
+    >
+      <StrokeIcon path={path} />
+    </button>
+  )
+}
+
+function StrokeIcon({ path }: { path: string }) {
+  return (
+    <svg class="stroke" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
+      <path d={path} />
+    </svg>
   )
 }

@@ -7,10 +7,11 @@ import { toDateTime, toRangeName } from '../time.ts'
 import { Icon } from '../components/icon.tsx'
 import { lazyPages } from '../lazy-page.tsx'
 import type { BarRange } from '../charts/bars.tsx'
-import { TIME_RANGES, toSearchPath, type Search } from './search.ts'
-import { useHistogram } from './use-histogram.ts'
+import { TIME_RANGES, toSearchPath, toQuery, type Search } from './search.ts'
 import { toPlural } from '../plural.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
+import { useQuery, type Query } from '../components/use-query.ts'
+import { request } from '../request.ts'
 
 // The rows come first.
 const chart = lazyPages(
@@ -167,4 +168,31 @@ function sum(counts: readonly number[]): number {
 
 function toMoment(ms: number): string {
   return new Date(ms).toISOString().replace('.000Z', 'Z')
+}
+
+/** How long the bars may lag behind the rows. */
+const REFRESH_MS = 10_000
+/** A chart that ends now moves by one bar. */
+const MIN_EVERY_MS = 60_000
+
+/** Counts the matches of a search over time, again when new events arrive. */
+function useHistogram(
+  project: string,
+  search: Search,
+  newestSeq: ReadonlySignal<number | undefined>,
+): Query<Histogram> {
+  const { channelId, text, from, to } = search
+  return useQuery(
+    JSON.stringify([project, channelId, text, from, to]),
+    () =>
+      request('GET /api/projects/:projectId/histogram', {
+        projectId: project,
+        ...toQuery(search, Date.now()),
+      }),
+    {
+      when: newestSeq,
+      pauseMs: REFRESH_MS,
+      everyMs: ({ stepMs }) => (to === undefined ? Math.max(stepMs, MIN_EVERY_MS) : undefined),
+    },
+  )
 }

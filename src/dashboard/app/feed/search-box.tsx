@@ -5,9 +5,10 @@ import { parseSearch } from '../../../log/events/search-query.ts'
 import { isComposing } from '../key-press.ts'
 import { focusSearch } from '../palette/state.ts'
 import type { Failure } from '../request.ts'
-import { loadTools, tools } from '../search/load-tools.ts'
 import { parseTyped, toExactText, toReaderText } from './reader-dates.ts'
 import { toSearchPath, type Search } from './search.ts'
+import { signal, type ReadonlySignal } from '@preact/signals'
+import { loadWithStyle } from '../lazy-page.tsx'
 
 interface SearchBoxOptions {
   project: string
@@ -136,4 +137,20 @@ function toSentence({ details, message }: Failure): string {
   return details
     .map(({ path, message }) => [...path.filter(name => name !== 'q'), message].join(': '))
     .join('. ')
+}
+
+type Tools = typeof import('../search/tools.ts')
+
+const loaded = signal<Tools>()
+let loading: Promise<void> | undefined
+
+/** Help with writing a search, once it is loaded. The search box also works without it. */
+const tools: ReadonlySignal<Tools | undefined> = loaded
+
+/** Loads the tools. A failure is tried again with the next call. */
+function loadTools(): void {
+  loading ??= loadWithStyle('/assets/search-tools.css', import('../search/tools.ts')).then(
+    module => void (loaded.value = module),
+    () => void (loading = undefined),
+  )
 }

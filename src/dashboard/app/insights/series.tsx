@@ -6,8 +6,8 @@ import { Bars, CountsTable, type BarRange } from '../charts/bars.tsx'
 import { toPlural } from '../plural.ts'
 import { toClockTime, toDayAndMonth, toRangeName } from '../time.ts'
 import { toRangePath } from './links.ts'
-import { assignColours } from './colours.ts'
 import { CompleteSince } from './complete-since.tsx'
+import { COLOURS, toColour } from '../colours.ts'
 
 const HOUR_MS = 3_600_000
 /** Periods up to this length have times as labels, and longer ones dates. */
@@ -116,4 +116,18 @@ function toLabels({ from, stepMs, others }: Histogram) {
 
 function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0)
+}
+
+/**
+ * Returns the CSS variable of the colour of each channel. A channel has the same colour in every
+ * card, unless a larger channel in the card has it. `--series-0` is for all others.
+ */
+function assignColours(ids: readonly string[]): Map<string, string> {
+  const taken = new Map<number, string>()
+  for (const id of ids) {
+    const wanted = toColour(id)
+    const steps = Array.from({ length: COLOURS }, (_, step) => (wanted + step) % COLOURS)
+    taken.set(steps.find(place => !taken.has(place)) ?? wanted, id)
+  }
+  return new Map([...taken].map(([place, id]) => [id, `--series-${place + 1}`]))
 }

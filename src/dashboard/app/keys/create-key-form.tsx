@@ -1,5 +1,4 @@
 import { Checkbox, Fieldset } from '../components/fields.tsx'
-import { withVerification } from '../components/verification-prompt.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { fromInputTime } from '../input-time.ts'
 import { request } from '../request.ts'
@@ -20,15 +19,13 @@ export function CreateKeyForm({
     <Form
       action="Create key"
       send={value =>
-        withVerification(() =>
-          request('POST /api/projects/:projectId/keys', {
-            projectId: project,
-            name: value('name'),
-            scopes: SCOPE_NAMES.filter(scope => value(scope)),
-            limit: Number(value('limit')),
-            expiresAt: toStartOfDay(value('expiresAt')),
-          }),
-        )
+        request('POST /api/projects/:projectId/keys', {
+          projectId: project,
+          name: value('name'),
+          scopes: SCOPE_NAMES.filter(scope => value(scope)),
+          limit: Number(value('limit')),
+          expiresAt: toStartOfDay(value('expiresAt')),
+        })
       }
       onDone={onCreated}
     >

@@ -3,17 +3,19 @@ import type { ApiKey, KeyChange } from '../../../access/keys/schema.ts'
 import { pickChanges, pickFormer } from '../changes.ts'
 import { GRACE_PERIODS } from '../grace-periods.ts'
 import { DisclosureButton } from '../components/action-button.tsx'
-import { withVerification } from '../components/verification-prompt.tsx'
 import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
-import { Timestamp, now } from '../components/timestamp.tsx'
+import { Moment, now } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { request } from '../request.ts'
 import { LimitField, type NewKey } from './create-key-form.tsx'
-import { RequestsChart } from './requests-chart.tsx'
 import { toScopeSummary } from './scopes.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
+import { Bars, CountsTable, type BarRange } from '../charts/bars.tsx'
+import { toPlural } from '../plural.ts'
+import { toClockTime, toRangeName } from '../time.ts'
+import { summarize, toHours, type Hour } from './hours.ts'
 
 interface KeyOptions {
   project: string
@@ -33,9 +35,7 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
   const before = useRef(apiKey)
   if (open !== 'edit') before.current = apiKey
   const edit = (change: KeyChange) =>
-    withVerification(() =>
-      request('PATCH /api/projects/:projectId/keys/:keyId', { ...place, ...change }),
-    )
+    request('PATCH /api/projects/:projectId/keys/:keyId', { ...place, ...change })
 
   return (
     <li>
@@ -110,12 +110,10 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
             <Form
               action="Create new key"
               send={value =>
-                withVerification(() =>
-                  request('POST /api/projects/:projectId/keys/:keyId/rotate', {
-                    ...place,
-                    overlapHours: Number(value('overlapHours')),
-                  }),
-                )
+                request('POST /api/projects/:projectId/keys/:keyId/rotate', {
+                  ...place,
+                  overlapHours: Number(value('overlapHours')),
+                })
               }
               onDone={made => {
                 setOpen(undefined)
@@ -155,10 +153,10 @@ function About(key: ApiKey) {
           'Never used'
         ) : (
           <>
-            Last used <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
+            Last used <Moment at={lastUsedAt} />
           </>
         )}{' '}
-        · created <Timestamp atMs={Date.parse(createdAt)} hasDate />
+        · created <Moment at={createdAt} />
         {createdBy !== null && (
           <>
             {' '}
@@ -177,7 +175,7 @@ function End(key: ApiKey) {
   const word = key.revokedAt !== null ? 'Revoked' : isInactive(key) ? 'Expired' : 'Expires'
   return (
     <span class={`badge ${isInactive(key) ? 'badge-bad' : ''}`}>
-      {word} <Timestamp atMs={Date.parse(at)} hasDate />
+      {word} <Moment at={at} />
     </span>
   )
 }
@@ -186,4 +184,54 @@ function isInactive({ revokedAt, expiresAt }: ApiKey): boolean {
   if (revokedAt !== null || expiresAt === null) return revokedAt !== null
   // `now` is updated every 20 seconds, which is too slow for a key that just expired.
   return Date.parse(expiresAt) <= Math.max(now.value, Date.now())
+}
+
+const HOUR_MS = 3_600_000
+
+/** The requests of a key per hour in the last 24 hours, as a chart and a table. */
+function RequestsChart({ counts }: { counts: readonly number[] }) {
+  const [hovered, setHovered] = useState<BarRange>()
+  const hours = toHours(counts, Date.now())
+  const { sum, busiest } = summarize(hours)
+  const hour = hovered && hours[hovered[0]]
+  const toName = ({ atMs }: Hour) => toRangeName(atMs, atMs + HOUR_MS)
+  return (
+    <>
+      <p class="item-details">
+        <strong>{toRequests(hour?.requests ?? sum)}</strong>{' '}
+        {hour ? toName(hour) : 'in the last 24 hours'}
+      </p>
+      {sum > 0 && (
+        <>
+          <Bars
+            parts={[{ counts, colour: '--accent' }]}
+            label={describe(sum, busiest)}
+            toLabel={bar => toClockTime(hours[bar]?.atMs ?? NaN)}
+            labelSteps={[1, 3, 6, 12]}
+            isLinear
+            onHover={setHovered}
+          />
+          <details class="counts">
+            <summary>Show as table</summary>
+            <CountsTable
+              label="Requests per hour"
+              columns={[{ name: 'Requests', counts }]}
+              toName={bar => toName(hours[bar]!)}
+            />
+          </details>
+        </>
+      )}
+    </>
+  )
+}
+
+function describe(sum: number, busiest: Hour | undefined): string {
+  const requests = toRequests(sum)
+  return busiest
+    ? `${requests} in the last 24 hours, with a peak of ${busiest.requests.toLocaleString()} at ${toClockTime(busiest.atMs)}`
+    : `${requests} in the last 24 hours`
+}
+
+function toRequests(count: number): string {
+  return toPlural(count, 'request')
 }

@@ -2,7 +2,7 @@ import { useLocation } from 'preact-iso'
 import { ActionButton } from '../components/action-button.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Loaded } from '../components/loaded.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useRoute } from '../components/use-query.ts'
 import { PATHS } from '../paths.ts'
@@ -29,8 +29,7 @@ export function Connections() {
                   <div class="item-main">
                     <bdi>{label}</bdi>
                     <p class="item-details">
-                      connected <Timestamp atMs={Date.parse(createdAt)} hasDate /> · last used{' '}
-                      <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
+                      connected <Moment at={createdAt} /> · last used <Moment at={lastUsedAt} />
                     </p>
                   </div>
                   <span class="item-actions">

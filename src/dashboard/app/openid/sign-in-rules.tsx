@@ -5,7 +5,6 @@ import { InlineForm } from '../components/inline-form.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { showToast } from '../components/toast.tsx'
 import { useRoute } from '../components/use-query.ts'
-import { withVerification } from '../components/verification-prompt.tsx'
 import type { Role } from '../../../access/guard/permissions.ts'
 import { isAtLeast, ROLES } from '../session.ts'
 import type { SignInRule } from '../../../access/openid/schema.ts'
@@ -83,17 +82,15 @@ export function SignInRules({
                     <Form
                       action="Add"
                       send={value =>
-                        withVerification(() =>
-                          replaceRules([
-                            ...rules,
-                            {
-                              provider: value('provider'),
-                              kind: value('kind') as SignInRule['kind'],
-                              value: value('value'),
-                              role: value('role') as SignInRule['role'],
-                            },
-                          ]),
-                        )
+                        replaceRules([
+                          ...rules,
+                          {
+                            provider: value('provider'),
+                            kind: value('kind') as SignInRule['kind'],
+                            value: value('value'),
+                            role: value('role') as SignInRule['role'],
+                          },
+                        ])
                       }
                       onDone={() => {
                         close()

@@ -7,8 +7,9 @@ import { loadSession } from '../session.ts'
 import { request } from '../request.ts'
 import { CreateOrganization } from './create-organization.tsx'
 import { Projects } from './projects.tsx'
-import { RenameOrganization } from './rename-organization.tsx'
 import { Section } from '../components/section.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
 
 /** The membership of the account in the organization, as all tabs take it. */
 export interface TabOptions {
@@ -64,5 +65,30 @@ export function GeneralTab({ account, own }: TabOptions) {
         </div>
       </section>
     </>
+  )
+}
+
+/** Renames an organization. */
+function RenameOrganization({ organization, name }: { organization: string; name: string }) {
+  return (
+    <InlineForm action="Rename">
+      {close => (
+        <Form
+          action="Save"
+          send={value =>
+            request('PATCH /api/organizations/:organizationId', {
+              organizationId: organization,
+              name: value('name'),
+            })
+          }
+          onDone={() => {
+            close()
+            void loadSession()
+          }}
+        >
+          <Field name="name" label="Name" value={name} />
+        </Form>
+      )}
+    </InlineForm>
   )
 }

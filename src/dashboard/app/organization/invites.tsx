@@ -5,12 +5,11 @@ import type { Account } from '../../../access/sign-in/schema.ts'
 import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { PagedList } from '../components/paged-list.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { showResult } from '../components/toast.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
 import type { Pages } from '../components/use-pages.ts'
-import { withVerification } from '../components/verification-prompt.tsx'
 import { request } from '../request.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
 import { Section } from '../components/section.tsx'
@@ -50,8 +49,7 @@ export function Invites({ own, invites, onWithdrawn }: InvitesOptions) {
             <div class="item-main">
               <bdi>{email ?? 'Anyone with the link'}</bdi>
               <p class="item-details">
-                invited by <bdi>{invitedBy}</bdi> · expires{' '}
-                <Timestamp atMs={Date.parse(expiresAt)} hasDate />
+                invited by <bdi>{invitedBy}</bdi> · expires <Moment at={expiresAt} />
               </p>
             </div>
             <span class="badge">{role}</span>
@@ -87,13 +85,11 @@ export function InviteForm({ own, onCreated }: InviteFormOptions) {
         <Form
           action="Create link"
           send={value =>
-            withVerification(() =>
-              request('POST /api/organizations/:organizationId/invites', {
-                organizationId: own.id,
-                role: value('role') as Role,
-                email: value('email') || null,
-              }),
-            )
+            request('POST /api/organizations/:organizationId/invites', {
+              organizationId: own.id,
+              role: value('role') as Role,
+              email: value('email') || null,
+            })
           }
           onDone={invite => {
             close()

@@ -1,9 +1,9 @@
 import type { Role } from '../../../access/guard/permissions.ts'
 import type { Member } from '../../../access/organizations/schema.ts'
 import type { Account, NewResetLink } from '../../../access/sign-in/schema.ts'
-import { withVerification } from '../components/verification-prompt.tsx'
+import { withVerification } from '../components/verification.ts'
 import { PagedList } from '../components/paged-list.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { SecretLink } from '../components/secret-link.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showResult } from '../components/toast.tsx'
@@ -79,8 +79,7 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
                     <bdi>{person.email}</bdi>
                   ) : (
                     <>
-                      <bdi>{person.email}</bdi> · last seen{' '}
-                      <Timestamp atMs={Date.parse(lastSeenAt)} hasDate />
+                      <bdi>{person.email}</bdi> · last seen <Moment at={lastSeenAt} />
                     </>
                   )}
                 </p>

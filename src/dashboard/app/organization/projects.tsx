@@ -1,6 +1,5 @@
 import { useRef } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
-import { withVerification } from '../components/verification-prompt.tsx'
 import { pickChanges } from '../changes.ts'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded } from '../components/loaded.tsx'
@@ -79,18 +78,16 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
           <Form
             action="Save"
             send={value =>
-              withVerification(() =>
-                request('PATCH /api/projects/:projectId', {
-                  ...place,
-                  ...pickChanges<ProjectChange>(
-                    { name, keepDays },
-                    {
-                      name: value('name'),
-                      keepDays: parseRetentionDays(value('keepDays')) as number | null,
-                    },
-                  ),
-                }),
-              )
+              request('PATCH /api/projects/:projectId', {
+                ...place,
+                ...pickChanges<ProjectChange>(
+                  { name, keepDays },
+                  {
+                    name: value('name'),
+                    keepDays: parseRetentionDays(value('keepDays')) as number | null,
+                  },
+                ),
+              })
             }
             onDone={() => {
               onDone()

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { PagedList } from '../components/paged-list.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { showResult } from '../components/toast.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { request } from '../request.ts'
@@ -63,7 +63,7 @@ export function ResetLinks({ organization, newest, onWithdrawn }: ResetLinksOpti
                     by <bdi>{createdBy}</bdi>
                   </>
                 )}{' '}
-                · expires <Timestamp atMs={Date.parse(expiresAt)} hasDate />
+                · expires <Moment at={expiresAt} />
               </p>
             </div>
             <span class="item-actions">

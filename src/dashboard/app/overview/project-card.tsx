@@ -1,7 +1,7 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
 import type { OverviewProject } from '../../../log/overview/schema.ts'
 import { Sparkline } from '../channels/sparkline.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { toVisibleTitle } from '../feed/log.ts'
 import { toSearchPath } from '../feed/search.ts'
 import { toPlural } from '../plural.ts'
@@ -92,8 +92,7 @@ export function ProjectCard({ account, project, head }: CardOptions) {
                   <bdi>{toVisibleTitle(event.title)}</bdi>
                 </a>
                 <p class="item-details">
-                  <bdi>{event.channelName}</bdi> ·{' '}
-                  <Timestamp atMs={Date.parse(event.createdAt)} hasDate />
+                  <bdi>{event.channelName}</bdi> · <Moment at={event.createdAt} />
                 </p>
               </div>
             </li>

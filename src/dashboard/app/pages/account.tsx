@@ -1,5 +1,3 @@
-import { AccountData } from '../account/account-data.tsx'
-import { Organizations } from '../account/organizations.tsx'
 import { Passkeys } from '../account/passkeys.tsx'
 import { Password } from '../account/password.tsx'
 import { Profile } from '../account/profile.tsx'
@@ -8,9 +6,17 @@ import { Sessions } from '../account/sessions.tsx'
 import { Layout } from '../components/layout.tsx'
 import { usePages } from '../components/use-pages.ts'
 import { Connections } from '../openid/connections.tsx'
-import { PATHS } from '../paths.ts'
+import { PATHS, toOrganizationPath } from '../paths.ts'
 import { Tokens } from '../tokens/tokens.tsx'
 import type { AccountPageProps } from './props.ts'
+import type { Account } from '../../../access/sign-in/schema.ts'
+import { CreateOrganization } from '../organization/create-organization.tsx'
+import { Section } from '../components/section.tsx'
+import { accountId, request, type Result } from '../request.ts'
+import { ActionButton } from '../components/action-button.tsx'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { showToast } from '../components/toast.tsx'
+import { clearSession } from '../session.ts'
 
 /** The account: its profile, ways to sign in, sessions and organizations. */
 export default function AccountPage({ account }: AccountPageProps) {
@@ -33,5 +39,69 @@ export default function AccountPage({ account }: AccountPageProps) {
         <AccountData />
       </div>
     </Layout>
+  )
+}
+
+/** The organizations of the account. Operators can create another one. */
+function Organizations({ account: { person, organizations } }: { account: Account }) {
+  return (
+    <Section id="organizations" title="Organizations">
+      {organizations.length === 0 && <p class="note">You are not a member of any organization.</p>}
+      <ul class="items">
+        {organizations.map(({ id, name, role }) => (
+          <li key={id}>
+            <div class="item-main">
+              <a href={toOrganizationPath(id)}>
+                <bdi>{name}</bdi>
+              </a>
+            </div>
+            <span class="badge">{role}</span>
+          </li>
+        ))}
+      </ul>
+      {person.isOperator && <CreateOrganization />}
+    </Section>
+  )
+}
+
+/** Returns the file. A refusal is requested again, in the form of the other requests. */
+async function readExport(): Promise<Result<Blob>> {
+  const headers = { 'X-Account': accountId }
+  const response = await fetch('/api/me/export', { headers }).catch(() => undefined)
+  return response?.ok ? { ok: true, data: await response.blob() } : request('GET /api/me/export')
+}
+
+/** The export of the account's own data, and its deletion. */
+function AccountData() {
+  return (
+    <Section id="data" title="Your data">
+      <p class="note">
+        The file has everything that this server stores about your account, without secrets.
+      </p>
+      <div class="actions">
+        <ActionButton
+          action="Export your data"
+          send={readExport}
+          onDone={file => {
+            const href = URL.createObjectURL(file)
+            Object.assign(document.createElement('a'), {
+              href,
+              download: 'tidings-account.json',
+            }).click()
+          }}
+        />
+        <ConfirmButton
+          action="Delete account"
+          title="Delete your account?"
+          lead="You are signed out everywhere and leave every organization. Audit logs keep your name for a year. This cannot be undone."
+          yes="Delete permanently"
+          send={() => request('DELETE /api/me')}
+          onDone={() => {
+            clearSession()
+            showToast('Your account is deleted.')
+          }}
+        />
+      </div>
+    </Section>
   )
 }

@@ -6,7 +6,7 @@ import { Sparkline } from '../channels/sparkline.tsx'
 import { channelChanges } from '../feed/use-channels.ts'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { MINUTE_MS, useRoute } from '../components/use-query.ts'
 import { toFeedPath, toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
@@ -98,14 +98,14 @@ function About({ channel }: { channel: ProjectChannel }) {
           <div>
             <dt>Last event</dt>
             <dd>
-              <Timestamp atMs={Date.parse(lastEventAt)} hasDate />
+              <Moment at={lastEventAt} />
             </dd>
           </div>
         )}
         <div>
           <dt>Created</dt>
           <dd>
-            <Timestamp atMs={Date.parse(createdAt)} hasDate />
+            <Moment at={createdAt} />
           </dd>
         </div>
       </dl>

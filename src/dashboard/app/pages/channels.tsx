@@ -6,7 +6,7 @@ import { NotificationSettings } from '../channels/notification-settings.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { channelChanges } from '../feed/use-channels.ts'
 import { ProjectLayout } from '../components/layout.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { SearchForm } from '../components/search-form.tsx'
 import { toChannelPath, toProjectPath } from '../paths.ts'
@@ -89,7 +89,7 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
           {lastEventAt !== null && (
             <>
               {' '}
-              · last <Timestamp atMs={Date.parse(lastEventAt)} hasDate />
+              · last <Moment at={lastEventAt} />
             </>
           )}
         </p>

@@ -166,7 +166,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
 
   return (
     <div class="layout">
-      <div class="contents" inert={isBehind}>
+      <div class="behind" inert={isBehind}>
         <a class="skip" href="#feed">
           Skip to events
         </a>

@@ -3,7 +3,6 @@ import type { ProjectPageProps } from './props.ts'
 import { KeyItem } from '../keys/key-item.tsx'
 import { CreateKeyForm, type NewKey } from '../keys/create-key-form.tsx'
 import { Layout } from '../components/layout.tsx'
-import { FirstEventCommand } from '../components/first-event-command.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { SecretOnce } from '../components/secret-once.tsx'
@@ -11,6 +10,7 @@ import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { usePages } from '../components/use-pages.ts'
 import { MINUTE_MS } from '../components/use-query.ts'
+import { CodeBlock } from '../components/code-block.tsx'
 
 /** The API keys of a project. */
 export default function KeysPage({ account, project }: ProjectPageProps) {
@@ -98,4 +98,16 @@ function Keys({ project }: { project: string }) {
       </PagedList>
     </>
   )
+}
+
+const PLACEHOLDER = 'YOUR_API_KEY'
+
+/** The shortest command that sends an event. Its double quotes work in every shell. */
+function FirstEventCommand({ apiKey = PLACEHOLDER }: { apiKey?: string }) {
+  const lines = [
+    `curl ${location.origin}/v1/channels/hello`,
+    `  -H "Authorization: Bearer ${apiKey}"`,
+    '  -d "🎉 It works"',
+  ]
+  return <CodeBlock label="In a terminal" text={lines.join(' \\\n')} />
 }

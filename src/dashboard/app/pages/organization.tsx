@@ -1,14 +1,19 @@
 import type { AccountPageProps } from './props.ts'
-import { AuditTab } from '../organization/audit-tab.tsx'
-import { GeneralTab } from '../organization/general-tab.tsx'
+import { GeneralTab, type TabOptions } from '../organization/general-tab.tsx'
 import { MembersTab } from '../organization/members-tab.tsx'
-import { SecondFactorRequired } from '../organization/second-factor-required.tsx'
-import { SecurityTab } from '../organization/security-tab.tsx'
-import { OrganizationTabs } from '../organization/tabs.tsx'
 import { Layout } from '../components/layout.tsx'
 import { ORGANIZATION_TABS, toOrganizationPath, type OrganizationTab } from '../paths.ts'
-import { isAtLeast } from '../session.ts'
+import { isAtLeast, setAccount } from '../session.ts'
 import { Tokens } from '../tokens/tokens.tsx'
+import { AuditLog } from '../audit/audit-log.tsx'
+import { usePages } from '../components/use-pages.ts'
+import { SignInRules } from '../openid/sign-in-rules.tsx'
+import { SecondFactorSetting } from '../organization/second-factor-setting.tsx'
+import type { Account } from '../../../access/sign-in/schema.ts'
+import { Passkeys } from '../account/passkeys.tsx'
+import { SecondFactor } from '../account/second-factor.tsx'
+import { Ways } from '../components/verification-ways.tsx'
+import { useEffect, useRef } from 'preact/hooks'
 
 /** An organization in tabs. Members see the first two, and admins all of them. */
 export default function OrganizationPage(props: AccountPageProps) {
@@ -73,4 +78,102 @@ function Content({ account, own, tab }: InsideOptions & { tab: OrganizationTab }
     case 'audit':
       return <AuditTab organization={own.id} />
   }
+}
+
+/** The audit log of an organization, which can be filtered by its members. */
+function AuditTab({ organization }: { organization: string }) {
+  const members = usePages('GET /api/organizations/:organizationId/members', {
+    organizationId: organization,
+    limit: 50,
+  })
+  return (
+    <AuditLog
+      organization={organization}
+      members={members.items.map(({ person: { id, name } }) => ({ id, name }))}
+    />
+  )
+}
+
+/** The required second factor of an organization, and its sign-in rules. */
+function SecurityTab({ account, own }: TabOptions) {
+  return (
+    <>
+      {own.role === 'owner' ? (
+        <SecondFactorSetting organization={own.id} />
+      ) : (
+        <p class="note">Only owners can require a second factor.</p>
+      )}
+      <SignInRules organization={own.id} role={own.role} isOperator={account.person.isOperator} />
+    </>
+  )
+}
+
+interface SecondFactorRequiredOptions {
+  account: Account
+  /** The name of the organization that requires it. */
+  name: string
+}
+
+/** Leads a member to a second factor, without which the organization cannot be reached. */
+function SecondFactorRequired({ account, name }: SecondFactorRequiredOptions) {
+  const { passkeys, hasSecondFactor } = account.credentials
+  const hasNone = passkeys === 0 && !hasSecondFactor
+  return (
+    <div class="settings">
+      <h1 class="page-title">One more step</h1>
+      <p class="page-lead">
+        <bdi>{name}</bdi> requires a passkey or an authenticator app, and you signed in without one.{' '}
+        {hasNone ? 'Add one' : 'Use it'} here to continue.
+      </p>
+      <Ways needsFactor account={account} onDone={setAccount} />
+      {hasNone && (
+        <>
+          <Passkeys />
+          <SecondFactor account={account} />
+        </>
+      )}
+    </div>
+  )
+}
+
+const NAMES: Readonly<Record<OrganizationTab, string>> = {
+  general: 'General',
+  members: 'Members',
+  security: 'Security',
+  tokens: 'Tokens',
+  audit: 'Audit log',
+}
+
+interface TabsOptions {
+  organization: string
+  tabs: readonly OrganizationTab[]
+  current: OrganizationTab
+}
+
+/** Links to the tabs of an organization. */
+function OrganizationTabs({ organization, tabs, current }: TabsOptions) {
+  const row = useRef<HTMLUListElement>(null)
+  // On a phone the row scrolls.
+  useEffect(() => {
+    const here = row.current?.querySelector<HTMLElement>('[aria-current]')
+    if (row.current && here)
+      row.current.scrollLeft = here.offsetLeft + (here.offsetWidth - row.current.clientWidth) / 2
+  }, [current])
+  return (
+    <nav aria-label="Organization">
+      <ul class="tab-row" ref={row}>
+        {tabs.map(tab => (
+          <li key={tab}>
+            <a
+              class="tab"
+              href={toOrganizationPath(organization, tab)}
+              aria-current={tab === current ? 'page' : undefined}
+            >
+              {NAMES[tab]}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  )
 }

@@ -1,14 +1,19 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
-import type { OverviewProject } from '../../../log/overview/schema.ts'
+import type { OverviewProject, Overview } from '../../../log/overview/schema.ts'
 import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { ConnectionPill } from '../feed/live-pill.tsx'
 import { toPlural } from '../plural.ts'
 import { isUrgent, ProjectCard } from '../overview/project-card.tsx'
-import { useOverview } from '../overview/use-overview.ts'
 import { PATHS, toOrganizationPath } from '../paths.ts'
 import { isAtLeast } from '../session.ts'
 import type { AccountPageProps } from './props.ts'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { MINUTE_MS, useRoute, type Query } from '../components/use-query.ts'
+import { BROWSER, watchBrowser } from '../live/browser.ts'
+import type { Heads } from '../live/messages.ts'
+import type { ConnectionState } from '../live/pill.ts'
+import { createLiveSocket } from '../live/socket.ts'
 
 /** All projects of the account: new events, unusual activity and failed deliveries. */
 export default function OverviewPage({ account }: AccountPageProps) {
@@ -92,4 +97,48 @@ function summarize(urgent: number): string {
   return urgent === 1
     ? 'One project needs attention.'
     : `${urgent.toLocaleString()} projects need attention.`
+}
+
+/** How long the newest events may lag behind the counts. */
+const REFRESH_MS = 5_000
+
+interface LiveOverview {
+  query: Query<Overview>
+  /** The present heads of the logs, by project. */
+  heads: Heads
+  state: ConnectionState
+  /** Connects again at once. */
+  reconnect(): void
+}
+
+/** The state of all projects, kept up to date over one socket while the page is visible. */
+function useOverview(): LiveOverview {
+  const query = useRoute('GET /api/overview', {}, { pauseMs: REFRESH_MS, everyMs: MINUTE_MS })
+  const [heads, setHeads] = useState<Heads>({})
+  const [state, setState] = useState<ConnectionState>({ kind: 'connecting' })
+  const reconnect = useRef(() => {})
+
+  useEffect(() => {
+    let hasHeads = false
+    const socket = createLiveSocket({
+      ...BROWSER,
+      onConnectionState: setState,
+      greet: () => ({ type: 'watch' }),
+      receive(message) {
+        if (message.type !== 'heads') return false
+        setHeads(known => ({ ...known, ...message.heads }))
+        // The first heads come with the data of the page.
+        if (hasHeads) query.refresh()
+        return (hasHeads = true)
+      },
+    })
+    reconnect.current = socket.retry
+    const end = watchBrowser(socket)
+    return () => {
+      end()
+      socket.stop()
+    }
+  }, [])
+
+  return { query, heads, state, reconnect: () => reconnect.current() }
 }

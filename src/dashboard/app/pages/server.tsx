@@ -1,17 +1,17 @@
 import type { ComponentChildren } from 'preact'
-import type { ServerInfo } from '../../server-schema.ts'
+import type { ServerInfo, OrganizationUsage } from '../../server-schema.ts'
 import type { AccountPageProps } from './props.ts'
 import { AuditLog } from '../audit/audit-log.tsx'
 import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
-import { useRoute } from '../components/use-query.ts'
+import { Moment } from '../components/timestamp.tsx'
+import { useRoute, type Query } from '../components/use-query.ts'
 import { toPlural } from '../plural.ts'
 import { Providers } from '../openid/providers.tsx'
 import { PATHS } from '../paths.ts'
-import { OrganizationQuotas } from '../server/organization-quotas.tsx'
 import { toSize } from '../server/sizes.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
+import { Section } from '../components/section.tsx'
 
 /** Warn if less than this share of the disk is free. */
 const MIN_FREE_SHARE = 0.1
@@ -59,8 +59,7 @@ function Facts({ info }: { info: ServerInfo }) {
         value={`Tidings ${version} on ${runtime}`}
         about={
           <>
-            started <Timestamp atMs={Date.parse(startedAt)} hasDate /> · AGPL-3.0 ·{' '}
-            <a href="/source">source code</a>
+            started <Moment at={startedAt} /> · AGPL-3.0 · <a href="/source">source code</a>
           </>
         }
       />
@@ -144,4 +143,48 @@ function toUrlNote({ url, isUrlSet, isHttps }: ServerInfo): string {
   return isHttps
     ? 'set by BASE_URL'
     : 'Passwords are sent unencrypted, and notifications require HTTPS. Put the server behind an HTTPS proxy.'
+}
+
+type Usage = { items: OrganizationUsage[] }
+
+/** The quotas of organizations, those with the most bytes today first. */
+function OrganizationQuotas({ query }: { query: Query<Usage> }) {
+  return (
+    <Section id="quotas" title="Quotas">
+      <Loaded query={query}>
+        {({ items }) => (
+          <ul class="items">
+            {items.map(one => (
+              <li key={one.id}>
+                <div class="item-main">
+                  <p>
+                    <bdi>{one.name}</bdi>{' '}
+                    {isUsedUp(one) && <span class="badge badge-bad">Quota used</span>}
+                  </p>
+                  <p class="item-details">{toText(one)}</p>
+                </div>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Loaded>
+    </Section>
+  )
+}
+
+function isUsedUp({ events, bytes, channels, webhooks }: OrganizationUsage): boolean {
+  return [events, bytes, channels, webhooks].some(({ used, limit }) => used >= limit)
+}
+
+function toText({ events, bytes, channels, webhooks }: OrganizationUsage): string {
+  return [
+    `${toUsed(events)} events this minute`,
+    `${toSize(bytes.used)} of ${toSize(bytes.limit)} today`,
+    `${toUsed(channels)} channels`,
+    `${toUsed(webhooks)} webhooks`,
+  ].join(' · ')
+}
+
+function toUsed({ used, limit }: OrganizationUsage['events']): string {
+  return `${used.toLocaleString()} of ${limit.toLocaleString()}`
 }

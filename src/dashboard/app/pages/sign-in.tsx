@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { LoadingPage, StandalonePage } from '../components/standalone-page.tsx'
 import { ProviderButtons } from '../openid/provider-buttons.tsx'
 import { useSignInOptions } from '../openid/use-sign-in-options.ts'
@@ -7,9 +7,11 @@ import { VisitProblem } from '../openid/visit-problem.tsx'
 import { showResult, showToast } from '../components/toast.tsx'
 import { PATHS, toSafeNext } from '../paths.ts'
 import { request } from '../request.ts'
-import { loadSession, session } from '../session.ts'
+import { loadSession, session, checkCookie, isInstalled, setAccount } from '../session.ts'
 import { PasskeyButton } from '../sign-in/passkey-button.tsx'
-import { PasswordForm } from '../sign-in/password-form.tsx'
+import { CodeField } from '../components/code-field.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { QuietButton } from '../components/quiet-button.tsx'
 
 /** Signs in and redirects to the requested page. */
 export default function SignIn() {
@@ -85,4 +87,51 @@ export default function SignIn() {
 async function connect(): Promise<void> {
   const result = await request('POST /api/openid/confirmation')
   if (showResult(result)) showToast(`Your account is connected to ${result.data.label}.`)
+}
+
+/** Signs in with an e-mail address and a password, and with a code if the account requires one. */
+function PasswordForm() {
+  const [needsCode, setNeedsCode] = useState(false)
+  if (needsCode) return <CodeForm onCancel={() => setNeedsCode(false)} />
+  return (
+    <Form
+      key="password"
+      action="Sign in"
+      send={async value => {
+        const result = await request('POST /api/session', {
+          email: value('email'),
+          password: value('password'),
+          isInstalled: isInstalled(),
+        })
+        return result.ok && !('needs' in result.data)
+          ? checkCookie({ ok: true, data: result.data })
+          : result
+      }}
+      onDone={data => ('needs' in data ? setNeedsCode(true) : setAccount(data))}
+    >
+      <Field name="email" label="E-mail" type="email" autocomplete="username webauthn" />
+      <Field name="password" label="Password" type="password" autocomplete="current-password" />
+    </Form>
+  )
+}
+
+function CodeForm({ onCancel }: { onCancel(): void }) {
+  return (
+    <>
+      <Form
+        key="code"
+        action="Sign in"
+        send={value => request('POST /api/session/code', { code: value('code') })}
+        onDone={setAccount}
+      >
+        <CodeField
+          label="Code"
+          hint="The six digits of your authenticator app, or one of your recovery codes."
+        />
+      </Form>
+      <p class="note">
+        <QuietButton onClick={onCancel}>Back</QuietButton>
+      </p>
+    </>
+  )
 }

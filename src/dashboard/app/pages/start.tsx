@@ -7,14 +7,18 @@ import { LivePill } from '../feed/live-pill.tsx'
 import { useFeed } from '../feed/use-feed.ts'
 import { toPill } from '../live/pill.ts'
 import { StandalonePage, ErrorNotice } from '../components/standalone-page.tsx'
-import { withVerification, VerificationPrompt } from '../components/verification-prompt.tsx'
+import { withVerification } from '../components/verification.ts'
+import { VerificationPrompt } from '../components/verification-prompt.tsx'
 import { Checklist } from '../first-run/checklist.tsx'
-import { FirstEventTabs } from '../first-run/first-event-tabs.tsx'
 import { SampleDataOffer } from '../first-run/sample-data.tsx'
 import { WaveLine } from '../components/artwork.tsx'
 import { toFeedPath } from '../paths.ts'
 import { request, type Failure } from '../request.ts'
 import { hasJustSetUp, session } from '../session.ts'
+import { CodeBlock } from '../components/code-block.tsx'
+import { Tabs } from '../components/tabs.tsx'
+import { readStored, store } from '../storage.ts'
+import { SNIPPETS } from '../first-run/snippets.ts'
 
 /** The quick start: a command with a working key, and the first event as it arrives. */
 export default function Start({ account, project }: ProjectPageProps) {
@@ -118,4 +122,24 @@ function useKey(project: string) {
     hasJustSetUp.value = false
   }, [project])
   return { key, isCreating, failure, createKey: () => void (isCreating || createKey()) }
+}
+
+/** The first event in the reader's language, with a working key. */
+function FirstEventTabs({ apiKey }: { apiKey: string }) {
+  const [chosen, setChosen] = useState(readStored('snippet') ?? '')
+  const snippet = SNIPPETS.find(({ name }) => name === chosen) ?? SNIPPETS[0]!
+
+  return (
+    <Tabs
+      label="Languages"
+      tabs={SNIPPETS.map(({ name }) => ({ name, label: name }))}
+      chosen={snippet.name}
+      onChoose={name => {
+        setChosen(name)
+        store('snippet', name)
+      }}
+    >
+      <CodeBlock label={snippet.name} text={snippet.toCode(location.origin, apiKey)} />
+    </Tabs>
+  )
 }

@@ -1,9 +1,9 @@
 import type { ProjectPageProps } from './props.ts'
 import { JsonTree } from '../event/json-tree.tsx'
-import { EMPTY_SEARCH, toSearchPath } from '../feed/search.ts'
+import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/search.ts'
 import { CopyButton } from '../components/copy-button.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { ErrorNotice } from '../components/standalone-page.tsx'
 import { useRoute } from '../components/use-query.ts'
 import { toUsersPath } from '../paths.ts'
@@ -12,8 +12,15 @@ import { Aliases } from '../users/aliases.tsx'
 import { Avatar } from '../users/avatar.tsx'
 import { readUserName } from '../users/names.ts'
 import type { Data } from '../routes.ts'
-import { EraseUser } from '../users/erase.tsx'
-import { UserTimeline } from '../users/timeline.tsx'
+import { useRef } from 'preact/hooks'
+import { useLocation } from 'preact-iso'
+import { FeedList } from '../feed/feed-list.tsx'
+import { useFeed } from '../feed/use-feed.ts'
+import { Section } from '../components/section.tsx'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { showToast } from '../components/toast.tsx'
+import { request } from '../request.ts'
+import { toPlural } from '../plural.ts'
 
 const MAX_COUNTED_EVENTS = 10_000
 
@@ -98,7 +105,7 @@ function Counts({ project, user }: { project: string; user: User }) {
           <div>
             <dt>First seen</dt>
             <dd>
-              <Timestamp atMs={Date.parse(firstSeenAt)} hasDate />
+              <Moment at={firstSeenAt} />
             </dd>
           </div>
         )}
@@ -106,7 +113,7 @@ function Counts({ project, user }: { project: string; user: User }) {
           <div>
             <dt>Last seen</dt>
             <dd>
-              <Timestamp atMs={Date.parse(lastSeenAt)} hasDate />
+              <Moment at={lastSeenAt} />
             </dd>
           </div>
         )}
@@ -143,5 +150,62 @@ function Properties({ properties }: { properties: Record<string, unknown> }) {
         <p class="note">No properties</p>
       )}
     </section>
+  )
+}
+
+/** The live feed of a user's events. */
+function UserTimeline({ project, userId }: { project: string; userId: string }) {
+  const text = toTermText('users', userId)
+  return (
+    <Section id="timeline" title="Events">
+      {text === undefined ? (
+        <p class="note">This user ID cannot be searched for, so the events are not listed here.</p>
+      ) : (
+        <Events project={project} search={{ ...EMPTY_SEARCH, text }} />
+      )}
+    </Section>
+  )
+}
+
+function Events({ project, search }: { project: string; search: Search }) {
+  const { route } = useLocation()
+  const list = useRef<HTMLElement>(null)
+  const feed = useFeed({ project, search, onUnseen() {}, onShown() {}, onChannels() {} })
+  return (
+    <FeedList
+      feed={feed}
+      list={list}
+      project={project}
+      search={search}
+      onOpen={id => route(toSearchPath(project, search, id))}
+      empty={<p class="note">No stored event is about this user.</p>}
+    />
+  )
+}
+
+/** Erases a user permanently. */
+function EraseUser({ project, userId }: { project: string; userId: string }) {
+  const { route } = useLocation()
+  return (
+    <Section id="erase" title="Erase">
+      <p class="note">Deletes the properties and aliases, and removes the user from all events.</p>
+      <ConfirmButton
+        action="Erase this user"
+        title="Erase"
+        name={userId}
+        lead="The events remain, but no longer show who they are about. This cannot be undone."
+        yes="Erase permanently"
+        send={() =>
+          request('DELETE /api/projects/:projectId/users/:userId', { projectId: project, userId })
+        }
+        onDone={({ events, exportedMonths }) => {
+          const files = exportedMonths ? ` Also in exports of ${exportedMonths}.` : ''
+          showToast({
+            message: `User erased and removed from ${toPlural(events, 'event')}.${files}`,
+          })
+          route(toUsersPath(project), true)
+        }}
+      />
+    </Section>
   )
 }

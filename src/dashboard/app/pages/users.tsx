@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso'
 import type { ProjectPageProps } from './props.ts'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { SearchForm } from '../components/search-form.tsx'
@@ -104,7 +104,7 @@ function UserItem({
           </bdi>
         ))}
       </p>
-      <Timestamp atMs={Date.parse(updatedAt)} hasDate />
+      <Moment at={updatedAt} />
     </li>
   )
 }

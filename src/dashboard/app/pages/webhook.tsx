@@ -1,7 +1,7 @@
 import type { ProjectPageProps } from './props.ts'
 import { Layout } from '../components/layout.tsx'
 import { Loaded } from '../components/loaded.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { useQuery, useRoute, type Query } from '../components/use-query.ts'
 import { toProjectPath } from '../paths.ts'
 import { readChannels } from '../feed/api.ts'
@@ -76,14 +76,14 @@ function Details({ place, webhook, query: { refetch, change }, isAdmin }: Detail
             <dt>Old secret</dt>
             <dd>
               <span>
-                also signs until <Timestamp atMs={Date.parse(previousSecretUntil)} hasDate />
+                also signs until <Moment at={previousSecretUntil} />
               </span>
             </dd>
           </>
         )}
         <dt>Created</dt>
         <dd>
-          <Timestamp atMs={Date.parse(createdAt)} hasDate />
+          <Moment at={createdAt} />
         </dd>
       </dl>
       {isAdmin && (

@@ -1,5 +1,5 @@
 import type { Subscription } from '../../../delivery/push/schema.ts'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { request } from '../request.ts'
 import { switchDevice } from './change-device.ts'
@@ -45,8 +45,7 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
             'No notification sent yet'
           ) : (
             <>
-              Last notification <Timestamp atMs={Date.parse(lastPushAt)} hasDate />:{' '}
-              <bdi>{lastOutcome}</bdi>
+              Last notification <Moment at={lastPushAt} />: <bdi>{lastOutcome}</bdi>
             </>
           )}
           {quietHours && ` · quiet hours ${quietHours.from} to ${quietHours.to}`}

@@ -6,10 +6,9 @@ import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { PagedList } from '../components/paged-list.tsx'
 import { SecretOnce } from '../components/secret-once.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { usePages } from '../components/use-pages.ts'
-import { withVerification } from '../components/verification-prompt.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
 import type { ManagementToken, NewManagementToken } from '../../../access/tokens/schema.ts'
 import { request } from '../request.ts'
@@ -116,12 +115,11 @@ function Item({ token, owner, onWithdrawn }: ItemOptions) {
             'never used'
           ) : (
             <>
-              last used <Timestamp atMs={Date.parse(lastUsedAt)} hasDate />
+              last used <Moment at={lastUsedAt} />
             </>
           )}
           {' · '}
-          {token.isExpired ? 'expired' : 'expires'}{' '}
-          <Timestamp atMs={Date.parse(expiresAt)} hasDate />
+          {token.isExpired ? 'expired' : 'expires'} <Moment at={expiresAt} />
         </p>
       </div>
       <span class="badge">{role}</span>
@@ -157,15 +155,13 @@ function CreateForm({ owner, organizations, onCreated }: CreateFormOptions) {
       action="Create token"
       send={value => {
         const chosen = projects.filter(({ id }) => value(id) !== '')
-        return withVerification(() =>
-          request(`POST ${toPath(owner)}`, {
-            ...toPlace(owner),
-            name: value('name'),
-            role: ROLES.find(role => role === value('role')) ?? 'viewer',
-            projects: chosen.length === 0 ? null : chosen.map(({ id }) => id),
-            expiresInDays: Number(value('expiresInDays')),
-          }),
-        )
+        return request(`POST ${toPath(owner)}`, {
+          ...toPlace(owner),
+          name: value('name'),
+          role: ROLES.find(role => role === value('role')) ?? 'viewer',
+          projects: chosen.length === 0 ? null : chosen.map(({ id }) => id),
+          expiresInDays: Number(value('expiresInDays')),
+        })
       }}
       onDone={onCreated}
     >

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { Field, Form } from '../components/form.tsx'
 import { PagedList } from '../components/paged-list.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { showResult } from '../components/toast.tsx'
 import { toUserPath } from '../paths.ts'
@@ -80,13 +80,15 @@ export function Aliases({ project, user, mayEdit, onChanged }: AliasesOptions) {
   return (
     <Section id="aliases" title="Aliases">
       {aliases.length === 0 && <p class="note">No aliases yet</p>}
-      <ul class="aliases">
+      <ul class="items">
         {aliases.map(({ alias, since }) => (
           <li key={alias}>
-            <bdi>{alias}</bdi>
-            <span class="since">
-              added <Timestamp atMs={Date.parse(since)} hasDate />
-            </span>
+            <div class="item-main">
+              <bdi>{alias}</bdi>
+              <p class="item-details">
+                added <Moment at={since} />
+              </p>
+            </div>
             {mayEdit && (
               <QuietButton aria-label={`Remove ${alias}`} onClick={() => remove(alias)}>
                 Remove
@@ -138,7 +140,7 @@ function History({ project, userId }: { project: string; userId: string }) {
     limit: 20,
   })
   return (
-    <PagedList pages={pages} className="changes" empty={<p class="note">No changes yet</p>}>
+    <PagedList pages={pages} empty={<p class="note">No changes yet</p>}>
       {({ at, alias, change, other, person }) => (
         <li key={`${at} ${alias} ${change}`}>
           <bdi>{alias}</bdi> {CHANGES[change]}{' '}
@@ -148,7 +150,7 @@ function History({ project, userId }: { project: string; userId: string }) {
               by <bdi>{person.name}</bdi>
             </>
           )}{' '}
-          · <Timestamp atMs={Date.parse(at)} hasDate />
+          · <Moment at={at} />
         </li>
       )}
     </PagedList>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { CodeBlock } from '../components/code-block.tsx'
 import { Loaded } from '../components/loaded.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { useRoute } from '../components/use-query.ts'
 import { toVisibleTitle } from '../feed/log.ts'
 import { toEventPath } from '../paths.ts'
@@ -39,7 +39,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
           <span class="item-details">
             <bdi>{reason}</bdi>
             {number > 1 && `, attempt ${number.toLocaleString()}`} · {toDuration(latencyMs)} ·{' '}
-            <Timestamp atMs={Date.parse(startedAt)} hasDate />
+            <Moment at={startedAt} />
           </span>
         </span>
       </summary>

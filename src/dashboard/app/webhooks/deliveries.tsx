@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { ActionButton } from '../components/action-button.tsx'
 import { PagedList } from '../components/paged-list.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toPlural } from '../plural.ts'
 import { toEventPath, toWebhookPath } from '../paths.ts'
@@ -99,13 +99,13 @@ function About({ project, delivery }: { project: string; delivery: Delivery }) {
         {at !== null && (
           <>
             {' '}
-            · last <Timestamp atMs={Date.parse(at)} hasDate />
+            · last <Moment at={at} />
           </>
         )}
         {nextAttemptAt !== null && (
           <>
             {' '}
-            · next <Timestamp atMs={Date.parse(nextAttemptAt)} hasDate />
+            · next <Moment at={nextAttemptAt} />
           </>
         )}
       </p>

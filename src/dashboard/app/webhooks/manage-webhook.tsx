@@ -2,7 +2,6 @@ import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import { GRACE_PERIODS } from '../grace-periods.ts'
 import { ActionButton, DisclosureButton } from '../components/action-button.tsx'
-import { withVerification } from '../components/verification-prompt.tsx'
 import { Select } from '../components/fields.tsx'
 import { Form } from '../components/form.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
@@ -97,12 +96,10 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
         <Form
           action="Create new secret"
           send={value =>
-            withVerification(() =>
-              request(`POST ${PATH}/rotate`, {
-                ...place,
-                graceHours: Number(value('graceHours')),
-              }),
-            )
+            request(`POST ${PATH}/rotate`, {
+              ...place,
+              graceHours: Number(value('graceHours')),
+            })
           }
           onDone={({ secret }) => {
             setOpen(undefined)

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
 import { readChannels } from '../feed/api.ts'
-import { withVerification } from '../components/verification-prompt.tsx'
 import { Checkbox, Select, Fieldset } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded } from '../components/loaded.tsx'
@@ -39,16 +38,14 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
           <Form
             action={action}
             send={value =>
-              withVerification(() =>
-                send(
-                  {
-                    url: value('url'),
-                    name: value('name').trim() || null,
-                    preset,
-                    channels: isFiltered ? ids.filter(value) : null,
-                  },
-                  webhook,
-                ),
+              send(
+                {
+                  url: value('url'),
+                  name: value('name').trim() || null,
+                  preset,
+                  channels: isFiltered ? ids.filter(value) : null,
+                },
+                webhook,
               )
             }
             onDone={onDone}
