@@ -1,5 +1,5 @@
 import { SEALED_PROVIDERS } from '../access/openid/stored-providers.ts'
-import { SEALED_TOTP_SECRETS } from '../access/second-factor/sealing.ts'
+import { SEALED_TOTP_SECRETS } from '../access/second-factor/authenticator-app.ts'
 import { SEALED_SUBSCRIPTIONS } from '../delivery/push/address.ts'
 import { SEALED_VAPID_KEYS } from '../delivery/push/vapid.ts'
 import { SEALED_WEBHOOKS } from '../delivery/webhooks/sealing.ts'

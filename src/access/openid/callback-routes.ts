@@ -10,14 +10,12 @@ import { countRefusedSignIn, findPoolOfVisitor, findSession } from '../guard/adm
 import { rotateSession, toCookieSeconds, type AdmittedSession } from '../guard/sessions.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
 import { connect, findConnectedAccount } from './connections.ts'
-import { createFlows, toConfirmation, type Visit } from './flow.ts'
-import type { OpenidParts } from './parts.ts'
+import { createFlows, markUsed, toConfirmation, type Visit } from './flow.ts'
+import { getProvider, type OpenidParts } from './parts.ts'
 import { VisitProblem, type ProblemCode } from './problem.ts'
 import type { Profile } from './profile.ts'
 import { CLOCK_TOLERANCE_S } from './provider-client.ts'
-import { getProvider } from './providers.ts'
 import { signInVisitor } from './sign-in.ts'
-import { markUsed } from './used.ts'
 import { finishVisit } from './visit.ts'
 
 const PATH = /^\/openid\/([a-z0-9-]{1,40})\/callback$/

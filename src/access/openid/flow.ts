@@ -1,7 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { Secrets } from '../../database/secrets/secrets.ts'
-import type { Cookies } from '../guard/secret.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { hashSecret, type Cookies } from '../guard/secret.ts'
 import { PURPOSES } from './schema.ts'
 import type { Authenticated } from './sign-in.ts'
 
@@ -90,4 +91,17 @@ export function createFlows({
     },
     clear: () => cookies.clear('openid'),
   }
+}
+
+/**
+ * Marks a state or the id of a logout token as used, for as long as it could be accepted. Returns
+ * false if it was used before.
+ */
+export async function markUsed(sql: Queryable, value: string, seconds: number): Promise<boolean> {
+  const marked = await sql`
+    insert into openid_used (hash, expires_at)
+    values (decode(${hashSecret(value)}, 'hex'), now() + ${seconds} * interval '1 second')
+    on conflict (hash) do nothing
+  `
+  return marked.count === 1
 }

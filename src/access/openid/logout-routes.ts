@@ -5,10 +5,9 @@ import { readText } from '../../http/body.ts'
 import { respond, withCall } from '../../http/call.ts'
 import { deferBody, readPath } from '../../http/route.ts'
 import { LOGOUT_TOKEN_S, endProviderSessions, verifyLogoutToken } from './logout.ts'
-import type { OpenidParts } from './parts.ts'
+import { getProvider, type OpenidParts } from './parts.ts'
 import { isProviderDown } from './provider-client.ts'
-import { getProvider } from './providers.ts'
-import { markUsed } from './used.ts'
+import { markUsed } from './flow.ts'
 
 const PATH = '/openid/:provider/backchannel-logout'
 

@@ -1,3 +1,4 @@
+import { Fault } from '../../base/errors.ts'
 import type { ProviderSettings } from '../../base/config/openid.ts'
 import type { Secrets } from '../../database/secrets/secrets.ts'
 import type { SessionGuard, SessionGuardOptions } from '../guard/guard.ts'
@@ -14,4 +15,14 @@ export interface OpenidParts extends SessionGuardOptions {
   hasProxyHeader: boolean
   /** Returns the e-mail address in the proxy header of a request from a trusted proxy. */
   findProxyEmail(request: Request): string | undefined
+}
+
+/** Returns the provider with a name. Throws `not_found`. */
+export function getProvider(
+  providers: readonly ProviderSettings[],
+  name: string,
+): ProviderSettings {
+  const found = providers.find(one => one.name === name)
+  if (found) return found
+  throw new Fault('not_found', 'No provider has this name')
 }

@@ -1,8 +1,7 @@
 import { Elysia } from 'elysia'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
-import type { OpenidParts } from './parts.ts'
-import { getProvider } from './providers.ts'
+import { getProvider, type OpenidParts } from './parts.ts'
 import { ProviderCheck, Providers } from './schema.ts'
 import { toLogoutUrl, toRedirectUrl } from './visit.ts'
 

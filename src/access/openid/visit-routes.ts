@@ -11,14 +11,16 @@ import { succeed } from '../../http/call.ts'
 import { ApiFailure, SuccessOf } from '../../http/envelope.ts'
 import { createFlows } from './flow.ts'
 import { connect } from './connections.ts'
-import type { OpenidParts } from './parts.ts'
+import { getProvider, type OpenidParts } from './parts.ts'
 import { VisitProblem } from './problem.ts'
-import { getProvider } from './providers.ts'
 import { Connected, SignInOptions, StartBody, Started } from './schema.ts'
-import { toSafePath } from './safe-path.ts'
 import { beginVisit } from './visit.ts'
 
 const tags = ['Account']
+const MAX_LENGTH = 2_000
+/** Paths of the server itself, and of the sign-in page. */
+const NO_PAGE = /^\/(v1|api|openid|assets|sign-in)([/?#]|$)/
+const PLAIN = /^\/(?![/\\])[!-[\]-~]*$/
 
 /** Routes of the sign-in page: its options, and the start of a visit to a provider. */
 export function visitRoutes(parts: OpenidParts) {
@@ -142,4 +144,11 @@ export function visitRoutes(parts: OpenidParts) {
         },
       },
     )
+}
+
+/** Returns `path` if it is a path of a page of this server, else `/`. */
+function toSafePath(path: string | undefined): string {
+  const isSafe =
+    path !== undefined && path.length <= MAX_LENGTH && PLAIN.test(path) && !NO_PAGE.test(path)
+  return isSafe ? path : '/'
 }

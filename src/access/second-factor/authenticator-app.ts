@@ -1,11 +1,28 @@
 import { Fault } from '../../base/errors.ts'
 import { newId, toId } from '../../base/ids.ts'
-import type { Secrets } from '../../database/secrets/secrets.ts'
+import { toArray } from '../../database/arrays.ts'
+import type { SecretLoss } from '../../database/secrets/reset.ts'
+import type { SealedCell, Secrets } from '../../database/secrets/secrets.ts'
 import type { Tx } from '../../database/sql.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { acceptRecoveryCode } from './recovery-codes.ts'
-import { toSealedCell } from './sealing.ts'
 import { findTotpStep, newTotpSecret } from './totp.ts'
+
+/** The sealed columns, for the rotation of APP_SECRET. */
+export const SEALED_TOTP_SECRETS = {
+  table: 'totp_secrets',
+  columns: ['secret_sealed'],
+} as const
+
+/** Removes authenticator apps whose secrets cannot be opened. */
+export const TOTP_LOSS: SecretLoss = {
+  ...SEALED_TOTP_SECRETS,
+  describe: count =>
+    `Authenticator apps removed: ${count}. These accounts sign in with their password alone until they set up the app again`,
+  async drop(tx, ids) {
+    await tx`delete from totp_secrets where id = any(${toArray(ids)}::uuid[])`
+  },
+}
 
 /**
  * Creates the secret of an authenticator app, in base32. It replaces one that was never confirmed.
@@ -92,4 +109,9 @@ async function acceptTotpCode(
   if (step === undefined) return false
   await tx`update totp_secrets set last_step = ${step} where id = ${row.id}`
   return true
+}
+
+/** Returns the cell that a secret is sealed for. It can be opened only there. */
+export function toSealedCell(rowId: string): SealedCell {
+  return { table: SEALED_TOTP_SECRETS.table, column: SEALED_TOTP_SECRETS.columns[0], rowId }
 }

@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth'
 import { newId } from '../../../src/base/ids.ts'
 import { newTotpSecret } from '../../../src/access/second-factor/totp.ts'
-import { toSealedCell } from '../../../src/access/second-factor/sealing.ts'
+import { toSealedCell } from '../../../src/access/second-factor/authenticator-app.ts'
 import { testSecrets } from '../secret.ts'
 import type { Booted } from '../servers/server.ts'
 import type { SignedInAccount } from './signed-in-account.ts'
