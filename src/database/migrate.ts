@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseUrl } from '../base/database-url.ts'
+import { DamagedFiles } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
 import { compareVersions, VERSION } from '../base/version.ts'
 import { toArray } from './arrays.ts'
@@ -273,9 +274,9 @@ export function findOldestServer({ text }: Migration): string | undefined {
 
 /** Reads the applied migrations. An empty database has none. */
 async function readStored(sql: Queryable): Promise<StoredMigration[]> {
-  const [found] = await sql<{ schema: string; is_own: boolean }[]>`
+  const [found] = await sql<{ schema: string; is_own: boolean; has_events: boolean }[]>`
     select
-      n.nspname as schema,
+      n.nspname as schema, to_regclass('event_logs') is not null as has_events,
       exists (select from pg_attribute where attrelid = c.oid and attname = 'checksum') as is_own
     from pg_class c
       join pg_namespace n on n.oid = c.relnamespace
@@ -284,11 +285,15 @@ async function readStored(sql: Queryable): Promise<StoredMigration[]> {
   if (!found) return []
   if (!found.is_own) throw toForeignError({ schema: found.schema, name: MIGRATIONS_TABLE })
   // A checkout before 0.2.0 made the table without oldest_server.
-  return sql<StoredMigration[]>`
+  const rows = await sql<StoredMigration[]>`
     select name, checksum, to_jsonb(migrations) ->> 'oldest_server' as oldest_server
     from migrations
     order by name
   `
+  // The file was cut off, and must not count as an empty database.
+  if (rows.length === 0 && found.has_events)
+    throw new DamagedFiles('The table migrations has no rows.')
+  return rows
 }
 
 /** Returns the migrations of the database that this program does not contain. */

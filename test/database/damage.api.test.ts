@@ -38,7 +38,7 @@ let token: string
 /** Tables of each kind that the tenant has filled. */
 const TABLES = [
   ...['accounts', 'api_keys', 'aliases', 'channels', 'identities', 'installation'],
-  ...['event_counts', 'webhooks'],
+  ...['event_counts', 'webhooks', 'migrations'],
 ]
 let own: AsyncDisposable
 afterAll(() => own[Symbol.asyncDispose]())
