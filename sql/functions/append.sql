@@ -13,7 +13,8 @@
 --     response begins with its head, up to the seq. It ends with the last 52 characters of its
 --     tail: `,"requestId":"…"}`. Tails of servers up to 0.2.0 begin with the content, which is not
 --     used.
--- Requests of a key beyond its limit append nothing; requests before them do.
+-- Requests of a key beyond its limit append nothing; requests before them do. An event that needs
+-- one channel too many is left out, too.
 --
 -- Returns one row:
 --   * windows: for each key [limit, used, reset_at, retry_after], or null if no live key has the
@@ -58,6 +59,8 @@ declare
   repeated bigint[] := '{}';
   -- The positions of events that are not appended.
   left_out bigint[] := '{}';
+  -- Those that need one channel too many.
+  without_room bigint[] := '{}';
   -- The last seq of each project before the append; null for a deleted project.
   heads bigint[];
   new_seqs bigint[];
@@ -127,6 +130,18 @@ begin
       where i.key is not null and k.expires_at > at and i.ord <> all(left_out)
     );
     left_out := left_out || repeated;
+  end if;
+
+  if channel_slugs is not null then
+    without_room := take_channels(
+      array(select project_ids[n] from unnest(numbers) with ordinality as u (n, ord) order by u.ord),
+      array(
+        select case when i.ord <> all(left_out) and heads[i.number] is not null then i.slug end
+        from unnest(numbers, channel_slugs) with ordinality as i (number, slug, ord)
+        order by i.ord
+      )
+    );
+    left_out := left_out || without_room;
   end if;
 
   if project_numbers is null and left_out = '{}' and heads[1] is not null then
@@ -282,6 +297,7 @@ begin
         'ord', i.ord,
         'outcome', case
           when i.ord = any(running) then 'running'
+          when i.ord = any(without_room) then 'full'
           when i.ord = any(repeated) then case when k.fingerprint = i.fingerprint then 'replayed' else 'reused' end
         end,
         'body', case when k.is_deleted then empty_event_response(k.body::json) else k.body end,

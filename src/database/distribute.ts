@@ -243,6 +243,8 @@ async function copyAppend(tx: Tx): Promise<void> {
     await tx.unsafe(
       definition
         .replace('append_events(', `${name}(`)
+        // The coordinator has the quotas, and takes the channels before.
+        .replace(/take_channels\([^;]*;/, "'{}';")
         .replace(tables, (_, keyword, space, table) => `${keyword}${space}${table}_${ids[table]}`),
     )
     await tx.unsafe(`alter function ${name} set plan_cache_mode = force_generic_plan`)

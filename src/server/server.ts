@@ -37,7 +37,7 @@ import {
 import { registerDiskGauges, registerWorkGauges } from './gauges.ts'
 import { registerInstallationGauges } from './installation-gauges.ts'
 import { createInFlightRequests } from '../http/limits/idempotency.ts'
-import { createQuotas } from '../http/limits/quotas.ts'
+import { createQuotas, storeChannelQuota } from '../http/limits/quotas.ts'
 import { createFailedAuthentications } from '../http/limits/failed-authentications.ts'
 import { logger } from '../base/log.ts'
 import { tokenAdmission } from '../access/tokens/admission.ts'
@@ -195,6 +195,7 @@ async function open(
     pool: appends,
     inflight,
     isDistributed: isSpread,
+    maxChannels: config.quotas.channels,
     onAppended(projectIds) {
       // The feed first, because it takes only milliseconds.
       notifier.send([...projectIds].map(projectId => ({ kind: 'events', projectId })))
@@ -204,6 +205,7 @@ async function open(
   })
   const userIndexer = startUserIndexer(userWork)
   const quotas = createQuotas({ limits: config.quotas, pool: background })
+  await background.run(sql => storeChannelQuota(sql, config.quotas.channels))
   const identityWriter = createIdentityWriter({
     pool: identifies,
     inflight,

@@ -208,6 +208,7 @@ test('a backup has every row of every table, except for those that are excluded 
     'event_tokens',
     'invites',
     'management_tokens',
+    'organization_channels',
     'organization_usage',
     'push_bursts',
     'rate_windows',

@@ -1,11 +1,11 @@
 import type { QuotaLimits } from '../../base/config.ts'
+import { Fault } from '../../base/errors.ts'
 import { logger } from '../../base/log.ts'
 import { startLoop } from '../../base/loop.ts'
+import { quotaRefusals } from '../../base/metrics.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Pool } from '../../database/pool.ts'
-import type { Tx } from '../../database/sql.ts'
-import { createChannelQuota, type CountedChannel } from './channel-quota.ts'
-import { toExceeded } from './quota-exceeded.ts'
+import type { Queryable, Tx } from '../../database/sql.ts'
 
 const log = logger('limits')
 const STORE_EVERY_MS = 1_000
@@ -19,30 +19,25 @@ const DAY_MS = 24 * 60 * MINUTE_MS
 /** How long an organization that sends nothing is remembered. */
 const FORGET_AFTER_MS = 60_000
 
-/** An event to be counted. */
-interface CountedEvent extends CountedChannel {
+/** An event or a user to be counted. */
+interface Counted {
+  organizationId: string
   /** The UTF-8 bytes of its texts. */
   bytes: number
 }
 
-/** A user to be counted. */
-type CountedUser = Pick<CountedEvent, 'organizationId' | 'bytes'>
-
 export interface Quotas {
   /**
    * Throws `quota_exceeded` if the organization has used its events of this minute or its bytes of
-   * this day, or if the event needs one channel too many. Queries the database only for an unknown
-   * channel of an organization that has all of its channels.
+   * this day.
    */
-  check(event: CountedEvent): Promise<void> | void
+  check(event: Counted): void
   /** Counts an event that was appended. Call `check` before. */
-  count(event: CountedEvent): void
+  count(event: Counted): void
   /** Throws `quota_exceeded` if a user takes more bytes than the organization has left today. */
-  checkUser(user: CountedUser): void
+  checkUser(user: Counted): void
   /** Counts a user that was stored. Call `checkUser` before. */
-  countUser(user: CountedUser): void
-  /** Counts a channel that is about to be created. Throws `quota_exceeded` like `check`. */
-  countChannel(channel: CountedChannel): Promise<void>
+  countUser(user: Counted): void
   /** Throws `quota_exceeded` if the organization has all of its webhooks. Locks it. */
   checkWebhook(tx: Tx, organizationId: string): Promise<void>
   /** Stores what is not stored yet, and stops. */
@@ -85,7 +80,6 @@ interface QuotasOptions {
  */
 export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
   const usages = new Map<string, Usage>()
-  const channels = createChannelQuota({ limit: limits.channels, pool })
 
   function getUsage(organizationId: string): Usage {
     const found = usages.get(organizationId)
@@ -151,11 +145,9 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
     for (let at = 0; at < due.length; at += STORE_BATCH) {
       await store(due.slice(at, at + STORE_BATCH))
     }
-    if (!isLast) await channels.recount()
     for (const [id, { events, bytes, checkedAtMs }] of usages) {
       if (events > 0 || bytes > 0 || nowMs - checkedAtMs <= FORGET_AFTER_MS) continue
       usages.delete(id)
-      channels.forget(id)
     }
   }
 
@@ -177,24 +169,17 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
         throw toExceeded('events', 'events a minute', limits.eventsPerMinute, end)
       }
       checkBytes(usage, event.bytes)
-      return channels.check(event)
     },
     count(event) {
       const usage = getUsage(event.organizationId)
       usage.events++
       usage.bytes += event.bytes
-      channels.count(event)
     },
     checkUser({ organizationId, bytes }) {
       checkBytes(touchUsage(organizationId), bytes)
     },
     countUser({ organizationId, bytes }) {
       getUsage(organizationId).bytes += bytes
-    },
-    async countChannel(channel) {
-      // An organization without a usage would not be forgotten.
-      getUsage(channel.organizationId)
-      await channels.countNew(channel)
     },
     async checkWebhook(tx, organizationId) {
       await tx`select from organizations where id = ${organizationId} for no key update`
@@ -210,6 +195,33 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
     },
     stop,
   }
+}
+
+/** Stores the quota of channels, which `take_channels` reads. */
+export async function storeChannelQuota(sql: Queryable, maxChannels: number): Promise<void> {
+  await sql`
+    update installation set max_channels = ${maxChannels}
+    where max_channels is distinct from ${maxChannels}
+  `
+}
+
+/**
+ * Takes room for a channel if it does not exist. Throws `quota_exceeded` if the organization has
+ * all of its channels.
+ */
+export async function takeChannel(
+  sql: Queryable,
+  { projectId, slug, maxChannels }: { projectId: string; slug: string; maxChannels: number },
+): Promise<void> {
+  const [{ is_full: isFull }] = await sql<[{ is_full: boolean }]>`
+    select take_channels(array[${projectId}::uuid], array[${slug}::text]) <> '{}' as is_full
+  `
+  if (isFull) throw tooManyChannels(maxChannels)
+}
+
+export function tooManyChannels(maxChannels: number): Fault {
+  const advice = 'Use one of its channels, or ask the operator of the server for more.'
+  return toExceeded('channels', 'channels', maxChannels, advice)
 }
 
 /** Says when a quota begins anew. Without a stored total, the clock of this process tells. */
@@ -249,4 +261,11 @@ function storeCounts(
       (extract(epoch from minute + interval '1 minute' - now()) * 1000)::float8 as minute_left_ms,
       (extract(epoch from day + interval '1 day' - now()) * 1000)::float8 as day_left_ms
   `
+}
+
+/** Counts a refusal, and returns the fault that says which quota is used, and what to do. */
+function toExceeded(quota: string, what: string, limit: number, advice: string): Fault {
+  quotaRefusals.inc({ quota })
+  const used = `The organization has used its quota of ${what} (${limit.toLocaleString('en')}).`
+  return new Fault('quota_exceeded', `${used} ${advice}`)
 }

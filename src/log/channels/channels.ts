@@ -6,6 +6,7 @@ import { Fault } from '../../base/errors.ts'
 import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
 import { invalidField } from '../../http/validation.ts'
+import { takeChannel } from '../../http/limits/quotas.ts'
 import { newId, parseId } from '../../base/ids.ts'
 import { hasNothingToFind, NOTHING_TO_FIND } from '../../base/text-search.ts'
 import { toEmoji } from './icon.ts'
@@ -157,7 +158,7 @@ export async function getProjectChannel(
 export async function createChannel(
   tx: Tx,
   actor: Actor,
-  { organizationId, projectId, channel }: NewChannelOf,
+  { organizationId, projectId, channel, maxChannels }: NewChannelOf,
 ): Promise<string> {
   // Events create channels under this lock.
   const locked = await tx`select from event_logs where project_id = ${projectId} for update`
@@ -165,6 +166,7 @@ export async function createChannel(
   const { id, uuid } = newId('chn')
   const { icon, description, isArchived = false, keepDays = null } = channel
   const name = toDisplayName(channel.name)
+  await takeChannel(tx, { projectId, slug: toSlug(name), maxChannels })
   const created = await tx`
     insert into channels (
       project_id, id, public_id, slug, name, name_slug, icon, description, is_archived, keep_days,
@@ -191,6 +193,8 @@ interface NewChannelOf {
   organizationId: string
   projectId: string
   channel: NewChannel
+  /** The quota of the organization. */
+  maxChannels: number
 }
 
 /**

@@ -12,7 +12,7 @@ import type { Hints } from '../../base/hints.ts'
 import { transact } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
-import type { Quotas } from '../../http/limits/quotas.ts'
+import type { QuotaLimits } from '../../base/config.ts'
 import {
   createChannel,
   editChannel,
@@ -20,7 +20,6 @@ import {
   listProjectChannels,
   type Reader,
 } from './channels.ts'
-import { toSlug } from './name.ts'
 import {
   ChannelEdit,
   NewChannel,
@@ -39,11 +38,11 @@ const tags = ['Channels']
 export interface ProjectChannelParts {
   guard: SessionGuard
   hints: Hints
-  quotas: Pick<Quotas, 'countChannel'>
+  quotaLimits: Pick<QuotaLimits, 'channels'>
 }
 
 /** Routes of the dashboard for channels, their settings, and what each account has read. */
-export function projectChannelRoutes({ guard, hints, quotas }: ProjectChannelParts) {
+export function projectChannelRoutes({ guard, hints, quotaLimits }: ProjectChannelParts) {
   return new Elysia({ name: 'channels.project' })
     .use(guard)
     .get(
@@ -62,10 +61,10 @@ export function projectChannelRoutes({ guard, hints, quotas }: ProjectChannelPar
       async ({ call, body: channel }) => {
         const { actor, organizationId, projectId } = call
         if (channel.keepDays !== undefined) checkRetentionChange(call, channel.keepDays)
-        const channelSlug = toSlug(channel.name)
-        await quotas.countChannel({ organizationId, projectId, channelSlug })
         const created = await transact(call.pool, async tx => {
-          const id = await createChannel(tx, actor, { organizationId, projectId, channel })
+          const maxChannels = quotaLimits.channels
+          const target = { organizationId, projectId, channel, maxChannels }
+          const id = await createChannel(tx, actor, target)
           return getProjectChannel(tx, toReader(call), id)
         })
         return succeed(call, 201, created)

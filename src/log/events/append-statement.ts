@@ -51,7 +51,8 @@ export interface AppendedRows {
 /** Details of one event from append_events, by its position from 1. */
 export interface Note {
   ord: number
-  outcome: 'replayed' | 'reused' | 'running' | null
+  /** `full`: the event needs one channel too many. */
+  outcome: 'replayed' | 'reused' | 'running' | 'full' | null
   body: string | null
   /** This and the next two fields are null for a cached channel. */
   channelUuid: string | null

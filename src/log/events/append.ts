@@ -8,6 +8,7 @@ import {
   type InFlightRequests,
   type IdempotencyOutcome,
 } from '../../http/limits/idempotency.ts'
+import { takeChannel, tooManyChannels } from '../../http/limits/quotas.ts'
 import { toRateLimitResult, type RateLimitResult } from '../../http/limits/rate-limit.ts'
 import {
   appendOnNode,
@@ -60,6 +61,8 @@ export interface AppenderOptions {
   onAppended?(projectIds: ReadonlySet<string>): void
   /** True if projects are on several nodes. Each node then has batches of its own. */
   isDistributed?: boolean
+  /** The quota of channels of an organization. */
+  maxChannels?: number
 }
 
 /**
@@ -71,6 +74,7 @@ export function createAppender({
   inflight,
   onAppended,
   isDistributed = false,
+  maxChannels = Infinity,
 }: AppenderOptions): Appender {
   const channelCache = createChannelCache()
   const places = createPlaces(pool)
@@ -146,6 +150,7 @@ export function createAppender({
     const { projectId, event, requestId } = job
     if (rateLimit !== undefined) job.admission?.settle(rateLimit ?? undefined)
     if (note?.outcome === 'running') throw new StillRunning()
+    if (note?.outcome === 'full') throw tooManyChannels(maxChannels)
     if (note?.outcome && note.body !== null) return { outcome: note.outcome, body: note.body }
     if (seq === undefined) throw invalidKey()
     const channel = cachedChannel ?? toChannel(note)
@@ -189,6 +194,9 @@ export function createAppender({
     if (!isDistributed) return toBatcher(0).add(job)
     // Counted on the coordinator, before the statement goes to the node of the project.
     if (job.admission?.isSettled === false) await job.admission.admit()
+    const { projectId, event } = job
+    if (!channelCache.find(projectId, event.channelSlug, performance.now()))
+      await pool.run(sql => takeChannel(sql, { projectId, slug: event.channelSlug, maxChannels }))
     return toBatcher((await places.find(job.projectId)).node).add(job)
   }
 

@@ -35,13 +35,8 @@ export function eventRoutes({ guard, appender, quotas, searches, lists }: Parts)
     const { key, requestId, claim, admission } = call
     const { projectId, organizationId } = key
     const event = toNewEvent(input)
-    const counted = {
-      organizationId,
-      projectId,
-      channelSlug: event.channelSlug,
-      bytes: countBytes(event),
-    }
-    await quotas.check(counted)
+    const counted = { organizationId, bytes: countBytes(event) }
+    quotas.check(counted)
     const written = await appender.append({ projectId, event, requestId, claim, admission })
     if (written.outcome === 'done') quotas.count(counted)
     return respondToWrite(call, 201, written, (body, mayReadUsers) =>

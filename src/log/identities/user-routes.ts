@@ -4,6 +4,7 @@ import { transact } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
 import { PageOf, SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
+import type { Quotas } from '../../http/limits/quotas.ts'
 import { addAlias, listAliasChanges, removeAlias } from './aliases.ts'
 import { toErased, type Eraser } from './erasure.ts'
 import { Erased } from './schema.ts'
@@ -26,10 +27,11 @@ const tags = ['Users']
 export interface UserRouteParts {
   guard: SessionGuard
   eraser: Eraser
+  quotas: Pick<Quotas, 'checkUser' | 'countUser'>
 }
 
 /** Routes of the dashboard for users and their aliases. */
-export function userRoutes({ guard, eraser }: UserRouteParts) {
+export function userRoutes({ guard, eraser, quotas }: UserRouteParts) {
   return new Elysia({ name: 'identities.project' })
     .use(guard)
     .get(
@@ -99,7 +101,11 @@ export function userRoutes({ guard, eraser }: UserRouteParts) {
       async ({ call, params: { userId }, body }) => {
         const { actor, organizationId, projectId } = call
         const place = { organizationId, projectId, userId }
-        return succeed(call, 201, await transact(call.pool, tx => addAlias(tx, actor, place, body)))
+        const counted = { organizationId, bytes: Buffer.byteLength(body.alias) }
+        quotas.checkUser(counted)
+        const alias = await transact(call.pool, tx => addAlias(tx, actor, place, body))
+        quotas.countUser(counted)
+        return succeed(call, 201, alias)
       },
       {
         project: 'users.editAliases',

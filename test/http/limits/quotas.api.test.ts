@@ -218,6 +218,45 @@ test('performance §3 an organization with all of its channels creates no furthe
   expect((await again.post('/v1/events', { channelName: 'a', title: 't' })).status).toBe(201)
 })
 
+test('performance §3 requests at once make no channel too many, in no process and project', async () => {
+  const quotas = { ...LIMITS, channels: 20 }
+  await using one = await boot({ quotas })
+  await using two = await boot({ databaseUrl: one.databaseUrl, quotas })
+  const project = await newProject(one, { limit: 1_000 })
+  const [organization] = await one.sql<{ uuid: string }[]>`
+    select organization_id as uuid from projects where id = ${project.id}
+  `
+  const organizationId = organization!.uuid
+  const siblingId = await one.sql.begin(tx => createProject(tx, { organizationId, name: 'Other' }))
+  const { token } = await createKey(one.sql, { projectId: siblingId, name: 'other' })
+  const senders = [one, two].flatMap(({ url }) => [
+    createRequests(url, project.key),
+    createRequests(url, token),
+  ])
+  const send = async (channelName: string, nth: number) =>
+    (await senders[nth % 4]!.post('/v1/events', { channelName, title: 't' })).status
+  const statuses = await Promise.all(
+    Array.from({ length: 100 }, (_, nth) => send(`channel ${nth}`, nth)),
+  )
+  const count = async () => {
+    const [row] = await one.sql<{ n: number }[]>`
+      select count(*)::int as n
+      from channels c join projects p on p.id = c.project_id
+      where p.organization_id = ${organizationId} and p.deleted_at is null
+    `
+    return row!.n
+  }
+  expect(await count()).toBe(20)
+  expect(statuses.filter(status => status === 201)).toHaveLength(20)
+  expect(statuses.filter(status => status === 403)).toHaveLength(80)
+  const known = statuses.indexOf(201)
+  expect(await send(`channel ${known}`, known)).toBe(201)
+
+  // Channels of a deleted project make room.
+  await one.sql`update projects set deleted_at = now() where id = ${siblingId}`
+  await until(async () => (await send('new', 0)) === 201)
+})
+
 test('performance §3 an organization with all of its webhooks creates no further one', async () => {
   await using server = await bootWith({ webhooks: 1 })
   const organization = await newOrganization(server)
