@@ -70,7 +70,6 @@ const CONNECTING = [
   'base/http-get.ts',
   'cli/apply/api.ts',
   'cli/demo.ts',
-  'database/embedded/liveness.ts',
   'database/embedded/socket-folder.ts',
   'database/socket.ts',
 ]

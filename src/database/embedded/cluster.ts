@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type OsUser,
+  checkDisk,
   findInaccessibleFolder,
   findPostgresUser,
   makeFolder,
@@ -80,7 +81,9 @@ export async function ensureCluster(home: string): Promise<Cluster> {
   const data = join(home, 'data')
   finishSwap(home)
   await removePartialClusters(home)
-  if (!existsSync(data)) {
+  const isNew = !existsSync(data)
+  checkDisk(home, isNew)
+  if (isNew) {
     const [old] = listOldClusters(home)
     if (old)
       throw new Error(

@@ -10,7 +10,6 @@ import { type MajorVersions, upgradeCluster } from './upgrade.ts'
 import { ensureCluster, ensureHome, readCluster } from './cluster.ts'
 import type { FileLock } from './file-lock.ts'
 import { tryLock, withLock } from './file-lock.ts'
-import { startLivenessFile, watchLivenessFile } from './liveness.ts'
 import {
   type Postmaster,
   UnreachableError,
@@ -21,7 +20,6 @@ import {
   stopPostmaster,
   toUrl,
 } from './postmaster.ts'
-import { sendSignal } from './processes.ts'
 import { findListening } from './socket-folder.ts'
 import { ensureServerRole } from './server-role.ts'
 
@@ -208,7 +206,6 @@ function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { e
   let isBusy = false
   let failures = 0
   let resumeAt = 0
-  const readState = watchLivenessFile(cluster.data)
   const timer = setInterval(() => void check(), WATCH_MS)
   timer.unref()
   first.child?.once('exit', () => void check())
@@ -217,8 +214,7 @@ function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { e
     if (isEnded || isBusy || performance.now() < resumeAt) return
     isBusy = true
     try {
-      if (await isRunning(cluster)) await checkLivenessFile()
-      else await restart()
+      if (!(await isRunning(cluster))) await restart()
       failures = 0
     } catch (error) {
       const waitMs = Math.min(WATCH_MS * 2 ** failures++, BACKOFF_MAX_MS)
@@ -248,17 +244,6 @@ function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { e
         tookMs: Math.round(performance.now() - startedMs),
       })
     })
-  }
-
-  async function checkLivenessFile(): Promise<void> {
-    const state = readState()
-    if (state === 'ended') await startLivenessFile(cluster.data, toUrl(cluster.superuser, first))
-    if (state !== 'taken over') return
-    log.error('Another machine has started Postgres in {home}. The one here ends at once.', {
-      home: cluster.home,
-    })
-    const postmaster = findPostmaster(cluster)
-    if (postmaster) sendSignal(postmaster.pid, 'SIGQUIT')
   }
 
   return {

@@ -12,6 +12,8 @@ import { dirname, join, resolve } from 'node:path'
 import { logger } from '../../base/log.ts'
 import { syncFolder } from '../../base/private-files.ts'
 
+const log = logger('db')
+
 export type OsUser = { uid: number; gid: number }
 
 /** The user of Postgres when root starts it. */
@@ -50,6 +52,32 @@ export function readFreeBytes(folder: string): number {
   return bavail * bsize
 }
 
+/**
+ * Network file systems by the type that Linux tells. FUSE, 9p and virtiofs are missing: they show
+ * folders of the same machine, as Docker Desktop does.
+ */
+const NETWORK_DISKS: Record<number, string> = {
+  0x6969: 'NFS',
+  0x517b: 'SMB',
+  0xfe534d42: 'SMB',
+  0xff534d42: 'CIFS',
+  0x5346414f: 'AFS',
+  0x00c36400: 'CephFS',
+  0x0bd00bd0: 'Lustre',
+}
+
+/**
+ * Refuses a new data folder on a network file system, and warns of an existing one: its locks may
+ * not exclude other machines.
+ */
+export function checkDisk(home: string, isNew: boolean, type = statfsSync(home).type): void {
+  const disk = process.platform === 'linux' ? NETWORK_DISKS[type >>> 0] : undefined
+  if (disk === undefined) return
+  const why = `${home} is on ${disk}. Servers of two machines could use it at once, and destroy the data.`
+  if (isNew) throw new Error(`${why} Choose a DATA_DIR on a local disk, or set DATABASE_URL.`)
+  log.warning(`${why} Move the folder to a local disk while no server runs.`)
+}
+
 /** Returns the total size of the files in a folder and its subfolders, in bytes. */
 export function measureFolder(folder: string): number {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -86,7 +114,6 @@ function canEnter(folder: string, osUser: OsUser): boolean {
   return (mode & bit) !== 0
 }
 
-const log = logger('db')
 /** The name of the new, complete cluster during a swap. */
 export const UPGRADED = 'data.upgraded'
 const OLD = 'data.old-'

@@ -1,19 +1,9 @@
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync, rmSync, statSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ClusterLock, tryLockCluster } from './cluster-lock.ts'
 import type { Cluster, Credentials } from './cluster.ts'
-import {
-  claimCluster,
-  isOwnBoot,
-  readLivenessFile,
-  removeLivenessFile,
-  startLivenessFile,
-  toTakenMessage,
-  writeLivenessFile,
-} from './liveness.ts'
 import { logger } from '../../base/log.ts'
 import { isOutOfFiles } from '../../base/system-error.ts'
 import { launch, type LaunchedProgram } from './launch.ts'
@@ -46,7 +36,6 @@ export type VisiblePostmaster = Postmaster & { pid: number; isReady: boolean }
 /** The interval of log lines while Postgres is not ready. */
 const REMIND_MS = 30_000
 const ORPHAN_GRACE_MS = 500
-const LIVENESS_MS = 1_000
 const FAST_STOP_MS = 8_000
 const HARD_STOP_MS = 6_000
 
@@ -140,7 +129,6 @@ export async function stopPostmaster(cluster: Cluster): Promise<void> {
     }
   }
   removeSocketFolder(cluster)
-  removeLivenessFile(cluster.data)
 }
 
 /**
@@ -204,7 +192,6 @@ async function startPostmaster(
   signal: AbortSignal | undefined,
 ): Promise<Postmaster> {
   signal?.throwIfAborted()
-  await claimCluster(cluster)
   rmSync(join(cluster.data, 'postmaster.pid'), { force: true })
   const settings = {
     ...SETTINGS,
@@ -226,24 +213,15 @@ async function startPostmaster(
   lock.release()
   const { child } = launched
   const remind = createReminder(cluster)
-  let writtenMs = performance.now()
   for (;;) {
     const { pid, socketFolder, isReady } = readPidFile(cluster)
-    if (pid === child.pid && isReady) {
-      const postmaster = { pid, socketFolder, child }
-      await startLivenessFile(cluster.data, toUrl(cluster.superuser, postmaster))
-      return postmaster
-    }
+    if (pid === child.pid && isReady) return { pid, socketFolder, child }
     if (launched.ended()) throw new Error(`Postgres did not start: ${launched.explain()}`)
     if (signal?.aborted) {
       await stopLaunched(launched)
       signal.throwIfAborted()
     }
     remind()
-    if (performance.now() - writtenMs > LIVENESS_MS) {
-      writeLivenessFile(cluster)
-      writtenMs = performance.now()
-    }
     await sleep(10)
   }
 }
@@ -305,17 +283,11 @@ function createReminder({ log: file }: Cluster): () => void {
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError'
 
-  constructor({ home, data, log }: Cluster) {
-    super(toUnreachableMessage(home, data, log))
+  constructor({ home, log }: Cluster) {
+    super(
+      `Another program uses ${home}, and its Postgres does not answer here. If a server in a container uses this folder, run the command there: docker exec CONTAINER tidings … Otherwise, stop that program first. The log of Postgres is ${log}.`,
+    )
   }
-}
-
-function toUnreachableMessage(home: string, data: string, log: string): string {
-  const user = readLivenessFile(data)
-  if (user && !isOwnBoot(user)) return toTakenMessage(data, user)
-  return user && user.host !== hostname()
-    ? `A server in another container (${user.host}) uses ${home}. Run the command there: docker exec ${user.host} tidings …`
-    : `Another program uses ${home}, and its Postgres does not answer here. If a server in a container uses this folder, run the command there: docker exec CONTAINER tidings … Otherwise, stop that program first. The log of Postgres is ${log}.`
 }
 
 /** Returns the connection URL for clients. `connect` takes the folder of the socket from `host`. */

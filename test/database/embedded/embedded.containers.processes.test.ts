@@ -1,12 +1,8 @@
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, realpathSync, renameSync, rmSync } from 'node:fs'
-import { writeFileSync } from 'node:fs'
-import { hostname } from 'node:os'
+import { existsSync, realpathSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { readCluster } from '../../../src/database/embedded/cluster.ts'
-import { startEmbedded } from '../../../src/database/embedded/embedded.ts'
-import { readLivenessFile } from '../../../src/database/embedded/liveness.ts'
 import { findPostmaster } from '../../../src/database/embedded/postmaster.ts'
 import { listClusterProcesses } from '../../../src/database/embedded/processes.ts'
 import { SOCKET_FILE } from '../../../src/database/embedded/socket-folder.ts'
@@ -17,7 +13,7 @@ import {
   openContainer,
   type Namespace,
 } from '../../support/containers.ts'
-import { isNamed, makeFolder, query, clearEmbedded } from '../../support/servers/embedded.ts'
+import { isNamed, makeFolder, clearEmbedded } from '../../support/servers/embedded.ts'
 import { isRunning } from '../../support/leftovers.ts'
 import { runProgram, startProgram, toEmbeddedUrl } from '../../support/servers/process.ts'
 import { newProject } from '../../support/worlds/project.ts'
@@ -33,7 +29,7 @@ import { openSql } from '../../support/sql.ts'
 
 afterEach(clearEmbedded)
 
-// Programs that share a data folder and neither processes nor paths: containers, other machines.
+// Programs that share a data folder and neither processes nor paths: containers.
 
 setDefaultTimeout(scaled(120_000))
 
@@ -296,108 +292,6 @@ containerTest('a server that restarts its Postgres is waited for', async () => {
   await untilWritten(server)
   await server.kill()
   expect(await listLost(dataDir, [server, command])).toEqual([])
-})
-
-/**
- * Opens a container that looks like another machine on a shared disk: another boot, locks that do
- * not exclude those of this machine, and a socket that leads nowhere.
- */
-async function openMachine(dataDir: string): Promise<Container> {
-  const own = makeFolder(0o777)
-  const home = join(dataDir, 'postgres')
-  const data = join(home, 'data')
-  writeFileSync(join(own, 'boot'), '00000000-0000-4000-8000-000000000000\n')
-  const hide = ['lock', 'users', 'data/PG_VERSION'].map(
-    (name, nth) =>
-      `cp -a ${home}/${name} ${own}/${nth}; mount --bind ${own}/${nth} ${home}/${name}`,
-  )
-  return open(
-    undefined,
-    `
-    hostname other || true
-    mount --bind ${own}/boot /proc/sys/kernel/random/boot_id
-    ${hide.join('\n')}
-    if test -e ${data}/${SOCKET_FILE}; then mount --bind /dev/null ${data}/${SOCKET_FILE}; fi`,
-  )
-}
-
-containerTest(
-  'a server on another machine is noticed by its liveness file, killed or not',
-  async () => {
-    const dataDir = await makeData()
-    const server = write({ dataDir, name: 'server' })
-    await server.how
-    const toSentence = `A server on ${hostname()} uses`
-    const first = write({ dataDir, name: 'first', rows: 1, container: await openMachine(dataDir) })
-    await first.exited
-    expect(first.refusal()).toContain(toSentence)
-    // The file is that of Postgres, not of its server.
-    await server.kill()
-    const second = write({
-      dataDir,
-      name: 'second',
-      rows: 1,
-      container: await openMachine(dataDir),
-    })
-    await second.exited
-    expect(second.refusal()).toContain(toSentence)
-    const third = write({ dataDir, name: 'third', rows: 5 })
-    expect(await third.how).toBe('attached')
-    await third.exited
-    expect(await listLost(dataDir, [server, third])).toEqual([])
-  },
-)
-
-containerTest('after the loss of a machine, another one starts by itself', async () => {
-  const dataDir = await makeData()
-  const server = write({ dataDir, name: 'server' })
-  await server.how
-  await untilWritten(server)
-  await server.kill()
-  await killPostgres(dataDir)
-  rmSync(join(dataDir, 'postgres', 'data', SOCKET_FILE))
-  const other = write({ dataDir, name: 'other', container: await openMachine(dataDir) })
-  expect(await other.how).toBe('started')
-  await untilWritten(other)
-  expect(readLivenessFile(toCluster(dataDir).data)).toMatchObject({ host: 'other' })
-  // A clean end leaves nothing to wait for.
-  await other.stop()
-  expect(readLivenessFile(toCluster(dataDir).data)).toBeUndefined()
-  expect(await listLost(dataDir, [server, other])).toEqual([])
-})
-
-test.if(isNamed)('a Postgres that another machine has replaced ends at once', async () => {
-  const dataDir = await makeData()
-  const server = write({ dataDir, name: 'server' })
-  await server.how
-  const cluster = toCluster(dataDir)
-  const { pid } = findPostmaster(cluster)!
-  const file = join(cluster.data, 'liveness')
-  let at = 0
-  const show = () => writeFileSync(file, JSON.stringify({ boot: 'other', host: 'other', at: at++ }))
-  const timer = setInterval(show, 50)
-  await until(() => !isRunning(pid))
-  // It does not start again while the other machine shows signs of life.
-  await until(() => server.output().includes('A server on other uses'))
-  clearInterval(timer)
-  expect(findPostmaster(cluster)).toBeUndefined()
-  expect(readLivenessFile(cluster.data)).toMatchObject({ host: 'other' })
-})
-
-test.if(isNamed)('the liveness file is written again after a crash of a backend', async () => {
-  const dataDir = await makeData()
-  const embedded = await startEmbedded({ dataDir })
-  const cluster = toCluster(dataDir)
-  const read = () => readFileSync(join(cluster.data, 'liveness'), 'utf8')
-  const [row] = (await query(
-    embedded,
-    `select pid from pg_stat_activity where application_name = 'tidings liveness'`,
-  )) as { pid: number }[]
-  process.kill(row!.pid, 'SIGKILL')
-  await until(() => !isRunning(row!.pid))
-  const before = read()
-  await until(() => read() !== before)
-  await embedded.stop()
 })
 
 containerTest('commands in a container work beside a running server', async () => {

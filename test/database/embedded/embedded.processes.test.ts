@@ -19,8 +19,7 @@ import { ensurePostmaster } from '../../../src/database/embedded/postmaster.ts'
 import { SOCKET_FILE } from '../../../src/database/embedded/socket-folder.ts'
 import { findWrapper } from '../../../src/database/embedded/initdb.ts'
 import { tryLock } from '../../../src/database/embedded/file-lock.ts'
-import { readLivenessFile } from '../../../src/database/embedded/liveness.ts'
-import { findInaccessibleFolder } from '../../../src/database/embedded/folders.ts'
+import { checkDisk, findInaccessibleFolder } from '../../../src/database/embedded/folders.ts'
 import {
   isRoot,
   dbTest,
@@ -436,12 +435,14 @@ test('a lock that is a link or no file is refused, and its target is left alone'
   expect(existsSync(join(folder, 'created'))).toBe(false)
 })
 
-test('a damaged liveness file names another machine', () => {
-  const data = makeFolder()
-  for (const text of ['[]', '{}', '{"boot":1}', 'null', '"x"', '', '{']) {
-    writeFileSync(join(data, 'liveness'), text)
-    expect(readLivenessFile(data)).toEqual({ boot: '', host: 'another machine' })
-  }
+test('a new folder on a network file system is refused, and an existing one is used', () => {
+  const home = makeFolder()
+  const [NFS, FUSE] = [0x6969, 0x65735546]
+  expect(() => checkDisk(home, true, NFS)).toThrow('is on NFS. Servers of two machines')
+  // Some runtimes return a signed number.
+  expect(() => checkDisk(home, true, 0xff534d42 | 0)).toThrow('is on CIFS')
+  checkDisk(home, false, NFS)
+  checkDisk(home, true, FUSE)
 })
 
 test('without binaries the error says what to do', async () => {
