@@ -8,6 +8,23 @@ export interface CircuitBreaker {
   pausedUntilMs: number | null
 }
 
+/** The columns of a webhook, and the end of its pause. */
+export interface BreakerRow {
+  failures: number
+  failing_since: Date | null
+  pauses: number
+  paused_until: Date | null
+}
+
+export function toBreaker(row: BreakerRow): CircuitBreaker {
+  return {
+    failures: row.failures,
+    failingSinceMs: row.failing_since?.getTime() ?? null,
+    pauses: row.pauses,
+    pausedUntilMs: row.paused_until?.getTime() ?? null,
+  }
+}
+
 export const CLOSED_BREAKER: CircuitBreaker = {
   failures: 0,
   failingSinceMs: null,

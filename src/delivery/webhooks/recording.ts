@@ -10,8 +10,9 @@ import {
   isLimited,
   shouldDisable,
   toBreakerAfterFailure,
+  toBreaker,
   toBreakerAfterLimit,
-  type CircuitBreaker,
+  type BreakerRow,
 } from './circuit-breaker.ts'
 import { hashBody } from './message.ts'
 import type { WebhookOutcome } from './outcome.ts'
@@ -95,17 +96,7 @@ export async function countFailure(
   { projectId, id, generation, pauses, context }: WebhookTarget,
   outcome: WebhookOutcome,
 ): Promise<boolean> {
-  const [row] = await tx<
-    {
-      failures: number
-      failing_since: Date | null
-      pauses: number
-      paused_until: Date | null
-      is_enabled: boolean
-      now: Date
-      checked_now: Date
-    }[]
-  >`
+  const [row] = await tx<(BreakerRow & { is_enabled: boolean; now: Date; checked_now: Date })[]>`
     select w.failures, w.failing_since, w.pauses, ${pausedUntil(tx)} as paused_until,
       w.disabled_at is null as is_enabled, clock_timestamp() as now, checked_now()
     from webhooks w
@@ -114,12 +105,7 @@ export async function countFailure(
   `
   if (!row) return false
   const nowMs = row.now.getTime()
-  const before: CircuitBreaker = {
-    failures: row.failures,
-    failingSinceMs: row.failing_since?.getTime() ?? null,
-    pauses: row.pauses,
-    pausedUntilMs: row.paused_until?.getTime() ?? null,
-  }
+  const before = toBreaker(row)
   const failed = outcome.kind === 'limited' ? before : toBreakerAfterFailure(before, pauses, nowMs)
   const asksToWait =
     outcome.kind === 'limited' || (outcome.kind === 'failed' && outcome.afterMs !== undefined)

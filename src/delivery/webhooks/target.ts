@@ -7,22 +7,29 @@ import type { Preset } from './presets.ts'
 import { toSealedCell } from './sealing.ts'
 import { parsePreviousSecrets } from './signing.ts'
 
-/** A webhook as the sender needs it. Ids are uuids. */
-export interface WebhookTarget {
+/** The uuids of a webhook. */
+export interface WebhookTargetId {
   projectId: string
-  id: string
+  targetId: string
+}
+
+/** A webhook with sealed secrets. */
+interface SealedWebhookTarget {
   url: string
   preset: Preset
+  secret: string
+  previousSecret: string | null
+  previousUntilMs: number | null
   /** A response counts only if the webhook still has this generation. */
   generation: number
-  /** The secrets that sign now. During a rotation there are several. */
-  signingSecrets: string[]
-  context: ProjectContext
   disabledAtMs: number | null
   /** The number of consecutive pauses. */
   pauses: number
   /** True if the last attempt failed, or if the webhook gets one attempt at a time. */
   hasFailures: boolean
+  project: string
+  organizationId: string
+  organization: string
   /**
    * The current time, by the clock of the database. `checkedNowMs` leaves out a jump forward until
    * deadlines are extended.
@@ -31,28 +38,17 @@ export interface WebhookTarget {
   checkedNowMs: number
 }
 
-/** The uuids of a webhook. */
-export interface WebhookTargetId {
+/** A webhook as the sender needs it. */
+export type WebhookTarget = Omit<
+  SealedWebhookTarget,
+  'secret' | 'previousSecret' | 'previousUntilMs' | 'project' | 'organizationId' | 'organization'
+> & {
+  /** The uuids of its project and its own. */
   projectId: string
-  targetId: string
-}
-
-/** A webhook with sealed secrets. */
-export interface SealedWebhookTarget {
-  url: string
-  preset: Preset
-  secret: string
-  previousSecret: string | null
-  previousUntilMs: number | null
-  generation: number
-  disabledAtMs: number | null
-  pauses: number
-  hasFailures: boolean
-  project: string
-  organizationId: string
-  organization: string
-  nowMs: number
-  checkedNowMs: number
+  id: string
+  /** The secrets that sign now. During a rotation there are several. */
+  signingSecrets: string[]
+  context: ProjectContext
 }
 
 /** A webhook with the event of an attempt, which is undefined if deleted. */
@@ -96,27 +92,30 @@ export function openWebhookTarget(
   { projectId, targetId }: WebhookTargetId,
   secrets: Pick<Secrets, 'open'>,
 ): WebhookTarget {
-  const signingSecrets = [secrets.open(row.secret, toSealedCell('secret', targetId))]
-  if (row.previousSecret !== null) {
-    const text = secrets.open(row.previousSecret, toSealedCell('previous_secret', targetId))
-    const times = { lastUntilMs: row.previousUntilMs ?? Infinity, nowMs: row.nowMs }
-    signingSecrets.push(...parsePreviousSecrets(text, times).map(({ secret }) => secret))
+  const {
+    secret,
+    previousSecret,
+    previousUntilMs,
+    project,
+    organizationId,
+    organization,
+    ...rest
+  } = row
+  const signingSecrets = [secrets.open(secret, toSealedCell('secret', targetId))]
+  if (previousSecret !== null) {
+    const text = secrets.open(previousSecret, toSealedCell('previous_secret', targetId))
+    const times = { lastUntilMs: previousUntilMs ?? Infinity, nowMs: row.nowMs }
+    signingSecrets.push(...parsePreviousSecrets(text, times).map(one => one.secret))
   }
   return {
+    ...rest,
     projectId,
     id: targetId,
     url: secrets.open(row.url, toSealedCell('url', targetId)),
-    preset: row.preset,
-    generation: row.generation,
     signingSecrets,
     context: {
-      project: { id: projectId, name: row.project },
-      organization: { id: row.organizationId, name: row.organization },
+      project: { id: projectId, name: project },
+      organization: { id: organizationId, name: organization },
     },
-    disabledAtMs: row.disabledAtMs,
-    pauses: row.pauses,
-    hasFailures: row.hasFailures,
-    nowMs: row.nowMs,
-    checkedNowMs: row.checkedNowMs,
   }
 }

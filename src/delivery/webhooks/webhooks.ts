@@ -5,7 +5,7 @@ import type { Secrets } from '../../database/secrets/secrets.ts'
 import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
-import { toBreakerState } from './circuit-breaker.ts'
+import { toBreaker, toBreakerState, type BreakerRow } from './circuit-breaker.ts'
 import type { Preset } from './presets.ts'
 import type { Webhook, WebhookType } from './schema.ts'
 import { toSealedCell } from './sealing.ts'
@@ -18,7 +18,7 @@ export interface WebhookView {
   secrets: Secrets
 }
 
-interface Row {
+interface Row extends BreakerRow {
   id: string
   name: string
   url: string
@@ -32,9 +32,6 @@ interface Row {
   updated_at: Date
   disabled_at: Date | null
   disabled_reason: string | null
-  failures: number
-  failing_since: Date | null
-  paused_until: Date | null
   backlog_full_at: Date | null
   now: Date
 }
@@ -131,7 +128,7 @@ async function selectWebhooks(sql: Queryable, projectId: string, tail: Fragment)
       ) as channels,
       case when is_unexpired(w.previous_until, '7 days') then w.previous_until end as previous_until,
       w.created_at, w.updated_at, w.disabled_at, w.disabled_reason,
-      w.failures, w.failing_since, ${pausedUntil(sql)} as paused_until, w.backlog_full_at, now() as now
+      w.failures, w.failing_since, w.pauses, ${pausedUntil(sql)} as paused_until, w.backlog_full_at, now() as now
     from webhooks w
     where w.project_id = ${projectId} and w.deleted_at is null ${tail}
   `
@@ -147,13 +144,7 @@ export function pausedUntil(sql: Queryable): Fragment {
 }
 
 function toWebhook(row: Row, { isAdmin, secrets }: WebhookView): Webhook {
-  const breaker = {
-    failures: row.failures,
-    failingSinceMs: row.failing_since?.getTime() ?? null,
-    pauses: 0,
-    pausedUntilMs: row.paused_until?.getTime() ?? null,
-  }
-  const state = toBreakerState(breaker, row.now.getTime())
+  const state = toBreakerState(toBreaker(row), row.now.getTime())
   return {
     id: toId('whk', row.id),
     name: row.name,

@@ -158,7 +158,7 @@ test('delivery: 100,000 deliveries of a paused target cost a scan and a claim no
   const own = openSql(deliveries.databaseUrl, { max: 1 })
   const waiting = await newTarget(1)
   await waiting.pause('infinity')
-  const { claim, settle } = await newTarget(8)
+  const { targetId, claim, settle } = await newTarget(8)
   const read = async () => {
     const rows = await countRows(own)
     return (rows.get('outbox') ?? 0) + (rows.get('delivery_targets') ?? 0)
@@ -184,6 +184,21 @@ test('delivery: 100,000 deliveries of a paused target cost a scan and a claim no
   `
   await own`analyze outbox`
   expect(await work()).toBeLessThanOrEqual(few)
+  // More paused targets than a scan returns come before it.
+  await own`
+    with made as (
+      insert into delivery_targets (kind, id, paused_until)
+      select 'webhook', ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'infinity'
+      from generate_series(1, 5001) as n
+      returning id
+    )
+    insert into outbox (project_id, event_id, kind, target_id)
+    select o.project_id, gen_random_uuid(), 'webhook', m.id
+    from made m
+      cross join (select project_id from outbox limit 1) o
+  `
+  const found = await findWaitingTargets(own, { kind: 'webhook', after: NIL_UUID, floor: null })
+  expect(found.map(one => one.targetId)).toContain(targetId)
   await own.end()
 })
 
