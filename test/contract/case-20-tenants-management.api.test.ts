@@ -83,7 +83,7 @@ test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
       expect([name, answer.status, answer.body.code]).toEqual([name, 404, 'not_found'])
       expectNoLeak(answer, other.params[name])
     }
-    await expectUnchanged()
+    if (contract.method !== 'GET') await expectUnchanged()
   },
 )
 
@@ -93,7 +93,7 @@ test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
     const answer = await ask(own.members.owner, contract, toPath(contract, other.params), own)
     expect([answer.status, answer.body.code]).toEqual([404, 'not_found'])
     expectNoLeak(answer)
-    await expectUnchanged()
+    if (contract.method !== 'GET') await expectUnchanged()
   },
 )
 
@@ -112,7 +112,7 @@ test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
         expectNoLeak(answer, Object.values(ids).join())
       }
     }
-    await expectUnchanged()
+    if (contract.method !== 'GET') await expectUnchanged()
   },
 )
 

@@ -206,8 +206,7 @@ test.each(changing.map(one => [toName(one), one] as const))(
     const least = LEAST[contract.action]!
     const credentials = [`session of ${least}`, toLeastToken(contract)].filter(one => one !== null)
     for (const name of credentials) {
-      const tenant = await newFullTenant(server)
-      const answer = await ask(tenant, contract, { name })
+      const answer = await succeed(contract, name)
       expect([name, answer.status < 300, answer.body]).toEqual([
         name,
         true,
@@ -216,6 +215,15 @@ test.each(changing.map(one => [toName(one), one] as const))(
     }
   },
 )
+
+/** The tenant of the last request. Another one follows where that has removed what this needs. */
+let tenant: FullTenant | undefined
+async function succeed(contract: ApiContract, name: string): ReturnType<typeof ask> {
+  const first = tenant && (await ask(tenant, contract, { name }))
+  if (first && first.status < 300) return first
+  tenant = await newFullTenant(server)
+  return ask(tenant, contract, { name })
+}
 
 test('the matrix has a cell for each route and credential', () => {
   const cells = API.length * CREDENTIALS.size

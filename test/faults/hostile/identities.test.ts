@@ -154,41 +154,6 @@ test('an erasure whose process died is continued by another one', async () => {
   expect(items[0].userId).toBeNull()
 })
 
-test('two processes that erase the same user share the work', async () => {
-  const project = await newProject(server)
-  await using another = await boot({ databaseUrl: server.databaseUrl })
-  const there = createRequests(another.url, project.key)
-  await project.post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
-  await project.post('/v1/events', { ...EVENT, userId: '@ada' })
-  await addEvents(project, 1_000)
-  const answers = await Promise.all([project, there, there].map(one => erase(one, 'ada')))
-  for (const { status } of answers) expect([200, 202]).toContain(status)
-  await until(async () => (await countErasures(project)) === 0)
-  expect((await project.get('/v1/events?userId=@ada')).body.data.items).toEqual([])
-  expect((await project.get('/v1/events?limit=1')).body.data.items[0].userId).toBeNull()
-})
-
-test('an erasure leaves a user who is identified meanwhile, with later events', async () => {
-  const project = await newProject(server)
-  const identify = () => project.post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
-  await identify()
-  for (const userId of ['ada', '@ada']) await project.post('/v1/events', { ...EVENT, userId })
-  await server.sql`select begin_erasure(${project.id}, 'ada', null)`
-  const again = await identify()
-  expect(again.body.data.aliases).toEqual({ created: ['@ada'] })
-  for (const userId of ['ada', '@ada']) await project.post('/v1/events', { ...EVENT, userId })
-  await server.sql`update erasures set touched_at = now() - interval '11 s'`
-  await until(async () => (await countErasures(project)) === 0)
-  const { items } = (await project.get('/v1/events')).body.data
-  expect(items.map(({ userId }: { userId: string | null }) => userId)).toEqual([
-    'ada',
-    'ada',
-    null,
-    null,
-  ])
-  expect((await project.get('/v1/users/@ada')).body.data.id).toBe(again.body.data.id)
-})
-
 function erase({ request }: Pick<TestProject, 'request'>, userId: string) {
   return request(`/v1/users/${encodeURIComponent(userId)}`, { method: 'DELETE' })
 }

@@ -26,7 +26,7 @@ const TITLE = `
 `
 const EVENTS = 9_000
 /** The cursor can stop at any seq. */
-const ENDS = [0, 1, 511, 512, 4_094, 4_095, 4_096, 4_700, 8_191, 8_192, EVENTS]
+const ENDS = [0, 511, 512, 4_095, 4_096, 4_700, 8_192, EVENTS]
 const SEARCHES: [text: string, matches: (seq: number) => boolean][] = [
   ['eighth', n => n % 8 === 0],
   ['eighth other', () => false],
@@ -82,12 +82,14 @@ async function find(id: string, text: string, query: { after?: number } = {}): P
   }
 }
 
+/** Checks each search in one direction, and every other one in both. */
 async function expectExact(id: string, events = EVENTS): Promise<void> {
   const all = Array.from({ length: events }, (_, n) => n + 1)
-  for (const [text, matches] of SEARCHES) {
+  for (const [nth, [text, matches]] of SEARCHES.entries()) {
     const expected = all.filter(matches)
-    expect([text, await find(id, text, { after: 0 })]).toEqual([text, expected])
     expect([text, await find(id, text)]).toEqual([text, expected.toReversed()])
+    if (nth % 2 === 1) continue
+    expect([text, await find(id, text, { after: 0 })]).toEqual([text, expected])
   }
 }
 
