@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { MIGRATIONS } from '../src/database/sql-files.ts'
-import { addRelease, type ReleaseIndex } from '../src/database/releases.ts'
+import { addRelease, type ReleaseIndex } from './releases.ts'
 import { VERSION } from '../src/base/version.ts'
 
 // Adds the version of package.json, with its migrations, to releases.json:

@@ -159,8 +159,8 @@ end
 $$;
 
 -- Identifies many users, in order. Returns one row for each, with the JSON response, which has the
--- codes of claim_aliases. Rows that 0.2.0 has stored have reasons. Returns no row for a deleted
--- project. A null in properties_list keeps the stored properties.
+-- codes of claim_aliases. Returns no row for a deleted project. A null in properties_list keeps the
+-- stored properties.
 --
 -- Like every writer of a project, it locks the project's log first. So one transaction at a time
 -- creates keys and aliases. Postgres has parsed the JSON arguments before. The words of users are

@@ -94,3 +94,21 @@ begin
     '#', 'g');
 end
 $$;
+
+-- Removes up to `max_rows` expired events of a channel.
+create or replace function expire_events(project uuid, channel uuid, after_seq bigint, max_rows int)
+returns table (deleted int, last_seq bigint)
+language sql volatile
+set search_path from current
+as $$
+  select * from expire_channel(
+    project => project, channel => channel, after_seq => after_seq, max_rows => max_rows, needs_export => false
+  )
+$$;
+
+-- Returns that a user is not in the archive, which later servers do not have.
+create or replace function begin_archive_erasure(
+  project uuid, name text, author json, last_erased_at timestamptz
+) returns boolean
+language sql immutable
+return false;

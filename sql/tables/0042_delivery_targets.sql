@@ -1,3 +1,5 @@
+-- Oldest server: 0.3.0
+
 -- One row is a target of deliveries that waits, gets one attempt at a time, or was resumed. A
 -- target without a row gets its deliveries when they are due.
 create table delivery_targets (

@@ -9,7 +9,13 @@ import { isDistributed, shareFunctions } from './distribute.ts'
 import { toLock } from './locks.ts'
 import { findCollationProblem, findDatabaseProblem } from './requirements.ts'
 import { connect, sqlState, type Queryable, type Sql, type Tx } from './sql.ts'
-import { FUNCTIONS, MIGRATIONS, type FunctionSet, type Migration } from './sql-files.ts'
+import {
+  BASELINE_VERSION,
+  FUNCTIONS,
+  MIGRATIONS,
+  type FunctionSet,
+  type Migration,
+} from './sql-files.ts'
 import { isOlder, isReplaced, readFunctions, replaceFunctions } from './stored-functions.ts'
 import { fixSearchPath, listCreated } from './tables.ts'
 
@@ -18,8 +24,6 @@ const log = logger('migrate')
 export const MIGRATIONS_TABLE = 'migrations'
 /** Stands for the functions in a list of migrations. */
 export const FUNCTIONS_NAME = 'functions'
-/** The lock of migrations that servers of 0.2.0 take. */
-const LOCK_OF_0_2_0 = 7_134_203_961
 /**
  * How long a migration waits for a lock on a table. Statements of running servers queue behind it,
  * and give up after a second.
@@ -35,8 +39,7 @@ const LOCK_TIMEOUT = '55P03'
 const DEADLOCK = '40P01'
 const RETRY_MS = 200
 
-export interface MigrationState extends Migration {
-  checksum: string
+interface MigrationState extends Migration {
   isApplied: boolean
 }
 
@@ -94,6 +97,14 @@ export async function migrate(
   }
 }
 
+/** Applies the pending migrations and the functions in the transaction of the caller. */
+export async function migrateWithin(tx: Tx, migrations: readonly Migration[]): Promise<void> {
+  for (;;) {
+    const { name } = await applyNext(tx, { migrations, functions: FUNCTIONS }, false)
+    if (name === undefined) return
+  }
+}
+
 /** Returns whether Tidings has made its schema in the database, in any version. */
 export async function hasSchema(sql: Queryable): Promise<boolean> {
   return (await readStored(sql)).length > 0
@@ -108,16 +119,24 @@ export async function listMigrations(
   const stored = new Map(rows.map(row => [row.name, row.checksum]))
   if (findBreaking(rows, migrations)) throw toNewerError(listUnknown(rows, migrations))
   return migrations.map(one => {
-    const checksum = toChecksum(one)
-    const before = stored.get(one.name)
-    if (before !== undefined && before !== checksum) {
+    const isApplied = isIn(one, new Set(stored.keys()))
+    if (isApplied === undefined) {
       throw new Error(
-        `Migration ${one.name} was edited after it was applied to this database. ` +
+        `The database is of a Tidings before ${BASELINE_VERSION}. Nothing was changed. ` +
+          `Upgrade it to ${BASELINE_VERSION} first: start that version on it once. Then start this one.`,
+      )
+    }
+    const edited = Object.entries(listRows(one)).find(
+      ([name, checksum]) => isApplied && stored.get(name) !== checksum,
+    )
+    if (edited) {
+      throw new Error(
+        `Migration ${edited[0]} was edited after it was applied to this database. ` +
           'Back up with the version of Tidings that applied it, and restore the backup with this ' +
           'one into an empty place. No release edits a migration.',
       )
     }
-    return { ...one, checksum, isApplied: before !== undefined }
+    return { ...one, isApplied }
   })
 }
 
@@ -134,7 +153,8 @@ export async function hasOtherFunctions(sql: Queryable, functions = FUNCTIONS): 
 export async function findSchemaProblem(sql: Sql): Promise<string | undefined> {
   const rows = await readStored(sql)
   const functions = await readFunctions(sql)
-  if (!isWhole(rows) || isOlder(functions, FUNCTIONS))
+  const names = new Set(rows.map(({ name }) => name))
+  if (!MIGRATIONS.every(one => isIn(one, names)) || isOlder(functions, FUNCTIONS))
     return 'The schema of the database is older than this program'
   if (!functions?.find_tables)
     return 'The functions of the database were made for a schema of another name'
@@ -225,7 +245,6 @@ async function applyNext(
   { migrations, functions }: Schema,
   cancels: boolean,
 ): Promise<Step> {
-  await tx`select pg_advisory_xact_lock(${LOCK_OF_0_2_0}::bigint)`
   await tx`select pg_advisory_xact_lock(${toLock(tx, 'migrations')})`
   await fixSearchPath(tx)
   await tx`
@@ -237,16 +256,19 @@ async function applyNext(
   const [next, ...later] = (await listMigrations(tx, migrations)).filter(one => !one.isApplied)
   const areReplaced =
     later.length === 0 &&
-    isWhole(migrations) &&
+    // A function may need any of the tables.
+    MIGRATIONS.every(({ name }) => migrations.some(one => one.name === name)) &&
     isReplaced(await readFunctions(tx), functions) &&
     // Citus refuses to replace functions after it has changed several nodes at once.
     !(next && (await isDistributed(tx)))
   if (next || areReplaced) await limitLockWait(tx, cancels)
   if (next) {
+    const rows = listRows(next)
     await tx.unsafe(next.text)
     await tx`
       insert into migrations (name, checksum, oldest_server)
-      values (${next.name}, ${next.checksum}, ${findOldestServer(next) ?? null})
+      select name, checksum, ${findOldestServer(next) ?? null}
+      from unnest(${toArray(Object.keys(rows))}::text[], ${toArray(Object.values(rows))}::text[]) as r (name, checksum)
     `
   }
   if (areReplaced) await replaceFunctions(tx, functions)
@@ -261,10 +283,15 @@ async function limitLockWait(tx: Tx, cancels: boolean): Promise<void> {
   await tx.unsafe(`set local lock_timeout = ${waitMs}`)
 }
 
-/** Returns whether these are all migrations of this program, on whose tables functions rely. */
-function isWhole(migrations: readonly { name: string }[]): boolean {
-  const names = new Set(migrations.map(({ name }) => name))
-  return MIGRATIONS.every(({ name }) => names.has(name))
+/** Returns the rows of the database that an applied migration has: checksums by their names. */
+export function listRows(one: Migration): Readonly<Record<string, string>> {
+  return one.replaces ?? { [one.name]: toChecksum(one) }
+}
+
+/** Returns whether rows of these names have a migration. Undefined if they have a part of it. */
+export function isIn(one: Migration, names: ReadonlySet<string>): boolean | undefined {
+  const own = new Set(Object.keys(listRows(one)))
+  return own.isSubsetOf(names) || (own.isDisjointFrom(names) ? false : undefined)
 }
 
 /** Returns the oldest version that works with the migration. Undefined if it is additive. */
@@ -284,11 +311,8 @@ async function readStored(sql: Queryable): Promise<StoredMigration[]> {
   `
   if (!found) return []
   if (!found.is_own) throw toForeignError({ schema: found.schema, name: MIGRATIONS_TABLE })
-  // A checkout before 0.2.0 made the table without oldest_server.
   const rows = await sql<StoredMigration[]>`
-    select name, checksum, to_jsonb(migrations) ->> 'oldest_server' as oldest_server
-    from migrations
-    order by name
+    select name, checksum, oldest_server from migrations order by name
   `
   // The file was cut off, and must not count as an empty database.
   if (rows.length === 0 && found.has_events)
@@ -296,12 +320,12 @@ async function readStored(sql: Queryable): Promise<StoredMigration[]> {
   return rows
 }
 
-/** Returns the migrations of the database that this program does not contain. */
-function listUnknown<Row extends { name: string }>(
+/** Returns those of the rows of migrations that this program does not contain. */
+export function listUnknown<Row extends { name: string }>(
   rows: readonly Row[],
   migrations: readonly Migration[],
 ): Row[] {
-  const own = new Set(migrations.map(({ name }) => name))
+  const own = new Set(migrations.flatMap(one => Object.keys(listRows(one))))
   return rows.filter(({ name }) => !own.has(name))
 }
 
@@ -323,6 +347,6 @@ function toNewerError(newer: readonly { name: string }[]): Error {
 }
 
 /** Returns the SHA-256 of the text in hex. */
-export function toChecksum({ text }: Migration): string {
+function toChecksum({ text }: Migration): string {
   return createHash('sha256').update(text).digest('hex')
 }

@@ -324,7 +324,7 @@ test('migrate creates the schema in an empty database, and doctor accepts it', a
   expect(before.output).toContain('will be applied at the next start')
   const { code, output } = await run(['migrate'], { DATABASE_URL })
   expect(code).toBe(0)
-  expect(output).toContain('new  0001_accounts')
+  expect(output).toContain('new  baseline')
   const after = await run(['doctor'], { DATABASE_URL })
   expect(after.code).toBe(0)
   expect(after.output).toContain('migrations: Up to date')

@@ -28,8 +28,6 @@ test('no two classes of locks have the same number', () => {
 test('every lock in src is taken through src/database/locks.ts', () => {
   const others = calls.filter(({ argument }) => !/^\$\{to(Lock|NameLock)\(/.test(argument))
   expect(others.map(({ place }) => place).toSorted()).toEqual([
-    // Servers of 0.2.0 know this lock of migrations alone.
-    'database/migrate.ts: pg_advisory_xact_lock(${LOCK_OF_0_2_0}::bigint)',
     // Releases what the connection holds.
     'database/secrets/rotation.ts: pg_advisory_unlock_all()',
   ])
@@ -46,14 +44,8 @@ test('every lock in sql has a class of src/database/locks.ts, or the digest of a
   expect(unknown.map(({ place }) => place)).toEqual([])
 })
 
-test('sql/tables takes no lock outside of a function, which sql/functions replaces', () => {
-  for (const { name, text } of MIGRATIONS) {
-    for (const definition of text.split(/^(?=create function )/m)) {
-      const own = /^create function (\w+)\(/.exec(definition)?.[1] ?? ''
-      const places = listCalls(name, definition).map(({ place }) => place)
-      if (!functions.has(own)) expect(places).toEqual([])
-    }
-  }
+test('no migration takes a lock', () => {
+  expect(MIGRATIONS.flatMap(({ name, text }) => listCalls(name, text))).toEqual([])
 })
 
 interface LockCall {

@@ -9,7 +9,7 @@ const file = join(process.env['RECORD_TO'] ?? '', `${process.pid}.jsonl`)
 const real = postgres
 const seen = new Set<string>()
 
-function connect(url: string, options: postgres.Options<Record<string, never>>) {
+function connect(options: postgres.Options<Record<string, never>>) {
   const name = String(options.connection?.application_name)
   const isServers = !/^tidings (test|bench|migrate)/.test(name)
   const debug = (_: number, text: string) => {
@@ -17,7 +17,7 @@ function connect(url: string, options: postgres.Options<Record<string, never>>) 
     seen.add(text)
     appendFileSync(file, `${JSON.stringify(text)}\n`)
   }
-  return real(url, { ...options, ...(isServers && { debug }) })
+  return real({ ...options, ...(isServers && { debug }) })
 }
 
 mock.module('postgres', () => ({ default: Object.assign(connect, real) }))

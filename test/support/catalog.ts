@@ -28,8 +28,9 @@ export async function readCatalog(sql: Sql): Promise<Map<string, string>> {
     select
       format('column %s of %s', a.attname, o.oid::regclass),
       format(
-        '%s %s %s %s %s %s %s', a.attnum, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity,
-        a.attgenerated, a.attcollation::regcollation, pg_get_expr(d.adbin, d.adrelid)
+        '%s %s %s %s %s %s %s %s %s %s', a.attnum, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity,
+        a.attgenerated, a.attcollation::regcollation, a.attstattarget, a.attoptions, a.attstorage,
+        pg_get_expr(d.adbin, d.adrelid)
       )
     from ours o
       join pg_attribute a on a.attrelid = o.oid and a.attnum > 0 and not a.attisdropped

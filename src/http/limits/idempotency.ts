@@ -10,11 +10,6 @@ export interface IdempotencyClaim {
   key: string
   /** SHA-256 over method, route and canonical body. */
   fingerprint: Buffer
-  /**
-   * Returns the fingerprint with the unknown fields of the body, if it has any. Servers up to 0.2.0
-   * stored that one. The version after 0.3.0 removes this.
-   */
-  toFormerFingerprint?(): Buffer
 }
 
 /** The parts of a request that its fingerprint covers. */
@@ -67,10 +62,7 @@ export function toIdempotencyClaim(
   if (typeof body === 'string') return { key, fingerprint: hash(body) }
   const values = body as Readonly<Record<string, unknown>>
   const known = fields.filter(name => Object.hasOwn(values, name))
-  const fingerprint = hash(`{${known.map(name => toMember(name, values[name])).join()}}`)
-  return Object.keys(values).length === known.length
-    ? { key, fingerprint }
-    : { key, fingerprint, toFormerFingerprint: () => hash(toCanonical(values)) }
+  return { key, fingerprint: hash(`{${known.map(name => toMember(name, values[name])).join()}}`) }
 }
 
 /** Returns JSON text with sorted keys and one spelling for equal numbers. */
@@ -98,13 +90,12 @@ export interface InFlightRequests {
    * Runs `work`. If a request with the same key is running in this process, waits for it for up to
    * 300 ms, without a connection, and returns its result. `work` throws `StillRunning` if one is
    * running in another process. It is then retried for up to 300 ms. Throws
-   * `idempotency_key_in_use` after that. If the key was used for another request, `work` runs again
-   * with the former fingerprint, if there is one.
+   * `idempotency_key_in_use` after that.
    */
   once<Result extends { outcome: IdempotencyOutcome }>(
     project: string,
     claim: IdempotencyClaim,
-    work: (claim: IdempotencyClaim) => Promise<Result>,
+    work: () => Promise<Result>,
   ): Promise<Result>
 }
 
@@ -120,7 +111,7 @@ export function createInFlightRequests(waitMs = WAIT_MS): InFlightRequests {
     async once<Result extends { outcome: IdempotencyOutcome }>(
       project: string,
       claim: IdempotencyClaim,
-      work: (claim: IdempotencyClaim) => Promise<Result>,
+      work: () => Promise<Result>,
     ): Promise<Result> {
       const name = `${project} ${claim.key}`
       const deadline = performance.now() + waitMs
@@ -135,7 +126,7 @@ export function createInFlightRequests(waitMs = WAIT_MS): InFlightRequests {
         // The same fingerprint means the same route, and so the same type of result.
         return { ...(result as Result), outcome }
       }
-      const result = runWithEach(claim, work)
+      const result = retry(work)
       const mine = { fingerprint: claim.fingerprint, result }
       running.set(name, mine)
       try {
@@ -145,17 +136,6 @@ export function createInFlightRequests(waitMs = WAIT_MS): InFlightRequests {
       }
     },
   }
-}
-
-/** Runs `work` with the claim, and then with its former fingerprint. */
-async function runWithEach<Result extends { outcome: IdempotencyOutcome }>(
-  claim: IdempotencyClaim,
-  work: (claim: IdempotencyClaim) => Promise<Result>,
-): Promise<Result> {
-  const result = await retry(() => work(claim))
-  if (result.outcome !== 'reused' || !claim.toFormerFingerprint) return result
-  const former = { key: claim.key, fingerprint: claim.toFormerFingerprint() }
-  return retry(() => work(former))
 }
 
 /** Retries `work` while another process has the key. */

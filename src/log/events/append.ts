@@ -206,7 +206,7 @@ export function createAppender({
       if (!claim) return add(job)
       // This request may get the response of the one that runs, but counts by itself.
       if (admission && inflight.isRunning(projectId, claim)) await admission.admit()
-      return inflight.once(projectId, claim, tried => add({ ...job, claim: tried }))
+      return inflight.once(projectId, claim, () => add(job))
     },
     get waiting() {
       return countWaiting()

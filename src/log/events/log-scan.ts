@@ -75,7 +75,7 @@ const FIRST_METADATA_BATCH = 16
 /** How often the first batch parses metadata. */
 const FIRST_PARSES = 64
 const MAX_BATCH = 4_096
-/** The number of seqs of a segment, as in sql/tables/0007_events.sql. */
+/** The number of seqs of a segment, as in event_segments. */
 const SEGMENT_SEQS = 4_096n
 
 /** Reads from the rows of a statement about a batch which candidates it has visited. */

@@ -5,7 +5,7 @@ import type { Fragment, Queryable, Sql } from '../../database/sql.ts'
 
 /** The beginning of a segment is indexed once it has this many events. */
 export const MIN_EVENTS = 512
-/** The number of seqs of a segment, as in sql/tables/0009_search.sql. */
+/** The number of seqs of a segment, as in search_parts. */
 export const SEGMENT_EVENTS = 4_096
 /** A part of the search index has texts of up to this size, which take about a second to index. */
 export const MAX_PART_BYTES = 2_000_000

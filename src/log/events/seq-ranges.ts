@@ -36,7 +36,7 @@ export interface SeqRangeOptions {
 // The largest bigint of Postgres.
 const MAX_SEQ = 2n ** 63n - 1n
 
-/** A segment of a log has 2^12 seqs, as event_segments in sql/tables/0007_events.sql. */
+/** A segment of a log has 2^12 seqs, as in event_segments. */
 const SEGMENT_BITS = 12n
 
 /**

@@ -12,9 +12,7 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 /** The codes that tell whose name an alias is. */
-const OWNER_CODES = ['other_user_id', 'own_alias', 'other_alias']
-// Responses that servers of 0.2.0 have stored have reasons. The version after 0.3.0 removes them.
-const OWNERS = new Set(OWNER_CODES.flatMap(code => [code, REASONS[code]]))
+const OWNERS = new Set(['other_user_id', 'own_alias', 'other_alias'])
 const HIDDEN_REASON = 'Already in use'
 
 interface IdentifyResponse {

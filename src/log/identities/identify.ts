@@ -146,7 +146,7 @@ export function createIdentityWriter({
       const user = { organizationId: job.organizationId, bytes: countBytes(prepared) }
       quotas.checkUser(user)
       const written = await (job.claim
-        ? inflight.once(job.projectId, job.claim, claim => add({ ...prepared, claim }))
+        ? inflight.once(job.projectId, job.claim, () => add(prepared))
         : add(prepared))
       if (written.outcome === 'done') quotas.countUser(user)
       return written

@@ -1,9 +1,16 @@
 import { COMMAND_LINE, writeAudit } from '../../access/audit/audit.ts'
 import { toReason } from '../../base/errors.ts'
 import { COPY_SETTINGS, copyIn, quoteIdentifier, toCopyTarget } from '../../database/copy.ts'
-import { listMigrations, migrate, refuseNewerSchema } from '../../database/migrate.ts'
+import {
+  isIn,
+  listMigrations,
+  listUnknown,
+  migrate,
+  migrateWithin,
+  refuseNewerSchema,
+} from '../../database/migrate.ts'
 import { openSecrets } from '../../database/secrets/open-secrets.ts'
-import { MIGRATIONS, type Migration } from '../../database/sql-files.ts'
+import { BASELINE_VERSION, MIGRATIONS, type Migration } from '../../database/sql-files.ts'
 import { connect, LOCK_TIMEOUT, sqlState, type Sql, type Tx } from '../../database/sql.ts'
 import { listTables, type Table } from '../../database/tables.ts'
 import { readErasedFile } from '../../log/identities/erased-file.ts'
@@ -73,6 +80,9 @@ export async function restoreBackup(
         sealedTables,
         keyChange: { from: keys.secrets, to: secrets },
       })
+      await enableTriggers(tx, tables)
+      // On the restored rows, as in any upgrade.
+      await migrateWithin(tx, migrations)
       // An erasure ends at the next id of these changes.
       await tx`
         select setval(pg_get_serial_sequence('alias_changes', 'id'), coalesce(max(id), 0) + 1, false)
@@ -80,11 +90,9 @@ export async function restoreBackup(
       `
       const key = await findErasureKey(tx, secrets)
       const erased = await repeatErasures(tx, key, readErasedFile(erasedFile))
-      await finish(tx, tables, { createdAt: header.createdAt, erased })
+      await finish(tx, { createdAt: header.createdAt, erased })
       return { rows, erased }
     })
-    // Later migrations run on the restored rows, as in any upgrade.
-    await migrate(url, migrations)
     return { version: header.version, createdAt: header.createdAt, rows, erased }
   } catch (error) {
     if (sqlState(error) !== LOCK_TIMEOUT) throw error
@@ -103,8 +111,15 @@ async function ensureSchema(
   url: string,
   { header, migrations }: { header: BackupHeader; migrations: readonly Migration[] },
 ): Promise<void> {
-  const known = new Set(migrations.map(({ name }) => name))
-  const unknown = header.migrations.filter(name => !known.has(name))
+  const wanted = new Set(header.migrations)
+  if (migrations.some(one => isIn(one, wanted) === undefined)) {
+    throw new Error(
+      `The backup was made by Tidings ${header.version}. This version restores backups of ${BASELINE_VERSION} ` +
+        `and later. Nothing was restored. Restore it with ${BASELINE_VERSION}, and make a backup there.`,
+    )
+  }
+  const rows = header.migrations.map(name => ({ name }))
+  const unknown = listUnknown(rows, migrations).map(({ name }) => name)
   if (unknown.length > 0) {
     throw new Error(
       `The backup was made by a newer Tidings, with the migrations ${unknown.join(', ')}. Nothing was ` +
@@ -112,9 +127,8 @@ async function ensureSchema(
     )
   }
   await refuseNewerSchema(sql, migrations)
-  const wanted = new Set(header.migrations)
   const later = (await listMigrations(sql, migrations)).filter(
-    one => one.isApplied && !wanted.has(one.name),
+    one => one.isApplied && !isIn(one, wanted),
   )
   if (later.length > 0) {
     throw new Error(
@@ -124,7 +138,7 @@ async function ensureSchema(
   }
   await migrate(
     url,
-    migrations.filter(({ name }) => wanted.has(name)),
+    migrations.filter(one => isIn(one, wanted)),
   )
 }
 
@@ -206,13 +220,16 @@ async function* toCounted(
   onEnd(rows)
 }
 
-/**
- * Sets the clock to the time of the backup, ends the sessions, starts a new epoch and enables the
- * triggers again.
- */
+async function enableTriggers(tx: Tx, tables: readonly Table[]): Promise<void> {
+  for (const { name } of tables) {
+    if (name !== 'sealed_canary')
+      await tx.unsafe(`alter table ${quoteIdentifier(name)} enable trigger user`)
+  }
+}
+
+/** Sets the clock to the time of the backup, ends the sessions and starts a new epoch. */
 async function finish(
   tx: Tx,
-  tables: readonly Table[],
   { createdAt, erased: { erased } }: Pick<RestoreResult, 'createdAt' | 'erased'>,
 ): Promise<void> {
   // The next check finds the time since the backup, and moves the waits of deliveries by it.
@@ -231,15 +248,9 @@ async function finish(
     update sessions set hash = sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
   `
   await tx`select renew_epoch()`
-  // Without the column, the migration of it takes the epoch.
-  const { columns = [] } = tables.find(({ name }) => name === 'installation') ?? {}
-  if (columns.includes('id')) await tx`update installation set id = epoch`
+  await tx`update installation set id = epoch`
   await writeAudit(tx, COMMAND_LINE, {
     action: 'server.restored',
     details: { usersErasedAgain: erased || null },
   })
-  for (const { name } of tables) {
-    if (name !== 'sealed_canary')
-      await tx.unsafe(`alter table ${quoteIdentifier(name)} enable trigger user`)
-  }
 }

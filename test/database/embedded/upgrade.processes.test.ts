@@ -169,7 +169,7 @@ majorTest(
     // A command line leaves the upgrade to the server, and works on the old cluster.
     const before = await look(dataDir)
     expect(before).toMatchObject({ major: 17, sums })
-    expect((await migrateProgram(dataDir)).output).toContain('ok   0001_accounts')
+    expect((await migrateProgram(dataDir)).output).toContain('ok   baseline')
     expect(listClusters(home)).toEqual(['data', 'data.old-17'])
     expect(readMade(home, 'data.old-17')).toBe('17')
     expect(await look(dataDir)).toEqual({ ...before, major: 18 })

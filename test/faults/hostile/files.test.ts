@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { createBackupKeys } from '../../../src/server/backup/passphrase.ts'
 import { MIGRATIONS } from '../../../src/database/sql-files.ts'
+import { listRows } from '../../../src/database/migrate.ts'
 import { connect } from '../../../src/database/sql.ts'
 import { CHEAP, makeBackupFolder, PASSPHRASE, restore } from '../../support/worlds/backup.ts'
 import { createRequests } from '../../support/worlds/project.ts'
@@ -148,7 +149,7 @@ test('a malicious backup with a valid passphrase writes nothing but its tables',
     format: 1,
     version: '0.1.0',
     createdAt: '2026-01-01T00:00:00Z',
-    migrations: MIGRATIONS.map(({ name }) => name),
+    migrations: MIGRATIONS.flatMap(one => Object.keys(listRows(one))),
     scrypt,
     check,
   }

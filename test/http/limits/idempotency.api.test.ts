@@ -100,42 +100,6 @@ test('contract §5 unknown fields of a body are ignored, those within a field co
   expect(new Set((await Promise.all(posts)).map(({ text }) => text)).size).toBe(1)
 })
 
-test('contract §5 a key that a server of 0.2.0 has stored replays, also with unknown fields', async () => {
-  const project = await newProject(server, { limit: 50 })
-  const identify = { user_id: 'ada', aliases: ['@ada'] }
-  // Servers of 0.2.0 hashed these texts: method, path, and every field in order.
-  const stored = [
-    ['/v1/events', event, `"channelName":"payments","metadata":{"amount":42e0,"list":[1e0,2e0]},`],
-    ['/v1/identify', identify, `"aliases":["@ada"],`],
-  ] as const
-  for (const [path, body, start] of stored) {
-    const key = { 'idempotency-key': path }
-    const first = await project.post(path, { ...body, sdk: '1.0' }, key)
-    const end = path === '/v1/events' ? `"title":"New payment"}` : `"user_id":"ada"}`
-    const former = `POST ${path}\n{${start}"sdk":"1.0",${end}`
-    const [{ n }] = await server.sql<[{ n: number }]>`
-      with changed as (
-        update idempotency_keys set fingerprint = sha256(convert_to(${former}, 'UTF8'))
-        where project_id = ${project.id} and key = ${path}
-        returning 1
-      )
-      select count(*)::int as n from changed
-    `
-    expect(n).toBe(1)
-    const replay = await project.post(path, { sdk: '1.0', ...body }, key)
-    expect(replay.text).toBe(first.text)
-    expect(replay.headers.get('x-idempotent-replay')).toBe('true')
-    // Only a server of 0.2.0 tells these apart.
-    for (const other of [{ ...body, sdk: '1.1' }, body]) {
-      const { status, headers } = await project.post(path, other, key)
-      expect(status).toBe(422)
-      if (other === body)
-        expect(headers.get('x-ratelimit-remaining')).toBe(path === '/v1/events' ? '46' : '42')
-    }
-  }
-  expect(await countEvents(project)).toBe(1)
-})
-
 test('case 12: a key used for another route is refused with 422', async () => {
   const project = await newProject(server)
   await project.post('/v1/events', event, KEYED)

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { boot, type Booted } from '../../support/servers/server.ts'
-import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests, newProject } from '../../support/worlds/project.ts'
 
 let server: Booted
@@ -257,49 +256,3 @@ async function countIdentities(projectId: string): Promise<number> {
 function toPathAndCode({ path, code }: { path: string[]; code: string }): string {
   return `${path.join('.')} ${code}`
 }
-
-test('contract §5 servers of 0.2.0 and of today replay the same response to each other', async () => {
-  const project = await newProject(server)
-  await project.post('/v1/identify', { user_id: 'bob', aliases: ['@bob'] })
-  await project.post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
-  const aliases = ['@ada', '@bob', 'bob', 'ada', 'new', 'new']
-  const json = { user_id: 'ada', properties: { price: 1, failed: ['"failed":['] }, aliases }
-  const send = (key: string) => project.post('/v1/identify', json, { 'idempotency-key': key })
-  const tail = `,"requestId":"${crypto.randomUUID()}"}`
-  const asOld = async (key: string, fingerprint: string) => {
-    const [row] = await server.sql<[{ outcome: string; body: string }]>`
-      select outcome, body
-      from identify_users(
-        array[${project.id}]::uuid[], array['ada'], array[gen_random_uuid()], array['idn_x'],
-        array[${JSON.stringify(json.properties)}::text::json], array[${JSON.stringify(aliases)}::text::json],
-        array[${key}], array[${fingerprint}::text::bytea], array[${tail}]
-      )
-    `
-    return row
-  }
-  const first = await send('today')
-  expect(first.body.data.aliases.failed).toHaveLength(5)
-  const [{ fingerprint }] = await server.sql<[{ fingerprint: string }]>`
-    select fingerprint::text as fingerprint from idempotency_keys
-    where project_id = ${project.id} and key = 'today'
-  `
-  expect(await asOld('today', fingerprint)).toEqual({ outcome: 'replayed', body: first.text })
-
-  const old = await asOld('old', fingerprint)
-  expect(JSON.parse(old.body).data.aliases.failed).toHaveLength(6)
-  expect((await send('old')).text).toBe(old.body)
-  // Rows that a server of 0.2.0 stored before the upgrade have reasons.
-  await server.sql`
-    update idempotency_keys set body = ${old.body} where project_id = ${project.id} and key = 'old'
-  `
-  expect((await send('old')).text).toBe(old.body)
-  expect(await asOld('old', fingerprint)).toEqual({ outcome: 'replayed', body: old.body })
-  const scopes = ['identities:write' as const]
-  const key = await createKey(server.sql, { projectId: project.id, name: 'w', limit: 100, scopes })
-  const writer = createRequests(server.url, key.token)
-  const hidden = await writer.post('/v1/identify', json, { 'idempotency-key': 'old' })
-  const reasons = hidden.body.data.aliases.failed.map(({ reason }: { reason: string }) => reason)
-  expect(new Set(reasons)).toEqual(
-    new Set(['Already in use', "Equals this user's own user_id", 'Repeated in this request']),
-  )
-})

@@ -1,6 +1,6 @@
-import { compareVersions } from '../base/version.ts'
-import { findOldestServer, toChecksum } from './migrate.ts'
-import { type Migration } from './sql-files.ts'
+import { compareVersions } from '../src/base/version.ts'
+import { findOldestServer, isIn, listRows } from '../src/database/migrate.ts'
+import { type Migration } from '../src/database/sql-files.ts'
 
 /** A released version, as releases.json and the release index list it. */
 interface Release {
@@ -27,7 +27,7 @@ export function listBrokenReleases(
   { releases }: ReleaseIndex,
   migrations: readonly Migration[],
 ): string[] {
-  const checksums = new Map(migrations.map(one => [one.name, toChecksum(one)]))
+  const checksums = new Map(migrations.flatMap(one => Object.entries(listRows(one))))
   return releases.flatMap(({ version, migrations: released }) =>
     Object.entries(released).flatMap(([name, checksum]) => {
       const found = checksums.get(name)
@@ -57,7 +57,7 @@ export function addRelease(
     throw new Error(`${version} is not newer than ${latest.version}. Set version in package.json.`)
   }
   const released = new Set(index.releases.flatMap(one => Object.keys(one.migrations)))
-  const added = migrations.filter(({ name }) => !released.has(name))
+  const added = migrations.filter(one => !isIn(one, released))
   const oldestServer = added
     .map(findOldestServer)
     .filter(found => found !== undefined)
@@ -67,7 +67,7 @@ export function addRelease(
     version,
     date,
     ...(oldestServer !== undefined && { oldestServer }),
-    migrations: Object.fromEntries(added.map(one => [one.name, toChecksum(one)])),
+    migrations: Object.fromEntries(added.flatMap(one => Object.entries(listRows(one)))),
   }
   return { releases: [...index.releases, release] }
 }
