@@ -22,6 +22,8 @@ const FORGET_AFTER_MS = 60_000
 /** An event or a user to be counted. */
 interface Counted {
   organizationId: string
+  /** 1 for an event, 0 for a user. */
+  events: number
   /** The UTF-8 bytes of its texts. */
   bytes: number
 }
@@ -31,13 +33,9 @@ export interface Quotas {
    * Throws `quota_exceeded` if the organization has used its events of this minute or its bytes of
    * this day.
    */
-  check(event: Counted): void
-  /** Counts an event that was appended. Call `check` before. */
-  count(event: Counted): void
-  /** Throws `quota_exceeded` if a user takes more bytes than the organization has left today. */
-  checkUser(user: Counted): void
-  /** Counts a user that was stored. Call `checkUser` before. */
-  countUser(user: Counted): void
+  check(counted: Counted): void
+  /** Counts an event or a user that was stored. Call `check` before. */
+  count(counted: Counted): void
   /** Throws `quota_exceeded` if the organization has all of its webhooks. Locks it. */
   checkWebhook(tx: Tx, organizationId: string): Promise<void>
   /** Stores what is not stored yet, and stops. */
@@ -98,20 +96,6 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
     return usage
   }
 
-  /** Returns the usage of an organization, which stays in memory because it sends something. */
-  function touchUsage(organizationId: string): Usage {
-    const usage = getUsage(organizationId)
-    usage.checkedAtMs = performance.now()
-    return usage
-  }
-
-  function checkBytes({ bytes, storedBytes, dayEndsMs, checkedAtMs }: Usage, more: number): void {
-    const today = bytes + (dayEndsMs > checkedAtMs ? storedBytes : 0)
-    if (today + more <= limits.bytesPerDay) return
-    const end = toEnd(dayEndsMs - checkedAtMs, DAY_MS)
-    throw toExceeded('bytes', 'bytes a day', limits.bytesPerDay, end)
-  }
-
   /** Adds the counts of these organizations to the stored ones. */
   async function store(batch: [string, Usage][]): Promise<void> {
     const counts = batch.map(([id, { events, bytes }]) => ({ id, events, bytes }))
@@ -160,26 +144,25 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
   })
 
   return {
-    check(event) {
-      const usage = touchUsage(event.organizationId)
-      const { minuteEndsMs, checkedAtMs: nowMs } = usage
-      const events = usage.events + (minuteEndsMs > nowMs ? usage.storedEvents : 0)
-      if (events >= limits.eventsPerMinute) {
+    check({ organizationId, events, bytes }) {
+      const usage = getUsage(organizationId)
+      const nowMs = performance.now()
+      usage.checkedAtMs = nowMs
+      const { minuteEndsMs, dayEndsMs } = usage
+      const inMinute = usage.events + (minuteEndsMs > nowMs ? usage.storedEvents : 0)
+      if (events > 0 && inMinute >= limits.eventsPerMinute) {
         const end = toEnd(minuteEndsMs - nowMs, MINUTE_MS)
         throw toExceeded('events', 'events a minute', limits.eventsPerMinute, end)
       }
-      checkBytes(usage, event.bytes)
+      const today = usage.bytes + (dayEndsMs > nowMs ? usage.storedBytes : 0)
+      if (today + bytes <= limits.bytesPerDay) return
+      const end = toEnd(dayEndsMs - nowMs, DAY_MS)
+      throw toExceeded('bytes', 'bytes a day', limits.bytesPerDay, end)
     },
-    count(event) {
-      const usage = getUsage(event.organizationId)
-      usage.events++
-      usage.bytes += event.bytes
-    },
-    checkUser({ organizationId, bytes }) {
-      checkBytes(touchUsage(organizationId), bytes)
-    },
-    countUser({ organizationId, bytes }) {
-      getUsage(organizationId).bytes += bytes
+    count({ organizationId, events, bytes }) {
+      const usage = getUsage(organizationId)
+      usage.events += events
+      usage.bytes += bytes
     },
     async checkWebhook(tx, organizationId) {
       await tx`select from organizations where id = ${organizationId} for no key update`

@@ -35,7 +35,7 @@ export function eventRoutes({ guard, appender, quotas, searches, lists }: Parts)
     const { key, requestId, claim, admission } = call
     const { projectId, organizationId } = key
     const event = toNewEvent(input)
-    const counted = { organizationId, bytes: countBytes(event) }
+    const counted = { organizationId, events: 1, bytes: countBytes(event) }
     quotas.check(counted)
     const written = await appender.append({ projectId, event, requestId, claim, admission })
     if (written.outcome === 'done') quotas.count(counted)

@@ -73,7 +73,7 @@ interface Row {
 export interface IdentityWriterOptions {
   pool: Pool
   inflight: InFlightRequests
-  quotas: Pick<Quotas, 'checkUser' | 'countUser'>
+  quotas: Pick<Quotas, 'check' | 'count'>
   /** Called after each commit with the project of an identify and its organization. */
   onIdentified?(projectId: string, organizationId: string): void
 }
@@ -143,12 +143,12 @@ export function createIdentityWriter({
       const { properties } = job.input
       const propertiesJson = properties ? JSON.stringify(properties) : null
       const prepared = { ...job, propertiesJson }
-      const user = { organizationId: job.organizationId, bytes: countBytes(prepared) }
-      quotas.checkUser(user)
+      const user = { organizationId: job.organizationId, events: 0, bytes: countBytes(prepared) }
+      quotas.check(user)
       const written = await (job.claim
         ? inflight.once(job.projectId, job.claim, () => add(prepared))
         : add(prepared))
-      if (written.outcome === 'done') quotas.countUser(user)
+      if (written.outcome === 'done') quotas.count(user)
       return written
     },
     get waiting() {

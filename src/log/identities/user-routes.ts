@@ -27,7 +27,7 @@ const tags = ['Users']
 export interface UserRouteParts {
   guard: SessionGuard
   eraser: Eraser
-  quotas: Pick<Quotas, 'checkUser' | 'countUser'>
+  quotas: Pick<Quotas, 'check' | 'count'>
 }
 
 /** Routes of the dashboard for users and their aliases. */
@@ -101,10 +101,10 @@ export function userRoutes({ guard, eraser, quotas }: UserRouteParts) {
       async ({ call, params: { userId }, body }) => {
         const { actor, organizationId, projectId } = call
         const place = { organizationId, projectId, userId }
-        const counted = { organizationId, bytes: Buffer.byteLength(body.alias) }
-        quotas.checkUser(counted)
+        const counted = { organizationId, events: 0, bytes: Buffer.byteLength(body.alias) }
+        quotas.check(counted)
         const alias = await transact(call.pool, tx => addAlias(tx, actor, place, body))
-        quotas.countUser(counted)
+        quotas.count(counted)
         return succeed(call, 201, alias)
       },
       {

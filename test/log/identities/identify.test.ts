@@ -25,7 +25,7 @@ function createScene() {
   const writer = createIdentityWriter({
     pool: pool as unknown as Pool,
     inflight: createInFlightRequests(),
-    quotas: { checkUser() {}, countUser() {} },
+    quotas: { check() {}, count() {} },
   })
   const identify = (organization: string, more: { text?: string; aliases?: string[] } = {}) =>
     writer.identify({
