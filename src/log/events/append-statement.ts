@@ -3,9 +3,15 @@ import { newId } from '../../base/ids.ts'
 import { toArray, toBytea } from '../../database/arrays.ts'
 import type { Fragment, Queryable } from '../../database/sql.ts'
 import type { IdempotencyClaim } from '../../http/limits/idempotency.ts'
-import type { EventChannel } from './channel-cache.ts'
 import { toResponseHead, toResponseTail } from './event-json.ts'
 import type { NewEvent } from './new-event.ts'
+
+/** The fields of a channel that an event's row and response need. */
+export interface EventChannel {
+  uuid: string
+  id: string
+  name: string
+}
 
 /** One request with its event. */
 export interface AppendJob {

@@ -1,4 +1,5 @@
 import { invalidKey } from '../../base/errors.ts'
+import { setNewest } from '../../base/functions.ts'
 import { appendBatch } from '../../base/metrics.ts'
 import { createBatcher } from '../../database/batch.ts'
 import { runBriefly, type Pool } from '../../database/pool.ts'
@@ -17,14 +18,16 @@ import {
   type AppendedRows,
   type AppendJob,
   type Batch,
+  type EventChannel,
   type Note,
   type Numbered,
 } from './append-statement.ts'
-import { createChannelCache, type EventChannel } from './channel-cache.ts'
 import { toEventResponse } from './event-json.ts'
-import { createPlaces } from './shard-places.ts'
 
 const MAX_ROWS = 500
+const MAX_CHANNELS = 10_000
+const CHANNEL_FRESH_MS = 5_000
+const MAX_PROJECTS = 10_000
 
 interface AppendResult {
   outcome: IdempotencyOutcome
@@ -249,4 +252,50 @@ function toChannel(note: Note | undefined): EventChannel {
 /** Estimates the bytes that a job sends to Postgres. Short fields count as a constant. */
 function toBytes({ event: { title, description, metadataJson } }: AppendJob): number {
   return 500 + title.length + (description?.length ?? 0) + metadataJson.length
+}
+
+/**
+ * Caches channels for 5 s, so that a busy channel is not looked up for each event. Ids never
+ * change; a name may be out of date.
+ */
+function createChannelCache() {
+  const channels = new Map<string, { channel: EventChannel; untilMs: number }>()
+  return {
+    find(projectId: string, slug: string, nowMs: number): EventChannel | undefined {
+      const entry = channels.get(`${projectId} ${slug}`)
+      return entry && entry.untilMs > nowMs ? entry.channel : undefined
+    },
+    remember(projectId: string, slug: string, channel: EventChannel, nowMs: number): void {
+      const entry = { channel, untilMs: nowMs + CHANNEL_FRESH_MS }
+      setNewest(channels, `${projectId} ${slug}`, entry, MAX_CHANNELS)
+    },
+    clear: () => channels.clear(),
+  }
+}
+
+/** The shard of Citus that has the log of a project, and its node. */
+interface Place {
+  node: number
+  shard: number
+}
+
+/** Finds the shards that have the logs of projects, and remembers them. */
+function createPlaces(pool: Pool) {
+  const places = new Map<string, Place>()
+  return {
+    async find(projectId: string): Promise<Place> {
+      const known = places.get(projectId)
+      if (known) return known
+      const [place] = await pool.run(
+        sql => sql<[Place]>`
+          select p.groupid as node, p.shardid::int as shard
+          from pg_dist_placement p
+          where p.shardid = get_shard_id_for_distribution_column('event_logs', ${projectId}::uuid)
+        `,
+      )
+      setNewest(places, projectId, place, MAX_PROJECTS)
+      return place
+    },
+    clear: () => places.clear(),
+  }
 }

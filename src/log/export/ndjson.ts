@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
-import { COLUMNS, type ExportedEvent } from './columns.ts'
-import type { Format } from './format.ts'
+import { COLUMNS, type ExportedEvent, type Format } from './columns.ts'
 
 const LINE_FEED = 10
 

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { open, type FileHandle } from 'node:fs/promises'
 import { parquetMetadataAsync, parquetReadObjects, type AsyncBuffer } from 'hyparquet'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
-import { addToHash, COLUMNS, SCHEMA, toSize, type ExportedEvent } from './columns.ts'
-import type { Format } from './format.ts'
+import { addToHash, COLUMNS, SCHEMA, toSize, type ExportedEvent, type Format } from './columns.ts'
 
 /** A row group has at most this many rows, and about this many bytes of text. */
 const GROUP_ROWS = 20_000

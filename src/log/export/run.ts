@@ -5,7 +5,7 @@ import { pause } from '../../base/functions.ts'
 import { toId } from '../../base/ids.ts'
 import { ensureFolder, syncFolder } from '../../base/private-files.ts'
 import type { Sql } from '../../database/sql.ts'
-import type { ExportedEvent } from './columns.ts'
+import type { ExportedEvent, Format } from './columns.ts'
 import {
   findDueMonth,
   listProjects,
@@ -15,7 +15,6 @@ import {
   type DueMonth,
   type ExportedFile,
 } from './exports.ts'
-import type { Format } from './format.ts'
 import { readPart } from './month-events.ts'
 
 /** How often a month is written while members erase users, and delete and restore events. */
