@@ -1,14 +1,18 @@
 import type { AnyElysia } from 'elysia'
 import { createApp, type App } from '../http/app.ts'
-import { assetUrl, hasAsset } from '../dashboard/assets.ts'
+import { assetUrl, FILE_POLICY, hasAsset } from '../dashboard/assets.ts'
 import { swaggerRoutes } from '../dashboard/docs/swagger.ts'
 import { dashboardRoutes } from '../dashboard/routes.ts'
 import { createNotFoundPage } from '../dashboard/shell.ts'
-import { securityTxtRoutes } from './security-txt.ts'
-import { sourceRoutes } from './source.ts'
+import { publicRoutes } from '../http/public-route.ts'
 import { openapiPlugin, V1_OPENAPI_PATHS, toManagementDocument } from '../http/openapi.ts'
 import type { Site } from '../http/site.ts'
 import { once } from '../base/functions.ts'
+
+const SECURITY_TXT = '/.well-known/security.txt'
+const DAY_MS = 86_400_000
+/** RFC 9116 recommends less than a year. */
+const VALID_DAYS = 180
 
 interface Parts {
   site: Site
@@ -56,4 +60,47 @@ async function readOpenapi(app: App, site: Site): Promise<object> {
   const [path] = V1_OPENAPI_PATHS
   const response = await app.fetch(new Request(origin + path, { headers: { host } }))
   return response.json() as Promise<object>
+}
+
+/** Serves `/source`, which leads to the source code of this server, as AGPL-3.0 §13 requires. */
+function sourceRoutes(url: string) {
+  return publicRoutes('source', [
+    {
+      path: '/source',
+      respond: () => new Response(null, { status: 302, headers: { Location: url } }),
+    },
+  ])
+}
+
+interface SecurityTxt {
+  site: Site
+  /** URIs of contacts, the preferred one first. */
+  contacts: readonly string[]
+}
+
+/** Serves `/.well-known/security.txt` (RFC 9116), or nothing when no contact is configured. */
+function securityTxtRoutes(options: SecurityTxt) {
+  const headers = {
+    'Content-Type': 'text/plain; charset=utf-8',
+    'Cache-Control': 'public, max-age=86400',
+    'Content-Security-Policy': FILE_POLICY,
+    'X-Content-Type-Options': 'nosniff',
+  }
+  const respond = () => new Response(toSecurityTxt(options, Date.now()), { headers })
+  return publicRoutes(
+    'security-txt',
+    options.contacts.length > 0 ? [{ path: SECURITY_TXT, respond }] : [],
+  )
+}
+
+/** The file as of `nowMs`, in milliseconds since 1970. */
+export function toSecurityTxt({ site, contacts }: SecurityTxt, nowMs: number): string {
+  const day = Math.floor(nowMs / DAY_MS) + VALID_DAYS
+  const lines = [
+    ...contacts.map(contact => `Contact: ${contact}`),
+    `Expires: ${new Date(day * DAY_MS).toISOString()}`,
+    // RFC 9116 requires https here.
+    ...(site.isSecure ? [`Canonical: ${new URL(site.url).origin}${SECURITY_TXT}`] : []),
+  ]
+  return `${lines.join('\n')}\n`
 }

@@ -1,5 +1,9 @@
+import { statfs } from 'node:fs/promises'
+import { withTimeout } from '../base/functions.ts'
 import { registerGauge } from '../base/metrics.ts'
-import { readDiskUsage } from './disk.ts'
+
+/** A disconnected network disk never replies. */
+const DEADLINE_MS = 1_000
 
 type Batches = Record<'admission' | 'appender' | 'identityWriter', { readonly waiting: number }>
 
@@ -23,4 +27,23 @@ export function registerDiskGauges(dataDir: string): void {
   registerGauge('tidings_data_disk_size_bytes', 'Bytes of the disk of DATA_DIR.', {
     read: async () => (await readDiskUsage(dataDir))?.totalBytes,
   })
+}
+
+interface DiskUsage {
+  folder: string
+  freeBytes: number
+  totalBytes: number
+}
+
+/** Returns the space on the disk of a folder. Null when it is missing or silent for a second. */
+export async function readDiskUsage(folder: string): Promise<DiskUsage | null> {
+  const found = statfs(folder).then(
+    ({ bsize, bavail, blocks }) => ({
+      folder,
+      freeBytes: bsize * bavail,
+      totalBytes: bsize * blocks,
+    }),
+    () => null,
+  )
+  return withTimeout(DEADLINE_MS, found, () => null)
 }

@@ -123,8 +123,8 @@ export const CLOSE_REASONS = {
   failed: [1011, 'Internal error'],
   /** The server stops soon. Another one takes the client. */
   draining: [1012, 'The server is stopping'],
-  /** The database was restored to an earlier state. */
-  restored: [1012, 'The database was restored'],
+  /** A new epoch has begun: the database was restored, or a standby was promoted. */
+  restored: [1012, 'A new epoch has begun'],
   /** The client reads too slowly. It may reconnect with its cursor. */
   tooSlow: [1013, 'Too slow'],
   tooMany: [1013, 'Too many sockets'],

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { toSite } from '../../src/http/site.ts'
-import { toSecurityTxt } from '../../src/server/security-txt.ts'
+import { toSecurityTxt } from '../../src/server/app.ts'
 import { boot } from '../support/servers/server.ts'
 
 const PATH = '/.well-known/security.txt'
