@@ -13,17 +13,16 @@ language plpgsql strict
 set search_path from current
 as $$
 #variable_conflict use_column
-declare
-  ends_at timestamptz;
 begin
   insert into rate_windows as w (key_id, used, started_at)
     values (owner, n, now())
     on conflict (key_id) do update set
       used = case when is_window_open(w.started_at) then least(w.used + excluded.used, 1000000000) else excluded.used end,
       started_at = case when is_window_open(w.started_at) then w.started_at else now() end
-    returning w.used, w.started_at + interval '60 s' into used, ends_at;
-  reset_at := ceil(extract(epoch from ends_at));
-  retry_after := extract(epoch from ends_at - now());
+    returning
+      w.used, ceil(extract(epoch from w.started_at + interval '60 s')),
+      extract(epoch from w.started_at + interval '60 s' - now())
+    into used, reset_at, retry_after;
 end
 $$;
 
