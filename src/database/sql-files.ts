@@ -10,7 +10,7 @@ import exportsTables from '../../sql/tables/0041_exports.sql' with { type: 'text
 import deliveryTargetsTables from '../../sql/tables/0042_delivery_targets.sql' with { type: 'text' }
 import installationIdTables from '../../sql/tables/0043_installation.sql' with { type: 'text' }
 import channelQuotaTables from '../../sql/tables/0044_channel_quota.sql' with { type: 'text' }
-import storedProvidersTables from '../../sql/tables/0046_stored_providers.sql' with { type: 'text' }
+import storedProvidersTables from '../../sql/tables/0045_stored_providers.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import auditFunctions from '../../sql/functions/audit.sql' with { type: 'text' }
@@ -80,7 +80,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0042_delivery_targets', text: deliveryTargetsTables },
   { name: '0043_installation', text: installationIdTables },
   { name: '0044_channel_quota', text: channelQuotaTables },
-  { name: '0046_stored_providers', text: storedProvidersTables },
+  { name: '0045_stored_providers', text: storedProvidersTables },
 ]
 
 /** All files of sql/functions. */
