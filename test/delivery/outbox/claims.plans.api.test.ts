@@ -207,7 +207,7 @@ async function append(sql: Sql, keys: readonly string[]): Promise<void> {
 async function identify(sql: Sql, names: readonly string[], keys: readonly (string | null)[]) {
   await sql`
     select ord, outcome
-    from identify_users(
+    from write_identities(
       ${toArray(names.map(() => PROJECT))}::uuid[], ${toArray(names)}::text[],
       ${toArray(names.map(() => randomUUID()))}::uuid[], ${toArray(names.map(name => `idn_${name}`))}::text[],
       ${toArray(names.map(() => '{"a":1}'))}::json[],
