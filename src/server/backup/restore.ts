@@ -11,7 +11,7 @@ import {
 } from '../../database/migrate.ts'
 import { openSecrets } from '../../database/secrets/open-secrets.ts'
 import { BASELINE_VERSION, MIGRATIONS, type Migration } from '../../database/sql-files.ts'
-import { connect, LOCK_TIMEOUT, sqlState, type Sql, type Tx } from '../../database/sql.ts'
+import { connect, DEADLOCK, LOCK_TIMEOUT, sqlState, type Sql, type Tx } from '../../database/sql.ts'
 import { listTables, type Table } from '../../database/tables.ts'
 import { readErasedFile } from '../../log/identities/erased-file.ts'
 import { findErasureKey } from '../../log/identities/erased-users.ts'
@@ -47,6 +47,7 @@ export interface RestoreOptions extends Omit<BackupOptions, 'signal' | 'isForced
 
 /** The maximum wait for locks of other programs. */
 const LOCK_MS = 10_000
+const MAX_DEADLOCKS = 10
 
 /**
  * Restores a backup into the empty database at `url`. It is one transaction, which commits only
@@ -95,7 +96,7 @@ export async function restoreBackup(
     })
     return { version: header.version, createdAt: header.createdAt, rows, erased }
   } catch (error) {
-    if (sqlState(error) !== LOCK_TIMEOUT) throw error
+    if (![LOCK_TIMEOUT, DEADLOCK].includes(sqlState(error) ?? '')) throw error
     throw new Error(
       'The database is in use. Nothing was restored. Stop every server on this database and try again.',
     )
@@ -148,7 +149,16 @@ async function clearTables(tx: Tx, tables: readonly Table[]): Promise<void> {
     .filter(({ name }) => name !== 'sealed_canary')
     .map(({ name }) => quoteIdentifier(name))
   // Servers on this database respond with 503 until the restore ends.
-  await tx.unsafe(`lock table ${names.join(', ')} in access exclusive mode`)
+  const lock = `lock table ${names.join(', ')} in access exclusive mode`
+  for (let tries = 1, isLocked = false; !isLocked; tries++) {
+    await tx
+      .savepoint(one => one.unsafe(lock))
+      .then(() => (isLocked = true))
+      .catch((error: unknown) => {
+        // A server can hold one of the tables while it waits for another.
+        if (sqlState(error) !== DEADLOCK || tries === MAX_DEADLOCKS) throw error
+      })
+  }
   const nonEmpty: string[] = []
   if ((await tx`select from accounts limit 1`).count > 0) nonEmpty.push('accounts')
   if ((await tx`select from events limit 1`).count > 0) nonEmpty.push('events')
