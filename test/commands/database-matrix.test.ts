@@ -23,7 +23,7 @@ const FILES = {
   en_US: WORDS,
 }
 /** Plans. They differ up to PostgreSQL 16, where an order can hide the index of a list of keys. */
-const PLANS = ['log/events/read.plans', 'delivery/outbox/claims.plans']
+const PLANS = ['log/events/read.plans', 'delivery/outbox/claims.plans', 'delivery/outbox/targets']
 /** Random cases of a property. Locales change characters, not combinations of filters. */
 const CASES = '10'
 const isThere = hasDebianPostgres()

@@ -59,6 +59,7 @@ for (const { version } of releases.filter(
       await readSecret(sql),
       await readRows(sql),
     ]
+    await sql`insert into resumed_targets (kind, target_id) select distinct kind, target_id from outbox`
     const later = MIGRATIONS.filter(one => !isIn(one, names))
     const isBreaking = later.some(
       one => compareVersions(findOldestServer(one) ?? version, version) > 0,
@@ -92,6 +93,12 @@ for (const { version } of releases.filter(
     expect(applied).toEqual([...later.map(({ name }) => name), 'functions'])
     expect(await readSecret(sql)).toBe(secret)
     expect(await migrate(url)).toEqual([])
+    // What the release was about to resume is resumed.
+    const waiting = await sql`
+      select from outbox o left join delivery_targets t on t.kind = o.kind and t.id = o.target_id
+      where o.claimed_at < t.resumed_at is not true
+    `
+    expect(waiting.count).toBe(0)
     const after = await readRows(sql)
     expect(Object.keys(before).length).toBeGreaterThan(50)
     const changed = Object.entries(before)

@@ -27,30 +27,30 @@ export async function findWaitingTargets(
     floor === null ? sql`'-infinity'` : sql`least(${floor}::timestamptz, now() - interval '10 s')`
   return sql<WaitingTarget[]>`
     with recursive walk as (
-      (
-        select o.target_id, o.available_at
-        from outbox o
-        where o.kind = ${kind} and o.target_id > ${after}
-          and o.available_at >= ${from}
-        order by o.target_id, o.available_at
-        limit 1
-      )
+      select ${after}::text::uuid as target_id, null::timestamptz as available_at
       union all
-      select n.target_id, n.available_at
+      select coalesce(f.target_id, w.id), f.available_at
       from walk t
         cross join lateral (
+          -- The deliveries of a target that waits are older than the floor, and the walk would read all of them.
+          select (
+            select d.id from delivery_targets d where d.kind = ${kind} and d.id > t.target_id order by d.id limit 1
+          ) as id
+        ) w
+        left join lateral (
           select o.target_id, o.available_at
           from outbox o
           where o.kind = ${kind} and o.target_id > t.target_id
-            and o.available_at >= ${from}
+            and o.target_id < coalesce(w.id, 'ffffffff-ffff-ffff-ffff-ffffffffffff') and o.available_at >= ${from}
           order by o.target_id, o.available_at
           limit 1
-        ) n
+        ) f on true
+      where coalesce(f.target_id, w.id) is not null
     ), targets as (
       (
         select w.target_id, w.available_at, false as is_single, false as is_resumed
         from walk w
-        where not exists (select from delivery_targets t where t.kind = ${kind} and t.id = w.target_id)
+        where w.available_at is not null
         limit ${MAX_TARGETS_PER_SCAN}
       )
       union all

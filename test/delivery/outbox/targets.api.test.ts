@@ -184,6 +184,19 @@ test('delivery: 100,000 deliveries of a paused target cost a scan and a claim no
   `
   await own`analyze outbox`
   expect(await work()).toBeLessThanOrEqual(few)
+  // A scan with a floor does not pass through what is older.
+  const blocks = async () => {
+    await own`select pg_stat_force_next_flush()`
+    const [row] = await own<[{ n: string }]>`
+      select idx_blks_hit + idx_blks_read as n from pg_statio_user_indexes where indexrelname = 'outbox_of_target'
+    `
+    return Number(row.n)
+  }
+  await own`vacuum outbox`
+  const floor = new Date().toISOString()
+  const before = await blocks()
+  await findWaitingTargets(own, { kind: 'webhook', after: NIL_UUID, floor })
+  expect((await blocks()) - before).toBeLessThan(100)
   // More paused targets than a scan returns come before it.
   await own`
     with made as (
