@@ -10,7 +10,7 @@ import { MIN_PASSPHRASE, toKeep } from '../base/config/values.ts'
 import { readSettings } from './settings.ts'
 import { listStopSignals } from './stop-signal.ts'
 import { restoreBackup } from '../server/backup/restore.ts'
-import { describeWrongCounts } from '../database/damage.ts'
+import { describeWrongCounts, REMEDY_OF_COUNTS } from '../database/damage.ts'
 import { existsSync, statSync } from 'node:fs'
 import { toErasedFile } from '../log/identities/erased-file.ts'
 import type { RepeatedErasures } from '../log/identities/repeat-erasures.ts'
@@ -70,7 +70,7 @@ export const backup = command({
       { handlesSignals: true },
     )
     const { deleted, future, foreign } =
-      // An older backup may have events that a damaged table has lost.
+      // An older backup can have events that a damaged table has lost.
       keep && wrongCounts.length === 0 ? rotate(file, keep) : NOT_ROTATED
     const differences = describeWrongCounts(wrongCounts)
     const all = Object.values(rows).reduce((sum, count) => sum + count, 0)
@@ -82,8 +82,7 @@ export const backup = command({
           ? []
           : ['The installation has no events yet. Check that it is the right one.']),
         ...differences.map(
-          difference =>
-            `${difference} The counts are corrected. If events are missing, restore an older backup: none was deleted.`,
+          difference => `${difference} ${REMEDY_OF_COUNTS} No older backup was deleted.`,
         ),
         ...deleted.map(old => `Deleted ${old}`),
         ...future.map(later => `Kept ${later}: its time is in the future. Check the clock.`),

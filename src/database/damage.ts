@@ -113,6 +113,9 @@ export async function correctCounts(sql: Sql, wrong: readonly WrongCounts[]): Pr
   }
 }
 
+export const REMEDY_OF_COUNTS =
+  'If events are missing, restore an older backup. If not, `tidings reindex` corrects the counts.'
+
 /** Says which counts are wrong, in one sentence for each project. */
 export function describeWrongCounts(wrong: readonly WrongCounts[]): string[] {
   return wrong.map(

@@ -1,7 +1,7 @@
 import { writeBackup, type BackupOptions } from './backup/backup.ts'
 import { rotateCopies } from './backup/copies.ts'
 import type { BackupSchedule } from '../base/config.ts'
-import { describeWrongCounts } from '../database/damage.ts'
+import { describeWrongCounts, REMEDY_OF_COUNTS } from '../database/damage.ts'
 import { toLock } from '../database/locks.ts'
 import type { Pool } from '../database/pool.ts'
 import { connect, type Queryable } from '../database/sql.ts'
@@ -133,10 +133,11 @@ async function makeBackup(
     )
     log.info('Wrote the backup {file}', { file, bytes })
     for (const difference of describeWrongCounts(wrongCounts))
-      log.warning('{difference} The counts are corrected, and no older backup was deleted', {
+      log.warning('{difference} {remedy} Until then, no older backup is deleted.', {
         difference,
+        remedy: REMEDY_OF_COUNTS,
       })
-    // An older backup may have events that a damaged table has lost.
+    // An older backup can have events that a damaged table has lost.
     if (wrongCounts.length === 0) rotate(file, keep)
   } catch (error) {
     onFailure?.(error)

@@ -110,7 +110,7 @@ test('reindex builds the search index of one project, or of all, anew', async ()
   await sql`delete from event_tokens where project_id = ${id}`
   const env = { DATABASE_URL: databaseUrl }
   const one = await run(['reindex', '--project', toId('prj', id), '--json'], env)
-  expect(one.json()).toEqual({ projects: 1, segments: 1 })
+  expect(one.json()).toEqual({ projects: 1, segments: 1, corrected: [toId('prj', id)] })
   expect((await compareIndex(sql, id)).missing).toEqual([])
   expect((await run(['reindex'], env)).output).toContain('Indexed 1 segments of 1 projects anew')
   const unknown = await run(['reindex', '--project', 'nonsense'], env)

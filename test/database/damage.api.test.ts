@@ -14,6 +14,7 @@ import {
   isolateCluster,
   toSuperuserUrl,
 } from '../support/servers/postgres.ts'
+import { runProgram } from '../support/servers/process.ts'
 import { boot } from '../support/servers/server.ts'
 import { openSql } from '../support/sql.ts'
 import { backUp, makeBackupFolder, PASSPHRASE } from '../support/worlds/backup.ts'
@@ -149,7 +150,7 @@ test('a server on a table that was cut off says so, and keeps older backups', as
   }
 })
 
-test('wrong counts of events are named and corrected, and end neither backups nor rotation for good', async () => {
+test('wrong counts of events are named, hold old backups, and are corrected by reindex', async () => {
   const lost = await copyDamaged(databaseUrl, 'events', byHalf)
   const drifted = await copyDatabase(databaseUrl)
   const sql = openSql(lost)
@@ -168,6 +169,10 @@ test('wrong counts of events are named and corrected, and end neither backups no
     expect((await check(url))[0]?.message).toContain('by its counts')
     const { wrongCounts } = await backUp(url, place.file)
     expect(wrongCounts.some(({ found, counted }) => found < counted)).toBe(true)
+    expect((await backUp(url, place.file, { isForced: true })).wrongCounts).toEqual(wrongCounts)
+    expect((await runProgram({ env: { DATABASE_URL: url }, args: ['reindex'] })).output).toContain(
+      'are corrected',
+    )
     expect((await backUp(url, place.file, { isForced: true })).wrongCounts).toEqual([])
     expect((await check(url))[0]?.state).toBe('ok')
   }

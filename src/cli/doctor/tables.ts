@@ -2,7 +2,12 @@ import { explainDatabaseError } from '../../database/explanation.ts'
 import { toReason } from '../../base/errors.ts'
 import { toArray } from '../../database/arrays.ts'
 import { COPY_SETTINGS, quoteIdentifier } from '../../database/copy.ts'
-import { checkRows, describeWrongCounts, findWrongCounts } from '../../database/damage.ts'
+import {
+  checkRows,
+  describeWrongCounts,
+  findWrongCounts,
+  REMEDY_OF_COUNTS,
+} from '../../database/damage.ts'
 import type { Database } from '../../database/embedded/database.ts'
 import { connect, type Sql, type Tx } from '../../database/sql.ts'
 import { listTables, type Table } from '../../database/tables.ts'
@@ -31,8 +36,7 @@ export async function checkTables({ sessionUrl, superuserUrl }: Database): Promi
     for (const { name } of tables) await check(name, tx => checkTable(tx, name))
     await check('events', async tx => {
       const wrong = describeWrongCounts(await findWrongCounts(tx))
-      if (wrong.length > 0)
-        throw new Error(`${wrong.join(' ')} Events are missing, or the next backup corrects this.`)
+      if (wrong.length > 0) throw new Error(`${wrong.join(' ')} ${REMEDY_OF_COUNTS}`)
     })
     const unchecked = await checkIndexes(sql, { tables, onProblem })
     if (damaged.length > 0) return damaged

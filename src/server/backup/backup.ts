@@ -13,12 +13,7 @@ import {
   toBlocks,
   toCopyTarget,
 } from '../../database/copy.ts'
-import {
-  checkRows,
-  correctCounts,
-  findWrongCounts,
-  type WrongCounts,
-} from '../../database/damage.ts'
+import { checkRows, findWrongCounts, type WrongCounts } from '../../database/damage.ts'
 import { connect, type Tx } from '../../database/sql.ts'
 import { hasSchema, refuseNewerSchema } from '../../database/migrate.ts'
 import { listTables } from '../../database/tables.ts'
@@ -116,7 +111,6 @@ export async function writeBackup(
       writing = writeFile(file, appendMac(toText(tx), keys.macKey), options)
       return writing
     })
-    await correctCounts(sql, wrongCounts)
     await sql.begin(tx => writeAudit(tx, COMMAND_LINE, { action: 'server.backedUp' }))
     return { file, bytes, rows, wrongCounts }
   } finally {
