@@ -568,7 +568,7 @@ begin
   perform set_config('tidings.is_erasing', 'on', true);
   insert into erasures (id, project_id, user_id, touched_at) values (erasure_id, project, name, 'epoch');
   insert into erasure_names (project_id, erasure_id, user_id, name, is_listed)
-    select project, erasure_id, repeat_erasure.name, n.name, true from unnest(names) as n (name);
+    select project, erasure_id, repeat_erasure.name, n.name, true from (select distinct unnest(names)) as n (name);
   perform forget_words_of_users(
     project, array(select a.user_id from aliases a where a.project_id = project and a.alias = any(names))
   );

@@ -182,10 +182,8 @@ export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
 
 /** Stores the quota of channels, which `take_channels` reads. */
 export async function storeChannelQuota(sql: Queryable, maxChannels: number): Promise<void> {
-  await sql`
-    update installation set max_channels = ${maxChannels}
-    where max_channels is distinct from ${maxChannels}
-  `
+  const max = Math.min(maxChannels, 2 ** 31 - 1)
+  await sql`update installation set max_channels = ${max} where max_channels is distinct from ${max}`
 }
 
 /**
