@@ -39,6 +39,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
     await it.chart.getByText('4 events').waitFor()
     const button = it.chart.getByRole('button', { name: 'Show as table' })
     await button.click()
+    await it.chart.getByRole('table').waitFor()
     expect(await it.chart.locator('tbody td').allTextContents()).toEqual(['1', '2', '1'])
     await it.chart.locator('.counts-table').focus()
     await it.page.keyboard.press('Escape')
