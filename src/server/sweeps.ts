@@ -37,8 +37,6 @@ export const SWEEPS: readonly Sweep[] = [
   { table: 'idempotency_keys', by: 'delete_expired_keys' },
   { table: 'rate_windows', where: sql => sql`s.started_at < now() - interval '1 hour'` },
   { table: 'sessions', where: isExpired },
-  // Servers of 0.2.0 add them.
-  { table: 'sign_in_steps', where: sql => sql`s.expires_at < now()` },
   { table: 'used_challenges', where: sql => sql`s.expires_at < now()` },
   { table: 'setup_links', where: sql => sql`not is_unexpired(s.expires_at, '30 minutes')` },
   {
