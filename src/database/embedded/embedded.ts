@@ -155,10 +155,6 @@ async function attach(
   { allowsUpgrade = false, signal }: OpenOptions,
 ): Promise<Omit<Opened, 'use'>> {
   const cluster = readCluster(home)
-  const running = findPostmaster(cluster)
-  if (running?.isReady && running.socketFolder === '') {
-    throw new Error(`Tidings 0.1.0 uses ${home}. Stop it, and start again.`)
-  }
   const postmaster = await attachPostmaster(cluster, signal)
   if (!postmaster) throw new UnreachableError(cluster)
   const versions = findUpgrade(cluster)

@@ -24,14 +24,14 @@ const log = logger('db')
 export type Postmaster = {
   /** Undefined when it runs in a PID namespace that this process does not see. */
   pid: number | undefined
-  /** The folder of its Unix socket. Empty for the Postgres of Tidings 0.1.0, which used TCP. */
+  /** The folder of its Unix socket. */
   socketFolder: string
   /** Set when this process started it. */
   child?: ChildProcess
 }
 
 /** A postmaster that this process sees, ready or not. */
-export type VisiblePostmaster = Postmaster & { pid: number; isReady: boolean }
+export type VisiblePostmaster = Postmaster & { pid: number }
 
 /** The interval of log lines while Postgres is not ready. */
 const REMIND_MS = 30_000
@@ -60,14 +60,14 @@ const SETTINGS_SINCE_18 = { io_method: 'sync' }
 
 /** Finds the postmaster of the cluster among the processes that this one sees. Changes nothing. */
 export function findPostmaster(cluster: Cluster): VisiblePostmaster | undefined {
-  const { pid: ownPid, socketFolder, isReady } = readPidFile(cluster)
+  const { pid: ownPid, socketFolder } = readPidFile(cluster)
   // The file has the pid that the postmaster sees. Only a container has another one.
   const isIt = (pid: number) => readOwnPid(pid) === ownPid
   const pid =
     isClusterProcess(ownPid, cluster) && isIt(ownPid)
       ? ownPid
       : listClusterProcesses(cluster).find(isIt)
-  return pid === undefined ? undefined : { pid, socketFolder, isReady }
+  return pid === undefined ? undefined : { pid, socketFolder }
 }
 
 /**
@@ -160,16 +160,13 @@ async function attachOrLock(
     const pids = listClusterProcesses(cluster)
     const lock = tryLockCluster(cluster.data)
     if (lock && pids.length === 0) return lock
-    // A Postgres that Tidings 0.2.0 or older has started holds no lock.
+    // A Postgres that another program has started holds no lock.
     lock?.release()
     const nowMs = performance.now()
     // The kernel releases the lock of a process last, when it is no longer seen in the folder.
     if (pids.length > 0) lastOwnMs = nowMs
     else if (nowMs - lastOwnMs > ORPHAN_GRACE_MS) throw new UnreachableError(cluster)
-    const visible = findPostmaster(cluster)
-    if (visible) lastSeenMs = nowMs
-    // A killed Tidings 0.1.0 has left it, and only TCP reaches it.
-    if (visible?.isReady && visible.socketFolder === '') await stopPostmaster(cluster)
+    if (findPostmaster(cluster)) lastSeenMs = nowMs
     if (nowMs - lastSeenMs > ORPHAN_GRACE_MS) for (const pid of pids) sendSignal(pid, 'SIGKILL')
     remind()
     await sleep(20, undefined, { signal })

@@ -29,7 +29,7 @@ export async function ensureServerRole(url: string, password: string): Promise<v
   }
 }
 
-/** Lists the statements that transfer what the superuser owns, as in a cluster of 0.1.0. */
+/** Lists the statements that transfer what the superuser owns, as after a copy of a cluster. */
 const LIST_TRANSFERS = `
   with owned as (
     select 'database' as kind, quote_ident(datname) as name

@@ -39,7 +39,7 @@ test('an archive returns its files; other programs read it, too', async () => {
 test('the same files give the same bytes, at any time and in any folder', async () => {
   const [one, other] = [await packPostgres(makeNative()), await packPostgres(makeNative())]
   expect(one).toEqual(other)
-  // Made by a writer of our own until 0.2.0: an upgrade with the same Postgres unpacks nothing.
+  // An upgrade with the same Postgres unpacks nothing.
   expect(one.name).toBe('18.4.0-6f7c6781fe98.tar.zst')
 })
 
