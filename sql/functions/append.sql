@@ -10,9 +10,8 @@
 --     only needed with an Idempotency-Key. Else the channel is looked up, or created from the other
 --     columns.
 --   * response_heads, response_tails and fingerprints are only needed with an Idempotency-Key. A
---     response begins with its head, up to the seq. It ends with the last 52 characters of its
---     tail: `,"requestId":"…"}`. Tails of servers up to 0.2.0 begin with the content, which is not
---     used.
+--     response begins with its head, up to the seq. It ends with its tail:
+--     `,"requestId":"…"}`.
 -- Requests of a key beyond its limit append nothing; requests before them do. An event that needs
 -- one channel too many is left out, too.
 --
@@ -275,7 +274,7 @@ begin
         i.seq, i.channel_public_id, i.channel_name, i.user_id, coalesce(i.occurred_at, at), at, i.title,
         i.description, i.icon, coalesce(i.tags, '{}')::text[], coalesce(i.metadata, '{}'),
         coalesce(i.source, 'api'), coalesce(i.notify, true)
-      ) || right(i.tail, 52),
+      ) || i.tail,
       at + interval '24 hours'
     from unnest(
         numbers, new_seqs, keys, fingerprints, response_heads, response_tails, users, occurred_ats,

@@ -204,9 +204,8 @@ export function toEmbeddedUrl(dataDir: string): string {
 function findUrl(output: string): string | undefined {
   for (const line of output.split('\n')) {
     if (!line.includes('Listening on') || !line.endsWith('}')) continue
-    const { properties } = JSON.parse(line) as { properties: { address?: string; url: string } }
-    // Servers of 0.2.0 log only the URL.
-    const [port = ''] = /\d+$/.exec(properties.address ?? properties.url) ?? []
+    const { properties } = JSON.parse(line) as { properties: { address: string } }
+    const [port = ''] = /\d+$/.exec(properties.address) ?? []
     return `http://127.0.0.1:${port}`
   }
   return undefined

@@ -5,7 +5,7 @@ export interface NotificationContent {
   tag: string | undefined
   /** A path on this server. */
   path: string
-  /** The ID of the channel. Undefined for none, and in pushes of servers before 0.3.0. */
+  /** The ID of the channel. Undefined in a test. */
   channel: string | undefined
 }
 
