@@ -13,7 +13,6 @@ export interface Schema {
   maximum?: number
   maxItems?: number
   maxProperties?: number
-  propertyNames?: Schema
   items?: Schema
   properties?: Record<string, Schema>
   required?: string[]

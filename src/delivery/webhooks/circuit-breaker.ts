@@ -25,13 +25,6 @@ export function toBreaker(row: BreakerRow): CircuitBreaker {
   }
 }
 
-export const CLOSED_BREAKER: CircuitBreaker = {
-  failures: 0,
-  failingSinceMs: null,
-  pauses: 0,
-  pausedUntilMs: null,
-}
-
 /** The number of consecutive failures that pauses an endpoint. */
 const FAILURES_TO_PAUSE = 10
 const FIRST_PAUSE_MS = 30_000

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'bun:test'
 import type { EgressResponse, EgressResult } from '../../../src/http/egress/egress.ts'
 import { parseRetryAfter } from '../../../src/http/egress/failure.ts'
 import {
-  CLOSED_BREAKER,
   shouldDisable,
   toBreakerState,
   toBreakerAfterFailure,
@@ -16,6 +15,12 @@ import { findSignatureProblem } from '../../../src/delivery/webhooks/signing.ts'
 import { STANDARD_WEBHOOKS } from '../../support/vectors.ts'
 
 const DAY_MS = 86_400_000
+const CLOSED_BREAKER: CircuitBreaker = {
+  failures: 0,
+  failingSinceMs: null,
+  pauses: 0,
+  pausedUntilMs: null,
+}
 
 test('delivery: the schedule is that of Standard Webhooks, three days in all', () => {
   const seconds = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
