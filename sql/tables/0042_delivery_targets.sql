@@ -30,7 +30,8 @@ select
 from webhooks w
 where w.deleted_at is null and (w.disabled_at is not null or w.paused_until is not null);
 
--- What 0.3.0 had resumed, but not moved yet. The clock goes on, so the present rows were claimed before.
+-- Targets whose deliveries 0.3.0 has not resumed yet. The clock goes on, so the default of
+-- claimed_at is earlier.
 insert into delivery_targets as t (kind, id, resumed_at)
 select r.kind, r.target_id, clock_timestamp() from resumed_targets r
 on conflict (kind, id) do update set resumed_at = excluded.resumed_at;

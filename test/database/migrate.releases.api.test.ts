@@ -93,7 +93,7 @@ for (const { version } of releases.filter(
     expect(applied).toEqual([...later.map(({ name }) => name), 'functions'])
     expect(await readSecret(sql)).toBe(secret)
     expect(await migrate(url)).toEqual([])
-    // What the release was about to resume is resumed.
+    // Targets that the release was about to resume are resumed.
     const waiting = await sql`
       select from outbox o left join delivery_targets t on t.kind = o.kind and t.id = o.target_id
       where o.claimed_at < t.resumed_at is not true
