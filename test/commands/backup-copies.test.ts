@@ -69,6 +69,9 @@ const options = (schedule: BackupSchedule) => ({
   cost: CHEAP,
 })
 const listCopies = () => readdirSync(folder).filter(name => COPY.test(name))
+/** Waits until a new copy has another name. It has the second in which it was made. */
+const untilNewName = (place: string) =>
+  until(async () => !existsSync(join(place, await findCopyName(server.sql, new Date()))))
 const read = async () => (await server.sql`select * from scheduled_backups`)[0] as any
 const readMetric = async () => {
   const metric = registry.getSingleMetric('tidings_backup_last_success_timestamp_seconds')
@@ -101,8 +104,10 @@ test('a server makes the first scheduled backup at its start, and then one a day
   // An older backup can have what a damaged table has lost.
   await server.sql`update event_counts set n = n + 1`
   await server.sql`update scheduled_backups set attempted_at = ${yesterday!}`
+  await untilNewName(folder)
   await makeDueBackup(options(toSchedule()))
   expect(listCopies()).toHaveLength(3 + foreign.filter(name => COPY.test(name)).length)
+  await server.sql`update event_counts set n = n - 1`
   await Promise.all([1, 2].map(() => makeDueBackup(options(toSchedule()), { now: tomorrow! })))
   const own = listCopies().filter(name => !foreign.includes(name))
   expect(own).toHaveLength(2)
@@ -160,10 +165,7 @@ test('backup replaces no file without --force, and keeps rotated copies of its o
   })
   const names = ['tidings.backup', old[1]!, later, foreign, basename(file)]
   expect(readdirSync(place.folder).toSorted()).toEqual(names.toSorted())
-  // The name of a copy has the second in which it was made.
-  await until(
-    async () => !existsSync(join(place.folder, await findCopyName(server.sql, new Date()))),
-  )
+  await untilNewName(place.folder)
   const told = await run(place.folder, '--keep', '1')
   expect(told.output).toContain(`Kept ${join(place.folder, later)}: its time is in the future.`)
   expect(told.output).toContain('Kept 1 backups of other installations or earlier versions.')
