@@ -32,12 +32,14 @@ export async function interceptApi(context: BrowserContext, answer: Answer): Pro
   if (!isFirst) return
   // A page that is closed at once cannot be attached to.
   context.on('page', page => void attach(page).catch(() => {}))
+  // The first requests of a page that is not attached to yet reach the server.
+  const newPage = context.newPage.bind(context)
+  context.newPage = async () => {
+    const page = await newPage()
+    await attach(page)
+    return page
+  }
   await Promise.all(context.pages().map(attach))
-}
-
-/** Resolves when the requests of a new page are answered, if those of its context are. */
-export async function untilIntercepted(page: Page): Promise<void> {
-  if (answers.has(page.context())) await attach(page)
 }
 
 function attach(page: Page): Promise<void> {

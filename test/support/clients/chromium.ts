@@ -8,7 +8,6 @@ import {
   type Page,
   type Request,
 } from 'playwright-core'
-import { untilIntercepted } from '../intercept.ts'
 import { scaled } from '../until.ts'
 
 /** The same engine without windows and notifications. It starts pages for half of the work. */
@@ -179,7 +178,6 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
   })
   await prepare?.(context)
   const page = await context.newPage()
-  await untilIntercepted(page)
   page.on('pageerror', ({ message }) => void problems.push(`thrown: ${message}`))
   const pending = new Set<Request>()
   let begun = 0
