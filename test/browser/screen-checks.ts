@@ -40,6 +40,7 @@ export function describeScreens(half: 'first' | 'second'): void {
         for (const [device, schemes] of DEVICES) {
           await shown.become(device)
           expect(await findOverflow(shown)).toBe(0)
+          expect(await listSplitWords(shown)).toEqual([])
           expect(await listCutLinks(shown)).toEqual([])
           expect(await listCutChoices(shown)).toEqual([])
           expect(await listCrowdedButtons(shown)).toEqual([])
@@ -64,6 +65,33 @@ function findOverflow({ page }: TestPage): Promise<number> {
   return page.evaluate(() => {
     const { scrollWidth, clientWidth } = document.documentElement
     return scrollWidth - clientWidth
+  })
+}
+
+/** Lists short words that a line ends inside of, and the circles that are too narrow for wide initials. */
+function listSplitWords({ page }: TestPage): Promise<string[]> {
+  return page.evaluate(() => {
+    const split: string[] = []
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    while (texts.nextNode()) {
+      const text = texts.currentNode as Text
+      // Names and values of applications are split where they must.
+      if (!text.parentElement?.checkVisibility() || text.parentElement.closest('bdi, code, pre'))
+        continue
+      for (const { 0: word, index } of text.data.matchAll(/\p{L}{2,20}/gu)) {
+        const range = document.createRange()
+        range.setStart(text, index)
+        range.setEnd(text, index + word.length)
+        const lines = [...range.getClientRects()].filter(({ width }) => width > 0)
+        if (lines.some(({ top }) => top >= lines[0]!.bottom)) split.push(word)
+      }
+    }
+    const context = document.createElement('canvas').getContext('2d')!
+    const cut = [...document.querySelectorAll('.initials')].filter(({ clientWidth }, n, all) => {
+      context.font = getComputedStyle(all[n]!, '::before').font
+      return clientWidth > 0 && context.measureText('MH').width > clientWidth
+    })
+    return [...split, ...cut.map(() => 'MH')]
   })
 }
 
