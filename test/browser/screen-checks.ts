@@ -68,7 +68,7 @@ function findOverflow({ page }: TestPage): Promise<number> {
   })
 }
 
-/** Lists short words that a line ends inside of, and the circles that are too narrow for wide initials. */
+/** Lists short words that a line ends inside of, and circles too narrow for wide initials. */
 function listSplitWords({ page }: TestPage): Promise<string[]> {
   return page.evaluate(() => {
     const split: string[] = []
