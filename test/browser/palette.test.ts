@@ -227,7 +227,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await page.route(/(dialogs|panel|settings-pages)-1\.js/, route =>
       isDown ? route.abort() : route.continue(),
     )
+    // The feed loads the panel ahead of its use, soon after the first rows.
+    const preload = page.waitForEvent('requestfailed', request =>
+      request.url().endsWith('/panel-1.js'),
+    )
     await page.getByText('Deployed').waitFor()
+    await preload
     const failure = page.getByRole('alert').filter({ hasText: 'The connection was lost' })
     const press = (name: string) => failure.getByRole('button', { name, exact: true }).click()
     const search = page.getByLabel('Search events')
