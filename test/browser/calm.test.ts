@@ -184,9 +184,19 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
       'Order placed ×9',
       ...Array<string>(9).fill('Order placed'),
     ])
-    await it.page.keyboard.press('j')
-    await it.page.locator('[data-event=evt_4][aria-current]').waitFor()
-    await it.page.keyboard.press('Escape')
+    // Both keys come before the browser paints the second event.
+    const isDrawn = await it.page.evaluate(async () => {
+      const press = (key: string) =>
+        document.activeElement?.dispatchEvent(
+          new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }),
+        )
+      const isCurrent = () => document.querySelector('[data-event=evt_4][aria-current]') !== null
+      press('j')
+      for (let turns = 0; turns < 1_000 && !isCurrent(); turns++) await undefined
+      press('Escape')
+      return isCurrent()
+    })
+    expect(isDrawn).toBe(true)
     await it.page.locator('[data-event=evt_4]:focus').waitFor()
     expect(await it.ids()).toEqual(ids(9, 1))
     // From the panel of an event in one group to one in another.

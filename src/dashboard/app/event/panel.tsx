@@ -77,7 +77,8 @@ export function EventPanel({
     panel.current?.focus({ preventScroll: true })
     panel.current?.scrollTo({ top: 0 })
   }, [id])
-  useEffect(() => {
+  // A layout effect, so that the next key already belongs to the event that is shown.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
       if (document.querySelector('dialog[open], :popover-open')) return

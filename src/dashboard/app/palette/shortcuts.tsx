@@ -1,5 +1,5 @@
 import { ErrorBoundary, useLocation } from 'preact-iso'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { isComposing, toShortcutKey } from '../key-press.ts'
 import { FailedPart, lazyPages, loadWithPageStyle } from '../lazy-page.tsx'
@@ -34,7 +34,8 @@ function ShortcutsFor({ account }: { account: Account }) {
   // The time of g is a ref, because the page may render before the second key.
   const goMs = useRef(-Infinity)
 
-  useEffect(() => {
+  // A layout effect, so that the next key already belongs to the project that is shown.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const { key, target, timeStamp } = event
       const shortcut = toShortcutKey(event)
