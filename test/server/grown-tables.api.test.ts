@@ -1,17 +1,17 @@
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createPool } from '../../src/database/pool.ts'
 import { getUserJson } from '../../src/log/identities/users.ts'
 import { analyzeGrownTables } from '../../src/server/grown-tables.ts'
-import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
+import { cloneDatabase, isolateCluster } from '../support/servers/postgres.ts'
 import { countRows } from '../support/row-counts.ts'
 import { openSql } from '../support/sql.ts'
-
-afterAll(closeCluster)
 
 const PROJECT = '00000000-0000-7000-8000-000000000001'
 const USERS = 10_000
 
 test('plans that were made on emptied tables are made anew once the tables have grown', async () => {
+  // Changes of other databases' schemas can make Postgres drop the plans of all sessions.
+  await using _ = isolateCluster()
   const url = await cloneDatabase()
   const pool = createPool(url, { name: 'test', max: 1 })
   const sql = openSql(url, { settings: { statement_timeout: 0 } })
