@@ -10,18 +10,10 @@ export interface LoadJob {
   sockets: number
   /** One for each socket, in turn. */
   cookies: string[]
-  /** The first message after opening. */
-  greeting?: string
   /** Sends `say` after a message that begins with `after`. */
   script: { after: string; say: string }[]
   /** The beginning of the message that makes a socket ready; empty if it is ready once open. */
   ready: string
-  /** Reads nothing once it is ready. */
-  isStalled?: boolean
-  /** Records when events arrive. */
-  isTimed?: boolean
-  /** The path and headers for posting events. */
-  post?: { path: string; headers: Record<string, string> }
 }
 
 export type Job = Omit<LoadJob, 'sockets'>
@@ -69,14 +61,4 @@ export async function startLineProcess(
 
 export function startLoad(job: LoadJob): Promise<LineProcess> {
   return startLineProcess('feed-load.ts', [JSON.stringify(job)])
-}
-
-/** Sends a line to a load; returns its figures by name. */
-export async function ask(load: LineProcess, line: string): Promise<Record<string, number>> {
-  load.say(line)
-  return readFigures(await load.hear())
-}
-
-export function readFigures(line: string): Record<string, number> {
-  return JSON.parse(line) as Record<string, number>
 }

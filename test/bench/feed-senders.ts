@@ -1,4 +1,4 @@
-import { readFigures, startLoad, startLineProcess, type Job } from './feed-process.ts'
+import { startLoad, startLineProcess, type Job } from './feed-process.ts'
 import { installPeers } from './peers.ts'
 
 /** A server with sockets that sends a number of messages to each. */
@@ -53,10 +53,10 @@ export async function sendToAll(
   try {
     let perSecond = 0
     for (let time = 1; time <= 2; time++) {
-      load.say(`expect ${messages * sockets}`)
+      load.say(String(messages * sockets))
       await load.hear()
       await send()
-      const { ms = NaN, received = 0 } = readFigures(await load.hear())
+      const { ms = NaN, received = 0 } = JSON.parse(await load.hear()) as Record<string, number>
       if (received !== messages * sockets)
         throw new Error(`${name} sent ${messages * sockets} messages, and ${received} arrived`)
       perSecond = received / (ms / 1000)

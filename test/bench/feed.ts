@@ -1,52 +1,38 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createOrganization } from '../../src/access/organizations/organizations.ts'
 import { createProject } from '../../src/access/organizations/projects.ts'
 import { toId } from '../../src/base/ids.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
 import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
 import { createKey } from '../support/worlds/keys.ts'
-import { ask, startLoad, type Job } from './feed-process.ts'
+import type { Job } from './feed-process.ts'
 import { sendToAll, startPublish, startSocketIo, type Sender } from './feed-senders.ts'
 import { makeViewer, startTidings } from './server.ts'
-import { interleave, printTable, type Line } from './table.ts'
+import { interleave, type Line } from './table.ts'
 
 const MESSAGES = 200
 const PER_ACCOUNT = 16
 const SOCKETS = 1_000
-const MOST_SOCKETS = 5_000
 
 interface World {
   sql: Sql
   url: string
-  pid: number
   projectId: string
+  /** The headers that authenticate the events of `projectId`. */
+  headers: Record<string, string>
   job: Job
-}
-
-/** Measures the live feed: delay of an event, fan-out, and the cost of sockets. */
-export async function benchFeed(): Promise<void> {
-  await withWorld(MOST_SOCKETS, async world => {
-    await benchDelay(world)
-    await benchMemory(world)
-    console.log()
-    printTable([
-      ...(await compareFanOut(world, MOST_SOCKETS)),
-      ...(await compareFanOut(world, SOCKETS)),
-    ])
-  })
 }
 
 /** Compares fan-out with a bare publish and socket.io. */
 export async function compareFeed(): Promise<Line[]> {
-  return withWorld(SOCKETS, world => compareFanOut(world, SOCKETS))
+  return withWorld(world => compareFanOut(world))
 }
 
 /**
  * Sends messages of equal size to the same number of sockets, in turn; only the measured system has
  * sockets.
  */
-async function compareFanOut(world: World, sockets: number): Promise<Line[]> {
+async function compareFanOut(world: World): Promise<Line[]> {
   const text = await makeText(world)
   const publish = await startPublish(MESSAGES, text)
   const socketIo = await startSocketIo(MESSAGES, text)
@@ -62,7 +48,7 @@ async function compareFanOut(world: World, sockets: number): Promise<Line[]> {
       Object.fromEntries(
         Object.entries(senders).map(([name, sender]) => [
           name,
-          () => sendToAll(name, sender, sockets),
+          () => sendToAll(name, sender, SOCKETS),
         ]),
       ),
     )
@@ -71,7 +57,7 @@ async function compareFanOut(world: World, sockets: number): Promise<Line[]> {
       .filter(name => name !== 'tidings')
       .map(reference => ({
         subject: 'live feed',
-        what: `deliveries/s to ${sockets.toLocaleString('en')} sockets`,
+        what: `deliveries/s to ${SOCKETS.toLocaleString('en')} sockets`,
         ours: rates['tidings'] ?? NaN,
         reference,
         theirs: rates[reference] ?? NaN,
@@ -83,30 +69,26 @@ async function compareFanOut(world: World, sockets: number): Promise<Line[]> {
   }
 }
 
-/** Runs Tidings with enough accounts for so many sockets. */
-async function withWorld<Result>(
-  sockets: number,
-  run: (world: World) => Promise<Result>,
-): Promise<Result> {
+/** Runs Tidings with enough accounts for the sockets. */
+async function withWorld<Result>(run: (world: World) => Promise<Result>): Promise<Result> {
   const databaseUrl = await cloneDatabase()
   const sql = connect(databaseUrl, { name: 'bench', max: 2, settings: { statement_timeout: 0 } })
-  const { projectId, key, cookies } = await makeViewers(sql, Math.ceil(sockets / PER_ACCOUNT))
+  const { projectId, key, cookies } = await makeViewers(sql, Math.ceil(SOCKETS / PER_ACCOUNT))
   const { child, url, headers } = await startTidings(databaseUrl, key)
-  const { origin, pathname } = new URL(url)
+  const { origin } = new URL(url)
   const subscribe = JSON.stringify({ type: 'subscribe', project: toId('prj', projectId) })
   try {
     return await run({
       sql,
       url: origin,
-      pid: child.pid ?? 0,
       projectId,
+      headers,
       job: {
         url: origin,
         path: '/api/feed',
         cookies,
         script: [{ after: '{"type":"hello"', say: subscribe }],
         ready: '{"type":"subscribed"',
-        post: { path: pathname, headers },
       },
     })
   } finally {
@@ -115,45 +97,6 @@ async function withWorld<Result>(
     await sql.end()
     await closeCluster()
   }
-}
-
-/**
- * Measures POST to socket at 1,000 events/s, then the same with ten stalled readers that fill their
- * buffers.
- */
-async function benchDelay({ job }: World): Promise<void> {
-  const load = await startLoad({ ...job, sockets: 1, isTimed: true })
-  await ask(load, 'post 1000 3')
-  const alone = await ask(load, 'post 1000 15')
-  // Further sockets of the account, which are counted separately.
-  const stalled = await startLoad({
-    ...job,
-    cookies: job.cookies.slice(1),
-    sockets: 10,
-    isStalled: true,
-  })
-  const beside = await ask(load, 'post 1000 30')
-  const { closed } = await ask(stalled, 'closed')
-  await Promise.all([load.stop(), stalled.stop()])
-  console.log('\nPOST to socket at 1,000 events/s')
-  for (const [name, figures] of Object.entries({ 'one reader': alone, 'and 10 stalled': beside })) {
-    const { p50, p99, max, answerP50, lost, failed, perSecond } = figures
-    console.log(
-      `${name.padEnd(18)} p50 ${ms(p50)}   p99 ${ms(p99)}   max ${ms(max)}   answer p50 ${ms(answerP50)}   ${perSecond?.toFixed(0)}/s   lost ${lost}   failed ${failed}`,
-    )
-  }
-  console.log(`stalled readers closed: ${closed} of 10   (aim p50 3 ms, p99 15 ms, all closed)`)
-}
-
-async function benchMemory({ pid, job }: World): Promise<void> {
-  const before = readRss(pid)
-  const load = await startLoad({ ...job, sockets: MOST_SOCKETS })
-  const after = readRss(pid)
-  await load.stop()
-  const each = ((after - before) / MOST_SOCKETS).toFixed(1)
-  console.log(
-    `\n${MOST_SOCKETS} idle sockets: ${each} KB each (aim 20); the server ${(before / 1024).toFixed(0)} -> ${(after / 1024).toFixed(0)} MB`,
-  )
 }
 
 /** Stores events like the append, in one transaction and without HTTP, and notifies the server. */
@@ -176,14 +119,14 @@ async function insertAndTell({ sql, projectId }: World): Promise<void> {
 }
 
 /** Returns a message as the feed sends it. */
-async function makeText({ url, job }: World): Promise<string> {
+async function makeText({ url, headers, job }: World): Promise<string> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}${job.path}`, {
     headers: { cookie: job.cookies[0], origin: url },
   } as never)
   const post = () =>
-    fetch(`${url}${job.post?.path}`, {
+    fetch(`${url}/v1/events`, {
       method: 'POST',
-      headers: { ...job.post?.headers, 'Content-Type': 'application/json' },
+      headers: { ...headers, 'Content-Type': 'application/json' },
       body: JSON.stringify({
         channelName: 'bench',
         title: 'New payment',
@@ -215,12 +158,4 @@ async function makeViewers(sql: Sql, count: number) {
   const cookies: string[] = []
   while (cookies.length < count) cookies.push(await makeViewer(sql, organizationId))
   return { projectId, key: token, cookies }
-}
-
-function readRss(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
-}
-
-function ms(value: number | undefined): string {
-  return `${value?.toFixed(2)} ms`
 }

@@ -133,7 +133,7 @@ interface Conditions {
  * Returns a function that runs rounds of all contenders in turn, and returns medians. It throws
  * unless every acknowledged event of a round is stored after it.
  */
-export async function createMeasure(databaseUrl: string) {
+async function createMeasure(databaseUrl: string) {
   const sql = connect(databaseUrl, { name: 'bench', max: 1 })
   const clock = await openPostgresClock(sql).finally(() => sql.end())
   const superuserUrl = await toSuperuserUrl(databaseUrl)
@@ -214,7 +214,7 @@ export function print(title: string, results: Results): void {
 }
 
 /** Describes the log. Throws if the log has holes: figures count only for a correct log. */
-export async function verify(databaseUrl: string): Promise<string> {
+async function verify(databaseUrl: string): Promise<string> {
   const sql = connect(databaseUrl, { name: 'bench', max: 1, settings: { statement_timeout: 0 } })
   const [row] = await sql<[{ events: string; head: string; keys: string; size: string }]>`
     select (select count(*) from events) as events, (select max(last_seq) from event_logs) as head,

@@ -3,16 +3,15 @@ import { NIL_UUID } from '../../src/base/ids.ts'
 import { FUNCTIONS as SQL_FUNCTIONS, MIGRATIONS } from '../../src/database/sql-files.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
 import { indexNextEvents, MIN_EVENTS } from '../../src/log/events/search-index.ts'
-import { copyDatabase, ensureDatabase, takeDatabase } from '../support/servers/postgres.ts'
-import { ARGUMENTS, readEvents } from './table.ts'
+import { ensureDatabase } from '../support/servers/postgres.ts'
 
-/** Half of them are in one project. */
-export const EVENTS = readEvents(10_000_000)
+/** Half of them are in one project. `BENCH_EVENTS` takes another number. */
+export const EVENTS = Number(process.env['BENCH_EVENTS'] ?? 10_000_000)
 const STEP = 250_000
 const USERS = 100_000
 export const BIG_PROJECT = '00000000-0000-7000-8000-000000000001'
 /** The time of the last event: the same in every run. */
-export const END_MS = Date.parse('2026-11-20T00:00:00Z')
+const END_MS = Date.parse('2026-11-20T00:00:00Z')
 
 // Words are made of syllables; common words are shorter, and `bench_word(0)` is the most common
 // one.
@@ -116,11 +115,8 @@ export async function ensureBenchDatabase(): Promise<string> {
   return ensureDatabase(`bench_read_${hash}`, { replaces: 'bench_read_', fill: fillEvents })
 }
 
-/**
- * Fills an empty database with `events` events of a hundred projects, half of them in the biggest
- * one.
- */
-async function fillEvents(url: string, events = EVENTS): Promise<void> {
+/** Fills an empty database with events of a hundred projects, half of them in the biggest one. */
+async function fillEvents(url: string): Promise<void> {
   const sql = connect(url, {
     name: 'bench',
     max: 1,
@@ -132,8 +128,8 @@ async function fillEvents(url: string, events = EVENTS): Promise<void> {
   await sql.unsafe(FUNCTIONS)
   await sql.unsafe(TENANTS)
   const indexes = await takeIndexes(sql)
-  for (let first = 0; first < events; first += STEP) {
-    await sql.unsafe(toRows(events), [first, Math.min(events, first + STEP) - 1])
+  for (let first = 0; first < EVENTS; first += STEP) {
+    await sql.unsafe(toRows(EVENTS), [first, Math.min(EVENTS, first + STEP) - 1])
     if (first % 1_000_000 === 0) say(`${first} events`)
   }
   for (const statement of indexes) {
@@ -145,20 +141,8 @@ async function fillEvents(url: string, events = EVENTS): Promise<void> {
   for (const { id } of projects) await indexAll(sql, id)
   say('search index')
   await sql.unsafe('vacuum analyze')
-  await reportFill(sql, events, startedAt)
+  say(`${EVENTS} events, with indexes`)
   await sql.end()
-}
-
-/** Prints how fast a database was filled, and how much space it takes. */
-export async function reportFill(sql: Sql, events: number, startedMs: number): Promise<void> {
-  const tookS = (performance.now() - startedMs) / 1_000
-  const [row] = await sql<[{ bytes: string }]>`
-    select pg_database_size(current_database()) as bytes
-  `
-  console.log(
-    `filled in ${tookS.toFixed(0)} s: ${(events / tookS).toFixed(0)} events/s, ` +
-      `${(Number(row.bytes) / events).toFixed(0)} bytes per event`,
-  )
 }
 
 /** Indexes a project's log for search, as its indexer would have. */
@@ -169,13 +153,8 @@ async function indexAll(sql: Sql, projectId: string): Promise<void> {
   }
 }
 
-/** Returns a database to change: a copy of a kept one, or itself with `--once`. */
-export function useDatabase(kept: string): Promise<string> {
-  return ARGUMENTS.values['once'] ? takeDatabase(kept) : copyDatabase(kept)
-}
-
 /** Drops the indexes that slow down loading; returns the statements that restore them. */
-export async function takeIndexes(sql: Sql): Promise<string[]> {
+async function takeIndexes(sql: Sql): Promise<string[]> {
   const constraints = await sql<{ name: string; definition: string }[]>`
     select conname as name, pg_get_constraintdef(oid) as definition
     from pg_constraint

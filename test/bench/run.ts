@@ -2,44 +2,38 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import '../support/scratch.ts'
 import { benchAll } from './all.ts'
-import { benchAnswers } from './answers.ts'
 import { benchCitus } from './citus.ts'
 import { benchFairness } from './fairness.ts'
-import { benchFeed } from './feed.ts'
+import { compareFeed } from './feed.ts'
 import { benchIngest } from './ingest.ts'
 import { benchMemory } from './memory.ts'
 import { comparePush } from './push.ts'
 import { compareQueue } from './queue.ts'
-import { benchRead } from './read.ts'
-import { benchRetention } from './retention.ts'
+import { compareRead } from './read-plain.ts'
 import { benchSettings } from './settings.ts'
 import { printTable, type Line } from './table.ts'
 import { compareWebhooks } from './webhooks.ts'
-import { benchWorkers } from './workers.ts'
 import { keepCluster } from '../support/servers/postgres.ts'
 
 // `bun run bench <name>` prints ratios to named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
   all: benchAll,
-  answers: benchAnswers,
   citus: benchCitus,
   fairness: benchFairness,
-  feed: benchFeed,
+  feed: table(compareFeed),
   ingest: benchIngest,
   memory: benchMemory,
   push: table(comparePush),
   queue: table(compareQueue),
-  read: benchRead,
-  retention: benchRetention,
+  read: table(compareRead),
   settings: benchSettings,
-  workers: benchWorkers,
   webhooks: table(compareWebhooks),
 }
 /**
  * Benches whose data takes minutes to create. It is kept where a restart of the machine does not
  * delete it.
  */
-const KEEPING = new Set(['all', 'read', 'retention'])
+const KEEPING = new Set(['all', 'read'])
 const KEPT = join('/var/tmp', `tidings-bench-${userInfo().uid}`)
 
 function table(compare: () => Promise<Line[]>): () => Promise<void> {

@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util'
 import { median } from './wrk.ts'
 
 /**
@@ -25,27 +24,6 @@ export const SHARE = Number(process.env['BENCH_SHARE'] ?? 1)
 /** Scales `count` for this run, to a multiple of 40, so that targets share it evenly. */
 export function toShare(count: number): number {
   return Math.max(1, Math.round((count * SHARE) / 40)) * 40
-}
-
-/** The arguments after the name of the bench. */
-export const ARGUMENTS = parseArgs({
-  args: process.argv.slice(3),
-  allowPositionals: true,
-  strict: false,
-  options: {
-    /** The number of events in the database. */
-    events: { type: 'string' },
-    'no-explain': { type: 'boolean', default: false },
-    /** Makes the database that is kept, and measures nothing. */
-    fill: { type: 'boolean', default: false },
-    /** Uses the kept database itself, in place of a copy. It is dropped at the end. */
-    once: { type: 'boolean', default: false },
-  },
-})
-
-/** Returns the number of events that `--events` names. */
-export function readEvents(usual: number): number {
-  return Number(ARGUMENTS.values['events'] ?? usual)
 }
 
 /**

@@ -12,7 +12,6 @@ import { PASSWORD } from '../support/worlds/browser.ts'
 
 afterEach(clearEmbedded)
 
-// `bun run bench start` measures it, with and without `npx` and an installation.
 test.skipIf(!HAS_BROWSER)(
   'dashboard.md §1 from `start` in a fresh checkout to the first event, and to a colleague',
   async () => {

@@ -168,15 +168,6 @@ export async function copyDatabase(url: string): Promise<string> {
   return toUrl(postgres, name)
 }
 
-/** Takes a kept database for changes. It is dropped at the end of the run. */
-export async function takeDatabase(url: string): Promise<string> {
-  const { postgres, admin } = await getCluster()
-  const name = newName()
-  await admin.unsafe(`alter database ${new URL(url).pathname.slice(1)} rename to ${name}`)
-  made.push(name)
-  return toUrl(postgres, name)
-}
-
 /** Drops a database of this run before its end. */
 export async function dropDatabase(url: string): Promise<void> {
   const { admin } = await getCluster()
