@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'bun:test'
 import { createProviderClients } from '../../src/access/openid/provider-client.ts'
 import { configureLog, limitLines, logger } from '../../src/base/log.ts'
-import { tryToRecord } from '../../src/delivery/outbox/kind.ts'
+import { tryToRecord } from '../../src/delivery/outbox/delivery-kind.ts'
 import { toFailure } from '../../src/http/failures.ts'
 import { logFailure } from '../../src/log/feed/read-events.ts'
 import { captureLog, configureTestLog } from '../support/log.ts'

@@ -1,5 +1,5 @@
 // The encryption of our push alone: `push-encryption.ts <push service as JSON>`.
-import { encryptPush } from '../../src/delivery/push/push-client.ts'
+import { encryptPush } from '../../src/delivery/push/encrypt-and-send.ts'
 import type { TestBrowser } from '../support/servers/push-service.ts'
 import { runSender } from './sender.ts'
 

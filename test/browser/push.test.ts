@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
-import type { Subscription } from '../../src/delivery/push/schema.ts'
+import type { Subscription } from '../../src/delivery/push/subscription-schema.ts'
 import { OTHER_KEY } from '../support/fakes/push.ts'
 import { openPushWorld, type PushWorld } from '../support/worlds/push.ts'
 import { newTenant } from '../support/worlds/tenant.ts'

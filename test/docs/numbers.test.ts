@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { RETRY_SCHEDULE_MS } from '../../src/delivery/webhooks/schedule.ts'
+import { WEBHOOK_SCHEDULE_MS } from '../../src/delivery/outbox/schedule.ts'
 import { listRows, readSection, readText } from '../support/docs.ts'
 
 const BREAKER = 'src/delivery/webhooks/circuit-breaker.ts'
@@ -66,7 +66,7 @@ test('docs/webhooks.md has the waits between attempts', () => {
   const waits = [...list.matchAll(/(\d+) (\w+)/g)].map(
     ([, count, unit = '']) => Number(count) * (units[unit] ?? NaN),
   )
-  expect([0, ...waits]).toEqual([...RETRY_SCHEDULE_MS])
+  expect([0, ...waits]).toEqual([...WEBHOOK_SCHEDULE_MS])
 })
 
 describe('docs/scaling.md', () => {

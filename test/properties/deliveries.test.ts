@@ -7,12 +7,12 @@ import { createPool, transact, type Pool } from '../../src/database/pool.ts'
 import { createEgress, type Egress } from '../../src/http/egress/egress.ts'
 import { Fault } from '../../src/base/errors.ts'
 import { newId, toId } from '../../src/base/ids.ts'
-import type { DeliveryKind } from '../../src/delivery/outbox/kind.ts'
+import type { DeliveryKind } from '../../src/delivery/outbox/delivery-kind.ts'
 import { registerKind } from '../../src/delivery/outbox/dispatcher.ts'
 import { startOutbox } from '../../src/delivery/outbox/outbox.ts'
 import { disableWebhook, editWebhook, enableWebhook } from '../../src/delivery/webhooks/editing.ts'
 import { sweepWebhooks } from '../../src/delivery/webhooks/dispatch.ts'
-import { RETRY_SCHEDULE_MS } from '../../src/delivery/webhooks/schedule.ts'
+import { WEBHOOK_SCHEDULE_MS } from '../../src/delivery/outbox/schedule.ts'
 import { createWebhookKind } from '../../src/delivery/webhooks/sender.ts'
 import { newSigningSecret } from '../../src/delivery/webhooks/signing.ts'
 import { insertReceivingWebhook } from '../faults/webhook-receiver.ts'
@@ -308,6 +308,6 @@ async function compare(
   // Enabling a webhook makes its deliveries due.
   if (hook.fate.state !== 'waits' || hook.fate.attempts === attempts || turn.act === 'enable')
     return
-  const waitMs = RETRY_SCHEDULE_MS[hook.fate.attempts] ?? 0
+  const waitMs = WEBHOOK_SCHEDULE_MS[hook.fate.attempts] ?? 0
   expect(row?.due_in_ms).toBeWithin(0.8 * waitMs - 60_000, 1.2 * waitMs + 1)
 }

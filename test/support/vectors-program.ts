@@ -1,5 +1,5 @@
 import crypto, { createECDH } from 'node:crypto'
-import { encryptPush } from '../../src/delivery/push/push-client.ts'
+import { encryptPush } from '../../src/delivery/push/encrypt-and-send.ts'
 import type { Assertion, NewCredential } from '../../src/access/passkeys/schema.ts'
 import { verifyAssertion, verifyNewCredential } from '../../src/access/passkeys/webauthn.ts'
 import { createVapidTokenCache } from '../../src/delivery/push/vapid.ts'

@@ -12,7 +12,7 @@ import {
 import { Email, Name } from '../../access/guard/schema.ts'
 import { ProjectChange, RoleBody } from '../../access/organizations/schema.ts'
 import { parseEmail } from '../../base/config/values.ts'
-import { NewWebhook } from '../../delivery/webhooks/schema.ts'
+import { NewWebhook } from '../../delivery/webhooks/webhook-schema.ts'
 import { Nullable } from '../../http/schema-parts.ts'
 import { createValidator, InvalidRequest, type ObjectSchema } from '../../http/validation.ts'
 import { ChannelName, toSlug } from '../../log/channels/name.ts'

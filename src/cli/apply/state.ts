@@ -4,7 +4,7 @@ import { isAtLeast } from '../../access/guard/permissions.ts'
 import type { ProjectChannel } from '../../log/channels/schema.ts'
 import { TidingsError } from '../../../clients/typescript/src/errors.ts'
 import type { CurrentToken } from '../../access/tokens/schema.ts'
-import type { Webhook } from '../../delivery/webhooks/schema.ts'
+import type { Webhook } from '../../delivery/webhooks/webhook-schema.ts'
 import type { ManagementApi } from './api.ts'
 import type { ProjectEntry, StateFile } from './file.ts'
 

@@ -1,7 +1,7 @@
 import { toArray } from '../../database/arrays.ts'
 import type { Sql } from '../../database/sql.ts'
 import type { ClaimRequest, WaitingTarget } from './fair-queue.ts'
-import type { ClaimedDelivery, KindName, Lease } from './kind.ts'
+import type { ClaimedDelivery, KindName, Lease } from './delivery-kind.ts'
 
 /** The number of targets that one scan returns. The next scan continues after the last of them. */
 export const MAX_TARGETS_PER_SCAN = 5_000

@@ -3,8 +3,8 @@ import { NIL_UUID, toId, UUID_PATTERN } from '../../base/ids.ts'
 import type { Fragment, Queryable } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { DEFAULT_PAGE_LIMIT, parseCursor, toCursor, toPage } from '../../http/paging.ts'
-import { TARGET_PREFIX, type DeliveryKind, type KindName } from './kind.ts'
-import type { Delivery, EventDeliveries, EventDeliveriesQuery } from './schema.ts'
+import { TARGET_PREFIX, type DeliveryKind, type KindName } from './delivery-kind.ts'
+import type { Delivery, EventDeliveries, EventDeliveriesQuery } from './delivery-schema.ts'
 
 const KIND = /^(webhook|push)$/
 /** The rank of a delivery in a cursor: 0 for pending, 1 for ended. */

@@ -13,7 +13,12 @@ import {
   toDeliveries,
 } from './deliveries.ts'
 import type { Outbox } from './outbox.ts'
-import { Delivery, DeliveryQuery, EventDeliveries, EventDeliveriesQuery } from './schema.ts'
+import {
+  Delivery,
+  DeliveryQuery,
+  EventDeliveries,
+  EventDeliveriesQuery,
+} from './delivery-schema.ts'
 
 const tags = ['Events']
 

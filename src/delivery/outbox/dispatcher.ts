@@ -4,7 +4,7 @@ import type { Sql } from '../../database/sql.ts'
 import { toReason } from '../../base/errors.ts'
 import { logger } from '../../base/log.ts'
 import { NIL_UUID } from '../../base/ids.ts'
-import type { ClaimedDelivery, DeliveryKind, KindName, TakenRange } from './kind.ts'
+import type { ClaimedDelivery, DeliveryKind, KindName, TakenRange } from './delivery-kind.ts'
 import type { Reservation } from './worker.ts'
 import { createWakeUpSignal } from '../../base/wake-up.ts'
 

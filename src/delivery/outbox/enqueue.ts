@@ -1,7 +1,7 @@
 import { toArray } from '../../database/arrays.ts'
 import type { Tx } from '../../database/sql.ts'
 import { Fault } from '../../base/errors.ts'
-import type { KindName } from './kind.ts'
+import type { KindName } from './delivery-kind.ts'
 import type { DeliveryRow } from './deliveries.ts'
 
 /** The most events that one statement inserts. */

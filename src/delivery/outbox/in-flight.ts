@@ -6,7 +6,7 @@ import { deliveryAttempts, deliverySeconds, lostLeases } from '../../base/metric
 import { withTimeout } from '../../base/functions.ts'
 import { extendLeases } from './claims.ts'
 import type { FairQueue } from './fair-queue.ts'
-import type { ClaimedDelivery, DeliveryKind, DeliveryOutcome } from './kind.ts'
+import type { ClaimedDelivery, DeliveryKind, DeliveryOutcome } from './delivery-kind.ts'
 import {
   DATABASE_UNAVAILABLE,
   findEarlyOutcome,

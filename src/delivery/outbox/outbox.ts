@@ -5,7 +5,7 @@ import { lostLeases, registerGauge } from '../../base/metrics.ts'
 import { once } from '../../base/functions.ts'
 import { registerKind } from './dispatcher.ts'
 import { startDispatcher } from './dispatcher.ts'
-import { checkKinds, type DeliveryKind, type KindName } from './kind.ts'
+import { checkKinds, type DeliveryKind, type KindName } from './delivery-kind.ts'
 import { forgetTargets } from './targets.ts'
 import { startDeliveryWorker } from './worker.ts'
 

@@ -1,4 +1,4 @@
-import type { ClaimedDelivery, DeliveryOutcome, Postponed } from './kind.ts'
+import type { ClaimedDelivery, DeliveryOutcome, Postponed } from './delivery-kind.ts'
 
 /** The final states of a delivery. */
 export const FINAL_STATES = ['delivered', 'failed', 'dead', 'cancelled', 'withheld'] as const

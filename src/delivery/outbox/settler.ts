@@ -10,7 +10,7 @@ import {
   sqlState,
   type Queryable,
 } from '../../database/sql.ts'
-import type { Lease } from './kind.ts'
+import type { Lease } from './delivery-kind.ts'
 import type { Settlement } from './settlement.ts'
 
 const MAX_BATCH = 500

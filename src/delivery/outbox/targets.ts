@@ -1,5 +1,5 @@
 import type { Sql, Tx } from '../../database/sql.ts'
-import type { KindName } from './kind.ts'
+import type { KindName } from './delivery-kind.ts'
 
 export interface TargetOfKind {
   kind: KindName

@@ -5,7 +5,7 @@ import { logger } from '../../base/log.ts'
 import { claimDeliveries, findWaitingTargets, MAX_TARGETS_PER_SCAN } from './claims.ts'
 import { createFairQueue, type FairQueue, type WaitingTarget } from './fair-queue.ts'
 import { createInFlightDeliveries } from './in-flight.ts'
-import type { ClaimedDelivery, DeliveryKind, NewLease } from './kind.ts'
+import type { ClaimedDelivery, DeliveryKind, NewLease } from './delivery-kind.ts'
 import { createWakeUpSignal } from '../../base/wake-up.ts'
 
 const CONCURRENCY = 256

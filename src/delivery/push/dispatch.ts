@@ -1,7 +1,7 @@
 import { toArray } from '../../database/arrays.ts'
 import type { Queryable, Sql } from '../../database/sql.ts'
-import type { Dispatched, DispatchRequest } from '../outbox/kind.ts'
-import { toDispatched, type DispatchedRow } from '../outbox/kind.ts'
+import type { Dispatched, DispatchRequest } from '../outbox/delivery-kind.ts'
+import { toDispatched, type DispatchedRow } from '../outbox/delivery-kind.ts'
 import { addBellRanges } from './view-pushes.ts'
 
 /** The reasons why a push is withheld, as sentences for the page of the event. */

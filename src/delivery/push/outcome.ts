@@ -1,6 +1,6 @@
 import type { EgressResult } from '../../http/egress/egress.ts'
 import { parseHttpDate, parseRetryAfter } from '../../http/egress/failure.ts'
-import type { DeliveryOutcome, Postponed } from '../outbox/kind.ts'
+import type { DeliveryOutcome, Postponed } from '../outbox/delivery-kind.ts'
 
 /**
  * The outcome of an attempt. `refused` is about our clock, contact, key or message, so the

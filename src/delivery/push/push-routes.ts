@@ -7,7 +7,7 @@ import { PageQuery } from '../../http/paging.ts'
 import type { Site } from '../../http/site.ts'
 import { invalidField } from '../../http/validation.ts'
 import { parseEndpoint } from './address.ts'
-import type { PushClient, PushParts } from './push-client.ts'
+import type { PushClient, PushParts } from './encrypt-and-send.ts'
 import {
   NewSubscription,
   PhoneLink,
@@ -17,7 +17,7 @@ import {
   SubscriptionEdit,
   PushTestInput,
   PushTestResult,
-} from './schema.ts'
+} from './subscription-schema.ts'
 import {
   editSubscription,
   getSubscription,

@@ -10,13 +10,13 @@ import {
   type DeliveryAttempt,
   type DeliveryKind,
   type DeliveryOutcome,
-} from '../outbox/kind.ts'
+} from '../outbox/delivery-kind.ts'
 import { dispatchPushes, explainNoPush, WITHHELD_REASONS } from './dispatch.ts'
 import { DAY_S, toDeliveryOutcome } from './outcome.ts'
 import { toSummaryMessage, toEventMessage, type PushMessage } from './payload.ts'
-import { PUSH_TIMEOUT_MS, type PushClient, type PushParts } from './push-client.ts'
+import { PUSH_TIMEOUT_MS, type PushClient, type PushParts } from './encrypt-and-send.ts'
 import { createRefusalLog, type RefusalLog } from './refusing-services.ts'
-import { PUSH_SCHEDULE_MS } from './schedule.ts'
+import { PUSH_SCHEDULE_MS } from '../outbox/schedule.ts'
 import { storeAcceptedPushes, storePushOutcome, type AttemptedDevice } from './recording.ts'
 import { findPushTargets, openPushTarget, takeBurstCount, type PushTarget } from './target.ts'
 

@@ -12,7 +12,12 @@ import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
 import { toQrCode } from '../../http/qr-code.ts'
 import { openAddress, sealAddress, type PushAddress } from './address.ts'
 import { parseTimeOfDay, formatTimeOfDay } from './quiet-hours.ts'
-import type { NewSubscription, PhoneLink, Subscription, SubscriptionEdit } from './schema.ts'
+import type {
+  NewSubscription,
+  PhoneLink,
+  Subscription,
+  SubscriptionEdit,
+} from './subscription-schema.ts'
 
 /** An account and the session of its browser. Ids are uuids. */
 export interface Subscriber {

@@ -8,9 +8,9 @@ import type { Site } from '../../http/site.ts'
 import { toId } from '../../base/ids.ts'
 import { openAddress } from './address.ts'
 import { toTestMessage } from './payload.ts'
-import type { PushResult, PushClient, PushParts } from './push-client.ts'
+import type { PushResult, PushClient, PushParts } from './encrypt-and-send.ts'
 import { storePushOutcome } from './recording.ts'
-import type { PushTestResult } from './schema.ts'
+import type { PushTestResult } from './subscription-schema.ts'
 import { subscriptionNotFound, toSubscriptionUuid, type Subscriber } from './subscriptions.ts'
 
 /** The shortest time between two tests of a device. */

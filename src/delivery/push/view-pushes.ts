@@ -8,7 +8,7 @@ import { isUnreachable, type Fragment, type Queryable, type Tx } from '../../dat
 import { toConditions } from '../../log/events/event-conditions.ts'
 import { resolveFilters } from '../../log/events/resolved-filters.ts'
 import { parseSaved } from '../../log/events/search-query.ts'
-import type { TakenRange } from '../outbox/kind.ts'
+import type { TakenRange } from '../outbox/delivery-kind.ts'
 
 const POLL_MS = 1_000
 /** Ranges that follow each other become one of at most this many events. */

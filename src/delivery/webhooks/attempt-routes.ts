@@ -6,7 +6,7 @@ import { PageOf, SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
 import { getAttempt, listAttempts } from './attempts.ts'
 import { recoverEvents, resendAttempt } from './recovery.ts'
-import { Attempt, AttemptDetail, QueuedEvents, RecoverInput } from './schema.ts'
+import { Attempt, AttemptDetail, QueuedEvents, RecoverInput } from './webhook-schema.ts'
 import { testWebhook } from './test-webhook.ts'
 import type { WebhookParts } from './webhook-routes.ts'
 

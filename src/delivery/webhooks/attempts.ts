@@ -15,7 +15,7 @@ import {
   type ProjectContext,
 } from './message.ts'
 import type { Preset } from './presets.ts'
-import type { Attempt, AttemptDetail, AttemptRequest } from './schema.ts'
+import type { Attempt, AttemptDetail, AttemptRequest } from './webhook-schema.ts'
 import { toSealedCell } from './sealing.ts'
 import { CONTENT_TYPE } from './signing.ts'
 import type { WebhookTargetId } from './target.ts'

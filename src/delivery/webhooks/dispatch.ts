@@ -1,7 +1,7 @@
 import { toArray } from '../../database/arrays.ts'
 import type { Fragment, Queryable, Sql } from '../../database/sql.ts'
-import type { Dispatched, DispatchRequest } from '../outbox/kind.ts'
-import { toDispatched, type DispatchedRow } from '../outbox/kind.ts'
+import type { Dispatched, DispatchRequest } from '../outbox/delivery-kind.ts'
+import { toDispatched, type DispatchedRow } from '../outbox/delivery-kind.ts'
 
 /**
  * The most pending deliveries of one webhook. The backlog is checked every 10 seconds, so it can

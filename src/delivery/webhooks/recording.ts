@@ -17,7 +17,7 @@ import {
 import { hashBody } from './message.ts'
 import type { WebhookOutcome } from './outcome.ts'
 import type { Preset, WebhookRequest } from './presets.ts'
-import type { Attempt } from './schema.ts'
+import type { Attempt } from './webhook-schema.ts'
 import type { WebhookTarget } from './target.ts'
 import { pausedUntil } from './webhooks.ts'
 

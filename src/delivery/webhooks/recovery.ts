@@ -9,7 +9,7 @@ import { enqueueDeliveries } from '../outbox/enqueue.ts'
 import { attemptNotFound } from './attempts.ts'
 import { auditWebhook, type Editor } from './editing.ts'
 import { matchesChannel, ROOM_AT } from './dispatch.ts'
-import type { QueuedEvents, RecoverInput } from './schema.ts'
+import type { QueuedEvents, RecoverInput } from './webhook-schema.ts'
 import { lockWebhook, type LockedWebhook } from './webhooks.ts'
 
 /** Attempts are kept for 30 days. It is unknown which older events were delivered. */

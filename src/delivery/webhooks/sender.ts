@@ -9,7 +9,7 @@ import {
   type DeliveryKind,
   type DeliveryOutcome,
   type Postponed,
-} from '../outbox/kind.ts'
+} from '../outbox/delivery-kind.ts'
 import { HIDDEN } from '../outbox/settlement.ts'
 import { dispatchWebhooks, explainNoWebhookDelivery, sweepWebhooks } from './dispatch.ts'
 import { hasUser, toEventRequest, toMessageId } from './message.ts'
@@ -21,7 +21,7 @@ import {
   toAnswer,
   type CompletedAttempt,
 } from './recording.ts'
-import { RETRY_SCHEDULE_MS } from './schedule.ts'
+import { WEBHOOK_SCHEDULE_MS } from '../outbox/schedule.ts'
 import { CONTENT_TYPE, signMessage } from './signing.ts'
 import { findWebhookTargets, openWebhookTarget, type WebhookTarget } from './target.ts'
 import { getWebhookNames } from './webhooks.ts'
@@ -85,7 +85,7 @@ export function createWebhookKind(parts: SenderParts): DeliveryKind {
     getTargetNames: getWebhookNames,
     explainNoDelivery: explainNoWebhookDelivery,
     sweepTargets: sweepWebhooks,
-    schedule: RETRY_SCHEDULE_MS,
+    schedule: WEBHOOK_SCHEDULE_MS,
     perTarget: 8,
     timeoutMs: WEBHOOK_TIMEOUT_MS,
     leaseMs: 2 * WEBHOOK_TIMEOUT_MS,

@@ -26,7 +26,7 @@ import {
   SecretRotation,
   Webhook,
   WebhookChanges,
-} from './schema.ts'
+} from './webhook-schema.ts'
 import { getWebhook, listWebhooks, type WebhookView } from './webhooks.ts'
 
 const tags = ['Webhooks']

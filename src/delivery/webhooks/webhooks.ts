@@ -7,7 +7,7 @@ import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
 import { toBreaker, toBreakerState, type BreakerRow } from './circuit-breaker.ts'
 import type { Preset } from './presets.ts'
-import type { Webhook, WebhookType } from './schema.ts'
+import type { Webhook, WebhookType } from './webhook-schema.ts'
 import { toSealedCell } from './sealing.ts'
 
 /** The project whose webhooks are read, and who reads them. */

@@ -4,7 +4,7 @@ import type {
   DeliveryAttempt,
   DeliveryKind,
   DeliveryOutcome,
-} from '../../../src/delivery/outbox/kind.ts'
+} from '../../../src/delivery/outbox/delivery-kind.ts'
 import { ensureCursors, registerKind } from '../../../src/delivery/outbox/dispatcher.ts'
 import { settleDeliveries } from '../../../src/delivery/outbox/settler.ts'
 import { dispatchWebhooks } from '../../../src/delivery/webhooks/dispatch.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { ensureCursors } from '../../../src/delivery/outbox/dispatcher.ts'
-import type { NewLease } from '../../../src/delivery/outbox/kind.ts'
+import type { NewLease } from '../../../src/delivery/outbox/delivery-kind.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
 import { boot } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'

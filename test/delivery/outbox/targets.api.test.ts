@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { NIL_UUID, parseId, toId } from '../../../src/base/ids.ts'
 import { claimDeliveries, findWaitingTargets } from '../../../src/delivery/outbox/claims.ts'
-import type { ClaimedDelivery, DeliveryOutcome } from '../../../src/delivery/outbox/kind.ts'
+import type {
+  ClaimedDelivery,
+  DeliveryOutcome,
+} from '../../../src/delivery/outbox/delivery-kind.ts'
 import { RELEASED, type Settlement } from '../../../src/delivery/outbox/settlement.ts'
 import { settleDeliveries } from '../../../src/delivery/outbox/settler.ts'
 import {

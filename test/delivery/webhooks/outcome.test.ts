@@ -8,7 +8,7 @@ import {
   toBreakerAfterLimit,
   type CircuitBreaker,
 } from '../../../src/delivery/webhooks/circuit-breaker.ts'
-import { RETRY_SCHEDULE_MS } from '../../../src/delivery/webhooks/schedule.ts'
+import { WEBHOOK_SCHEDULE_MS } from '../../../src/delivery/outbox/schedule.ts'
 import { newSigningSecret, signMessage } from '../../../src/delivery/webhooks/signing.ts'
 import { toWebhookOutcome } from '../../../src/delivery/webhooks/outcome.ts'
 import { findSignatureProblem } from '../../../src/delivery/webhooks/signing.ts'
@@ -24,9 +24,9 @@ const CLOSED_BREAKER: CircuitBreaker = {
 
 test('delivery: the schedule is that of Standard Webhooks, three days in all', () => {
   const seconds = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
-  expect(RETRY_SCHEDULE_MS).toEqual(seconds.map(s => s * 1000))
+  expect(WEBHOOK_SCHEDULE_MS).toEqual(seconds.map(s => s * 1000))
   // 75 hours, 35 minutes, 5 seconds.
-  expect(RETRY_SCHEDULE_MS.reduce((a, b) => a + b)).toBe(((75 * 60 + 35) * 60 + 5) * 1000)
+  expect(WEBHOOK_SCHEDULE_MS.reduce((a, b) => a + b)).toBe(((75 * 60 + 35) * 60 + 5) * 1000)
 })
 
 test.each([

@@ -1,4 +1,4 @@
-import type { Delivery } from '../../../src/delivery/outbox/schema.ts'
+import type { Delivery } from '../../../src/delivery/outbox/delivery-schema.ts'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
 
 /** A page that asks again gets the same times. */

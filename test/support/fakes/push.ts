@@ -1,5 +1,5 @@
 import type { BrowserContext, Disposable } from 'playwright-core'
-import type { Subscription } from '../../../src/delivery/push/schema.ts'
+import type { Subscription } from '../../../src/delivery/push/subscription-schema.ts'
 import { toPhoneLink } from '../../../src/delivery/push/subscriptions.ts'
 import type { FakeApi } from './api.ts'
 

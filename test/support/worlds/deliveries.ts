@@ -1,7 +1,7 @@
 import { createPool } from '../../../src/database/pool.ts'
 import type { Sql } from '../../../src/database/sql.ts'
 import { newId, parseId } from '../../../src/base/ids.ts'
-import type { DeliveryKind } from '../../../src/delivery/outbox/kind.ts'
+import type { DeliveryKind } from '../../../src/delivery/outbox/delivery-kind.ts'
 import { startOutbox, type Outbox } from '../../../src/delivery/outbox/outbox.ts'
 import { WORKER_SETTINGS } from '../../../src/database/delivery-settings.ts'
 import { addTarget, createTargets } from './delivery-kind.ts'

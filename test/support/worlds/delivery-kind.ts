@@ -5,8 +5,8 @@ import type {
   DeliveryAttempt,
   DeliveryKind,
   DeliveryOutcome,
-} from '../../../src/delivery/outbox/kind.ts'
-import { toDispatched, type DispatchedRow } from '../../../src/delivery/outbox/kind.ts'
+} from '../../../src/delivery/outbox/delivery-kind.ts'
+import { toDispatched, type DispatchedRow } from '../../../src/delivery/outbox/delivery-kind.ts'
 import { scaled } from '../until.ts'
 
 export interface TestKindOptions extends Partial<DeliveryKind> {

@@ -13,7 +13,7 @@ import type {
   DeliveryKind,
   DeliveryOutcome,
   Dispatched,
-} from '../../../src/delivery/outbox/kind.ts'
+} from '../../../src/delivery/outbox/delivery-kind.ts'
 import { WORKER_SETTINGS } from '../../../src/database/delivery-settings.ts'
 import { newSigningSecret } from '../../../src/delivery/webhooks/signing.ts'
 import { toSealedCell } from '../../../src/delivery/webhooks/sealing.ts'

@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks'
-import type { Delivery } from '../../../delivery/outbox/schema.ts'
+import type { Delivery } from '../../../delivery/outbox/delivery-schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { PagedList } from '../components/paged-list.tsx'

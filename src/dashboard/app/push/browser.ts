@@ -1,4 +1,4 @@
-import type { Subscription } from '../../../delivery/push/schema.ts'
+import type { Subscription } from '../../../delivery/push/subscription-schema.ts'
 import { readStored, store } from '../storage.ts'
 import { request, toFailure, type Result } from '../request.ts'
 import type { Input } from '../routes.ts'

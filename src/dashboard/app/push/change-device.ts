@@ -1,4 +1,4 @@
-import type { SubscriptionEdit } from '../../../delivery/push/schema.ts'
+import type { SubscriptionEdit } from '../../../delivery/push/subscription-schema.ts'
 import { showResult } from '../components/toast.tsx'
 import { request } from '../request.ts'
 

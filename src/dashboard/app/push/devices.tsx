@@ -1,4 +1,4 @@
-import type { Subscription } from '../../../delivery/push/schema.ts'
+import type { Subscription } from '../../../delivery/push/subscription-schema.ts'
 import { Moment } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { request } from '../request.ts'

@@ -1,4 +1,4 @@
-import type { PhoneLink } from '../../../delivery/push/schema.ts'
+import type { PhoneLink } from '../../../delivery/push/subscription-schema.ts'
 import { QrCode } from '../components/qr-code.tsx'
 import { promptInstall } from '../worker/install.ts'
 import type { Browser } from './state.ts'

@@ -1,4 +1,4 @@
-import type { Subscription } from '../../../delivery/push/schema.ts'
+import type { Subscription } from '../../../delivery/push/subscription-schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { request, type Result } from '../request.ts'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Subscription, PushTestResult } from '../../../delivery/push/schema.ts'
+import type { Subscription, PushTestResult } from '../../../delivery/push/subscription-schema.ts'
 import { request, type Result } from '../request.ts'
 import { toDuration } from '../time.ts'
 

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Subscription } from '../../../delivery/push/schema.ts'
+import type { Subscription } from '../../../delivery/push/subscription-schema.ts'
 import { Icon } from '../components/icon.tsx'
 import type { Result, Failure } from '../request.ts'
 import { renewSubscription, enablePush } from './browser.ts'

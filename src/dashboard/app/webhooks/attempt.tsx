@@ -7,7 +7,7 @@ import { useRoute } from '../components/use-query.ts'
 import { toVisibleTitle } from '../feed/log.ts'
 import { toEventPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
-import type { Attempt, AttemptDetail } from '../../../delivery/webhooks/schema.ts'
+import type { Attempt, AttemptDetail } from '../../../delivery/webhooks/webhook-schema.ts'
 import type { WebhookRef } from './recover.ts'
 
 interface AttemptOptions {

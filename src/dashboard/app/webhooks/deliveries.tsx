@@ -6,7 +6,7 @@ import { showToast } from '../components/toast.tsx'
 import { toPlural } from '../plural.ts'
 import { toEventPath, toWebhookPath } from '../paths.ts'
 import { usePages } from '../components/use-pages.ts'
-import type { Delivery } from '../../../delivery/outbox/schema.ts'
+import type { Delivery } from '../../../delivery/outbox/delivery-schema.ts'
 import { request } from '../request.ts'
 import { Section } from '../components/section.tsx'
 

@@ -1,4 +1,4 @@
-import type { Webhook } from '../../../delivery/webhooks/schema.ts'
+import type { Webhook } from '../../../delivery/webhooks/webhook-schema.ts'
 
 /** The supported receivers, with a hint for their URLs. */
 export const PRESETS: Readonly<Record<Webhook['preset'], { text: string; hint: string }>> = {

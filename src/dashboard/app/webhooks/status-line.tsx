@@ -1,5 +1,5 @@
 import { Timestamp } from '../components/timestamp.tsx'
-import type { Webhook } from '../../../delivery/webhooks/schema.ts'
+import type { Webhook } from '../../../delivery/webhooks/webhook-schema.ts'
 import { toStatus } from './status.ts'
 
 /** The status of a webhook as a badge. */

@@ -1,5 +1,5 @@
 import { toPlural } from '../plural.ts'
-import type { Webhook } from '../../../delivery/webhooks/schema.ts'
+import type { Webhook } from '../../../delivery/webhooks/webhook-schema.ts'
 
 /** A sentence with a time in it, and perhaps with a reason after it. */
 interface Sentence {

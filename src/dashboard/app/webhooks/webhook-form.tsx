@@ -5,7 +5,7 @@ import { Field, Form } from '../components/form.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { useQuery } from '../components/use-query.ts'
 import type { Result } from '../request.ts'
-import type { NewWebhook, Webhook } from '../../../delivery/webhooks/schema.ts'
+import type { NewWebhook, Webhook } from '../../../delivery/webhooks/webhook-schema.ts'
 import { PRESETS } from './presets.ts'
 
 interface WebhookFormOptions<Data> {

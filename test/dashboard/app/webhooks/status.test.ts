@@ -5,7 +5,7 @@ import {
   SCOPE_NAMES,
   toScopeSummary,
 } from '../../../../src/dashboard/app/keys/scopes.ts'
-import type { Webhook } from '../../../../src/delivery/webhooks/schema.ts'
+import type { Webhook } from '../../../../src/delivery/webhooks/webhook-schema.ts'
 import { fromInputTime, toInputTime } from '../../../../src/dashboard/app/input-time.ts'
 import { toStatus } from '../../../../src/dashboard/app/webhooks/status.ts'
 import { DEFAULT_SCOPES, SCOPES } from '../../../../src/access/keys/schema.ts'

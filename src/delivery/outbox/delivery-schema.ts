@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { OneOf, Text } from '../../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../../http/schema-parts.ts'
-import { KIND_NAMES } from './kind.ts'
+import { KIND_NAMES } from './delivery-kind.ts'
 import { FINAL_STATES } from './settlement.ts'
 
 /** A delivery of one event to one target. */

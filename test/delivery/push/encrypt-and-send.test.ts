@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createECDH } from 'node:crypto'
 import { isP256Point } from '../../../src/delivery/push/address.ts'
-import { encryptPush } from '../../../src/delivery/push/push-client.ts'
+import { encryptPush } from '../../../src/delivery/push/encrypt-and-send.ts'
 import { createVapidTokenCache } from '../../../src/delivery/push/vapid.ts'
 import {
   decryptPush,
