@@ -66,9 +66,12 @@ export function writeUnicodeSql(): string {
   const frequent = folded.filter(one => isOne(one) && isFrequent(one.codePointAt(0) ?? 0))
   const rare = folded.filter(one => isOne(one) && !frequent.includes(one))
   const latin = rare.filter(one => one < '\u0250')
-  const groups = [frequent, latin, rare.filter(one => !latin.includes(one))]
+  const groups = {
+    frequent_letters: frequent,
+    latin_letters: latin,
+    rare_letters: rare.filter(one => !latin.includes(one)),
+  }
   const long = folded.filter(one => !isOne(one))
-  const changed = characters.filter(one => isLeftOut(one) || folded.includes(one))
   return `-- Written by test/unicode-tables.ts, from Unicode ${process.versions['unicode']}.
 
 -- Returns the letters and digits beyond ASCII, for a bracket expression.
@@ -79,40 +82,88 @@ ${toFunction('other_digits', characters.filter(isDigit))}
 ${toFunction('other_currencies', characters.filter(isCurrency))}
 -- Returns the letters of scripts that are written without spaces, for a bracket expression.
 ${toFunction('unspaced_letters', characters.filter(isUnspaced))}
--- Folds the letters beyond ASCII of a text in NFD. Leaves out its marks, and what nobody sees, such
--- as soft hyphens.
+-- Returns the marks, and what nobody sees, such as soft hyphens, for a bracket expression.
+${toFunction('unseen_marks', characters.filter(isLeftOut))}
+-- Returns the letters of some runs, or what they are folded to. A run is the code of its first and
+-- of its last letter, the step between its letters, and the distance to their foldings.
+create or replace function letters_of_runs(runs int[], are_folded boolean) returns text
+language sql immutable parallel safe
+return (
+  select string_agg(chr(l.code + case when are_folded then runs[r.n][4] else 0 end), '' order by l.code)
+  from generate_subscripts(runs, 1) as r (n)
+    cross join lateral generate_series(runs[r.n][1], runs[r.n][2], runs[r.n][3]) as l (code)
+);
+${Object.entries(groups)
+  .map(
+    ([name, letters]) => `
+-- Returns letters that are folded to one other letter each, or those.
+create or replace function ${name}(are_folded boolean) returns text
+language sql immutable parallel safe
+return letters_of_runs(${toLiteral(toRuns(letters))}, are_folded);
+`,
+  )
+  .join('')}
+-- Folds the letters beyond ASCII of a text in NFD. Leaves out its marks, and what nobody sees.
+-- Postgres computes the expressions without \`folded\` once in a session.
 create or replace function fold_other_letters(content text) returns text
 language plpgsql immutable parallel safe as $$
 declare
   folded text collate "C" := content;
 begin
-  if folded !~ ${toClass(changed)} then
+  if folded !~ ('[' || unseen_marks() || ${toLiteral(toRanges(long))}
+    || ${Object.keys(groups)
+      .map(name => `${name}(false)`)
+      .join(' || ')} || ']')
+  then
     return folded;
   end if;
   -- The folding of this mark is a letter.
-  folded := regexp_replace(replace(folded, E'\\u0345', E'\\u03b9'), ${toClass(characters.filter(isLeftOut))}, '', 'g');
-${groups
+  folded := regexp_replace(replace(folded, E'\\u0345', E'\\u03b9'), '[' || unseen_marks() || ']+', '', 'g');
+${Object.keys(groups)
   .map(
-    group => `  if folded ~ ${toClass(group)} then
-    folded := translate(
-      folded,
-      ${toText(group)},
-      ${toText(group.map(foldText))}
-    );
+    name => `  if folded ~ ('[' || ${name}(false) || ']') then
+    folded := translate(folded, ${name}(false), ${name}(true));
   end if;
 `,
   )
-  .join('')}${long
-    .map(
-      one => `  if strpos(folded, ${toText([one])}) > 0 then
-    folded := replace(folded, ${toText([one])}, ${toText([foldText(one)])});
-  end if;
+  .join('')}  if folded ~ ${toLiteral(['[', ...toRanges(long), ']'])} then
+${long
+  .map(
+    one => `    folded := replace(folded, ${toText([one])}, ${toText([foldText(one)])});
 `,
-    )
-    .join('')}  return folded;
+  )
+  .join('')}  end if;
+  return folded;
 end
 $$;
 `
+}
+
+/** A row of letters with the same distance to each other, and to what they are folded to. */
+interface Run {
+  first: number
+  last: number
+  step: number
+  distance: number
+}
+
+/** Returns the literal of an array of runs. */
+function toRuns(letters: string[]): string[] {
+  const runs: Run[] = []
+  for (const letter of letters) {
+    const code = letter.codePointAt(0) ?? 0
+    const distance = (foldText(letter).codePointAt(0) ?? 0) - code
+    const run = runs.findLast(one => one.distance === distance)
+    const step = run && code - run.last
+    if (run && step && step <= 2 && (run.first === run.last || run.step === step)) {
+      run.last = code
+      run.step = step
+    } else runs.push({ first: code, last: code, step: 1, distance })
+  }
+  const parts = runs.map(
+    ({ first, last, step, distance }) => `{${first},${last},${step},${distance}}`,
+  )
+  return ['{', ...parts.map((part, n) => (n === 0 ? part : `,${part}`)), '}']
 }
 
 function toFunction(name: string, characters: string[]): string {
@@ -120,10 +171,6 @@ function toFunction(name: string, characters: string[]): string {
 language sql immutable parallel safe
 return ${toLiteral(toRanges(characters))};
 `
-}
-
-function toClass(characters: string[]): string {
-  return toLiteral(['[', ...toRanges(characters), ']+'])
 }
 
 function toText(characters: string[]): string {

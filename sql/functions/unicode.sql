@@ -153,89 +153,10 @@ return E'\u0e01-\u0e30\u0e32-\u0e33\u0e40-\u0e46\u0e50-\u0e59\u0e81-\u0e82\u0e84
     '\U0001b164-\U0001b167\U0001d360-\U0001d371\U00020000-\U0002a6df\U0002a700-\U0002b81d\U0002b820-\U0002cead'
     '\U0002ceb0-\U0002ebe0\U0002ebf0-\U0002ee5d\U0002f800-\U0002fa1d\U00030000-\U0003134a\U00031350-\U00033479';
 
--- Folds the letters beyond ASCII of a text in NFD. Leaves out its marks, and what nobody sees, such
--- as soft hyphens.
-create or replace function fold_other_letters(content text) returns text
-language plpgsql immutable parallel safe as $$
-declare
-  folded text collate "C" := content;
-begin
-  if folded !~ E'[\u00ad\u00b5\u00c6\u00d0\u00d8\u00de-\u00df\u0110\u0126\u0132\u013f\u0141\u0149-\u014a\u0152\u0166\u017f'
-    '\u0181-\u0182\u0184\u0186-\u0187\u0189-\u018b\u018e-\u0191\u0193-\u0194\u0196-\u0198\u019c-\u019d\u019f\u01a2'
-    '\u01a4\u01a6-\u01a7\u01a9\u01ac\u01ae\u01b1-\u01b3\u01b5\u01b7-\u01b8\u01bc\u01c4-\u01c5\u01c7-\u01c8'
-    '\u01ca-\u01cb\u01e4\u01f1-\u01f2\u01f6-\u01f7\u021c\u0220\u0222\u0224\u023a-\u023b\u023d-\u023e\u0241'
-    '\u0243-\u0246\u0248\u024a\u024c\u024e\u0300-\u0370\u0372\u0376\u037f\u0391-\u03a1\u03a3-\u03a9\u03c2'
-    '\u03cf-\u03d1\u03d5-\u03d6\u03d8\u03da\u03dc\u03de\u03e0\u03e2\u03e4\u03e6\u03e8\u03ea\u03ec\u03ee'
-    '\u03f0-\u03f1\u03f4-\u03f5\u03f7\u03f9-\u03fa\u03fd-\u03ff\u0402\u0404-\u0406\u0408-\u040b\u040f-\u0418'
-    '\u041a-\u042f\u0460\u0462\u0464\u0466\u0468\u046a\u046c\u046e\u0470\u0472\u0474\u0478\u047a\u047c\u047e\u0480'
-    '\u0483-\u048a\u048c\u048e\u0490\u0492\u0494\u0496\u0498\u049a\u049c\u049e\u04a0\u04a2\u04a4\u04a6\u04a8\u04aa'
-    '\u04ac\u04ae\u04b0\u04b2\u04b4\u04b6\u04b8\u04ba\u04bc\u04be\u04c0\u04c3\u04c5\u04c7\u04c9\u04cb\u04cd\u04d4'
-    '\u04d8\u04e0\u04e8\u04f6\u04fa\u04fc\u04fe\u0500\u0502\u0504\u0506\u0508\u050a\u050c\u050e\u0510\u0512\u0514'
-    '\u0516\u0518\u051a\u051c\u051e\u0520\u0522\u0524\u0526\u0528\u052a\u052c\u052e\u0531-\u0556\u0587\u0591-\u05bd'
-    '\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7-\u06e8'
-    '\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3\u07fd\u0816-\u0819\u081b-\u0823\u0825-\u0827'
-    '\u0829-\u082d\u0859-\u085b\u0897-\u089f\u08ca-\u08e1\u08e3-\u0903\u093a-\u093c\u093e-\u094f\u0951-\u0957'
-    '\u0962-\u0963\u0981-\u0983\u09bc\u09be-\u09c4\u09c7-\u09c8\u09cb-\u09cd\u09d7\u09e2-\u09e3\u09fe\u0a01-\u0a03'
-    '\u0a3c\u0a3e-\u0a42\u0a47-\u0a48\u0a4b-\u0a4d\u0a51\u0a70-\u0a71\u0a75\u0a81-\u0a83\u0abc\u0abe-\u0ac5'
-    '\u0ac7-\u0ac9\u0acb-\u0acd\u0ae2-\u0ae3\u0afa-\u0aff\u0b01-\u0b03\u0b3c\u0b3e-\u0b44\u0b47-\u0b48\u0b4b-\u0b4d'
-    '\u0b55-\u0b57\u0b62-\u0b63\u0b82\u0bbe-\u0bc2\u0bc6-\u0bc8\u0bca-\u0bcd\u0bd7\u0c00-\u0c04\u0c3c\u0c3e-\u0c44'
-    '\u0c46-\u0c48\u0c4a-\u0c4d\u0c55-\u0c56\u0c62-\u0c63\u0c81-\u0c83\u0cbc\u0cbe-\u0cc4\u0cc6-\u0cc8\u0cca-\u0ccd'
-    '\u0cd5-\u0cd6\u0ce2-\u0ce3\u0cf3\u0d00-\u0d03\u0d3b-\u0d3c\u0d3e-\u0d44\u0d46-\u0d48\u0d4a-\u0d4d\u0d57'
-    '\u0d62-\u0d63\u0d81-\u0d83\u0dca\u0dcf-\u0dd4\u0dd6\u0dd8-\u0ddf\u0df2-\u0df3\u0e31\u0e34-\u0e3a\u0e47-\u0e4e'
-    '\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u0f18-\u0f19\u0f35\u0f37\u0f39\u0f3e-\u0f3f\u0f71-\u0f84\u0f86-\u0f87'
-    '\u0f8d-\u0f97\u0f99-\u0fbc\u0fc6\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074'
-    '\u1082-\u108d\u108f\u109a-\u109d\u10a0-\u10c5\u10c7\u10cd\u135d-\u135f\u13a0-\u13f5\u1712-\u1715\u1732-\u1734'
-    '\u1752-\u1753\u1772-\u1773\u17b4-\u17d3\u17dd\u180b-\u180d\u180f\u1885-\u1886\u18a9\u1920-\u192b\u1930-\u193b'
-    '\u1a17-\u1a1b\u1a55-\u1a5e\u1a60-\u1a7c\u1a7f\u1ab0-\u1add\u1ae0-\u1aeb\u1b00-\u1b04\u1b34-\u1b44\u1b6b-\u1b73'
-    '\u1b80-\u1b82\u1ba1-\u1bad\u1be6-\u1bf3\u1c24-\u1c37\u1c80-\u1c89\u1c90-\u1cba\u1cbd-\u1cbf\u1cd0-\u1cd2'
-    '\u1cd4-\u1ce8\u1ced\u1cf4\u1cf7-\u1cf9\u1dc0-\u1dff\u1e9a\u1e9e\u1efa\u1efc\u1efe\u200c-\u200d\u2060'
-    '\u20d0-\u20f0\u2132\u2160-\u216f\u2183\u24b6-\u24cf\u2c00-\u2c2f\u2c60\u2c62-\u2c64\u2c67\u2c69\u2c6b'
-    '\u2c6d-\u2c70\u2c72\u2c75\u2c7e-\u2c80\u2c82\u2c84\u2c86\u2c88\u2c8a\u2c8c\u2c8e\u2c90\u2c92\u2c94\u2c96\u2c98'
-    '\u2c9a\u2c9c\u2c9e\u2ca0\u2ca2\u2ca4\u2ca6\u2ca8\u2caa\u2cac\u2cae\u2cb0\u2cb2\u2cb4\u2cb6\u2cb8\u2cba\u2cbc'
-    '\u2cbe\u2cc0\u2cc2\u2cc4\u2cc6\u2cc8\u2cca\u2ccc\u2cce\u2cd0\u2cd2\u2cd4\u2cd6\u2cd8\u2cda\u2cdc\u2cde\u2ce0'
-    '\u2ce2\u2ceb\u2ced\u2cef-\u2cf2\u2d7f\u2de0-\u2dff\u302a-\u302f\u3099-\u309a\ua640\ua642\ua644\ua646\ua648'
-    '\ua64a\ua64c\ua64e\ua650\ua652\ua654\ua656\ua658\ua65a\ua65c\ua65e\ua660\ua662\ua664\ua666\ua668\ua66a\ua66c'
-    '\ua66f-\ua672\ua674-\ua67d\ua680\ua682\ua684\ua686\ua688\ua68a\ua68c\ua68e\ua690\ua692\ua694\ua696\ua698\ua69a'
-    '\ua69e-\ua69f\ua6f0-\ua6f1\ua722\ua724\ua726\ua728\ua72a\ua72c\ua72e\ua732\ua734\ua736\ua738\ua73a\ua73c\ua73e'
-    '\ua740\ua742\ua744\ua746\ua748\ua74a\ua74c\ua74e\ua750\ua752\ua754\ua756\ua758\ua75a\ua75c\ua75e\ua760\ua762'
-    '\ua764\ua766\ua768\ua76a\ua76c\ua76e\ua779\ua77b\ua77d-\ua77e\ua780\ua782\ua784\ua786\ua78b\ua78d\ua790\ua792'
-    '\ua796\ua798\ua79a\ua79c\ua79e\ua7a0\ua7a2\ua7a4\ua7a6\ua7a8\ua7aa-\ua7ae\ua7b0-\ua7b4\ua7b6\ua7b8\ua7ba\ua7bc'
-    '\ua7be\ua7c0\ua7c2\ua7c4-\ua7c7\ua7c9\ua7cb-\ua7cc\ua7ce\ua7d0\ua7d2\ua7d4\ua7d6\ua7d8\ua7da\ua7dc\ua7f5\ua802'
-    '\ua806\ua80b\ua823-\ua827\ua82c\ua880-\ua881\ua8b4-\ua8c5\ua8e0-\ua8f1\ua8ff\ua926-\ua92d\ua947-\ua953'
-    '\ua980-\ua983\ua9b3-\ua9c0\ua9e5\uaa29-\uaa36\uaa43\uaa4c-\uaa4d\uaa7b-\uaa7d\uaab0\uaab2-\uaab4\uaab7-\uaab8'
-    '\uaabe-\uaabf\uaac1\uaaeb-\uaaef\uaaf5-\uaaf6\uabe3-\uabea\uabec-\uabed\ufb00-\ufb06\ufb13-\ufb17\ufb1e'
-    '\ufe00-\ufe0f\ufe20-\ufe2f\ufeff\uff21-\uff3a\U000101fd\U000102e0\U00010376-\U0001037a\U00010400-\U00010427'
-    '\U000104b0-\U000104d3\U00010570-\U0001057a\U0001057c-\U0001058a\U0001058c-\U00010592\U00010594-\U00010595'
-    '\U00010a01-\U00010a03\U00010a05-\U00010a06\U00010a0c-\U00010a0f\U00010a38-\U00010a3a\U00010a3f'
-    '\U00010ae5-\U00010ae6\U00010c80-\U00010cb2\U00010d24-\U00010d27\U00010d50-\U00010d65\U00010d69-\U00010d6d'
-    '\U00010eab-\U00010eac\U00010efa-\U00010eff\U00010f46-\U00010f50\U00010f82-\U00010f85\U00011000-\U00011002'
-    '\U00011038-\U00011046\U00011070\U00011073-\U00011074\U0001107f-\U00011082\U000110b0-\U000110ba\U000110c2'
-    '\U00011100-\U00011102\U00011127-\U00011134\U00011145-\U00011146\U00011173\U00011180-\U00011182'
-    '\U000111b3-\U000111c0\U000111c9-\U000111cc\U000111ce-\U000111cf\U0001122c-\U00011237\U0001123e\U00011241'
-    '\U000112df-\U000112ea\U00011300-\U00011303\U0001133b-\U0001133c\U0001133e-\U00011344\U00011347-\U00011348'
-    '\U0001134b-\U0001134d\U00011357\U00011362-\U00011363\U00011366-\U0001136c\U00011370-\U00011374'
-    '\U000113b8-\U000113c0\U000113c2\U000113c5\U000113c7-\U000113ca\U000113cc-\U000113d0\U000113d2'
-    '\U000113e1-\U000113e2\U00011435-\U00011446\U0001145e\U000114b0-\U000114c3\U000115af-\U000115b5'
-    '\U000115b8-\U000115c0\U000115dc-\U000115dd\U00011630-\U00011640\U000116ab-\U000116b7\U0001171d-\U0001172b'
-    '\U0001182c-\U0001183a\U000118a0-\U000118bf\U00011930-\U00011935\U00011937-\U00011938\U0001193b-\U0001193e'
-    '\U00011940\U00011942-\U00011943\U000119d1-\U000119d7\U000119da-\U000119e0\U000119e4\U00011a01-\U00011a0a'
-    '\U00011a33-\U00011a39\U00011a3b-\U00011a3e\U00011a47\U00011a51-\U00011a5b\U00011a8a-\U00011a99'
-    '\U00011b60-\U00011b67\U00011c2f-\U00011c36\U00011c38-\U00011c3f\U00011c92-\U00011ca7\U00011ca9-\U00011cb6'
-    '\U00011d31-\U00011d36\U00011d3a\U00011d3c-\U00011d3d\U00011d3f-\U00011d45\U00011d47\U00011d8a-\U00011d8e'
-    '\U00011d90-\U00011d91\U00011d93-\U00011d97\U00011ef3-\U00011ef6\U00011f00-\U00011f01\U00011f03'
-    '\U00011f34-\U00011f3a\U00011f3e-\U00011f42\U00011f5a\U00013440\U00013447-\U00013455\U0001611e-\U0001612f'
-    '\U00016af0-\U00016af4\U00016b30-\U00016b36\U00016e40-\U00016e5f\U00016ea0-\U00016eb8\U00016f4f'
-    '\U00016f51-\U00016f87\U00016f8f-\U00016f92\U00016fe4\U00016ff0-\U00016ff1\U0001bc9d-\U0001bc9e'
-    '\U0001cf00-\U0001cf2d\U0001cf30-\U0001cf46\U0001d165-\U0001d169\U0001d16d-\U0001d172\U0001d17b-\U0001d182'
-    '\U0001d185-\U0001d18b\U0001d1aa-\U0001d1ad\U0001d242-\U0001d244\U0001da00-\U0001da36\U0001da3b-\U0001da6c'
-    '\U0001da75\U0001da84\U0001da9b-\U0001da9f\U0001daa1-\U0001daaf\U0001e000-\U0001e006\U0001e008-\U0001e018'
-    '\U0001e01b-\U0001e021\U0001e023-\U0001e024\U0001e026-\U0001e02a\U0001e08f\U0001e130-\U0001e136\U0001e2ae'
-    '\U0001e2ec-\U0001e2ef\U0001e4ec-\U0001e4ef\U0001e5ee-\U0001e5ef\U0001e6e3\U0001e6e6\U0001e6ee-\U0001e6ef'
-    '\U0001e6f5\U0001e8d0-\U0001e8d6\U0001e900-\U0001e921\U0001e944-\U0001e94a\U000e0100-\U000e01ef]+' then
-    return folded;
-  end if;
-  -- The folding of this mark is a letter.
-  folded := regexp_replace(replace(folded, E'\u0345', E'\u03b9'), E'[\u00ad\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0610-\u061a\u064b-\u065f'
+-- Returns the marks, and what nobody sees, such as soft hyphens, for a bracket expression.
+create or replace function unseen_marks() returns text
+language sql immutable parallel safe
+return E'\u00ad\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0610-\u061a\u064b-\u065f'
     '\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7-\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3\u07fd'
     '\u0816-\u0819\u081b-\u0823\u0825-\u0827\u0829-\u082d\u0859-\u085b\u0897-\u089f\u08ca-\u08e1\u08e3-\u0903'
     '\u093a-\u093c\u093e-\u094f\u0951-\u0957\u0962-\u0963\u0981-\u0983\u09bc\u09be-\u09c4\u09c7-\u09c8\u09cb-\u09cd'
@@ -280,244 +201,102 @@ begin
     '\U0001da75\U0001da84\U0001da9b-\U0001da9f\U0001daa1-\U0001daaf\U0001e000-\U0001e006\U0001e008-\U0001e018'
     '\U0001e01b-\U0001e021\U0001e023-\U0001e024\U0001e026-\U0001e02a\U0001e08f\U0001e130-\U0001e136\U0001e2ae'
     '\U0001e2ec-\U0001e2ef\U0001e4ec-\U0001e4ef\U0001e5ee-\U0001e5ef\U0001e6e3\U0001e6e6\U0001e6ee-\U0001e6ef'
-    '\U0001e6f5\U0001e8d0-\U0001e8d6\U0001e944-\U0001e94a\U000e0100-\U000e01ef]+', '', 'g');
-  if folded ~ E'[\u0391-\u03a1\u03a3-\u03a9\u03c2\u03cf-\u03d1\u03d5-\u03d6\u03d8\u03da\u03dc\u03de\u03e0\u03e2\u03e4\u03e6'
-    '\u03e8\u03ea\u03ec\u03ee\u03f0-\u03f1\u03f4-\u03f5\u03f7\u03f9-\u03fa\u03fd-\u03ff\u0402\u0404-\u0406'
-    '\u0408-\u040b\u040f-\u0418\u041a-\u042f]+' then
-    folded := translate(
-      folded,
-      E'\u0391\u0392\u0393\u0394\u0395\u0396\u0397\u0398\u0399\u039a\u039b\u039c\u039d\u039e\u039f\u03a0\u03a1\u03a3'
-    '\u03a4\u03a5\u03a6\u03a7\u03a8\u03a9\u03c2\u03cf\u03d0\u03d1\u03d5\u03d6\u03d8\u03da\u03dc\u03de\u03e0\u03e2'
-    '\u03e4\u03e6\u03e8\u03ea\u03ec\u03ee\u03f0\u03f1\u03f4\u03f5\u03f7\u03f9\u03fa\u03fd\u03fe\u03ff\u0402\u0404'
-    '\u0405\u0406\u0408\u0409\u040a\u040b\u040f\u0410\u0411\u0412\u0413\u0414\u0415\u0416\u0417\u0418\u041a\u041b'
-    '\u041c\u041d\u041e\u041f\u0420\u0421\u0422\u0423\u0424\u0425\u0426\u0427\u0428\u0429\u042a\u042b\u042c\u042d'
-    '\u042e\u042f',
-      E'\u03b1\u03b2\u03b3\u03b4\u03b5\u03b6\u03b7\u03b8\u03b9\u03ba\u03bb\u03bc\u03bd\u03be\u03bf\u03c0\u03c1\u03c3'
-    '\u03c4\u03c5\u03c6\u03c7\u03c8\u03c9\u03c3\u03d7\u03b2\u03b8\u03c6\u03c0\u03d9\u03db\u03dd\u03df\u03e1\u03e3'
-    '\u03e5\u03e7\u03e9\u03eb\u03ed\u03ef\u03ba\u03c1\u03b8\u03b5\u03f8\u03f2\u03fb\u037b\u037c\u037d\u0452\u0454'
-    '\u0455\u0456\u0458\u0459\u045a\u045b\u045f\u0430\u0431\u0432\u0433\u0434\u0435\u0436\u0437\u0438\u043a\u043b'
-    '\u043c\u043d\u043e\u043f\u0440\u0441\u0442\u0443\u0444\u0445\u0446\u0447\u0448\u0449\u044a\u044b\u044c\u044d'
-    '\u044e\u044f'
-    );
+    '\U0001e6f5\U0001e8d0-\U0001e8d6\U0001e944-\U0001e94a\U000e0100-\U000e01ef';
+
+-- Returns the letters of some runs, or what they are folded to. A run is the code of its first and
+-- of its last letter, the step between its letters, and the distance to their foldings.
+create or replace function letters_of_runs(runs int[], are_folded boolean) returns text
+language sql immutable parallel safe
+return (
+  select string_agg(chr(l.code + case when are_folded then runs[r.n][4] else 0 end), '' order by l.code)
+  from generate_subscripts(runs, 1) as r (n)
+    cross join lateral generate_series(runs[r.n][1], runs[r.n][2], runs[r.n][3]) as l (code)
+);
+
+-- Returns letters that are folded to one other letter each, or those.
+create or replace function frequent_letters(are_folded boolean) returns text
+language sql immutable parallel safe
+return letters_of_runs(E'{{913,929,1,32},{931,937,1,32},{962,962,1,1},{975,975,1,8},{976,976,1,-30},{977,977,1,-25},{981,981,1,-15}'
+    ',{982,982,1,-22},{984,1006,2,1},{1008,1008,1,-54},{1009,1009,1,-48},{1012,1012,1,-60},{1013,1013,1,-64}'
+    ',{1015,1015,1,1},{1017,1017,1,-7},{1018,1018,1,1},{1021,1023,1,-130},{1026,1028,2,80},{1029,1030,1,80}'
+    ',{1032,1035,1,80},{1039,1039,1,80},{1040,1048,1,32},{1050,1071,1,32}}', are_folded);
+
+-- Returns letters that are folded to one other letter each, or those.
+create or replace function latin_letters(are_folded boolean) returns text
+language sql immutable parallel safe
+return letters_of_runs(E'{{181,181,1,775},{198,198,1,32},{208,208,1,32},{216,216,1,32},{222,222,1,32},{272,272,1,1},{294,294,1,1}'
+    ',{306,306,1,1},{319,321,2,1},{330,330,1,1},{338,338,1,1},{358,358,1,1},{383,383,1,-268},{385,385,1,210}'
+    ',{386,388,2,1},{390,390,1,206},{391,391,1,1},{393,394,1,205},{395,395,1,1},{398,398,1,79},{399,399,1,202}'
+    ',{400,400,1,203},{401,401,1,1},{403,403,1,205},{404,404,1,207},{406,406,1,211},{407,407,1,209},{408,408,1,1}'
+    ',{412,412,1,211},{413,413,1,213},{415,415,1,214},{418,420,2,1},{422,422,1,218},{423,423,1,1},{425,425,1,218}'
+    ',{428,428,1,1},{430,430,1,218},{433,434,1,217},{435,437,2,1},{439,439,1,219},{440,440,1,1},{444,444,1,1}'
+    ',{452,452,1,2},{453,453,1,1},{455,455,1,2},{456,456,1,1},{458,458,1,2},{459,459,1,1},{484,484,1,1}'
+    ',{497,497,1,2},{498,498,1,1},{502,502,1,-97},{503,503,1,-56},{540,540,1,1},{544,544,1,-130},{546,548,2,1}'
+    ',{570,570,1,10795},{571,571,1,1},{573,573,1,-163},{574,574,1,10792},{577,577,1,1},{579,579,1,-195}'
+    ',{580,580,1,69},{581,581,1,71},{582,590,2,1}}', are_folded);
+
+-- Returns letters that are folded to one other letter each, or those.
+create or replace function rare_letters(are_folded boolean) returns text
+language sql immutable parallel safe
+return letters_of_runs(E'{{880,882,2,1},{886,886,1,1},{895,895,1,116},{1120,1140,2,1},{1144,1152,2,1},{1162,1214,2,1},{1216,1216,1,15}'
+    ',{1219,1229,2,1},{1236,1236,1,1},{1240,1240,1,1},{1248,1248,1,1},{1256,1256,1,1},{1270,1270,1,1}'
+    ',{1274,1326,2,1},{1329,1366,1,48},{4256,4293,1,7264},{4295,4295,1,7264},{4301,4301,1,7264},{5024,5103,1,38864}'
+    ',{5104,5109,1,8},{7296,7296,1,-6222},{7297,7297,1,-6221},{7298,7298,1,-6212},{7299,7300,1,-6210}'
+    ',{7301,7301,1,-6211},{7302,7302,1,-6204},{7303,7303,1,-6180},{7304,7304,1,35267},{7305,7305,1,1}'
+    ',{7312,7354,1,-3008},{7357,7359,1,-3008},{7930,7934,2,1},{8498,8498,1,28},{8544,8559,1,16},{8579,8579,1,1}'
+    ',{9398,9423,1,26},{11264,11311,1,48},{11360,11360,1,1},{11362,11362,1,-10743},{11363,11363,1,-3814}'
+    ',{11364,11364,1,-10727},{11367,11371,2,1},{11373,11373,1,-10780},{11374,11374,1,-10749},{11375,11375,1,-10783}'
+    ',{11376,11376,1,-10782},{11378,11378,1,1},{11381,11381,1,1},{11390,11391,1,-10815},{11392,11490,2,1}'
+    ',{11499,11501,2,1},{11506,11506,1,1},{42560,42604,2,1},{42624,42650,2,1},{42786,42798,2,1},{42802,42862,2,1}'
+    ',{42873,42875,2,1},{42877,42877,1,-35332},{42878,42886,2,1},{42891,42891,1,1},{42893,42893,1,-42280}'
+    ',{42896,42898,2,1},{42902,42920,2,1},{42922,42922,1,-42308},{42923,42923,1,-42319},{42924,42924,1,-42315}'
+    ',{42925,42925,1,-42305},{42926,42926,1,-42308},{42928,42928,1,-42258},{42929,42929,1,-42282}'
+    ',{42930,42930,1,-42261},{42931,42931,1,928},{42932,42946,2,1},{42948,42948,1,-48},{42949,42949,1,-42307}'
+    ',{42950,42950,1,-35384},{42951,42953,2,1},{42955,42955,1,-42343},{42956,42970,2,1},{42972,42972,1,-42561}'
+    ',{42997,42997,1,1},{65313,65338,1,32},{66560,66599,1,40},{66736,66771,1,40},{66928,66938,1,39}'
+    ',{66940,66954,1,39},{66956,66962,1,39},{66964,66965,1,39},{68736,68786,1,64},{68944,68965,1,32}'
+    ',{71840,71871,1,32},{93760,93791,1,32},{93856,93880,1,27},{125184,125217,1,34}}', are_folded);
+
+-- Folds the letters beyond ASCII of a text in NFD. Leaves out its marks, and what nobody sees.
+-- Postgres computes the expressions without `folded` once in a session.
+create or replace function fold_other_letters(content text) returns text
+language plpgsql immutable parallel safe as $$
+declare
+  folded text collate "C" := content;
+begin
+  if folded !~ ('[' || unseen_marks() || E'\u00df\u0149\u0587\u1e9a\u1e9e\ufb00-\ufb06\ufb13-\ufb17'
+    || frequent_letters(false) || latin_letters(false) || rare_letters(false) || ']')
+  then
+    return folded;
   end if;
-  if folded ~ E'[\u00b5\u00c6\u00d0\u00d8\u00de\u0110\u0126\u0132\u013f\u0141\u014a\u0152\u0166\u017f\u0181-\u0182\u0184'
-    '\u0186-\u0187\u0189-\u018b\u018e-\u0191\u0193-\u0194\u0196-\u0198\u019c-\u019d\u019f\u01a2\u01a4\u01a6-\u01a7'
-    '\u01a9\u01ac\u01ae\u01b1-\u01b3\u01b5\u01b7-\u01b8\u01bc\u01c4-\u01c5\u01c7-\u01c8\u01ca-\u01cb\u01e4'
-    '\u01f1-\u01f2\u01f6-\u01f7\u021c\u0220\u0222\u0224\u023a-\u023b\u023d-\u023e\u0241\u0243-\u0246\u0248\u024a'
-    '\u024c\u024e]+' then
-    folded := translate(
-      folded,
-      E'\u00b5\u00c6\u00d0\u00d8\u00de\u0110\u0126\u0132\u013f\u0141\u014a\u0152\u0166\u017f\u0181\u0182\u0184\u0186'
-    '\u0187\u0189\u018a\u018b\u018e\u018f\u0190\u0191\u0193\u0194\u0196\u0197\u0198\u019c\u019d\u019f\u01a2\u01a4'
-    '\u01a6\u01a7\u01a9\u01ac\u01ae\u01b1\u01b2\u01b3\u01b5\u01b7\u01b8\u01bc\u01c4\u01c5\u01c7\u01c8\u01ca\u01cb'
-    '\u01e4\u01f1\u01f2\u01f6\u01f7\u021c\u0220\u0222\u0224\u023a\u023b\u023d\u023e\u0241\u0243\u0244\u0245\u0246'
-    '\u0248\u024a\u024c\u024e',
-      E'\u03bc\u00e6\u00f0\u00f8\u00fe\u0111\u0127\u0133\u0140\u0142\u014b\u0153\u0167s\u0253\u0183\u0185\u0254\u0188'
-    '\u0256\u0257\u018c\u01dd\u0259\u025b\u0192\u0260\u0263\u0269\u0268\u0199\u026f\u0272\u0275\u01a3\u01a5\u0280'
-    '\u01a8\u0283\u01ad\u0288\u028a\u028b\u01b4\u01b6\u0292\u01b9\u01bd\u01c6\u01c6\u01c9\u01c9\u01cc\u01cc\u01e5'
-    '\u01f3\u01f3\u0195\u01bf\u021d\u019e\u0223\u0225\u2c65\u023c\u019a\u2c66\u0242\u0180\u0289\u028c\u0247\u0249'
-    '\u024b\u024d\u024f'
-    );
+  -- The folding of this mark is a letter.
+  folded := regexp_replace(replace(folded, E'\u0345', E'\u03b9'), '[' || unseen_marks() || ']+', '', 'g');
+  if folded ~ ('[' || frequent_letters(false) || ']') then
+    folded := translate(folded, frequent_letters(false), frequent_letters(true));
   end if;
-  if folded ~ E'[\u0370\u0372\u0376\u037f\u0460\u0462\u0464\u0466\u0468\u046a\u046c\u046e\u0470\u0472\u0474\u0478\u047a\u047c'
-    '\u047e\u0480\u048a\u048c\u048e\u0490\u0492\u0494\u0496\u0498\u049a\u049c\u049e\u04a0\u04a2\u04a4\u04a6\u04a8'
-    '\u04aa\u04ac\u04ae\u04b0\u04b2\u04b4\u04b6\u04b8\u04ba\u04bc\u04be\u04c0\u04c3\u04c5\u04c7\u04c9\u04cb\u04cd'
-    '\u04d4\u04d8\u04e0\u04e8\u04f6\u04fa\u04fc\u04fe\u0500\u0502\u0504\u0506\u0508\u050a\u050c\u050e\u0510\u0512'
-    '\u0514\u0516\u0518\u051a\u051c\u051e\u0520\u0522\u0524\u0526\u0528\u052a\u052c\u052e\u0531-\u0556\u10a0-\u10c5'
-    '\u10c7\u10cd\u13a0-\u13f5\u1c80-\u1c89\u1c90-\u1cba\u1cbd-\u1cbf\u1efa\u1efc\u1efe\u2132\u2160-\u216f\u2183'
-    '\u24b6-\u24cf\u2c00-\u2c2f\u2c60\u2c62-\u2c64\u2c67\u2c69\u2c6b\u2c6d-\u2c70\u2c72\u2c75\u2c7e-\u2c80\u2c82'
-    '\u2c84\u2c86\u2c88\u2c8a\u2c8c\u2c8e\u2c90\u2c92\u2c94\u2c96\u2c98\u2c9a\u2c9c\u2c9e\u2ca0\u2ca2\u2ca4\u2ca6'
-    '\u2ca8\u2caa\u2cac\u2cae\u2cb0\u2cb2\u2cb4\u2cb6\u2cb8\u2cba\u2cbc\u2cbe\u2cc0\u2cc2\u2cc4\u2cc6\u2cc8\u2cca'
-    '\u2ccc\u2cce\u2cd0\u2cd2\u2cd4\u2cd6\u2cd8\u2cda\u2cdc\u2cde\u2ce0\u2ce2\u2ceb\u2ced\u2cf2\ua640\ua642\ua644'
-    '\ua646\ua648\ua64a\ua64c\ua64e\ua650\ua652\ua654\ua656\ua658\ua65a\ua65c\ua65e\ua660\ua662\ua664\ua666\ua668'
-    '\ua66a\ua66c\ua680\ua682\ua684\ua686\ua688\ua68a\ua68c\ua68e\ua690\ua692\ua694\ua696\ua698\ua69a\ua722\ua724'
-    '\ua726\ua728\ua72a\ua72c\ua72e\ua732\ua734\ua736\ua738\ua73a\ua73c\ua73e\ua740\ua742\ua744\ua746\ua748\ua74a'
-    '\ua74c\ua74e\ua750\ua752\ua754\ua756\ua758\ua75a\ua75c\ua75e\ua760\ua762\ua764\ua766\ua768\ua76a\ua76c\ua76e'
-    '\ua779\ua77b\ua77d-\ua77e\ua780\ua782\ua784\ua786\ua78b\ua78d\ua790\ua792\ua796\ua798\ua79a\ua79c\ua79e\ua7a0'
-    '\ua7a2\ua7a4\ua7a6\ua7a8\ua7aa-\ua7ae\ua7b0-\ua7b4\ua7b6\ua7b8\ua7ba\ua7bc\ua7be\ua7c0\ua7c2\ua7c4-\ua7c7'
-    '\ua7c9\ua7cb-\ua7cc\ua7ce\ua7d0\ua7d2\ua7d4\ua7d6\ua7d8\ua7da\ua7dc\ua7f5\uff21-\uff3a\U00010400-\U00010427'
-    '\U000104b0-\U000104d3\U00010570-\U0001057a\U0001057c-\U0001058a\U0001058c-\U00010592\U00010594-\U00010595'
-    '\U00010c80-\U00010cb2\U00010d50-\U00010d65\U000118a0-\U000118bf\U00016e40-\U00016e5f\U00016ea0-\U00016eb8'
-    '\U0001e900-\U0001e921]+' then
-    folded := translate(
-      folded,
-      E'\u0370\u0372\u0376\u037f\u0460\u0462\u0464\u0466\u0468\u046a\u046c\u046e\u0470\u0472\u0474\u0478\u047a\u047c'
-    '\u047e\u0480\u048a\u048c\u048e\u0490\u0492\u0494\u0496\u0498\u049a\u049c\u049e\u04a0\u04a2\u04a4\u04a6\u04a8'
-    '\u04aa\u04ac\u04ae\u04b0\u04b2\u04b4\u04b6\u04b8\u04ba\u04bc\u04be\u04c0\u04c3\u04c5\u04c7\u04c9\u04cb\u04cd'
-    '\u04d4\u04d8\u04e0\u04e8\u04f6\u04fa\u04fc\u04fe\u0500\u0502\u0504\u0506\u0508\u050a\u050c\u050e\u0510\u0512'
-    '\u0514\u0516\u0518\u051a\u051c\u051e\u0520\u0522\u0524\u0526\u0528\u052a\u052c\u052e\u0531\u0532\u0533\u0534'
-    '\u0535\u0536\u0537\u0538\u0539\u053a\u053b\u053c\u053d\u053e\u053f\u0540\u0541\u0542\u0543\u0544\u0545\u0546'
-    '\u0547\u0548\u0549\u054a\u054b\u054c\u054d\u054e\u054f\u0550\u0551\u0552\u0553\u0554\u0555\u0556\u10a0\u10a1'
-    '\u10a2\u10a3\u10a4\u10a5\u10a6\u10a7\u10a8\u10a9\u10aa\u10ab\u10ac\u10ad\u10ae\u10af\u10b0\u10b1\u10b2\u10b3'
-    '\u10b4\u10b5\u10b6\u10b7\u10b8\u10b9\u10ba\u10bb\u10bc\u10bd\u10be\u10bf\u10c0\u10c1\u10c2\u10c3\u10c4\u10c5'
-    '\u10c7\u10cd\u13a0\u13a1\u13a2\u13a3\u13a4\u13a5\u13a6\u13a7\u13a8\u13a9\u13aa\u13ab\u13ac\u13ad\u13ae\u13af'
-    '\u13b0\u13b1\u13b2\u13b3\u13b4\u13b5\u13b6\u13b7\u13b8\u13b9\u13ba\u13bb\u13bc\u13bd\u13be\u13bf\u13c0\u13c1'
-    '\u13c2\u13c3\u13c4\u13c5\u13c6\u13c7\u13c8\u13c9\u13ca\u13cb\u13cc\u13cd\u13ce\u13cf\u13d0\u13d1\u13d2\u13d3'
-    '\u13d4\u13d5\u13d6\u13d7\u13d8\u13d9\u13da\u13db\u13dc\u13dd\u13de\u13df\u13e0\u13e1\u13e2\u13e3\u13e4\u13e5'
-    '\u13e6\u13e7\u13e8\u13e9\u13ea\u13eb\u13ec\u13ed\u13ee\u13ef\u13f0\u13f1\u13f2\u13f3\u13f4\u13f5\u1c80\u1c81'
-    '\u1c82\u1c83\u1c84\u1c85\u1c86\u1c87\u1c88\u1c89\u1c90\u1c91\u1c92\u1c93\u1c94\u1c95\u1c96\u1c97\u1c98\u1c99'
-    '\u1c9a\u1c9b\u1c9c\u1c9d\u1c9e\u1c9f\u1ca0\u1ca1\u1ca2\u1ca3\u1ca4\u1ca5\u1ca6\u1ca7\u1ca8\u1ca9\u1caa\u1cab'
-    '\u1cac\u1cad\u1cae\u1caf\u1cb0\u1cb1\u1cb2\u1cb3\u1cb4\u1cb5\u1cb6\u1cb7\u1cb8\u1cb9\u1cba\u1cbd\u1cbe\u1cbf'
-    '\u1efa\u1efc\u1efe\u2132\u2160\u2161\u2162\u2163\u2164\u2165\u2166\u2167\u2168\u2169\u216a\u216b\u216c\u216d'
-    '\u216e\u216f\u2183\u24b6\u24b7\u24b8\u24b9\u24ba\u24bb\u24bc\u24bd\u24be\u24bf\u24c0\u24c1\u24c2\u24c3\u24c4'
-    '\u24c5\u24c6\u24c7\u24c8\u24c9\u24ca\u24cb\u24cc\u24cd\u24ce\u24cf\u2c00\u2c01\u2c02\u2c03\u2c04\u2c05\u2c06'
-    '\u2c07\u2c08\u2c09\u2c0a\u2c0b\u2c0c\u2c0d\u2c0e\u2c0f\u2c10\u2c11\u2c12\u2c13\u2c14\u2c15\u2c16\u2c17\u2c18'
-    '\u2c19\u2c1a\u2c1b\u2c1c\u2c1d\u2c1e\u2c1f\u2c20\u2c21\u2c22\u2c23\u2c24\u2c25\u2c26\u2c27\u2c28\u2c29\u2c2a'
-    '\u2c2b\u2c2c\u2c2d\u2c2e\u2c2f\u2c60\u2c62\u2c63\u2c64\u2c67\u2c69\u2c6b\u2c6d\u2c6e\u2c6f\u2c70\u2c72\u2c75'
-    '\u2c7e\u2c7f\u2c80\u2c82\u2c84\u2c86\u2c88\u2c8a\u2c8c\u2c8e\u2c90\u2c92\u2c94\u2c96\u2c98\u2c9a\u2c9c\u2c9e'
-    '\u2ca0\u2ca2\u2ca4\u2ca6\u2ca8\u2caa\u2cac\u2cae\u2cb0\u2cb2\u2cb4\u2cb6\u2cb8\u2cba\u2cbc\u2cbe\u2cc0\u2cc2'
-    '\u2cc4\u2cc6\u2cc8\u2cca\u2ccc\u2cce\u2cd0\u2cd2\u2cd4\u2cd6\u2cd8\u2cda\u2cdc\u2cde\u2ce0\u2ce2\u2ceb\u2ced'
-    '\u2cf2\ua640\ua642\ua644\ua646\ua648\ua64a\ua64c\ua64e\ua650\ua652\ua654\ua656\ua658\ua65a\ua65c\ua65e\ua660'
-    '\ua662\ua664\ua666\ua668\ua66a\ua66c\ua680\ua682\ua684\ua686\ua688\ua68a\ua68c\ua68e\ua690\ua692\ua694\ua696'
-    '\ua698\ua69a\ua722\ua724\ua726\ua728\ua72a\ua72c\ua72e\ua732\ua734\ua736\ua738\ua73a\ua73c\ua73e\ua740\ua742'
-    '\ua744\ua746\ua748\ua74a\ua74c\ua74e\ua750\ua752\ua754\ua756\ua758\ua75a\ua75c\ua75e\ua760\ua762\ua764\ua766'
-    '\ua768\ua76a\ua76c\ua76e\ua779\ua77b\ua77d\ua77e\ua780\ua782\ua784\ua786\ua78b\ua78d\ua790\ua792\ua796\ua798'
-    '\ua79a\ua79c\ua79e\ua7a0\ua7a2\ua7a4\ua7a6\ua7a8\ua7aa\ua7ab\ua7ac\ua7ad\ua7ae\ua7b0\ua7b1\ua7b2\ua7b3\ua7b4'
-    '\ua7b6\ua7b8\ua7ba\ua7bc\ua7be\ua7c0\ua7c2\ua7c4\ua7c5\ua7c6\ua7c7\ua7c9\ua7cb\ua7cc\ua7ce\ua7d0\ua7d2\ua7d4'
-    '\ua7d6\ua7d8\ua7da\ua7dc\ua7f5\uff21\uff22\uff23\uff24\uff25\uff26\uff27\uff28\uff29\uff2a\uff2b\uff2c\uff2d'
-    '\uff2e\uff2f\uff30\uff31\uff32\uff33\uff34\uff35\uff36\uff37\uff38\uff39\uff3a\U00010400\U00010401\U00010402'
-    '\U00010403\U00010404\U00010405\U00010406\U00010407\U00010408\U00010409\U0001040a\U0001040b\U0001040c\U0001040d'
-    '\U0001040e\U0001040f\U00010410\U00010411\U00010412\U00010413\U00010414\U00010415\U00010416\U00010417\U00010418'
-    '\U00010419\U0001041a\U0001041b\U0001041c\U0001041d\U0001041e\U0001041f\U00010420\U00010421\U00010422\U00010423'
-    '\U00010424\U00010425\U00010426\U00010427\U000104b0\U000104b1\U000104b2\U000104b3\U000104b4\U000104b5\U000104b6'
-    '\U000104b7\U000104b8\U000104b9\U000104ba\U000104bb\U000104bc\U000104bd\U000104be\U000104bf\U000104c0\U000104c1'
-    '\U000104c2\U000104c3\U000104c4\U000104c5\U000104c6\U000104c7\U000104c8\U000104c9\U000104ca\U000104cb\U000104cc'
-    '\U000104cd\U000104ce\U000104cf\U000104d0\U000104d1\U000104d2\U000104d3\U00010570\U00010571\U00010572\U00010573'
-    '\U00010574\U00010575\U00010576\U00010577\U00010578\U00010579\U0001057a\U0001057c\U0001057d\U0001057e\U0001057f'
-    '\U00010580\U00010581\U00010582\U00010583\U00010584\U00010585\U00010586\U00010587\U00010588\U00010589\U0001058a'
-    '\U0001058c\U0001058d\U0001058e\U0001058f\U00010590\U00010591\U00010592\U00010594\U00010595\U00010c80\U00010c81'
-    '\U00010c82\U00010c83\U00010c84\U00010c85\U00010c86\U00010c87\U00010c88\U00010c89\U00010c8a\U00010c8b\U00010c8c'
-    '\U00010c8d\U00010c8e\U00010c8f\U00010c90\U00010c91\U00010c92\U00010c93\U00010c94\U00010c95\U00010c96\U00010c97'
-    '\U00010c98\U00010c99\U00010c9a\U00010c9b\U00010c9c\U00010c9d\U00010c9e\U00010c9f\U00010ca0\U00010ca1\U00010ca2'
-    '\U00010ca3\U00010ca4\U00010ca5\U00010ca6\U00010ca7\U00010ca8\U00010ca9\U00010caa\U00010cab\U00010cac\U00010cad'
-    '\U00010cae\U00010caf\U00010cb0\U00010cb1\U00010cb2\U00010d50\U00010d51\U00010d52\U00010d53\U00010d54\U00010d55'
-    '\U00010d56\U00010d57\U00010d58\U00010d59\U00010d5a\U00010d5b\U00010d5c\U00010d5d\U00010d5e\U00010d5f\U00010d60'
-    '\U00010d61\U00010d62\U00010d63\U00010d64\U00010d65\U000118a0\U000118a1\U000118a2\U000118a3\U000118a4\U000118a5'
-    '\U000118a6\U000118a7\U000118a8\U000118a9\U000118aa\U000118ab\U000118ac\U000118ad\U000118ae\U000118af\U000118b0'
-    '\U000118b1\U000118b2\U000118b3\U000118b4\U000118b5\U000118b6\U000118b7\U000118b8\U000118b9\U000118ba\U000118bb'
-    '\U000118bc\U000118bd\U000118be\U000118bf\U00016e40\U00016e41\U00016e42\U00016e43\U00016e44\U00016e45\U00016e46'
-    '\U00016e47\U00016e48\U00016e49\U00016e4a\U00016e4b\U00016e4c\U00016e4d\U00016e4e\U00016e4f\U00016e50\U00016e51'
-    '\U00016e52\U00016e53\U00016e54\U00016e55\U00016e56\U00016e57\U00016e58\U00016e59\U00016e5a\U00016e5b\U00016e5c'
-    '\U00016e5d\U00016e5e\U00016e5f\U00016ea0\U00016ea1\U00016ea2\U00016ea3\U00016ea4\U00016ea5\U00016ea6\U00016ea7'
-    '\U00016ea8\U00016ea9\U00016eaa\U00016eab\U00016eac\U00016ead\U00016eae\U00016eaf\U00016eb0\U00016eb1\U00016eb2'
-    '\U00016eb3\U00016eb4\U00016eb5\U00016eb6\U00016eb7\U00016eb8\U0001e900\U0001e901\U0001e902\U0001e903\U0001e904'
-    '\U0001e905\U0001e906\U0001e907\U0001e908\U0001e909\U0001e90a\U0001e90b\U0001e90c\U0001e90d\U0001e90e\U0001e90f'
-    '\U0001e910\U0001e911\U0001e912\U0001e913\U0001e914\U0001e915\U0001e916\U0001e917\U0001e918\U0001e919\U0001e91a'
-    '\U0001e91b\U0001e91c\U0001e91d\U0001e91e\U0001e91f\U0001e920\U0001e921',
-      E'\u0371\u0373\u0377\u03f3\u0461\u0463\u0465\u0467\u0469\u046b\u046d\u046f\u0471\u0473\u0475\u0479\u047b\u047d'
-    '\u047f\u0481\u048b\u048d\u048f\u0491\u0493\u0495\u0497\u0499\u049b\u049d\u049f\u04a1\u04a3\u04a5\u04a7\u04a9'
-    '\u04ab\u04ad\u04af\u04b1\u04b3\u04b5\u04b7\u04b9\u04bb\u04bd\u04bf\u04cf\u04c4\u04c6\u04c8\u04ca\u04cc\u04ce'
-    '\u04d5\u04d9\u04e1\u04e9\u04f7\u04fb\u04fd\u04ff\u0501\u0503\u0505\u0507\u0509\u050b\u050d\u050f\u0511\u0513'
-    '\u0515\u0517\u0519\u051b\u051d\u051f\u0521\u0523\u0525\u0527\u0529\u052b\u052d\u052f\u0561\u0562\u0563\u0564'
-    '\u0565\u0566\u0567\u0568\u0569\u056a\u056b\u056c\u056d\u056e\u056f\u0570\u0571\u0572\u0573\u0574\u0575\u0576'
-    '\u0577\u0578\u0579\u057a\u057b\u057c\u057d\u057e\u057f\u0580\u0581\u0582\u0583\u0584\u0585\u0586\u2d00\u2d01'
-    '\u2d02\u2d03\u2d04\u2d05\u2d06\u2d07\u2d08\u2d09\u2d0a\u2d0b\u2d0c\u2d0d\u2d0e\u2d0f\u2d10\u2d11\u2d12\u2d13'
-    '\u2d14\u2d15\u2d16\u2d17\u2d18\u2d19\u2d1a\u2d1b\u2d1c\u2d1d\u2d1e\u2d1f\u2d20\u2d21\u2d22\u2d23\u2d24\u2d25'
-    '\u2d27\u2d2d\uab70\uab71\uab72\uab73\uab74\uab75\uab76\uab77\uab78\uab79\uab7a\uab7b\uab7c\uab7d\uab7e\uab7f'
-    '\uab80\uab81\uab82\uab83\uab84\uab85\uab86\uab87\uab88\uab89\uab8a\uab8b\uab8c\uab8d\uab8e\uab8f\uab90\uab91'
-    '\uab92\uab93\uab94\uab95\uab96\uab97\uab98\uab99\uab9a\uab9b\uab9c\uab9d\uab9e\uab9f\uaba0\uaba1\uaba2\uaba3'
-    '\uaba4\uaba5\uaba6\uaba7\uaba8\uaba9\uabaa\uabab\uabac\uabad\uabae\uabaf\uabb0\uabb1\uabb2\uabb3\uabb4\uabb5'
-    '\uabb6\uabb7\uabb8\uabb9\uabba\uabbb\uabbc\uabbd\uabbe\uabbf\u13f8\u13f9\u13fa\u13fb\u13fc\u13fd\u0432\u0434'
-    '\u043e\u0441\u0442\u0442\u044a\u0463\ua64b\u1c8a\u10d0\u10d1\u10d2\u10d3\u10d4\u10d5\u10d6\u10d7\u10d8\u10d9'
-    '\u10da\u10db\u10dc\u10dd\u10de\u10df\u10e0\u10e1\u10e2\u10e3\u10e4\u10e5\u10e6\u10e7\u10e8\u10e9\u10ea\u10eb'
-    '\u10ec\u10ed\u10ee\u10ef\u10f0\u10f1\u10f2\u10f3\u10f4\u10f5\u10f6\u10f7\u10f8\u10f9\u10fa\u10fd\u10fe\u10ff'
-    '\u1efb\u1efd\u1eff\u214e\u2170\u2171\u2172\u2173\u2174\u2175\u2176\u2177\u2178\u2179\u217a\u217b\u217c\u217d'
-    '\u217e\u217f\u2184\u24d0\u24d1\u24d2\u24d3\u24d4\u24d5\u24d6\u24d7\u24d8\u24d9\u24da\u24db\u24dc\u24dd\u24de'
-    '\u24df\u24e0\u24e1\u24e2\u24e3\u24e4\u24e5\u24e6\u24e7\u24e8\u24e9\u2c30\u2c31\u2c32\u2c33\u2c34\u2c35\u2c36'
-    '\u2c37\u2c38\u2c39\u2c3a\u2c3b\u2c3c\u2c3d\u2c3e\u2c3f\u2c40\u2c41\u2c42\u2c43\u2c44\u2c45\u2c46\u2c47\u2c48'
-    '\u2c49\u2c4a\u2c4b\u2c4c\u2c4d\u2c4e\u2c4f\u2c50\u2c51\u2c52\u2c53\u2c54\u2c55\u2c56\u2c57\u2c58\u2c59\u2c5a'
-    '\u2c5b\u2c5c\u2c5d\u2c5e\u2c5f\u2c61\u026b\u1d7d\u027d\u2c68\u2c6a\u2c6c\u0251\u0271\u0250\u0252\u2c73\u2c76'
-    '\u023f\u0240\u2c81\u2c83\u2c85\u2c87\u2c89\u2c8b\u2c8d\u2c8f\u2c91\u2c93\u2c95\u2c97\u2c99\u2c9b\u2c9d\u2c9f'
-    '\u2ca1\u2ca3\u2ca5\u2ca7\u2ca9\u2cab\u2cad\u2caf\u2cb1\u2cb3\u2cb5\u2cb7\u2cb9\u2cbb\u2cbd\u2cbf\u2cc1\u2cc3'
-    '\u2cc5\u2cc7\u2cc9\u2ccb\u2ccd\u2ccf\u2cd1\u2cd3\u2cd5\u2cd7\u2cd9\u2cdb\u2cdd\u2cdf\u2ce1\u2ce3\u2cec\u2cee'
-    '\u2cf3\ua641\ua643\ua645\ua647\ua649\ua64b\ua64d\ua64f\ua651\ua653\ua655\ua657\ua659\ua65b\ua65d\ua65f\ua661'
-    '\ua663\ua665\ua667\ua669\ua66b\ua66d\ua681\ua683\ua685\ua687\ua689\ua68b\ua68d\ua68f\ua691\ua693\ua695\ua697'
-    '\ua699\ua69b\ua723\ua725\ua727\ua729\ua72b\ua72d\ua72f\ua733\ua735\ua737\ua739\ua73b\ua73d\ua73f\ua741\ua743'
-    '\ua745\ua747\ua749\ua74b\ua74d\ua74f\ua751\ua753\ua755\ua757\ua759\ua75b\ua75d\ua75f\ua761\ua763\ua765\ua767'
-    '\ua769\ua76b\ua76d\ua76f\ua77a\ua77c\u1d79\ua77f\ua781\ua783\ua785\ua787\ua78c\u0265\ua791\ua793\ua797\ua799'
-    '\ua79b\ua79d\ua79f\ua7a1\ua7a3\ua7a5\ua7a7\ua7a9\u0266\u025c\u0261\u026c\u026a\u029e\u0287\u029d\uab53\ua7b5'
-    '\ua7b7\ua7b9\ua7bb\ua7bd\ua7bf\ua7c1\ua7c3\ua794\u0282\u1d8e\ua7c8\ua7ca\u0264\ua7cd\ua7cf\ua7d1\ua7d3\ua7d5'
-    '\ua7d7\ua7d9\ua7db\u019b\ua7f6\uff41\uff42\uff43\uff44\uff45\uff46\uff47\uff48\uff49\uff4a\uff4b\uff4c\uff4d'
-    '\uff4e\uff4f\uff50\uff51\uff52\uff53\uff54\uff55\uff56\uff57\uff58\uff59\uff5a\U00010428\U00010429\U0001042a'
-    '\U0001042b\U0001042c\U0001042d\U0001042e\U0001042f\U00010430\U00010431\U00010432\U00010433\U00010434\U00010435'
-    '\U00010436\U00010437\U00010438\U00010439\U0001043a\U0001043b\U0001043c\U0001043d\U0001043e\U0001043f\U00010440'
-    '\U00010441\U00010442\U00010443\U00010444\U00010445\U00010446\U00010447\U00010448\U00010449\U0001044a\U0001044b'
-    '\U0001044c\U0001044d\U0001044e\U0001044f\U000104d8\U000104d9\U000104da\U000104db\U000104dc\U000104dd\U000104de'
-    '\U000104df\U000104e0\U000104e1\U000104e2\U000104e3\U000104e4\U000104e5\U000104e6\U000104e7\U000104e8\U000104e9'
-    '\U000104ea\U000104eb\U000104ec\U000104ed\U000104ee\U000104ef\U000104f0\U000104f1\U000104f2\U000104f3\U000104f4'
-    '\U000104f5\U000104f6\U000104f7\U000104f8\U000104f9\U000104fa\U000104fb\U00010597\U00010598\U00010599\U0001059a'
-    '\U0001059b\U0001059c\U0001059d\U0001059e\U0001059f\U000105a0\U000105a1\U000105a3\U000105a4\U000105a5\U000105a6'
-    '\U000105a7\U000105a8\U000105a9\U000105aa\U000105ab\U000105ac\U000105ad\U000105ae\U000105af\U000105b0\U000105b1'
-    '\U000105b3\U000105b4\U000105b5\U000105b6\U000105b7\U000105b8\U000105b9\U000105bb\U000105bc\U00010cc0\U00010cc1'
-    '\U00010cc2\U00010cc3\U00010cc4\U00010cc5\U00010cc6\U00010cc7\U00010cc8\U00010cc9\U00010cca\U00010ccb\U00010ccc'
-    '\U00010ccd\U00010cce\U00010ccf\U00010cd0\U00010cd1\U00010cd2\U00010cd3\U00010cd4\U00010cd5\U00010cd6\U00010cd7'
-    '\U00010cd8\U00010cd9\U00010cda\U00010cdb\U00010cdc\U00010cdd\U00010cde\U00010cdf\U00010ce0\U00010ce1\U00010ce2'
-    '\U00010ce3\U00010ce4\U00010ce5\U00010ce6\U00010ce7\U00010ce8\U00010ce9\U00010cea\U00010ceb\U00010cec\U00010ced'
-    '\U00010cee\U00010cef\U00010cf0\U00010cf1\U00010cf2\U00010d70\U00010d71\U00010d72\U00010d73\U00010d74\U00010d75'
-    '\U00010d76\U00010d77\U00010d78\U00010d79\U00010d7a\U00010d7b\U00010d7c\U00010d7d\U00010d7e\U00010d7f\U00010d80'
-    '\U00010d81\U00010d82\U00010d83\U00010d84\U00010d85\U000118c0\U000118c1\U000118c2\U000118c3\U000118c4\U000118c5'
-    '\U000118c6\U000118c7\U000118c8\U000118c9\U000118ca\U000118cb\U000118cc\U000118cd\U000118ce\U000118cf\U000118d0'
-    '\U000118d1\U000118d2\U000118d3\U000118d4\U000118d5\U000118d6\U000118d7\U000118d8\U000118d9\U000118da\U000118db'
-    '\U000118dc\U000118dd\U000118de\U000118df\U00016e60\U00016e61\U00016e62\U00016e63\U00016e64\U00016e65\U00016e66'
-    '\U00016e67\U00016e68\U00016e69\U00016e6a\U00016e6b\U00016e6c\U00016e6d\U00016e6e\U00016e6f\U00016e70\U00016e71'
-    '\U00016e72\U00016e73\U00016e74\U00016e75\U00016e76\U00016e77\U00016e78\U00016e79\U00016e7a\U00016e7b\U00016e7c'
-    '\U00016e7d\U00016e7e\U00016e7f\U00016ebb\U00016ebc\U00016ebd\U00016ebe\U00016ebf\U00016ec0\U00016ec1\U00016ec2'
-    '\U00016ec3\U00016ec4\U00016ec5\U00016ec6\U00016ec7\U00016ec8\U00016ec9\U00016eca\U00016ecb\U00016ecc\U00016ecd'
-    '\U00016ece\U00016ecf\U00016ed0\U00016ed1\U00016ed2\U00016ed3\U0001e922\U0001e923\U0001e924\U0001e925\U0001e926'
-    '\U0001e927\U0001e928\U0001e929\U0001e92a\U0001e92b\U0001e92c\U0001e92d\U0001e92e\U0001e92f\U0001e930\U0001e931'
-    '\U0001e932\U0001e933\U0001e934\U0001e935\U0001e936\U0001e937\U0001e938\U0001e939\U0001e93a\U0001e93b\U0001e93c'
-    '\U0001e93d\U0001e93e\U0001e93f\U0001e940\U0001e941\U0001e942\U0001e943'
-    );
+  if folded ~ ('[' || latin_letters(false) || ']') then
+    folded := translate(folded, latin_letters(false), latin_letters(true));
   end if;
-  if strpos(folded, E'\u00df') > 0 then
+  if folded ~ ('[' || rare_letters(false) || ']') then
+    folded := translate(folded, rare_letters(false), rare_letters(true));
+  end if;
+  if folded ~ E'[\u00df\u0149\u0587\u1e9a\u1e9e\ufb00-\ufb06\ufb13-\ufb17]' then
     folded := replace(folded, E'\u00df', E'ss');
-  end if;
-  if strpos(folded, E'\u0149') > 0 then
     folded := replace(folded, E'\u0149', E'\u02bcn');
-  end if;
-  if strpos(folded, E'\u0587') > 0 then
     folded := replace(folded, E'\u0587', E'\u0565\u0582');
-  end if;
-  if strpos(folded, E'\u1e9a') > 0 then
     folded := replace(folded, E'\u1e9a', E'a\u02be');
-  end if;
-  if strpos(folded, E'\u1e9e') > 0 then
     folded := replace(folded, E'\u1e9e', E'ss');
-  end if;
-  if strpos(folded, E'\ufb00') > 0 then
     folded := replace(folded, E'\ufb00', E'ff');
-  end if;
-  if strpos(folded, E'\ufb01') > 0 then
     folded := replace(folded, E'\ufb01', E'fi');
-  end if;
-  if strpos(folded, E'\ufb02') > 0 then
     folded := replace(folded, E'\ufb02', E'fl');
-  end if;
-  if strpos(folded, E'\ufb03') > 0 then
     folded := replace(folded, E'\ufb03', E'ffi');
-  end if;
-  if strpos(folded, E'\ufb04') > 0 then
     folded := replace(folded, E'\ufb04', E'ffl');
-  end if;
-  if strpos(folded, E'\ufb05') > 0 then
     folded := replace(folded, E'\ufb05', E'st');
-  end if;
-  if strpos(folded, E'\ufb06') > 0 then
     folded := replace(folded, E'\ufb06', E'st');
-  end if;
-  if strpos(folded, E'\ufb13') > 0 then
     folded := replace(folded, E'\ufb13', E'\u0574\u0576');
-  end if;
-  if strpos(folded, E'\ufb14') > 0 then
     folded := replace(folded, E'\ufb14', E'\u0574\u0565');
-  end if;
-  if strpos(folded, E'\ufb15') > 0 then
     folded := replace(folded, E'\ufb15', E'\u0574\u056b');
-  end if;
-  if strpos(folded, E'\ufb16') > 0 then
     folded := replace(folded, E'\ufb16', E'\u057e\u0576');
-  end if;
-  if strpos(folded, E'\ufb17') > 0 then
     folded := replace(folded, E'\ufb17', E'\u0574\u056d');
   end if;
   return folded;
