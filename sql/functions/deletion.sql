@@ -121,28 +121,8 @@ begin
 end
 $$;
 
--- Removes the content of purged events from stored responses of /v1 and of webhooks.
-create or replace function erase_purged_content(project uuid, seqs bigint[], ids uuid[]) returns void
-language plpgsql
-set search_path from current
-as $$
-begin
-  -- A replay of a row that another transaction has locked is emptied when it is read.
-  with free as materialized (
-    select k.key
-    from idempotency_keys k
-    where k.project_id = project and k.seq = any(seqs) and k.seq is not null
-    for update skip locked
-  )
-  update idempotency_keys k set user_id = null, body = empty_stored_response(k.body)
-    from free f
-    where k.project_id = project and k.key = f.key;
-  perform erase_webhook_attempts(project, ids);
-end
-$$;
-
--- Removes up to `max_rows` events of a project that were hidden before `before`. Returns their
--- number.
+-- Removes up to `max_rows` events of a project that were hidden before `before`, and their content
+-- from stored responses of /v1 and of webhooks. Returns their number.
 create or replace function purge_events(project uuid, before timestamptz, max_rows int) returns int
 language plpgsql
 set search_path from current
@@ -177,7 +157,17 @@ begin
       order by e.seq
       limit 1
     ) is null;
-  perform erase_purged_content(project, seqs, ids);
+  -- A replay of a row that another transaction has locked is emptied when it is read.
+  with free as materialized (
+    select k.key
+    from idempotency_keys k
+    where k.project_id = project and k.seq = any(seqs) and k.seq is not null
+    for update skip locked
+  )
+  update idempotency_keys k set user_id = null, body = empty_stored_response(k.body)
+    from free f
+    where k.project_id = project and k.key = f.key;
+  perform erase_webhook_attempts(project, ids);
   return n;
 end
 $$;

@@ -17,6 +17,14 @@ drop function if exists has_targets(text, uuid);
 drop function if exists take_event_ranges(text, uuid[], int);
 drop function if exists count_in_window(int, timestamptz, int);
 drop function if exists open_window_start(timestamptz);
+drop function if exists mark_former_users(uuid);
+drop function if exists empty_event_response(json);
+drop function if exists remove_aliases_from_response(json, text[]);
+drop function if exists erase_purged_content(uuid, bigint[], uuid[]);
+
+-- With their triggers, whose work record_alias_changes does.
+drop function if exists record_added_aliases() cascade;
+drop function if exists record_alias_change() cascade;
 
 -- With its trigger, which delivered audit entries to webhooks.
 drop function if exists enqueue_audit_entry() cascade;

@@ -16,7 +16,6 @@ declare
   former text[];
   next_change bigint;
 begin
-  perform set_config('tidings.is_erasing', 'on', true);
   with gone as (
     delete from aliases a
       where a.project_id = project and a.alias = any(array(
@@ -295,32 +294,29 @@ begin
 end
 $$;
 
--- Returns a response to identify without those aliases that are in `names`.
-create or replace function remove_aliases_from_response(response json, names text[]) returns text
-language sql immutable as $$
-  select '{"success":true,"data":{"id":' || (response #> '{data,id}')::text
-    || ',"userId":' || (response #> '{data,userId}')::text
-    || ',"properties":' || (response #> '{data,properties}')::text
-    || ',"aliases":{"created":[' || coalesce((
-      select string_agg(to_json(c.alias)::text, ',' order by c.ord)
-      from json_array_elements_text(response #> '{data,aliases,created}') with ordinality as c (alias, ord)
-      where c.alias <> all(names)
-    ), '') || ']'
-    || coalesce(',"failed":[' || (
-      select string_agg(f.item::text, ',' order by f.ord)
-      from json_array_elements(response #> '{data,aliases,failed}') with ordinality as f (item, ord)
-      where f.item ->> 'alias' <> all(names)
-    ) || ']', '')
-    || '},"updatedAt":' || (response #> '{data,updatedAt}')::text
-    || '},"requestId":' || (response -> 'requestId')::text || '}'
-$$;
-
 -- Returns a stored response to identify without those aliases that are in `names`. Immutable, as
 -- next_millisecond is.
 create or replace function remove_aliases_from_stored(body text, names text[]) returns text
 language plpgsql immutable parallel safe as $$
+declare
+  response json := body::json;
+  data json := response -> 'data';
 begin
-  return remove_aliases_from_response(body::json, names);
+  return '{"success":true,"data":{"id":' || (data -> 'id')::text
+    || ',"userId":' || (data -> 'userId')::text
+    || ',"properties":' || (data -> 'properties')::text
+    || ',"aliases":{"created":[' || coalesce((
+      select string_agg(to_json(c.alias)::text, ',' order by c.ord)
+      from json_array_elements_text(data #> '{aliases,created}') with ordinality as c (alias, ord)
+      where c.alias <> all(names)
+    ), '') || ']'
+    || coalesce(',"failed":[' || (
+      select string_agg(f.item::text, ',' order by f.ord)
+      from json_array_elements(data #> '{aliases,failed}') with ordinality as f (item, ord)
+      where f.item ->> 'alias' <> all(names)
+    ) || ']', '')
+    || '},"updatedAt":' || (data -> 'updatedAt')::text
+    || '},"requestId":' || (response -> 'requestId')::text || '}';
 end
 $$;
 
@@ -565,7 +561,6 @@ language plpgsql
 set search_path from current
 as $$
 begin
-  perform set_config('tidings.is_erasing', 'on', true);
   insert into erasures (id, project_id, user_id, touched_at) values (erasure_id, project, name, 'epoch');
   insert into erasure_names (project_id, erasure_id, user_id, name, is_listed)
     select project, erasure_id, repeat_erasure.name, n.name, true from (select distinct unnest(names)) as n (name);

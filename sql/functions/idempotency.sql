@@ -9,23 +9,22 @@ language sql immutable as $$
   end
 $$;
 
--- Returns the response to an event without its content. A retry gets it when the event was deleted:
--- the event is not made again, and its text is not shown.
-create or replace function empty_event_response(response json) returns text
-language sql immutable
-return '{"success":true,"data":{"id":' || (response #> '{data,id}')::text || ',"seq":'
-  || event_json(
-    (response #>> '{data,seq}')::bigint, response #>> '{data,channelId}', response #>> '{data,channelName}', null,
-    (response #>> '{data,timestamp}')::timestamptz, (response #>> '{data,createdAt}')::timestamptz,
-    '', null, null, '{}', '{}', response #>> '{data,source}', (response #>> '{data,notify}')::boolean
-  )
-  || ',"requestId":' || (response -> 'requestId')::text || '}';
-
--- Returns empty_event_response of a stored text. Immutable, as next_millisecond is.
+-- Returns a stored response to an event without its content. A retry gets it when the event was
+-- deleted: the event is not made again, and its text is not shown. Immutable, as next_millisecond
+-- is.
 create or replace function empty_stored_response(body text) returns text
 language plpgsql immutable parallel safe as $$
+declare
+  response json := body::json;
+  data json := response -> 'data';
 begin
-  return empty_event_response(body::json);
+  return '{"success":true,"data":{"id":' || (data -> 'id')::text || ',"seq":'
+    || event_json(
+      (data ->> 'seq')::bigint, data ->> 'channelId', data ->> 'channelName', null,
+      (data ->> 'timestamp')::timestamptz, (data ->> 'createdAt')::timestamptz,
+      '', null, null, '{}', '{}', data ->> 'source', (data ->> 'notify')::boolean
+    )
+    || ',"requestId":' || (response -> 'requestId')::text || '}';
 end
 $$;
 

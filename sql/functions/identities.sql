@@ -4,63 +4,25 @@ create or replace function changing_account() returns uuid
 language sql stable
 return nullif(current_setting('tidings.account', true), '')::uuid;
 
--- Records added aliases, and marks their users for the search index.
-create or replace function record_added_aliases() returns trigger
-language plpgsql
-set search_path from current
-as $$
-begin
-  insert into alias_changes (project_id, user_id, at, alias, change, account_id)
-  select a.project_id, a.user_id, date_trunc('milliseconds', clock_timestamp()), a.alias, 'added', changing_account()
-  from added a;
-  perform mark_users_of_aliases(a.project_id, array_agg(a.user_id)) from added a group by a.project_id;
-  return null;
-end
-$$;
-
--- Records a change of an alias, and marks its users for the search index. An erasure sets
--- tidings.is_erasing, and leaves no record.
-create or replace function record_alias_change() returns trigger
-language plpgsql
-set search_path from current
-as $$
-declare
-  changed_at timestamptz := date_trunc('milliseconds', clock_timestamp());
-begin
-  if tg_op = 'UPDATE' then
-    insert into alias_changes (project_id, user_id, at, alias, change, other, account_id)
-      values
-        (old.project_id, old.user_id, changed_at, old.alias, 'moved to', new.user_id, changing_account()),
-        (new.project_id, new.user_id, changed_at, new.alias, 'moved from', old.user_id, changing_account());
-    perform mark_users_of_aliases(new.project_id, array[new.user_id]);
-    perform forget_words_of_users(old.project_id, array[old.user_id]);
-  elsif current_setting('tidings.is_erasing', true) is distinct from 'on' then
-    insert into alias_changes (project_id, user_id, at, alias, change, account_id)
-      values (old.project_id, old.user_id, changed_at, old.alias, 'removed', changing_account());
-    perform forget_words_of_users(old.project_id, array[old.user_id]);
-  end if;
-  return null;
-end
-$$;
-
-create or replace trigger added_aliases_have_history after insert on aliases
-  referencing new table as added
-  for each statement execute function record_added_aliases();
-
-create or replace trigger moved_aliases_have_history after update on aliases
-  for each row when (old.user_id <> new.user_id) execute function record_alias_change();
-
-create or replace trigger removed_aliases_have_history after delete on aliases
-  for each row execute function record_alias_change();
-
--- Does on Citus, whose distributed tables have no triggers, what the triggers of aliases do
--- elsewhere. There, this does nothing.
+-- Adds changes of aliases to the history, and marks their users for the search index. Every writer
+-- of aliases calls it, except for an erasure, which leaves no record.
 create or replace function record_alias_changes(project uuid, user_ids text[], names text[], changes text[], others text[])
 returns void
 language plpgsql
 set search_path from current
 as $$
 begin
+  -- Citus assigns no id by itself.
+  insert into alias_changes (project_id, user_id, at, id, alias, change, other, account_id)
+  overriding system value
+  select
+    project, c.user_id, date_trunc('milliseconds', clock_timestamp()),
+    nextval(pg_get_serial_sequence('alias_changes', 'id')), c.alias, c.change, c.other, changing_account()
+  from unnest(user_ids, names, changes, others) as c (user_id, alias, change, other);
+  perform mark_users_of_aliases(project, user_ids);
+  perform forget_words_of_users(project, array(
+    select c.user_id from unnest(user_ids, changes) as c (user_id, change) where c.change in ('moved to', 'removed')
+  ));
 end
 $$;
 

@@ -1,8 +1,8 @@
 -- Functions that servers of 0.3.0 call while they run beside those of this version. The next
 -- version drops them. It also drops what only 0.3.0 uses: the tables resumed_targets,
--- openid_providers and sign_in_steps, the columns webhooks.paused_until, outbox.is_resumed and
--- outbox.failed_at, the kind 'table' of insight_cards, and other_digits and other_currencies in
--- unicode.sql.
+-- openid_providers and sign_in_steps, the columns webhooks.paused_until, outbox.is_resumed,
+-- outbox.failed_at and projects.users_indexed_to, the kind 'table' of insight_cards, and
+-- other_digits and other_currencies in unicode.sql.
 
 -- Returns what read_webhooks does. Probes and pauses are those of claim_deliveries.
 create or replace function read_webhook_deliveries(

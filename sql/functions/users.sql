@@ -109,53 +109,6 @@ begin
 end
 $$;
 
--- Marks the next 100 users of a project that has words by former rules. Identifies by functions of
--- 0.2.0 mark fewer users, so it begins when none of them has the project's log or waits for it.
--- Returns true at the beginning: the caller must release the log soon.
-create or replace function mark_former_users(project uuid) returns boolean
-language plpgsql
-set search_path from current
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_sort = off
-as $$
-declare
-  last_id uuid;
-  ids uuid[];
-begin
-  -- A deletion of the project locks this row, too, before the log.
-  select p.users_indexed_to into last_id
-    from projects p
-    where p.id = project and p.users_indexed_to is not null
-    for no key update skip locked;
-  if not found then
-    return false;
-  end if;
-  if last_id = '00000000-0000-0000-0000-000000000000' then
-    perform from event_logs l where l.project_id = project for update skip locked;
-    if not found then
-      return false;
-    end if;
-  end if;
-  with marked as (
-    insert into unindexed_users (project_id, id, changed_at)
-    select i.project_id, i.id, i.updated_at
-    from identities i
-    where i.project_id = project and i.id > last_id
-    order by i.id
-    limit 100
-    on conflict do nothing
-  )
-  select array_agg(n.id order by n.id) into ids
-    from (
-      select i.id from identities i where i.project_id = project and i.id > last_id order by i.id limit 100
-    ) n;
-  update projects p set users_indexed_to = ids[100] where p.id = project;
-  return last_id = '00000000-0000-0000-0000-000000000000';
-end
-$$;
-
 -- Adds the words of up to 100 changed users of a project to user_words, from the first id after
 -- `after` on, until time_limit_ms have passed. Returns the last id. Returns null when there is none
 -- and when another transaction works on this project.
@@ -187,9 +140,6 @@ begin
   perform set_config('synchronous_commit', 'off', true);
   if not pg_try_advisory_xact_lock(71342007, hashtext(project::text)) then
     return null;
-  end if;
-  if mark_former_users(project) then
-    return after;
   end if;
   for changed in
     select u.id, max(u.changed_at) as at
@@ -242,7 +192,7 @@ begin
 end
 $$;
 
--- Returns the projects with users to index, some twice.
+-- Returns the projects with users to index.
 create or replace function unindexed_project_ids() returns setof uuid
 language plpgsql stable
 set search_path from current
@@ -260,7 +210,6 @@ begin
       where f.id is not null
     )
     select f.id from found f where f.id is not null;
-  return query select p.id from projects p where p.users_indexed_to is not null;
 end
 $$;
 
@@ -268,7 +217,7 @@ $$;
 create or replace function list_unindexed_projects() returns table (project_id uuid, organization_id uuid)
 language sql stable as $$
   select p.id, p.organization_id
-  from (select distinct u.id from unindexed_project_ids() as u (id)) f
+  from unindexed_project_ids() as f (id)
     join projects p on p.id = f.id and p.deleted_at is null
 $$;
 
@@ -279,8 +228,8 @@ $$;
 --
 -- The index yields candidates, and each user without current words is one. They are listed before
 -- the index is read: on Citus each statement has a snapshot of its own, and the indexer works
--- meanwhile. If there are more than 100,000, or words by former rules, every user is one: with so
--- many, the newest users usually fill a page.
+-- meanwhile. If there are more than 100,000, every user is one: with so many, the newest users
+-- usually fill a page.
 --
 -- The settings force the indexes, whatever the statistics say.
 create or replace function search_users(
@@ -300,7 +249,6 @@ declare
   patterns text[];
   have_symbols boolean;
   query tsquery;
-  is_indexed boolean;
   -- Null for every user.
   candidates uuid[];
   part uuid[];
@@ -318,8 +266,7 @@ begin
     return;
   end if;
 
-  is_indexed := (select p.users_indexed_to is null from projects p where p.id = project);
-  if query is not null and is_indexed then
+  if query is not null then
     candidates := array(
       select distinct u.id from unindexed_users u where u.project_id = project limit 100001
     );

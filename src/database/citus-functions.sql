@@ -1,26 +1,6 @@
 -- Bodies of functions for a database on Citus. `tidings migrate --distributed` replaces them after
 -- each migration.
 
--- Records changes of aliases, and marks their users, which triggers do elsewhere.
-create or replace function record_alias_changes(
-  project uuid, user_ids text[], names text[], changes text[], others text[]
-) returns void
-language plpgsql
-set search_path from current
-as $$
-begin
-  insert into alias_changes (project_id, user_id, at, id, alias, change, other, account_id)
-  select
-    project, c.user_id, date_trunc('milliseconds', clock_timestamp()),
-    nextval(pg_get_serial_sequence('alias_changes', 'id')), c.alias, c.change, c.other, changing_account()
-  from unnest(user_ids, names, changes, others) as c (user_id, alias, change, other);
-  perform mark_users_of_aliases(project, user_ids);
-  perform forget_words_of_users(project, array(
-    select c.user_id from unnest(user_ids, changes) as c (user_id, change) where c.change in ('moved to', 'removed')
-  ));
-end
-$$;
-
 -- Cancels the deliveries of deleted events, which a trigger does elsewhere. Like the settler, it
 -- locks rows in the order of their ids. The settings are those of the trigger.
 create or replace function cancel_deliveries_of(project uuid, event_ids uuid[]) returns void
@@ -74,7 +54,7 @@ begin
 end
 $$;
 
--- Returns the projects with users to index, some twice. The table is small, because the indexer
+-- Returns the projects with users to index. The table is small, because the indexer
 -- empties it.
 create or replace function unindexed_project_ids() returns setof uuid
 language plpgsql stable
@@ -82,7 +62,6 @@ set search_path from current
 as $$
 begin
   return query select distinct u.project_id from unindexed_users u;
-  return query select p.id from projects p where p.users_indexed_to is not null;
 end
 $$;
 

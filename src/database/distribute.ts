@@ -112,9 +112,6 @@ async function spreadTables(sql: Sql): Promise<void> {
     await tx.unsafe(`
       set local client_min_messages = warning;
       drop trigger events_cancel_deliveries on events;
-      drop trigger added_aliases_have_history on aliases;
-      drop trigger moved_aliases_have_history on aliases;
-      drop trigger removed_aliases_have_history on aliases;
     `)
     // Citus accepts no identity column. A sequence of the same name continues it.
     const [next] = await tx<[{ id: string }]>`

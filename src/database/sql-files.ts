@@ -11,6 +11,7 @@ import deliveryTargetsTables from '../../sql/tables/0042_delivery_targets.sql' w
 import installationIdTables from '../../sql/tables/0043_installation.sql' with { type: 'text' }
 import channelQuotaTables from '../../sql/tables/0044_channel_quota.sql' with { type: 'text' }
 import storedProvidersTables from '../../sql/tables/0045_stored_providers.sql' with { type: 'text' }
+import userIndexTables from '../../sql/tables/0046_user_index.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import auditFunctions from '../../sql/functions/audit.sql' with { type: 'text' }
@@ -81,6 +82,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0043_installation', text: installationIdTables },
   { name: '0044_channel_quota', text: channelQuotaTables },
   { name: '0045_stored_providers', text: storedProvidersTables },
+  { name: '0046_user_index', text: userIndexTables },
 ]
 
 /** All files of sql/functions. */

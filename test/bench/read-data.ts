@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { NIL_UUID } from '../../src/base/ids.ts'
 import { FUNCTIONS as SQL_FUNCTIONS, MIGRATIONS } from '../../src/database/sql-files.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
 import { indexNextEvents, MIN_EVENTS } from '../../src/log/events/search-index.ts'
@@ -79,8 +78,8 @@ const REST = `
 
 const TENANTS = `
   insert into organizations (id, name) values (bench_uuid('aa', 1), 'Bench');
-  insert into projects (id, organization_id, name, users_indexed_to)
-    select bench_uuid('00', p), bench_uuid('aa', 1), 'Bench ' || p, '${NIL_UUID}' from generate_series(1, 100) p;
+  insert into projects (id, organization_id, name)
+    select bench_uuid('00', p), bench_uuid('aa', 1), 'Bench ' || p from generate_series(1, 100) p;
   insert into channels (project_id, id, public_id, slug, name, created_at)
     select bench_uuid('00', p), bench_uuid('cc', 1000 * p + c), 'chn_' || p || '_' || c, 'channel-' || c, 'Channel ' || c,
       now()
@@ -88,6 +87,7 @@ const TENANTS = `
   insert into identities (project_id, user_id, id, public_id, properties, created_at, updated_at)
     select bench_uuid('00', p), 'user_' || u, gen_random_uuid(), 'idn_' || u, '{}', now(), now()
     from generate_series(1, 100) p, generate_series(1, case when p = 1 then ${USERS} else 1000 end) u;
+  insert into unindexed_users (project_id, id, changed_at) select project_id, id, updated_at from identities;
   insert into aliases (project_id, alias, user_id, created_at)
     select project_id, 'u' || substr(user_id, 6) || '@example.com', user_id, now() from identities;
 `

@@ -243,7 +243,7 @@ test('functions are replaced while a transaction writes to every table with a tr
   await using database = await open()
   const writer = openSql(database.url)
   await writer.begin(async tx => {
-    await tx`lock table events, aliases, audit_log in row exclusive mode`
+    await tx`lock table events, audit_log in row exclusive mode`
     expect(await migrate(database.url, MIGRATIONS, change('900.0.0', 2000))).toEqual(['functions'])
   })
   await writer.end()
@@ -253,7 +253,7 @@ test('a missing trigger is created again, and a changed one is replaced', async 
   await using database = await open()
   const before = await readCatalog(database.sql)
   await database.sql.unsafe(`
-    drop trigger added_aliases_have_history on aliases;
+    drop trigger events_cancel_deliveries on events;
     create or replace trigger audit_log_is_append_only before update on audit_log
       for each row execute function reject_audit_log_change();
   `)

@@ -13,6 +13,8 @@ const COLLECT_MS = 50
 const STEP_MS = 25
 /** The interval of the search for projects with users that another process has left unindexed. */
 const SWEEP_EVERY_MS = 5_000
+/** The number of users that are marked in one statement. */
+const PAGE_SIZE = 1_000
 
 export interface UserIndexer {
   /** Indexes the changed users of a project soon; uuids. */
@@ -81,12 +83,25 @@ export function startUserIndexer(pool: Pool): UserIndexer {
   }
 }
 
-/**
- * Lets the indexers of servers index all users of a project anew. Searches read every user
- * meanwhile.
- */
+/** Marks all users of a project, in pages: the indexers of servers index them anew. */
 export async function reindexUsers(sql: Queryable, projectId: string): Promise<void> {
-  await sql`update projects set users_indexed_to = ${NIL_UUID} where id = ${projectId}`
+  for (let after: string | null = NIL_UUID; after !== null;) {
+    const [row]: { last: string | null }[] = await sql`
+      with page as materialized (
+        select id, updated_at
+        from identities
+        where project_id = ${projectId} and id > ${after}
+        order by id
+        limit ${PAGE_SIZE}
+      ), marked as (
+        insert into unindexed_users (project_id, id, changed_at)
+        select ${projectId}::uuid, id, updated_at from page
+        on conflict do nothing
+      )
+      select (select id from page order by id desc limit 1) as last
+    `
+    after = row?.last ?? null
+  }
 }
 
 /**

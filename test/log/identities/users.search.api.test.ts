@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { NIL_UUID } from '../../../src/base/ids.ts'
+import { reindexUsers } from '../../../src/log/identities/user-indexer.ts'
 import { listUsersJson } from '../../../src/log/identities/users.ts'
 import { expectIssues } from '../../support/answers.ts'
-import { hold } from '../../support/database-lock.ts'
 import { matchesText } from '../../support/naive-words.ts'
 import { randomPart, randomText, takePart } from '../../support/random-texts.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
@@ -31,11 +31,10 @@ async function indexUsers({ projectId }: TestTenant): Promise<void> {
   }
 }
 
-/** Makes the words of all users follow former rules, as after an upgrade. */
+/** Makes the words of all users follow other rules, and lets them be indexed anew. */
 async function outdate({ projectId }: TestTenant): Promise<void> {
-  await server.sql`delete from unindexed_users where project_id = ${projectId}`
   await server.sql`update user_words set words = '' where project_id = ${projectId}`
-  await server.sql`update projects set users_indexed_to = ${NIL_UUID} where id = ${projectId}`
+  await reindexUsers(server.sql, projectId)
 }
 
 /** Returns the user_ids of all pages. A search with a time of 0 examines one user for a page. */
@@ -230,29 +229,6 @@ test('a search for users that takes all of its time still suggests those that it
     await sql`drop function search_users`
     await sql`alter function quick_search_users rename to search_users`
   }
-})
-
-test('users are indexed anew beside a deletion of their project, without a deadlock', async () => {
-  const tenant = await newTenant(server)
-  const { projectId } = tenant
-  await tenant.identify('ada')
-  await outdate(tenant)
-  // The locks of a deletion, in its order.
-  await using deletion = await hold(
-    server.sql,
-    tx => tx`select from projects where id = ${projectId} for no key update`,
-    tx => tx`select from event_logs where project_id = ${projectId} for update`,
-  )
-  const indexing = server.sql`select held_index_users(${projectId}, ${NIL_UUID}, 1000)`.execute()
-  await Promise.race([deletion.untilBlocked(), indexing])
-  await deletion.release()
-  await indexing
-  await indexUsers(tenant)
-  const [{ to }] = await server.sql<[{ to: string | null }]>`
-    select users_indexed_to as to from projects where id = ${projectId}
-  `
-  expect(to).toBeNull()
-  expect(await find(tenant, 'ada')).toEqual(['ada'])
 })
 
 describe('on random texts of all planes,', () => {
