@@ -10,8 +10,6 @@ import { startReceiver } from '../support/servers/receiver.ts'
 import { openRaw, toRequest } from '../support/clients/raw-http.ts'
 import { scaled, until } from '../support/until.ts'
 import { boot } from '../support/servers/server.ts'
-import { runDrain } from './drain.ts'
-import { newSeed } from './random.ts'
 import { openSql } from '../support/sql.ts'
 
 let databaseUrl: string
@@ -224,8 +222,3 @@ test(
   },
   scaled(120_000),
 )
-
-test('§5 SIGTERM under load: every 201 is stored, and no unanswered request is stored', async () => {
-  const verdict = await runDrain({ seed: newSeed(), times: 4 })
-  expect(verdict).toMatchObject({ problems: [] })
-})

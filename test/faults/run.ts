@@ -7,9 +7,6 @@ import { startPair } from '../support/servers/standby.ts'
 import { runAll } from './all.ts'
 import type { Table, RunResult } from './ledger-check.ts'
 import { runCitus } from './citus.ts'
-import { runContainers } from './containers.ts'
-import { runDrain } from './drain.ts'
-import { runStart } from './start.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
 import { runUpgrade } from './upgrade.ts'
@@ -26,8 +23,6 @@ const RUNS: Record<
 > = {
   all: ({ seed, seconds }) => runAll({ seed, seconds: seconds || 600 }),
   citus: ({ seed, times }) => runCitus({ seed, events: times || 100_000 }),
-  containers: ({ seed, times }) => runContainers({ seed, times: times || 200 }),
-  drain: ({ seed, times }) => runDrain({ seed, times: times || 30 }),
   async standby({ seed, times }) {
     await using cluster = toCluster(await startPair())
     return await runStandby({ seed, times: times || 20, cluster, losses: PAIR_LOSSES })
@@ -36,7 +31,6 @@ const RUNS: Record<
     await using cluster = await startPatroni()
     return await runStandby({ seed, times: times || 20, cluster, losses: PATRONI_LOSSES })
   },
-  start: ({ seed, times }) => runStart({ seed, times: times || 20 }),
   upgrade: ({ seed, from }) => runUpgrade({ seed, from }),
   seq: ({ seed, times }) => runSeq({ seed, events: times || 100_000 }),
 }

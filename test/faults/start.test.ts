@@ -1,18 +1,20 @@
 import { expect, test } from 'bun:test'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../support/scratch.ts'
 import { connect as connectSocket, createServer, type AddressInfo } from 'node:net'
+import { sendSignal } from '../../src/database/embedded/processes.ts'
 import { parseUrl } from '../../src/base/database-url.ts'
 import { toSession } from '../../src/database/session.ts'
 import { waitUntilReachable } from '../../src/database/reachable.ts'
 import { startPooler } from '../support/servers/pooler.ts'
 import { cloneDatabase, withDatabase } from '../support/servers/postgres.ts'
-import { runProgram, spawnProgram } from '../support/servers/process.ts'
+import { runProgram, spawnProgram, startProgram } from '../support/servers/process.ts'
 import { startTcpProxy } from '../support/servers/tcp-proxy.ts'
 import { hasIpv6, hasTool } from '../support/tools.ts'
 import { until } from '../support/until.ts'
+import { listPostgres } from './fleet.ts'
 import { openSql } from '../support/sql.ts'
 
 const WAITING = 'Waiting for the database at'
@@ -36,6 +38,28 @@ test.each(['1', '2'])(
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
     expect((await program.kill('SIGTERM')).code).toBe(0)
     await proxy.close()
+  },
+)
+
+test.each(['a server', 'all of Postgres, too'])(
+  '§13 after a kill of %s during the first start, the next one serves',
+  async killed => {
+    const dataDir = makeFolder()
+    const home = join(dataDir, 'postgres')
+    const isMaking = () =>
+      existsSync(home) && readdirSync(home).some(name => name.startsWith('data.new-'))
+    const isMade = () => listPostgres(dataDir).length > 0
+    for (const isReached of [isMaking, isMade]) {
+      const victim = spawnProgram({ env: { DATA_DIR: dataDir } })
+      victim.listening.catch(() => {})
+      await until(isReached)
+      await victim.kill('SIGKILL')
+      if (killed !== 'a server') for (const pid of listPostgres(dataDir)) sendSignal(pid, 'SIGKILL')
+    }
+    const program = await startProgram({ env: { DATA_DIR: dataDir } })
+    expect((await fetch(`${program.url}/readyz`)).status).toBe(200)
+    expect((await program.kill('SIGTERM')).code).toBe(0)
+    expect(listPostgres(dataDir)).toEqual([])
   },
 )
 
