@@ -6,5 +6,3 @@ from identities i
   join projects p on p.id = i.project_id
 where p.users_indexed_to is not null and i.id > p.users_indexed_to
 on conflict do nothing;
-
-drop index projects_with_former_users;
