@@ -9,15 +9,9 @@ import type { Queryable, Tx } from '../../database/sql.ts'
 
 const log = logger('limits')
 const STORE_EVERY_MS = 1_000
-/** Small usage is stored this often, in place of every second. */
-const STORE_SMALL_EVERY_MS = 15_000
-/** Usage below this share of a quota is small. */
-const SMALL_SHARE = 0.01
 const STORE_BATCH = 500
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
-/** How long an organization that sends nothing is remembered. */
-const FORGET_AFTER_MS = 60_000
 
 /** An event or a user to be counted. */
 interface Counted {
@@ -42,128 +36,77 @@ export interface Quotas {
   stop(): Promise<void>
 }
 
-/** The usage of an organization, as this process knows it. */
-interface Usage {
-  /** Counted here and not stored yet. */
+/** What an organization has used in all processes, when this process last stored its counts. */
+interface Total {
+  id: string
   events: number
   bytes: number
-  /** The totals over all processes when they were last stored here. */
-  storedEvents: number
-  storedBytes: number
-  storedAtMs: number
-  /** When an event or a user was last checked. */
-  checkedAtMs: number
-  /** When the minute and the day of the totals end, in milliseconds of `performance.now`. */
+  /** When its minute and its day end, in milliseconds of `performance.now`. */
   minuteEndsMs: number
   dayEndsMs: number
 }
 
-interface StoredRow {
-  id: string
-  events: number
-  bytes: number
-  minute_left_ms: number
-  day_left_ms: number
-}
-
-interface QuotasOptions {
-  limits: QuotaLimits
-  pool: Pool
-}
-
 /**
- * Counts what organizations use, in memory. A timer adds the counts to those of other processes,
- * and reads the totals. So quotas are exact within about a second over all processes, and cost no
+ * Each second, one statement adds what was stored meanwhile to the counts in the database, and
+ * returns the totals of all processes. So quotas are exact within about a second, and cost no
  * request a query.
  */
-export function createQuotas({ limits, pool }: QuotasOptions): Quotas {
-  const usages = new Map<string, Usage>()
+export function createQuotas({ limits, pool }: { limits: QuotaLimits; pool: Pool }): Quotas {
+  // What is not in the database yet, and the totals that were, by organization.
+  const pending = new Map<string, Counted>()
+  const totals = new Map<string, Total>()
 
-  function getUsage(organizationId: string): Usage {
-    const found = usages.get(organizationId)
-    if (found) return found
-    const usage: Usage = {
-      events: 0,
-      bytes: 0,
-      storedEvents: 0,
-      storedBytes: 0,
-      storedAtMs: -Infinity,
-      checkedAtMs: 0,
-      minuteEndsMs: 0,
-      dayEndsMs: 0,
-    }
-    usages.set(organizationId, usage)
-    return usage
-  }
-
-  /** Adds the counts of these organizations to the stored ones. */
-  async function store(batch: [string, Usage][]): Promise<void> {
-    const counts = batch.map(([id, { events, bytes }]) => ({ id, events, bytes }))
-    const rows = await pool.run(async sql => storeCounts(sql, counts))
-    const totals = new Map(rows.map(row => [row.id, row]))
-    const nowMs = performance.now()
-    for (const { id, events, bytes } of counts) {
-      const usage = getUsage(id)
-      usage.events -= events
-      usage.bytes -= bytes
-      usage.storedAtMs = nowMs
-      const total = totals.get(id)
-      // A deleted organization has none.
-      if (!total) continue
-      usage.storedEvents = total.events
-      usage.storedBytes = total.bytes
-      usage.minuteEndsMs = nowMs + total.minute_left_ms
-      usage.dayEndsMs = nowMs + total.day_left_ms
-    }
-  }
-
-  async function round(isLast = false): Promise<void> {
-    const nowMs = performance.now()
-    const due = [...usages].filter(([, usage]) => {
-      if (usage.events === 0 && usage.bytes === 0) return false
-      const isSmall =
-        usage.events < limits.eventsPerMinute * SMALL_SHARE &&
-        usage.bytes < limits.bytesPerDay * SMALL_SHARE
-      return isLast || !isSmall || nowMs - usage.storedAtMs > STORE_SMALL_EVERY_MS
+  function count({ organizationId, events, bytes }: Counted): void {
+    const before = pending.get(organizationId)
+    pending.set(organizationId, {
+      organizationId,
+      events: (before?.events ?? 0) + events,
+      bytes: (before?.bytes ?? 0) + bytes,
     })
-    for (let at = 0; at < due.length; at += STORE_BATCH) {
-      await store(due.slice(at, at + STORE_BATCH))
+  }
+
+  async function round(): Promise<void> {
+    const counts = [...pending.values()]
+    for (let at = 0; at < counts.length; at += STORE_BATCH) {
+      const batch = counts.slice(at, at + STORE_BATCH)
+      const stored = await pool.run(async sql => storeCounts(sql, batch))
+      for (const { organizationId, events, bytes } of batch) {
+        // Others were counted during the statement.
+        count({ organizationId, events: -events, bytes: -bytes })
+        const left = pending.get(organizationId)
+        if (left?.events === 0 && left.bytes === 0) pending.delete(organizationId)
+      }
+      for (const total of stored) totals.set(total.id, total)
     }
-    for (const [id, { events, bytes, checkedAtMs }] of usages) {
-      if (events > 0 || bytes > 0 || nowMs - checkedAtMs <= FORGET_AFTER_MS) continue
-      usages.delete(id)
-    }
+    const nowMs = performance.now()
+    for (const [id, { dayEndsMs }] of totals) if (dayEndsMs <= nowMs) totals.delete(id)
   }
 
   const { stop } = startLoop({
     everyMs: STORE_EVERY_MS,
-    round: () => round(),
-    last: () => round(true),
+    round,
+    last: round,
     onFailure: reason =>
       log.debug('Storing the usage of organizations failed: {reason}', { reason }),
   })
 
   return {
     check({ organizationId, events, bytes }) {
-      const usage = getUsage(organizationId)
       const nowMs = performance.now()
-      usage.checkedAtMs = nowMs
-      const { minuteEndsMs, dayEndsMs } = usage
-      const inMinute = usage.events + (minuteEndsMs > nowMs ? usage.storedEvents : 0)
+      const more = pending.get(organizationId)
+      const total = totals.get(organizationId)
+      const minuteLeftMs = (total?.minuteEndsMs ?? 0) - nowMs
+      const inMinute = (more?.events ?? 0) + (total && minuteLeftMs > 0 ? total.events : 0)
       if (events > 0 && inMinute >= limits.eventsPerMinute) {
-        const end = toEnd(minuteEndsMs - nowMs, MINUTE_MS)
+        const end = toEnd(minuteLeftMs, MINUTE_MS)
         throw toExceeded('events', 'events a minute', limits.eventsPerMinute, end)
       }
-      const today = usage.bytes + (dayEndsMs > nowMs ? usage.storedBytes : 0)
+      const dayLeftMs = (total?.dayEndsMs ?? 0) - nowMs
+      const today = (more?.bytes ?? 0) + (total && dayLeftMs > 0 ? total.bytes : 0)
       if (today + bytes <= limits.bytesPerDay) return
-      const end = toEnd(dayEndsMs - nowMs, DAY_MS)
-      throw toExceeded('bytes', 'bytes a day', limits.bytesPerDay, end)
+      throw toExceeded('bytes', 'bytes a day', limits.bytesPerDay, toEnd(dayLeftMs, DAY_MS))
     },
-    count({ organizationId, events, bytes }) {
-      const usage = getUsage(organizationId)
-      usage.events += events
-      usage.bytes += bytes
-    },
+    count,
     async checkWebhook(tx, organizationId) {
       await tx`select from organizations where id = ${organizationId} for no key update`
       const [{ count }] = await tx<[{ count: number }]>`
@@ -214,15 +157,14 @@ function toEnd(leftMs: number, periodMs: number): string {
 }
 
 /** Adds counts to those of the current minute and day. Returns the totals. */
-function storeCounts(
-  sql: Pool['sql'],
-  counts: readonly { id: string; events: number; bytes: number }[],
-): PromiseLike<StoredRow[]> {
-  return sql<StoredRow[]>`
+async function storeCounts(sql: Pool['sql'], counts: readonly Counted[]): Promise<Total[]> {
+  const rows = await sql<
+    (Pick<Total, 'id' | 'events' | 'bytes'> & { minute_ms: number; day_ms: number })[]
+  >`
     with used as (
       select u.id, u.events, u.bytes
       from unnest(
-        ${toArray(counts.map(({ id }) => id))}::uuid[],
+        ${toArray(counts.map(({ organizationId }) => organizationId))}::uuid[],
         ${toArray(counts.map(({ events }) => events))}::bigint[],
         ${toArray(counts.map(({ bytes }) => bytes))}::bigint[]
       ) as u (id, events, bytes)
@@ -239,9 +181,15 @@ function storeCounts(
       day = excluded.day
     returning
       organization_id as id, events::float8, bytes::float8,
-      (extract(epoch from minute + interval '1 minute' - now()) * 1000)::float8 as minute_left_ms,
-      (extract(epoch from day + interval '1 day' - now()) * 1000)::float8 as day_left_ms
+      (extract(epoch from minute + interval '1 minute' - now()) * 1000)::float8 as minute_ms,
+      (extract(epoch from day + interval '1 day' - now()) * 1000)::float8 as day_ms
   `
+  const nowMs = performance.now()
+  return rows.map(({ minute_ms: minuteMs, day_ms: dayMs, ...used }) => ({
+    ...used,
+    minuteEndsMs: nowMs + minuteMs,
+    dayEndsMs: nowMs + dayMs,
+  }))
 }
 
 /** Counts a refusal, and returns the fault that says which quota is used, and what to do. */
