@@ -13,6 +13,7 @@ import {
   toPort,
   toQuota,
   toKeep,
+  toTimeZone,
   toPassphrase,
   toTimeOfDay,
   MIN_PASSPHRASE,
@@ -20,13 +21,11 @@ import {
   toSwitch,
   toSecrets,
   toWebUrl,
-  toWorkers,
-  toDrainSeconds,
+  wholeNumber,
   parseAppSecret,
   parseVapidSubject,
   parseEmail,
 } from './config/values.ts'
-import { toTimeZone } from './config/time-zone.ts'
 import { toEgressProxy, type ProxySettings } from './config/egress-proxy.ts'
 import { findUrlProblem, parseUrl } from './database-url.ts'
 import { findRemoved, isSecretName, NAMES, type ReadSetting } from './config/names.ts'
@@ -178,8 +177,8 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
         '32 bytes in base64 or hex, or a list of them separated by commas',
         toSecrets,
       ) ?? [],
-    workers: read('WORKERS', 'a whole number from 1 to 16', toWorkers) ?? 1,
-    drainSeconds: read('DRAIN_SECONDS', 'a whole number from 0 to 300', toDrainSeconds) ?? 0,
+    workers: read('WORKERS', 'a whole number from 1 to 16', wholeNumber(1, 16)) ?? 1,
+    drainSeconds: read('DRAIN_SECONDS', 'a whole number from 0 to 300', wholeNumber(0, 300)) ?? 0,
     metricsPort: read('METRICS_PORT', 'a port from 0 to 65535', toPort),
     metricsHost: read('METRICS_HOST', 'an address or a host name', toHost) ?? '127.0.0.1',
     metricsToken: read(

@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js'
 import type { Config } from '../base/config.ts'
 import { parseEmail } from '../base/config/values.ts'
 import { withTimeout } from '../base/functions.ts'
@@ -9,9 +10,10 @@ import { toSite, type Site } from '../http/site.ts'
 import { toPathname } from '../http/url.ts'
 import { serve } from '../base/platform.ts'
 import type { Listener, ServeOptions } from '../base/listener.ts'
-import { createProxyWarning, createUpgradeWarning } from './proxy-warning.ts'
+import { logger } from '../base/log.ts'
 import { createDrain, type Drain } from './drain.ts'
 
+const log = logger('server')
 /**
  * Far above the limit of the application, whose errors have an envelope. Unread bodies use no
  * memory.
@@ -142,4 +144,51 @@ function refuseStart({ method }: Request): Response {
 /** Returns true for paths that a drain refuses. Health checks and pages stay available. */
 function canRefuse(pathname: string): boolean {
   return pathname.startsWith('/v1/') || pathname.startsWith('/api/')
+}
+
+/**
+ * Returns a function to call when a peer sends X-Forwarded-For and is no trusted proxy. Its first
+ * call for a possible proxy logs which setting is missing.
+ */
+function createProxyWarning(trusted: readonly string[]): (peer: string) => void {
+  let hasWarned = false
+  return peer => {
+    const setting = hasWarned ? undefined : suggestTrustedProxies(trusted, peer)
+    if (setting === undefined) return
+    hasWarned = true
+    log.warning(
+      'A request from {peer} has the header X-Forwarded-For, which is ignored. If {peer} is your proxy, set TRUSTED_PROXIES to {setting}. Until then, all clients behind it have one address, and delay each other at sign-in.',
+      { peer, setting },
+    )
+  }
+}
+
+/**
+ * Returns a function to call with a request for the live feed that is no handshake. It logs once
+ * that a proxy has removed the headers of one.
+ */
+function createUpgradeWarning(): (request: Request) => void {
+  let hasWarned = false
+  return ({ headers }) => {
+    // Proxies remove only headers for one hop: Upgrade and Connection.
+    if (hasWarned || !headers.has('sec-websocket-key')) return
+    hasWarned = true
+    log.warning(
+      'A WebSocket handshake has arrived without the header Upgrade. If the server is behind a proxy, let it pass the headers Upgrade and Connection. Until then, the dashboard asks for new events again and again.',
+    )
+  }
+}
+
+/**
+ * Returns the value of TRUSTED_PROXIES that includes a peer. Undefined if the peer is probably no
+ * proxy: with trusted proxies set, any client at a public address can send the header.
+ */
+export function suggestTrustedProxies(
+  trusted: readonly string[],
+  peer: string,
+): string | undefined {
+  if (!ipaddr.isValid(peer)) return undefined
+  const address = ipaddr.process(peer)
+  if (trusted.length > 0 && address.range() === 'unicast') return undefined
+  return [...trusted, address.toString()].join(',')
 }

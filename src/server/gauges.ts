@@ -1,9 +1,203 @@
 import { statfs } from 'node:fs/promises'
+import { toReason } from '../base/errors.ts'
 import { withTimeout } from '../base/functions.ts'
+import { logger } from '../base/log.ts'
 import { registerGauge } from '../base/metrics.ts'
+import type { Pool } from '../database/pool.ts'
+import type { Sql } from '../database/sql.ts'
+import { readIndexLag } from '../log/events/search-index.ts'
 
 /** A disconnected network disk never replies. */
-const DEADLINE_MS = 1_000
+const DISK_MS = 1_000
+/** Scrapes within this time share one reading. */
+const FRESH_MS = 5_000
+/** A scrape waits no longer for the database. */
+const WAIT_MS = 2_000
+/** Counts stop here, so that a reading stays cheap. */
+const MAX_COUNTED = 100_000
+const MAX_STANDBYS = 20
+/** The ids of deliveries follow their times, so the oldest is among the first of them. */
+const FIRST_DELIVERIES = 100
+
+const log = logger('metrics')
+
+type ByName = Readonly<Record<string, number>>
+
+/** Figures of the database, by kind of delivery or by name of a standby. Times are in seconds. */
+interface Row {
+  databaseBytes: number
+  connections: number
+  maxConnections: number
+  /** Null if the role may not list the WAL. */
+  walBytes: number | null
+  deadLetters: ByName
+  oldestSeconds: ByName
+  /** By push service that refuses this server; null without one. */
+  refusedDevices: ByName | null
+  /** 1 for a synchronous standby, and 0 for an asynchronous one. */
+  standbySynchronous: ByName | null
+  standbyBytes: ByName | null
+  standbySeconds: ByName | null
+}
+
+/**
+ * Registers gauges of the whole installation, which are the same on every server. They are absent
+ * while the database does not reply.
+ */
+export function registerInstallationGauges(pool: Pool): void {
+  const read = shareReadings(async () => ({
+    ...(await pool.run(readFigures)),
+    search: await pool.run(readIndexLag),
+  }))
+  const register = (name: string, help: string, toValue: (row: Figures) => number | null) =>
+    registerGauge(name, `${help} The same on every server.`, {
+      read: async () => toDefined(await read(), toValue),
+    })
+  const registerEach = (
+    name: string,
+    label: string,
+    help: string,
+    toValues: (row: Figures) => ByName | null,
+  ) =>
+    registerGauge(name, `${help} The same on every server.`, {
+      label,
+      readEach: async () => toDefined(await read(), toValues),
+    })
+
+  register('tidings_database_size_bytes', 'Size of the database.', row => row.databaseBytes)
+  register('tidings_database_wal_bytes', 'Size of the WAL of Postgres.', row => row.walBytes)
+  register(
+    'tidings_database_connections',
+    'Connections to the database, of every program.',
+    row => row.connections,
+  )
+  register(
+    'tidings_database_max_connections',
+    'Connections that Postgres accepts.',
+    row => row.maxConnections,
+  )
+  registerEach(
+    'tidings_replication_lag_bytes',
+    'standby',
+    'WAL that a standby has not replayed.',
+    row => row.standbyBytes,
+  )
+  registerEach(
+    'tidings_replication_lag_seconds',
+    'standby',
+    'How long the replay on a standby takes after the commit.',
+    row => row.standbySeconds,
+  )
+  registerEach(
+    'tidings_standby_synchronous',
+    'standby',
+    '1 if commits wait for a standby, else 0.',
+    row => row.standbySynchronous,
+  )
+  registerEach(
+    'tidings_dead_letters',
+    'kind',
+    'Deliveries that were given up and can be replayed, counted up to 100,000.',
+    row => row.deadLetters,
+  )
+  registerEach(
+    'tidings_outbox_oldest_age_seconds',
+    'kind',
+    'Time since the oldest pending delivery was requested.',
+    row => row.oldestSeconds,
+  )
+  registerEach(
+    'tidings_push_refused_devices',
+    'service',
+    'Devices refused by a push service that accepts no push of this server.',
+    row => row.refusedDevices,
+  )
+  register(
+    'tidings_search_unindexed_events',
+    'Events that could be indexed for search and are not.',
+    row => row.search.events,
+  )
+  register(
+    'tidings_search_lag_seconds',
+    'How long the oldest of these events could have been indexed.',
+    row => row.search.seconds,
+  )
+}
+
+function toDefined<Given, Value>(
+  given: Given | undefined,
+  toValue: (given: Given) => Value | null,
+): Value | undefined {
+  return (given && toValue(given)) ?? undefined
+}
+
+/** Returns `read` with shared results. They resolve to undefined on failure, or when it is slow. */
+function shareReadings<Result>(read: () => Promise<Result>): () => Promise<Result | undefined> {
+  let readMs = -Infinity
+  let shared: Promise<Result | undefined> = Promise.resolve(undefined)
+  return () => {
+    if (performance.now() - readMs < FRESH_MS) return shared
+    readMs = performance.now()
+    const reading = read().catch((error: unknown) => {
+      log.debug('The figures of the database could not be read: {reason}', {
+        reason: toReason(error),
+      })
+      return undefined
+    })
+    return (shared = withTimeout(WAIT_MS, reading, () => undefined))
+  }
+}
+
+type Figures = Row & { search: Awaited<ReturnType<typeof readIndexLag>> }
+
+/** Reads the figures. WAL and standbys need the rights of pg_monitor. */
+async function readFigures(sql: Sql): Promise<Row> {
+  const [{ canMonitor }] = await sql<[{ canMonitor: boolean }]>`
+    select pg_has_role(current_user, 'pg_monitor', 'usage') as "canMonitor"
+  `
+  const [row] = await sql<[Row]>`
+    with standbys as materialized (
+      select
+        application_name as name,
+        bool_or(sync_state in ('sync', 'quorum'))::int as synchronous,
+        max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn))::float8 as bytes,
+        -- A standby that has replayed everything has no lag.
+        coalesce(max(extract(epoch from replay_lag)), 0)::float8 as seconds
+      from pg_stat_replication
+      where replay_lsn is not null
+      group by application_name
+      order by application_name
+      limit ${MAX_STANDBYS}
+    ), kinds as materialized (
+      select
+        k.kind, coalesce(d.n, 0) as dead_letters,
+        coalesce((
+          select extract(epoch from now() - min(first.requested_at))
+          from (
+            select o.requested_at from outbox o where o.kind = k.kind order by o.id limit ${FIRST_DELIVERIES}
+          ) as first
+        ), 0)::float8 as seconds
+      from delivery_kinds k
+        left join (
+          select counted.kind, count(*) as n
+          from (select kind from dead_letters limit ${MAX_COUNTED}) as counted
+          group by counted.kind
+        ) d on d.kind = k.kind
+    )
+    select
+      database_bytes()::float8 as "databaseBytes",
+      (select numbackends from pg_stat_database where datname = current_database()) as connections,
+      current_setting('max_connections')::int as "maxConnections",
+      ${canMonitor ? sql`(select sum(size)::float8 from pg_ls_waldir())` : sql`null`} as "walBytes",
+      (select json_object_agg(kind, dead_letters) from kinds) as "deadLetters",
+      (select json_object_agg(kind, seconds) from kinds) as "oldestSeconds",
+      (select json_object_agg(service, device_count) from refusing_push_services()) as "refusedDevices",
+      (select json_object_agg(name, synchronous) from standbys) as "standbySynchronous",
+      (select json_object_agg(name, bytes) from standbys) as "standbyBytes",
+      (select json_object_agg(name, seconds) from standbys) as "standbySeconds"
+  `
+  return row
+}
 
 type Batches = Record<'admission' | 'appender' | 'identityWriter', { readonly waiting: number }>
 
@@ -45,5 +239,5 @@ export async function readDiskUsage(folder: string): Promise<DiskUsage | null> {
     }),
     () => null,
   )
-  return withTimeout(DEADLINE_MS, found, () => null)
+  return withTimeout(DISK_MS, found, () => null)
 }

@@ -1,32 +1,23 @@
-import { availableParallelism } from 'node:os'
 import { createCookies } from '../access/guard/secret.ts'
 import { startMaintenance } from './sweeps.ts'
 import { startScheduledBackups } from './scheduled-backups.ts'
 import { IncompleteStop, startOrClose, type CleanupStack } from './cleanup-stack.ts'
 import { openCurrentDatabase } from './current-database.ts'
-import { createRefusals } from '../access/audit/refusals.ts'
 import type { Config } from '../base/config.ts'
-import { isDistributed } from '../database/distribute.ts'
 import { startFailOverCheck } from '../database/fail-over-check.ts'
-import { createPools } from '../database/pool.ts'
 import { primaryOf } from '../database/primary.ts'
 import { startDeliveries, type DeliveryOptions } from './deliveries.ts'
 import type { Outbox } from '../delivery/outbox/outbox.ts'
-import { createAppender } from '../log/events/append.ts'
-import { startIndexer } from '../log/events/indexer.ts'
-import { INDEXER_SETTINGS } from '../log/events/search-index.ts'
 import { createServerApp } from './app.ts'
 import { listApiFeatures, listOpenidFeatures, listV1Features } from './features.ts'
-import { bindPort } from './bound-port.ts'
+import { bindPort, type BoundPort } from './bound-port.ts'
+import { openPools, type OpenPools } from './pools.ts'
+import { startWriters, type WriterOptions } from './writers.ts'
 import type { Drain } from './drain.ts'
 import { healthRoutes } from './health.ts'
-import { toErasedFile } from '../log/identities/erased-file.ts'
-import { ensureErasureKey } from '../log/identities/erased-users.ts'
-import { createEraser } from '../log/identities/erasure.ts'
-import { createIdentityWriter } from '../log/identities/identify.ts'
-import { startUserIndexer } from '../log/identities/user-indexer.ts'
+import { registerDiskGauges, registerInstallationGauges } from './gauges.ts'
+import type { Refusals } from '../access/audit/refusals.ts'
 import { createProviderClients } from '../access/openid/provider-client.ts'
-import { createAdmission } from '../access/keys/admission.ts'
 import {
   bootstrap,
   isBootstrapped,
@@ -34,10 +25,6 @@ import {
   type BootstrapOptions,
   type BootstrapSecrets,
 } from './bootstrap.ts'
-import { registerDiskGauges, registerWorkGauges } from './gauges.ts'
-import { registerInstallationGauges } from './installation-gauges.ts'
-import { createInFlightRequests } from '../http/limits/idempotency.ts'
-import { createQuotas, storeChannelQuota } from '../http/limits/quotas.ts'
 import { createFailedAuthentications } from '../http/limits/failed-authentications.ts'
 import { logger } from '../base/log.ts'
 import { tokenAdmission } from '../access/tokens/admission.ts'
@@ -56,29 +43,6 @@ const log = logger('server')
 const BODY_TIMEOUT_MS = 20_000
 /** The concurrent requests of one account, and the concurrent reads of one project. */
 const READS_PER_CALLER = { perKey: 4 }
-/** An organization with much work leaves half of the processors to the others. */
-const HEAVY_SHARE = { maxPerHeavyShare: Math.max(1, Math.floor(availableParallelism() / 2)) }
-/** Two connections are always free for other organizations. */
-const READS = { max: 6, maxPerShare: 4, ...HEAVY_SHARE }
-/** A search has its budget in time. Its statements end soon after it. */
-const SEARCHES = {
-  max: 3,
-  maxPerShare: 2,
-  ...HEAVY_SHARE,
-  settings: { statement_timeout: 500 },
-}
-/** Connections that start subscriptions and read what they have missed. */
-const FEEDS = { max: 4, maxPerShare: 2, ...HEAVY_SHARE }
-/** Sessions, known browsers and readiness: no request for data uses these connections. */
-const SESSIONS = { max: 3, maxPerShare: 2 }
-/** Clients without a session or a known browser. They delay nobody else. */
-const STRANGERS = { max: 1, maxWaitingTotal: 256, isNewestFirst: true }
-/** All projects of the process share a batch that waits for the lock of one. */
-const LOCK_WAIT_MS = 1_000
-/** A slow figure is left out of the metrics. */
-const FIGURES_MS = 1_500
-/** Longer than the indexer's statements, which take seconds for a part of hostile text. */
-const INDEXER_DEADLINE_MS = 20_000
 /** Shorter than the documented 25 s, which include the end of the process. */
 const STOP_MS = 24_000
 /** The part of that time which requests in flight get. Everything else is closed after them. */
@@ -96,15 +60,11 @@ export interface Server extends BootstrapSecrets {
   stop(): Promise<boolean>
 }
 
-export interface ServerOptions extends DeliveryOptions, BootstrapOptions {
+export interface ServerOptions extends DeliveryOptions, WriterOptions, BootstrapOptions {
   /** The time-out for reading a request body. */
   bodyTimeoutMs?: number
-  /** How long a request waits for the end of an erasure. */
-  erasureWaitMs?: number
   /** How long a write waits for the lock of its project. */
   lockWaitMs?: number
-  /** How long a request waits for another one with its Idempotency-Key. */
-  keyWaitMs?: number
   /** How long the database may take to reply before its connections are replaced. */
   databaseDeadlineMs?: number
   /**
@@ -126,17 +86,6 @@ export interface ServerOptions extends DeliveryOptions, BootstrapOptions {
   signal?: AbortSignal
 }
 
-/** The parts of a server that its stop ends. */
-interface StoppedParts {
-  drain: Drain
-  feed: Feed
-  outbox: Outbox
-  cleanup: CleanupStack
-}
-
-/** Projects on different nodes of Citus are appended to at the same time. */
-const DISTRIBUTED_APPENDS = 8
-
 /** Opens the database and the port, and serves. Throws an error that says what to do on failure. */
 export function startServer(config: Config, options: ServerOptions = {}): Promise<Server> {
   return startOrClose(options.signal, cleanup => open(config, options, cleanup))
@@ -154,30 +103,15 @@ async function open(
   cleanup.push('the port', () => listener.stop())
 
   let feed: Feed | undefined
-  // Separate pools, because postgres.js also sends statements to busy connections. A slow read
-  // would delay everything behind it.
-  const pools = createPools(database.url, {
-    deadlineMs: options.databaseDeadlineMs,
-    onReconnect: () => feed?.renew(),
-  })
-  const admissions = pools.open('admission', 1)
-  const writes = { settings: { lock_timeout: options.lockWaitMs ?? LOCK_WAIT_MS } }
-  const isSpread = await admissions.run(isDistributed)
-  const appends = pools.open('append', isSpread ? DISTRIBUTED_APPENDS : 1, writes)
-  const reads = pools.open('api', READS.max, READS)
-  const searches = pools.open('search', SEARCHES.max, SEARCHES)
-  const sessions = pools.open('session', SESSIONS.max, SESSIONS)
-  const strangers = pools.open('stranger', STRANGERS.max, STRANGERS)
-  const background = pools.open('maintenance', 2)
-  // The third connection looks up organizations.
-  const identifies = pools.open('identify', 3, writes)
-  const userWork = pools.open('users', 2, writes)
-  cleanup.push('the connections to the database', () => pools.end())
-  const notifications = pools.open('notify', 1, { settings: { synchronous_commit: 'off' } })
-  const notifier = createNotifier({ pool: notifications })
+  const { pools, ...pool } = await openPools(
+    database.url,
+    { ...options, onReconnect: () => feed?.renew() },
+    cleanup,
+  )
+  const notifier = createNotifier({ pool: pool.notifications })
   cleanup.push('the notifier', () => notifier.stop())
   const endFailOverCheck = startFailOverCheck({
-    pool: pools.open('check', 1),
+    pool: pool.check,
     primary: primaryOf(database.url),
     leave: pools.leave,
   })
@@ -185,86 +119,39 @@ async function open(
   const deliveries = await startDeliveries({ config, database, pools, site }, options)
   const { outbox } = deliveries
   cleanup.push('deliveries in flight', () => deliveries.stop())
-  const indexer = startIndexer({
-    pool: pools.open('index', 1, { settings: INDEXER_SETTINGS, deadlineMs: INDEXER_DEADLINE_MS }),
-  })
-  cleanup.push('the indexer', () => indexer.stop())
-  const inflight = createInFlightRequests(options.keyWaitMs)
-  const admission = createAdmission({ pool: admissions, background })
-  const appender = createAppender({
-    pool: appends,
-    inflight,
-    isDistributed: isSpread,
-    maxChannels: config.quotas.channels,
-    onAppended(projectIds) {
-      // The feed first, because it takes only milliseconds.
-      notifier.send([...projectIds].map(projectId => ({ kind: 'events', projectId })))
-      outbox.wake(projectIds)
-      indexer.wake(projectIds)
+  const writers = await startWriters(
+    {
+      config,
+      pool,
+      dataDir: database.dataDir,
+      secrets: deliveries.secrets,
+      notifier,
+      outbox,
     },
+    options,
+    cleanup,
+  )
+  const maintenance = startMaintenance(pool.background, {
+    needsExport: config.retentionNeedsExport,
   })
-  const userIndexer = startUserIndexer(userWork)
-  const quotas = createQuotas({ limits: config.quotas, pool: background })
-  await background.run(sql => storeChannelQuota(sql, config.quotas.channels))
-  const identityWriter = createIdentityWriter({
-    pool: identifies,
-    inflight,
-    quotas,
-    onIdentified: userIndexer.wake,
-  })
-  const eraser = createEraser({
-    pool: userWork,
-    key: await userWork.run(sql => ensureErasureKey(sql, deliveries.secrets)),
-    file: toErasedFile(database.dataDir),
-    waitMs: options.erasureWaitMs,
-  })
-  const maintenance = startMaintenance(background, { needsExport: config.retentionNeedsExport })
-  const refusals = createRefusals(background)
   const backups =
     config.backupSchedule &&
     startScheduledBackups({
       url: database.sessionUrl,
-      pool: background,
+      pool: pool.background,
       source: { ...config, dataDir: database.dataDir },
       schedule: config.backupSchedule,
       onFailure: pools.noteDamage,
     })
-  cleanup.push('writes and background work', async () => {
-    await Promise.all([
-      appender.drain(),
-      identityWriter.drain(),
-      admission.stop(),
-      quotas.stop(),
-      maintenance.stop(),
-      refusals.stop(),
-      userIndexer.stop(),
-      eraser.stop(),
-      backups?.stop(),
-    ])
+  cleanup.push('background work', async () => {
+    await Promise.all([maintenance.stop(), backups?.stop()])
   })
 
-  const gate = {
-    site,
-    sessions,
-    strangers,
-    cookies: createCookies(site.isSecure),
-    failedAuthentications: createFailedAuthentications(),
-    refusals,
-    concurrency: createSemaphore(READS_PER_CALLER),
-    tokens: tokenAdmission,
-    inputLimits: {
-      timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS,
-      memory: createRequestMemory(),
-    },
-    toAddress: port.toAddress,
-  }
+  const gate = createGate({ port, pool, refusals: writers.refusals }, options)
   const startedFeed = await startFeed({
     ...gate,
-    tailPool: pools.open('tail', 2, {
-      settings: { statement_timeout: 4_000 },
-      deadlineMs: 5_000,
-    }),
-    pool: pools.open('feed', FEEDS.max, FEEDS),
+    tailPool: pool.tail,
+    pool: pool.feed,
     listenUrl: config.databaseDirectUrl ?? database.url,
     port: listener.port,
     notifier,
@@ -292,25 +179,22 @@ async function open(
     securityContacts: config.securityContacts,
     sourceUrl: config.sourceUrl ?? SOURCE_URL,
     health: healthRoutes({
-      pool: sessions.of('readiness'),
+      pool: pool.sessions.of('readiness'),
       outbox,
       state: drain,
       isDamaged: () => pools.isDamaged,
       isBootstrapped: sql => isBootstrapped(sql, config),
       getListenerDownMs: () => startedFeed.listenerDownMs,
     }),
-    openid: listOpenidFeatures({ ...gate, ...openid, pool: reads, hints: notifier }),
+    openid: listOpenidFeatures({ ...gate, ...openid, pool: pool.reads, hints: notifier }),
     api: listApiFeatures({
       ...gate,
       ...openid,
       ...deliveries,
-      pool: reads,
-      appender,
-      identityWriter,
-      eraser,
-      searches,
+      pool: pool.reads,
+      ...writers,
+      searches: pool.searches,
       hints: notifier,
-      quotas,
       quotaLimits: config.quotas,
       databaseKind: database.kind,
       dataDir: database.dataDir,
@@ -321,31 +205,24 @@ async function open(
     }),
     v1: listV1Features({
       ...gate,
-      admission,
-      appender,
-      quotas,
-      identityWriter,
-      eraser,
-      searches,
-      lists: reads,
+      ...writers,
+      searches: pool.searches,
+      lists: pool.reads,
     }),
   })
   port.attach({ fetch: app.fetch, feed: startedFeed })
 
-  registerWorkGauges({ admission, appender, identityWriter })
   const metrics = startMetrics(config)
   if (metrics) {
     cleanup.push('the metrics', () => metrics.stop())
-    registerInstallationGauges(
-      pools.open('metrics', 1, { settings: { statement_timeout: FIGURES_MS } }),
-    )
+    registerInstallationGauges(pool.openMetrics())
     if (database.kind === 'embedded') registerDiskGauges(database.dataDir)
   }
 
   // Last, because the key is shown only once, and a failed start must not use that up.
   const secrets = options.isWorker
     ? NO_BOOTSTRAP_SECRETS
-    : await bootstrap(background.sql, config, options)
+    : await bootstrap(pool.background.sql, config, options)
 
   log.info('Listening on {address}. Links begin with {url}', {
     address: toHostPort({ host: config.host, port: listener.port }),
@@ -368,9 +245,40 @@ async function open(
   }
 }
 
+interface GateParts {
+  port: BoundPort
+  pool: OpenPools
+  refusals: Refusals
+}
+
+/** Creates what the guards of all routes share. */
+function createGate({ port, pool, refusals }: GateParts, options: ServerOptions) {
+  const { site, toAddress } = port
+  return {
+    site,
+    sessions: pool.sessions,
+    strangers: pool.strangers,
+    cookies: createCookies(site.isSecure),
+    failedAuthentications: createFailedAuthentications(),
+    refusals,
+    concurrency: createSemaphore(READS_PER_CALLER),
+    tokens: tokenAdmission,
+    inputLimits: {
+      timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS,
+      memory: createRequestMemory(),
+    },
+    toAddress,
+  }
+}
+
 /** Stops a server as `Server.stop` says. */
 async function stopServer(
-  { drain, feed, outbox, cleanup }: StoppedParts,
+  {
+    drain,
+    feed,
+    outbox,
+    cleanup,
+  }: { drain: Drain; feed: Feed; outbox: Outbox; cleanup: CleanupStack },
   { drainMs, stopMs }: { drainMs: number; stopMs: number },
 ): Promise<boolean> {
   log.info('Stopping')

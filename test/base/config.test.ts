@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ConfigError, parseConfig, type Config } from '../../src/base/config.ts'
-import { toTimeZone } from '../../src/base/config/time-zone.ts'
+import { toTimeZone } from '../../src/base/config/values.ts'
 
 const noFile = (path: string): string => {
   throw new Error(`ENOENT ${path}`)

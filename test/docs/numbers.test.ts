@@ -127,7 +127,7 @@ function find(path: string, pattern: RegExp): number[] {
 
 /** Returns the connections of the pools that every process opens: without metrics. */
 function countConnections(): number {
-  const server = readText('src/server/server.ts')
+  const server = readText('src/server/pools.ts')
   const texts = [server, readText('src/server/deliveries.ts')]
   const pools = texts.flatMap(text => [
     ...text.matchAll(/pools\.open\('(\w+)', (?:isSpread \? \w+ : )?(\w+)(\.max)?/g),
@@ -137,7 +137,7 @@ function countConnections(): number {
     .map(([, , size = '', isObject]) => {
       if (/^\d+$/.test(size)) return Number(size)
       const pattern = isObject ? `${size} = \\{\\s*max: (\\d+)` : `${size} = (\\d+)\\n`
-      return find('src/server/server.ts', new RegExp(pattern))[0] ?? NaN
+      return find('src/server/pools.ts', new RegExp(pattern))[0] ?? NaN
     })
     .reduce((sum, size) => sum + size, 0)
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createClientAddressReader } from '../../src/http/client-address.ts'
-import { suggestTrustedProxies } from '../../src/server/proxy-warning.ts'
+import { suggestTrustedProxies } from '../../src/server/bound-port.ts'
 
 const networks = ['10.0.0.0/8', '2001:db8::/32', '127.0.0.1/32']
 

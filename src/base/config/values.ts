@@ -1,39 +1,23 @@
+import { realpathSync } from 'node:fs'
 import ipaddr from 'ipaddr.js'
 import { isDatabaseUrl } from '../database-url.ts'
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat } from '../log.ts'
+import { isTimeZone } from '../zone-rules.ts'
 
 // Parsers of configuration values. Each returns undefined for an invalid text.
 
-const MAX_WORKERS = 16
-
-export function toPort(text: string): number | undefined {
-  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
+/** Returns a parser of whole numbers from `min` to `max`. */
+export function wholeNumber(min: number, max: number): (text: string) => number | undefined {
+  return text => {
+    const isShort = text.length <= String(max).length
+    const number = isShort && /^\d+$/.test(text) ? Number(text) : NaN
+    return number >= min && number <= max ? number : undefined
+  }
 }
 
-export function toWorkers(text: string): number | undefined {
-  const workers = /^\d{1,2}$/.test(text) ? Number(text) : 0
-  return workers >= 1 && workers <= MAX_WORKERS ? workers : undefined
-}
-
-const MAX_DRAIN_SECONDS = 300
-
-export function toDrainSeconds(text: string): number | undefined {
-  return /^\d{1,3}$/.test(text) && Number(text) <= MAX_DRAIN_SECONDS ? Number(text) : undefined
-}
-
-const MAX_QUOTA = 1e15
-
-export function toQuota(text: string): number | undefined {
-  const quota = /^\d{1,16}$/.test(text) ? Number(text) : 0
-  return quota >= 1 && quota <= MAX_QUOTA ? quota : undefined
-}
-
-const MAX_KEEP = 1_000
-
-export function toKeep(text: string): number | undefined {
-  const keep = /^\d{1,4}$/.test(text) ? Number(text) : 0
-  return keep >= 1 && keep <= MAX_KEEP ? keep : undefined
-}
+export const toPort = wholeNumber(0, 65_535)
+export const toQuota = wholeNumber(1, 1e15)
+export const toKeep = wholeNumber(1, 1_000)
 
 /** Parses a time of day like 03:15. */
 export function toTimeOfDay(text: string): { hour: number; minute: number } | undefined {
@@ -176,4 +160,28 @@ const EMAIL = /^[!-?A-~]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/
 export function parseEmail(text: string): string | undefined {
   const email = text.trim()
   return email.length <= MAX_EMAIL && EMAIL.test(email) ? email.toLowerCase() : undefined
+}
+
+/**
+ * Returns the name of the zone in a value of TZ, as a runtime knows it. The C library also takes
+ * files, such as `:/etc/localtime`, which a runtime reads as UTC. Returns undefined for a value
+ * that it would read as UTC, too.
+ */
+export function toTimeZone(
+  text: string,
+  resolve: (path: string) => string = realpathSync,
+): string | undefined {
+  const name = text.replace(/^:/, '')
+  const zone = name.startsWith('/') ? toZoneOfFile(name, resolve) : name
+  if (zone === undefined || /^(UTC|GMT)-?0$/.test(zone)) return zone && 'UTC'
+  // An offset is a zone of `Intl`, but none of TZ.
+  return isTimeZone(zone) ? zone : undefined
+}
+
+function toZoneOfFile(file: string, resolve: (path: string) => string): string | undefined {
+  try {
+    return /\/zoneinfo\/(?:posix\/)?(.+)$/.exec(resolve(file))?.[1]
+  } catch {
+    return undefined
+  }
 }

@@ -36,7 +36,7 @@ export interface Quotas {
   stop(): Promise<void>
 }
 
-/** What an organization has used in all processes, when this process last stored its counts. */
+/** The use of an organization in all processes, when this one last stored its counts. */
 interface Total {
   id: string
   events: number
@@ -52,7 +52,7 @@ interface Total {
  * request a query.
  */
 export function createQuotas({ limits, pool }: { limits: QuotaLimits; pool: Pool }): Quotas {
-  // What is not in the database yet, and the totals that were, by organization.
+  // Counts that are not in the database yet, and the totals that are, by organization.
   const pending = new Map<string, Counted>()
   const totals = new Map<string, Total>()
 

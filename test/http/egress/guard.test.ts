@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { networkInterfaces } from 'node:os'
 import { createAddressGuard, parseEgressUrl } from '../../../src/http/egress/guard.ts'
 import { toEgressError, toEgressMessage } from '../../../src/http/egress/failure.ts'
-import { createOwnAddresses } from '../../../src/http/egress/own-addresses.ts'
+import { createOwnAddresses } from '../../../src/http/egress/guard.ts'
 import { createResponseParser } from '../../../src/http/egress/response-parser.ts'
 
 const guard = createAddressGuard([])

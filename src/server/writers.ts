@@ -1,0 +1,87 @@
+import { createRefusals } from '../access/audit/refusals.ts'
+import { createAdmission } from '../access/keys/admission.ts'
+import type { Config } from '../base/config.ts'
+import type { Secrets } from '../database/secrets/secrets.ts'
+import { createInFlightRequests } from '../http/limits/idempotency.ts'
+import type { Outbox } from '../delivery/outbox/outbox.ts'
+import { createQuotas, storeChannelQuota } from '../http/limits/quotas.ts'
+import { createAppender } from '../log/events/append.ts'
+import { startIndexer } from '../log/events/indexer.ts'
+import type { Hints } from '../base/hints.ts'
+import { toErasedFile } from '../log/identities/erased-file.ts'
+import { ensureErasureKey } from '../log/identities/erased-users.ts'
+import { createEraser } from '../log/identities/erasure.ts'
+import { createIdentityWriter } from '../log/identities/identify.ts'
+import { startUserIndexer } from '../log/identities/user-indexer.ts'
+import type { CleanupStack } from './cleanup-stack.ts'
+import { registerWorkGauges } from './gauges.ts'
+import type { OpenPools } from './pools.ts'
+
+export interface WriterOptions {
+  /** How long a request waits for the end of an erasure. */
+  erasureWaitMs?: number
+  /** How long a request waits for another one with its Idempotency-Key. */
+  keyWaitMs?: number
+}
+
+interface Source {
+  config: Config
+  pool: OpenPools
+  dataDir: string
+  secrets: Secrets
+  notifier: Hints
+  outbox: Pick<Outbox, 'wake'>
+}
+
+/** Starts what writes events and users, and what counts, indexes and erases them. */
+export async function startWriters(
+  { config, pool, dataDir, secrets, notifier, outbox }: Source,
+  options: WriterOptions,
+  cleanup: CleanupStack,
+) {
+  const indexer = startIndexer({ pool: pool.index })
+  cleanup.push('the indexer', () => indexer.stop())
+  const inflight = createInFlightRequests(options.keyWaitMs)
+  const admission = createAdmission({ pool: pool.admissions, background: pool.background })
+  const appender = createAppender({
+    pool: pool.appends,
+    inflight,
+    isDistributed: pool.isSpread,
+    maxChannels: config.quotas.channels,
+    onAppended(projectIds) {
+      // The feed first, because it takes only milliseconds.
+      notifier.send([...projectIds].map(projectId => ({ kind: 'events', projectId })))
+      outbox.wake(projectIds)
+      indexer.wake(projectIds)
+    },
+  })
+  const userIndexer = startUserIndexer(pool.users)
+  const quotas = createQuotas({ limits: config.quotas, pool: pool.background })
+  await pool.background.run(sql => storeChannelQuota(sql, config.quotas.channels))
+  const identityWriter = createIdentityWriter({
+    pool: pool.identifies,
+    inflight,
+    quotas,
+    onIdentified: userIndexer.wake,
+  })
+  const eraser = createEraser({
+    pool: pool.users,
+    key: await pool.users.run(sql => ensureErasureKey(sql, secrets)),
+    file: toErasedFile(dataDir),
+    waitMs: options.erasureWaitMs,
+  })
+  const refusals = createRefusals(pool.background)
+  cleanup.push('writes', async () => {
+    await Promise.all([
+      appender.drain(),
+      identityWriter.drain(),
+      admission.stop(),
+      quotas.stop(),
+      refusals.stop(),
+      userIndexer.stop(),
+      eraser.stop(),
+    ])
+  })
+  registerWorkGauges({ admission, appender, identityWriter })
+  return { admission, appender, eraser, identityWriter, quotas, refusals }
+}
