@@ -119,6 +119,21 @@ export async function findChannels(
   return rows.map(({ id }) => id)
 }
 
+/** Returns the names of channels by their uuid. */
+export async function listChannelNames(
+  sql: Queryable,
+  projectId: string,
+  channelIds: readonly string[],
+): Promise<Map<string, string>> {
+  if (channelIds.length === 0) return new Map()
+  const rows = await sql<{ id: string; name: string }[]>`
+    select id, name
+    from channels
+    where project_id = ${projectId} and id = any(${toArray(channelIds)}::uuid[])
+  `
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
 const FILLED_AT_A_TIME = 500
 
 /**

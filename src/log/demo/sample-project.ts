@@ -4,10 +4,11 @@ import { Fault } from '../../base/errors.ts'
 import { sqlState, UNIQUE_VIOLATION, type Tx } from '../../database/sql.ts'
 import type { Appender } from '../events/append.ts'
 import { toNewEvent } from '../events/new-event.ts'
+import { HOUR_MS } from '../events/time-buckets.ts'
 import type { IdentityWriter } from '../identities/identify.ts'
 import { addCard } from '../insights/cards.ts'
 import { addView } from '../views/views.ts'
-import { HOUR_MS, listShopEvents, SHOP_CARDS, SHOP_USERS, SHOP_VIEW } from './shop.ts'
+import { listShopEvents, SHOP_CARDS, SHOP_USERS, SHOP_VIEW } from './shop.ts'
 
 const SAMPLE_NAME = 'Sample shop'
 const DAYS = 28

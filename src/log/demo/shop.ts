@@ -1,10 +1,10 @@
 import { createRandom, type Random } from '../../base/random.ts'
 import type { EventInput } from '../events/schema.ts'
+import { HOUR_MS } from '../events/time-buckets.ts'
 import type { IdentifyInput } from '../identities/schema.ts'
 import type { NewCard } from '../insights/schema.ts'
 import type { NewView } from '../views/schema.ts'
 
-export const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
 /** An event of the invented shop, with the time at which it happens. */
@@ -13,10 +13,9 @@ export interface ShopEvent {
   event: EventInput
 }
 
-/** The time of a moment in the shop's day. */
+/** An hour of the shop, whose events have the same numbers each time. */
 interface Moment {
   random: Random
-  atMs: number
   /** Counts hours since 1970, for numbers that grow. */
   hour: number
 }
@@ -265,7 +264,7 @@ function listHour(startMs: number): ShopEvent[] {
     const count = Math.floor(expected + random.next())
     return Array.from({ length: count }, () => {
       const atMs = startMs + random.below(HOUR_MS)
-      return { atMs, event: toEvent({ random, atMs, hour }) }
+      return { atMs, event: toEvent({ random, hour }) }
     })
   })
   return events.toSorted((one, other) => one.atMs - other.atMs)

@@ -16,7 +16,7 @@ const ODD_PLACE = /^\s*([+-]\d+|0\d+|\s\d+)$/
 export function toMatch(
   sql: Queryable,
   projectId: string,
-  resolved: ResolvedTerms,
+  resolved: ResolvedTerms | undefined,
   columns = sql``,
 ): Fragment {
   return sql`
@@ -30,21 +30,19 @@ export function toMatch(
 }
 
 /** The SQL condition that an event `e` matches all filters, and is not deleted. */
-export function toConditions(sql: Queryable, resolved: ResolvedTerms): Fragment {
-  return sql`e.deleted_at is null ${toTerms(sql, resolved)}`
+export function toConditions(sql: Queryable, resolved: ResolvedTerms | undefined): Fragment {
+  return sql`e.deleted_at is null ${resolved ? toTerms(sql, resolved) : sql``}`
 }
 
 /** The conditions of terms and their groups, each after `and`. */
 function toTerms(sql: Queryable, resolved: ResolvedTerms): Fragment {
-  const { channelIds, withoutChannelIds, users, withoutUsers } = resolved
-  const { sources, tags, metadata, has, groups } = resolved
+  const { users, withoutUsers, sources, tags, metadata, has, groups } = resolved
   const each = <Value>(values: Value[], toFragment: (value: Value) => Fragment) =>
     values.reduce((all, value) => sql`${all} and ${toFragment(value)}`, sql``)
   const some = (values: string[], toFragment: (list: string) => Fragment) =>
     values.length > 0 ? toFragment(toArray(values)) : sql``
   return sql`
-    ${some(channelIds ?? [], list => sql`and e.channel_id = any(${list}::uuid[])`)}
-    ${some(withoutChannelIds, list => sql`and e.channel_id <> all(${list}::uuid[])`)}
+    ${toChannelConditions(sql, resolved)}
     ${users ? sql`and ${toUser(sql, users)}` : sql``}
     ${
       Object.values(withoutUsers).some(list => list.length > 0)
@@ -62,6 +60,22 @@ function toTerms(sql: Queryable, resolved: ResolvedTerms): Fragment {
     ${toTimeConditions(sql, resolved)}
     ${toTextConditions(sql, resolved)}
     ${each(groups, group => toAlternatives(sql, group))}
+  `
+}
+
+/** The conditions on the uuid of a channel, each after `and`. */
+export function toChannelConditions(
+  sql: Queryable,
+  { channelIds, withoutChannelIds }: Pick<ResolvedTerms, 'channelIds' | 'withoutChannelIds'>,
+  column = sql`e.channel_id`,
+): Fragment {
+  return sql`
+    ${channelIds ? sql`and ${column} = any(${toArray(channelIds)}::uuid[])` : sql``}
+    ${
+      withoutChannelIds.length > 0
+        ? sql`and ${column} <> all(${toArray(withoutChannelIds)}::uuid[])`
+        : sql``
+    }
   `
 }
 

@@ -1,21 +1,13 @@
-import { toArray } from '../../database/arrays.ts'
 import { QUERY_CANCELED, sqlState, type Fragment, type Queryable } from '../../database/sql.ts'
 import { toId } from '../../base/ids.ts'
-import { toMatch } from './event-conditions.ts'
+import { listChannelNames } from '../channels/channels.ts'
+import { countMatches, findCompleteSince, type Bounds } from './count-scan.ts'
+import { toChannelConditions } from './event-conditions.ts'
 import { resolveFilters, type ResolvedFilters } from './resolved-filters.ts'
-import { toSegment } from './seq-ranges.ts'
 import { HOUR_MS, toEndMs, toTimeBuckets, type TimeBuckets } from './time-buckets.ts'
 import type { SearchFilters } from './search-filters.ts'
 import type { Histogram } from './search-schema.ts'
-import {
-  readVisited,
-  toCandidates,
-  scanLog,
-  type ScanLimits,
-  type BatchResult,
-  type ScanBatch,
-  type VisitedCandidates,
-} from './log-scan.ts'
+import type { ScanLimits } from './log-scan.ts'
 
 const DEFAULT_HOURS = 60
 const TOP_CHANNELS = 8
@@ -65,18 +57,14 @@ export async function buildHistogram(
   const resolved = await resolveFilters(sql, projectId, narrow)
   if (!resolved) return toHistogram(sql, projectId, buckets, [])
   const bounds = { ...resolved, afterMs: narrow.after, beforeMs: narrow.before }
-  const countSome = async () => {
-    const { counts, sinceMs } = await countMatches(sql, projectId, buckets, bounds, limits)
-    return toHistogram(sql, projectId, buckets, counts, sinceMs)
-  }
-  if (!isByChannel(filters)) return countSome()
+  if (!isByChannel(filters)) return countSome(sql, projectId, buckets, bounds, limits)
   try {
     const hourly = toTimeBuckets(fromMs, toMs, { minStepMs: HOUR_MS })
     return await countAll(sql, projectId, { buckets, hourly }, bounds)
   } catch (error) {
     // The statement timeout has ended a count over very many hours, channels or events.
     if (sqlState(error) !== QUERY_CANCELED) throw error
-    return countSome()
+    return countSome(sql, projectId, buckets, bounds, limits)
   }
 }
 
@@ -117,91 +105,28 @@ export function isByChannel({
  * Counts matches from the newest back. When a limit is reached, counts are complete from `sinceMs`
  * on.
  */
-async function countMatches(
+async function countSome(
   sql: Queryable,
   projectId: string,
   buckets: TimeBuckets,
   resolved: ResolvedFilters & Bounds,
   limits: ScanLimits,
-): Promise<{ counts: Count[]; sinceMs: number | undefined }> {
-  const counts: Count[] = []
-  const options = {
-    direction: 'older',
-    from: undefined,
-    wanted: Infinity,
-    timeLimitMs: TIME_LIMIT_MS,
-    ...limits,
-  } as const
-  const stopped = await scanLog(resolved, options, async batch => {
-    const { found, ...visited } = await countBatch(sql, projectId, buckets, resolved, batch)
-    counts.push(...found)
-    return { ...visited, isDone: false }
+): Promise<Histogram> {
+  const all: Count[] = []
+  const counting = {
+    columns: sql`e.channel_id, ${toBucket(sql, buckets)} as bucket`,
+    counts: sql`
+      select met.channel_id as "channelId", met.bucket, count(*)::float8 as n from met group by 1, 2
+    `,
+    limits: { timeLimitMs: TIME_LIMIT_MS, ...limits },
+  }
+  const stopped = await countMatches<Count>(sql, projectId, resolved, counting, counts => {
+    all.push(...counts)
+    return false
   })
   const sinceMs =
     stopped === undefined ? undefined : await findCompleteSince(sql, projectId, resolved, stopped)
-  return { counts, sinceMs }
-}
-
-async function countBatch(
-  sql: Queryable,
-  projectId: string,
-  buckets: TimeBuckets,
-  resolved: ResolvedFilters,
-  batch: ScanBatch,
-): Promise<Omit<BatchResult, 'isDone'> & { found: Count[] }> {
-  const columns = sql`e.channel_id, ${toBucket(sql, buckets)} as bucket`
-  const rows = await sql<(VisitedCandidates & (Count | { channelId: null }))[]>`
-    with candidates as materialized (
-      ${toCandidates(sql, projectId, resolved, batch)}
-    ), met as (
-      select e.channel_id, e.bucket, count(*)::float8 as n
-      from candidates
-        cross join lateral (${toMatch(sql, projectId, resolved, columns)}) e
-      group by 1, 2
-    ), seen as (
-      select count(*)::int as candidates, min(seq) as last_seq from candidates
-    )
-    select seen.candidates, seen.last_seq, met.channel_id as "channelId", met.bucket, met.n
-    from seen
-      left join met on true
-  `
-  return { ...readVisited(rows), found: rows.filter(row => row.channelId !== null) }
-}
-
-/**
- * Returns a time (milliseconds since 1970) from which counts are complete, if only events before
- * `seq` in the log are uncounted.
- */
-export async function findCompleteSince(
-  sql: Queryable,
-  projectId: string,
-  { afterMs, beforeMs }: Bounds,
-  seq: bigint,
-): Promise<number> {
-  const { first } = toSegment(seq)
-  const [row] = await sql<[{ at: Date | null }]>`
-    select greatest(
-      (
-        select max(e.occurred_at)
-        from (
-          select e.occurred_at
-          from events e
-          where e.project_id = ${projectId} and e.seq >= ${String(first)} and e.seq < ${String(seq)}
-          -- Keeps the planner from searching the index of time for the maximum.
-          offset 0
-        ) e
-        where e.occurred_at < ${new Date(beforeMs)}
-      ),
-      (
-        select max(s.last_at)
-        from event_segments s
-        where s.project_id = ${projectId} and s.segment < ${String(toSegment(seq).segment)}
-          and s.last_at > ${new Date(afterMs)} and s.first_at < ${new Date(beforeMs)}
-      )
-    ) as at
-  `
-  const at = row.at ? row.at.getTime() : afterMs
-  return Math.min(Math.max(at, afterMs), beforeMs)
+  return toHistogram(sql, projectId, buckets, all, sinceMs)
 }
 
 async function toHistogram(
@@ -220,7 +145,7 @@ async function toHistogram(
     const row = series.get(channelId) ?? others
     row[bucket] = (row[bucket] ?? 0) + n
   }
-  const names = await listNames(sql, projectId, [...series.keys()])
+  const names = await listChannelNames(sql, projectId, [...series.keys()])
   return {
     from: new Date(buckets.fromMs).toISOString(),
     to: new Date(toEndMs(buckets)).toISOString(),
@@ -241,26 +166,6 @@ function toZeros({ count }: TimeBuckets): number[] {
   return new Array<number>(count).fill(0)
 }
 
-async function listNames(
-  sql: Queryable,
-  projectId: string,
-  channelIds: string[],
-): Promise<Map<string, string>> {
-  if (channelIds.length === 0) return new Map()
-  const rows = await sql<{ id: string; name: string }[]>`
-    select id, name
-    from channels
-    where project_id = ${projectId} and id = any(${toArray(channelIds)}::uuid[])
-  `
-  return new Map(rows.map(({ id, name }) => [id, name]))
-}
-
-/** The time from `afterMs` (inclusive) to `beforeMs` (exclusive). */
-export interface Bounds {
-  afterMs: number
-  beforeMs: number
-}
-
 type CountFilter = Pick<ResolvedFilters, 'channelIds' | 'withoutChannelIds'> & Bounds
 
 /**
@@ -279,13 +184,13 @@ export async function countByHour(
     from event_counts e
     where e.project_id = ${projectId}
       and e.hour >= ${new Date(afterMs)} and e.hour < ${new Date(counted.beforeMs)}
-      ${toChannels(sql, counted)}
+      ${toChannelConditions(sql, counted)}
     group by 1, 2
   `
 }
 
 /** Counts the events themselves, for buckets shorter than an hour. */
-async function countEvents(
+export async function countEvents(
   sql: Queryable,
   projectId: string,
   buckets: TimeBuckets,
@@ -296,7 +201,7 @@ async function countEvents(
     from events e
     where e.project_id = ${projectId} and e.deleted_at is null
       and e.occurred_at >= ${new Date(counted.afterMs)} and e.occurred_at < ${new Date(counted.beforeMs)}
-      ${toChannels(sql, counted)}
+      ${toChannelConditions(sql, counted)}
     group by 1, 2
   `
 }
@@ -308,15 +213,4 @@ function toBucket(
   time = sql`e.occurred_at`,
 ): Fragment {
   return sql`floor((date_part('epoch', ${time}) * 1000 - ${fromMs}::float8) / ${stepMs}::float8)::int`
-}
-
-function toChannels(sql: Queryable, { channelIds, withoutChannelIds }: CountFilter): Fragment {
-  return sql`
-    ${channelIds ? sql`and e.channel_id = any(${toArray(channelIds)}::uuid[])` : sql``}
-    ${
-      withoutChannelIds.length > 0
-        ? sql`and e.channel_id <> all(${toArray(withoutChannelIds)}::uuid[])`
-        : sql``
-    }
-  `
 }

@@ -207,37 +207,28 @@ export function toCandidates(
       `
     }
     case 'channels':
+    case 'users': {
+      const isByUser = accessPath === 'users'
+      const column = isByUser ? sql`e.user_ref` : sql`e.channel_id`
+      const keys = isByUser
+        ? sql`${toArray(resolved.users?.references ?? [])}::text[]`
+        : sql`${toArray(resolved.channelIds ?? [])}::uuid[]`
       return sql`
         select found.seq
-        from unnest(${toArray(resolved.channelIds ?? [])}::uuid[]) as asked (id)
+        from unnest(${keys}) as asked (key)
           cross join lateral (
             select e.seq
             from events e
-            where e.project_id = ${projectId}
-              and (e.channel_id, e.seq) >= (asked.id, ${first}::bigint)
-              and (e.channel_id, e.seq) <= (asked.id, ${last}::bigint)
-            order by e.channel_id ${order}, e.seq ${order}
+            where e.project_id = ${projectId} and ${column} is not null
+              and (${column}, e.seq) >= (asked.key, ${first}::bigint)
+              and (${column}, e.seq) <= (asked.key, ${last}::bigint)
+            order by ${column} ${order}, e.seq ${order}
             limit ${size}
           ) found
         order by found.seq ${order}
         limit ${size}
       `
-    case 'users':
-      return sql`
-        select found.seq
-        from unnest(${toArray(resolved.users?.references ?? [])}::text[]) as asked (reference)
-          cross join lateral (
-            select e.seq
-            from events e
-            where e.project_id = ${projectId} and e.user_ref is not null
-              and (e.user_ref, e.seq) >= (asked.reference, ${first}::bigint)
-              and (e.user_ref, e.seq) <= (asked.reference, ${last}::bigint)
-            order by e.user_ref ${order}, e.seq ${order}
-            limit ${size}
-          ) found
-        order by found.seq ${order}
-        limit ${size}
-      `
+    }
     case 'tokens': {
       const { numbers, lows, highs } = toTokenGroups(resolved)
       return sql`

@@ -133,7 +133,8 @@ export async function listEventsJson(
   if (!resolved) return toPage()
   if (isCoveredByIndex(resolved)) options = { ...options, firstBatch: limits.firstBatch ?? wanted }
   const pass = async (batch: ScanBatch) => {
-    const { found, ...visited } = await readUnexamined(sql, projectId, resolved, batch)
+    const one = { ...batch, limit: 1, maxBytes: MAX_PAGE_BYTES, isExamined: false }
+    const { found, ...visited } = await readBatch(sql, projectId, resolved, one)
     for (const text of found.texts) unexamined.add(text)
     return { ...visited, isDone: add(found) }
   }
@@ -142,6 +143,7 @@ export async function listEventsJson(
       ...batch,
       limit: wanted - texts.length,
       maxBytes: MAX_PAGE_BYTES - bytes,
+      isExamined: true,
     })
     return { ...visited, isDone: add(found) }
   })
@@ -195,12 +197,19 @@ export async function listLogJson(
   return `${page.slice(0, -1)},"completeAfter":${row?.expired_seq ?? '0'}}`
 }
 
-/** Reads the texts of the matching events of a batch, and how far its candidates reach. */
+/** The events to read of a batch: those that match, or if it is not examined, all of them. */
+interface ReadBatch extends ScanBatch {
+  limit: number
+  maxBytes: number
+  isExamined: boolean
+}
+
+/** Reads the texts of the events of a batch, and how far its candidates reach. */
 async function readBatch(
   sql: Queryable,
   projectId: string,
   resolved: ResolvedFilters,
-  { limit, maxBytes, ...batch }: ScanBatch & { limit: number; maxBytes: number },
+  { limit, maxBytes, isExamined, ...batch }: ReadBatch,
 ): Promise<Omit<BatchResult, 'isDone'> & { found: EventTexts }> {
   const order = batch.direction === 'older' ? sql`desc` : sql`asc`
   const last = batch.direction === 'older' ? sql`min` : sql`max`
@@ -215,44 +224,10 @@ async function readBatch(
         select candidates.seq
         -- Up to Postgres 16, the order of a common table expression is unknown to its readers.
         from (select c.seq from candidates c order by c.seq ${order}) candidates
-          cross join lateral (${toMatch(sql, projectId, resolved)}) e
+          cross join lateral (${toMatch(sql, projectId, isExamined ? resolved : undefined)}) e
         order by candidates.seq ${order}
         limit ${limit}
       ), ${maxBytes}) as texts
-  `
-  return { ...readVisited([row]), found: splitEventTexts(row.texts) }
-}
-
-/** Reads the text of the candidate of a batch, whatever the filters. */
-async function readUnexamined(
-  sql: Queryable,
-  projectId: string,
-  resolved: ResolvedFilters,
-  batch: ScanBatch,
-): Promise<Omit<BatchResult, 'isDone'> & { found: EventTexts }> {
-  const order = batch.direction === 'older' ? sql`desc` : sql`asc`
-  const [row] = await sql<[VisitedCandidates & { texts: string | null }]>`
-    with candidates as materialized (
-      select f.seq
-      from (${toCandidates(sql, projectId, resolved, batch)}) f
-      order by f.seq ${order}
-      limit 1
-    )
-    select
-      (select count(*)::int from candidates) as candidates,
-      (select min(seq) from candidates) as last_seq,
-      texts_of_events(${projectId}, array(
-        select candidates.seq
-        from candidates
-          cross join lateral (
-            select
-            from events e
-            where e.project_id = ${projectId} and e.seq between candidates.seq and candidates.seq
-              and e.deleted_at is null
-            order by e.seq
-            limit 1
-          ) e
-      ), ${MAX_PAGE_BYTES}) as texts
   `
   return { ...readVisited([row]), found: splitEventTexts(row.texts) }
 }

@@ -4,7 +4,7 @@ import { listUsersJson } from '../identities/users.ts'
 import { InvalidRequest } from '../../http/validation.ts'
 import { findClosest } from '../../base/closest.ts'
 import { toSlug } from '../channels/name.ts'
-import { collectMetadata } from './metadata-names.ts'
+import { collectMetadata } from './metadata-values.ts'
 import type { Suggestion, SuggestionQuery } from './search-schema.ts'
 
 const MAX_SUGGESTIONS = 10

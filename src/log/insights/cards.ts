@@ -104,12 +104,8 @@ export async function reorderCards(
   const { projectId } = call
   await lockProject(tx, projectId)
   const { cards } = await getBoard(tx, projectId)
-  if (
-    cards
-      .map(({ id }) => id)
-      .toSorted()
-      .join() !== [...cardIds].toSorted().join()
-  ) {
+  const known = cards.map(({ id }) => id).toSorted()
+  if (known.join() !== [...cardIds].toSorted().join()) {
     throw new Fault('conflict', 'The board has changed. Load it again, and repeat the change.')
   }
   await tx`

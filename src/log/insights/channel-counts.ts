@@ -1,8 +1,28 @@
-import { toArray } from '../../database/arrays.ts'
-import type { Fragment, Queryable } from '../../database/sql.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { toChannelConditions } from '../events/event-conditions.ts'
+import { countEvents } from '../events/histogram.ts'
 import type { ResolvedFilters } from '../events/resolved-filters.ts'
 import { HOUR_MS } from '../events/time-buckets.ts'
-import type { Period } from './period.ts'
+
+/** A period in whole hours up to the present one, and the same part of the period before. */
+export interface Period {
+  /** The start of the period. The period before ends there. */
+  fromMs: number
+  /** The end of the present hour. */
+  toMs: number
+  /** The start of the period before. */
+  previousFromMs: number
+  /** As far into the period before as now is into the period. */
+  previousToMs: number
+}
+
+/** Returns the period of the last `hours` hours, the present one included. */
+export function toPeriod(hours: number, nowMs: number): Period {
+  const lengthMs = hours * HOUR_MS
+  const toMs = (Math.floor(nowMs / HOUR_MS) + 1) * HOUR_MS
+  const fromMs = toMs - lengthMs
+  return { fromMs, toMs, previousFromMs: fromMs - lengthMs, previousToMs: nowMs - lengthMs }
+}
 
 /**
  * The last hour of the period before is counted by its events, because only a part of it belongs to
@@ -35,40 +55,23 @@ export async function countByChannel(
     from event_counts e
     where e.project_id = ${projectId}
       and e.hour >= ${new Date(previousFromMs)} and e.hour < ${new Date(toMs)}
-      ${toChannels(sql, sql`e.channel_id`, filter)}
+      ${toChannelConditions(sql, filter)}
     group by 1
   `
   const partMs = previousToMs - edgeMs
   const edgeTotal = rows.reduce((sum, { at_edge }) => sum + at_edge, 0)
-  const counted =
-    edgeTotal > 0 && edgeTotal <= MAX_COUNTED_EVENTS && partMs > 0
-      ? await countEvents(sql, projectId, filter, [edgeMs, previousToMs])
-      : undefined
+  const isCounted = edgeTotal > 0 && edgeTotal <= MAX_COUNTED_EVENTS && partMs > 0
+  const buckets = { fromMs: edgeMs, stepMs: partMs, count: 1 }
+  const bounds = { ...filter, afterMs: edgeMs, beforeMs: previousToMs }
+  const parts = isCounted ? await countEvents(sql, projectId, buckets, bounds) : []
+  const counted = new Map(parts.map(({ channelId, n }) => [channelId, n]))
   return new Map(
     rows.map(({ id, total, previous, at_edge: atEdge }) => {
       const part =
-        counted || partMs === 0 ? (counted?.get(id) ?? 0) : Math.round((atEdge * partMs) / HOUR_MS)
+        isCounted || partMs === 0 ? (counted.get(id) ?? 0) : Math.round((atEdge * partMs) / HOUR_MS)
       return [id, { total, previous: previous + part }]
     }),
   )
-}
-
-/** Counts the events of each channel between two times. */
-async function countEvents(
-  sql: Queryable,
-  projectId: string,
-  filter: ChannelFilter,
-  [fromMs, toMs]: readonly [number, number],
-): Promise<Map<string, number>> {
-  const rows = await sql<{ id: string; n: number }[]>`
-    select e.channel_id as id, count(*)::float8 as n
-    from events e
-    where e.project_id = ${projectId} and e.deleted_at is null
-      and e.occurred_at >= ${new Date(fromMs)} and e.occurred_at < ${new Date(toMs)}
-      ${toChannels(sql, sql`e.channel_id`, filter)}
-    group by 1
-  `
-  return new Map(rows.map(({ id, n }) => [id, n]))
 }
 
 /**
@@ -88,22 +91,7 @@ export async function areKeptSince(
     ) as since
     from projects p
       join channels_of(${projectId}) c on true
-    where p.id = ${projectId} ${toChannels(sql, sql`c.id`, filter)}
+    where p.id = ${projectId} ${toChannelConditions(sql, filter, sql`c.id`)}
   `
   return row.since === null || row.since.getTime() <= ms
-}
-
-function toChannels(
-  sql: Queryable,
-  column: Fragment,
-  { channelIds, withoutChannelIds }: ChannelFilter,
-): Fragment {
-  return sql`
-    ${channelIds ? sql`and ${column} = any(${toArray(channelIds)}::uuid[])` : sql``}
-    ${
-      withoutChannelIds.length > 0
-        ? sql`and ${column} <> all(${toArray(withoutChannelIds)}::uuid[])`
-        : sql``
-    }
-  `
 }

@@ -5,8 +5,13 @@ import { resolveFilters } from '../events/resolved-filters.ts'
 import type { SearchFilters } from '../events/search-filters.ts'
 import { toSearchFilters } from '../events/search-schema.ts'
 import { toId } from '../../base/ids.ts'
-import { areKeptSince, countByChannel, type Counts } from './channel-counts.ts'
-import { toPeriod, type Period } from './period.ts'
+import {
+  areKeptSince,
+  countByChannel,
+  toPeriod,
+  type Counts,
+  type Period,
+} from './channel-counts.ts'
 import type { Card, CardResult, CountsResult } from './schema.ts'
 import { nameValues, sumByUser } from './value-names.ts'
 import { countValues } from './value-counts.ts'

@@ -1,19 +1,9 @@
 import { toArray } from '../../database/arrays.ts'
 import type { Fragment, Queryable } from '../../database/sql.ts'
-import { toMatch } from '../events/event-conditions.ts'
-import { findCompleteSince } from '../events/histogram.ts'
-import {
-  readVisited,
-  scanLog,
-  toCandidates,
-  type BatchResult,
-  type ScanBatch,
-  type VisitedCandidates,
-  type ScanLimits,
-} from '../events/log-scan.ts'
+import { countMatches, findCompleteSince } from '../events/count-scan.ts'
+import type { ScanLimits } from '../events/log-scan.ts'
 import type { ResolvedFilters } from '../events/resolved-filters.ts'
-import type { Counts } from './channel-counts.ts'
-import type { Period } from './period.ts'
+import type { Counts, Period } from './channel-counts.ts'
 import type { CardGroup } from './schema.ts'
 
 const TIME_LIMIT_MS = 150
@@ -52,28 +42,40 @@ export async function countValues(
   counting: Counting,
   limits: ScanLimits = {},
 ): Promise<ScannedCounts> {
-  const { fromMs, toMs, previousFromMs } = counting.period
+  const { fromMs, toMs, previousFromMs, previousToMs } = counting.period
   const all = { total: 0, previous: 0 }
   const values = new Map<string, number>()
-  let fullAt: bigint | undefined
-  const options = {
-    direction: 'older',
-    from: undefined,
-    wanted: Infinity,
-    timeLimitMs: TIME_LIMIT_MS,
-    ...(counting.groupBy === 'metadata' && { firstBatch: FIRST_METADATA_BATCH }),
-    ...limits,
-  } as const
-  const stoppedAt = await scanLog(resolved, options, async batch => {
-    const { found, ...visited } = await countBatch(sql, projectId, { resolved, counting, batch })
-    for (const { value, isPrevious, n } of found) {
+  const matches = {
+    columns: sql`e.occurred_at, ${toValues(sql, counting)} as counted`,
+    counts: sql`
+      with own as (
+        select met.occurred_at < ${new Date(fromMs)} as "isPrevious", met.counted
+        from met
+        where met.occurred_at >= ${new Date(fromMs)} or met.occurred_at < ${new Date(previousToMs)}
+      )
+      select null as value, own."isPrevious", count(*)::float8 as n
+      from own
+      group by own."isPrevious"
+      union all
+      select v.value, own."isPrevious", count(*)::float8
+      from own
+        cross join lateral unnest(own.counted) as v (value)
+      where v.value is not null
+      group by v.value, own."isPrevious"
+    `,
+    limits: {
+      timeLimitMs: TIME_LIMIT_MS,
+      ...(counting.groupBy === 'metadata' && { firstBatch: FIRST_METADATA_BATCH }),
+      ...limits,
+    },
+  }
+  const endedAt = await countMatches<ValueCount>(sql, projectId, resolved, matches, counts => {
+    for (const { value, isPrevious, n } of counts) {
       if (value === null) all[isPrevious ? 'previous' : 'total'] += n
       else values.set(value, (values.get(value) ?? 0) + n)
     }
-    if (values.size > MAX_VALUES) fullAt = visited.lastSeq
-    return { ...visited, isDone: fullAt !== undefined }
+    return values.size > MAX_VALUES
   })
-  const endedAt = fullAt ?? stoppedAt
   const bounds = { afterMs: counting.hasPrevious ? previousFromMs : fromMs, beforeMs: toMs }
   const completeSinceMs =
     endedAt === undefined ? undefined : await findCompleteSince(sql, projectId, bounds, endedAt)
@@ -81,51 +83,10 @@ export async function countValues(
 }
 
 /** The matches of a batch with one value; with any value, if it is null. */
-interface Found {
+interface ValueCount {
   value: string | null
   isPrevious: boolean
   n: number
-}
-
-interface Batch {
-  resolved: ResolvedFilters
-  counting: Counting
-  batch: ScanBatch
-}
-
-async function countBatch(
-  sql: Queryable,
-  projectId: string,
-  { resolved, counting, batch }: Batch,
-): Promise<Omit<BatchResult, 'isDone'> & { found: Found[] }> {
-  const { fromMs, previousToMs } = counting.period
-  const columns = sql`e.occurred_at, ${toValues(sql, counting)} as counted`
-  const rows = await sql<(VisitedCandidates & (Found | { n: null }))[]>`
-    with candidates as materialized (
-      ${toCandidates(sql, projectId, resolved, batch)}
-    ), met as materialized (
-      select e.occurred_at < ${new Date(fromMs)} as is_previous, e.counted
-      from candidates
-        cross join lateral (${toMatch(sql, projectId, resolved, columns)}) e
-      where e.occurred_at >= ${new Date(fromMs)} or e.occurred_at < ${new Date(previousToMs)}
-    ), counts as (
-      select null as value, m.is_previous, count(*)::float8 as n
-      from met m
-      group by m.is_previous
-      union all
-      select v.value, m.is_previous, count(*)::float8
-      from met m
-        cross join lateral unnest(m.counted) as v (value)
-      where v.value is not null
-      group by v.value, m.is_previous
-    ), seen as (
-      select count(*)::int as candidates, min(seq) as last_seq from candidates
-    )
-    select seen.candidates, seen.last_seq, c.value, c.is_previous as "isPrevious", c.n
-    from seen
-      left join counts c on true
-  `
-  return { ...readVisited(rows), found: rows.filter(row => row.n !== null) }
 }
 
 /** SQL for the values of an event `e` that are counted, as an array of texts. */

@@ -1,5 +1,6 @@
 import { toArray } from '../../database/arrays.ts'
 import type { Queryable } from '../../database/sql.ts'
+import { listChannelNames } from '../channels/channels.ts'
 import { listUserNames } from '../identities/user-names.ts'
 import type { CardGroup } from './schema.ts'
 
@@ -38,14 +39,7 @@ export async function nameValues(
   { groupBy, values }: { groupBy: CardGroup | null; values: readonly string[] },
 ): Promise<Map<string, string>> {
   if (values.length === 0) return new Map()
-  if (groupBy === 'channel') {
-    const rows = await sql<{ id: string; name: string }[]>`
-      select id, name
-      from channels
-      where project_id = ${projectId} and id = any(${toArray(values)}::uuid[])
-    `
-    return new Map(rows.map(({ id, name }) => [id, name]))
-  }
+  if (groupBy === 'channel') return listChannelNames(sql, projectId, values)
   if (groupBy !== 'user') return new Map()
   const users = await listUserNames(sql, projectId, values)
   return new Map(users.map(({ userId, name }) => [userId, name]))

@@ -1,14 +1,6 @@
 import type { Queryable } from '../../database/sql.ts'
-import { toMatch } from '../events/event-conditions.ts'
-import {
-  readVisited,
-  scanLog,
-  toCandidates,
-  type BatchResult,
-  type ScanBatch,
-  type VisitedCandidates,
-} from '../events/log-scan.ts'
-import { resolveFilters, type ResolvedFilters } from '../events/resolved-filters.ts'
+import { countMatches } from '../events/count-scan.ts'
+import { resolveFilters } from '../events/resolved-filters.ts'
 import { parseSaved } from '../events/search-query.ts'
 import { clipRanges } from '../events/seq-ranges.ts'
 import { MAX_NEW, type View } from './schema.ts'
@@ -68,40 +60,17 @@ async function countView(
   if (!resolved) return { newEvents: 0, isPartial: false }
   const unseen = { ...resolved, ranges: clipRanges(resolved.ranges, 'newer', markSeq) }
   let found = 0
-  const options = {
-    ...({ direction: 'older', from: undefined, wanted: MAX_NEW } as const),
-    timeLimitMs: VIEW_MS,
-    firstBatch: FIRST_BATCH,
+  const counting = {
+    counts: sql`select count(*)::float8 as n from met`,
+    wanted: MAX_NEW,
+    limits: { timeLimitMs: VIEW_MS, firstBatch: FIRST_BATCH },
   }
-  const stopped = await scanLog(unseen, options, async batch => {
-    const { matches, ...visited } = await countBatch(sql, projectId, unseen, batch)
-    found += matches
-    return { ...visited, isDone: found >= MAX_NEW }
+  const stopped = await countMatches(sql, projectId, unseen, counting, ([counted]) => {
+    found += counted?.n ?? 0
+    return found >= MAX_NEW
   })
   return {
     newEvents: Math.min(found, MAX_NEW),
     isPartial: stopped !== undefined || found >= MAX_NEW,
   }
-}
-
-async function countBatch(
-  sql: Queryable,
-  projectId: string,
-  resolved: ResolvedFilters,
-  batch: ScanBatch,
-): Promise<Omit<BatchResult, 'isDone'> & { matches: number }> {
-  const [row] = await sql<[VisitedCandidates & { matches: number }]>`
-    with candidates as materialized (
-      ${toCandidates(sql, projectId, resolved, batch)}
-    )
-    select
-      (select count(*)::int from candidates) as candidates,
-      (select min(seq) from candidates) as last_seq,
-      (
-        select count(*)::int
-        from candidates
-          cross join lateral (${toMatch(sql, projectId, resolved)}) e
-      ) as matches
-  `
-  return { ...readVisited([row]), matches: row.matches }
 }

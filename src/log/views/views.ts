@@ -32,21 +32,13 @@ export interface StoredView {
   markSeq: bigint
 }
 
-/** Lists the views of an account in a project: its own ones, then the shared ones, by name. */
-export async function listViews(
-  sql: Queryable,
-  call: Pick<ViewCall, 'projectId' | 'accountId'>,
-): Promise<StoredView[]> {
-  return selectViews(sql, call)
-}
-
 /** Returns one view that the account sees. Throws `not_found`. */
 export async function getView(
   sql: Queryable,
   call: Pick<ViewCall, 'projectId' | 'accountId'>,
   id: string,
 ): Promise<StoredView> {
-  const [view] = await selectViews(sql, call, toViewUuid(id))
+  const [view] = await listViews(sql, call, toViewUuid(id))
   if (!view) throw viewNotFound()
   return view
 }
@@ -148,7 +140,11 @@ export async function markSeen(
   return Number(mark.seq)
 }
 
-async function selectViews(
+/**
+ * Lists the views of an account in a project, or the one of a uuid: its own ones, then the shared
+ * ones, by name.
+ */
+export async function listViews(
   sql: Queryable,
   { projectId, accountId }: Pick<ViewCall, 'projectId' | 'accountId'>,
   viewId?: string,
