@@ -139,13 +139,38 @@ async function createRing(fleet: Fleet, name: string, size: number): Promise<Rin
   const projectId = fleet.projects[0]!.id
   await fleet.sql.begin(async tx => {
     await tx`select from event_logs where project_id = ${projectId} for update`
-    await tx`delete from aliases where project_id = ${projectId} and alias = any(${toArray(ring.removed)}::text[])`
+    await tx`
+      with removed as (
+        delete from aliases where project_id = ${projectId} and alias = any(${toArray(ring.removed)}::text[])
+        returning alias, user_id
+      )
+      select record_alias_changes(
+        project => ${projectId}, user_ids => array_agg(user_id), names => array_agg(alias),
+        changes => array_agg('removed'::text), others => array_agg(null::text)
+      )
+      from removed
+    `
     for (let move = 0; move < MOVES; move++)
       for (const [n, user] of users.entries()) {
         const own = ring.aliases.filter((_, at) => (at + move) % size === n)
         await tx`
-          update aliases set user_id = ${user}
-          where project_id = ${projectId} and alias = any(${toArray(own)}::text[])
+          with moved as (
+            update aliases a set user_id = ${user}
+            from aliases former
+            where a.project_id = ${projectId} and a.alias = any(${toArray(own)}::text[])
+              and former.project_id = a.project_id and former.alias = a.alias and former.user_id <> ${user}
+            returning a.alias, a.user_id, former.user_id as other
+          ), changes as (
+            select other as user_id, alias, 'moved to' as change, user_id as other from moved
+            union all
+            select user_id, alias, 'moved from', other from moved
+          )
+          select record_alias_changes(
+            project => ${projectId}, user_ids => array_agg(user_id), names => array_agg(alias),
+            changes => array_agg(change), others => array_agg(other)
+          )
+          from changes
+          having count(*) > 0
         `
       }
   })

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { expectFailure } from '../../support/answers.ts'
-import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { listTraces } from '../../support/traces.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
@@ -78,18 +77,6 @@ test('contract §9 erasure of a former owner leaves the alias with its current o
   expect((await account.get(`${path}/users/bob`)).body.data.aliases).toMatchObject([
     { alias: 'shared' },
   ])
-})
-
-test('contract §12 erasure takes an admin, and a password typed within 10 minutes', async () => {
-  const { account, organization, path, identify } = await newTenant(server)
-  await identify('ada')
-  const member = await newMember(server, organization, 'member')
-  expectFailure(await member.delete(`${path}/users/ada`), 403, 'forbidden')
-  await server.sql`
-    update sessions set verified_at = now() - interval '11 minutes' where account_id = ${account.uuid}
-  `
-  expectFailure(await account.delete(`${path}/users/ada`), 403, 'verification_needed')
-  expect((await account.get(`${path}/users/ada`)).status).toBe(200)
 })
 
 test('contract §9 erasure takes the exact user_id, and an unknown one leaves no entry', async () => {

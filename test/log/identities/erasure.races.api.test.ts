@@ -52,19 +52,6 @@ function holdStep({ projectId }: TestTenant, userId: string) {
   return hold(server.sql, tx => tx`select from continue_erasure(${projectId}, ${userId}, 60000)`)
 }
 
-test('contract §9 an erasure waits for the rows that another one has changed, and then deletes them', async () => {
-  const tenant = await identifyPair('zqa')
-  await server.sql`select begin_erasure(${tenant.projectId}, 'zqa-ada', null)`
-  await server.sql`update erasure_names set is_listed = true`
-  {
-    await using other = await holdStep(tenant, 'zqa-ada')
-    expect((await erase(tenant, 'zqa-bob')).status).toBe(202)
-    await other.release()
-  }
-  await eraseToEnd(tenant, 'zqa-bob')
-  expect(await listTraces(server.sql, 'zqa-')).toEqual([])
-})
-
 test('no step of an erasure waits for another erasure', async () => {
   const tenant = await identifyPair('zqb')
   const { v1, projectId } = tenant

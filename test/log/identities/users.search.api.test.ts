@@ -71,6 +71,7 @@ test('contract §9 users are found by the words that a reader sees, in every sta
   await tenant.identify('zoe', ['zoë@example.com'], { name: 'Zoë Müller', city: 'ZÜRICH' })
   await tenant.identify('user_42', ['acme:ops/42'], { name: '山田太郎', plan: 'C++ "pro" \\ x' })
   await tenant.identify('ÉMILE', ['Stra\u00dfe'], { name: 'e\u0301mile Ζωή', seats: 1.5 })
+  await tenant.identify('user_43', ['@Grace'], { nested: [{ plan: 'plan-max' }], seats: 4300 })
   await tenant.identify('bare')
   for (let n = 0; n < 45; n++) await tenant.identify(`filler ${n}`, [`@${n}`])
   const found: [string, string[]][] = [
@@ -84,7 +85,12 @@ test('contract §9 users are found by the words that a reader sees, in every sta
     ['山', ['user_42']],
     ['田太', ['user_42']],
     ['太田', []],
-    ['user_4', ['user_42']],
+    ['user_4', ['user_43', 'user_42']],
+    ['userx4', []],
+    ['@grace', ['user_43']],
+    ['plan-m', ['user_43']],
+    ['430', ['user_43']],
+    ['%', []],
     ['ops/42', ['user_42']],
     ['C++', ['user_42']],
     ['"pro', ['user_42']],
@@ -95,6 +101,7 @@ test('contract §9 users are found by the words that a reader sees, in every sta
     ['1.5', ['ÉMILE']],
     ['bare', ['bare']],
     ['name', []],
+    ['nested', []],
     ['{', []],
     ['filler 44', ['filler 44']],
     ['@17', ['filler 17']],
