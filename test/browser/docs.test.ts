@@ -57,7 +57,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
   test('code is copied', async () => {
     await using it = await open('/docs/sending-events')
     await it.context.grantPermissions(['clipboard-read', 'clipboard-write'])
-    const sample = it.page.locator('.sample').nth(1)
+    const sample = it.page.locator('.code-block').nth(1)
     await sample.getByRole('button', { name: 'Copy' }).click()
     await sample.getByText('Copied').waitFor()
     expect(await it.page.evaluate(() => navigator.clipboard.readText())).toStartWith('curl')

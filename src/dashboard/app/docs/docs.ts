@@ -11,7 +11,7 @@ for (const [selector, width] of Object.entries(COLUMNS)) {
   if (details instanceof HTMLDetailsElement && matchMedia(width).matches) details.open = true
 }
 
-for (const caption of document.querySelectorAll('.sample figcaption')) {
+for (const caption of document.querySelectorAll('.code-block figcaption')) {
   const button = document.createElement('button')
   const text = caption.parentElement?.querySelector('pre')
   button.type = 'button'

@@ -70,8 +70,13 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
       {chips.map(({ name, value, rest }, n) => (
         <li key={`${name} ${value} ${n}`} class="chip">
           <span class="chip-name">{name}</span> <bdi>{value}</bdi>
-          <button type="button" aria-label={`Remove ${name} ${value}`} onClick={() => go(rest)}>
-            <svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">
+          <button
+            type="button"
+            class="icon-button"
+            aria-label={`Remove ${name} ${value}`}
+            onClick={() => go(rest)}
+          >
+            <svg class="stroke" viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">
               <path d="m2.5 2.5 7 7m0-7-7 7" />
             </svg>
           </button>

@@ -37,7 +37,7 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
       />
       <PagedList
         pages={pages}
-        className="users"
+        className="items users"
         empty={
           <div class="empty-state">
             <h2>{search === '' ? 'No users yet' : 'No users found'}</h2>
