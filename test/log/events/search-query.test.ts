@@ -172,18 +172,10 @@ test('any expression means the same as its parts, and the same after writing it 
 })
 
 test('any text is parsed with bounded work, and its issues lie within it', () => {
-  const piece = fc.constantFrom(
-    '(',
-    ')',
-    '-(',
-    ' OR ',
-    ' ',
-    'a',
-    '"',
-    'tag:',
-    'after:1h',
-    'f(',
-    '-',
+  const piece = fc.oneof(
+    fc.constantFrom('(', ')', '-(', ' OR ', ' ', 'a', '"', 'tag:', 'f(', '-', '\\', ':', '\n'),
+    fc.constantFrom('after:1h', 'has:icon', 'channel:', 'USER:', 'foo:', 'after:2026-01-01T10:00Z'),
+    fc.string({ unit: 'grapheme', maxLength: 6 }),
   )
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 120 }), pieces => {
@@ -196,9 +188,13 @@ test('any text is parsed with bounded work, and its issues lie within it', () =>
       }
       expect(countTerms(filters)).toBeLessThanOrEqual(20)
       for (const issue of issues) expect(explainIssue(text, issue)).not.toBe('')
-      if (issues.length === 0) expect(parseSearch(toSearchText(filters)).filters).toEqual(filters)
+      if (issues.length > 0) return
+      const again = parseSearch(toSearchText(filters))
+      // Written filters may have more quotes than the text: its limits apply to what people type.
+      if (again.issues.length === 0) expect(again.filters).toEqual(filters)
+      else expect(again.issues[0]?.code).toMatch(/^too_/)
     }),
-    { numRuns: 300 },
+    { numRuns: 2_000 },
   )
 })
 
@@ -233,24 +229,6 @@ test.each([
   ['before:2026-01-01T10:30:00.001Z', 'before:2026-01-01T10:30:00.001Z'],
 ])('the search %p is written as %p', (text, written) => {
   expect(toSearchText(parseSearch(text).filters)).toBe(written)
-})
-
-test('filters of any text survive writing and parsing', () => {
-  const piece = fc.oneof(
-    fc.constantFrom('-', '"', '\\', ':', ' ', '\n', 'tag:', 'has:icon', 'before:', '2026-01-01'),
-    fc.constantFrom('channel:', 'USER:', 'source:', 'foo:', 'after:2026-01-01T10:00Z', 'word'),
-    fc.string({ unit: 'grapheme', maxLength: 6 }),
-  )
-  fc.assert(
-    fc.property(fc.array(piece, { maxLength: 15 }), pieces => {
-      const { filters } = parseSearch(pieces.join(''))
-      const { filters: again, issues } = parseSearch(toSearchText(filters))
-      // Written filters may have more quotes than the text: its limits apply to what people type.
-      if (issues.length === 0) expect(again).toEqual(filters)
-      else expect(issues[0]?.code).toMatch(/^too_/)
-    }),
-    { numRuns: 2_000 },
-  )
 })
 
 test('written filters are parsed unchanged', () => {

@@ -134,15 +134,6 @@ test('design §6 filters: a channel by its new name, unless that is the first na
   client.close()
 })
 
-test('design §6 filters: a user among alternatives, by the aliases of the moment', async () => {
-  const watched = await newFeedProject(server)
-  await watched.post('/v1/identify', { user_id: 'ada', aliases: ['ada@example.com'] })
-  for (const userId of ['ada', 'bob', 'eve']) await watched.postEvent('paid', { userId })
-  const filters = { any: [{ userId: 'ada@example.com' }, { userId: 'bob' }] }
-  const again = [{ userId: 'eve' }, { userId: 'ada' }]
-  expect(await listSeqs(watched, filters, again)).toEqual([1, 2, 5])
-})
-
 test('design §6 a new filter misses no event of a running stream', async () => {
   const watched = await newFeedProject(server)
   const open = await openFeed(server.url, watched.member)
