@@ -1,217 +1,190 @@
 import { Fault } from '../../base/errors.ts'
-import { NIL_UUID, toId } from '../../base/ids.ts'
+import { NIL_UUID, toId, type IdPrefix } from '../../base/ids.ts'
 import type { Pool } from '../../database/pool.ts'
-import type { Sql } from '../../database/sql.ts'
+import type { Fragment, Sql } from '../../database/sql.ts'
 import { isExpired } from '../guard/sessions.ts'
 
 /** The items that one statement reads. */
 const PAGE = 500
 
-/** An item of an export. The items after it have greater keys. */
-interface Row {
-  key: string
-}
+type Row = Record<string, unknown>
 
 /** A list of an export. It leaves out secrets and their hashes. */
 interface Section {
   name: string
-  /** Returns the next items, ordered by a key of one or two uuids. */
-  read(sql: Sql, accountId: string, after: readonly [string, string]): PromiseLike<readonly Row[]>
-  toItem(row: never): object
+  /** The fields whose uuids order the items, one or two. */
+  order: readonly string[]
+  /** The fields whose uuids become public ids, with the prefixes. `NIL_UUID` becomes null. */
+  ids: Readonly<Record<string, IdPrefix>>
+  /** Selects the items of an account. */
+  select(sql: Sql, accountId: string): Fragment
 }
+
+const OF_CHANNEL = {
+  order: ['projectId', 'channelId'],
+  ids: { projectId: 'prj', channelId: 'chn' },
+} as const
+const OF_VIEW = {
+  order: ['projectId', 'viewId'],
+  ids: { projectId: 'prj', viewId: 'viw' },
+} as const
 
 /** The parts of an account's data, in the order of the document. */
 const SECTIONS: readonly Section[] = [
   {
     name: 'memberships',
-    read: (sql, accountId, [after]) => sql`
-      select m.organization_id as key, o.name, m.role, m.created_at as "joinedAt"
+    order: ['organizationId'],
+    ids: { organizationId: 'org' },
+    select: (sql, accountId) => sql`
+      select m.organization_id as "organizationId", o.name, m.role, m.created_at as "joinedAt"
       from memberships m
         join organizations o on o.id = m.organization_id and o.deleted_at is null
-      where m.account_id = ${accountId} and m.organization_id > ${after}
-      order by m.organization_id
-      limit ${PAGE}
+      where m.account_id = ${accountId}
     `,
-    toItem: ({ key, name, ...item }: Row & { name: string }) => ({
-      organization: { id: toId('org', key), name },
-      ...item,
-    }),
   },
   {
     name: 'sessions',
-    read: (sql, accountId, [after]) => sql`
+    order: ['id'],
+    ids: { id: 'ses' },
+    select: (sql, accountId) => sql`
       select
-        s.id as key, s.created_at as "createdAt", s.last_seen_at as "lastSeenAt", s.verified_at as "verifiedAt",
+        s.id, s.created_at as "createdAt", s.last_seen_at as "lastSeenAt", s.verified_at as "verifiedAt",
         s.method, s.is_installed as "isInstalled", s.address, s.user_agent as "userAgent"
       from sessions s
-      where s.account_id = ${accountId} and s.id > ${after} and not ${isExpired(sql)}
-      order by s.id
-      limit ${PAGE}
+      where s.account_id = ${accountId} and not ${isExpired(sql)}
     `,
-    toItem: ({ key, ...item }: Row) => ({ id: toId('ses', key), ...item }),
   },
   {
     name: 'knownBrowsers',
-    read: (sql, accountId, [after]) => sql`
-      select d.id as key, d.last_used_at as "lastUsedAt"
+    order: ['id'],
+    ids: {},
+    select: (sql, accountId) => sql`
+      select d.id, d.last_used_at as "lastUsedAt"
       from known_devices d
-      where d.account_id = ${accountId} and d.id > ${after}
-      order by d.id
-      limit ${PAGE}
+      where d.account_id = ${accountId}
     `,
-    toItem: ({ key: _, ...item }: Row) => item,
   },
   {
     name: 'passkeys',
-    read: (sql, accountId, [after]) => sql`
+    order: ['id'],
+    ids: { id: 'pky' },
+    select: (sql, accountId) => sql`
       select
-        k.id as key, k.name, k.is_synced as "isSynced", k.created_at as "createdAt",
+        k.id, k.name, k.is_synced as "isSynced", k.created_at as "createdAt",
         k.last_used_at as "lastUsedAt", k.disabled_at as "disabledAt"
       from passkeys k
-      where k.account_id = ${accountId} and k.id > ${after}
-      order by k.id
-      limit ${PAGE}
+      where k.account_id = ${accountId}
     `,
-    toItem: ({ key: _, ...item }: Row) => item,
   },
   {
     name: 'connections',
-    read: (sql, accountId, [after]) => sql`
+    order: ['id'],
+    ids: { id: 'con' },
+    select: (sql, accountId) => sql`
       select
-        c.id as key, c.provider, c.issuer, c.subject, c.created_at as "createdAt",
-        c.last_used_at as "lastUsedAt"
+        c.id, c.provider, c.issuer, c.subject, c.created_at as "createdAt", c.last_used_at as "lastUsedAt"
       from openid_connections c
-      where c.account_id = ${accountId} and c.id > ${after}
-      order by c.id
-      limit ${PAGE}
+      where c.account_id = ${accountId}
     `,
-    toItem: ({ key, ...item }: Row) => ({ id: toId('con', key), ...item }),
   },
   {
     name: 'invites',
-    read: (sql, accountId, [after]) => sql`
+    order: ['id'],
+    ids: { id: 'inv', organizationId: 'org' },
+    select: (sql, accountId) => sql`
       select
-        i.id as key, i.organization_id, i.role, i.email, i.created_at as "createdAt", i.expires_at as "expiresAt"
+        i.id, i.organization_id as "organizationId", i.role, i.email, i.created_at as "createdAt",
+        i.expires_at as "expiresAt"
       from invites i
-      where i.invited_by = ${accountId} and i.id > ${after}
-      order by i.id
-      limit ${PAGE}
+      where i.invited_by = ${accountId}
     `,
-    toItem: ({ key, organization_id, ...item }: Row & { organization_id: string }) => ({
-      id: toId('inv', key),
-      organizationId: toId('org', organization_id),
-      ...item,
-    }),
   },
   {
     name: 'managementTokens',
-    read: (sql, accountId, [after]) => sql`
+    order: ['id'],
+    ids: { id: 'tok', organizationId: 'org' },
+    select: (sql, accountId) => sql`
       select
-        t.id as key, t.organization_id, t.name, t.role, t.last_four as "lastFour", t.created_at as "createdAt",
-        t.last_used_at as "lastUsedAt", t.expires_at as "expiresAt"
+        t.id, t.organization_id as "organizationId", t.name, t.role, t.last_four as "lastFour",
+        t.created_at as "createdAt", t.last_used_at as "lastUsedAt", t.expires_at as "expiresAt"
       from management_tokens t
-      where t.account_id = ${accountId} and t.id > ${after}
-      order by t.id
-      limit ${PAGE}
+      where t.account_id = ${accountId}
     `,
-    toItem: ({ key, organization_id, ...item }: Row & { organization_id: string | null }) => ({
-      id: toId('tok', key),
-      organizationId: organization_id && toId('org', organization_id),
-      ...item,
-    }),
   },
   {
     name: 'pushSubscriptions',
-    read: (sql, accountId, [after]) => sql`
+    order: ['id'],
+    ids: { id: 'psh' },
+    select: (sql, accountId) => sql`
       select
-        d.id as key, d.host, d.label, d.is_on as "isOn", d.quiet_from as "quietFromMinutes",
+        d.id, d.host, d.label, d.is_on as "isOn", d.quiet_from as "quietFromMinutes",
         d.quiet_to as "quietToMinutes", d.quiet_zone as "quietZone", d.created_at as "createdAt",
         d.last_push_at as "lastPushAt", d.last_outcome as "lastOutcome"
       from push_subscriptions d
-      where d.account_id = ${accountId} and d.id > ${after}
-      order by d.id
-      limit ${PAGE}
+      where d.account_id = ${accountId}
     `,
-    toItem: ({ key, ...item }: Row) => ({ id: toId('psh', key), ...item }),
   },
   {
     name: 'notificationSettings',
-    read: (sql, accountId, after) => sql`
-      select ${keyOfChannel(sql)} as key, n.state, n.mute_until as "muteUntil", n.collapse
+    ...OF_CHANNEL,
+    select: (sql, accountId) => sql`
+      select
+        n.project_id as "projectId", coalesce(n.channel_id, ${NIL_UUID}) as "channelId", n.state,
+        n.mute_until as "muteUntil", n.collapse
       from notification_settings n
-      where n.account_id = ${accountId} and ${isAfterChannel(sql, after)}
-      order by n.project_id, coalesce(n.channel_id, ${NIL_UUID})
-      limit ${PAGE}
+      where n.account_id = ${accountId}
     `,
-    toItem: toChannelItem,
   },
   {
     name: 'readMarks',
-    read: (sql, accountId, after) => sql`
-      select ${keyOfChannel(sql)} as key, n.seq::float8 as seq
+    ...OF_CHANNEL,
+    select: (sql, accountId) => sql`
+      select
+        n.project_id as "projectId", coalesce(n.channel_id, ${NIL_UUID}) as "channelId",
+        n.seq::float8 as seq
       from read_marks n
-      where n.account_id = ${accountId} and ${isAfterChannel(sql, after)}
-      order by n.project_id, coalesce(n.channel_id, ${NIL_UUID})
-      limit ${PAGE}
+      where n.account_id = ${accountId}
     `,
-    toItem: toChannelItem,
   },
   {
     name: 'views',
-    read: (sql, accountId, [project, view]) => sql`
+    ...OF_VIEW,
+    select: (sql, accountId) => sql`
       select
-        n.project_id || ' ' || n.id as key, n.name, n.search as q, n.created_at as "createdAt"
+        n.project_id as "projectId", n.id as "viewId", n.name, n.search as q, n.created_at as "createdAt"
       from views n
-      where n.account_id = ${accountId} and (n.project_id, n.id) > (${project}::uuid, ${view}::uuid)
-      order by n.project_id, n.id
-      limit ${PAGE}
+      where n.account_id = ${accountId}
     `,
-    toItem: toViewItem,
   },
   {
     name: 'viewMarks',
-    read: (sql, accountId, after) => sql`
-      select ${keyOfView(sql)} as key, n.seq::float8 as seq
+    ...OF_VIEW,
+    select: (sql, accountId) => sql`
+      select n.project_id as "projectId", n.view_id as "viewId", n.seq::float8 as seq
       from view_marks n
-      where n.account_id = ${accountId} and ${isAfterView(sql, after)}
-      order by n.project_id, n.view_id
-      limit ${PAGE}
+      where n.account_id = ${accountId}
     `,
-    toItem: toViewItem,
   },
   {
     name: 'viewBells',
-    read: (sql, accountId, after) => sql`
-      select ${keyOfView(sql)} as key
+    ...OF_VIEW,
+    select: (sql, accountId) => sql`
+      select n.project_id as "projectId", n.view_id as "viewId"
       from view_bells n
-      where n.account_id = ${accountId} and ${isAfterView(sql, after)}
-      order by n.project_id, n.view_id
-      limit ${PAGE}
+      where n.account_id = ${accountId}
     `,
-    toItem: toViewItem,
   },
   {
     name: 'auditEntries',
-    read: (sql, accountId, [after]) => sql`
+    order: ['id'],
+    ids: { id: 'aud', organizationId: 'org', projectId: 'prj' },
+    select: (sql, accountId) => sql`
       select
-        a.id as key, a.at, a.organization_id, a.project_id, a.action, a.target, a.details, a.address,
-        a.user_agent as "userAgent"
+        a.id, a.at, a.organization_id as "organizationId", a.project_id as "projectId", a.action,
+        a.target, a.details, a.address, a.user_agent as "userAgent"
       from audit_log a
-      where a.account_id = ${accountId} and a.id > ${after}
-      order by a.id
-      limit ${PAGE}
+      where a.account_id = ${accountId}
     `,
-    toItem: ({
-      key,
-      organization_id,
-      project_id,
-      ...item
-    }: Row & Record<'organization_id' | 'project_id', string | null>) => ({
-      id: toId('aud', key),
-      organizationId: organization_id && toId('org', organization_id),
-      projectId: project_id && toId('prj', project_id),
-      ...item,
-    }),
   },
 ]
 
@@ -244,49 +217,37 @@ export async function* exportAccount(pool: Pool, accountId: string): AsyncGenera
 async function* exportItems(
   pool: Pool,
   accountId: string,
-  { read, toItem }: Section,
+  section: Section,
 ): AsyncGenerator<string> {
-  let after: readonly [string, string] = [NIL_UUID, NIL_UUID]
+  let after = section.order.map(() => NIL_UUID)
   let separator = ''
   for (;;) {
-    const rows = await pool.run(async sql => await read(sql, accountId, after))
+    const rows = await pool.run(
+      sql => sql<Row[]>`
+        select *
+        from (${section.select(sql, accountId)}) as items
+        where (${sql(section.order)}) > (${after.map((uuid, nth) => (nth === 0 ? sql`${uuid}` : sql`, ${uuid}`))})
+        order by ${sql(section.order)}
+        limit ${PAGE}
+      `,
+    )
     if (rows.length === 0) return
-    yield separator + rows.map(row => JSON.stringify(toItem(row as never))).join(',')
+    yield separator + rows.map(row => JSON.stringify(toItem(section, row))).join(',')
     separator = ','
-    const [first = NIL_UUID, second = NIL_UUID] = rows.at(-1)?.key.split(' ') ?? []
-    after = [first, second]
+    const last = rows.at(-1)
+    after = section.order.map(field => String(last?.[field]))
     if (rows.length < PAGE) return
   }
 }
 
-/** Returns the key of a row `n` about a channel, or about all channels of a project. */
-function keyOfChannel(sql: Sql) {
-  return sql`n.project_id || ' ' || coalesce(n.channel_id, ${NIL_UUID})`
-}
-
-function isAfterChannel(sql: Sql, [project, channel]: readonly [string, string]) {
-  return sql`(n.project_id, coalesce(n.channel_id, ${NIL_UUID})) > (${project}::uuid, ${channel}::uuid)`
-}
-
-/** Returns the key of a row `n` about a view. */
-function keyOfView(sql: Sql) {
-  return sql`n.project_id || ' ' || n.view_id`
-}
-
-function isAfterView(sql: Sql, [project, view]: readonly [string, string]) {
-  return sql`(n.project_id, n.view_id) > (${project}::uuid, ${view}::uuid)`
-}
-
-function toViewItem({ key, ...item }: Row): object {
-  const [project = '', view = ''] = key.split(' ')
-  return { projectId: toId('prj', project), viewId: toId('viw', view), ...item }
-}
-
-function toChannelItem({ key, ...item }: Row): object {
-  const [project = '', channel = ''] = key.split(' ')
-  return {
-    projectId: toId('prj', project),
-    channelId: channel === NIL_UUID ? null : toId('chn', channel),
-    ...item,
+/** Returns a row with public ids. A membership names its organization. */
+function toItem({ name, ids }: Section, row: Row): object {
+  const item: Row = { ...row }
+  for (const [field, prefix] of Object.entries(ids)) {
+    const uuid = row[field]
+    item[field] = typeof uuid === 'string' && uuid !== NIL_UUID ? toId(prefix, uuid) : null
   }
+  if (name !== 'memberships') return item
+  const { organizationId, name: organization, ...rest } = item
+  return { organization: { id: organizationId, name: organization }, ...rest }
 }

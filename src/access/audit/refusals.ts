@@ -1,27 +1,28 @@
 import { toId } from '../../base/ids.ts'
 import { logger } from '../../base/log.ts'
 import { startLoop } from '../../base/loop.ts'
-import { toArray } from '../../database/arrays.ts'
 import { transact, type Pool } from '../../database/pool.ts'
 import { SERVER, writeAudit, type Actor, type AuditRecord } from './audit.ts'
 
 const EVERY_MS = 60_000
 /** The most callers with an entry of their own, per organization and minute. */
 const MAX_CALLERS = 20
-/** The most organizations and projects that are counted in a minute. */
+/** The most organizations that are counted in a minute. */
 const MAX_TENANTS = 1_000
 /** The most actions that an entry names. */
 const MAX_ACTIONS = 5
+/** Stands for the installation, which has no uuid. */
+const INSTALLATION = ''
 
 const log = logger('audit')
 
 /** A request that a role or a scope did not allow, or a refused sign-in. Ids are uuids. */
 interface Refusal {
   /**
-   * The resource. For a request of an API key, the organization is looked up later. A sign-in
-   * belongs to the installation, and counts for the network of its client.
+   * The resource; with the project for a request of an API key. A sign-in belongs to the
+   * installation, and counts for the network of its client.
    */
-  tenant: { organizationId: string } | { projectId: string } | { network: string }
+  tenant: { organizationId: string; projectId?: string } | { network: string }
   actor: Actor
   /** True for an account that is not a member of the organization. */
   isStranger?: boolean
@@ -37,7 +38,7 @@ export interface Refusals {
   stop(): Promise<void>
 }
 
-/** The refusals of one caller in one organization, project or installation. */
+/** The refusals of one caller in one organization, or in the installation. */
 interface Counted {
   refusal: Refusal
   actions: Set<string>
@@ -59,7 +60,7 @@ export function createRefusals(pool: Pool): Refusals {
 
   function count(refusal: Refusal): void {
     const { tenant: of, actor, isStranger, action } = refusal
-    const id = toTenantId(of)
+    const id = 'network' in of ? INSTALLATION : of.organizationId
     if (!tenants.has(id) && tenants.size >= MAX_TENANTS) return
     const tenant = tenants.get(id) ?? { callers: new Map<string, Counted>(), others: 0 }
     tenants.set(id, tenant)
@@ -81,27 +82,11 @@ export function createRefusals(pool: Pool): Refusals {
   async function write(): Promise<void> {
     const counted = tenants
     tenants = new Map()
-    if (counted.size === 0) return
-    const projectIds = [...counted.keys()].flatMap(id =>
-      id.startsWith('prj ') ? [id.slice(4)] : [],
-    )
-    const owners = await pool.run(
-      sql => sql<{ id: string; organization_id: string }[]>`
-        select id, organization_id from projects where id = any(${toArray(projectIds)}::uuid[])
-      `,
-    )
-    const organizations = new Map(owners.map(row => [row.id, row.organization_id]))
-    const merged = new Map<string, Tenant>()
     for (const [id, tenant] of counted) {
-      const place = id.startsWith('prj ') ? organizations.get(id.slice(4)) : id.slice(4)
-      // The project was deleted meanwhile.
-      if (place === undefined) continue
-      merged.set(place, merge(merged.get(place), tenant))
-    }
-    for (const [place, tenant] of merged) {
+      const organizationId = id === INSTALLATION ? undefined : id
       await transact(pool, async tx => {
         for (const [actor, record] of toRecords(tenant)) {
-          await writeAudit(tx, actor, { ...record, organizationId: place || undefined })
+          await writeAudit(tx, actor, { ...record, organizationId })
         }
       })
     }
@@ -117,23 +102,6 @@ export function createRefusals(pool: Pool): Refusals {
   return { count, stop }
 }
 
-/** Returns the kind of a tenant and its uuid. The installation has none. */
-function toTenantId(tenant: Refusal['tenant']): string {
-  if ('organizationId' in tenant) return `org ${tenant.organizationId}`
-  return 'projectId' in tenant ? `prj ${tenant.projectId}` : 'all '
-}
-
-/** Returns the refusals of two projects of an organization. */
-function merge(into: Tenant | undefined, { callers, others }: Tenant): Tenant {
-  const merged = into ?? { callers: new Map<string, Counted>(), others: 0 }
-  merged.others += others
-  for (const [caller, counted] of callers) {
-    if (merged.callers.size < MAX_CALLERS) merged.callers.set(caller, counted)
-    else merged.others += counted.count
-  }
-  return merged
-}
-
 function toRecords({ callers, others }: Tenant): [Actor, AuditRecord][] {
   const records = [...callers.values()].map(toRecord)
   if (others === 0) return records
@@ -146,7 +114,7 @@ function toRecord({ refusal, actions, count }: Counted): [Actor, AuditRecord] {
     return [actor, { action: 'session.refused', details: { ways: [...actions].join(', '), count } }]
   }
   const details = { actions: [...actions].join(' '), count }
-  const projectId = 'projectId' in tenant ? tenant.projectId : undefined
+  const { projectId } = tenant
   if (!isStranger) return [actor, { action: 'access.refused', projectId, details }]
   // A name or address would tell the organization about accounts of others.
   const account = toId('per', actor.accountId ?? '')

@@ -98,7 +98,8 @@ export function createKeyGuard(gate: KeyGuardOptions) {
     if (!rateLimit.isAllowed) throw tooManyRequests(rateLimit.retryAfter)
     if (scope !== 'any' && !key.scopes.includes(scope)) {
       const actor = { kind: 'API key', keyId: key.id, address: gate.toAddress(request) } as const
-      gate.refusals.count({ tenant: { projectId: key.projectId }, actor, action: scope })
+      const { organizationId, projectId } = key
+      gate.refusals.count({ tenant: { organizationId, projectId }, actor, action: scope })
       throw new Fault('insufficient_scope', `This API key lacks the scope ${scope}`)
     }
     if (hash !== undefined) recentKeys.remember(hash, key)
