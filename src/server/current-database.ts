@@ -1,6 +1,6 @@
 import { nameRemovedTerms } from '../log/views/removed-terms.ts'
 import { replaceStoredProviders } from '../access/openid/stored-providers.ts'
-import { storePasswordSwitch } from '../access/sign-in/password-switch.ts'
+import { storePasswordSwitch } from '../access/sign-in/credentials.ts'
 import type { Config } from '../base/config.ts'
 import { findFreePort } from '../base/listener.ts'
 import { logger } from '../base/log.ts'

@@ -27,7 +27,6 @@ import {
 } from './bootstrap.ts'
 import { createFailedAuthentications } from '../http/limits/failed-authentications.ts'
 import { logger } from '../base/log.ts'
-import { tokenAdmission } from '../access/tokens/admission.ts'
 import { createSemaphore } from '../base/semaphore.ts'
 import { createRequestMemory } from '../http/request-memory.ts'
 import { startMetrics } from './metrics-server.ts'
@@ -262,7 +261,6 @@ function createGate({ port, pool, refusals }: GateParts, options: ServerOptions)
     failedAuthentications: createFailedAuthentications(),
     refusals,
     concurrency: createSemaphore(READS_PER_CALLER),
-    tokens: tokenAdmission,
     inputLimits: {
       timeoutMs: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS,
       memory: createRequestMemory(),

@@ -1,5 +1,5 @@
 import { createRefusals } from '../access/audit/refusals.ts'
-import { createAdmission } from '../access/keys/admission.ts'
+import { createAdmission } from '../access/keys/count-requests.ts'
 import type { Config } from '../base/config.ts'
 import type { Secrets } from '../database/secrets/secrets.ts'
 import { createInFlightRequests } from '../http/limits/idempotency.ts'

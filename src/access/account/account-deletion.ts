@@ -1,21 +1,15 @@
 import { Fault } from '../../base/errors.ts'
 import { toId } from '../../base/ids.ts'
-import { toArray } from '../../database/arrays.ts'
 import type { Tx } from '../../database/sql.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import type { Role } from '../guard/permissions.ts'
 import type { AdmittedSession } from '../guard/sessions.ts'
-import { withdrawDisallowedInvites } from '../organizations/invites.ts'
+import { withdrawDisallowed } from '../organizations/invites.ts'
+import { listMemberships, lockOrganizations, type Membership } from '../organizations/members.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
 import { withdrawLinksOfMember, withdrawResetLinks } from '../sign-in/reset-links.ts'
 
 /** The most organizations that an error names. */
 const MAX_NAMES = 5
-
-interface Membership {
-  organizationId: string
-  role: Role
-}
 
 /**
  * Deletes the caller's account, with its sessions, devices, settings, invites and reset links. The
@@ -34,7 +28,7 @@ export async function deleteAccount(
   await requireOtherOperator(tx, id)
   await tx`delete from memberships where account_id = ${id}`
   for (const { organizationId } of memberships) {
-    await withdrawDisallowedInvites(tx, { organizationId, actor }, id)
+    await withdrawDisallowed(tx, { organizationId, actor }, id)
   }
   await withdrawLinksOfMember(tx, actor, id)
   await withdrawResetLinks(tx, actor, id)
@@ -55,9 +49,7 @@ export async function deleteAccount(
 async function lockMemberships(tx: Tx, accountId: string): Promise<Membership[]> {
   const before = await listMemberships(tx, accountId)
   const ids = before.map(({ organizationId }) => organizationId)
-  await tx`
-    select from organizations where id = any(${toArray(ids)}::uuid[]) order by id for no key update
-  `
+  await lockOrganizations(tx, ids)
   // Also locks the other operators, so that two of them cannot leave at once.
   const locked = await tx<{ id: string }[]>`
     select id
@@ -71,16 +63,6 @@ async function lockMemberships(tx: Tx, accountId: string): Promise<Membership[]>
   const memberships = await listMemberships(tx, accountId)
   if (memberships.every(({ organizationId }) => ids.includes(organizationId))) return memberships
   throw new Fault('conflict', 'You have just joined an organization. Try again.')
-}
-
-async function listMemberships(tx: Tx, accountId: string): Promise<Membership[]> {
-  return await tx<Membership[]>`
-    select m.organization_id as "organizationId", m.role
-    from memberships m
-      join organizations o on o.id = m.organization_id and o.deleted_at is null
-    where m.account_id = ${accountId}
-    order by m.organization_id
-  `
 }
 
 /** Throws `conflict` if the account is the last owner of organizations, and names them. */

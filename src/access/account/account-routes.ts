@@ -18,7 +18,7 @@ import { toSignedOut, type Cookies } from '../guard/secret.ts'
 import { succeedRead, type CallOn, type SessionGuard } from '../guard/guard.ts'
 import { Email, Name, NoData } from '../guard/schema.ts'
 import { Account } from '../sign-in/schema.ts'
-import { toRequester } from '../guard/admitted.ts'
+import { toRequester } from '../guard/caller.ts'
 import { authorize } from '../guard/permissions.ts'
 
 const tags = ['Account']

@@ -123,12 +123,3 @@ function ownFactorNeeded(): Fault {
 export function isOnCredentials(action: string): action is CredentialAction {
   return Object.hasOwn(CREDENTIAL_ACTIONS, action)
 }
-
-/** Returns the name of a set of factors. */
-export function toFactors({
-  hasPasskey,
-  hasApp,
-}: Record<'hasPasskey' | 'hasApp', boolean>): Factors {
-  if (hasPasskey) return hasApp ? 'passkey and app' : 'passkey'
-  return hasApp ? 'app' : 'none'
-}

@@ -27,7 +27,7 @@ import { checkHost, checkSameOrigin, type Site } from '../../http/site.ts'
 import { parseId } from '../../base/ids.ts'
 import type { Semaphore } from '../../base/semaphore.ts'
 import { readBearer } from '../../base/token-form.ts'
-import type { Admitted, AdmittedToken } from './admitted.ts'
+import type { Admitted, AdmittedToken } from './caller.ts'
 import {
   admit,
   countRefusal,
@@ -35,7 +35,7 @@ import {
   toActor,
   type AdmissionOptions,
   type Ids,
-} from './admission.ts'
+} from './find-caller.ts'
 import {
   listCredentials,
   revokesAccess,

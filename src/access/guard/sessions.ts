@@ -4,11 +4,11 @@ import { toBrowserName } from '../../base/user-agent.ts'
 import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
-import type { Admitted, AdmittedToken } from './admitted.ts'
-import { toFactors, type Factors, type Proven } from './credential-table.ts'
+import type { Admitted, AdmittedToken } from './caller.ts'
+import type { Factors, Proven } from './credential-table.ts'
 import type { Role } from './permissions.ts'
 import type { SessionInfo, SignInMethod } from './schema.ts'
-import { hashSecret, newSecret } from './secret.ts'
+import { hashSecret, newSecret, type Cookies } from './secret.ts'
 
 const MAX_SESSIONS = 100
 
@@ -49,8 +49,7 @@ export async function admitSession(
       is_operator: boolean
       is_verified: boolean
       is_multi_factor: boolean
-      has_passkey: boolean
-      has_app: boolean
+      factors: Factors
       needs_second_factor: boolean
       organization_id: string | null
       project_id: string | null
@@ -89,7 +88,7 @@ export async function admitSession(
       id: row.session_id,
       isInstalled: row.is_installed,
       isMultiFactor: row.is_multi_factor,
-      factors: toFactors({ hasPasskey: row.has_passkey, hasApp: row.has_app }),
+      factors: row.factors,
       leftS: row.left_s,
     },
     account: { id: row.account_id, name: row.name, email: row.email, isOperator: row.is_operator },
@@ -106,36 +105,34 @@ export async function readProven(
   sql: Queryable,
   { account, session }: Pick<AdmittedSession, 'account' | 'session'>,
 ): Promise<Proven | undefined> {
-  const [row] = await sql<{ is_multi_factor: boolean; has_passkey: boolean; has_app: boolean }[]>`
-    select s.is_multi_factor, ${selectFactors(sql)}
+  const [row] = await sql<Proven[]>`
+    select s.is_multi_factor as "isMultiFactor", ${selectFactors(sql)}
     from sessions s
     where s.id = ${session.id} and s.account_id = ${account.id}
   `
-  return (
-    row && {
-      isMultiFactor: row.is_multi_factor,
-      factors: toFactors({ hasPasskey: row.has_passkey, hasApp: row.has_app }),
-    }
-  )
+  return row
 }
 
 /** Returns the factors of an account. The caller has locked it. */
 export async function readFactors(tx: Tx, accountId: string): Promise<Factors> {
-  const [row] = await tx<[{ has_passkey: boolean; has_app: boolean }]>`
+  const [row] = await tx<[{ factors: Factors }]>`
     select ${selectFactors(tx)} from (select ${accountId}::uuid as account_id) s
   `
-  return toFactors({ hasPasskey: row.has_passkey, hasApp: row.has_app })
+  return row.factors
 }
 
-/** The columns `has_passkey` and `has_app` of the account of the session `s`. */
+/** The column `factors` of the account of the session `s`. */
 function selectFactors(sql: Queryable): Fragment {
   return sql`
-    exists (
-      select from passkeys k where k.account_id = s.account_id and k.disabled_at is null
-    ) as has_passkey,
-    exists (
-      select from totp_secrets t where t.account_id = s.account_id and t.confirmed_at is not null
-    ) as has_app
+    coalesce(nullif(concat_ws(
+      ' and ',
+      case when exists (
+        select from passkeys k where k.account_id = s.account_id and k.disabled_at is null
+      ) then 'passkey' end,
+      case when exists (
+        select from totp_secrets t where t.account_id = s.account_id and t.confirmed_at is not null
+      ) then 'app' end
+    ), ''), 'none') as factors
   `
 }
 
@@ -214,8 +211,7 @@ export async function createSession(
 }
 
 interface Renewal {
-  id: string
-  token: string
+  cookies: Cookies
   /** True if the account proved more than a password. */
   isMultiFactor?: boolean
   /** False if the renewal does not count as a verification. */
@@ -223,12 +219,13 @@ interface Renewal {
 }
 
 /**
- * Replaces the token of a session after the account was verified. Returns the new token. Throws
- * `conflict` if `token` is no longer the session's token.
+ * Replaces the token of a session after the account was verified. Returns the Set-Cookie value of
+ * the new one. Throws `conflict` if `token` is no longer the session's token.
  */
-export async function rotateSession(
+export async function renewSession(
   sql: Queryable,
-  { id, token, isMultiFactor = false, isVerified = true }: Renewal,
+  { admitted: { session }, token = '' }: { admitted: AdmittedSession; token?: string | undefined },
+  { cookies, isMultiFactor = false, isVerified = true }: Renewal,
 ): Promise<string> {
   const fresh = newSecret(256)
   const rotated = await sql`
@@ -236,9 +233,9 @@ export async function rotateSession(
       hash = decode(${hashSecret(fresh)}, 'hex'),
       verified_at = case when ${isVerified} then now() else verified_at end,
       is_multi_factor = is_multi_factor or ${isMultiFactor}
-    where id = ${id} and hash = decode(${hashSecret(token)}, 'hex')
+    where id = ${session.id} and hash = decode(${hashSecret(token)}, 'hex')
   `
-  if (rotated.count === 1) return fresh
+  if (rotated.count === 1) return cookies.keep('session', fresh, toCookieSeconds(session))
   throw new Fault('conflict', 'The session was just renewed or ended. Reload the page.')
 }
 

@@ -6,7 +6,7 @@ import {
   type RateLimitResult,
 } from '../../http/limits/rate-limit.ts'
 import type { Call } from '../../http/call.ts'
-import type { Key } from './admission.ts'
+import type { Key } from './count-requests.ts'
 
 const RECENT_MS = 60_000
 const MAX_RECENT = 10_000

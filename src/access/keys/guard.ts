@@ -27,7 +27,7 @@ import { toRateLimitHeaders, tooManyRequests } from '../../http/limits/rate-limi
 import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
 import type { Semaphore } from '../../base/semaphore.ts'
 import { MANAGEMENT_TOKEN, readBearer } from '../../base/token-form.ts'
-import type { Admission, AdmittedRequest, Key } from './admission.ts'
+import type { Admission, AdmittedRequest, Key } from './count-requests.ts'
 import { createRecentKeys, deferAdmission, type DeferredAdmission } from './deferred-admission.ts'
 import type { Scope } from './schema.ts'
 import { createHashCache, hasKeyInQuery, readToken } from './token.ts'

@@ -4,7 +4,7 @@ import { toId } from '../../base/ids.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import type { Pool } from '../../database/pool.ts'
-import type { Key } from './admission.ts'
+import type { Key } from './count-requests.ts'
 import type { KeyGuard } from './guard.ts'
 import { Me, parseScopes } from './schema.ts'
 

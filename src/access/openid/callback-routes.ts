@@ -1,18 +1,24 @@
 import type { ProviderSettings } from '../../base/config/openid.ts'
 import { Fault, type FaultCode } from '../../base/errors.ts'
-import { toId } from '../../base/ids.ts'
 import { transact, type Pool } from '../../database/pool.ts'
 import type { Tx } from '../../database/sql.ts'
 import { publicRoutes } from '../../http/public-route.ts'
 import { checkHost } from '../../http/site.ts'
-import { writeAudit, type Actor } from '../audit/audit.ts'
-import { countRefusedSignIn, findPoolOfVisitor, findSession } from '../guard/admission.ts'
-import { rotateSession, toCookieSeconds, type AdmittedSession } from '../guard/sessions.ts'
+import type { Actor } from '../audit/audit.ts'
+import { countRefusedSignIn, findPoolOfVisitor, findSession } from '../guard/find-caller.ts'
+import type { AdmittedSession } from '../guard/sessions.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
+import { verifySession } from '../sign-in/sign-in.ts'
 import { connect, findConnectedAccount } from './connections.ts'
-import { createFlows, markUsed, toConfirmation, type Visit } from './flow.ts'
-import { getProvider, type OpenidParts } from './parts.ts'
-import { VisitProblem, type ProblemCode } from './problem.ts'
+import {
+  createFlows,
+  markUsed,
+  toConfirmation,
+  type Visit,
+  VisitProblem,
+  type ProblemCode,
+} from './flow.ts'
+import { getProvider, type OpenidParts } from './provider-routes.ts'
 import type { Profile } from './profile.ts'
 import { CLOCK_TOLERANCE_S } from './provider-client.ts'
 import { signInVisitor } from './sign-in.ts'
@@ -96,7 +102,12 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
       const kept = await transact(pool, tx =>
         visit.purpose === 'connect'
           ? connectOwn(tx, actor, admitted, { provider, profile })
-          : verify(tx, actor, { admitted, profile, visit, token: readToken(request) }),
+          : verify(tx, actor, {
+              admitted,
+              profile,
+              visit,
+              token: cookies.read(request.headers, 'session'),
+            }),
       )
       return { path: visit.next, cookies: [...kept, flows.clear()] }
     }
@@ -118,19 +129,19 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
     return { path: `/sign-in?${query}`, cookies: [confirmation] }
   }
 
-  function readToken(request: Request): string {
-    return cookies.read(request.headers, 'session') ?? ''
-  }
-
   /** Confirms that the account of a session is present. Returns Set-Cookie values. */
   async function verify(
     tx: Tx,
     actor: Actor,
-    options: { admitted: AdmittedSession; profile: Profile; visit: Visit; token: string },
+    options: {
+      admitted: AdmittedSession
+      profile: Profile
+      visit: Visit
+      token: string | undefined
+    },
   ): Promise<string[]> {
     const { admitted, profile, visit, token } = options
-    const { session, account } = admitted
-    if ((await findConnectedAccount(tx, profile)) !== account.id) {
+    if ((await findConnectedAccount(tx, profile)) !== admitted.account.id) {
       throw new VisitProblem('otherAccount')
     }
     const { authTime, issuedAt, isMultiFactor } = profile
@@ -141,9 +152,7 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
       throw new VisitProblem('stale')
     }
     if (authTime > Date.now() / 1000 + CLOCK_TOLERANCE_S) throw new VisitProblem('clock')
-    const fresh = await rotateSession(tx, { id: session.id, token, isMultiFactor })
-    await writeAudit(tx, actor, { action: 'session.verified', target: toId('ses', session.id) })
-    return [cookies.keep('session', fresh, toCookieSeconds(session))]
+    return [await verifySession(tx, { admitted, actor, token }, { cookies, isMultiFactor })]
   }
 
   return publicRoutes('openid.callback', [{ path: '/openid/:provider/callback', respond }])

@@ -9,7 +9,7 @@ import { requireWayIn } from '../sign-in/ways-in.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import { listConnections, removeConnection } from './connections.ts'
-import type { OpenidParts } from './parts.ts'
+import type { OpenidParts } from './provider-routes.ts'
 import { Connections } from './schema.ts'
 
 const tags = ['Account']

@@ -3,7 +3,7 @@ import type { Queryable, Tx } from '../../database/sql.ts'
 import { Fault } from '../../base/errors.ts'
 import { newId, parseId, toId } from '../../base/ids.ts'
 import { lockAccount } from '../sign-in/account.ts'
-import { VisitProblem } from './problem.ts'
+import { VisitProblem } from './flow.ts'
 import type { Connection } from './schema.ts'
 
 /** The identity of a person at a provider. */

@@ -3,8 +3,8 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { Secrets } from '../../database/secrets/secrets.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { hashSecret, type Cookies } from '../guard/secret.ts'
+import type { Profile } from './profile.ts'
 import { PURPOSES } from './schema.ts'
-import type { Authenticated } from './sign-in.ts'
 
 const FLOW_S = 600
 
@@ -58,7 +58,13 @@ export interface Flows {
 }
 
 /** Returns what a browser keeps until the account is signed in in another way. */
-export function toConfirmation({ provider, profile }: Authenticated): Confirmation {
+export function toConfirmation({
+  provider,
+  profile,
+}: {
+  provider: { name: string }
+  profile: Pick<Profile, 'issuer' | 'subject' | 'email'>
+}): Confirmation {
   const { issuer, subject, email = '' } = profile
   const identity = { provider: provider.name, issuer, subject, email }
   return { kind: 'confirmation', ...identity, startedAtMs: Date.now() }
@@ -104,4 +110,37 @@ export async function markUsed(sql: Queryable, value: string, seconds: number): 
     on conflict (hash) do nothing
   `
   return marked.count === 1
+}
+
+/**
+ * Why a visit to a provider did not end in a session. The sign-in page explains each:
+ * `cancelled` at the provider, `expired` or used state, `unavailable` provider, `invalid` response,
+ * `clock` of the two servers too far apart, `unverified` e-mail address, `unknown` person,
+ * `otherAccount` or `otherIdentity` connected already, `address` differs from that of the account,
+ * `invite` is not open to this address, `groups` not sent, `stale` credential at a verification.
+ */
+export type ProblemCode =
+  | 'cancelled'
+  | 'expired'
+  | 'unavailable'
+  | 'invalid'
+  | 'clock'
+  | 'unverified'
+  | 'unknown'
+  | 'otherAccount'
+  | 'otherIdentity'
+  | 'address'
+  | 'invite'
+  | 'groups'
+  | 'stale'
+
+/** An expected failure of a visit to a provider. */
+export class VisitProblem extends Error {
+  readonly code: ProblemCode
+
+  constructor(code: ProblemCode) {
+    super(code)
+    this.name = 'VisitProblem'
+    this.code = code
+  }
 }

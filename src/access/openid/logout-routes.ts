@@ -5,7 +5,7 @@ import { readText } from '../../http/body.ts'
 import { respond, withCall } from '../../http/call.ts'
 import { deferBody, readPath } from '../../http/route.ts'
 import { LOGOUT_TOKEN_S, endProviderSessions, verifyLogoutToken } from './logout.ts'
-import { getProvider, type OpenidParts } from './parts.ts'
+import { getProvider, type OpenidParts } from './provider-routes.ts'
 import { isProviderDown } from './provider-client.ts'
 import { markUsed } from './flow.ts'
 

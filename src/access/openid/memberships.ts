@@ -1,20 +1,19 @@
-import { SERVER, writeAudit, type Actor } from '../audit/audit.ts'
+import { SERVER, type Actor } from '../audit/audit.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Tx } from '../../database/sql.ts'
-import { toId } from '../../base/ids.ts'
-import { findInvite, withdrawDisallowedInvites } from '../organizations/invites.ts'
-import { MAX_MEMBERS } from '../organizations/joining.ts'
-import { endMembership, hasOtherOwner } from '../organizations/members.ts'
+import { findInvite } from '../organizations/invites.ts'
+import { announceMember, MAX_MEMBERS } from '../organizations/joining.ts'
+import {
+  endMembership,
+  hasOtherOwner,
+  listMemberships,
+  lockOrganizations,
+  setRole,
+  type Membership,
+} from '../organizations/members.ts'
 import type { Role } from '../guard/permissions.ts'
-import { withdrawLinksOfMember } from '../sign-in/reset-links.ts'
 import type { Identity } from './connections.ts'
 import { findRoles, type Visitor } from './rules.ts'
-
-interface Membership {
-  organizationId: string
-  role: Role
-  provider: string | null
-}
 
 interface Arrival {
   identity: Pick<Identity, 'issuer' | 'subject'>
@@ -26,7 +25,7 @@ interface Arrival {
  * Locks the organizations that a sign-in can change, in the order of every change of members: they
  * come before the account. It has the identity or the e-mail address.
  */
-export async function lockOrganizations(
+export async function lockForSignIn(
   tx: Tx,
   visitor: Visitor,
   { identity, invite }: Arrival,
@@ -69,9 +68,7 @@ export async function applyRules(
   const seen = await listMemberships(tx, accountId)
   const touched = [...roles.keys(), ...seen.map(({ organizationId }) => organizationId)]
   // Most are locked already. Rules and memberships may have changed meanwhile.
-  await tx`
-    select from organizations where id = any(${toArray(touched)}::uuid[]) order by id for no key update
-  `
+  await lockOrganizations(tx, touched)
   const memberships = await listMemberships(tx, accountId)
   for (const membership of memberships) {
     if (membership.provider !== provider) continue
@@ -88,16 +85,6 @@ export async function applyRules(
 /** The client that signs in, for the audit log. */
 type Place = Pick<Actor, 'address' | 'userAgent'>
 
-async function listMemberships(tx: Tx, accountId: string): Promise<Membership[]> {
-  return await tx<Membership[]>`
-    select m.organization_id as "organizationId", m.role, m.provider
-    from memberships m
-      join organizations o on o.id = m.organization_id and o.deleted_at is null
-    where m.account_id = ${accountId}
-    order by m.organization_id
-  `
-}
-
 /** Gives the role of the rules; without one, ends the membership. */
 async function changeMembership(
   tx: Tx,
@@ -111,18 +98,8 @@ async function changeMembership(
     const ended = { accountId, role: before, action: 'member.removed' as const, provider }
     return endMembership(tx, { organizationId, actor: SERVER }, ended)
   }
-  await tx`
-    update memberships set role = ${role}
-    where organization_id = ${organizationId} and account_id = ${accountId}
-  `
-  await withdrawDisallowedInvites(tx, { organizationId, actor: SERVER }, accountId)
-  await withdrawLinksOfMember(tx, SERVER, accountId)
-  await writeAudit(tx, SERVER, {
-    action: 'member.roleChanged',
-    organizationId,
-    target: toId('per', accountId),
-    details: { from: before, to: role, provider },
-  })
+  const call = { organizationId, actor: SERVER }
+  await setRole(tx, call, { accountId, from: before, to: role, provider })
 }
 
 async function join(
@@ -138,11 +115,5 @@ async function join(
   `
   if (inserted.count === 0) return
   const actor: Actor = { kind: 'account', accountId, ...from }
-  await withdrawLinksOfMember(tx, actor, accountId)
-  await writeAudit(tx, actor, {
-    action: 'member.joined',
-    organizationId,
-    target: toId('per', accountId),
-    details: { role, provider },
-  })
+  await announceMember(tx, { organizationId, actor }, { accountId, role, provider })
 }

@@ -7,7 +7,7 @@ import { SuccessOf } from '../../http/envelope.ts'
 import type { Issue } from '../../http/rules.ts'
 import { InvalidRequest } from '../../http/validation.ts'
 import { toName } from '../guard/schema.ts'
-import type { OpenidParts } from './parts.ts'
+import type { OpenidParts } from './provider-routes.ts'
 import { listRules, replaceRules } from './rules.ts'
 import { SignInRules, SignInRulesBody, type SignInRule } from './schema.ts'
 

@@ -12,8 +12,8 @@ import { forgetDevices, signIn, type SignInRequest } from '../sign-in/sign-in.ts
 import { PROXY, type ProviderSettings } from '../../base/config/openid.ts'
 import { Fault } from '../../base/errors.ts'
 import { connect, findConnectedAccount, isConnectedTo } from './connections.ts'
-import { applyRules, lockOrganizations } from './memberships.ts'
-import { VisitProblem } from './problem.ts'
+import { applyRules, lockForSignIn } from './memberships.ts'
+import { VisitProblem } from './flow.ts'
 import type { Profile } from './profile.ts'
 import { findRoles, type Visitor } from './rules.ts'
 
@@ -51,7 +51,7 @@ export async function signInVisitor(
   const { issuer, subject, email, groups } = profile
   if (!groups) throw new VisitProblem('groups')
   const visitor = { provider: provider.name, email, groups }
-  await lockOrganizations(tx, visitor, { identity: profile, invite: options.invite })
+  await lockForSignIn(tx, visitor, { identity: profile, invite: options.invite })
   const accountId = await findConnectedAccount(tx, profile)
   if (accountId !== undefined)
     return enter(tx, { accountId, isNew: false, visitor, profile }, options)

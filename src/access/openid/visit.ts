@@ -2,9 +2,8 @@ import { jwtVerify } from 'jose'
 import * as openid from 'openid-client'
 import type { ProviderSettings } from '../../base/config/openid.ts'
 import type { Site } from '../../http/site.ts'
-import type { Visit } from './flow.ts'
+import { type Visit, VisitProblem } from './flow.ts'
 import { ALGORITHMS } from './logout.ts'
-import { VisitProblem } from './problem.ts'
 import { toProfile, type Profile } from './profile.ts'
 import {
   CLOCK_TOLERANCE_S,

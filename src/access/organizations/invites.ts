@@ -8,6 +8,8 @@ import { writeAudit } from '../audit/audit.ts'
 import { ACTIONS, isAtLeast, requireVerifiedFor, ROLES, type Role } from '../guard/permissions.ts'
 import type { InvitePreview, Invite } from './schema.ts'
 import { hashSecret, isSecret, newSecret } from '../guard/secret.ts'
+import { withdrawLinksOfMember } from '../sign-in/reset-links.ts'
+import { withdrawInvites } from '../sign-in/ways-in.ts'
 import { lockOrganization, type OrganizationCall } from './organizations.ts'
 
 const MAX_OPEN = 100
@@ -105,35 +107,30 @@ export async function listInvites(
 export async function withdrawInvite(tx: Tx, call: OrganizationCall, id: string): Promise<void> {
   const { organizationId, actor } = call
   await lockOrganization(tx, call, 'invites.withdraw')
-  const uuid = parseId('inv', id)
-  const gone = await tx`
-    delete from invites
-    where organization_id = ${organizationId} and id = ${uuid ?? null} and is_unexpired(expires_at, '7 days')
-  `
-  if (gone.count === 0) throw new Fault('not_found', 'No open invite has this id')
-  await writeAudit(tx, actor, { action: 'invite.withdrawn', organizationId, target: id })
+  const where = tx`i.organization_id = ${organizationId} and i.id = ${parseId('inv', id) ?? null}`
+  if ((await withdrawInvites(tx, actor, where)) > 0) return
+  throw new Fault('not_found', 'No open invite has this id')
 }
 
-/** Withdraws the invites that an account created and that its present role no longer allows. */
-export async function withdrawDisallowedInvites(
+/**
+ * Withdraws what an account may no longer pass on after its role in an organization has changed or
+ * ended: the invites that it created, and the reset links of `withdrawLinksOfMember`.
+ */
+export async function withdrawDisallowed(
   tx: Tx,
   { organizationId, actor }: Pick<OrganizationCall, 'organizationId' | 'actor'>,
   accountId: string,
 ): Promise<void> {
-  const withdrawn = await tx<{ id: string; is_open: boolean }[]>`
-    delete from invites i
-    where i.organization_id = ${organizationId} and i.invited_by = ${accountId} and not exists (
-      select
-      from memberships m
-      where m.organization_id = i.organization_id and m.account_id = i.invited_by and ${mayInvite(tx)}
-    )
-    returning i.id, is_unexpired(i.expires_at, '7 days') as is_open
+  const isAllowed = tx`exists (
+    select
+    from memberships m
+    where m.organization_id = i.organization_id and m.account_id = i.invited_by and ${mayInvite(tx)}
+  )`
+  const where = tx`
+    i.organization_id = ${organizationId} and i.invited_by = ${accountId} and not ${isAllowed}
   `
-  for (const { id, is_open } of withdrawn) {
-    if (!is_open) continue
-    const target = toId('inv', id)
-    await writeAudit(tx, actor, { action: 'invite.withdrawn', organizationId, target })
-  }
+  await withdrawInvites(tx, actor, where)
+  await withdrawLinksOfMember(tx, actor, accountId)
 }
 
 /**

@@ -7,11 +7,12 @@ import { InvalidRequest, invalidField } from '../../http/validation.ts'
 import { newId, toId } from '../../base/ids.ts'
 import { lockAccount } from '../sign-in/account.ts'
 import { limitNewAccounts } from '../sign-in/address-tries.ts'
-import { checkPassword, hashPassword } from '../sign-in/credentials.ts'
+import { checkPassword, hashPassword, requirePasswords } from '../sign-in/credentials.ts'
 import { deleteInvite, findInvite, lockInvite, type LiveInvite } from './invites.ts'
-import { requirePasswords } from '../sign-in/password-switch.ts'
 import { withdrawLinksOfMember } from '../sign-in/reset-links.ts'
 import { toName } from '../guard/schema.ts'
+import type { OrganizationCall } from './organizations.ts'
+import type { Role } from '../guard/permissions.ts'
 import type { AcceptInviteBody, JoinedOrganization } from './schema.ts'
 import type { Cookies } from '../guard/secret.ts'
 import type { AdmittedSession } from '../guard/sessions.ts'
@@ -166,14 +167,19 @@ async function join(
     insert into memberships (organization_id, account_id, role)
     values (${organizationId}, ${accountId}, ${role})
   `
-  await withdrawLinksOfMember(tx, actor, accountId)
-  await writeAudit(tx, actor, {
-    action: 'member.joined',
-    organizationId,
-    target: toId('per', accountId),
-    details: { role },
-  })
+  await announceMember(tx, { organizationId, actor }, { accountId, role })
   return { organization: { id: toId('org', organizationId), name: organization.name }, role }
+}
+
+/** Records a new membership. It ends reset links whose creators are no longer allowed them. */
+export async function announceMember(
+  tx: Tx,
+  { organizationId, actor }: Pick<OrganizationCall, 'organizationId' | 'actor'>,
+  { accountId, ...details }: { accountId: string; role: Role; provider?: string },
+): Promise<void> {
+  await withdrawLinksOfMember(tx, actor, accountId)
+  const target = toId('per', accountId)
+  await writeAudit(tx, actor, { action: 'member.joined', organizationId, target, details })
 }
 
 /** Throws `conflict` if an organization is full. The caller has locked the organization. */

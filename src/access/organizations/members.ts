@@ -1,5 +1,6 @@
 import { Fault } from '../../base/errors.ts'
 import { parseId, toId } from '../../base/ids.ts'
+import { toArray } from '../../database/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
@@ -7,13 +8,8 @@ import { writeAudit } from '../audit/audit.ts'
 import { requireVerifiedFor, type Role } from '../guard/permissions.ts'
 import type { Member } from './schema.ts'
 import { lockOwnAccount, toAccountInfo } from '../sign-in/account.ts'
-import {
-  createOwnersResetLink,
-  lockMemberships,
-  withdrawLinksOfMember,
-  type ResetLink,
-} from '../sign-in/reset-links.ts'
-import { withdrawDisallowedInvites } from './invites.ts'
+import { createOwnersResetLink, lockMemberships, type ResetLink } from '../sign-in/reset-links.ts'
+import { withdrawDisallowed } from './invites.ts'
 import { lockOrganization, lockRole, type OrganizationCall } from './organizations.ts'
 
 /** Returns a page of an organization's members, oldest account first. */
@@ -38,24 +34,29 @@ export async function changeRole(
   { id, role }: { id: string; role: Role },
 ): Promise<Member> {
   await lockOrganization(tx, call, 'members.changeRole')
-  const { organizationId, actor, admitted } = call
+  const { organizationId, admitted } = call
   const { accountId, member } = await getMember(tx, organizationId, id)
   if (member.role === role) return member
   requireVerifiedFor(role, admitted)
   if (member.role === 'owner') await requireOtherOwner(tx, organizationId, accountId)
+  await setRole(tx, call, { accountId, from: member.role, to: role })
+  return { ...member, role }
+}
+
+/** Stores the new role of a member. The caller has locked the organization. */
+export async function setRole(
+  tx: Tx,
+  call: Pick<OrganizationCall, 'organizationId' | 'actor'>,
+  { accountId, ...details }: { accountId: string; from: Role; to: Role; provider?: string | null },
+): Promise<void> {
+  const { organizationId, actor } = call
   await tx`
-    update memberships set role = ${role}
+    update memberships set role = ${details.to}
     where organization_id = ${organizationId} and account_id = ${accountId}
   `
-  await withdrawDisallowedInvites(tx, call, accountId)
-  await withdrawLinksOfMember(tx, actor, accountId)
-  await writeAudit(tx, actor, {
-    action: 'member.roleChanged',
-    organizationId,
-    target: id,
-    details: { from: member.role, to: role },
-  })
-  return { ...member, role }
+  await withdrawDisallowed(tx, call, accountId)
+  const target = toId('per', accountId)
+  await writeAudit(tx, actor, { action: 'member.roleChanged', organizationId, target, details })
 }
 
 /** Removes a member, whose next request is refused. Only owners can remove an owner. */
@@ -122,11 +123,35 @@ export async function endMembership(
   await tx`
     delete from memberships where organization_id = ${organizationId} and account_id = ${accountId}
   `
-  await withdrawDisallowedInvites(tx, call, accountId)
-  await withdrawLinksOfMember(tx, actor, accountId)
+  await withdrawDisallowed(tx, call, accountId)
   const target = toId('per', accountId)
   const details = { role, ...(provider && { provider }) }
   await writeAudit(tx, actor, { action, organizationId, target, details })
+}
+
+export interface Membership {
+  organizationId: string
+  role: Role
+  /** The provider whose rules gave it. */
+  provider: string | null
+}
+
+/** Returns the memberships of an account, by the uuid of the organization. */
+export async function listMemberships(sql: Queryable, accountId: string): Promise<Membership[]> {
+  return await sql<Membership[]>`
+    select m.organization_id as "organizationId", m.role, m.provider
+    from memberships m
+      join organizations o on o.id = m.organization_id and o.deleted_at is null
+    where m.account_id = ${accountId}
+    order by m.organization_id
+  `
+}
+
+/** Locks organizations until the transaction ends, in the order of every change of members. */
+export async function lockOrganizations(tx: Tx, ids: readonly string[]): Promise<void> {
+  await tx`
+    select from organizations where id = any(${toArray(ids)}::uuid[]) order by id for no key update
+  `
 }
 
 /** Returns the member with a public id. Throws `not_found`. */

@@ -2,7 +2,7 @@ import { Fault } from '../../base/errors.ts'
 import { newId, toId } from '../../base/ids.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import { toEffectiveRole, toRequester } from '../guard/admitted.ts'
+import { toEffectiveRole, toRequester } from '../guard/caller.ts'
 import {
   ACTIONS,
   authorize,
@@ -15,7 +15,7 @@ import { toName } from '../guard/schema.ts'
 import type { Organization, OrganizationChange } from './schema.ts'
 import type { AdmittedCaller } from '../guard/sessions.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
-import { withdrawInvitesTo } from '../sign-in/invites-of-account.ts'
+import { withdrawInvites } from '../sign-in/ways-in.ts'
 import { withdrawLinksOfMember } from '../sign-in/reset-links.ts'
 
 const MAX_ORGANIZATIONS = 1_000
@@ -189,7 +189,9 @@ export async function editOrganization(
   if (requiresSecondFactor && !call.admitted.session.isMultiFactor) throw wouldLockOut()
   const action = 'organization.secondFactorChanged'
   // A session without a factor may have made them.
-  const invites = requiresSecondFactor ? await withdrawInvitesTo(tx, actor, organizationId) : 0
+  const invites = requiresSecondFactor
+    ? await withdrawInvites(tx, actor, tx`i.organization_id = ${organizationId}`)
+    : 0
   const details = { isRequired: requiresSecondFactor, ...(invites > 0 && { withdrawn: invites }) }
   await writeAudit(tx, actor, { action, organizationId, target, details })
   return role

@@ -8,7 +8,7 @@ import type { Site } from '../../http/site.ts'
 import type { CallOn, SessionGuard } from '../guard/guard.ts'
 import { DeletedId, toName } from '../guard/schema.ts'
 import type { Cookies } from '../guard/secret.ts'
-import { rotateSession, toCookieSeconds } from '../guard/sessions.ts'
+import { renewSession } from '../guard/sessions.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
 import { CHALLENGE_AGE_S, useChallenge, type Challenges } from './challenges.ts'
 import {
@@ -19,9 +19,8 @@ import {
   renamePasskey,
   toUserHandle,
 } from './passkeys.ts'
-import { toRelyingParty } from './relying-party.ts'
 import { PasskeyBody, PasskeyChange, PasskeyInfo, PasskeyList, WebAuthnOptions } from './schema.ts'
-import { ALGORITHMS, readChallenge, verifyNewCredential } from './webauthn.ts'
+import { ALGORITHMS, readChallenge, toRelyingParty, verifyNewCredential } from './webauthn.ts'
 
 const tags = ['Account']
 
@@ -88,7 +87,7 @@ export function passkeyRoutes({ guard, site, cookies, challenges, issuers }: Pas
         const challenge = readChallenge(credential)
         challenges.check(challenge, 'register', call.admitted.session.id)
         const registered = await verifyNewCredential(toRelyingParty(site), credential, challenge)
-        const { id, token } = await transact(call.pool, async tx => {
+        const { id, cookie } = await transact(call.pool, async tx => {
           await lockOwnAccount(tx, call.admitted, 'passkeys.add')
           await useChallenge(tx, challenge)
           const accountId = call.admitted.account.id
@@ -98,15 +97,10 @@ export function passkeyRoutes({ guard, site, cookies, challenges, issuers }: Pas
               name: toName(name),
               credential: registered,
             }),
-            token: await rotateSession(tx, {
-              id: call.admitted.session.id,
-              token: call.token ?? '',
-              isMultiFactor: true,
-            }),
+            cookie: await renewSession(tx, call, { cookies, isMultiFactor: true }),
           }
         })
-        const kept = cookies.keep('session', token, toCookieSeconds(call.admitted.session))
-        return succeed(call, 201, await getPasskey(call, id), { cookies: [kept] })
+        return succeed(call, 201, await getPasskey(call, id), { cookies: [cookie] })
       },
       {
         account: 'passkeys.add',

@@ -1,18 +1,15 @@
 import { Elysia } from 'elysia'
 import { Fault } from '../../base/errors.ts'
-import { toId } from '../../base/ids.ts'
 import { transact, type Pool } from '../../database/pool.ts'
 import type { Tx } from '../../database/sql.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
-import { writeAudit, type Actor } from '../audit/audit.ts'
-import type { CallOn } from '../guard/guard.ts'
+import type { Actor } from '../audit/audit.ts'
 import { Account } from '../sign-in/schema.ts'
 import { newSecret } from '../guard/secret.ts'
-import { rotateSession, toCookieSeconds } from '../guard/sessions.ts'
 import { getAccount, lockAccount } from '../sign-in/account.ts'
-import { signIn, type SignedIn } from '../sign-in/sign-in.ts'
+import { signIn, verifySession } from '../sign-in/sign-in.ts'
 import { CHALLENGE_AGE_S, useChallenge, type ChallengePurpose } from './challenges.ts'
 import {
   findPasskey,
@@ -21,10 +18,9 @@ import {
   toUserHandle,
   type StoredPasskey,
 } from './passkeys.ts'
-import { toRelyingParty } from './relying-party.ts'
 import type { PasskeyParts } from './routes.ts'
 import { SignInBody, VerifyBody, WebAuthnOptions, type Assertion } from './schema.ts'
-import { readChallenge, verifyAssertion } from './webauthn.ts'
+import { readChallenge, toRelyingParty, verifyAssertion } from './webauthn.ts'
 
 const tags = ['Account']
 
@@ -147,9 +143,12 @@ export function passkeySignInRoutes(parts: Parts) {
         const { account, session } = call.admitted
         const expected = { purpose: 'verify', binding: session.id, accountId: account.id } as const
         const proof = await prove(call, credential, expected)
-        const verified = await usePasskey(call, proof, tx => verifySession(tx, call))
-        const kept = cookies.keep('session', verified.token, toCookieSeconds(session))
-        return succeed(call, 200, verified.account, { cookies: [kept] })
+        const details = { method: 'passkey' }
+        const verified = await usePasskey(call, proof, async tx => ({
+          cookie: await verifySession(tx, call, { cookies, isMultiFactor: true, details }),
+          account: await getAccount(tx, { ...call.admitted, isVerified: true }),
+        }))
+        return succeed(call, 200, verified.account, { cookies: [verified.cookie] })
       },
       {
         account: 'account.verifyByPasskey',
@@ -189,18 +188,6 @@ async function usePasskey<Result>(
   })
   if (!done) throw disabledPasskey()
   return done.result
-}
-
-async function verifySession(
-  tx: Tx,
-  { admitted, actor, token = '' }: CallOn<'account'>,
-): Promise<{ token: string; account: SignedIn['account'] }> {
-  const { id } = admitted.session
-  const fresh = await rotateSession(tx, { id, token, isMultiFactor: true })
-  const target = toId('ses', id)
-  const details = { method: 'passkey' }
-  await writeAudit(tx, actor, { action: 'session.verified', target, details })
-  return { token: fresh, account: await getAccount(tx, { ...admitted, isVerified: true }) }
 }
 
 function unknownPasskey(): Fault {

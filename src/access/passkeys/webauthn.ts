@@ -1,7 +1,8 @@
+import { isIP } from 'node:net'
 import type { WebAuthnCredential } from '@simplewebauthn/server'
 import { Fault, toReason } from '../../base/errors.ts'
 import { logger } from '../../base/log.ts'
-import type { RelyingParty } from './relying-party.ts'
+import type { Site } from '../../http/site.ts'
 import type { Assertion, NewCredential } from './schema.ts'
 
 const log = logger('passkeys')
@@ -26,6 +27,27 @@ type CBORType = Parameters<Library['isoCBOR']['encode']>[0]
 const MAX_KEY_BYTES = 1_100
 /** The shortest signature that an ECDSA key can check. It fits no data. */
 const WRONG_SIGNATURE = Uint8Array.from(Buffer.from('3006020101020101', 'hex'))
+
+/** This server as WebAuthn names it. Passkeys belong to the id, and work on the origin alone. */
+export interface RelyingParty {
+  id: string
+  origin: string
+}
+
+/**
+ * Returns the relying party of a site. Throws `conflict` if the address is an IP address or is not
+ * secure, because browsers have no passkeys there.
+ */
+export function toRelyingParty({ url }: Pick<Site, 'url'>): RelyingParty {
+  const { hostname, protocol, origin } = new URL(url)
+  const isLocal = hostname === 'localhost' || hostname.endsWith('.localhost')
+  const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) > 0
+  if (!isAddress && (protocol === 'https:' || isLocal)) return { id: hostname, origin }
+  throw new Fault(
+    'conflict',
+    `Passkeys need a name and https, and this server is ${origin}. Set BASE_URL to such an address.`,
+  )
+}
 
 /** The parts of a credential that are stored. */
 export interface RegisteredCredential {

@@ -3,8 +3,10 @@ import { newId, toId } from '../../base/ids.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { SecretLoss } from '../../database/secrets/reset.ts'
 import type { SealedCell, Secrets } from '../../database/secrets/secrets.ts'
+import { transact, type Pool } from '../../database/pool.ts'
 import type { Tx } from '../../database/sql.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
+import { attempt, clearAttempts, type ThrottleScope } from '../sign-in/throttle.ts'
 import { acceptRecoveryCode } from './recovery-codes.ts'
 import { findTotpStep, newTotpSecret } from './totp.ts'
 
@@ -86,6 +88,32 @@ export async function acceptCode(
     return isAccepted ? 'totp' : undefined
   }
   return (await acceptRecoveryCode(tx, accountId, code)) ? 'recovery' : undefined
+}
+
+/**
+ * Runs `accept` in a transaction, and returns its result. Undefined stands for a wrong code: it
+ * counts as a failure of the scope, and throws `wrong_credentials`. Throws `rate_limited` without
+ * a try after too many failures.
+ */
+export async function tryCode<Result>(
+  pool: Pool,
+  scope: ThrottleScope,
+  accept: (tx: Tx) => Promise<Result | undefined>,
+): Promise<Result> {
+  let result: Result | undefined
+  await attempt(pool, scope, async () => {
+    result = await transact(pool, async tx => {
+      const accepted = await accept(tx)
+      if (accepted !== undefined) await clearAttempts(tx, scope)
+      return accepted
+    })
+    return result !== undefined
+  })
+  if (result !== undefined) return result
+  throw new Fault(
+    'wrong_credentials',
+    'The code is wrong or was already used. Enter the newest one of your app. If it is refused again, let your phone set its clock by itself.',
+  )
 }
 
 async function acceptTotpCode(

@@ -1,28 +1,54 @@
+import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { Fault } from '../../base/errors.ts'
 import { toId } from '../../base/ids.ts'
 import { transact } from '../../database/pool.ts'
 import type { Secrets } from '../../database/secrets/secrets.ts'
-import type { Tx } from '../../database/sql.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
-import { toQrCode } from '../../http/qr-code.ts'
+import { QrCode, toQrCode } from '../../http/qr-code.ts'
+import { Text } from '../../http/rules.ts'
+import { closed } from '../../http/schema-parts.ts'
 import { writeAudit } from '../audit/audit.ts'
 import type { CallOn, SessionGuard } from '../guard/guard.ts'
 import { Account } from '../sign-in/schema.ts'
 import type { Cookies } from '../guard/secret.ts'
-import { rotateSession, toCookieSeconds } from '../guard/sessions.ts'
+import { renewSession } from '../guard/sessions.ts'
 import { getAccount, lockAccount, lockOwnAccount } from '../sign-in/account.ts'
 import { hasSecondFactor } from '../sign-in/sign-in-steps.ts'
 import type { ThrottleScope } from '../sign-in/throttle.ts'
 import { removeSecondFactor } from '../sign-in/ways-in.ts'
-import { acceptCode, confirmTotpSecret, createTotpSecret } from './authenticator-app.ts'
+import { acceptCode, confirmTotpSecret, createTotpSecret, tryCode } from './authenticator-app.ts'
 import { createRecoveryCodes } from './recovery-codes.ts'
-import { CodeBody, RecoveryCodes, TotpSecret } from './schema.ts'
 import { toTotpUri } from './totp.ts'
-import { tryCode } from './try-code.ts'
 
 const tags = ['Account']
+
+/** A new secret for an authenticator app. */
+const TotpSecret = Type.Object(
+  {
+    secret: Type.String({ description: 'In base32, for apps that cannot scan.' }),
+    uri: Type.String({ examples: ['otpauth://totp/Tidings:ada@example.com?secret=…'] }),
+    qr: QrCode,
+  },
+  closed,
+)
+
+const RecoveryCodes = Type.Object(
+  { codes: Type.Array(Type.String({ examples: ['7k3q-m0zt-9hvw-2c8x'] })) },
+  closed,
+)
+
+export const CodeBody = Type.Object(
+  {
+    code: Text({
+      minLength: 1,
+      maxLength: 64,
+      description: 'The six digits of the authenticator app, or a recovery code.',
+    }),
+  },
+  { examples: [{ code: '123456' }] },
+)
 
 export interface SecondFactorParts {
   guard: SessionGuard
@@ -32,12 +58,13 @@ export interface SecondFactorParts {
 
 /** Routes to set up the second factor of the password, and to confirm a session with a code. */
 export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorParts) {
-  /** Responds with the account, whose session has a new token and counts as multi-factor. */
-  async function succeedWithSession(call: CallOn<'account'>, token: string) {
-    const { session } = call.admitted
+  /** Gives a session that proved the second factor a new token. It is not a verification. */
+  const renewal = { cookies, isMultiFactor: true, isVerified: false }
+
+  /** Responds with the account, whose session has a new cookie and counts as multi-factor. */
+  async function succeedWithSession(call: CallOn<'account'>, cookie: string) {
     const account = await call.pool.run(sql => getAccount(sql, call.admitted))
-    const kept = cookies.keep('session', token, toCookieSeconds(session))
-    return succeed(call, 200, account, { cookies: [kept] })
+    return succeed(call, 200, account, { cookies: [cookie] })
   }
 
   return new Elysia({ name: 'second-factor' })
@@ -67,12 +94,13 @@ export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorPart
       '/api/second-factor/confirm',
       async ({ call, body: { code } }) => {
         const { actor, admitted } = call
-        const token = await tryCode(call.pool, toScope(call), async tx => {
+        const cookie = await tryCode(call.pool, toScope(call), async tx => {
           await lockOwnAccount(tx, admitted, 'secondFactor.confirm')
           const of = { accountId: admitted.account.id, code, actor }
-          return (await confirmTotpSecret(tx, secrets, of)) ? renewSession(tx, call) : undefined
+          const isConfirmed = await confirmTotpSecret(tx, secrets, of)
+          return isConfirmed ? renewSession(tx, call, renewal) : undefined
         })
-        return succeedWithSession(call, token)
+        return succeedWithSession(call, cookie)
       },
       {
         account: 'secondFactor.confirm',
@@ -138,7 +166,7 @@ export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorPart
       async ({ call, body: { code } }) => {
         const { actor, admitted } = call
         const accountId = admitted.account.id
-        const token = await tryCode(call.pool, toScope(call), async tx => {
+        const cookie = await tryCode(call.pool, toScope(call), async tx => {
           await lockAccount(tx, accountId)
           if (!(await hasSecondFactor(tx, accountId))) throw nothingToRemove()
           const method = await acceptCode(tx, secrets, { accountId, code })
@@ -146,9 +174,9 @@ export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorPart
           const target = toId('ses', admitted.session.id)
           const details = { method }
           await writeAudit(tx, actor, { action: 'session.strengthened', target, details })
-          return renewSession(tx, call)
+          return renewSession(tx, call, renewal)
         })
-        return succeedWithSession(call, token)
+        return succeedWithSession(call, cookie)
       },
       {
         account: 'account.addSecondFactor',
@@ -167,12 +195,6 @@ export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorPart
 function toScope({ admitted: { account, session } }: CallOn<'account'>): ThrottleScope {
   const lane = { kind: 'session', sessionId: session.id } as const
   return { email: account.email, factor: 'code', lane }
-}
-
-/** Gives the session a new token, and the second factor. It is not a verification. */
-function renewSession(tx: Tx, { admitted, token = '' }: CallOn<'account'>): Promise<string> {
-  const { id } = admitted.session
-  return rotateSession(tx, { id, token, isMultiFactor: true, isVerified: false })
 }
 
 function nothingToRemove(): Fault {

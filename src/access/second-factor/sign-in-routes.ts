@@ -11,11 +11,9 @@ import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import { toId } from '../../base/ids.ts'
 import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
-import { acceptCode } from './authenticator-app.ts'
+import { acceptCode, tryCode } from './authenticator-app.ts'
 import { countRecoveryCodes } from './recovery-codes.ts'
-import type { SecondFactorParts } from './routes.ts'
-import { CodeBody } from './schema.ts'
-import { tryCode } from './try-code.ts'
+import { CodeBody, type SecondFactorParts } from './routes.ts'
 
 interface Parts extends SecondFactorParts {
   failedAuthentications: FailedAuthentications

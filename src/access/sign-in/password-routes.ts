@@ -19,14 +19,16 @@ import {
   lockCredentials,
   tryPassword,
   wrongCredentials,
+  requirePasswords,
+  requireUsablePassword,
 } from './credentials.ts'
 import type { CallOn, SessionGuard } from '../guard/guard.ts'
 import { requireVerified } from '../guard/permissions.ts'
-import { requirePasswords, requireUsablePassword } from './password-switch.ts'
 import { withdrawResetLinks } from './reset-links.ts'
 import { Password } from '../guard/schema.ts'
 import { Account, EndedSessions } from './schema.ts'
-import { endSessions, rotateSession, toCookieSeconds } from '../guard/sessions.ts'
+import { endSessions, renewSession } from '../guard/sessions.ts'
+import { verifySession } from './sign-in.ts'
 import { clearAttempts, type ThrottleScope } from './throttle.ts'
 import { removeSecondFactor, requireWayIn } from './ways-in.ts'
 
@@ -55,17 +57,13 @@ interface Parts {
 
 /** Routes that confirm or change the password of the signed-in account. */
 export function passwordRoutes({ guard, cookies, issuers }: Parts) {
-  function keepSession({ admitted: { session } }: CallOn<'account'>, token: string): string {
-    return cookies.keep('session', token, toCookieSeconds(session))
-  }
-
   return new Elysia({ name: 'accounts.password' })
     .use(guard)
     .post(
       '/api/session/verify',
       async ({ call, body: { password } }) => {
-        const { fresh, account } = await verifySession(call, password)
-        return succeed(call, 200, account, { cookies: [keepSession(call, fresh)] })
+        const { cookie, account } = await verifyPassword(call, password, cookies)
+        return succeed(call, 200, account, { cookies: [cookie] })
       },
       {
         account: 'account.verify',
@@ -86,8 +84,8 @@ export function passwordRoutes({ guard, cookies, issuers }: Parts) {
     .put(
       '/api/me/password',
       async ({ call, body }) => {
-        const { fresh, sessionsEnded } = await changePassword(call, body)
-        return succeed(call, 200, { sessionsEnded }, { cookies: [keepSession(call, fresh)] })
+        const { cookie, sessionsEnded } = await changePassword(call, body, cookies)
+        return succeed(call, 200, { sessionsEnded }, { cookies: [cookie] })
       },
       {
         account: 'account.changePassword',
@@ -119,27 +117,25 @@ export function passwordRoutes({ guard, cookies, issuers }: Parts) {
     )
 }
 
-/** Confirms the password for 10 minutes. Returns the session's new token as `fresh`. */
-async function verifySession(
+/** Confirms the password for 10 minutes. Returns the cookie with the session's new token. */
+async function verifyPassword(
   call: CallOn<'account'>,
   password: string,
-): Promise<{ fresh: string; account: Account }> {
-  const { admitted, actor } = call
+  cookies: Cookies,
+): Promise<{ cookie: string; account: Account }> {
   const credentials = await confirmPassword(call, password)
   return transact(call.pool, async tx => {
-    const fresh = await renewSession(tx, call, credentials)
-    await writeAudit(tx, actor, {
-      action: 'session.verified',
-      target: toId('ses', admitted.session.id),
-    })
-    return { fresh, account: await getAccount(tx, { ...admitted, isVerified: true }) }
+    await useCredentials(tx, call, credentials)
+    const cookie = await verifySession(tx, call, { cookies })
+    return { cookie, account: await getAccount(tx, { ...call.admitted, isVerified: true }) }
   })
 }
 
 async function changePassword(
   call: CallOn<'account'>,
   { currentPassword, newPassword }: Static<typeof PasswordChange>,
-): Promise<{ fresh: string; sessionsEnded: number }> {
+  cookies: Cookies,
+): Promise<{ cookie: string; sessionsEnded: number }> {
   const { actor, admitted } = call
   const { account, session } = admitted
   // A password that is set here would not work.
@@ -153,7 +149,8 @@ async function changePassword(
   const hash = await hashPassword(newPassword)
   return transact(call.pool, async tx => {
     await lockOwnAccount(tx, admitted, 'account.changePassword')
-    const fresh = await renewSession(tx, call, credentials)
+    await useCredentials(tx, call, credentials)
+    const cookie = await renewSession(tx, call, { cookies })
     await tx`
       update accounts set password_hash = ${hash}, is_password_from_machine = false
       where id = ${account.id}
@@ -165,7 +162,7 @@ async function changePassword(
       target: toId('per', account.id),
       details: { sessionsEnded },
     })
-    return { fresh, sessionsEnded }
+    return { cookie, sessionsEnded }
   })
 }
 
@@ -222,16 +219,15 @@ async function confirmPassword(
   throw wrongCredentials()
 }
 
-/** Replaces the token of a session whose password was confirmed. Returns the new token. */
-async function renewSession(
+/** Locks the account of a confirmed password that can be used, and forgets its failed attempts. */
+async function useCredentials(
   tx: Tx,
-  { admitted: { session }, token = '' }: CallOn<'account'>,
+  { admitted: { session } }: CallOn<'account'>,
   credentials: Credentials,
-): Promise<string> {
+): Promise<void> {
   await lockCredentials(tx, credentials)
   await requireUsablePassword(tx, credentials.accountId)
   await clearAttempts(tx, toSessionScope(session.id, credentials))
-  return rotateSession(tx, { id: session.id, token })
 }
 
 function toSessionScope(sessionId: string, { email }: Credentials): ThrottleScope {

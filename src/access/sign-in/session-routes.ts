@@ -10,11 +10,16 @@ import { PageOf, SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
 import { parseId, toId } from '../../base/ids.ts'
 import { toSignedOut, type Cookies } from '../guard/secret.ts'
-import { findCredentials, lockCredentials, tryPassword, wrongCredentials } from './credentials.ts'
+import {
+  findCredentials,
+  lockCredentials,
+  tryPassword,
+  wrongCredentials,
+  isPasswordUsable,
+} from './credentials.ts'
 import { succeedRead, type CallOn, type SessionGuard } from '../guard/guard.ts'
 import { lockAccount } from './account.ts'
-import { countRefusedSignIn } from '../guard/admission.ts'
-import { isPasswordUsable } from './password-switch.ts'
+import { countRefusedSignIn } from '../guard/find-caller.ts'
 import { Email, NoData, Password, SessionInfo } from '../guard/schema.ts'
 import { Account, EndedSessions } from './schema.ts'
 import { endSession, endSessions, listSessions } from '../guard/sessions.ts'

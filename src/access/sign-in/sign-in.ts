@@ -1,6 +1,6 @@
 import { toId } from '../../base/ids.ts'
 import type { Tx } from '../../database/sql.ts'
-import { writeAudit, type Actor } from '../audit/audit.ts'
+import { writeAudit, type Actor, type AuditRecord } from '../audit/audit.ts'
 import type { SignInMethod } from '../guard/schema.ts'
 import type { Account } from './schema.ts'
 import { hashSecret, MAX_COOKIE_AGE_S, newSecret, type Cookies } from '../guard/secret.ts'
@@ -8,6 +8,7 @@ import {
   admitSession,
   createSession,
   endSession,
+  renewSession,
   toCookieSeconds,
   type AdmittedSession,
 } from '../guard/sessions.ts'
@@ -86,6 +87,13 @@ export async function signIn(
   }
 }
 
+interface VerifyOptions {
+  cookies: Cookies
+  isMultiFactor?: boolean
+  /** The details of the audit entry. */
+  details?: NonNullable<AuditRecord['details']>
+}
+
 /** Ends the session of a request. */
 export async function endOwnSession(
   tx: Tx,
@@ -98,6 +106,25 @@ export async function endOwnSession(
     { kind: 'account', accountId: account.id, sessionId: session.id, ...from },
     { action: 'session.ended', target: toId('ses', session.id) },
   )
+}
+
+/**
+ * Confirms the session of a request for 10 minutes, after its account was verified. Returns the
+ * Set-Cookie value of its new token. Throws like `renewSession`.
+ */
+export async function verifySession(
+  tx: Tx,
+  call: { admitted: AdmittedSession; actor: Actor; token?: string | undefined },
+  { details, ...renewal }: VerifyOptions,
+): Promise<string> {
+  const cookie = await renewSession(tx, call, renewal)
+  const target = toId('ses', call.admitted.session.id)
+  await writeAudit(tx, call.actor, {
+    action: 'session.verified',
+    target,
+    ...(details && { details }),
+  })
+  return cookie
 }
 
 /**

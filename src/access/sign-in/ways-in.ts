@@ -1,9 +1,9 @@
 import { Fault } from '../../base/errors.ts'
+import { toId } from '../../base/ids.ts'
 import { toArray } from '../../database/arrays.ts'
-import type { Queryable, Tx } from '../../database/sql.ts'
-import type { Actor } from '../audit/audit.ts'
+import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
+import { writeAudit, type Actor } from '../audit/audit.ts'
 import { weakenSessions } from '../guard/sessions.ts'
-import { withdrawInvitesOf } from './invites-of-account.ts'
 
 /**
  * Throws `conflict` if an account can no longer sign in. Call it after a removal, in the same
@@ -71,5 +71,20 @@ export async function removeOtherWaysIn(tx: Tx, actor: Actor, accountId: string)
   await tx`delete from passkeys where account_id = ${accountId}`
   await tx`delete from openid_connections where account_id = ${accountId}`
   await tx`delete from management_tokens where account_id = ${accountId}`
-  await withdrawInvitesOf(tx, actor, accountId)
+  await withdrawInvites(tx, actor, tx`i.invited_by = ${accountId}`)
+}
+
+/** Withdraws the invites `i` that a condition selects. Returns the number of open ones. */
+export async function withdrawInvites(tx: Tx, actor: Actor, where: Fragment): Promise<number> {
+  const withdrawn = await tx<{ id: string; organization_id: string; is_open: boolean }[]>`
+    delete from invites i
+    where ${where}
+    returning i.id, i.organization_id, is_unexpired(i.expires_at, '7 days') as is_open
+  `
+  const open = withdrawn.filter(({ is_open }) => is_open)
+  for (const { id, organization_id: organizationId } of open) {
+    const target = toId('inv', id)
+    await writeAudit(tx, actor, { action: 'invite.withdrawn', organizationId, target })
+  }
+  return open.length
 }

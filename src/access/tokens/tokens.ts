@@ -1,7 +1,6 @@
-import type { AdmittedToken } from '../guard/admitted.ts'
-import { toEffectiveRole } from '../guard/admitted.ts'
+import { type AdmittedToken, toEffectiveRole } from '../guard/caller.ts'
 import { isAtLeast, ROLES, type Role } from '../guard/permissions.ts'
-import { withdrawInvitesOfEndedTokens } from '../sign-in/invites-of-account.ts'
+import { withdrawInvites } from '../sign-in/ways-in.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
@@ -126,7 +125,12 @@ export async function withdrawToken(
     returning t.name, t.account_id
   `
   if (!gone) throw tokenNotFound()
-  await withdrawInvitesOfEndedTokens(tx, actor, gone.account_id)
+  const isOfEndedToken = tx`
+    i.token_id is not null and not exists (
+      select from management_tokens t where t.id = i.token_id
+    )
+  `
+  await withdrawInvites(tx, actor, tx`i.invited_by = ${gone.account_id} and ${isOfEndedToken}`)
   await writeAudit(tx, actor, {
     action: 'token.withdrawn',
     ...('organizationId' in owner && owner),

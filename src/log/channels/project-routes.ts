@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { toReaderId } from '../../access/guard/admitted.ts'
+import { toReaderId } from '../../access/guard/caller.ts'
 import { succeedRead, type CallOn, type SessionGuard } from '../../access/guard/guard.ts'
 import {
   isAtLeast,

@@ -1,4 +1,4 @@
-import { checkAccount, findSession } from '../../access/guard/admission.ts'
+import { checkAccount, findSession } from '../../access/guard/find-caller.ts'
 import type { Cookies } from '../../access/guard/secret.ts'
 import { Fault } from '../../base/errors.ts'
 import { countRequest } from '../../base/metrics.ts'

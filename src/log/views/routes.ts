@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { toReaderId } from '../../access/guard/admitted.ts'
+import { toReaderId } from '../../access/guard/caller.ts'
 import type { CallOn, SessionGuard } from '../../access/guard/guard.ts'
 import { DeletedId } from '../../access/guard/schema.ts'
 import { transact, type Pool } from '../../database/pool.ts'

@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../../../access/openid/problem.ts'
+import type { ProblemCode } from '../../../access/openid/flow.ts'
 
 const TEXTS: Record<ProblemCode, (label: string) => string> = {
   cancelled: label => `You cancelled at ${label}.`,

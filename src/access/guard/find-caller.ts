@@ -5,17 +5,14 @@ import type { Pool } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
 import type { Call } from '../../http/call.ts'
 import { toNetwork, type FailedAuthentications } from '../../http/limits/failed-authentications.ts'
-import {
-  toRateLimitHeaders,
-  tooManyRequests,
-  type RateLimitResult,
-} from '../../http/limits/rate-limit.ts'
+import { toRateLimitHeaders, tooManyRequests } from '../../http/limits/rate-limit.ts'
 import type { Actor } from '../audit/audit.ts'
 import type { Refusals } from '../audit/refusals.ts'
-import { toRequester, type Admitted, type AdmittedToken } from './admitted.ts'
+import { toRequester, type Admitted, type AdmittedToken } from './caller.ts'
 import { authorize, type Action, type ActionScope } from './permissions.ts'
 import { hashSecret, type Cookies } from './secret.ts'
 import { admitSession, type AdmittedCaller, type AdmittedSession } from './sessions.ts'
+import { admitToken } from './tokens.ts'
 
 /** The dependencies of the admission to /api. */
 export interface AdmissionOptions {
@@ -27,28 +24,7 @@ export interface AdmissionOptions {
   failedAuthentications: FailedAuthentications
   /** Counts refused requests for the audit log. */
   refusals: Pick<Refusals, 'count'>
-  tokens: TokenAdmission
   toAddress(request: Request): string
-}
-
-/** Finds the management tokens of requests. */
-export interface TokenAdmission {
-  /**
-   * Finds the live token that has the hash, and counts one request of it if `isCounting`. Nothing
-   * is cached, so the next request of a withdrawn token is refused.
-   */
-  admit(sql: Queryable, lookup: TokenLookup): Promise<CountedToken | undefined>
-}
-
-interface TokenLookup extends Partial<Ids> {
-  hash: string
-  isCounting: boolean
-}
-
-/** A token, and the effect of its request on the rate limit, if it was counted. */
-export interface CountedToken {
-  admitted: AdmittedToken
-  rateLimit: RateLimitResult | undefined
 }
 
 export interface Ids {
@@ -127,7 +103,7 @@ async function admitBearer(
   const found = await gate.failedAuthentications.lookUp(
     MANAGEMENT_TOKEN.isWellFormed(bearer) ? hashToken(bearer) : undefined,
     (hash, share) =>
-      gate.sessions.of(share).run(sql => gate.tokens.admit(sql, { hash, isCounting, ...ids })),
+      gate.sessions.of(share).run(sql => admitToken(sql, { hash, isCounting, ...ids })),
     () => gate.toAddress(request),
   )
   if (!found) throw invalidToken(bearer)

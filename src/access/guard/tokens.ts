@@ -1,8 +1,7 @@
-import { toEffectiveRole } from '../guard/admitted.ts'
-import type { CountedToken, TokenAdmission } from '../guard/admission.ts'
-import type { Role } from '../guard/permissions.ts'
 import type { Queryable } from '../../database/sql.ts'
-import { toRateLimitResult } from '../../http/limits/rate-limit.ts'
+import { toRateLimitResult, type RateLimitResult } from '../../http/limits/rate-limit.ts'
+import { toEffectiveRole, type AdmittedToken } from './caller.ts'
+import type { Role } from './permissions.ts'
 
 /** Requests of one token per 60 seconds. */
 const TOKEN_RATE_LIMIT = 300
@@ -26,10 +25,30 @@ interface Row {
   retry_after: number
 }
 
-/** Finds tokens by their hash. Both limits of a role are read anew for each request. */
-export const tokenAdmission: TokenAdmission = {
-  async admit(sql, { hash, organizationId, projectId, isCounting }) {
-    const [row] = await sql<Row[]>`
+/** A token, and the effect of its request on the rate limit, if it was counted. */
+export interface CountedToken {
+  admitted: AdmittedToken
+  rateLimit: RateLimitResult | undefined
+}
+
+interface TokenLookup {
+  hash: string
+  /** The uuid of the organization, or of the project, that the request is about. */
+  organizationId: string | undefined
+  projectId: string | undefined
+  isCounting: boolean
+}
+
+/**
+ * Finds the live token that has the hash, and counts one request of it if `isCounting`. Nothing is
+ * cached, so the next request of a withdrawn token is refused. Both limits of its role are read
+ * anew for each request.
+ */
+export async function admitToken(
+  sql: Queryable,
+  { hash, organizationId, projectId, isCounting }: TokenLookup,
+): Promise<CountedToken | undefined> {
+  const [row] = await sql<Row[]>`
       with token as (
         select t.id, t.name, t.role, t.account_id, t.organization_id, t.project_ids, t.is_multi_factor
         from management_tokens t
@@ -61,8 +80,7 @@ export const tokenAdmission: TokenAdmission = {
         left join memberships m on m.organization_id = o.id and m.account_id = t.account_id
         left join counted c on true
     `
-    return row && toCountedToken(row)
-  },
+  return row && toCountedToken(row)
 }
 
 /**
