@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
 import {
   CREDENTIAL_ACTIONS,
   FACTORS,
@@ -11,7 +10,6 @@ import {
 } from '../../../src/access/guard/credential-table.ts'
 import { ACTIONS, listCredentials } from '../../../src/access/guard/permissions.ts'
 import type { NewSession } from '../../../src/access/guard/sessions.ts'
-import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
 import { newId, parseId, toId } from '../../../src/base/ids.ts'
 import type { Tx } from '../../../src/database/sql.ts'
 import { expectFailure } from '../../support/answers.ts'
@@ -225,18 +223,6 @@ test('a connection is refused if the account gets a factor during the visit', as
   expect(answered.headers.get('location')).toContain('problem=expired')
   const connections = (await browser.get('/api/me/connections')).body.data.items
   expect(connections).toEqual([])
-})
-
-test('a reset link makes no session, and leaves an account without a factor', async () => {
-  const account = await newAccount(server)
-  await Promise.all([insertPasskey(server, account), insertTotpSecret(server, account)])
-  const link = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
-  const browser = createBrowser(server.url)
-  const password = 'gravel monsoon nineteen'
-  const reset = await browser.post('/api/reset', { token: link.token, password })
-  expect([reset.status, browser.cookies.has('tidings')]).toEqual([200, false])
-  expect((await browser.signIn(account.email, password)).status).toBe(200)
-  expect((await browser.post('/api/second-factor')).status).toBe(200)
 })
 
 /** The accounts that an identity can find at its first sign-in. */

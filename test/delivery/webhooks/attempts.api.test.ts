@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { type Received } from '../../support/servers/receiver.ts'
 import {
   bootForWebhooks,
@@ -98,18 +97,6 @@ test('dashboard: the request of a deleted event has no body, and says so', async
     body: null,
     note: 'The event was deleted, so its body cannot be rebuilt',
   })
-})
-
-test('dashboard: admins read attempts of their own webhooks alone', async () => {
-  const { webhook } = await newWebhook()
-  await webhook.send(await webhook.newEvent())
-  const [attempt] = await webhook.attempts()
-  const path = `attempts/${attempt!['id']}`
-  const member = await newMember(server, webhook.organization, 'member')
-  expect((await member.get(`${webhook.path}/${path}`)).status).toBe(403)
-  const { webhook: other } = await newWebhook()
-  expect((await other.admin.get(`${other.path}/${path}`)).status).toBe(404)
-  expect((await webhook.admin.get(`${webhook.path}/attempts/att_x`)).status).toBe(404)
 })
 
 test('delivery: an attempt stores no part of the endpoint but its host', async () => {

@@ -100,23 +100,6 @@ test('a setup link claims nothing once an account exists, even if the link is st
   expect(await server.sql`select from accounts where email = 'eve@example.com'`).toHaveLength(0)
 })
 
-test('revoking the old key of a rotation ends its overlap, and leaves the new key', async () => {
-  const { admin } = tenant.members
-  const keys = `/api/projects/${tenant.params['projectId']}/keys`
-  const old = (await admin.post(keys, { name: 'Rotated' })).body.data
-  const fresh = (await admin.post(`${keys}/${old.id}/rotate`, { overlapHours: 168 })).body.data
-  const use = async (key: string) =>
-    (await fetch(`${server.url}/v1/me`, { headers: { authorization: `Bearer ${key}` } })).status
-  expect(await use(old.key)).toBe(200)
-  const { owner } = tenant.members
-  const listed = (await owner.get(`${keys}?limit=100`)).body.data.items as { id: string }[]
-  expect(listed.map(({ id }) => id)).toContain(old.id)
-  expect((await owner.delete(`${keys}/${old.id}`)).status).toBe(200)
-  expect([await use(old.key), await use(fresh.key)]).toEqual([401, 200])
-  // Rotating it again gives it no second life.
-  expect((await owner.post(`${keys}/${old.id}/rotate`, {})).status).toBe(404)
-})
-
 test('a session has the present role of its account at each request, and none without the account', async () => {
   const organization = await newOrganization(server)
   const member = await newMember(server, organization, 'admin')

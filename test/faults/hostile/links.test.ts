@@ -78,14 +78,3 @@ test('a token is valid for its own purpose alone', async () => {
     }
   }
 })
-
-test('a reset link is dead once its account has chosen a password', async () => {
-  const account = await newAccount(server)
-  const browser = createBrowser(server.url)
-  await browser.signIn(account.email, PASSWORD, newAddress())
-  const { token } = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
-  const change = { currentPassword: PASSWORD, newPassword: FRESH }
-  expect((await browser.put('/api/me/password', change)).status).toBe(200)
-  const json = { token, password: 'copper walnut eighty' }
-  expect((await createBrowser(server.url).post('/api/reset', json)).status).toBe(404)
-})

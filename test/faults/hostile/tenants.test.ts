@@ -37,20 +37,6 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const LISTS = ['/v1/events', '/v1/channels']
 
-test("a cursor works in the caller's own log alone, wherever it came from", async () => {
-  const theirs = await newProject(server)
-  for (let n = 0; n < 3; n++) {
-    await theirs.post('/v1/events', { channelName: `theirs ${n}`, title: `theirs ${n}` })
-  }
-  for (const list of LISTS) {
-    const { nextCursor } = (await theirs.get(`${list}?limit=1`)).body.data
-    expect(nextCursor).toBeString()
-    const page = await own.get(`${list}?cursor=${nextCursor}`)
-    expect(page.status).toBe(200)
-    expect(page.text).not.toContain('theirs')
-  }
-})
-
 const encode = (text: string) => Buffer.from(text).toString('base64url')
 
 test.each([
