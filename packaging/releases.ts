@@ -2,7 +2,7 @@ import { compareVersions } from '../src/base/version.ts'
 import { findOldestServer, isIn, listRows } from '../src/database/migrate.ts'
 import { type Migration } from '../src/database/sql-files.ts'
 
-/** A released version, as releases.json and the release index list it. */
+/** A released version, as releases.json lists it. */
 interface Release {
   /** Such as `0.2.0`. */
   version: string

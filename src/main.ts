@@ -14,7 +14,6 @@ import { login } from './cli/login.ts'
 import { owner } from './cli/owner.ts'
 import { reindex } from './cli/reindex.ts'
 import { secrets } from './cli/secrets.ts'
-import { upgrade } from './cli/upgrade.ts'
 import { licences, version } from './cli/version.ts'
 import { webhook } from './cli/webhook.ts'
 import { ConfigError } from './base/config.ts'
@@ -47,7 +46,6 @@ const root = withExamples(
       reindex,
       doctor,
       health,
-      upgrade,
       version,
       licences,
     },

@@ -101,8 +101,6 @@ export interface Config {
   securityContacts: string[]
   /** The URL of the source code of this server. Undefined for the repository of Tidings. */
   sourceUrl: string | undefined
-  /** The address of the release index. Undefined if none is asked. */
-  releaseIndexUrl: string | undefined
   quotas: QuotaLimits
   logLevel: (typeof LOG_LEVELS)[number]
   /** Undefined for text on a terminal, and JSON elsewhere. */
@@ -212,11 +210,6 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
         toContacts,
       ) ?? [],
     sourceUrl: read('SOURCE_URL', 'a URL like https://git.example.com/tidings', toWebUrl),
-    releaseIndexUrl: read(
-      'RELEASE_INDEX_URL',
-      'a URL like https://example.com/tidings/releases.json',
-      toWebUrl,
-    ),
     quotas: {
       eventsPerMinute: read('QUOTA_EVENTS_PER_MINUTE', QUOTA, toQuota) ?? 1_000_000,
       bytesPerDay: read('QUOTA_BYTES_PER_DAY', QUOTA, toQuota) ?? 50_000_000_000,

@@ -70,7 +70,6 @@ test('an empty environment is a complete configuration', () => {
     vapidSubject: undefined,
     securityContacts: [],
     sourceUrl: undefined,
-    releaseIndexUrl: undefined,
     quotas: {
       eventsPerMinute: 1_000_000,
       bytesPerDay: 50_000_000_000,

@@ -25,7 +25,6 @@ export const NAMES = [
   'VAPID_SUBJECT',
   'SECURITY_CONTACT',
   'SOURCE_URL',
-  'RELEASE_INDEX_URL',
   'QUOTA_EVENTS_PER_MINUTE',
   'QUOTA_BYTES_PER_DAY',
   'QUOTA_CHANNELS',
@@ -45,6 +44,8 @@ export const NAMES = [
 export function findRemoved(variable: string): string | undefined {
   if (/^DATABASE_READ_URL(_FILE)?$/.test(variable))
     return 'removed in 0.4.0: the primary answers all reads. Remove the setting.'
+  if (/^RELEASE_INDEX_URL(_FILE)?$/.test(variable))
+    return 'removed in 0.4.0 with `tidings upgrade`. Remove the setting.'
   return /^ARCHIVE_(DIR|S3_\w+|AFTER_DAYS|AT)$/.test(variable)
     ? 'removed in 0.4.0: run `tidings export` from a timer, with RETENTION_NEEDS_EXPORT=on. The files of the archive stay where they are.'
     : undefined
