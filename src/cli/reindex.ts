@@ -1,6 +1,5 @@
 import { listProjects } from '../access/organizations/projects.ts'
-import { toId } from '../base/ids.ts'
-import { correctCounts, describeWrongCounts, findWrongCounts } from '../database/damage.ts'
+import { correctCounts } from '../database/damage.ts'
 import { reindexProject } from '../log/events/search-index.ts'
 import { reindexUsers } from '../log/identities/user-indexer.ts'
 import { command, UsageError } from './command.ts'
@@ -22,26 +21,21 @@ export const reindex = command({
           args.project === undefined || id === args.project || name === args.project,
       )
       if (projects.length === 0) throw new UsageError('No project has this name or id.')
-      const wrong = (await sql.begin(findWrongCounts)).filter(one =>
-        projects.some(({ uuid }) => uuid === one.projectId),
-      )
-      await correctCounts(sql, wrong)
       let segments = 0
-      for (const { uuid, name } of projects) {
+      const corrected: { project: string; counts: number }[] = []
+      for (const { uuid, id, name } of projects) {
+        const counts = await correctCounts(sql, uuid)
+        if (counts > 0) corrected.push({ project: id, counts })
         await reindexUsers(sql, uuid)
         segments += await reindexProject(sql, uuid, done => {
           if (done % 100 === 0) process.stderr.write(`${name}: ${done} segments\n`)
         })
       }
       return {
-        json: {
-          projects: projects.length,
-          segments,
-          corrected: wrong.map(one => toId('prj', one.projectId)),
-        },
+        json: { projects: projects.length, segments, corrected },
         text: [
-          ...describeWrongCounts(wrong).map(
-            difference => `${difference} The counts are corrected.`,
+          ...corrected.map(
+            ({ project, counts }) => `Corrected ${counts} counts of the project ${project}.`,
           ),
           `Indexed ${segments} segments of ${projects.length} projects anew. The server indexes users and later events.`,
         ].join('\n'),

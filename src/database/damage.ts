@@ -30,12 +30,7 @@ export interface WrongCounts {
   /** The number of visible events, and their number by the counts. */
   found: number
   counted: number
-  /** The numbers of events that counts lack. */
-  corrections: { hour: string; channel_id: string; missing: string }[]
 }
-
-/** The limit for corrections of all projects. The next call returns others. */
-const MAX_CORRECTIONS = 10_000
 
 /**
  * Returns the projects whose counts of events are wrong in the snapshot of `tx`, at most 100.
@@ -60,10 +55,23 @@ export async function findWrongCounts(tx: Tx): Promise<WrongCounts[]> {
     where k.counted <> k.found
     limit 100
   `
-  const all: WrongCounts[] = []
-  let left = MAX_CORRECTIONS
-  for (const { project_id: project, counted, found } of wrong) {
-    const corrections = await tx<WrongCounts['corrections']>`
+  return wrong.map(({ project_id: projectId, counted, found }) => ({
+    projectId,
+    found: Number(found),
+    counted: Number(counted),
+  }))
+}
+
+/** The most counts that one transaction corrects. */
+const CORRECTED_ROWS = 10_000
+
+/**
+ * Corrects the counts of a project by their differences, so that events which come meanwhile stay
+ * counted. Returns how many counts were wrong.
+ */
+export async function correctCounts(sql: Sql, project: string): Promise<number> {
+  for (let corrected = 0; ;) {
+    const wrong = await sql<{ hour: string; channel_id: string; missing: string }[]>`
       select hour::text as hour, channel_id, coalesce(e.n, 0) - coalesce(c.n, 0) as missing
       from (select hour, channel_id, n from event_counts where project_id = ${project}) c
         full join (
@@ -72,18 +80,11 @@ export async function findWrongCounts(tx: Tx): Promise<WrongCounts[]> {
           where project_id = ${project} and deleted_at is null
           group by 1, 2
         ) e using (hour, channel_id)
+        join channels k on k.project_id = ${project} and k.id = channel_id
       where coalesce(e.n, 0) <> coalesce(c.n, 0)
-      limit ${left}
+      limit ${CORRECTED_ROWS}
     `
-    left -= corrections.length
-    all.push({ projectId: project, found: Number(found), counted: Number(counted), corrections })
-  }
-  return all
-}
-
-/** Corrects counts by their differences, so events that came after the snapshot stay counted. */
-export async function correctCounts(sql: Sql, wrong: readonly WrongCounts[]): Promise<void> {
-  for (const { projectId: project, corrections } of wrong) {
+    if (wrong.length === 0) return corrected
     await sql.begin(async tx => {
       // As every writer of counts does.
       await tx`select from event_logs where project_id = ${project} for update`
@@ -91,9 +92,9 @@ export async function correctCounts(sql: Sql, wrong: readonly WrongCounts[]): Pr
         with wrong as materialized (
           select w.hour, w.channel_id, w.missing
           from unnest(
-              ${toArray(corrections.map(({ hour }) => hour))}::timestamptz[],
-              ${toArray(corrections.map(({ channel_id }) => channel_id))}::uuid[],
-              ${toArray(corrections.map(({ missing }) => missing))}::bigint[]
+              ${toArray(wrong.map(({ hour }) => hour))}::timestamptz[],
+              ${toArray(wrong.map(({ channel_id }) => channel_id))}::uuid[],
+              ${toArray(wrong.map(({ missing }) => missing))}::bigint[]
             ) as w (hour, channel_id, missing)
             join channels k on k.project_id = ${project} and k.id = w.channel_id
         ), emptied as (
@@ -110,6 +111,7 @@ export async function correctCounts(sql: Sql, wrong: readonly WrongCounts[]): Pr
         on conflict do nothing
       `
     })
+    corrected += wrong.length
   }
 }
 

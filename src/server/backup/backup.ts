@@ -49,7 +49,7 @@ export interface BackupResult {
   bytes: number
   /** The number of rows by table. */
   rows: Record<string, number>
-  /** The wrong counts of events. They are in the file, and were corrected after it was written. */
+  /** The projects whose counts of events are wrong, also in the file. */
   wrongCounts: WrongCounts[]
 }
 
