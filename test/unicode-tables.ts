@@ -38,14 +38,6 @@ function isLeftOut(character: string): boolean {
   return LEFT_OUT.test(character)
 }
 
-function isDigit(character: string): boolean {
-  return /\p{Nd}/u.test(character)
-}
-
-function isCurrency(character: string): boolean {
-  return /\p{Sc}/u.test(character)
-}
-
 /** Returns whether a character of a text in NFD is folded to other ones. */
 function isFolded(character: string): boolean {
   return (
@@ -76,10 +68,6 @@ export function writeUnicodeSql(): string {
 
 -- Returns the letters and digits beyond ASCII, for a bracket expression.
 ${toFunction('other_letters', characters.filter(isLetter))}
--- Returns the decimal digits beyond ASCII, for a bracket expression.
-${toFunction('other_digits', characters.filter(isDigit))}
--- Returns the signs of currencies beyond ASCII, for a bracket expression.
-${toFunction('other_currencies', characters.filter(isCurrency))}
 -- Returns the letters of scripts that are written without spaces, for a bracket expression.
 ${toFunction('unspaced_letters', characters.filter(isUnspaced))}
 -- Returns the marks, and what nobody sees, such as soft hyphens, for a bracket expression.

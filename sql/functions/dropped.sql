@@ -18,6 +18,8 @@ drop function if exists take_event_ranges(text, uuid[], int);
 drop function if exists count_in_window(int, timestamptz, int);
 drop function if exists open_window_start(timestamptz);
 drop function if exists mark_former_users(uuid);
+drop function if exists other_digits();
+drop function if exists other_currencies();
 drop function if exists empty_event_response(json);
 drop function if exists remove_aliases_from_response(json, text[]);
 drop function if exists erase_purged_content(uuid, bigint[], uuid[]);
