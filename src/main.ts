@@ -1,8 +1,8 @@
 #!/usr/bin/env bun
-import { defineCommand, renderUsage, runCommand, type ArgsDef, type CommandDef } from 'citty'
+import { renderUsage, runCommand, type ArgsDef, type CommandDef } from 'citty'
 import { apply } from './cli/apply.ts'
 import { backup, restore } from './cli/backup.ts'
-import { protectText, toExamples, UsageError, withExamples } from './cli/command.ts'
+import { commandGroup, protectText, toExamples, UsageError } from './cli/command.ts'
 import { demo } from './cli/demo.ts'
 import { doctor } from './cli/doctor.ts'
 import { exportEvents } from './cli/export.ts'
@@ -25,37 +25,36 @@ const OK = 0
 const FAILED = 1
 const USAGE = 2
 
-const root = withExamples(
-  defineCommand({
-    meta: { name: 'tidings', description: 'Know the moment it happens.' },
-    subCommands: {
-      serve,
-      demo,
-      send,
-      identify,
-      login,
-      apply,
-      keys,
-      owner,
-      secrets,
-      webhook,
-      backup,
-      restore,
-      export: exportEvents,
-      migrate,
-      reindex,
-      doctor,
-      health,
-      version,
-      licences,
-    },
-  }),
-  [
+const root = commandGroup({
+  name: 'tidings',
+  description: 'Know the moment it happens.',
+  examples: [
     'tidings serve',
     'export TIDINGS_API_KEY=$(tidings keys create --json | jq -r .key)',
     "tidings send 'New payment' --channel payments --icon 💰",
   ],
-)
+  commands: {
+    serve,
+    demo,
+    send,
+    identify,
+    login,
+    apply,
+    keys,
+    owner,
+    secrets,
+    webhook,
+    backup,
+    restore,
+    export: exportEvents,
+    migrate,
+    reindex,
+    doctor,
+    health,
+    version,
+    licences,
+  },
+})
 
 process.exit(await main(process.argv.slice(2)))
 

@@ -8,7 +8,7 @@ import { SEALED_TABLES } from '../server/sealed-tables.ts'
 import { rotateCopies, type Rotation } from '../server/backup/copies.ts'
 import { MIN_PASSPHRASE, toKeep } from '../base/config/values.ts'
 import { readSettings } from './settings.ts'
-import { listStopSignals } from './stop-signal.ts'
+import { abortOnStopSignal } from './stop-signal.ts'
 import { restoreBackup } from '../server/backup/restore.ts'
 import { describeWrongCounts, REMEDY_OF_COUNTS } from '../database/damage.ts'
 import { existsSync, statSync } from 'node:fs'
@@ -51,12 +51,7 @@ export const backup = command({
       }
     }
     const passphrase = await readPassphrase(args, { isNew: true })
-    const stopping = new AbortController()
-    for (const signal of listStopSignals()) {
-      process.once(signal, () =>
-        stopping.abort(new Error(`Stopped by ${signal}. No backup was written.`)),
-      )
-    }
+    const { signal } = abortOnStopSignal(name => `Stopped by ${name}. No backup was written.`)
     const { file, bytes, rows, wrongCounts } = await withInstallation(
       args,
       ({ url, source }) =>
@@ -65,7 +60,7 @@ export const backup = command({
           sealedTables: SEALED_TABLES,
           passphrase,
           isForced: args.force,
-          signal: stopping.signal,
+          signal,
         }),
       { handlesSignals: true },
     )

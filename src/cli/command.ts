@@ -16,7 +16,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-export interface CommandOptions<Args extends ArgsDef> {
+interface CommandOptions<Args extends ArgsDef> {
   name: string
   description: string
   /** Complete command lines, shown by --help. */
@@ -53,11 +53,20 @@ export function command<const Args extends ArgsDef>({
       if (output.hasFailed) process.exitCode = 1
     },
   })
-  return withExamples(def, examples)
+  EXAMPLES.set(def, examples)
+  return def
 }
 
-/** Adds complete command lines that --help shows. */
-export function withExamples(def: CommandDef, examples: string[]): CommandDef {
+/** Defines a command that has others. */
+export function commandGroup({
+  name,
+  description,
+  examples,
+  commands,
+}: Pick<CommandOptions<ArgsDef>, 'name' | 'description' | 'examples'> & {
+  commands: Record<string, CommandDef>
+}): CommandDef {
+  const def = defineCommand({ meta: { name, description }, subCommands: commands })
   EXAMPLES.set(def, examples)
   return def
 }

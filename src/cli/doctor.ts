@@ -6,7 +6,6 @@ import { configureLog } from '../base/log.ts'
 import { command } from './command.ts'
 import { checkAddress } from './doctor/address.ts'
 import {
-  checkBackups,
   checkDatabase,
   checkListener,
   checkPush,
@@ -14,7 +13,7 @@ import {
   checkSearchIndex,
   checkSecret,
 } from './doctor/database.ts'
-import { checkExport } from './doctor/export.ts'
+import { checkBackups, checkExport } from './doctor/copies.ts'
 import { checkTables } from './doctor/tables.ts'
 import { checkFiles, checkZones } from './doctor/files.ts'
 import { checkHosts, checkStandbys } from './doctor/standbys.ts'

@@ -15,7 +15,7 @@ import { findOwner } from '../base/private-files.ts'
 import { explainSystemError } from '../base/system-error.ts'
 import type { SecretSource } from '../database/secrets/open-secrets.ts'
 import { readSettings, type Settings } from './settings.ts'
-import { listStopSignals } from './stop-signal.ts'
+import { abortOnStopSignal } from './stop-signal.ts'
 
 /** Longer than the pause between two migrations of a server that starts. */
 const MIGRATION_MS = 500
@@ -124,12 +124,9 @@ export async function withOpenDatabase<Result>(
     handlesSignals = false,
   }: Pick<OpenOptions, 'allowsUpgrade' | 'handlesSignals'> = {},
 ): Promise<Result> {
-  const stopping = new AbortController()
-  if (!handlesSignals) {
-    for (const name of listStopSignals())
-      process.once(name, () => stopping.abort(new Error(`Stopped by ${name}.`)))
-  }
-  const { signal } = stopping
+  const { signal } = handlesSignals
+    ? new AbortController()
+    : abortOnStopSignal(name => `Stopped by ${name}.`)
   const database = await openDatabase(config, { allowsUpgrade, signal })
   try {
     signal.throwIfAborted()

@@ -7,7 +7,7 @@ import { parquet } from '../log/export/parquet.ts'
 import { runExport } from '../log/export/run.ts'
 import { command, UsageError } from './command.ts'
 import { DATA_DIR, withDatabase } from './environment.ts'
-import { listStopSignals } from './stop-signal.ts'
+import { abortOnStopSignal } from './stop-signal.ts'
 
 /** The nice value of the process, so that servers on the same machine come first. */
 const PRIORITY = 10
@@ -43,12 +43,7 @@ export const exportEvents = command({
       args,
       async (_, { url, config }) => {
         setPriority(PRIORITY)
-        const stopping = new AbortController()
-        for (const name of listStopSignals()) {
-          process.once(name, () =>
-            stopping.abort(new Error(`Stopped by ${name}. The next export continues.`)),
-          )
-        }
+        const stopping = abortOnStopSignal(name => `Stopped by ${name}. The next export continues.`)
         const direct = config.databaseDirectUrl ?? url
         const settings = { statement_timeout: TIMEOUT_MS }
         const sql = connect(direct, { name: 'export', max: 2, settings })

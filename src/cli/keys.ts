@@ -1,4 +1,3 @@
-import { defineCommand } from 'citty'
 import { Name, toName } from '../access/guard/schema.ts'
 import { listProjects, type ProjectInfo } from '../access/organizations/projects.ts'
 import { COMMAND_LINE } from '../access/audit/audit.ts'
@@ -14,7 +13,7 @@ import {
   type ApiKey,
   type Scope,
 } from '../access/keys/schema.ts'
-import { command, UsageError, withExamples } from './command.ts'
+import { command, commandGroup, UsageError } from './command.ts'
 import { DATA_DIR, withDatabase } from './environment.ts'
 
 const project = {
@@ -138,13 +137,12 @@ const rotate = command({
   },
 })
 
-export const keys = withExamples(
-  defineCommand({
-    meta: { name: 'keys', description: 'Create, list, rotate and revoke API keys.' },
-    subCommands: { create, list, rotate, revoke },
-  }),
-  ['tidings keys create --name ci', 'tidings keys list'],
-)
+export const keys = commandGroup({
+  name: 'keys',
+  description: 'Create, list, rotate and revoke API keys.',
+  examples: ['tidings keys create --name ci', 'tidings keys list'],
+  commands: { create, list, rotate, revoke },
+})
 
 async function getProject(sql: Queryable, wanted: string | undefined): Promise<ProjectInfo> {
   const projects = await listProjects(sql)

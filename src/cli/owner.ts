@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { defineCommand } from 'citty'
 import { createOwner } from '../access/sign-in/owners.ts'
 import { hashPassword } from '../access/sign-in/credentials.ts'
 import { findAccountByEmail } from '../access/sign-in/account.ts'
@@ -11,7 +10,7 @@ import { parseEmail } from '../base/config/values.ts'
 import { toId } from '../base/ids.ts'
 import { ensureFirstProject } from '../server/bootstrap.ts'
 import { findPasswordProblem } from '../base/passwords/policy.ts'
-import { command, UsageError, withExamples } from './command.ts'
+import { command, commandGroup, UsageError } from './command.ts'
 import { DATA_DIR, withDatabase } from './environment.ts'
 
 const MAX_NAME = 100
@@ -108,13 +107,15 @@ const reset = command({
   },
 })
 
-export const owner = withExamples(
-  defineCommand({
-    meta: { name: 'owner', description: 'Create an owner, or reset the password of an account.' },
-    subCommands: { create, reset },
-  }),
-  ['tidings owner create --email ada@example.com', 'tidings owner reset --email ada@example.com'],
-)
+export const owner = commandGroup({
+  name: 'owner',
+  description: 'Create an owner, or reset the password of an account.',
+  examples: [
+    'tidings owner create --email ada@example.com',
+    'tidings owner reset --email ada@example.com',
+  ],
+  commands: { create, reset },
+})
 
 function toLink(config: Config, { token, expiresAt }: { token: string; expiresAt: Date }) {
   return { url: toUrl(config, `/reset#${token}`), expiresAt: expiresAt.toISOString() }

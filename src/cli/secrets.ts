@@ -1,4 +1,3 @@
-import { defineCommand } from 'citty'
 import { resetSecrets } from '../database/secrets/reset.ts'
 import { rotateSecrets } from '../database/secrets/rotation.ts'
 import { SUBSCRIPTION_LOSS } from '../delivery/push/address.ts'
@@ -8,7 +7,7 @@ import { PROVIDER_LOSS } from '../access/openid/stored-providers.ts'
 import { TOTP_LOSS } from '../access/second-factor/authenticator-app.ts'
 import { WEBHOOK_LOSS } from '../delivery/webhooks/sealing.ts'
 import { SEALED_TABLES } from '../server/sealed-tables.ts'
-import { command, withExamples } from './command.ts'
+import { command, commandGroup } from './command.ts'
 import { DATA_DIR, withDatabase } from './environment.ts'
 
 /** In order of deletion: subscriptions come before their VAPID key, so that they are counted. */
@@ -70,13 +69,9 @@ const reset = command({
     }),
 })
 
-export const secrets = withExamples(
-  defineCommand({
-    meta: {
-      name: 'secrets',
-      description: 'Change the key that encrypts the secrets in the database.',
-    },
-    subCommands: { rotate, reset },
-  }),
-  ['tidings secrets rotate', 'tidings secrets reset'],
-)
+export const secrets = commandGroup({
+  name: 'secrets',
+  description: 'Change the key that encrypts the secrets in the database.',
+  examples: ['tidings secrets rotate', 'tidings secrets reset'],
+  commands: { rotate, reset },
+})

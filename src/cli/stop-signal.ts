@@ -20,11 +20,19 @@ export function waitForStopSignal(): Promise<void> {
   })
 }
 
+/** Returns a controller that aborts at a signal to stop, with the error that `describe` words. */
+export function abortOnStopSignal(describe: (name: string) => string): AbortController {
+  const stopping = new AbortController()
+  for (const name of listStopSignals())
+    process.once(name, () => stopping.abort(new Error(describe(name))))
+  return stopping
+}
+
 /**
  * Returns the signals that stop this process in order. SIGHUP comes when its terminal is closed,
  * and is left out if `nohup` has made the process ignore it.
  */
-export function listStopSignals(): NodeJS.Signals[] {
+function listStopSignals(): NodeJS.Signals[] {
   return ['SIGINT', 'SIGTERM', ...(isHangupIgnored() ? [] : (['SIGHUP'] as const))]
 }
 

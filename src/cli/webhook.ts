@@ -1,6 +1,5 @@
-import { defineCommand } from 'citty'
 import { findSignatureProblem } from '../delivery/webhooks/signing.ts'
-import { command, UsageError, withExamples } from './command.ts'
+import { command, commandGroup, UsageError } from './command.ts'
 
 const MAX_BYTES = 8 * 1024 * 1024
 
@@ -42,13 +41,14 @@ const verify = command({
   },
 })
 
-export const webhook = withExamples(
-  defineCommand({
-    meta: { name: 'webhook', description: 'Verify webhooks that you received.' },
-    subCommands: { verify },
-  }),
-  ['tidings webhook verify --id msg_… --timestamp 1767322800 --signature v1,… < body.json'],
-)
+export const webhook = commandGroup({
+  name: 'webhook',
+  description: 'Verify webhooks that you received.',
+  examples: [
+    'tidings webhook verify --id msg_… --timestamp 1767322800 --signature v1,… < body.json',
+  ],
+  commands: { verify },
+})
 
 /** Reads all of standard input as UTF-8. Throws a `UsageError` for invalid UTF-8. */
 async function readInput(): Promise<string> {

@@ -45,10 +45,9 @@ export interface Pool {
   end(): Promise<void>
 }
 
-/** How callers wait for a connection; by default all of them do. */
-type Queueing = Pick<SemaphoreOptions, 'maxWaitingTotal' | 'isNewestFirst'>
-
-export interface PoolOptions extends ConnectOptions, Queueing {
+/** `maxWaitingTotal` and `isNewestFirst` say how callers wait; by default all of them do. */
+export interface PoolOptions
+  extends ConnectOptions, Pick<SemaphoreOptions, 'maxWaitingTotal' | 'isNewestFirst'> {
   deadlineMs?: number | undefined
   /** The number of connections that one share may use at a time; all of them by default. */
   maxPerShare?: number | undefined
@@ -207,20 +206,13 @@ function withReplies<Statements extends Queryable>(
   })
 }
 
-interface PoolOverrides extends Queueing {
-  /** Postgres settings of each connection. */
-  settings?: Record<string, string | number>
-  /** A shorter deadline than that of the other pools. */
-  deadlineMs?: number
-  /** The number of connections that one share may use at a time. */
-  maxPerShare?: number
-  /** The same for a share with much recent work, while others are active. */
-  maxPerHeavyShare?: number
-}
-
 /** The pools of one program to one database. They all reconnect when one misses its deadline. */
 export interface Pools {
-  open(name: string, max: number, more?: PoolOverrides): Pool
+  open(
+    name: string,
+    max: number,
+    more?: Omit<PoolOptions, 'name' | 'max' | 'onUnresponsive' | 'onError'>,
+  ): Pool
   /**
    * Opens new connections in all pools at once, because their server is not the primary any more.
    * Work in progress fails.
@@ -233,13 +225,11 @@ export interface Pools {
   end(): Promise<void>
 }
 
-export interface PoolsOptions {
-  deadlineMs?: number | undefined
-  /** Called when all pools reconnect. */
-  onReconnect(): void
-}
-
-export function createPools(url: string, { deadlineMs, onReconnect }: PoolsOptions): Pools {
+/** Creates no pool yet. `onReconnect` is called when all pools reconnect. */
+export function createPools(
+  url: string,
+  { deadlineMs, onReconnect }: { deadlineMs?: number | undefined; onReconnect(): void },
+): Pools {
   const pools = new Map<string, Pool>()
   let isDamaged = false
   const noteDamage = (error: unknown) => {

@@ -69,6 +69,19 @@ const KEEPALIVES = {
   tcp_user_timeout: 25_000,
 } as const
 
+/**
+ * The Postgres settings of the pools that deliver. Their tables are often empty when a plan is
+ * made, and large when it runs. So every statement is planned anew, and no plan reads a whole
+ * table. The statements of each delivery are functions that pin one plan.
+ */
+export const WORKER_SETTINGS = {
+  plan_cache_mode: 'force_custom_plan',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_hashjoin: 'off',
+  jit: 'off',
+}
+
 /** Returns the options of postgres.js that open sessions with these settings. */
 export function toDriverOptions(
   address: DatabaseAddress,

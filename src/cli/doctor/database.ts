@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { hasOwner } from '../../access/sign-in/owners.ts'
 import {
   FUNCTIONS_NAME,
@@ -14,10 +12,6 @@ import { findCollationProblem, findDatabaseProblem } from '../../database/requir
 import { findWriteProblem } from '../../database/write-check.ts'
 import { VERSION } from '../../base/version.ts'
 import { toReason } from '../../base/errors.ts'
-import { isLockHeld } from '../../database/locks.ts'
-import { toKnownTime } from '../../server/schedule.ts'
-import { hasLaterCopy } from '../../server/backup/copies.ts'
-import { BACKUP_NOT_ENDED, readLastBackup } from '../../server/scheduled-backups.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 import { findSecretsProblem, type SecretSource } from '../../database/secrets/open-secrets.ts'
 import type { Config } from '../../base/config.ts'
@@ -227,49 +221,6 @@ export async function checkSearchIndex(sql: Sql): Promise<Finding> {
         'search index',
         `${waiting}. Searches find them, but take longer. Check that a server is running, and read its log.`,
       )
-}
-
-const OLD_BACKUP_MS = 26 * 3_600_000
-
-/** Checks the last scheduled backup, if there is a schedule. */
-export async function checkBackups(
-  sql: Sql,
-  { backupSchedule }: Pick<Config, 'backupSchedule'>,
-  now = new Date(),
-): Promise<Finding[]> {
-  const check = 'backups'
-  if (!backupSchedule) return []
-  const last = await readLastBackup(sql)
-  if (!last) return [warning(check, 'None yet. A running server makes the first one at once.')]
-  const { attempted_at: attemptedAt, succeeded_at: succeededAt, file } = last
-  const known = toKnownTime(succeededAt, now)
-  const isOld = known === null || now.getTime() - known.getTime() > OLD_BACKUP_MS
-  const made =
-    succeededAt === null
-      ? 'None was made yet'
-      : `The last one is ${file} of ${succeededAt.toISOString()}`
-  if (last.problem === BACKUP_NOT_ENDED && (await isLockHeld(sql, 'backups'))) {
-    const text = `One has been running since ${attemptedAt.toISOString()}. ${made}.`
-    return [(isOld ? warning : ok)(check, text)]
-  }
-  if (last.problem !== null) {
-    const at = attemptedAt.toISOString()
-    return [failed(check, `The attempt at ${at} failed: ${last.problem} ${made}.`)]
-  }
-  if (succeededAt !== null && known === null) {
-    return [
-      failed(
-        check,
-        `${made}, which lies in the future: a clock was wrong. Correct the clock. A running server then makes the next one.`,
-      ),
-    ]
-  }
-  if (isOld) return [failed(check, `${made}. Check that a server is running, and read its log.`)]
-  // The server can run on another machine.
-  if (file === null || !existsSync(dirname(file)) || existsSync(file)) return [ok(check, made)]
-  if (hasLaterCopy(file)) return [ok(check, `${made}. A later backup has replaced it.`)]
-  const remedy = `Find out who deleted it, and run \`tidings backup ${dirname(file)}\`.`
-  return [failed(check, `${made}, which is missing. ${remedy}`)]
 }
 
 /** Checks the VAPID key, the contact that push services require, and that none refuses pushes. */

@@ -38,7 +38,7 @@ export async function rotateSecrets(
   source: SecretSource,
   tables: readonly SealedTable[],
 ): Promise<RotationResult> {
-  return withSecretsLock(sql, ensureHeld => rotate(sql, { source, tables, ensureHeld }))
+  return withSecretsLock(sql, ensureHeld => rotate(sql, source, tables, ensureHeld))
 }
 
 /**
@@ -71,13 +71,12 @@ async function ensureHeld(holder: Queryable): Promise<void> {
   if (rows.count === 0) throw new Error('The lock of the rotation was lost. Rotate again.')
 }
 
-interface Rotation {
-  source: SecretSource
-  tables: readonly SealedTable[]
-  ensureHeld(): Promise<void>
-}
-
-async function rotate(sql: Sql, { source, tables, ensureHeld }: Rotation): Promise<RotationResult> {
+async function rotate(
+  sql: Sql,
+  source: SecretSource,
+  tables: readonly SealedTable[],
+  ensureHeld: () => Promise<void>,
+): Promise<RotationResult> {
   const secrets = await openSecrets(sql, source)
   const file = source.appSecret ? undefined : toSecretFile(source.dataDir)
   const [former, ...older] = (file && readSecretFile(file)) || []
@@ -85,7 +84,12 @@ async function rotate(sql: Sql, { source, tables, ensureHeld }: Rotation): Promi
   if (file && former) replaceSecretFile(file, [fresh, former, ...older])
   let resealed = 0
   for (const { table, columns } of tables) {
-    for (const column of columns) resealed += await resealColumn(sql, secrets, table, column)
+    for (const column of columns) {
+      resealed += await forEachBatch((after, limit) => {
+        const part = { table, column, after, limit }
+        return sql.begin(tx => resealBatch(tx, secrets, part)) as Promise<string[]>
+      })
+    }
   }
   await replaceCanary(sql, secrets)
   // Another rotation has a newer secret in the file otherwise.
@@ -93,18 +97,6 @@ async function rotate(sql: Sql, { source, tables, ensureHeld }: Rotation): Promi
   // Kept for one more rotation, because a server may have sealed with the former secret until now.
   if (file && former) replaceSecretFile(file, [fresh, former])
   return { isNew: file !== undefined, resealed }
-}
-
-async function resealColumn(
-  sql: Sql,
-  secrets: Secrets,
-  table: string,
-  column: string,
-): Promise<number> {
-  return forEachBatch(async (after, limit) => {
-    const ids = await sql.begin(tx => resealBatch(tx, secrets, { table, column, after, limit }))
-    return ids as string[]
-  })
 }
 
 /**

@@ -2,7 +2,6 @@ import { SERVER, writeAudit } from '../../access/audit/audit.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 import { toId } from '../../base/ids.ts'
-import { commitWithoutFsync } from '../../database/delivery-settings.ts'
 import type { PushOutcome } from './outcome.ts'
 import type { PushTarget } from './target.ts'
 
@@ -87,7 +86,8 @@ export async function storeAcceptedPushes(
           ${toArray(pushes.map(({ endpointHash }) => endpointHash))}::text[],
           ${toArray(pushes.map(({ reason }) => reason))}::text[]
         ) as a (id, hash, reason)
-        cross join ${commitWithoutFsync(sql)}
+        -- After a crash, the lost work is done again.
+        cross join set_config('synchronous_commit', 'off', true)
       group by a.id, a.hash
     ), free as materialized (
       select m.id, m.reason

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toArray } from '../../database/arrays.ts'
-import { WORKER_SETTINGS } from '../../database/delivery-settings.ts'
+import { WORKER_SETTINGS } from '../../database/session.ts'
 import type { Fragment, Queryable, Sql } from '../../database/sql.ts'
 
 /** The beginning of a segment is indexed once it has this many events. */
