@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { randomBytes } from 'node:crypto'
 import { chownSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { LOCKS, toLock } from '../../src/database/locks.ts'
+import { LOCKS } from '../../src/database/locks.ts'
 import type { Sql } from '../../src/database/sql.ts'
 import {
   openSecrets,
@@ -14,7 +14,7 @@ import { SEALED_WEBHOOKS } from '../../src/delivery/webhooks/sealing.ts'
 import { newOrganization } from '../support/worlds/signed-in-account.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { captureLog } from '../support/log.ts'
-import { runProgram, spawnProgram, startProgram } from '../support/servers/process.ts'
+import { runProgram } from '../support/servers/process.ts'
 import { until } from '../support/until.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { canGiveFiles } from '../support/tools.ts'
@@ -98,28 +98,10 @@ test('design §5 a damaged file is not replaced', async () => {
 test('reliability §11 a wrong APP_SECRET stops the start with instructions and without showing a secret', async () => {
   await openSecrets(sql, given(randomBytes(32)))
   const wrong = randomBytes(32).toString('base64')
-  const program = spawnProgram({ env: { DATABASE_URL: url, APP_SECRET: wrong } })
-  program.listening.catch(() => {})
-  expect((await program.exited).code).toBe(1)
-  expect(program.output()).toContain('another APP_SECRET than the one in APP_SECRET')
-  expect(program.output()).not.toContain(wrong)
-})
-
-test('design §5 with DATABASE_URL and sealed rows, a missing APP_SECRET stops the start', async () => {
-  await openSecrets(sql, given(randomBytes(32)))
-  const env = { DATABASE_URL: url, APP_SECRET: '', DATA_DIR: newFolder() }
-  const program = spawnProgram({ env })
-  program.listening.catch(() => {})
-  expect((await program.exited).code).toBe(1)
-  expect(program.output()).toContain('Set APP_SECRET to the former one')
-})
-
-test('design §5 on an empty database the first start creates a secret, and the second finds it', async () => {
-  const env = { DATABASE_URL: url, APP_SECRET: '', DATA_DIR: newFolder() }
-  await using first = await startProgram({ env })
-  expect(first.logged('Created an APP_SECRET')).toHaveLength(1)
-  await using second = await startProgram({ env })
-  expect(second.logged('Created an APP_SECRET')).toHaveLength(0)
+  const { code, output } = await runProgram({ env: { DATABASE_URL: url, APP_SECRET: wrong } })
+  expect(code).toBe(1)
+  expect(output).toContain('another APP_SECRET than the one in APP_SECRET')
+  expect(output).not.toContain(wrong)
 })
 
 test('reliability §11 a secret in the environment is rotated by setting both', async () => {
@@ -213,20 +195,6 @@ test('reliability §11 a server whose replaced file cannot be read keeps its key
   await expect(openSecrets(sql, inFile(join(dataDir, 'other')))).rejects.toThrow('is not set')
 })
 
-test('reliability §11 a rotation runs beside a backup, and not beside another rotation', async () => {
-  const source = given(randomBytes(32))
-  for (const [name, outcome] of [
-    ['backups', { isNew: false, resealed: 0 }],
-    ['secrets', new Error('Another rotation or reset is running. Wait until it has ended.')],
-  ] as const) {
-    const result = await sql.begin(async tx => {
-      await tx`select pg_advisory_xact_lock(${toLock(tx, name)})`
-      return rotateSecrets(sql, source, TABLES).catch((error: unknown) => error)
-    })
-    expect([name, result]).toEqual([name, outcome])
-  }
-})
-
 test('reliability §11 of concurrent rotations, one succeeds', async () => {
   const dataDir = newFolder()
   const running = await openSecrets(sql, inFile(dataDir))
@@ -288,14 +256,12 @@ test('reliability §11 rotation processes tables in batches, and skips deleted r
 })
 
 test('tidings secrets rotate reports its result', async () => {
-  const program = spawnProgram({
+  const { code, output } = await runProgram({
     args: ['secrets', 'rotate', '--json'],
     env: { DATABASE_URL: url },
   })
-  program.listening.catch(() => {})
-  const { code } = await program.exited
-  expect([code, program.output()]).toEqual([0, expect.stringContaining('resealed')])
-  expect(JSON.parse(program.output())).toEqual({ isNew: false, resealed: 0 })
+  expect([code, output]).toEqual([0, expect.stringContaining('resealed')])
+  expect(JSON.parse(output)).toEqual({ isNew: false, resealed: 0 })
 })
 
 async function countBlocked(): Promise<number> {

@@ -244,7 +244,6 @@ members: [{email: ${name}@example.com, role: viewer}]
   answerInvite = () => new Promise(() => {})
   writeFileSync(file, toFile('stopped'))
   const program = spawnProgram({ args, env })
-  program.listening.catch(() => {})
   await until(() => program.output().includes('whsec_'))
   await program.kill('SIGKILL')
 })

@@ -12,11 +12,11 @@ import {
 import { basename, join } from 'node:path'
 import type { BackupSchedule } from '../../src/base/config.ts'
 import { registry } from '../../src/base/metrics.ts'
-import { checkBackups } from '../../src/cli/doctor/database.ts'
+import { checkBackups } from '../../src/cli/doctor/copies.ts'
 import { toLock } from '../../src/database/locks.ts'
 import { createPool, type Pool } from '../../src/database/pool.ts'
 import { connect } from '../../src/database/sql.ts'
-import { findCopyName, rotateCopies, toPartPath } from '../../src/server/backup/copies.ts'
+import { findCopyName, toPartPath } from '../../src/server/backup/copies.ts'
 import { BACKUP_NOT_ENDED, makeDueBackup } from '../../src/server/scheduled-backups.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { APP_SECRET } from '../support/secret.ts'
@@ -156,6 +156,8 @@ test('backup replaces no file without --force, and keeps rotated copies of its o
   const later = await name('2100-01-01')
   const foreign = 'tidings-2020-01-01T000000Z.backup'
   for (const one of [...old, later, foreign]) writeFileSync(join(place.folder, one), '')
+  const directory = await name('2019-01-01')
+  mkdirSync(join(place.folder, directory))
   const made = await run(place.folder, '--keep', '2', '--json')
   const { file, ...rotation } = JSON.parse(made.output) as { file: string; deleted: string[] }
   expect(rotation).toMatchObject({
@@ -163,13 +165,13 @@ test('backup replaces no file without --force, and keeps rotated copies of its o
     future: [join(place.folder, later)],
     foreign: 1,
   })
-  const names = ['tidings.backup', old[1]!, later, foreign, basename(file)]
+  const names = ['tidings.backup', directory, old[1]!, later, foreign, basename(file)]
   expect(readdirSync(place.folder).toSorted()).toEqual(names.toSorted())
   await untilNewName(place.folder)
   const told = await run(place.folder, '--keep', '1')
   expect(told.output).toContain(`Kept ${join(place.folder, later)}: its time is in the future.`)
   expect(told.output).toContain('Kept 1 backups of other installations or earlier versions.')
-  expect(readdirSync(place.folder)).toHaveLength(4)
+  expect(readdirSync(place.folder)).toHaveLength(5)
 })
 
 test('the metric is 0 until a backup has succeeded, so that an alert can fire', async () => {
@@ -180,23 +182,6 @@ test('the metric is 0 until a backup has succeeded, so that an alert can fire', 
     return row?.['problem']?.includes('does not exist') ?? false
   })
   expect(await readMetric()).toBe(0)
-})
-
-test('a rotation never deletes the backup just made, files of others, or folders', () => {
-  const folder = makeFolder()
-  const toPath = (day: string, id = '0123abcd') =>
-    join(folder, `tidings-20${day}T000000Z${id && `-${id}`}.backup`)
-  const days = ['20-01-01', '20-01-02', '20-01-03']
-  const foreign = [toPath('20-01-01', '00000000'), toPath('20-01-01', '')]
-  const future = [toPath('90-01-01'), toPath('90-01-02')]
-  for (const path of [...days.map(day => toPath(day)), ...foreign, ...future])
-    writeFileSync(path, '')
-  mkdirSync(toPath('19-01-01'))
-  const newest = toPath('20-01-03')
-  expect(rotateCopies(newest, 3)).toEqual({ deleted: [], future, foreign: 2 })
-  expect(rotateCopies(newest, 2)).toEqual({ deleted: [toPath('20-01-01')], future, foreign: 2 })
-  expect(rotateCopies(newest, 1)).toEqual({ deleted: [toPath('20-01-02')], future, foreign: 2 })
-  expect(readdirSync(folder)).toHaveLength(6)
 })
 
 test('a file that a killed backup has left does not block the next one, and is removed a day later', async () => {

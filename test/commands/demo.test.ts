@@ -12,7 +12,6 @@ test('demo plays events in an installation of its own, and leaves nothing', asyn
   const others = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing', DATA_DIR: '/nowhere' }
   const env = { ...others, PORT: '0' }
   await using demo = spawnProgram({ args: ['demo', '--speed', '10000'], env })
-  demo.listening.catch(() => {})
   await until(() => demo.output().includes('Nothing is kept.'))
   expect(listFolders()).toHaveLength(1)
 

@@ -46,7 +46,6 @@ describe(PAGE, () => {
         'licences',
         'login',
         'send',
-        'upgrade',
         'version',
         'webhook verify',
       ],

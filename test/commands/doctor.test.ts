@@ -134,11 +134,6 @@ test.each([
   },
 )
 
-test('doctor warns of plain http outside this machine', async () => {
-  const findings = await checkAddress({ baseUrl: 'http://tidings.invalid', trustedProxies: [] })
-  expect(states(findings)).toMatchObject({ BASE_URL: 'warning', reachable: 'warning' })
-})
-
 test('doctor receives its own NOTIFY, and fails if LISTEN goes elsewhere', async () => {
   expect(await checkListener(server.sql, server.databaseUrl)).toMatchObject({ state: 'ok' })
   const elsewhere = await checkListener(server.sql, await cloneDatabase())

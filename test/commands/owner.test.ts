@@ -10,7 +10,7 @@ import {
 } from '../support/worlds/browser.ts'
 import { newOrganization } from '../support/worlds/signed-in-account.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
-import { spawnProgram, startProgram } from '../support/servers/process.ts'
+import { runProgram, startProgram } from '../support/servers/process.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
 import { makeFolder } from '../support/scratch.ts'
 
@@ -26,13 +26,10 @@ afterAll(async () => {
 
 /** Runs one `tidings owner` command to its end. */
 async function owner(args: string[], env: Record<string, string> = {}) {
-  const program = spawnProgram({
+  const { code, output } = await runProgram({
     args: ['owner', ...args],
     env: { DATABASE_URL: server.databaseUrl, BASE_URL: 'https://tidings.example.com', ...env },
   })
-  program.listening.catch(() => {}) // The program is not meant to listen.
-  const { code } = await program.exited
-  const output = program.output()
   return { code, output, json: () => JSON.parse(output) as Record<string, string> }
 }
 
@@ -121,14 +118,13 @@ test('design §5 serve prints the setup link below the curl line, on the termina
   expect(output.indexOf('/setup#')).toBeGreaterThan(output.indexOf('curl '))
   const token = link.exec(output)?.[1] ?? ''
   expect(program.logged('"level"').some(line => line.includes(token))).toBe(false)
-  const doctor = spawnProgram({
+  const doctor = await runProgram({
     args: ['doctor'],
     env: { DATABASE_URL, BASE_URL: 'http://a.example' },
   })
-  doctor.listening.catch(() => {})
-  expect((await doctor.exited).code).toBe(0)
-  expect(doctor.output()).toContain('warning  owner: Nobody can sign in yet')
-  expect(doctor.output()).toContain('warning  BASE_URL: http://a.example is not encrypted')
+  expect(doctor.code).toBe(0)
+  expect(doctor.output).toContain('warning  owner: Nobody can sign in yet')
+  expect(doctor.output).toContain('warning  BASE_URL: http://a.example is not encrypted')
 })
 
 test.each([

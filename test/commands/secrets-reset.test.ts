@@ -5,7 +5,7 @@ import { ensureVapidKey } from '../../src/delivery/push/vapid.ts'
 import { openSecrets } from '../../src/database/secrets/open-secrets.ts'
 import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
-import { spawnProgram } from '../support/servers/process.ts'
+import { runProgram } from '../support/servers/process.ts'
 import { insertSubscription } from '../support/worlds/push.ts'
 import { APP_SECRET, testSecrets } from '../support/secret.ts'
 import { boot } from '../support/servers/server.ts'
@@ -23,12 +23,11 @@ afterAll(() => sql.end({ timeout: 1 }))
 const fresh = randomBytes(32)
 
 /** Runs a command with this APP_SECRET. */
-async function run(appSecret: Buffer, ...args: string[]) {
-  const env = { DATABASE_URL: url, APP_SECRET: appSecret.toString('base64') }
-  const program = spawnProgram({ args, env })
-  program.listening.catch(() => {}) // The program is not meant to listen.
-  const { code } = await program.exited
-  return { code, output: program.output() }
+function run(appSecret: Buffer, ...args: string[]) {
+  return runProgram({
+    args,
+    env: { DATABASE_URL: url, APP_SECRET: appSecret.toString('base64') },
+  })
 }
 
 async function count() {

@@ -57,7 +57,6 @@ test.each([
 ] as const)('LOG_FORMAT=%s in a pipe writes JSON: %p', async (format, isJson) => {
   const env = { DATABASE_URL: await cloneDatabase(), LOG_FORMAT: format }
   await using program = spawnProgram({ env })
-  program.listening.catch(() => {})
   await until(() => program.logged('istening on').length > 0 || !program.isRunning())
   const [line, ...others] = program.logged('istening on')
   expect([line?.startsWith('{"'), others]).toEqual([isJson, []])

@@ -61,7 +61,6 @@ test('a message to systemd that hangs is ended, and the next ones are sent', asy
     ...{ args: [`${LOGGING} ${FEED} setInterval(() => {}, 1e6)`], program: '-e' },
     container: { enter: AS_MAIN },
   })
-  program.listening.catch(() => {})
   const read = (name: string) => {
     const path = join(folder, name)
     return existsSync(path) ? readFileSync(path, 'utf8') : ''
@@ -90,7 +89,6 @@ test.skipIf(!hasTool('systemd-notify') || !hasTool('perl'))(
           container: { enter },
         }),
       )
-      program.listening.catch(() => {})
       if (enter === AS_MAIN) await until(() => socket.count() >= 2)
       return { ...socket, ...program }
     }

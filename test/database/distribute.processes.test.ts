@@ -98,23 +98,23 @@ interface Node {
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && typeof (value as Node).type === 'string'
 
+function* listNodes(value: unknown): Generator<Node> {
+  if (Array.isArray(value)) for (const one of value) yield* listNodes(one)
+  if (!isNode(value)) return
+  yield value
+  for (const [field, child] of Object.entries(value)) {
+    if (field !== 'loc' && field !== 'tokens' && field !== 'comments') yield* listNodes(child)
+  }
+}
+
 /** The templates of a file. Fragments are also in the statement that contains them. */
 function listTemplates(root: unknown): { line: number; text: string }[] {
-  const found: { line: number; text: string }[] = []
-  visit(root)
-  return found
-
-  function visit(value: unknown): void {
-    if (Array.isArray(value)) return value.forEach(visit)
-    if (!isNode(value)) return
-    if (value.type === 'TemplateLiteral') {
-      const { start } = value['loc'] as { start: { line: number } }
-      found.push({ line: start.line, text: toText(value) })
-    }
-    for (const [field, child] of Object.entries(value)) {
-      if (field !== 'loc' && field !== 'tokens' && field !== 'comments') visit(child)
-    }
-  }
+  return [...listNodes(root)]
+    .filter(({ type }) => type === 'TemplateLiteral')
+    .map(node => ({
+      line: (node['loc'] as { start: { line: number } }).start.line,
+      text: toText(node),
+    }))
 }
 
 /** A template with its fragments in place. Other values are parameters. */
@@ -144,22 +144,16 @@ const roots = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8'
   })
 /** The templates that functions return, by the names of the functions. */
 const fragments = new Map<string, string>()
-for (const { root } of roots) readFragments(root)
-
-function readFragments(value: unknown): void {
-  if (Array.isArray(value)) return value.forEach(readFragments)
-  if (!isNode(value)) return
-  if (value.type === 'FunctionDeclaration') {
-    const { name } = value['id'] as { name: string }
-    const { body } = value['body'] as { body: Node[] }
+for (const { root } of roots) {
+  for (const node of listNodes(root)) {
+    if (node.type !== 'FunctionDeclaration') continue
+    const { name } = node['id'] as { name: string }
+    const { body } = node['body'] as { body: Node[] }
     for (const one of body) {
       const returned = one.type === 'ReturnStatement' ? one['argument'] : undefined
       if (isNode(returned) && returned.type === 'TaggedTemplateExpression')
         fragments.set(name, toText(returned['quasi'] as Node))
     }
-  }
-  for (const [field, child] of Object.entries(value)) {
-    if (field !== 'loc' && field !== 'tokens' && field !== 'comments') readFragments(child)
   }
 }
 

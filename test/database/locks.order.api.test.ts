@@ -224,35 +224,6 @@ test.each([
   expect([...(await running)]).toEqual([{ count: '0' }])
 })
 
-test('locks: a dead letter is replayed beside who enqueues its event', async () => {
-  const pair = await newPair()
-  const {
-    projectId,
-    targetId,
-    events: [eventId],
-    ids: [id],
-  } = pair
-  await sql`
-    insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
-    values (${id}, ${projectId}, ${eventId}, 'webhook', ${targetId}, 10, 'It failed')
-  `
-  const lock = await hold(
-    sql,
-    tx =>
-      tx`insert into outbox (project_id, event_id, kind, target_id) values (${projectId}, ${eventId}, 'webhook', ${targetId})`,
-    tx => tx`delete from dead_letters where id = ${id}`,
-  )
-  const running = sql.begin(tx => replayDeadLetter(tx, { projectId, id }))
-  const outcome = running.then(
-    () => 'replayed',
-    (error: Error) => error.message,
-  )
-  await lock.untilBlocked()
-  await lock.release()
-  expect(await outcome).toBe('No dead letter of this project has this id.')
-  expect(await deliveries.pending(projectId)).toHaveLength(1)
-})
-
 async function newDeadLetter() {
   const {
     projectId,
@@ -277,20 +248,29 @@ const replay = (dead: { projectId: string; id: string }) =>
       (error: Error) => error.message,
     )
 
-test('locks: a dead letter is replayed beside who has stored its id', async () => {
+test.each([
+  ['enqueues its event', false],
+  // Postgres checks the primary key on its own, after the key of the event and the target.
+  ['has stored its id', true],
+])('locks: a dead letter is replayed beside who %s', async (_, isSameId) => {
   const dead = await newDeadLetter()
   const { projectId, targetId, events, id } = dead
-  // Postgres checks the primary key on its own, after the key of the event and the target.
   const lock = await hold(
     sql,
-    tx =>
-      tx`insert into outbox (id, project_id, event_id, kind, target_id) values (${id}, ${projectId}, ${events[1]}, 'webhook', ${targetId})`,
+    tx => tx`
+      insert into outbox (id, project_id, event_id, kind, target_id)
+      values (
+        ${isSameId ? id : newId('dlv').uuid}, ${projectId}, ${events[Number(isSameId)]!}, 'webhook',
+        ${targetId}
+      )
+    `,
     tx => tx`delete from dead_letters where id = ${id}`,
   )
   const running = replay(dead)
   await lock.untilBlocked()
   await lock.release()
   expect(await running).toBe(NOT_FOUND)
+  expect(await deliveries.pending(projectId)).toHaveLength(1)
 })
 
 test('locks: a dead letter that is replayed twice at once is replayed once', async () => {

@@ -215,13 +215,6 @@ test('two builds of one version replace the functions of each other, and both st
   expect(await database.maxAliases()).toBe(1000)
 })
 
-test('of programs that start at once, one replaces the functions', async () => {
-  await using database = await open()
-  const later = change('900.0.0', 2000)
-  const starts = Array.from({ length: 6 }, () => migrate(database.url, MIGRATIONS, later))
-  expect((await Promise.all(starts)).flat()).toEqual(['functions'])
-})
-
 test('the last migration and the functions are one transaction, and a failure undoes both', async () => {
   await using database = await open()
   const before = await readCatalog(database.sql)

@@ -51,7 +51,6 @@ test.each(['a server', 'all of Postgres, too'])(
     const isMade = () => listPostgres(dataDir).length > 0
     for (const isReached of [isMaking, isMade]) {
       const victim = spawnProgram({ env: { DATA_DIR: dataDir } })
-      victim.listening.catch(() => {})
       await until(isReached)
       await victim.kill('SIGKILL')
       if (killed !== 'a server') for (const pid of listPostgres(dataDir)) sendSignal(pid, 'SIGKILL')
@@ -76,7 +75,6 @@ test('§12 a stop ends the wait for Postgres; a wrong address is reported at onc
   const databaseUrl = await cloneDatabase()
   const away = databaseUrl.replace(/host=[^&]+/, 'host=/nowhere')
   await using program = spawnProgram({ env: { DATABASE_URL: away } })
-  program.listening.catch(() => {})
   await until(() => program.logged(WAITING).length > 0)
   expect(await program.kill('SIGTERM')).toEqual({ code: 0, signal: null })
 

@@ -40,7 +40,6 @@ type Spawned = ReturnType<typeof spawnProgram>
 function spawnServer(env: Record<string, string>): Spawned {
   const program = spawnProgram({ env })
   // Some are stopped before they listen.
-  program.listening.catch(() => {})
   return program
 }
 
@@ -163,7 +162,6 @@ test('§12 a signal ends a command, and the embedded Postgres that it has starte
   expect((await server.kill('SIGTERM')).code).toBe(0)
   for (const signal of SIGNALS) {
     const program = spawnProgram({ env: { DATA_DIR: dataDir }, args: ['reindex'] })
-    program.listening.catch(() => {})
     await until(() => listPostgres(dataDir).length > 0 || !program.isRunning())
     await program.kill(signal)
     expect(listPostgres(dataDir)).toEqual([])

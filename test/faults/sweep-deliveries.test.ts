@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ServerResponse } from 'node:http'
-import { WORKER_SETTINGS } from '../../src/database/delivery-settings.ts'
+import { WORKER_SETTINGS } from '../../src/database/session.ts'
 import { createPool, type Pool } from '../../src/database/pool.ts'
 import { createEgress, type Egress } from '../../src/http/egress/egress.ts'
 import { toSite } from '../../src/http/site.ts'

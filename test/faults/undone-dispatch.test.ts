@@ -1,5 +1,5 @@
 import { afterEach, expect } from 'bun:test'
-import { WORKER_SETTINGS } from '../../src/database/delivery-settings.ts'
+import { WORKER_SETTINGS } from '../../src/database/session.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { createPool } from '../../src/database/pool.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'

@@ -15,8 +15,7 @@ import {
 } from '../../support/containers.ts'
 import { isNamed, makeFolder, clearEmbedded } from '../../support/servers/embedded.ts'
 import { isRunning } from '../../support/leftovers.ts'
-import { runProgram, startProgram, toEmbeddedUrl } from '../../support/servers/process.ts'
-import { newProject } from '../../support/worlds/project.ts'
+import { runProgram } from '../../support/servers/process.ts'
 import { scaled, until } from '../../support/until.ts'
 import {
   listLost,
@@ -25,7 +24,6 @@ import {
   type Writer,
   type WriterOptions,
 } from '../../support/writer.ts'
-import { openSql } from '../../support/sql.ts'
 
 afterEach(clearEmbedded)
 
@@ -292,46 +290,4 @@ containerTest('a server that restarts its Postgres is waited for', async () => {
   await untilWritten(server)
   await server.kill()
   expect(await listLost(dataDir, [server, command])).toEqual([])
-})
-
-containerTest('commands in a container work beside a running server', async () => {
-  const dataDir = join(makeFolder(), 'data')
-  await using server = await startProgram({ env: { DATA_DIR: dataDir } })
-  const sql = openSql(toEmbeddedUrl(dataDir))
-  const { post, id } = await newProject({ sql, url: server.url })
-  const send = async () => {
-    const { status } = await post('/v1/events', { channelName: 'payments', title: 'New payment' })
-    expect(status).toBe(201)
-  }
-  await send()
-  const container = await open(NAMESPACES)
-  const run = (...args: string[]) =>
-    runProgram({
-      container,
-      args,
-      env: { DATA_DIR: dataDir, BACKUP_PASSPHRASE: 'violet tractor seventeen' },
-    })
-  for (const args of [
-    ['keys', 'list', '--project', 'Test project'],
-    ['backup', join(dataDir, 'tidings.backup')],
-    ['doctor'],
-    ['migrate'],
-  ]) {
-    const { code, output } = await run(...args)
-    expect({ args, code: args[0] === 'doctor' ? 0 : code, output }).toMatchObject({ args, code: 0 })
-    expect(output).not.toMatch(/failed +database/)
-    await send()
-  }
-  await sql.end()
-  await server.kill('SIGKILL')
-  await killPostgres(dataDir)
-  await using again = await startProgram({ env: { DATA_DIR: dataDir } })
-  expect(again.isRunning()).toBe(true)
-  const after = openSql(toEmbeddedUrl(dataDir))
-  const [row] = await after<[{ events: number }]>`
-    select count(*)::int as events from events where project_id = ${id}
-  `
-  await after.end()
-  expect(row.events).toBe(5)
-  await again.kill('SIGTERM')
 })

@@ -227,18 +227,6 @@ dbTest('Postgres is started again on its socket when its postmaster is killed', 
   expect(log.lines.filter(line => !line.includes('and was restarted'))).toEqual([])
 })
 
-dbTest('Postgres is started again when all of its processes are killed', async () => {
-  const dataDir = await makeDataDir()
-  const embedded = await start(dataDir)
-  const sql = connect(embedded)
-  const rows = await sql<{ pid: number }[]>`select pid from pg_stat_activity`
-  expect(rows.length).toBeGreaterThan(4)
-  const pid = getPid(dataDir)
-  for (const each of [pid, ...rows.map(row => row.pid)]) process.kill(each, 'SIGKILL')
-  await untilReady(embedded, pid, dataDir)
-  await sql.end({ timeout: 0 })
-})
-
 dbTest('a lock whose process is ending is waited for', async () => {
   const dataDir = await makeDataDir()
   await (await start(dataDir)).stop()

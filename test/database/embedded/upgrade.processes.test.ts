@@ -212,7 +212,6 @@ majorTest(
     const killAt = async (KILL_AT: string, KILL_NTH = 1) => {
       const env = { DATA_DIR: dataDir, KILL_AT, KILL_NTH: String(KILL_NTH) }
       const child = spawnProgram({ env, program, args: [] })
-      child.listening.catch(() => {})
       const { signal } = await child.exited
       if (signal !== 'SIGKILL') throw new Error(child.output())
     }

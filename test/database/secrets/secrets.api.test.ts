@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
-import { spawnProgram, startProgram } from '../../support/servers/process.ts'
+import { runProgram, startProgram } from '../../support/servers/process.ts'
 import { createBrowser } from '../../support/worlds/browser.ts'
 import { openSql } from '../../support/sql.ts'
 
@@ -32,10 +32,9 @@ test('reliability §11 passwords and tokens appear in no log line and in no row'
   const change = { currentPassword: first, newPassword: second }
   expect((await browser.put('/api/me/password', change)).status).toBe(200)
   collect()
-  const reset = spawnProgram({ args: ['owner', 'reset', '--email', email, '--json'], env })
-  reset.listening.catch(() => {}) // The server is not meant to listen.
-  expect((await reset.exited).code).toBe(0)
-  const token = String(JSON.parse(reset.output()).url).split('#')[1] ?? ''
+  const reset = await runProgram({ args: ['owner', 'reset', '--email', email, '--json'], env })
+  expect(reset.code).toBe(0)
+  const token = String(JSON.parse(reset.output).url).split('#')[1] ?? ''
   secrets.add(token)
   expect((await browser.post('/api/reset', { token, password: third })).status).toBe(200)
   collect()

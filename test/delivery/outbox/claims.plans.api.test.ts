@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { SERVER } from '../../../src/access/audit/audit.ts'
 import { toId } from '../../../src/base/ids.ts'
 import { toArray } from '../../../src/database/arrays.ts'
-import { WORKER_SETTINGS } from '../../../src/database/delivery-settings.ts'
+import { WORKER_SETTINGS } from '../../../src/database/session.ts'
 import type { Sql } from '../../../src/database/sql.ts'
 import {
   claimDeliveries,

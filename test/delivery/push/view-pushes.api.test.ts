@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { createPool, type Pool } from '../../../src/database/pool.ts'
-import { WORKER_SETTINGS } from '../../../src/database/delivery-settings.ts'
+import { WORKER_SETTINGS } from '../../../src/database/session.ts'
 import { toArray } from '../../../src/database/arrays.ts'
 import { ensureCursors } from '../../../src/delivery/outbox/dispatcher.ts'
 import { dispatchPushes, WITHHELD_SENTENCES } from '../../../src/delivery/push/dispatch.ts'

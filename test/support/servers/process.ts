@@ -101,7 +101,6 @@ export async function runProgram(
   options: ProgramOptions,
 ): Promise<{ code: number | null; output: string }> {
   const program = spawnProgram(options)
-  program.listening.catch(() => {}) // The program is not meant to listen.
   const { code } = await program.exited
   return { code, output: program.output() }
 }

@@ -14,7 +14,7 @@ import type {
   DeliveryOutcome,
   Dispatched,
 } from '../../../src/delivery/outbox/delivery-kind.ts'
-import { WORKER_SETTINGS } from '../../../src/database/delivery-settings.ts'
+import { WORKER_SETTINGS } from '../../../src/database/session.ts'
 import { newSigningSecret } from '../../../src/delivery/webhooks/signing.ts'
 import { toSealedCell } from '../../../src/delivery/webhooks/sealing.ts'
 import {
