@@ -1,3 +1,5 @@
+import { toAnchor } from './html.ts'
+
 /** The parts of an OpenAPI 3.1 document that the reference shows. */
 export interface Document {
   info: { title: string; version: string; summary?: string; description?: string }
@@ -76,6 +78,23 @@ export function listOperations(document: Document): Operation[] {
       path,
     })),
   )
+}
+
+/** Returns the operations by their first tag, in the order of the document's tags. */
+export function listGroups(document: Document, prefix: string) {
+  const operations = listOperations(document)
+  const tags = document.tags ?? []
+  const names = new Set([...tags.map(({ name }) => name), ...operations.map(toTag)])
+  return [...names].map(name => ({
+    name,
+    anchor: toAnchor(prefix, name.toLowerCase()),
+    description: tags.find(tag => tag.name === name)?.description,
+    operations: operations.filter(operation => toTag(operation) === name),
+  }))
+}
+
+function toTag({ tags }: Operation): string {
+  return tags?.[0] ?? 'Other'
 }
 
 /** Returns the scopes that a key needs for the operation. Any key will do when there are none. */

@@ -1,7 +1,17 @@
-import { listOperations, resolve, type Document, type Operation, type Schema } from './document.ts'
+import {
+  listOperations,
+  resolve,
+  toBaseUrl,
+  type Document,
+  type Operation,
+  type Schema,
+} from './document.ts'
 
-/** A value for each field name, from the examples in the document. */
-export type Examples = ReadonlyMap<string, unknown>
+/** A document with a value for each field name, from its examples. */
+export interface Reference {
+  document: Document
+  examples: ReadonlyMap<string, unknown>
+}
 
 const BY_FORMAT: Record<string, unknown> = {
   uuid: '5f0c1c4e-8f2b-4b7a-9d35-2f6f4a1f7c10',
@@ -11,7 +21,7 @@ const BY_FORMAT: Record<string, unknown> = {
 const LONG_BODY = 40
 
 /** Collects examples by field name. Those of operations take precedence over those of schemas. */
-export function collectExamples(document: Document): Examples {
+export function collectExamples(document: Document): Reference {
   const examples = new Map<string, unknown>()
   const add = (name: string, value: unknown) => {
     if (!examples.has(name)) examples.set(name, value)
@@ -29,7 +39,7 @@ export function collectExamples(document: Document): Examples {
       if (name !== 'id' && value !== undefined) add(name, value)
     }
   }
-  return examples
+  return { document, examples }
 }
 
 /** Returns the example of the request body. */
@@ -38,25 +48,25 @@ function findBodyExample(operation: Operation): unknown {
 }
 
 /** Returns an example of the schema with its required fields. */
-export function toExample(document: Document, examples: Examples, schema: Schema): unknown {
-  const known = resolve(document, schema)
+export function toExample(reference: Reference, schema: Schema): unknown {
+  const known = resolve(reference.document, schema)
   const { anyOf, items, properties, type, format } = known
   if (known.const !== undefined) return known.const
   if (known.examples !== undefined) return known.examples[0]
   if (known.enum !== undefined) return known.enum[0]
   if (anyOf !== undefined) {
-    return anyOf.some(isNull) ? null : toExample(document, examples, anyOf[0] ?? {})
+    return anyOf.some(isNull) ? null : toExample(reference, anyOf[0] ?? {})
   }
   if (properties !== undefined) {
     const { required = [] } = known
     return Object.fromEntries(
       Object.entries(properties)
         .filter(([name]) => required.includes(name))
-        .map(([name, field]) => [name, toFieldExample(document, examples, name, field)]),
+        .map(([name, field]) => [name, toFieldExample(reference, name, field)]),
     )
   }
   if (items !== undefined) {
-    const item = toExample(document, examples, items)
+    const item = toExample(reference, items)
     return item === '…' ? [] : [item]
   }
   if (known.default !== undefined) return known.default
@@ -67,19 +77,14 @@ export function toExample(document: Document, examples: Examples, schema: Schema
 }
 
 /** Returns a `curl` command with the key from the environment. */
-export function toCurl(
-  document: Document,
-  examples: Examples,
-  operation: Operation,
-  baseUrl: string,
-): string {
+export function toCurl(reference: Reference, operation: Operation): string {
   const { method, requestBody } = operation
   const example = findBodyExample(operation)
   const isForm = 'application/x-www-form-urlencoded' in (requestBody?.content ?? {})
   const [type] = Object.keys(requestBody?.content ?? {})
   const implied = example === undefined ? 'GET' : 'POST'
   return [
-    `curl ${quote(baseUrl + toPath(document, examples, operation))}`,
+    `curl ${quote(toBaseUrl(reference.document) + toPath(reference, operation))}`,
     method !== implied && `-X ${method}`,
     '-H "Authorization: Bearer $TIDINGS_API_KEY"',
     // curl sends a form by default.
@@ -90,7 +95,7 @@ export function toCurl(
     .join(' \\\n  ')
 }
 
-function toPath(document: Document, examples: Examples, operation: Operation): string {
+function toPath({ document, examples }: Reference, operation: Operation): string {
   return operation.path.replace(/\{(\w+)\}/g, (slot, name: string) => {
     const schema = operation.parameters?.find(parameter => parameter.name === name)?.schema
     const data = resolve(document, findData(document, operation)).properties?.[name]
@@ -106,22 +111,17 @@ function findData(document: Document, { responses }: Operation): Schema {
   return (schema && resolve(document, schema).properties?.['data']) ?? {}
 }
 
-function toFieldExample(
-  document: Document,
-  examples: Examples,
-  name: string,
-  field: Schema,
-): unknown {
-  const { examples: own, const: constant, items } = resolve(document, field)
+function toFieldExample(reference: Reference, name: string, field: Schema): unknown {
+  const { examples: own, const: constant, items } = resolve(reference.document, field)
   if (own !== undefined || constant !== undefined || field.$ref !== undefined) {
-    return toExample(document, examples, field)
+    return toExample(reference, field)
   }
-  const known = examples.get(name)
+  const known = reference.examples.get(name)
   // A field of the same name may be of another type elsewhere.
   const isAlike = known !== undefined && Array.isArray(known) === (items !== undefined)
   return isAlike && isFlat(field) === (typeof known !== 'object' || Array.isArray(known))
     ? known
-    : toExample(document, examples, field)
+    : toExample(reference, field)
 }
 
 function isFlat({ properties, type }: Schema): boolean {

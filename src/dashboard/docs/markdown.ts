@@ -1,6 +1,5 @@
 import { Marked, type Tokens } from 'marked'
-import { markup } from './html.ts'
-import { anchorLink, sample } from './sample.ts'
+import { anchorLink, markup, sample } from './html.ts'
 import type { DocsPage, Heading, PageGroup, Section } from './pages.ts'
 
 export interface MarkdownFile {

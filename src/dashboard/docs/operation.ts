@@ -1,22 +1,20 @@
-import {
-  resolve,
-  toBaseUrl,
-  toScopes,
-  type Document,
-  type Operation,
-  type Reply,
-} from './document.ts'
-import { toCurl, toExample, type Examples } from './example.ts'
-import { anchorLink, sample } from './sample.ts'
+import { resolve, toScopes, type Operation, type Reply } from './document.ts'
+import { toCurl, toExample, type Reference } from './example.ts'
 import { fieldTable, parameterTable, toShape } from './schema.ts'
-import { inline, join, markup, prose, toAnchor, type Markup, type Piece } from './html.ts'
+import {
+  anchorLink,
+  inline,
+  join,
+  markup,
+  prose,
+  sample,
+  toAnchor,
+  type Markup,
+  type Piece,
+} from './html.ts'
 
 /** An operation with its parameters and responses, beside a sample of each. */
-export function operationArticle(
-  document: Document,
-  examples: Examples,
-  operation: Operation,
-): Markup {
+export function operationArticle(reference: Reference, operation: Operation): Markup {
   const { operationId, summary, description, method, path, parameters = [] } = operation
   const scopes = toScopes(operation)
   return markup`<article class="operation" id="${toAnchor(operationId)}">
@@ -27,31 +25,31 @@ export function operationArticle(
 <div class="prose">
 ${description !== undefined && prose(description)}
 ${scopes.length > 0 && markup`<p>Needs a key with the scope ${join(scopes.map(code), ', ')}.</p>`}
-${parameters.length > 0 && markup`<h4>Parameters</h4>${parameterTable(parameters, examples)}`}
-${bodyPart(document, examples, operation)}
+${parameters.length > 0 && markup`<h4>Parameters</h4>${parameterTable(reference, parameters)}`}
+${bodyPart(reference, operation)}
 <h4>Responses</h4>
 ${replyTables(operation)}
 </div>
 <div class="samples">
-${sample('Request', toCurl(document, examples, operation, toBaseUrl(document)))}
-${replySample(document, examples, operation)}
+${sample('Request', toCurl(reference, operation))}
+${replySample(reference, operation)}
 </div>
 </div>
 </article>`
 }
 
 /** A named schema with all its fields. */
-export function schemaArticle(document: Document, examples: Examples, name: string): Markup {
-  const schema = document.components?.schemas?.[name] ?? {}
+export function schemaArticle(reference: Reference, name: string): Markup {
+  const schema = reference.document.components?.schemas?.[name] ?? {}
   const anchor = toAnchor('schema', name)
   return markup`<article class="schema" id="${anchor}">
 <h3><code>${name}</code> ${anchorLink(anchor, name)}</h3>
 ${schema.description !== undefined && prose(schema.description)}
-${schema.properties ? fieldTable(document, examples, schema) : markup`<p>${toShape(schema)}</p>`}
+${schema.properties ? fieldTable(reference, schema) : markup`<p>${toShape(schema)}</p>`}
 </article>`
 }
 
-function bodyPart(document: Document, examples: Examples, { requestBody }: Operation): Piece {
+function bodyPart(reference: Reference, { requestBody }: Operation): Piece {
   const contents = Object.entries(requestBody?.content ?? {})
   const [, first] = contents[0] ?? []
   if (first === undefined) return false
@@ -59,10 +57,10 @@ function bodyPart(document: Document, examples: Examples, { requestBody }: Opera
     contents.map(([type]) => code(type)),
     ' or ',
   )
-  const isObject = resolve(document, first.schema).properties !== undefined
+  const isObject = resolve(reference.document, first.schema).properties !== undefined
   return markup`<h4>Body</h4>
 <p class="bounds">${toShape(first.schema)} as ${types}</p>
-${isObject && fieldTable(document, examples, first.schema)}`
+${isObject && fieldTable(reference, first.schema)}`
 }
 
 /** Successes, and failures in a folded list: they are much the same everywhere. */
@@ -96,15 +94,12 @@ ${names.length > 0 && markup`<p class="bounds">Headers: ${join(names, ', ')}</p>
 </tr>`
 }
 
-function replySample(document: Document, examples: Examples, { responses }: Operation): Piece {
+function replySample(reference: Reference, { responses }: Operation): Piece {
   return Object.entries(responses)
     .filter(([status]) => status.startsWith('2'))
     .flatMap(([status, { content = {} }]) =>
       Object.values(content).map(({ schema }) =>
-        sample(
-          `Response ${status}`,
-          JSON.stringify(toExample(document, examples, schema), null, 2),
-        ),
+        sample(`Response ${status}`, JSON.stringify(toExample(reference, schema), null, 2)),
       ),
     )
 }

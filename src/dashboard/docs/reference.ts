@@ -1,39 +1,34 @@
-import { listOperations, toBaseUrl, type Document, type Operation } from './document.ts'
+import { MANAGEMENT_OPENAPI_PATH, SWAGGER_PATH } from '../../http/openapi.ts'
+import { listGroups, toBaseUrl, type Document, type Operation } from './document.ts'
 import { collectExamples } from './example.ts'
-import { markup, prose, toAnchor, type Markup } from './html.ts'
-import { listManagementTags, MANAGEMENT, managementSection } from './management.ts'
+import { anchorLink, inline, markup, prose, toAnchor, type Markup } from './html.ts'
 import { operationArticle, schemaArticle } from './operation.ts'
-import { anchorLink } from './sample.ts'
 
-interface Group {
-  name: string
-  anchor: string
-  description: string | undefined
-  operations: Operation[]
-}
+/** The anchor of the section about /api. */
+const MANAGEMENT = 'management'
 
 /** Every operation and schema of /v1, and a list of those of `management`. */
 export function referenceContent(document: Document, management: Document): Markup {
-  const examples = collectExamples(document)
+  const reference = collectExamples(document)
   const { description = '', version } = document.info
   const [lead = '', ...rest] = prose(description)
   return markup`<div class="hero">
 <h1>API reference</h1>
 <div class="lead">${lead}</div>
 <div class="prose">${rest}</div>
-<p class="base"><span>API ${version} of this server</span> <code>${toBaseUrl(document)}</code></p>
+<p>API ${version} of this server <code>${toBaseUrl(document)}</code></p>
 </div>
-${listGroups(document).map(
+${listGroups(document, 'tag').map(
   ({ name, anchor, description, operations }) => markup`<section id="${anchor}" class="group">
 <h2>${name} ${anchorLink(anchor, name)}</h2>
 ${description !== undefined && prose(description)}
-${operations.map(operation => operationArticle(document, examples, operation))}
+${operations.map(operation => operationArticle(reference, operation))}
 </section>`,
 )}
 <section id="schemas" class="group">
 <h2>Schemas ${anchorLink('schemas', 'Schemas')}</h2>
 <p>The server checks requests with these schemas.</p>
-${listSchemas(document).map(name => schemaArticle(document, examples, name))}
+${listSchemas(document).map(name => schemaArticle(reference, name))}
 </section>
 ${managementSection(management)}`
 }
@@ -41,14 +36,14 @@ ${managementSection(management)}`
 /** Links to everything on the page. */
 export function referenceContents(document: Document, management: Document): Markup {
   return markup`<ul>
-${listGroups(document).map(
+${listGroups(document, 'tag').map(
   ({ name, anchor, operations }) => markup`<li><a href="#${anchor}">${name}</a>
 <ul>${operations.map(({ operationId, summary }) => link(toAnchor(operationId), summary))}</ul></li>`,
 )}
 <li><a href="#schemas">Schemas</a>
 <ul>${listSchemas(document).map(name => link(toAnchor('schema', name), name))}</ul></li>
 <li><a href="#${MANAGEMENT}">Management API</a>
-<ul>${listManagementTags(management).map(({ anchor, name }) => link(anchor, name))}</ul></li>
+<ul>${listGroups(management, MANAGEMENT).map(({ anchor, name }) => link(anchor, name))}</ul></li>
 </ul>`
 }
 
@@ -60,19 +55,44 @@ function listSchemas({ components }: Document): string[] {
   return Object.keys(components?.schemas ?? {})
 }
 
-/** Operations by their first tag, in the order of the document's tags. */
-function listGroups(document: Document): Group[] {
-  const operations = listOperations(document)
-  const tags = document.tags ?? []
-  const names = new Set([...tags.map(({ name }) => name), ...operations.map(toTag)])
-  return [...names].map(name => ({
+/** Lists every operation of /api in one line. /swagger shows the rest. */
+function managementSection(document: Document): Markup {
+  const [, signIn = ''] = (document.info.description ?? '').split(/\n{2,}/)
+  return markup`<section id="${MANAGEMENT}" class="group">
+<h2>Management API ${anchorLink(MANAGEMENT, 'Management API')}</h2>
+<p>The dashboard uses this API. Your own scripts can use it, too.</p>
+${prose(signIn)}
+<p>The <a href="${SWAGGER_PATH}#${MANAGEMENT}">interactive reference</a> shows the fields of every request, and sends
+requests from your browser. The OpenAPI document is at <a href="${MANAGEMENT_OPENAPI_PATH}"><code>${MANAGEMENT_OPENAPI_PATH}</code></a>.</p>
+${listGroups(document, MANAGEMENT).map(
+  ({
     name,
-    anchor: toAnchor('tag', name.toLowerCase()),
-    description: tags.find(tag => tag.name === name)?.description,
-    operations: operations.filter(operation => toTag(operation) === name),
-  }))
+    description,
+    anchor,
+    operations,
+  }) => markup`<h3 id="${anchor}">${name} ${anchorLink(anchor, name)}</h3>
+<p>${description}</p>
+${routeTable(operations)}`,
+)}
+</section>`
 }
 
-function toTag({ tags }: Operation): string {
-  return tags?.[0] ?? 'Other'
+function routeTable(operations: readonly Operation[]): Markup {
+  return markup`<table class="routes">
+<thead><tr><th scope="col">Route</th><th scope="col">Description</th></tr></thead>
+<tbody>${operations.map(routeRow)}</tbody>
+</table>`
+}
+
+function routeRow({
+  operationId,
+  method,
+  path,
+  summary,
+  'x-action': action = '',
+}: Operation): Markup {
+  return markup`<tr id="${toAnchor(operationId)}">
+<th scope="row"><span class="method method-${method.toLowerCase()}">${method}</span> <code>${path}</code></th>
+<td>${inline(summary)} <span class="type">Permission: <code>${action}</code></span></td>
+</tr>`
 }

@@ -1,15 +1,11 @@
 import { NOT_BLANK } from '../../http/rules.ts'
 import { resolve, toName, type Document, type Parameter, type Schema } from './document.ts'
-import type { Examples } from './example.ts'
+import type { Reference } from './example.ts'
 import { inline, join, markup, toAnchor, type Markup, type Piece } from './html.ts'
 
-interface Row {
-  name: string
-  schema: Schema
-  isRequired: boolean
-  /** The place of a parameter: path, query or header. */
+/** A field, or a parameter with its place: path, query or header. */
+interface Row extends Omit<Parameter, 'in'> {
   place?: string
-  description?: string | undefined
 }
 
 const MAX_EXAMPLE = 72
@@ -17,18 +13,12 @@ const MAX_PATTERN = 32
 const FORMATS: Record<string, string> = { 'date-time': 'ISO 8601', uuid: 'UUID' }
 
 /** Renders the fields of an object. Fields of nested objects are `outer.inner`. */
-export function fieldTable(document: Document, examples: Examples, schema: Schema): Markup {
+export function fieldTable({ document, examples }: Reference, schema: Schema): Markup {
   return table('Field', listFields(document, schema), examples)
 }
 
-export function parameterTable(parameters: readonly Parameter[], examples: Examples): Markup {
-  const rows = parameters.map(({ name, in: place, required, schema, description }) => ({
-    name,
-    schema,
-    isRequired: required === true,
-    place,
-    description,
-  }))
+export function parameterTable({ examples }: Reference, parameters: readonly Parameter[]): Markup {
+  const rows = parameters.map(({ in: place, ...parameter }) => ({ place, ...parameter }))
   return table('Parameter', rows, examples)
 }
 
@@ -78,14 +68,14 @@ function listFields(document: Document, schema: Schema, prefix = ''): Row[] {
   const { properties = {}, required = [] } = resolve(document, schema)
   return Object.entries(properties).flatMap(([name, field]) => {
     const path = prefix + name
-    const row = { name: path, schema: field, isRequired: required.includes(name) }
+    const row = { name: path, schema: field, required: required.includes(name) }
     if (field.properties) return [row, ...listFields(document, field, `${path}.`)]
     if (field.items?.properties) return [row, ...listFields(document, field.items, `${path}[].`)]
     return [row]
   })
 }
 
-function table(title: string, rows: readonly Row[], examples: Examples): Markup {
+function table(title: string, rows: readonly Row[], examples: Reference['examples']): Markup {
   return markup`<table class="fields">
 <thead><tr><th scope="col">${title}</th><th scope="col">Description</th></tr></thead>
 <tbody>${rows.map(row => tableRow(row, examples))}</tbody>
@@ -93,8 +83,8 @@ function table(title: string, rows: readonly Row[], examples: Examples): Markup 
 }
 
 function tableRow(
-  { name, schema, isRequired, place, description }: Row,
-  examples: Examples,
+  { name, schema, required, place, description }: Row,
+  examples: Reference['examples'],
 ): Markup {
   // The bounds of a nullable value are those of the value.
   const bounds = toBounds(schema.anyOf?.find(({ type }) => type !== 'null') ?? schema)
@@ -103,7 +93,7 @@ function tableRow(
   return markup`<tr>
 <th scope="row"><code>${name}</code>
 <span class="type">${toBriefShape(schema)}${place !== undefined && ` · ${place}`}</span>
-${isRequired && markup`<span class="required">required</span>`}</th>
+${required && markup`<span class="required">required</span>`}</th>
 <td>${text !== undefined && markup`<p>${inline(text)}</p>`}
 ${bounds.length > 0 && markup`<p class="bounds">${inline(toSentence(bounds))}</p>`}
 ${example !== undefined && markup`<p class="bounds">Example: <code>${example}</code></p>`}</td>

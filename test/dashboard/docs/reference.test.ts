@@ -146,6 +146,7 @@ test.each([
 test('a copied request is one shell command with any example', () => {
   const document: Document = {
     info: { title: 'T', version: '1' },
+    servers: [{ url: 'https://example.com' }],
     paths: {
       '/v1/things/{id}': {
         post: {
@@ -161,8 +162,7 @@ test('a copied request is one shell command with any example', () => {
     },
   }
   const [operation] = listOperations(document)
-  const curl =
-    operation && toCurl(document, collectExamples(document), operation, 'https://example.com')
+  const curl = operation && toCurl(collectExamples(document), operation)
   expect(curl?.split(' \\\n  ')).toEqual([
     `curl 'https://example.com/v1/things/it'\\''s%2F1'`,
     '-H "Authorization: Bearer $TIDINGS_API_KEY"',
