@@ -1,9 +1,12 @@
+import { toArray } from '../../database/arrays.ts'
 import { QUERY_CANCELED, sqlState, type Queryable } from '../../database/sql.ts'
+import { listChannelNames } from '../channels/channels.ts'
 import { buildHistogram, isByChannel } from '../events/histogram.ts'
 import type { ScanLimits } from '../events/log-scan.ts'
 import { resolveFilters } from '../events/resolved-filters.ts'
 import type { SearchFilters } from '../events/search-filters.ts'
 import { toSearchFilters } from '../events/search-schema.ts'
+import { listUserNames } from '../identities/user-names.ts'
 import { toId } from '../../base/ids.ts'
 import {
   areKeptSince,
@@ -12,19 +15,16 @@ import {
   type Counts,
   type Period,
 } from './channel-counts.ts'
-import type { Card, CardResult, CountsResult } from './schema.ts'
-import { nameValues, sumByUser } from './value-names.ts'
+import type { Card, CardGroup, CardResult, CountsResult } from './schema.ts'
 import { countValues } from './value-counts.ts'
+
+/** References of users that are resolved. The rarer ones count as users of their own. */
+const MAX_REFERENCES = 1_000
 
 /** How many values a card shows as bars. */
 const MAX_VALUES = 8
 
 type CardContent = Pick<Card, 'kind' | 'groupBy' | 'metadataPath' | 'q' | 'hours'>
-
-export interface ResultOptions {
-  nowMs: number
-  limits?: ScanLimits
-}
 
 /**
  * Counts what a card shows. Counts are exact when only channels are searched and grouped.
@@ -35,7 +35,7 @@ export async function readResult(
   sql: Queryable,
   projectId: string,
   card: CardContent,
-  { nowMs, limits }: ResultOptions,
+  { nowMs, limits }: { nowMs: number; limits?: ScanLimits },
 ): Promise<CardResult> {
   const filters = toSearchFilters(card)
   const period = toPeriod(card.hours, nowMs)
@@ -44,18 +44,11 @@ export async function readResult(
     const histogram = await buildHistogram(sql, projectId, filters, range, limits)
     return { kind: 'series', histogram }
   }
-  const counted = await countMatches(sql, projectId, { card, filters, period, limits })
+  const counted = await countMatches(sql, projectId, card, filters, period, limits)
   const { groupBy } = card
   const values =
     groupBy === 'user' ? await sumByUser(sql, projectId, counted.values) : counted.values
   return toResult(sql, projectId, { ...counted, values, card, period })
-}
-
-interface Wanted {
-  card: CardContent
-  filters: SearchFilters
-  period: Period
-  limits: ScanLimits | undefined
 }
 
 interface Counted {
@@ -70,7 +63,10 @@ interface Counted {
 async function countMatches(
   sql: Queryable,
   projectId: string,
-  { card: { kind, groupBy, metadataPath }, filters, period, limits }: Wanted,
+  { kind, groupBy, metadataPath }: CardContent,
+  filters: SearchFilters,
+  period: Period,
+  limits: ScanLimits | undefined,
 ): Promise<Counted> {
   const wantsPrevious = kind !== 'top'
   const after = Math.max(
@@ -168,4 +164,42 @@ async function toResult(
 /** The most matches first, and equally frequent values in a fixed order. */
 function byCount([a, one]: [string, number], [b, other]: [string, number]): number {
   return other - one || (a < b ? -1 : 1)
+}
+
+/** Sums the counts of references, which are user_ids and aliases, by the user_id of their owner. */
+async function sumByUser(
+  sql: Queryable,
+  projectId: string,
+  counts: ReadonlyMap<string, number>,
+): Promise<Map<string, number>> {
+  const references = [...counts]
+    .toSorted(([, a], [, b]) => b - a)
+    .slice(0, MAX_REFERENCES)
+    .map(([reference]) => reference)
+  const rows = await sql<{ alias: string; user_id: string }[]>`
+    select r.reference as alias, u.user_id
+    from unnest(${toArray(references)}::text[]) as r (reference)
+      cross join lateral user_of_name(${projectId}, r.reference) as u (user_id)
+    where u.user_id <> r.reference
+  `
+  const owners = new Map(rows.map(({ alias, user_id }) => [alias, user_id]))
+  const sums = new Map<string, number>()
+  for (const [reference, total] of counts) {
+    const user = owners.get(reference) ?? reference
+    sums.set(user, (sums.get(user) ?? 0) + total)
+  }
+  return sums
+}
+
+/** Returns the names of channels (by uuid) and users (by user_id). Other values have none. */
+async function nameValues(
+  sql: Queryable,
+  projectId: string,
+  { groupBy, values }: { groupBy: CardGroup | null; values: readonly string[] },
+): Promise<Map<string, string>> {
+  if (values.length === 0) return new Map()
+  if (groupBy === 'channel') return listChannelNames(sql, projectId, values)
+  if (groupBy !== 'user') return new Map()
+  const users = await listUserNames(sql, projectId, values)
+  return new Map(users.map(({ userId, name }) => [userId, name]))
 }

@@ -10,14 +10,11 @@ import { Board, Card, CardEdit, CardOrder, CardResult, NewCard } from './schema.
 
 const tags = ['Insights']
 
-export interface InsightParts {
-  guard: SessionGuard
-  /** For results, which examine many rows. */
-  searches: Pool
-}
-
-/** Routes of the insights: a project's board of cards, and what each card shows. */
-export function insightRoutes({ guard, searches }: InsightParts) {
+/**
+ * Routes of the insights: a project's board of cards, and what each card shows. `searches` is for
+ * results, which examine many rows.
+ */
+export function insightRoutes({ guard, searches }: { guard: SessionGuard; searches: Pool }) {
   return new Elysia({ name: 'insights' })
     .use(guard)
     .get(

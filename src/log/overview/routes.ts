@@ -6,13 +6,8 @@ import { SuccessOf } from '../../http/envelope.ts'
 import { getOverview } from './overview.ts'
 import { Overview } from './schema.ts'
 
-export interface OverviewParts {
-  guard: SessionGuard
-  searches: Pool
-}
-
 /** The route of the overview of all projects of an account. */
-export function overviewRoutes({ guard, searches }: OverviewParts) {
+export function overviewRoutes({ guard, searches }: { guard: SessionGuard; searches: Pool }) {
   return new Elysia({ name: 'overview' }).use(guard).get(
     '/api/overview',
     async ({ call }) => {
