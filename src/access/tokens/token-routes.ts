@@ -6,7 +6,7 @@ import { PageOf, SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
 import { succeedRead, type SessionGuard } from '../guard/guard.ts'
 import { isAtLeast } from '../guard/permissions.ts'
-import { DeletedId, toName } from '../guard/schema.ts'
+import { DeletedId } from '../guard/schema.ts'
 import { lockOrganization } from '../organizations/organizations.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
 import { CurrentToken, ManagementToken, NewManagementToken, TokenBody } from './schema.ts'
@@ -14,9 +14,7 @@ import {
   checkPersonalRole,
   createToken,
   getCurrentToken,
-  getToken,
   listTokens,
-  resolveProjects,
   withdrawToken,
 } from './tokens.ts'
 
@@ -52,20 +50,12 @@ export function tokenRoutes({ guard }: { guard: SessionGuard }) {
     )
     .post(
       '/api/tokens',
-      async ({ call, body: { projects, ...token } }) => {
-        const owner = { accountId: call.admitted.account.id }
+      async ({ call, body }) => {
+        const { admitted } = call
         const created = await transact(call.pool, async tx => {
-          await lockOwnAccount(tx, call.admitted, 'tokens.create')
-          await checkPersonalRole(tx, owner.accountId, token.role)
-          const maker = { ...owner, organizationId: null }
-          const { id, secret } = await createToken(tx, call.actor, {
-            ...token,
-            ...maker,
-            name: toName(token.name),
-            isMultiFactor: call.admitted.session.isMultiFactor,
-            projectIds: await resolveProjects(tx, projects, maker),
-          })
-          return { ...(await getToken(tx, owner, id)), token: secret }
+          await lockOwnAccount(tx, admitted, 'tokens.create')
+          await checkPersonalRole(tx, admitted.account.id, body.role)
+          return createToken(tx, call, null, body)
         })
         return succeed(call, 201, created)
       },
@@ -113,27 +103,19 @@ export function tokenRoutes({ guard }: { guard: SessionGuard }) {
     )
     .post(
       '/api/organizations/:organizationId/tokens',
-      async ({ call, body: { projects, ...token } }) => {
+      async ({ call, body }) => {
         const { organizationId, actor, admitted } = call
-        // The guard refuses tokens.
-        const isMultiFactor = admitted.token === undefined && admitted.session.isMultiFactor
-        const maker = { organizationId, accountId: call.admitted.account.id }
         const created = await transact(call.pool, async tx => {
           const ownRole = await lockOrganization(tx, call, 'organizationTokens.create')
-          if (!isAtLeast(ownRole, token.role)) {
+          if (!isAtLeast(ownRole, body.role)) {
             throw new Fault(
               'forbidden',
-              `A token cannot have the ${token.role} role. Your own role is ${ownRole}.`,
+              `A token cannot have the ${body.role} role. Your own role is ${ownRole}.`,
             )
           }
-          const { id, secret } = await createToken(tx, actor, {
-            ...token,
-            ...maker,
-            name: toName(token.name),
-            isMultiFactor,
-            projectIds: await resolveProjects(tx, projects, maker),
-          })
-          return { ...(await getToken(tx, { organizationId }, id)), token: secret }
+          // The guard has refused tokens.
+          if (admitted.token) throw new Fault('forbidden', 'Tokens cannot do this')
+          return createToken(tx, { actor, admitted }, organizationId, body)
         })
         return succeed(call, 201, created)
       },

@@ -1,5 +1,7 @@
 import { type AdmittedToken, toEffectiveRole } from '../guard/caller.ts'
 import { isAtLeast, ROLES, type Role } from '../guard/permissions.ts'
+import { toName } from '../guard/schema.ts'
+import type { AdmittedSession } from '../guard/sessions.ts'
 import { withdrawInvites } from '../sign-in/ways-in.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { toArray } from '../../database/arrays.ts'
@@ -10,31 +12,27 @@ import { parsePageQuery, toPage, type PageQuery } from '../../http/paging.ts'
 import { invalidField } from '../../http/validation.ts'
 import { newId, parseId, toId } from '../../base/ids.ts'
 import { hashToken, MANAGEMENT_TOKEN } from '../../base/token-form.ts'
-import { DEFAULT_DAYS, type CurrentToken, type ManagementToken, type TokenBody } from './schema.ts'
+import {
+  DEFAULT_DAYS,
+  type CurrentToken,
+  type ManagementToken,
+  type NewManagementToken,
+  type TokenBody,
+} from './schema.ts'
 
 const MAX_TOKENS = 50
 
 /** The owner of tokens: an account, or an organization. Ids are uuids. */
 export type TokenOwner = { accountId: string } | { organizationId: string }
 
-/** A token to create. `organizationId` is null for a personal one. */
-export interface NewToken extends Omit<TokenBody, 'projects'> {
-  accountId: string
-  organizationId: string | null
-  /** True if the session that creates it has a second factor. */
-  isMultiFactor: boolean
-  /** The uuids of the projects to which it is limited. */
-  projectIds: readonly string[] | null
-}
-
 /**
  * Returns the uuids of a token's projects. Throws `InvalidRequest` for a project that the account
  * is no member of, or that is not in the organization.
  */
-export async function resolveProjects(
+async function resolveProjects(
   sql: Queryable,
   projects: TokenBody['projects'],
-  { accountId, organizationId }: Pick<NewToken, 'accountId' | 'organizationId'>,
+  { accountId, organizationId }: { accountId: string; organizationId: string | null },
 ): Promise<string[] | null> {
   if (!projects) return null
   const ids = [...new Set(projects)].map(id => parseId('prj', id))
@@ -50,21 +48,20 @@ export async function resolveProjects(
   throw invalidField('projects', 'invalid_value', 'Must name projects that you can open')
 }
 
-/** Creates a token. Returns its public id and its secret, which is not stored. */
+/**
+ * Creates a token of an account, or of an organization. Returns it with its secret, which is not
+ * stored. Throws `conflict` if there are too many, and like `resolveProjects`.
+ */
 export async function createToken(
   tx: Tx,
-  actor: Actor,
-  {
-    name,
-    role,
-    accountId,
-    organizationId,
-    projectIds,
-    isMultiFactor,
-    expiresInDays = DEFAULT_DAYS,
-  }: NewToken,
-): Promise<{ id: string; secret: string }> {
+  { actor, admitted }: { actor: Actor; admitted: AdmittedSession },
+  organizationId: string | null,
+  { role, projects, expiresInDays = DEFAULT_DAYS, ...body }: TokenBody,
+): Promise<NewManagementToken> {
+  const accountId = admitted.account.id
   const owner = organizationId === null ? { accountId } : { organizationId }
+  const name = toName(body.name)
+  const projectIds = await resolveProjects(tx, projects, { accountId, organizationId })
   const [live] = await tx<[{ n: number }]>`
     select count(*)::int as n from management_tokens t where ${isOf(tx, owner)} and is_unexpired(t.expires_at, '365 days')
   `
@@ -81,7 +78,7 @@ export async function createToken(
     values (
       ${uuid}, decode(${hashToken(secret)}, 'hex'), ${secret.slice(-4)}, ${name}, ${accountId},
       ${organizationId}, ${role}, ${projectIds && toArray(projectIds)}::uuid[],
-      ${isMultiFactor},
+      ${admitted.session.isMultiFactor},
       now() + make_interval(days => ${expiresInDays})
     )
   `
@@ -91,7 +88,7 @@ export async function createToken(
     target: id,
     details: { name, role, projects: projectIds?.length ?? null, expiresInDays },
   })
-  return { id, secret }
+  return { ...(await getToken(tx, owner, id)), token: secret }
 }
 
 /**
@@ -151,11 +148,7 @@ export async function listTokens(
 }
 
 /** Returns one token of an owner. Throws `not_found`. */
-export async function getToken(
-  sql: Queryable,
-  owner: TokenOwner,
-  id: string,
-): Promise<ManagementToken> {
+async function getToken(sql: Queryable, owner: TokenOwner, id: string): Promise<ManagementToken> {
   const where = sql`${isOf(sql, owner)} and t.id = ${parseId('tok', id) ?? null}`
   const [token] = await selectTokens(sql, where, 1)
   if (!token) throw tokenNotFound()

@@ -173,25 +173,22 @@ describe('reliability §6 the last owner of an organization', () => {
     return Object.values(await readRoles(organization)).sort()
   }
 
-  test('stays when two owners demote each other at once', async () => {
-    for (let round = 0; round < 10; round++) {
-      const roles = await collide((one, other, organization) =>
-        one.patch(toPath(organization, other), { role: 'viewer' }),
-      )
-      expect(roles).toEqual(['owner', 'viewer'])
-    }
-  })
-
-  test('stays when two owners remove each other, leave or step down at once', async () => {
-    for (let round = 0; round < 5; round++) {
-      expect(await collide((one, other, org) => one.delete(toPath(org, other)))).toEqual(['owner'])
-      expect(
-        await collide((one, _, org) => one.delete(`/api/organizations/${org.id}/membership`)),
-      ).toEqual(['owner'])
-      expect(
-        await collide((one, _, org) => one.patch(toPath(org, one), { role: 'admin' })),
-      ).toEqual(['admin', 'owner'])
-    }
+  type Act = Parameters<typeof collide>[0]
+  test.each<[string, Act, string[]]>([
+    [
+      'demote each other',
+      (one, other, org) => one.patch(toPath(org, other), { role: 'viewer' }),
+      ['owner', 'viewer'],
+    ],
+    ['remove each other', (one, other, org) => one.delete(toPath(org, other)), ['owner']],
+    ['leave', (one, _, org) => one.delete(`/api/organizations/${org.id}/membership`), ['owner']],
+    [
+      'step down',
+      (one, _, org) => one.patch(toPath(org, one), { role: 'admin' }),
+      ['admin', 'owner'],
+    ],
+  ])('stays when two owners %s at once', async (_, act, roles) => {
+    for (let round = 0; round < 5; round++) expect(await collide(act)).toEqual(roles)
   })
 })
 
