@@ -9,7 +9,7 @@ import type { Table, RunResult } from './ledger-check.ts'
 import { runCitus } from './citus.ts'
 import { newSeed } from './random.ts'
 import { runSeq } from './seq.ts'
-import { runUpgrade } from './upgrade.ts'
+import { checkOut, runUpgrade } from './upgrade.ts'
 import { PAIR_LOSSES, runStandby, toCluster } from './standby.ts'
 
 /**
@@ -31,7 +31,7 @@ const RUNS: Record<
     await using cluster = await startPatroni()
     return await runStandby({ seed, times: times || 20, cluster, losses: PATRONI_LOSSES })
   },
-  upgrade: ({ seed, from }) => runUpgrade({ seed, from }),
+  upgrade: ({ seed, from }) => runUpgrade({ seed, old: checkOut(from || undefined) }),
   seq: ({ seed, times }) => runSeq({ seed, events: times || 100_000 }),
 }
 

@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql } from '../../src/database/sql.ts'
 import { PASSPHRASE } from '../support/worlds/backup.ts'
 import { PASSWORD } from '../support/worlds/browser.ts'
 import { listCodeBlocks } from '../support/docs.ts'
+import { openFeed } from '../support/clients/feed.ts'
 import { createHttpClient } from '../support/clients/http-client.ts'
 import { findFreePort } from '../support/loopback.ts'
 import { startNginx } from '../support/servers/nginx.ts'
@@ -28,23 +30,23 @@ const NEW = join(import.meta.dirname, '../support/next-version.ts')
 const SERVERS = 3
 const DOCUMENTED = ['10.0.0.1:3000', '10.0.0.2:3000', '10.0.0.3:3000']
 const FOLLOWERS = 4
-/** Requests between two replacements. */
-const BETWEEN = 2_000
 const DELIVERED_MS = scaled(60_000)
 
 /**
- * Replaces three servers of a released version by those of this checkout, one after the other. They
- * are under load behind the nginx of the documentation. `from` is a revision of git, by default the
- * latest release. Then goes back: by an old server on the new schema, and by the old backup.
+ * Replaces three servers of `old`, the program of an earlier version, by those of a next version,
+ * one after the other, with so many requests between. They are under load behind the nginx of the
+ * documentation, and the first one drains for a second. Then goes back: by an old server on the new
+ * schema, and by the old backup.
  */
 export async function runUpgrade({
   seed,
-  from,
+  old,
+  between = 2_000,
 }: {
   seed: number
-  from: string
+  old: string
+  between?: number
 }): Promise<RunResult> {
-  const old = checkOut(from || `v${releases.releases.at(-1)?.version}`)
   const random = createRandom(seed)
   const databaseUrl = await createEmptyDatabase()
   const sql = openSql(databaseUrl, { max: 2 })
@@ -53,7 +55,15 @@ export async function runUpgrade({
   const ports = await Promise.all(Array.from({ length: SERVERS }, findFreePort))
   const env = { BASE_URL: url, TRUSTED_PROXIES: '127.0.0.1', EGRESS_ALLOW_CIDRS: '127.0.0.0/8' }
   const start = (nth: number, program: string) =>
-    startProgram({ env: { ...env, DATABASE_URL: databaseUrl, PORT: String(ports[nth]) }, program })
+    startProgram({
+      env: {
+        ...env,
+        DATABASE_URL: databaseUrl,
+        PORT: String(ports[nth]),
+        DRAIN_SECONDS: nth === 0 ? '1' : '0',
+      },
+      program,
+    })
   const programs = [await start(0, old), await start(1, old), await start(2, old)]
   const block = listCodeBlocks('docs/scaling.md').find(({ language }) => language === 'nginx')
   await using _nginx = await startNginx(block?.text ?? '', {
@@ -82,25 +92,32 @@ export async function runUpgrade({
       random: random.fork(nth),
     }),
   )
-  await load.successes(BETWEEN)
+  await load.successes(between)
   const folder = makeFolder()
   const backup = join(folder, 'old.backup')
   const before = await readAll(url, key, await countEvents(sql))
   await runOld(old, { args: ['backup', backup], databaseUrl })
   const stopping = new AbortController()
-  const reading = readAgain(url, { key, cookie, project }, stopping.signal)
+  const watching = Promise.all([
+    readAgain(url, { key, cookie, project }, stopping.signal),
+    reopenAgain(() => openFeed(url, { cookie }), stopping.signal),
+    watchReady(programs, stopping.signal),
+  ])
 
   const problems: string[] = []
   for (const nth of ports.keys()) {
-    await load.successes(BETWEEN)
+    await load.successes(between)
     const { code, signal } = await programs[nth]!.kill('SIGTERM')
     if (code !== 0) problems.push(`a stop ended with ${signal ?? code}`)
     programs[nth] = await start(nth, NEW)
   }
-  await load.successes(BETWEEN)
+  await load.successes(between)
   await load.stop()
   stopping.abort()
-  const statuses = await reading
+  const [statuses, closes, notReady] = await watching
+  problems.push(...notReady)
+  for (const code of closes)
+    if (code !== 1001 && code !== 1012) problems.push(`a socket was closed with ${code}`)
   if ([...statuses.keys()].join() !== '200') problems.push(`a reader got ${[...statuses.keys()]}`)
   // Clients share keys. A repeat gets a 409 while the first request runs for more than 300 ms.
   const answers = [...load.ledger.outcomes.keys()].filter(status => status !== '409')
@@ -108,7 +125,8 @@ export async function runUpgrade({
   const count = (text: string) => programs.flatMap(({ logged }) => logged(text)).length
   const applied = count('Applied migration')
   const replaced = count('Replaced the functions')
-  if (replaced !== 1) problems.push(`the functions were replaced ${replaced} times`)
+  if (applied < 1 || replaced !== 1)
+    problems.push(`${applied} migrations were applied, and ${replaced} times the functions`)
 
   const ledger = await checkLedger(sql, [projectId], load.ledger)
   const seen = await checkFollowers({ sql }, followers)
@@ -127,6 +145,9 @@ export async function runUpgrade({
   })
   if ((await readAll(again.url, key, before.length)).join() !== before.join())
     problems.push('an old server reads its events differently on the new schema')
+  const [functions] = await sql`select version, later() as later from function_sets`
+  if (functions?.['version'] !== '900.0.0' || functions['later'] !== 1)
+    problems.push(`an old server left the functions ${JSON.stringify(functions)}`)
   const restoredUrl = await createEmptyDatabase()
   await runOld(old, { args: ['restore', backup], databaseUrl: restoredUrl })
   await using restored = await startProgram({
@@ -151,8 +172,11 @@ export async function runUpgrade({
   }
 }
 
-/** Checks out a revision, installs and builds it. Returns the path of its program. */
-function checkOut(revision: string): string {
+/**
+ * Checks out a revision of git, by default the latest release, installs and builds it. Returns the
+ * path of its program.
+ */
+export function checkOut(revision = `v${releases.releases.at(-1)?.version}`): string {
   const folder = makeFolder()
   const run = (command: string, cwd: string) => {
     const env = { ...process.env, TO: folder, REVISION: revision }
@@ -257,6 +281,38 @@ async function readAgain(
   }
   client.close()
   return statuses
+}
+
+/** Opens a socket whenever the last one has closed. Returns the close codes. */
+async function reopenAgain(
+  open: () => ReturnType<typeof openFeed>,
+  signal: AbortSignal,
+): Promise<number[]> {
+  const codes: number[] = []
+  const aborted = new Promise<undefined>(resolve => {
+    signal.addEventListener('abort', () => resolve(undefined))
+  })
+  while (!signal.aborted) {
+    const feed = await open()
+    const closed = await Promise.race([feed.closed, aborted])
+    if (closed) codes.push(closed.code)
+    else feed.close()
+  }
+  return codes
+}
+
+/** Returns the responses of running servers that were not ready, unless they were stopping. */
+async function watchReady(programs: readonly Program[], signal: AbortSignal): Promise<string[]> {
+  const problems: string[] = []
+  while (!signal.aborted) {
+    await sleep(50)
+    for (const { url } of programs) {
+      const response = await fetch(`${url}/readyz`).catch(() => undefined)
+      const text = response?.status === 503 ? await response.text() : ''
+      if (text !== '' && !text.includes('The server is stopping')) problems.push(text)
+    }
+  }
+  return problems
 }
 
 async function countEvents(sql: Sql): Promise<number> {

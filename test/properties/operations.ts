@@ -12,7 +12,6 @@ export interface Schema {
   minimum?: number
   maximum?: number
   maxItems?: number
-  maxProperties?: number
   items?: Schema
   properties?: Record<string, Schema>
   required?: string[]

@@ -33,8 +33,6 @@ export interface Pair extends AsyncDisposable {
   addStandby(): Promise<void>
   /** Makes commits wait for the standby, or not. */
   setSynchronous(isSynchronous: boolean): Promise<void>
-  /** Stops the replication without an error, as a standby that lags. */
-  pauseReplication(): Promise<void>
   /** Sends a signal to all processes of the primary or of the standby. */
   signal(node: 'primary' | 'standby', name: NodeJS.Signals): void
   /** Kills the primary with all its processes. */
@@ -195,7 +193,6 @@ export async function startPair(): Promise<Pair> {
     },
     setSynchronous: isSynchronous =>
       reload(primary, 'synchronous_standby_names', isSynchronous ? '*' : ''),
-    pauseReplication: () => reload(standby, 'primary_conninfo', ''),
     signal: (node, name) => signal(node === 'primary' ? primary : standby, name),
     killPrimary: () => kill(primary),
     async promote() {
