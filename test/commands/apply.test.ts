@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Role } from '../../src/access/guard/permissions.ts'
 import { listCodeBlocks } from '../support/docs.ts'
 import { SCRATCH } from '../support/scratch.ts'
 import { runProgram, spawnProgram } from '../support/servers/process.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { createKey } from '../support/worlds/keys.ts'
 import { newManagementToken } from '../support/worlds/management-token.ts'
 import { until } from '../support/until.ts'
@@ -19,14 +19,13 @@ import {
 
 const PAGE = 'docs/management-api.md'
 
-let server: Booted
+const server = withServer({}, { kinds: [] })
 let organization: TestOrganization
 let owner: SignedInAccount
 /** The secrets of tokens by their role. */
 const tokens = new Map<Role, string>()
 
 beforeAll(async () => {
-  server = await boot({}, { kinds: [] })
   organization = await newOrganization(server)
   owner = await newMember(server, organization, 'owner')
   const { sql } = server
@@ -47,7 +46,6 @@ beforeAll(async () => {
     expect((await post('/v1/events', { channelName, title: 'First' })).status).toBe(201)
   }
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 /** The number of written files. */
 let files = 0

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
@@ -11,15 +11,11 @@ import { indexNextEvents } from '../../src/log/events/search-index.ts'
 import { toId } from '../../src/base/ids.ts'
 import { appendTitles, compareIndex } from '../support/search-index.ts'
 import { makeFolder } from '../support/scratch.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { openSql } from '../support/sql.ts'
 import { until } from '../support/until.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 /** Runs one command line to its end. */
 async function run(args: string[], env: Record<string, string> = {}) {

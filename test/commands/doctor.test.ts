@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import * as fs from 'node:fs'
 import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request, type IncomingHttpHeaders } from 'node:http'
@@ -20,17 +20,13 @@ import { cloneDatabase } from '../support/servers/postgres.ts'
 import { runProgram } from '../support/servers/process.ts'
 import { newProject } from '../support/worlds/project.ts'
 import { startReceiver } from '../support/servers/receiver.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { boot, withServer } from '../support/servers/server.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { listen } from '../support/loopback.ts'
 import { openSql } from '../support/sql.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 const states = (findings: { check: string; state: string }[]) =>
   Object.fromEntries(findings.map(({ check, state }) => [check, state]))

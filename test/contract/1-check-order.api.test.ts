@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { countSeconds } from '../support/until.ts'
 import {
   RATE_HEADERS,
@@ -9,14 +9,10 @@ import {
 } from '../support/answers.ts'
 import { newProject, type Answered } from '../support/worlds/project.ts'
 import { sendRaw, toRequest } from '../support/clients/raw-http.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { revokeKey } from '../support/worlds/keys.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 const event = { channelName: 'payments', title: 'New payment' }
 const tooLarge = new Uint8Array(256 * 1024 + 1).fill(0xff)

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { EmitKit, EmitKitError, RateLimitError, ValidationError } from '@emitkit/js'
 import { expectIssues } from '../support/answers.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { newProject, type TestProject } from '../support/worlds/project.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 function toEmitKit({ key }: Pick<TestProject, 'key'>): EmitKit {
   return new EmitKit(key, { baseUrl: server.url })

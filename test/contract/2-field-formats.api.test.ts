@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { expectIssues, listIssues } from '../support/answers.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { newProject, type TestProject } from '../support/worlds/project.ts'
 
-let server: Booted
+const server = withServer()
 let project: TestProject
-beforeAll(async () => {
-  server = await boot()
-})
 beforeEach(async () => {
   project = await newProject(server)
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const post = (fields: object) =>
   project.post('/v1/events', { channelName: 'a', title: 't', ...fields })

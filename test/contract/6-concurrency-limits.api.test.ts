@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { appendEvents } from '../support/worlds/deliveries.ts'
 import { lockEvents } from '../support/database-lock.ts'
 import { newOrganization, newMember } from '../support/worlds/signed-in-account.ts'
 import { newProject, type TestProject } from '../support/worlds/project.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 /** More than wait at a time for any one thing. */
 const MANY = 210

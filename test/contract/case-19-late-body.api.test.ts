@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { expectFailure } from '../support/answers.ts'
 import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
 import { openRaw, toRequest } from '../support/clients/raw-http.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 test('case 19: a member who is removed while a body arrives is refused once it has arrived', async () => {
   const organization = await newOrganization(server)

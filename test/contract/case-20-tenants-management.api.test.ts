@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { randomInt } from 'node:crypto'
 import { toArray } from '../../src/database/arrays.ts'
 import type { Queryable } from '../../src/database/sql.ts'
@@ -13,12 +13,12 @@ import {
 } from '../support/worlds/management-token.ts'
 import type { Answered } from '../support/worlds/project.ts'
 import { BODIES } from '../support/request-bodies.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { newFullTenant, toPath, type FullTenant } from '../support/worlds/full-tenant.ts'
 
 // Each test makes many requests.
 
-let server: Booted
+const server = withServer({ trustedProxies: ['127.0.0.0/8'] }, { kinds: [] })
 /** The tenant whose data must stay unknown and unchanged. */
 let other: FullTenant
 /** The tenant that makes all requests; it never changes either. */
@@ -27,7 +27,6 @@ let own: FullTenant
 let tokens: Record<'organization' | 'limited', TestToken>
 
 beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.0/8'] }, { kinds: [] })
   own = await newFullTenant(server)
   other = await newFullTenant(server)
   // An owner of both tenants, whose token is limited to the project of one.
@@ -48,7 +47,6 @@ beforeAll(async () => {
   }
   await watchRows(other)
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 test('the watch sees a row of the tenant that is inserted, updated or deleted, and no other', async () => {
   const { uuid } = other.organization

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { toArray } from '../../src/database/arrays.ts'
 import { BACKGROUND_TABLES } from '../support/background-tables.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { newProject, type Answered, type TestProject } from '../support/worlds/project.ts'
 
-let server: Booted
+const server = withServer()
 // The test matrix is made from the document.
 let document: any
 /** The tenant whose data must stay unknown and unchanged, and everything that names it. */
@@ -13,13 +13,11 @@ let names: Record<string, string>
 let checksum: string
 
 beforeAll(async () => {
-  server = await boot()
   document = await (await fetch(`${server.url}/openapi.json`)).json()
   other = await newProject(server)
   names = await fill(other)
   checksum = await toChecksum(other.id)
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 test('case 20: no path parameter of any route opens data of another tenant', async () => {
   const asking = await newTenant()

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createClient } from '../../clients/typescript/src/client.ts'
 import { runProgram } from '../support/servers/process.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { type Booted, boot, withServer } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 import { newProject } from '../support/worlds/project.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 const EVENT = { channelName: 'payments', title: 'New payment' }
 

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { EventInput, LogInput } from '../../src/log/events/schema.ts'
 import { IdentifyInput } from '../../src/log/identities/schema.ts'
 import { UUID_V4 } from '../support/answers.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { scaled } from '../support/until.ts'
 import { newProject, type RequestOptions } from '../support/worlds/project.ts'
 
@@ -11,11 +11,7 @@ import { newProject, type RequestOptions } from '../support/worlds/project.ts'
 const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 300)
 const SEED = Number(process.env['TIDINGS_FUZZ_SEED'] ?? Date.now() % 1_000_000)
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 type Case = [path: string, options: RequestOptions]
 

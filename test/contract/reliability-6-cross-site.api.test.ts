@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { createBrowser, newAccount } from '../support/worlds/browser.ts'
 import { API } from '../support/contracts.ts'
 import {
@@ -6,13 +6,12 @@ import {
   newSignedInAccount,
   type SignedInAccount,
 } from '../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 
-let server: Booted
+const server = withServer()
 let account: SignedInAccount
 let ids: Record<string, string>
 beforeAll(async () => {
-  server = await boot()
   // The operator: an action that is refused to the operator is refused to everyone.
   account = await newSignedInAccount(server, { isOperator: true })
   const organization = await newOrganization(server)
@@ -22,7 +21,6 @@ beforeAll(async () => {
   `
   ids = { organizationId: organization.id, projectId: organization.project.id }
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const UNSAFE = API.filter(({ method }) => method !== 'GET')
 const ROUTES = UNSAFE.map(({ method, path }) => [`${method} ${path}`] as const)

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import type { AppShell } from '../../src/dashboard/app/worker/scope.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { boot, withServer } from '../support/servers/server.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 const PATHS = [
   ...['/', '/setup', '/sign-in', '/invite', '/reset', '/p/prj_x', '/p/prj_x/start'],

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../src/base/ids.ts'
 import { toArray } from '../../src/database/arrays.ts'
 import type { Sql, Tx } from '../../src/database/sql.ts'
@@ -6,18 +6,17 @@ import { enqueueDeliveries, replayDeadLetter } from '../../src/delivery/outbox/e
 import { settleDeliveries } from '../../src/delivery/outbox/settler.ts'
 import { sweepWebhooks } from '../../src/delivery/webhooks/dispatch.ts'
 import { hold } from '../support/database-lock.ts'
-import { openDeliveries, type Deliveries } from '../support/worlds/deliveries.ts'
+import { openDeliveries } from '../support/worlds/deliveries.ts'
+import { forFile } from '../support/for-file.ts'
 
 // The order is that of docs/database.md. With another one, Postgres ends a transaction of these
 // tests as a deadlock.
 
-let deliveries: Deliveries
+const deliveries = forFile(openDeliveries)
 let sql: Sql
 beforeAll(async () => {
-  deliveries = await openDeliveries()
   ;({ sql } = deliveries)
 })
-afterAll(() => deliveries[Symbol.asyncDispose]())
 
 const TOKEN = '00000000-0000-7000-8000-00000000000a'
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ import { newManagementToken } from '../support/worlds/management-token.ts'
 import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { findMain } from '../support/servers/process.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { hasTool } from '../support/tools.ts'
 import { scaled, until } from '../support/until.ts'
 
@@ -37,11 +37,7 @@ if all(importlib.util.find_spec(name.split(".")[0]) for name in names):
     exec(compile(source, sys.argv[1], "exec"), {"__name__": "__main__"})
 `
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 interface Reader {
   env: Record<string, string | undefined>

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { lockLog } from '../support/database-lock.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { boot, withServer } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 import { newProject } from '../support/worlds/project.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 const event = { channelName: 'ops', title: 'Hello' }
 

@@ -1,21 +1,20 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { waitUntilReachable } from '../../src/database/reachable.ts'
 import { checkHosts, checkStandbys } from '../../src/cli/doctor/standbys.ts'
 import { newFeedProject } from '../support/worlds/feed-project.ts'
 import { openFeed } from '../support/clients/feed.ts'
 import { startPooler } from '../support/servers/pooler.ts'
 import { boot } from '../support/servers/server.ts'
-import { startPair, type Pair } from '../support/servers/standby.ts'
+import { startPair } from '../support/servers/standby.ts'
 import { scaled, until } from '../support/until.ts'
 import { newSeed } from './random.ts'
 import { PAIR_LOSSES, runStandby, toCluster } from './standby.ts'
 import { openSql } from '../support/sql.ts'
+import { forFile } from '../support/for-file.ts'
 
 setDefaultTimeout(scaled(180_000))
 
-let pair: Pair
-beforeAll(async () => void (pair = await startPair()))
-afterAll(() => pair[Symbol.asyncDispose]())
+const pair = forFile(startPair)
 
 test('scale §1 promotions under load lose nothing that was acknowledged', async () => {
   const seed = newSeed()

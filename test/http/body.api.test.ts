@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
 import { RATE_HEADERS, expectFailure, expectIssues, listRateHeaders } from '../support/answers.ts'
 import { openRaw, sendRaw, toRequest } from '../support/clients/raw-http.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { newProject } from '../support/worlds/project.ts'
 
 const BODY_TIMEOUT_MS = 400
 const LIMIT = 256 * 1024
 const MIB = 1024 * 1024
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({}, { bodyTimeoutMs: BODY_TIMEOUT_MS })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({}, { bodyTimeoutMs: BODY_TIMEOUT_MS })
 
 const event = JSON.stringify({ channelName: 'payments', title: 'New payment' })
 

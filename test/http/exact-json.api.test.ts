@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { expectIssues, listIssues } from '../support/answers.ts'
 import { createJsonSender, type JsonSender } from '../support/clients/json.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { newProject, type TestProject } from '../support/worlds/project.ts'
 import { measureProcessor } from '../support/processor.ts'
 
-let server: Booted
+const server = withServer()
 let project: TestProject
 let send: JsonSender['send']
 let sendMetadata: JsonSender['sendMetadata']
 let expectKept: JsonSender['expectKept']
-beforeAll(async () => {
-  server = await boot()
-})
 beforeEach(async () => {
   project = await newProject(server)
   ;({ send, sendMetadata, expectKept } = createJsonSender(project))
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 /** Expects identify and later reads to return properties as they were sent. */
 async function expectIdentified(properties: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { Value } from '@sinclair/typebox/value'
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { spawn } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
@@ -10,22 +10,20 @@ import { ACTIONS } from '../../src/access/guard/permissions.ts'
 import { API } from '../support/contracts.ts'
 import { checkDeclared, type Exchange } from '../support/conformance.ts'
 import { createRequests, newProject } from '../support/worlds/project.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { boot, withServer } from '../support/servers/server.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { scaled } from '../support/until.ts'
 
 const BASE_URL = 'https://tidings.acme.dev/base'
 
-let server: Booted
+const server = withServer({ baseUrl: BASE_URL })
 // `any`: the tests themselves check every field that they read.
 let document: any
 let management: any
 beforeAll(async () => {
-  server = await boot({ baseUrl: BASE_URL })
   document = await (await fetch(`${server.url}/openapi.json`)).json()
   management = await (await fetch(`${server.url}/api/management.json`)).json()
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 test('§4.3 every path of the document gives the same answer, without a key', async () => {
   const [first, ...others] = await Promise.all(

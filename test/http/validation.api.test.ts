@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { EventInput } from '../../src/log/events/schema.ts'
 import { expectIssues, listIssues } from '../support/answers.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { newProject, type TestProject } from '../support/worlds/project.ts'
 
-let server: Booted
+const server = withServer()
 let project: TestProject
-beforeAll(async () => {
-  server = await boot()
-})
 beforeEach(async () => {
   project = await newProject(server)
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const event = { channelName: 'payments', title: 'New payment' }
 const x = (count: number) => 'x'.repeat(count)

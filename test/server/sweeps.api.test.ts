@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createResetLink } from '../../src/access/sign-in/reset-links.ts'
 import { COMMAND_LINE } from '../../src/access/audit/audit.ts'
 import { toArray } from '../../src/database/arrays.ts'
@@ -7,15 +7,11 @@ import { newId, toId } from '../../src/base/ids.ts'
 import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
 import { newAccount } from '../support/worlds/browser.ts'
 import { newOrganization } from '../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 
 type Account = Awaited<ReturnType<typeof newAccount>>
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 const TABLES = [
   'sessions',

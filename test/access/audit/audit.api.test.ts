@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { SERVER, writeAudit } from '../../../src/access/audit/audit.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { parseId } from '../../../src/base/ids.ts'
@@ -10,13 +10,9 @@ import {
   newOrganization,
   newSignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({ trustedProxies: ['127.0.0.1/32'] })
 
 const SCOPES_TEXT = 'events:write events:read identities:write identities:read'
 

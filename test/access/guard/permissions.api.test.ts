@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { randomInt } from 'node:crypto'
 import { hashPassword } from '../../../src/access/sign-in/credentials.ts'
 import { ACTIONS, type Action, type Role } from '../../../src/access/guard/permissions.ts'
@@ -16,7 +16,7 @@ import {
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
 import { BODIES, PASSWORD } from '../../support/request-bodies.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { insertPasskey, prepareOwn } from '../../support/worlds/passkeys.ts'
 import { COMPANY, insertConnection } from '../../support/worlds/connections.ts'
 import { insertSubscription } from '../../support/worlds/push.ts'
@@ -106,7 +106,7 @@ const PERSONAL_ONLY = new Set<Action>([
 const LADDER = ['anybody', 'stranger', 'viewer', 'member', 'admin', 'owner'] as const
 type Asker = (typeof LADDER)[number] | 'operator' | 'token'
 
-let server: Booted
+const server = withServer({ trustedProxies: ['127.0.0.0/8'], providers: [COMPANY] }, { kinds: [] })
 let hash: string
 /** A tenant that no request may change. */
 let untouched: FullTenant
@@ -115,7 +115,6 @@ let bearers: Record<string, string>
 let requests = 0
 
 beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.0/8'], providers: [COMPANY] }, { kinds: [] })
   hash = await hashPassword(PASSWORD)
   untouched = await newFullTenant(server)
   // The last operator cannot delete their account.
@@ -124,7 +123,6 @@ beforeAll(async () => {
   const made = names.map(async name => [name, await newBearer(untouched, name)] as const)
   bearers = Object.fromEntries(await Promise.all(made))
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 /** A credential of the matrix: a session, a token, or something else in the place of a token. */
 type Credential =

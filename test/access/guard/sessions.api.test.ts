@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { ageSessions } from '../../support/worlds/ageing.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import {
@@ -14,13 +14,9 @@ import {
   newOrganization,
   newSignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({ trustedProxies: ['127.0.0.1/32'] })
 
 /** Signs an account in, by default not from an installed app. */
 async function signIn(email: string, isInstalled = false) {

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createKey, revokeKey } from '../../support/worlds/keys.ts'
 import { newToken } from '../../../src/access/keys/token.ts'
 import { RATE_HEADERS, UUID_V4, expectFailure, listRateHeaders } from '../../support/answers.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
-let server: Booted
-beforeAll(async () => {
-  // The trusted proxy lets tests act as clients with different addresses.
-  server = await boot({ trustedProxies: ['127.0.0.1/32', '2001:db8:ffff::/48'] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+// The trusted proxy lets tests act as clients with different addresses.
+const server = withServer({ trustedProxies: ['127.0.0.1/32', '2001:db8:ffff::/48'] })
 
 const UNAUTHORIZED = '{"error":"Unauthorized","message":"Invalid or missing API key"}'
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { ageInvite, ageVerification } from '../../support/worlds/ageing.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { listAuditEntries } from '../../support/audit.ts'
@@ -9,14 +9,10 @@ import {
   newSignedInAccount,
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
-let server: Booted
-beforeAll(async () => {
-  // Invalid tokens are counted by address, so each request comes from another one.
-  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+// Invalid tokens are counted by address, so each request comes from another one.
+const server = withServer({ trustedProxies: ['127.0.0.1/32'] })
 
 async function invite(
   account: SignedInAccount,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { listAuditEntries } from '../../support/audit.ts'
 import { hold, lockAccountRow } from '../../support/database-lock.ts'
@@ -9,15 +9,11 @@ import {
   newSignedInAccount,
   type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 
 const PASSWORD = 'seven green bicycles at dawn'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 async function invited(role: string, email: string | null = null, at = server) {
   const organization = await newOrganization(at)

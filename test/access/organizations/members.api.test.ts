@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { ageVerification } from '../../support/worlds/ageing.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { listAuditEntries } from '../../support/audit.ts'
@@ -10,13 +10,9 @@ import {
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
 import { insertSubscription } from '../../support/worlds/push.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 function toPath(organization: TestOrganization, account?: Pick<SignedInAccount, 'id'>): string {
   const path = `/api/organizations/${organization.id}/members`

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { ageVerification } from '../../support/worlds/ageing.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { listAuditActions, listAuditEntries } from '../../support/audit.ts'
@@ -7,13 +7,9 @@ import {
   newOrganization,
   newSignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 test('design §6 the operator creates an organization and is its owner', async () => {
   const operator = await newSignedInAccount(server, { isOperator: true })

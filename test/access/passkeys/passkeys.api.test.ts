@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { expectFailure } from '../../support/answers.ts'
 import {
   ATTESTATION_FORMATS,
@@ -7,18 +7,16 @@ import {
   type Authenticator,
 } from '../../support/clients/authenticator.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 import { createBrowser, newAccount, newAddress, PASSWORD } from '../../support/worlds/browser.ts'
 import type { TestAccount, TestBrowser } from '../../support/worlds/browser.ts'
 import { toOrigin } from '../../support/worlds/passkeys.ts'
 
-let server: Booted
+const server = withServer({}, { kinds: [] })
 let origin: string
 beforeAll(async () => {
-  server = await boot({}, { kinds: [] })
   origin = toOrigin(server)
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 interface PasskeyAccount extends TestAccount {
   browser: TestBrowser

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createSignInSteps, STEP_AGE_S } from '../../../src/access/sign-in/sign-in-steps.ts'
 import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
 import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
@@ -6,15 +6,11 @@ import { expectFailure } from '../../support/answers.ts'
 import { createBrowser, newAccount, newAddress, PASSWORD } from '../../support/worlds/browser.ts'
 import { insertPasskey } from '../../support/worlds/passkeys.ts'
 import { testSecrets } from '../../support/secret.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 import { newMember, newOrganization, newSession } from '../../support/worlds/signed-in-account.ts'
 import { insertTotpSecret, toTotpCode } from '../../support/worlds/totp.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({}, { kinds: [] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({}, { kinds: [] })
 
 /** An account whose password requires a code. */
 async function newAccountWithApp() {

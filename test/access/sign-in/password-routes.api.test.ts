@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { ageFailures, ageSessions } from '../../support/worlds/ageing.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import {
@@ -11,13 +11,9 @@ import {
 } from '../../support/worlds/browser.ts'
 import { lockAccountRow } from '../../support/database-lock.ts'
 import { newSignedInAccount } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({ trustedProxies: ['127.0.0.1/32'] })
 
 const NEW_PASSWORD = 'gravel monsoon nineteen'
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
 import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
@@ -13,13 +13,9 @@ import {
   type TestAccount,
 } from '../../support/worlds/browser.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({ trustedProxies: ['127.0.0.1/32'] })
 
 const password = 'gravel monsoon nineteen'
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import {
   createBrowser,
   listAccountAudit,
@@ -8,13 +8,9 @@ import {
   WRONG_PASSWORD,
 } from '../../support/worlds/browser.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({ trustedProxies: ['127.0.0.1/32'] })
 
 const SECRET = /^[\w-]{43}$/
 

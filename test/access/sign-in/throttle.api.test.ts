@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { hashPassword } from '../../../src/access/sign-in/credentials.ts'
 import { expectFailure } from '../../support/answers.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { setLastFailures } from '../../support/worlds/ageing.ts'
 import {
   createBrowser,
@@ -14,11 +14,7 @@ import type { Answered } from '../../support/worlds/project.ts'
 import { until } from '../../support/until.ts'
 import { insertTotpSecret, toTotpCode } from '../../support/worlds/totp.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.1/32'], authProxyHeader: 'remote-email' })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({ trustedProxies: ['127.0.0.1/32'], authProxyHeader: 'remote-email' })
 
 /** Tries to sign in from a new browser at an address, by default a new one. */
 const trySignIn = (email: string, password = WRONG_PASSWORD, address = newAddress()) =>

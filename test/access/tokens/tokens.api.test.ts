@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
 import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
 import { createKey } from '../../support/worlds/keys.ts'
@@ -9,7 +9,7 @@ import {
   newManagementToken,
   type TestToken,
 } from '../../support/worlds/management-token.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import {
   createApi,
   newMember,
@@ -19,15 +19,13 @@ import {
   type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
 
-let server: Booted
+const server = withServer({ trustedProxies: ['127.0.0.0/8'] }, { kinds: [] })
 let organization: TestOrganization
 let owner: SignedInAccount
 beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.0/8'] }, { kinds: [] })
   organization = await newOrganization(server)
   owner = await newMember(server, organization, 'owner')
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const ofOrganization = () => `/api/organizations/${organization.id}`
 const ofProject = () => `/api/projects/${organization.project.id}`

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import {
   createClient,
   RateLimitError,
@@ -8,14 +8,10 @@ import {
   type ResponseInfo,
   type Client,
 } from '../../../clients/typescript/src/client.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newProject } from '../../support/worlds/project.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 function toClient(apiKey: string): Client {
   return createClient({ baseUrl: server.url, apiKey, retries: 0 })

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { listOperations, type Document } from '../../../src/dashboard/docs/document.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 
-let server: Booted
+const server = withServer()
 let page: string
 let document: Document
 let files: string[]
 
 beforeAll(async () => {
-  server = await boot()
   document = (await (await fetch(`${server.url}/openapi.json`)).json()) as Document
   page = await (await fetch(`${server.url}/docs/api`)).text()
   files = [...new Set([...page.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, url = '']) => url))]
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 /** Requests a path. The body is not decompressed. */
 function get(path: string, headers: Record<string, string> = {}) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { claimDeliveries, extendLeases } from '../../../src/delivery/outbox/claims.ts'
 import type {
   DeliveryAttempt,
@@ -12,19 +12,16 @@ import { newProject } from '../../support/worlds/project.ts'
 import { RELEASED, toSettlement } from '../../../src/delivery/outbox/settlement.ts'
 import { findWebhookTargets } from '../../../src/delivery/webhooks/target.ts'
 import { insertWebhook } from '../../support/worlds/webhooks.ts'
-import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
+import { openDeliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { parseId, toId } from '../../../src/base/ids.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { hold } from '../../support/database-lock.ts'
 import { countSeconds, until } from '../../support/until.ts'
 import { openSql } from '../../support/sql.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let deliveries: Deliveries
-beforeAll(async () => {
-  deliveries = await openDeliveries()
-})
-afterAll(() => deliveries[Symbol.asyncDispose]())
+const deliveries = forFile(openDeliveries)
 
 const DONE = toSettlement({
   outcome: { kind: 'done' },
@@ -191,6 +188,8 @@ test('delivery: no request begins that the lease may not outlast', async () => {
   await using one = await run(kind)
   await deliveries.append(projectId)
   one.outbox.wake([projectId])
+  // A delivery is not taken before its claim, either.
+  await until(() => begun.length > 0)
   await until(async () => (await deliveries.pending(projectId))[0]?.is_taken === false)
   expect(begun).toEqual([false])
   expect(await deliveries.pending(projectId)).toMatchObject([{ attempts: 0 }])

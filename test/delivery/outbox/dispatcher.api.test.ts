@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createPool } from '../../../src/database/pool.ts'
 import { ensureCursors, registerKind } from '../../../src/delivery/outbox/dispatcher.ts'
 import { startDispatcher } from '../../../src/delivery/outbox/dispatcher.ts'
 import type { Dispatched } from '../../../src/delivery/outbox/delivery-kind.ts'
 import { until } from '../../support/until.ts'
-import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
+import { openDeliveries } from '../../support/worlds/deliveries.ts'
 import { addTarget, createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { newProject } from '../../support/worlds/project.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let deliveries: Deliveries
+const deliveries = forFile(openDeliveries)
 beforeAll(async () => {
-  deliveries = await openDeliveries()
   await registerKind(deliveries.sql, 'webhook')
 })
-afterAll(() => deliveries[Symbol.asyncDispose]())
 
 /** Runs a dispatcher as a separate process would; records its dispatches. */
 function start() {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { NIL_UUID, parseId, toId } from '../../../src/base/ids.ts'
 import { claimDeliveries, findWaitingTargets } from '../../../src/delivery/outbox/claims.ts'
 import type {
@@ -20,14 +20,13 @@ import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { insertWebhook } from '../../support/worlds/webhooks.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let deliveries: Deliveries
+const deliveries = forFile(openDeliveries)
 let sql: Deliveries['sql']
 beforeAll(async () => {
-  deliveries = await openDeliveries()
   ;({ sql } = deliveries)
 })
-afterAll(() => deliveries[Symbol.asyncDispose]())
 
 const FAILED: Settlement = { ...RELEASED, attempts: 1, delayMs: 3_600_000, reason: 'It fails' }
 const inSeconds = (seconds: number) => new Date(Date.now() + 1_000 * seconds).toISOString()

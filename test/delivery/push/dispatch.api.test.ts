@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { newMember, newSignedInAccount } from '../../support/worlds/signed-in-account.ts'
-import { openPushWorld, type PushWorld } from '../../support/worlds/push.ts'
+import { openPushWorld } from '../../support/worlds/push.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let world: PushWorld
-beforeAll(async () => {
-  world = await openPushWorld()
-})
-afterAll(() => world[Symbol.asyncDispose]())
+const world = forFile(openPushWorld)
 
 /** Resolves with the outcomes of an event's pushes, once there are `count`. */
 async function untilOutcomes(event: { id: string }, count = 1): Promise<Record<string, string>> {

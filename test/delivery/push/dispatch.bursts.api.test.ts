@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
-import { openPushWorld, type PushWorld } from '../../support/worlds/push.ts'
+import { openPushWorld } from '../../support/worlds/push.ts'
 import type { Arrived } from '../../support/servers/push-service.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let world: PushWorld
-beforeAll(async () => {
-  world = await openPushWorld()
-})
-afterAll(() => world[Symbol.asyncDispose]())
+const world = forFile(openPushWorld)
 
 const COLLAPSED = `withheld: ${WITHHELD_REASONS.collapsed}`
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createPool } from '../../../src/database/pool.ts'
 import { createEgress } from '../../../src/http/egress/egress.ts'
 import { toSite } from '../../../src/http/site.ts'
@@ -8,16 +8,13 @@ import { createPushClient } from '../../../src/delivery/push/encrypt-and-send.ts
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { createApi, newMember } from '../../support/worlds/signed-in-account.ts'
 import type { ScriptedAnswer } from '../../support/servers/push-service.ts'
-import { openPushWorld, type PushWorld } from '../../support/worlds/push.ts'
+import { openPushWorld } from '../../support/worlds/push.ts'
 import { testSecrets } from '../../support/secret.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { countSeconds, until } from '../../support/until.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let world: PushWorld
-beforeAll(async () => {
-  world = await openPushWorld()
-})
-afterAll(() => world[Symbol.asyncDispose]())
+const world = forFile(openPushWorld)
 
 /** Returns a member with a device whose push service gives these answers. */
 async function newDevice(...answers: ScriptedAnswer[]) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { checkPush } from '../../../src/cli/doctor/database.ts'
 import { transact, createPool } from '../../../src/database/pool.ts'
 import { parseId } from '../../../src/base/ids.ts'
@@ -13,6 +13,7 @@ import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { testSecrets } from '../../support/secret.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
+import { forFile } from '../../support/for-file.ts'
 
 const ALL = '/api/push/subscriptions'
 const REFUSED = 'The push service answered 403: it refused the key or the message'
@@ -23,11 +24,7 @@ const SETTINGS = {
   quietHours: { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' },
 }
 
-let world: PushWorld
-beforeAll(async () => {
-  world = await openPushWorld()
-})
-afterAll(() => world[Symbol.asyncDispose]())
+const world = forFile(openPushWorld)
 
 /** Returns a device of a new member, whose push service gives these answers. */
 async function newDevice(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createSession } from '../../../src/access/guard/sessions.ts'
 import { parseId, toId } from '../../../src/base/ids.ts'
 import {
@@ -8,15 +8,11 @@ import {
 } from '../../support/worlds/signed-in-account.ts'
 import { newSubscription } from '../../support/worlds/push.ts'
 import { createBrowser, newAccount } from '../../support/worlds/browser.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 
 const ALL = '/api/push/subscriptions'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 /** Signs the same account in from another browser. */
 async function newBrowser(account: SignedInAccount, userAgent = 'test') {

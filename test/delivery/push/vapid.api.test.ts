@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { rotateSecrets } from '../../../src/database/secrets/rotation.ts'
 import { SEALED_TABLES } from '../../../src/server/sealed-tables.ts'
 import { createApi, newSignedInAccount } from '../../support/worlds/signed-in-account.ts'
-import { openPushWorld, type PushWorld } from '../../support/worlds/push.ts'
+import { openPushWorld } from '../../support/worlds/push.ts'
 import { APP_SECRET } from '../../support/secret.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let world: PushWorld
-beforeAll(async () => {
-  world = await openPushWorld({ vapidSubject: undefined })
-})
-afterAll(() => world[Symbol.asyncDispose]())
+const world = forFile(() => openPushWorld({ vapidSubject: undefined }))
 
 test('delivery: without VAPID_SUBJECT the contact is an operator with a reachable e-mail', async () => {
   const operator = await newSignedInAccount(world.server, { isOperator: true })

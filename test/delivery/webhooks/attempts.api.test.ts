@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { type Received } from '../../support/servers/receiver.ts'
 import {
   bootForWebhooks,
   type TestWebhook,
   type WebhookServer,
 } from '../../support/worlds/webhooks.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let all: WebhookServer
+const all = forFile(bootForWebhooks)
 let server: WebhookServer['server']
 let webhooks: WebhookServer['webhooks']
 let receiver: WebhookServer['receiver']
 beforeAll(async () => {
-  all = await bootForWebhooks()
   ;({ server, webhooks, receiver } = all)
 })
-afterAll(() => all[Symbol.asyncDispose]())
 
 /** Returns a webhook with its own address, and the requests that arrive there. */
 async function newWebhook(options: object = {}) {

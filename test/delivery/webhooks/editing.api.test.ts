@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import {
   findSignatureProblem,
   formatPreviousSecrets,
@@ -11,16 +11,15 @@ import {
   type TestWebhook,
   type WebhookServer,
 } from '../../support/worlds/webhooks.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let all: WebhookServer
+const all = forFile(() => bootForWebhooks({ reply: { status: 500 } }))
 let server: WebhookServer['server']
 let webhooks: WebhookServer['webhooks']
 let receiver: WebhookServer['receiver']
 beforeAll(async () => {
-  all = await bootForWebhooks({ reply: { status: 500 } })
   ;({ server, webhooks, receiver } = all)
 })
-afterAll(() => all[Symbol.asyncDispose]())
 
 /** Returns a webhook and an event for it, and how to let its endpoint answer. */
 async function newWebhook() {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { newId, parseId } from '../../../src/base/ids.ts'
 import { storeAttempt } from '../../../src/delivery/webhooks/recording.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
@@ -7,16 +7,15 @@ import { countSeconds, until } from '../../support/until.ts'
 import { ageWebhook } from '../../support/worlds/ageing.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { bootForWebhooks, type WebhookServer } from '../../support/worlds/webhooks.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let all: WebhookServer
+const all = forFile(bootForWebhooks)
 let server: WebhookServer['server']
 let webhooks: WebhookServer['webhooks']
 let receiver: WebhookServer['receiver']
 beforeAll(async () => {
-  all = await bootForWebhooks()
   ;({ server, webhooks, receiver } = all)
 })
-afterAll(() => all[Symbol.asyncDispose]())
 
 /** Returns a webhook that limits, and an event for it. */
 async function newLimited(status: number, headers: Record<string, string> = {}) {

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newChannel } from '../../support/worlds/webhooks.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
 
 async function newAdmin() {
   const organization = await newOrganization(server)

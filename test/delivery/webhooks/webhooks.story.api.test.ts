@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { parseId } from '../../../src/base/ids.ts'
 import { MIGRATIONS } from '../../../src/database/sql-files.ts'
@@ -10,15 +10,11 @@ import { createKey } from '../../support/worlds/keys.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({ egressAllowCidrs: ['127.0.0.0/8'] })
 
 test('delivery.md an event that is answered 201 reaches the webhook, signed, and its record says so', async () => {
   await using receiver = await startReceiver()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { hashSecret, newSecret } from '../../../src/access/guard/secret.ts'
 import { lockEvents } from '../../support/database-lock.ts'
 import { createBrowser } from '../../support/worlds/browser.ts'
@@ -10,7 +10,7 @@ import {
   newSignedInAccount,
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 
 // Attacks with what grants something later, after its maker has lost the right to grant it.
@@ -18,13 +18,11 @@ import { until } from '../../support/until.ts'
 // Covered elsewhere: reset links (hostile/links, api/member-reset-links), pushes to former members
 // and ended sessions (api/push-delivery), sockets (api/feed-access), refused keys (api/keys).
 
-let server: Booted
+const server = withServer()
 let tenant: FullTenant
 beforeAll(async () => {
-  server = await boot()
   tenant = await newFullTenant(server)
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 describe('an invite admits nobody once its maker could not make it:', () => {
   // Changes the database directly, so that no code withdraws the invite.

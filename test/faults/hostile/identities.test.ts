@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { lockLog } from '../../support/database-lock.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { type Booted, boot, withServer } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 import {
   createRequests,
@@ -13,11 +13,7 @@ import {
 //
 // Covered elsewhere: texts that are expensive to parse (process), locked logs (faults/locked-log).
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({}, { erasureWaitMs: 2_000 })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({}, { erasureWaitMs: 2_000 })
 
 const EVENT = { channelName: 'payments', title: 'New payment' }
 

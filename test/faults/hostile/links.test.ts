@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
 import { createSession } from '../../../src/access/guard/sessions.ts'
 import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
 import { createBrowser, newAccount, newAddress, PASSWORD } from '../../support/worlds/browser.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { newProject } from '../../support/worlds/project.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
 // Attacks with sign-in links: used twice, for another purpose, or by another account.
 //
@@ -14,11 +14,7 @@ import { boot, type Booted } from '../../support/servers/server.ts'
 
 const FRESH = 'gravel monsoon nineteen'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.0/8'] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({ trustedProxies: ['127.0.0.0/8'] })
 
 /** Returns a live token of every kind. */
 async function makeTokens(): Promise<Record<string, string>> {

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { openRaw, sendRaw, toRequest } from '../../support/clients/raw-http.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newProject, type TestProject } from '../../support/worlds/project.ts'
 
 // Texts that are cheap to send and would cost the process or its database seconds.
@@ -9,15 +9,13 @@ import { newProject, type TestProject } from '../../support/worlds/project.ts'
 // webhooks (api/egress-many), endless frames and messages (api/feed-guards), every rule broken at
 // random (api/fuzz, properties).
 
-let server: Booted
+const server = withServer()
 let mine: TestProject
 let theirs: TestProject
 beforeAll(async () => {
-  server = await boot()
   mine = await newProject(server)
   theirs = await newProject(server)
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const EVENT = { channelName: 'payments', title: 'New payment' }
 /** Runs that Postgres' text parser would scan again from each of their characters. */

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { newSecret } from '../../../src/access/guard/secret.ts'
 import { openRaw } from '../../support/clients/raw-http.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newProject } from '../../support/worlds/project.ts'
 
 // Attacks that make others wait.
@@ -10,11 +10,7 @@ import { newProject } from '../../support/worlds/project.ts'
 // api/egress-many), a locked log (faults/locked-log), sockets of one account (api/feed-guards),
 // guesses at passwords (api/sign-in-throttle).
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 const EVENT = { channelName: 'payments', title: 'New payment' }
 /** Beginnings of requests that never continue. */

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
+import { beforeAll, expect, spyOn, test } from 'bun:test'
 import {
   newOrganization,
   newSignedInAccount,
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
 import { newProject, type TestProject } from '../../support/worlds/project.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
 // The cost of refused requests.
 
-let server: Booted
+const server = withServer()
 let owner: SignedInAccount
 let project: TestProject
 let ids: Record<string, string>
 beforeAll(async () => {
-  server = await boot()
   const organization = await newOrganization(server)
   owner = await newSignedInAccount(server, { isOperator: true })
   await server.sql`
@@ -24,7 +23,6 @@ beforeAll(async () => {
   project = await newProject(server)
   ids = { organizationId: organization.id, projectId: organization.project.id }
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 interface Operation {
   requestBody?: {

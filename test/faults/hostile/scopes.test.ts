@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import type { ApiKey, Scope } from '../../../src/access/keys/schema.ts'
 import { toId } from '../../../src/base/ids.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { listAuditEntries } from '../../support/audit.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { ageVerification } from '../../support/worlds/ageing.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests, newProject, type TestProject } from '../../support/worlds/project.ts'
@@ -14,11 +14,7 @@ import { newTenant } from '../../support/worlds/tenant.ts'
 //
 // Covered elsewhere: every route with and without its scope (api/authentication).
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 /** Returns requests with another key of the project. */
 async function withScopes({ id }: TestProject, ...scopes: Scope[]) {

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
 // Text that tries to be executed, or to become a header.
 //
@@ -11,11 +11,7 @@ import { boot, type Booted } from '../../support/servers/server.ts'
 // (api/app-page), the reference (unit/docs-page), presets for services that read markup
 // (unit/presets).
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({ egressAllowCidrs: ['127.0.0.0/8'] })
 
 const MARKUP = '<script>alert(1)</script>'
 const HEADER = 'x\r\nSet-Cookie: tidings=evil\r\n\r\n<script>'

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { ageSessions } from '../../support/worlds/ageing.ts'
 import { createBrowser, newAccount, PASSWORD } from '../../support/worlds/browser.ts'
 import { newSubscription } from '../../support/worlds/push.ts'
@@ -8,7 +8,7 @@ import {
   newSignedInAccount,
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
 // Attacks that act as another account, or with a higher role.
 //
@@ -17,11 +17,7 @@ import { boot, type Booted } from '../../support/servers/server.ts'
 // guesses (api/sign-in-throttle), roles (api/roles), the time in which the password was typed
 // (api/roles, api/password).
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 test.each([
   ['a method in a header', { 'x-http-method-override': 'DELETE' }, 405],

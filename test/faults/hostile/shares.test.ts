@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { newSecret } from '../../../src/access/guard/secret.ts'
 import { buildHistogram } from '../../../src/log/events/histogram.ts'
 import { noFilters } from '../../../src/log/events/search-filters.ts'
@@ -6,17 +6,13 @@ import { appendEvents } from '../../support/worlds/deliveries.ts'
 import { lockEvents, lockTable } from '../../support/database-lock.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { openSql } from '../../support/sql.ts'
 import { scaled } from '../../support/until.ts'
 
 // Connections that one organization, or a stranger, cannot take from others.
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 /** Returns paths whose responses need the events, in the lanes of reads and of searches. */
 function toPaths(projectId: string): string[] {

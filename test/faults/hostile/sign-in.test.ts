@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { newSecret } from '../../../src/access/guard/secret.ts'
 import { openRaw, sendRaw, toRequest } from '../../support/clients/raw-http.ts'
 import { lockTable } from '../../support/database-lock.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 import {
   createBrowser,
@@ -17,11 +17,7 @@ import {
 // Covered elsewhere: delays and counts one by one (api/sign-in-throttle), response times
 // (api/sign-in), use of links (links).
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.0/8'] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({ trustedProxies: ['127.0.0.0/8'] })
 
 const trySignIn = (email: string, password: string, address: string) =>
   createBrowser(server.url).signIn(email, password, address)

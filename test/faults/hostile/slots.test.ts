@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { newProject } from '../../support/worlds/project.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { scaled } from '../../support/until.ts'
 
 // An account and a project have four slots each, which no request may keep.
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 async function listOperations(document: string) {
   const answer = await fetch(server.url + document)

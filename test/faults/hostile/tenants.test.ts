@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import { ageVerification } from '../../support/worlds/ageing.ts'
 import {
   createApi,
@@ -8,7 +8,7 @@ import {
 } from '../../support/worlds/signed-in-account.ts'
 import { newProject, type TestProject } from '../../support/worlds/project.ts'
 import { newFullTenant, type FullTenant } from '../../support/worlds/full-tenant.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
 // Attacks on another tenant's data: by cursors, by text in filters, and by fields that callers may
 // not set. Attacks that find out who has an account.
@@ -17,11 +17,10 @@ import { boot, type Booted } from '../../support/servers/server.ts'
 // (api/tenants-management, api/tenants-v1), sockets (api/feed-guards), tags that imitate tokens of
 // the index (api/search).
 
-let server: Booted
+const server = withServer()
 let own: TestProject
 let other: FullTenant
 beforeAll(async () => {
-  server = await boot()
   own = await newProject(server)
   other = await newFullTenant(server)
   for (let n = 0; n < 3; n++) {
@@ -33,7 +32,6 @@ beforeAll(async () => {
     await own.post('/v1/identify', { user_id: `u${n}` })
   }
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const LISTS = ['/v1/events', '/v1/channels']
 

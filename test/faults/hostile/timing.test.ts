@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { newToken } from '../../../src/access/keys/token.ts'
 import { newSecret } from '../../../src/access/guard/secret.ts'
 import { newAddress } from '../../support/worlds/browser.ts'
@@ -6,16 +6,12 @@ import { revokeKey } from '../../support/worlds/keys.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { newFullTenant } from '../../support/worlds/full-tenant.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
 // Response times that reveal whether something exists. Covered elsewhere: sign-in with a wrong
 // password (api/sign-in).
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.0/8'] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({ trustedProxies: ['127.0.0.0/8'] })
 
 const ROUNDS = 60
 /**

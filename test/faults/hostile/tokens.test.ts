@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
 import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
 import { MANAGEMENT_TOKEN } from '../../../src/base/token-form.ts'
@@ -16,7 +16,7 @@ import {
   type SignedInAccount,
   type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 
 // Attacks with management tokens: ended, limited, guessed and misplaced ones.
@@ -24,15 +24,13 @@ import { until } from '../../support/until.ts'
 // Covered elsewhere: every route with every kind of token (api/roles, api/tenants-management), and
 // the rights of the creator of a token (api/tokens).
 
-let server: Booted
+const server = withServer({ trustedProxies: ['127.0.0.0/8'] }, { kinds: [] })
 let organization: TestOrganization
 let owner: SignedInAccount
 beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.0/8'] }, { kinds: [] })
   organization = await newOrganization(server)
   owner = await newMember(server, organization, 'owner')
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const ofOrganization = () => `/api/organizations/${organization.id}`
 const ofProject = () => `/api/projects/${organization.project.id}`

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { SCOPES } from '../../../src/access/keys/schema.ts'
 import { expectIssues } from '../../support/answers.ts'
 import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
 import { rotateKey } from '../../support/worlds/keys.ts'
 import { ageAnswers } from '../../support/worlds/ageing.ts'
 import { createRequests, newProject, type TestProject } from '../../support/worlds/project.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 const event = {
   channelName: 'payments',

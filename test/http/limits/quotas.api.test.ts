@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import type { QuotaLimits } from '../../../src/base/config.ts'
 import { createProject } from '../../../src/access/organizations/projects.ts'
 import { toId } from '../../../src/base/ids.ts'
@@ -11,6 +11,7 @@ import {
 } from '../../support/worlds/signed-in-account.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { scaled, until } from '../../support/until.ts'
+import { forFile } from '../../support/for-file.ts'
 
 const LIMITS: QuotaLimits = {
   eventsPerMinute: 1_000_000,
@@ -21,12 +22,10 @@ const LIMITS: QuotaLimits = {
 const EVENT = { channelName: 'payments', title: 'New payment' }
 
 let databaseUrl: string
-let first: Booted
+const first = forFile(() => boot({ quotas: LIMITS }))
 beforeAll(async () => {
-  first = await boot({ quotas: LIMITS })
   databaseUrl = first.databaseUrl
 })
-afterAll(() => first[Symbol.asyncDispose]())
 
 /** Starts another server on the same database, with other quotas. */
 const bootWith = (quotas: Partial<QuotaLimits>) =>

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { ageVerification } from '../../support/worlds/ageing.ts'
 import { fillNameSlugs, findChannels } from '../../../src/log/channels/channels.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { newMember, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 test('dashboard §7 the list of channels has settings, last event and the last 24 hours of each', async () => {
   const { account, path, send } = await newTenant(server)

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { ageEvents, ageMembership } from '../../support/worlds/ageing.ts'
 import { expectIssues } from '../../support/answers.ts'
 import { createApi, newMember } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 test('dashboard §3 unread events are counted per channel and member', async () => {
   const tenant = await newTenant(server, 'viewer')

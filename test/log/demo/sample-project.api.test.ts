@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createValidator } from '../../../src/http/validation.ts'
 import { EventInput } from '../../../src/log/events/schema.ts'
 import { HOUR_MS } from '../../../src/log/events/time-buckets.ts'
@@ -7,15 +7,11 @@ import { newId, parseId } from '../../../src/base/ids.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { listAuditActions } from '../../support/audit.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 import { insertWebhook } from '../../support/worlds/webhooks.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 test('the invented shop has the same valid events for the same hours, in order', () => {
   const startMs = Date.UTC(2026, 10, 2, 0, 30)

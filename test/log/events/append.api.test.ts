@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { expect, test } from 'bun:test'
+import { withServer } from '../../support/servers/server.ts'
 import { newProject } from '../../support/worlds/project.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 test('§4.2 an event is answered 201 with all of its fields', async () => {
   const { post } = await newProject(server)

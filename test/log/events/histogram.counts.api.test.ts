@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { sqlState } from '../../../src/database/sql.ts'
 import { buildHistogram } from '../../../src/log/events/histogram.ts'
 import { noFilters } from '../../../src/log/events/search-filters.ts'
 import { newProject, type TestProject } from '../../support/worlds/project.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { listHourlyCounts } from '../../support/counts.ts'
 import { openSql } from '../../support/sql.ts'
 
 const HOUR_MS = 3_600_000
 const NOON_MS = Date.parse('2026-03-10T12:00:00Z')
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 test('hourly counts stay exact during concurrent appends, deletions and restores', async () => {
   const project = await newProject(server)

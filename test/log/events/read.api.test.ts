@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { listEventsJson } from '../../../src/log/events/read.ts'
 import { toListFilters } from '../../../src/log/events/search-schema.ts'
@@ -10,15 +10,14 @@ import {
 } from '../../support/worlds/signed-in-account.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests } from '../../support/worlds/project.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
-let server: Booted
+const server = withServer()
 let viewer: SignedInAccount
 let base: string
 const ids: string[] = []
 
 beforeAll(async () => {
-  server = await boot()
   const organization = await newOrganization(server)
   viewer = await newMember(server, organization, 'viewer')
   base = `/api/projects/${organization.project.id}`
@@ -34,7 +33,6 @@ beforeAll(async () => {
     ids.push((await post('/v1/events', event)).body.data.id)
   }
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 test('dashboard §3 the feed lists newest first, page by page', async () => {
   const first = await viewer.get(`${base}/events?limit=5`)

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { expect, test } from 'bun:test'
+import { withServer } from '../../support/servers/server.ts'
 import { newProject, type TestProject } from '../../support/worlds/project.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 test('contract §9 the filter channel accepts a name in any spelling, or an id', async () => {
   const project = await newProject(server)

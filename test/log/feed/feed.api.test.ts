@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { BUILD } from '../../../src/dashboard/assets.ts'
 import { readSlices } from '../../../src/log/feed/read-events.ts'
 import { parseId } from '../../../src/base/ids.ts'
 import { registry } from '../../../src/base/metrics.ts'
 import { openFeed } from '../../support/clients/feed.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newFeedProject } from '../../support/worlds/feed-project.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({}, { feed: { heartbeatMs: 300 } })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({}, { feed: { heartbeatMs: 300 } })
 
 async function readEpoch(): Promise<string> {
   const [row] = await server.sql<[{ epoch: string }]>`select epoch from installation`

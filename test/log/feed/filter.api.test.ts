@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { openFeed, type FeedClient } from '../../support/clients/feed.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { newFeedProject, type FeedProject } from '../../support/worlds/feed-project.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({}, { feed: { heartbeatMs: 50 } })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({}, { feed: { heartbeatMs: 50 } })
 
 /** Returns the seqs that pass a filter in the replay, and those of the same events sent live. */
 async function listSeqs(watched: FeedProject, filters: object, events: object[]) {

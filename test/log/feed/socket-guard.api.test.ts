@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createProject } from '../../../src/access/organizations/projects.ts'
 import { newId, toId } from '../../../src/base/ids.ts'
 import { openFeed } from '../../support/clients/feed.ts'
 import { newManagementToken } from '../../support/worlds/management-token.ts'
 import { newSignedInAccount, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
 import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newFeedProject } from '../../support/worlds/feed-project.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 const HANDSHAKE = [
   'Connection: Upgrade',

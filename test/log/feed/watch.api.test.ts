@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { openFeed, type Message } from '../../support/clients/feed.ts'
 import { newFeedProject } from '../../support/worlds/feed-project.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 /** Takes messages until the heads have been told that `wanted` names. */
 async function takeHeads(

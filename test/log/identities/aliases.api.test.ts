@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 test('dashboard §6 an added alias attributes earlier events to its user', async () => {
   const tenant = await newTenant(server, 'member')

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { expectFailure } from '../../support/answers.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { listTraces } from '../../support/traces.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 test('contract §9 erasure leaves no user_id or alias of the user in any table', async () => {
   const { account, path, identify, send, v1, projectId } = await newTenant(server)

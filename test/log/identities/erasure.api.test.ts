@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { countSeconds } from '../../support/until.ts'
 import { expectFailure } from '../../support/answers.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests, newProject, type TestProject } from '../../support/worlds/project.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 test('contract §9 erasure removes identity, properties and aliases, and returns how many events named the user', async () => {
   const project = await newProject(server)

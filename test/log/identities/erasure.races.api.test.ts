@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { toArray } from '../../../src/database/arrays.ts'
 import { readErasedFile, toErasedFile } from '../../../src/log/identities/erased-file.ts'
 import { SCOPES } from '../../../src/access/keys/schema.ts'
@@ -8,18 +8,14 @@ import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import { SCRATCH } from '../../support/scratch.ts'
 import { openSql } from '../../support/sql.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { listTraces } from '../../support/traces.ts'
 import { until } from '../../support/until.ts'
 
 // Erasures beside each other, and beside a user who comes back.
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({}, { erasureWaitMs: 200 })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({}, { erasureWaitMs: 200 })
 
 /** Identifies two users, and moves an alias of each to the other. */
 async function identifyPair(mark: string): Promise<TestTenant> {

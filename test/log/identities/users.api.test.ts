@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { toArray } from '../../../src/database/arrays.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { newProject } from '../../support/worlds/project.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 test('dashboard §6 the list of users is a keyset page, newest first', async () => {
   const tenant = await newTenant(server, 'viewer')

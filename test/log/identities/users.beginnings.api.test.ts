@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { toArray } from '../../../src/database/arrays.ts'
 import { reindexUsers } from '../../../src/log/identities/user-indexer.ts'
 import { expectIssues } from '../../support/answers.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { hasNothingToFind } from '../../../src/base/text-search.ts'
 import { until } from '../../support/until.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot()
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer()
 
 /** Searches in every plane, which must agree. Returns the titles of the list. */
 async function find({ account, path }: TestTenant, q: string): Promise<string[]> {

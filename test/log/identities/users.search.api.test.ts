@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { NIL_UUID } from '../../../src/base/ids.ts'
 import { reindexUsers } from '../../../src/log/identities/user-indexer.ts'
@@ -6,19 +6,17 @@ import { listUsersJson } from '../../../src/log/identities/users.ts'
 import { expectIssues } from '../../support/answers.ts'
 import { matchesText } from '../../support/naive-words.ts'
 import { randomPart, randomText, takePart } from '../../support/random-texts.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
 /** Long runs set TIDINGS_FUZZ. */
 const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 20)
 
-let server: Booted
+const server = withServer()
 beforeAll(async () => {
-  server = await boot()
   // Only indexUsers indexes users here.
   await server.sql`alter function index_users rename to held_index_users`
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 /** Indexes users as the indexer does: from the first one on, until there are none. */
 async function indexUsers({ projectId }: TestTenant): Promise<void> {

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { HOUR_MS } from '../../../src/log/events/time-buckets.ts'
 import { parseId } from '../../../src/base/ids.ts'
 import { insertDeadLetter } from '../../support/worlds/deliveries.ts'
 import { newMember, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { insertWebhook } from '../../support/worlds/webhooks.ts'
 
-let server: Booted
-beforeAll(async () => {
-  server = await boot({}, { kinds: [] })
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const server = withServer({}, { kinds: [] })
 
 async function read(account: SignedInAccount) {
   const { status, body } = await account.get('/api/overview')

@@ -1,6 +1,7 @@
 import { parseConfig, type Config } from '../../../src/base/config.ts'
 import type { Sql } from '../../../src/database/sql.ts'
 import { startServer, type Server, type ServerOptions } from '../../../src/server/server.ts'
+import { forFile } from '../for-file.ts'
 import { SCRATCH } from '../scratch.ts'
 import { APP_SECRET } from '../secret.ts'
 import { toPooledUrl } from './pooler.ts'
@@ -49,4 +50,9 @@ export async function boot(
       await sql.end({ timeout: 1 })
     },
   }
+}
+
+/** Starts a server for the tests of a file. */
+export function withServer(...given: Parameters<typeof boot>): Booted {
+  return forFile(() => boot(...given))
 }
