@@ -229,9 +229,10 @@ $$;
 
 -- Removes the names of an erasure from the stored responses of other users, among the next
 -- `max_rows` responses to identify with aliases after `done_to`. Advances done_to to the last key,
--- or to null at the end. It stops at a response that another transaction has locked, and reports
--- it. A name that has become an alias of the response's user stays. So does the response to the
--- user with the user_id `name`: it is of a later user.
+-- or to null at the end. With a response that another transaction has locked, it reports that, and
+-- done_to stays: two erasures never wait for each other. A name that has become an alias of the
+-- response's user stays. So does the response to the user with the user_id `name`: it is of a later
+-- user.
 create or replace function erase_responses_of_others(
   project uuid, erasure uuid, name text, max_rows int, inout done_to text, out is_blocked boolean
 )
@@ -239,58 +240,41 @@ language plpgsql
 set search_path from current
 as $$
 declare
-  next_keys text[] := array(
-    select k.key
+  last_key text;
+begin
+  with page as materialized (
+    select k.key, k.user_id, k.other_names
     from idempotency_keys k
     where k.project_id = project and k.other_names is not null and k.key > done_to
     order by k.key
     limit max_rows
-  );
-  next_key text;
-  stored record;
-  erased text[];
-  others text[];
-begin
-  is_blocked := false;
-  if next_keys = '{}' then
-    done_to := null;
-    return;
+  ), affected as materialized (
+    select p.key, array_agg(n.name) as names
+    from page p
+      join erasure_names n on n.project_id = project and n.erasure_id = erasure and n.name = any(p.other_names)
+    where p.user_id is distinct from erase_responses_of_others.name and not exists (
+      select from aliases a where a.project_id = project and a.alias = n.name and a.user_id = p.user_id
+    )
+    group by p.key
+  ), free as materialized (
+    select k.key
+    from idempotency_keys k
+    where k.project_id = project and k.key = any(array(select a.key from affected a))
+    for update skip locked
+  ), changed as (
+    update idempotency_keys k set
+      other_names = nullif(array(select o.name from unnest(k.other_names) as o (name) where o.name <> all(a.names)), '{}'),
+      body = remove_aliases_from_stored(k.body, a.names)
+    from free f
+      join affected a on a.key = f.key
+    where k.project_id = project and k.key = f.key and k.status = 200 and k.other_names is not null
+  )
+  select max(p.key), (select count(*) from affected) > (select count(*) from free)
+    into last_key, is_blocked
+    from page p;
+  if not is_blocked then
+    done_to := last_key;
   end if;
-  foreach next_key in array next_keys loop
-    select k.user_id, k.other_names into stored
-      from idempotency_keys k
-      where k.project_id = project and k.key = next_key and k.other_names is not null;
-    if found and stored.user_id is distinct from name then
-      erased := array(
-        select n.name
-        from erasure_names n
-        where n.project_id = project and n.erasure_id = erasure and n.name = any(stored.other_names)
-          and not exists (
-            select from aliases a
-            where a.project_id = n.project_id and a.alias = n.name and a.user_id = stored.user_id
-          )
-      );
-      if erased <> '{}' then
-        -- Without waiting, so that two erasures never wait for each other.
-        select k.user_id, k.other_names into stored
-          from idempotency_keys k
-          where k.project_id = project and k.key = next_key
-          for update skip locked;
-        if not found and exists (
-          select from idempotency_keys k where k.project_id = project and k.key = next_key
-        ) then
-          is_blocked := true;
-          return;
-        end if;
-        others := array(select o.name from unnest(stored.other_names) as o (name) where o.name <> all(erased));
-        update idempotency_keys k set
-            other_names = nullif(others, '{}'),
-            body = remove_aliases_from_stored(k.body, erased)
-          where k.project_id = project and k.key = next_key and k.status = 200 and k.other_names is not null;
-      end if;
-    end if;
-    done_to := next_key;
-  end loop;
 end
 $$;
 

@@ -19,7 +19,9 @@ begin
     project, c.user_id, date_trunc('milliseconds', clock_timestamp()),
     nextval(pg_get_serial_sequence('alias_changes', 'id')), c.alias, c.change, c.other, changing_account()
   from unnest(user_ids, names, changes, others) as c (user_id, alias, change, other);
-  perform mark_users_of_aliases(project, user_ids);
+  perform mark_users_of_aliases(project, array(
+    select c.user_id from unnest(user_ids, changes) as c (user_id, change) where c.change in ('added', 'moved from')
+  ));
   perform forget_words_of_users(project, array(
     select c.user_id from unnest(user_ids, changes) as c (user_id, change) where c.change in ('moved to', 'removed')
   ));
@@ -224,23 +226,6 @@ begin
 end
 $$;
 
--- Returns the names by which events can refer to a user: the user_id and its aliases. An alias that
--- equals another user's user_id refers to that user instead. For a name that is only an alias, the
--- result is empty.
-create or replace function names_of_user(project uuid, name text) returns text[]
-language sql stable
-return case
-  when exists (select from identities i where i.project_id = project and i.user_id = name)
-    or not exists (select from aliases a where a.project_id = project and a.alias = name)
-  then array[name] || array(
-    select a.alias
-    from aliases a
-    where a.project_id = project and a.user_id = name
-      and not exists (select from identities i where i.project_id = project and i.user_id = a.alias)
-  )
-  else '{}'
-end;
-
 -- Returns the user_id that a name refers to: that of an identity, or that of an alias's owner. Null
 -- if it is neither.
 create or replace function user_of_name(project uuid, name text) returns text
@@ -261,3 +246,28 @@ return coalesce(
     limit 1
   )
 );
+
+-- Returns the names by which events can refer to a user: the user_id and its aliases. An alias that
+-- equals another user's user_id refers to that user instead. For a name that is only an alias, the
+-- result is empty.
+create or replace function names_of_user(project uuid, name text) returns text[]
+language sql stable
+return case
+  when coalesce(user_of_name(project, name), name) = name then array[name] || array(
+    select a.alias
+    from (
+      select a.alias
+      from aliases a
+      where a.project_id = project and a.user_id between name and name
+      order by a.user_id
+    ) a
+    where (
+      select i.user_id
+      from identities i
+      where i.project_id = project and i.user_id between a.alias and a.alias
+      order by i.user_id
+      limit 1
+    ) is null
+  )
+  else '{}'
+end;

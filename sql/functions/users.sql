@@ -104,7 +104,15 @@ begin
   perform mark_users_of_aliases(project, user_ids);
   delete from user_words w
     where w.project_id = project and w.id = any(array(
-      select i.id from identities i where i.project_id = project and i.user_id = any(user_ids)
+      select i.id
+      from unnest(user_ids) as u (name)
+        cross join lateral (
+          select i.id
+          from identities i
+          where i.project_id = project and i.user_id between u.name and u.name
+          order by i.user_id
+          limit 1
+        ) i
     ));
 end
 $$;

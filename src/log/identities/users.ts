@@ -234,27 +234,10 @@ export async function listReferences(
   projectId: string,
   reference: string,
 ): Promise<string[]> {
-  const rows = await sql<{ reference: string }[]>`
-    with named as (
-      select coalesce(${resolveUser(sql, projectId, reference)}, ${reference}) as user_id
-    )
-    select user_id as reference from named
-    union
-    select a.alias
-    from named n
-      cross join lateral (
-        select a.alias
-        from aliases a
-        where a.project_id = ${projectId} and a.user_id between n.user_id and n.user_id
-        order by a.user_id
-      ) a
-    where (
-      select i.user_id
-      from identities i
-      where i.project_id = ${projectId} and i.user_id between a.alias and a.alias
-      order by i.user_id
-      limit 1
-    ) is null
+  const [row] = await sql<[{ names: string[] }]>`
+    select to_json(
+      names_of_user(${projectId}, coalesce(${resolveUser(sql, projectId, reference)}, ${reference}))
+    ) as names
   `
-  return rows.map(row => row.reference)
+  return row.names
 }
