@@ -81,9 +81,7 @@ export const backup = command({
         ),
         ...deleted.map(old => `Deleted ${old}`),
         ...future.map(later => `Kept ${later}: its time is in the future. Check the clock.`),
-        ...(foreign > 0
-          ? [`Kept ${foreign} backups of other installations or earlier versions.`]
-          : []),
+        ...(foreign > 0 ? [`Kept ${foreign} backups of other installations.`] : []),
       ].join('\n'),
     }
   },

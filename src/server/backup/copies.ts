@@ -3,8 +3,8 @@ import { readdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Queryable } from '../../database/sql.ts'
 
-/** A rotated copy: its time, and the id of its installation. Earlier versions wrote no id. */
-const NAME = /^tidings-(\d{4}-\d{2}-\d{2}T\d{6}Z)(?:-([0-9a-f]{8}))?\.backup$/
+/** A rotated copy: its time, and the id of its installation. */
+const NAME = /^tidings-\d{4}-\d{2}-\d{2}T\d{6}Z-([0-9a-f]{8})\.backup$/
 /** The end of the name of a temporary file. The name of its file comes before. */
 const PART_END = /\.[0-9a-f]{12}\.part$/
 const ABANDONED_MS = 24 * 3_600_000
@@ -15,7 +15,7 @@ export interface Rotation {
   deleted: string[]
   /** The paths of copies with a later time than the newest one. Clocks were wrong. */
   future: string[]
-  /** The number of copies of other installations, and of those that earlier versions named. */
+  /** The number of copies of other installations. */
   foreign: number
 }
 
@@ -35,12 +35,12 @@ export async function findCopyName(sql: Queryable, at: Date): Promise<string> {
  */
 export function rotateCopies(newest: string, keep: number): Rotation {
   const folder = dirname(newest)
-  const [name, , id] = NAME.exec(basename(newest)) ?? []
-  if (name === undefined || id === undefined) throw new Error(`${newest} is not a rotated copy`)
+  const [name, id] = NAME.exec(basename(newest)) ?? []
+  if (name === undefined) throw new Error(`${newest} is not a rotated copy`)
   const copies = readdirSync(folder, { withFileTypes: true })
     .filter(entry => entry.isFile() && NAME.test(entry.name))
     .map(entry => entry.name)
-  const own = copies.filter(other => NAME.exec(other)?.[2] === id).toSorted()
+  const own = copies.filter(other => NAME.exec(other)?.[1] === id).toSorted()
   const old = own.filter(other => other < name).slice(0, keep > 1 ? 1 - keep : undefined)
   const deleted = old.map(other => join(folder, other))
   for (const path of deleted) rmSync(path, { force: true })
@@ -53,9 +53,9 @@ export function rotateCopies(newest: string, keep: number): Rotation {
 
 /** Returns whether the folder has a later copy of the same installation than `file`. */
 export function hasLaterCopy(file: string): boolean {
-  const id = NAME.exec(basename(file))?.[2]
+  const id = NAME.exec(basename(file))?.[1]
   return readdirSync(dirname(file)).some(
-    other => NAME.exec(other)?.[2] === id && other > basename(file),
+    other => NAME.exec(other)?.[1] === id && other > basename(file),
   )
 }
 
@@ -71,12 +71,12 @@ export function toPartPath(file: string): string {
  */
 export function removeAbandonedParts(file: string, nowMs: number): void {
   const folder = dirname(file)
-  const id = NAME.exec(basename(file))?.[2]
+  const id = NAME.exec(basename(file))?.[1]
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const end = entry.name.search(PART_END)
     if (!entry.isFile() || end < 0) continue
     const target = entry.name.slice(0, end)
-    const isOwn = target === basename(file) || (id !== undefined && NAME.exec(target)?.[2] === id)
+    const isOwn = target === basename(file) || (id !== undefined && NAME.exec(target)?.[1] === id)
     const path = join(folder, entry.name)
     const writtenMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity
     if (isOwn && nowMs - writtenMs > ABANDONED_MS) rmSync(path, { force: true })
