@@ -1,5 +1,6 @@
+import { withTimeout } from '../base/functions.ts'
 import { quoteIdentifier } from './copy.ts'
-import type { Queryable, Sql } from './sql.ts'
+import { describeUnavailable, type Queryable, type Sql } from './sql.ts'
 
 const OLDEST_POSTGRES = 150_000
 const ENCODING = 'UTF8'
@@ -81,4 +82,39 @@ export async function findCollationProblem(sql: Queryable): Promise<string | und
   if (madeBy === null || present === null || madeBy === present) return undefined
   const database = quoteIdentifier(name)
   return `The database ${database} sorts texts by version ${madeBy} of its locale, and its system now has ${present}. Indexes can miss rows. Stop the servers, and run as its owner: reindex database ${database}; alter database ${database} refresh collation version;`
+}
+
+const MISSING_STANDBY =
+  'Commits wait for a synchronous standby. Start it, or correct synchronous_standby_names'
+/** A commit that waits for longer than this waits for a standby that is missing. */
+const STANDBY_S = 1
+/** A write that takes longer may wait for a standby. */
+const WRITE_MS = 700
+const LATE = Symbol('late')
+
+/**
+ * Checks that the database stores and commits rows, with a test write. Returns the reason if it
+ * does not. `sql` needs two connections: one of them waits with a write that a missing standby
+ * holds up.
+ */
+export async function findWriteProblem(sql: Sql): Promise<string | undefined> {
+  // Another test write would wait as well, and keep its connection until the standby is back.
+  if (await isWaitingForStandby(sql, STANDBY_S)) return MISSING_STANDBY
+  const write = sql`select check_writes()`.then(() => undefined, describeUnavailable)
+  const result = await withTimeout(WRITE_MS, write, () => LATE)
+  if (typeof result !== 'symbol') return result
+  return (await isWaitingForStandby(sql, 0)) ? MISSING_STANDBY : write
+}
+
+/** Returns whether a session of this user has waited for a standby for that long. */
+async function isWaitingForStandby(sql: Sql, seconds: number): Promise<boolean> {
+  const [row] = await sql<[{ is_waiting: boolean }]>`
+    select exists (
+      select from pg_stat_activity
+      where
+        datname = current_database() and wait_event = 'SyncRep'
+        and state_change < clock_timestamp() - make_interval(secs => ${seconds})
+    ) as is_waiting
+  `
+  return row.is_waiting
 }

@@ -1,7 +1,7 @@
 import { findSchemaProblem } from '../database/migrate.ts'
 import type { Pool } from '../database/pool.ts'
 import { describeUnavailable, type Queryable, type Sql } from '../database/sql.ts'
-import { findWriteProblem } from '../database/write-check.ts'
+import { findWriteProblem } from '../database/requirements.ts'
 import { publicRoutes } from '../http/public-route.ts'
 import type { Outbox } from '../delivery/outbox/outbox.ts'
 import { DAMAGED } from '../base/errors.ts'

@@ -8,8 +8,11 @@ import {
 } from '../../database/migrate.ts'
 import { countUnindexed } from '../../log/events/search-index.ts'
 import { connect, type Sql } from '../../database/sql.ts'
-import { findCollationProblem, findDatabaseProblem } from '../../database/requirements.ts'
-import { findWriteProblem } from '../../database/write-check.ts'
+import {
+  findCollationProblem,
+  findDatabaseProblem,
+  findWriteProblem,
+} from '../../database/requirements.ts'
 import { VERSION } from '../../base/version.ts'
 import { toReason } from '../../base/errors.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'

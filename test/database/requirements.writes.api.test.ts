@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { findWriteProblem } from '../../src/database/write-check.ts'
+import { findWriteProblem } from '../../src/database/requirements.ts'
 import { connect } from '../../src/database/sql.ts'
 import { makeDataDir, start } from '../support/servers/embedded.ts'
 import { boot } from '../support/servers/server.ts'
