@@ -43,7 +43,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
     expect(await it.chart.locator('tbody td').allTextContents()).toEqual(['1', '2', '1'])
     await it.chart.locator('.counts-table').focus()
     await it.page.keyboard.press('Escape')
-    await it.chart.locator('.counts-table').waitFor({ state: 'detached' })
+    await it.chart.locator('.counts-table').waitFor({ state: 'hidden' })
     expect(await button.evaluate(element => element === document.activeElement)).toBe(true)
   })
 

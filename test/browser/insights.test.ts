@@ -23,7 +23,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     return { ...opened, button, titles }
   }
 
-  test('two clicks make a card of a search, and cards are moved, changed, deleted and restored', async () => {
+  test('a form makes cards of searches, and cards are moved, changed, deleted and restored', async () => {
     const { account, organization, send, identify } = await newTenant(dashboard.server, 'member')
     await identify('u1', [], { name: 'Ada' })
     for (const userId of ['u1', 'u1', 'u2'])
@@ -33,15 +33,18 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     await using it = await visit(account, `${project}?q=tag%3Avip&from=24h`)
     const { page } = it
     await page.getByRole('link', { name: 'Add to insights' }).click()
-    await it.button('Number').click()
+    await page.getByLabel('Show as').selectOption('number')
+    await it.button('Add').click()
     const number = page.locator('.card').filter({ hasText: 'tag:vip' })
     await number.getByText('3', { exact: true }).waitFor()
     await number.getByText('Last 24 hours').waitFor()
     expect(new URL(page.url()).search).toBe('')
 
-    for (const kind of ['Count over time', 'Top users']) {
+    for (const kind of ['series', 'top']) {
       await it.button('Add a card').click()
-      await it.button(kind).click()
+      await page.getByLabel('Show as').selectOption(kind)
+      if (kind === 'top') await page.getByLabel('Count by').selectOption('user')
+      await it.button('Add').click()
       await it.button('Add a card').waitFor()
     }
     await page.locator('.card .bars').waitFor()
@@ -191,14 +194,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     await using it = await visit(account, path)
     await it.button('Add a card').click()
     await it.page.getByLabel('Search').fill('has:all')
-    await it.button('Number').click()
-    await it.page.getByRole('alert').filter({ hasText: 'description' }).waitFor()
+    await it.button('Add').click()
+    await it.page.locator('.issue').filter({ hasText: 'description' }).waitFor()
     await it.page.getByLabel('Search').fill('')
-    await it.button('Number').click()
-    await it.page.locator('.card').getByText('1', { exact: true }).waitFor()
+    await it.button('Add').click()
+    await it.page.locator('.card').getByText('1 event').first().waitFor()
 
     await using other = await visit(await newMember(dashboard.server, organization, 'viewer'), path)
-    await other.page.locator('.card').getByText('1', { exact: true }).waitFor()
+    await other.page.locator('.card').getByText('1 event').first().waitFor()
     expect(await other.page.locator('main button').count()).toBe(0)
     expect([...it.problems, ...other.problems]).toEqual([])
   })

@@ -224,7 +224,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await using it = await visit(`/p/${PROJECT}`)
     const { page } = it
     let isDown = true
-    await page.route(/(dialogs|panel|settings-pages)-1\.js/, route =>
+    await page.route(/(palette|panel|settings-pages)-1\.js/, route =>
       isDown ? route.abort() : route.continue(),
     )
     // The feed loads the panel ahead of its use, soon after the first rows.

@@ -1,5 +1,5 @@
 import { ACCOUNT, PROJECT, type FakeApi } from '../support/fakes/api.ts'
-import { fillKeys, fillWebhooks, noKeys, noWebhooks } from '../support/fakes/webhooks.ts'
+import { fillKeys, fillWebhooks } from '../support/fakes/webhooks.ts'
 import { fillShop } from '../support/fakes/shop.ts'
 import type { Screen } from './screens.ts'
 
@@ -13,15 +13,6 @@ function prepare(...steps: ((api: FakeApi) => void)[]) {
   }
 }
 
-function broken(route: string) {
-  return (api: FakeApi) =>
-    api.on(route, () => ({
-      status: 503,
-      code: 'unavailable',
-      error: 'The database cannot be reached. Try again shortly.',
-    }))
-}
-
 function viewer(api: FakeApi): void {
   const [organization] = ACCOUNT.organizations
   api.on('GET /api/me', () => ({
@@ -32,13 +23,6 @@ function viewer(api: FakeApi): void {
 /** Keys and webhooks, in each of their states. */
 export const WEBHOOK_SCREENS: Screen[] = [
   { name: 'keys', path: KEYS, prepare: prepare(fillKeys), until: 'text=Nightly backup' },
-  { name: 'keys-none', path: KEYS, prepare: prepare(noKeys), until: 'text=No API keys yet' },
-  {
-    name: 'keys-broken',
-    path: KEYS,
-    prepare: prepare(broken('GET /api/projects/:id/keys')),
-    until: 'text=Retry',
-  },
   { name: 'keys-viewer', path: KEYS, prepare: prepare(viewer), until: 'text=Ask an admin' },
   {
     name: 'keys-make',
@@ -70,53 +54,26 @@ export const WEBHOOK_SCREENS: Screen[] = [
     },
   },
   {
-    name: 'keys-rotate',
-    path: KEYS,
-    prepare: prepare(fillKeys),
-    until: 'text=Nightly backup',
-    act: page => page.getByRole('button', { name: 'Rotate' }).first().click(),
+    name: 'webhooks',
+    path: WEBHOOKS,
+    prepare: prepare(fillWebhooks),
+    until: 'text=A removed device',
   },
-  {
-    name: 'keys-revoke',
-    path: KEYS,
-    prepare: prepare(fillKeys),
-    until: 'text=Nightly backup',
-    act: page => page.getByRole('button', { name: 'Revoke' }).first().click(),
-  },
-  { name: 'webhooks', path: WEBHOOKS, prepare: prepare(fillWebhooks), until: 'text=A device' },
   {
     name: 'webhooks-waiting',
     path: WEBHOOKS,
     prepare: prepare(fillWebhooks),
-    until: 'text=A device',
+    until: 'text=A removed device',
     act: async page => {
       await page.getByRole('button', { name: 'Pending' }).click()
       await page.getByText('3 attempts').scrollIntoViewIfNeeded()
     },
   },
   {
-    name: 'webhooks-none',
-    path: WEBHOOKS,
-    prepare: prepare(noWebhooks),
-    until: 'text=No webhooks yet',
-  },
-  {
-    name: 'webhooks-broken',
-    path: WEBHOOKS,
-    prepare: prepare(noWebhooks, broken('GET /api/projects/:id/webhooks')),
-    until: 'text=Retry',
-  },
-  {
-    name: 'webhooks-viewer',
-    path: WEBHOOKS,
-    prepare: prepare(fillWebhooks, viewer),
-    until: 'text=Team chat',
-  },
-  {
     name: 'webhooks-make',
     path: WEBHOOKS,
     prepare: prepare(fillWebhooks),
-    until: 'text=A device',
+    until: 'text=A removed device',
     act: async page => {
       await page.getByRole('button', { name: 'Add a webhook' }).click()
       await page.getByLabel('Sends').selectOption('some')
@@ -127,7 +84,7 @@ export const WEBHOOK_SCREENS: Screen[] = [
     name: 'webhook-made',
     path: WEBHOOKS,
     prepare: prepare(fillWebhooks),
-    until: 'text=A device',
+    until: 'text=A removed device',
     act: async page => {
       await page.getByRole('button', { name: 'Add a webhook' }).click()
       await page.getByLabel('URL').fill('https://orders.shop.example/hooks/tidings')
@@ -175,12 +132,6 @@ export const WEBHOOK_SCREENS: Screen[] = [
     act: page => page.getByRole('button', { name: 'Recover missed events' }).click(),
   },
   {
-    name: 'webhook-paused',
-    path: `${WEBHOOKS}/whk_2`,
-    prepare: prepare(fillWebhooks),
-    until: '.attempt',
-  },
-  {
     name: 'webhook-hostile',
     path: `${WEBHOOKS}/whk_4`,
     prepare: prepare(fillWebhooks),
@@ -191,11 +142,5 @@ export const WEBHOOK_SCREENS: Screen[] = [
     path: `${WEBHOOKS}/whk_5`,
     prepare: prepare(fillWebhooks),
     until: '.attempt',
-  },
-  {
-    name: 'webhook-missing',
-    path: `${WEBHOOKS}/whk_99`,
-    prepare: prepare(fillWebhooks),
-    until: 'text=Webhook not found',
   },
 ]

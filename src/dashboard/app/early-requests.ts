@@ -1,5 +1,3 @@
-import { PAGE_ROWS, SIGN_IN_PATH } from './api-paths.ts'
-
 // The first requests of a page run while its scripts load. The script before the first paint sends
 // them, and the application takes their responses.
 
@@ -44,3 +42,11 @@ export async function takeEarly(path: string): Promise<Response | undefined> {
   if (isSignedOut) earlyRequests.clear()
   return response?.ok || isSignedOut ? response : undefined
 }
+
+// The paths that the script before the first paint needs.
+
+/** The sign-in page. */
+export const SIGN_IN_PATH = '/sign-in'
+
+/** How many events are on one page. */
+export const PAGE_ROWS = 50

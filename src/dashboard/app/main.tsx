@@ -1,13 +1,9 @@
 import { render } from 'preact'
 import { App } from './app.tsx'
-// Modules that several pages share, imported here so that they stay in the entry script.
-import './channels/api.ts'
-import './channels/bell.tsx'
-import './components/loaded.tsx'
+import './components/query.tsx'
 import './components/menus.tsx'
 import './components/sidebar.tsx'
 import './components/toast.tsx'
-import './components/top-bar.tsx'
 import './event/use-neighbours.ts'
 import './feed/feed-list.tsx'
 import './feed/live-pill.tsx'
@@ -17,6 +13,8 @@ import './feed/use-pause.ts'
 import './translation.ts'
 import './unsaved.ts'
 import './worker/install.ts'
+
+// Modules that several pages share, imported here so that they stay in the entry script.
 
 const root = document.getElementById('app')
 if (root) {

@@ -1,4 +1,4 @@
-import { SIGN_IN_PATH } from './api-paths.ts'
+import { SIGN_IN_PATH } from './early-requests.ts'
 
 /** Every path of the application. The server returns the same page for all of them. */
 export const PATHS = {

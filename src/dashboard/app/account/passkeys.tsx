@@ -1,10 +1,10 @@
+import { Details } from '../components/details.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
-import { Field, Form } from '../components/form.tsx'
-import { InlineForm } from '../components/inline-form.tsx'
-import { Loaded } from '../components/loaded.tsx'
+import { Field } from '../components/form.tsx'
+import { FormButton } from '../components/inline-form.tsx'
+import { Loaded, useRoute } from '../components/query.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
-import { useRoute } from '../components/use-query.ts'
 import type { PasskeyInfo } from '../../../access/passkeys/schema.ts'
 import { addPasskey, canUsePasskeys } from '../passkeys/api.ts'
 import { request } from '../request.ts'
@@ -35,25 +35,20 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
                 <li key={passkey.id}>
                   <About passkey={passkey} />
                   <span class="item-actions">
-                    <InlineForm action="Rename" label={`Rename ${passkey.name}`}>
-                      {close => (
-                        <Form
-                          action="Save"
-                          send={value =>
-                            request('PATCH /api/passkeys/:passkeyId', {
-                              passkeyId: passkey.id,
-                              name: value('name'),
-                            })
-                          }
-                          onDone={() => {
-                            close()
-                            reload('Passkey renamed.')
-                          }}
-                        >
-                          <Field name="name" label="Name" value={passkey.name} />
-                        </Form>
-                      )}
-                    </InlineForm>
+                    <FormButton
+                      action="Rename"
+                      label={`Rename ${passkey.name}`}
+                      submit="Save"
+                      send={value =>
+                        request('PATCH /api/passkeys/:passkeyId', {
+                          passkeyId: passkey.id,
+                          name: value('name'),
+                        })
+                      }
+                      onDone={() => reload('Passkey renamed.')}
+                    >
+                      <Field name="name" label="Name" value={passkey.name} />
+                    </FormButton>
                     <ConfirmButton
                       isQuiet
                       action="Remove"
@@ -75,25 +70,19 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
             </ul>
             {canUsePasskeys() ? (
               <div class="actions">
-                <InlineForm action="Add a passkey">
-                  {close => (
-                    <Form
-                      action="Continue"
-                      send={value => addPasskey(value('name'))}
-                      onDone={() => {
-                        close()
-                        reload('Passkey added. You can sign in with it from now on.')
-                      }}
-                    >
-                      <Field
-                        name="name"
-                        label="Name"
-                        hint="To tell it from others, such as “Phone” or “Security key”."
-                        value={`Passkey ${items.length + 1}`}
-                      />
-                    </Form>
-                  )}
-                </InlineForm>
+                <FormButton
+                  action="Add a passkey"
+                  submit="Continue"
+                  send={value => addPasskey(value('name'))}
+                  onDone={() => reload('Passkey added. You can sign in with it from now on.')}
+                >
+                  <Field
+                    name="name"
+                    label="Name"
+                    hint="To tell it from others, such as “Phone” or “Security key”."
+                    value={`Passkey ${items.length + 1}`}
+                  />
+                </FormButton>
               </div>
             ) : (
               <p class="note">
@@ -118,16 +107,18 @@ function About({ passkey }: { passkey: PasskeyInfo }) {
           A copy of this passkey was used, so it is no longer accepted. Remove it and add a new one.
         </p>
       )}
-      <p class="item-details">
+      <Details>
         {lastUsedAt === null ? (
           'Never used'
         ) : (
           <>
             Last used <Moment at={lastUsedAt} />
           </>
-        )}{' '}
-        · added <Moment at={createdAt} />
-      </p>
+        )}
+        <>
+          added <Moment at={createdAt} />
+        </>
+      </Details>
     </div>
   )
 }

@@ -1,8 +1,8 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { ConfirmButton } from '../components/confirm-button.tsx'
-import { Field, Form } from '../components/form.tsx'
-import { InlineForm } from '../components/inline-form.tsx'
-import { NewPasswordField } from '../components/new-password-field.tsx'
+import { Field } from '../components/form.tsx'
+import { FormButton } from '../components/inline-form.tsx'
+import { NewPasswordField } from '../components/fields.tsx'
 import { showToast } from '../components/toast.tsx'
 import { loadSession, setAccount } from '../session.ts'
 import { request } from '../request.ts'
@@ -22,18 +22,33 @@ export function Password({ account: { credentials }, onChange }: PasswordOptions
     <Section id="password" title="Password">
       {!hasPassword && <p class="note">Your account has no password.</p>}
       <div class="actions">
-        <InlineForm key={action} action={action}>
-          {close => (
-            <PasswordForm
-              action={action}
-              hasPassword={hasPassword}
-              onDone={() => {
-                onChange()
-                close()
-              }}
+        <FormButton
+          key={action}
+          action={action}
+          submit={action}
+          send={value =>
+            request('PUT /api/me/password', {
+              ...(hasPassword && { currentPassword: value('currentPassword') }),
+              newPassword: value('newPassword'),
+            })
+          }
+          onDone={({ sessionsEnded }) => {
+            showToast(`Password changed. Other sessions ended: ${sessionsEnded.toLocaleString()}.`)
+            void loadSession()
+            onChange()
+          }}
+        >
+          <p class="hint">You are signed out in all other browsers and stay signed in here.</p>
+          {hasPassword && (
+            <Field
+              name="currentPassword"
+              label="Current password"
+              type="password"
+              autocomplete="current-password"
             />
           )}
-        </InlineForm>
+          <NewPasswordField name="newPassword" label="New password" />
+        </FormButton>
         {hasPassword && passkeys > 0 && (
           <ConfirmButton
             isQuiet
@@ -50,41 +65,5 @@ export function Password({ account: { credentials }, onChange }: PasswordOptions
         )}
       </div>
     </Section>
-  )
-}
-
-interface PasswordFormOptions {
-  action: string
-  hasPassword: boolean
-  onDone(): void
-}
-
-function PasswordForm({ action, hasPassword, onDone }: PasswordFormOptions) {
-  return (
-    <Form
-      action={action}
-      send={value =>
-        request('PUT /api/me/password', {
-          ...(hasPassword && { currentPassword: value('currentPassword') }),
-          newPassword: value('newPassword'),
-        })
-      }
-      onDone={({ sessionsEnded }) => {
-        showToast(`Password changed. Other sessions ended: ${sessionsEnded.toLocaleString()}.`)
-        void loadSession()
-        onDone()
-      }}
-    >
-      <p class="hint">You are signed out in all other browsers and stay signed in here.</p>
-      {hasPassword && (
-        <Field
-          name="currentPassword"
-          label="Current password"
-          type="password"
-          autocomplete="current-password"
-        />
-      )}
-      <NewPasswordField name="newPassword" label="New password" />
-    </Form>
   )
 }

@@ -1,9 +1,9 @@
-import { PagedList } from '../components/paged-list.tsx'
+import { Details } from '../components/details.tsx'
+import { PagedList, type Pages } from '../components/pages.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showResult } from '../components/toast.tsx'
 import { clearSession } from '../session.ts'
-import type { Pages } from '../components/use-pages.ts'
 import type { SessionInfo } from '../../../access/guard/schema.ts'
 import { request } from '../request.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
@@ -56,10 +56,15 @@ function SessionAbout({ session }: { session: SessionInfo }) {
       <bdi title={userAgent}>{browser}</bdi>{' '}
       {isCurrent && <span class="badge badge-good">This browser</span>}{' '}
       {isInstalled && <span class="badge">Installed</span>}
-      <p class="item-details">
-        <bdi>{address}</bdi> · last seen <Moment at={lastSeenAt} /> · signed in{' '}
-        {toMethodText(session)} <Moment at={createdAt} />
-      </p>
+      <Details>
+        <bdi>{address}</bdi>
+        <>
+          last seen <Moment at={lastSeenAt} />
+        </>
+        <>
+          signed in {toMethodText(session)} <Moment at={createdAt} />
+        </>
+      </Details>
     </div>
   )
 }

@@ -1,9 +1,9 @@
+import { Details } from '../components/details.tsx'
 import { useState } from 'preact/hooks'
 import type { AuditEntry } from '../../../access/audit/entries.ts'
 import { Select } from '../components/fields.tsx'
-import { PagedList } from '../components/paged-list.tsx'
+import { PagedList, usePages } from '../components/pages.tsx'
 import { Moment } from '../components/timestamp.tsx'
-import { usePages } from '../components/use-pages.ts'
 import { toUrl } from '../request.ts'
 import { Section } from '../components/section.tsx'
 
@@ -135,27 +135,12 @@ function Entry({ entry }: { entry: AuditEntry }) {
             </>
           )}
         </p>
-        <p class="item-details">
-          {detailsText && (
-            <>
-              <bdi>{detailsText}</bdi>
-              {' · '}
-            </>
-          )}
+        <Details>
+          {detailsText && <bdi>{detailsText}</bdi>}
           <Moment at={at} />
-          {address !== null && (
-            <>
-              {' · '}
-              <bdi>{address}</bdi>
-            </>
-          )}
-          {browser !== null && (
-            <>
-              {' · '}
-              <bdi>{browser}</bdi>
-            </>
-          )}
-        </p>
+          {address && <bdi>{address}</bdi>}
+          {browser && <bdi>{browser}</bdi>}
+        </Details>
       </div>
     </li>
   )

@@ -1,17 +1,8 @@
-import type {
-  ChannelNotificationSettingsInput as SettingChange,
-  DefaultNotificationSettings,
-} from '../../../delivery/push/notification-schema.ts'
 import type { ChannelEdit } from '../../../log/channels/schema.ts'
 import { channelChanges } from '../feed/use-channels.ts'
 import { request, type Result } from '../request.ts'
-
-/** A member's settings for a project or channel; for a channel, with the inherited ones marked. */
-export type Setting = DefaultNotificationSettings & {
-  isDefault?: boolean
-  isCollapseDefault?: boolean
-}
-export type { SettingChange }
+import { showResult } from '../components/toast.tsx'
+import { toSettingChange, type Setting, type SettingChange } from './mute.ts'
 
 export function editChannel(projectId: string, channelId: string, edit: ChannelEdit) {
   const place = { projectId, channelId }
@@ -59,4 +50,19 @@ async function countChange<Data>(sent: Promise<Result<Data>>): Promise<Result<Da
   const result = await sent
   if (result.ok) channelChanges.value += 1
   return result
+}
+
+/** Changes the notifications of a channel, and shows `message` with an offer to undo it. */
+export async function setNotifications(
+  project: string,
+  channel: string,
+  change: SettingChange,
+  message: string,
+): Promise<void> {
+  const before = await readSetting(project, channel)
+  if (!showResult(before)) return
+  showResult(await changeSetting(project, channel, change), {
+    message,
+    undo: () => changeSetting(project, channel, toSettingChange(before.data)),
+  })
 }

@@ -1,4 +1,14 @@
-import type { Setting, SettingChange } from './api.ts'
+import type {
+  ChannelNotificationSettingsInput as SettingChange,
+  DefaultNotificationSettings,
+} from '../../../delivery/push/notification-schema.ts'
+
+/** A member's settings for a project or channel; for a channel, with the inherited ones marked. */
+export type Setting = DefaultNotificationSettings & {
+  isDefault?: boolean
+  isCollapseDefault?: boolean
+}
+export type { SettingChange }
 
 const HOUR_MS = 3_600_000
 /** The hour at which "until tomorrow" ends. */

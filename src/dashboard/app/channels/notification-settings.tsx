@@ -1,13 +1,21 @@
-import { useId, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
+import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
-import { Loaded } from '../components/loaded.tsx'
+import { Loaded, MINUTE_MS, useQuery } from '../components/query.tsx'
 import { showToast } from '../components/toast.tsx'
-import { MINUTE_MS, useQuery } from '../components/use-query.ts'
 import { channelChanges } from '../feed/use-channels.ts'
 import { fromInputTime } from '../input-time.ts'
 import { toClockTime, toDateTime } from '../time.ts'
-import { changeSetting, readSetting, type Setting, type SettingChange } from './api.ts'
-import { MUTE_DURATIONS, toMuteEnd, toSettingChange } from './mute.ts'
+import { changeSetting, readSetting } from './api.ts'
+import {
+  MUTE_DURATIONS,
+  toMuteEnd,
+  toSettingChange,
+  type Setting,
+  type SettingChange,
+} from './mute.ts'
+
+const PROJECT_DEFAULT = { value: 'default', text: 'Use project default' }
 
 interface NotificationSettingsOptions {
   project: string
@@ -22,7 +30,6 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
     when: channelChanges,
     everyMs: MINUTE_MS,
   })
-  const id = useId()
   const [isPicking, setPicking] = useState(false)
 
   async function change(before: Setting, wish: SettingChange) {
@@ -73,38 +80,35 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
       <Loaded query={query}>
         {setting => (
           <>
-            <div class="field">
-              <label for={id}>My notifications</label>
-              <p class="hint" id={`${id}-hint`}>
-                {setting.isDefault && setting.state === 'mute'
+            <Select
+              name="state"
+              label="My notifications"
+              hint={
+                setting.isDefault && setting.state === 'mute'
                   ? 'You muted the whole project.'
-                  : hint}
-              </p>
-              <div class="input">
-                <select
-                  id={id}
-                  aria-describedby={`${id}-hint`}
-                  value={isPicking ? 'pick' : toValue(setting)}
-                  onChange={({ currentTarget }) => void choose(setting, currentTarget)}
-                >
-                  {channel !== undefined && <option value="default">Use project default</option>}
-                  <option value="on">On</option>
-                  {setting.muteUntil !== null && (
-                    <option value="until">
-                      Muted until {toDateTime(Date.parse(setting.muteUntil))}
-                    </option>
-                  )}
-                  <option value="mute">Muted</option>
-                  {MUTE_DURATIONS.map(({ value, text }) => (
-                    <option key={value} value={value}>
-                      {text}
-                      {value === 'morning' && `, ${toClockTime(toMuteEnd(value, Date.now()))}`}
-                    </option>
-                  ))}
-                  <option value="pick">Mute until…</option>
-                </select>
-              </div>
-            </div>
+                  : hint
+              }
+              value={isPicking ? 'pick' : toValue(setting)}
+              options={[
+                ...(channel === undefined ? [] : [PROJECT_DEFAULT]),
+                { value: 'on', text: 'On' },
+                ...(setting.muteUntil === null
+                  ? []
+                  : [
+                      {
+                        value: 'until',
+                        text: `Muted until ${toDateTime(Date.parse(setting.muteUntil))}`,
+                      },
+                    ]),
+                { value: 'mute', text: 'Muted' },
+                ...MUTE_DURATIONS.map(({ value, text }) => {
+                  const end = toClockTime(toMuteEnd(value, Date.now()))
+                  return { value, text: value === 'morning' ? `${text}, ${end}` : text }
+                }),
+                { value: 'pick', text: 'Mute until…' },
+              ]}
+              onChange={(_, select) => void choose(setting, select)}
+            />
             {isPicking && (
               <Form
                 action="Mute"
@@ -116,25 +120,18 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
                 <Field name="muteUntil" label="Until" type="datetime-local" />
               </Form>
             )}
-            <div class="field">
-              <label for={`${id}-bursts`}>Bursts</label>
-              <p class="hint" id={`${id}-bursts-hint`}>
-                After 10 notifications from one channel in a minute, the rest are collapsed into one
-                with a count.
-              </p>
-              <div class="input">
-                <select
-                  id={`${id}-bursts`}
-                  aria-describedby={`${id}-bursts-hint`}
-                  value={toBursts(setting)}
-                  onChange={({ currentTarget }) => void chooseBursts(setting, currentTarget)}
-                >
-                  {channel !== undefined && <option value="default">Use project default</option>}
-                  <option value="collapse">Collapse</option>
-                  <option value="each">Do not collapse</option>
-                </select>
-              </div>
-            </div>
+            <Select
+              name="bursts"
+              label="Bursts"
+              hint="After 10 notifications from one channel in a minute, the rest are collapsed into one with a count."
+              value={toBursts(setting)}
+              options={[
+                ...(channel === undefined ? [] : [PROJECT_DEFAULT]),
+                { value: 'collapse', text: 'Collapse' },
+                { value: 'each', text: 'Do not collapse' },
+              ]}
+              onChange={(_, select) => void chooseBursts(setting, select)}
+            />
           </>
         )}
       </Loaded>

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact'
-import { useState, type Dispatch, type StateUpdater } from 'preact/hooks'
+import type { Dispatch, StateUpdater } from 'preact/hooks'
 import type { Result } from '../request.ts'
 import { withVerification } from './verification.ts'
-import { showToast } from './toast.tsx'
+import { showResult } from './toast.tsx'
+import { useAction } from './use-action.ts'
 
 interface ActionButtonOptions<Data> {
   /** The text of the button. */
@@ -16,15 +17,11 @@ interface ActionButtonOptions<Data> {
 /** A button that sends a request and shows a toast if it fails. */
 export function ActionButton<Data>(options: ActionButtonOptions<Data>) {
   const { action, isPrimary = false, send, onDone } = options
-  const [isBusy, setBusy] = useState(false)
+  const { act, isBusy } = useAction()
 
-  async function act() {
-    if (isBusy) return
-    setBusy(true)
-    const result = await withVerification(send)
-    setBusy(false)
-    if (result.ok) onDone(result.data)
-    else showToast(result.failure.message)
+  async function press() {
+    const result = await act(() => withVerification(send))
+    if (result && showResult(result)) onDone(result.data)
   }
 
   return (
@@ -32,7 +29,7 @@ export function ActionButton<Data>(options: ActionButtonOptions<Data>) {
       type="button"
       class={isPrimary ? 'button' : 'quiet-button'}
       aria-disabled={isBusy}
-      onClick={act}
+      onClick={press}
     >
       {isBusy ? `${action}…` : action}
     </button>

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact'
-import { useRef, useState } from 'preact/hooks'
-import type { Result, Failure } from '../request.ts'
+import { useRef } from 'preact/hooks'
+import type { Result } from '../request.ts'
 import { withVerification } from './verification.ts'
 import { QuietButton } from './quiet-button.tsx'
+import { useAction } from './use-action.ts'
 
 interface ConfirmButtonOptions<Data> {
   /** The text of the button that opens the dialog. */
@@ -24,17 +25,12 @@ interface ConfirmButtonOptions<Data> {
 export function ConfirmButton<Data>(options: ConfirmButtonOptions<Data>) {
   const { action, title, name, lead, yes, isQuiet = false, send, onDone } = options
   const dialog = useRef<HTMLDialogElement>(null)
-  const [isBusy, setBusy] = useState(false)
-  const [failure, setFailure] = useState<Failure>()
+  const { act, isBusy, failure } = useAction()
 
-  async function act() {
-    if (isBusy) return
-    setBusy(true)
+  async function confirm() {
     dialog.current?.close()
-    const result = await withVerification(send)
-    setBusy(false)
-    setFailure(result.ok ? undefined : result.failure)
-    if (result.ok) onDone(result.data)
+    const result = await act(() => withVerification(send))
+    if (result?.ok) onDone(result.data)
   }
 
   return (
@@ -63,7 +59,7 @@ export function ConfirmButton<Data>(options: ConfirmButtonOptions<Data>) {
           )}
         </h2>
         <p>{lead}</p>
-        <button type="button" class="button button-danger" onClick={act}>
+        <button type="button" class="button button-danger" onClick={confirm}>
           {yes}
         </button>
         <QuietButton onClick={() => dialog.current?.close()}>Cancel</QuietButton>

@@ -1,21 +1,32 @@
+import type { RefObject } from 'preact'
 import { useState } from 'preact/hooks'
 import { copyText } from '../copy-text.ts'
 import { QuietButton } from './quiet-button.tsx'
 
 const FEEDBACK_MS = 2_000
 
+interface CopyButtonOptions {
+  label: string
+  toText(): string
+  /** The element with the text, which is selected if the browser refuses to copy. */
+  shown?: RefObject<HTMLElement | null>
+}
+
 /** A button that copies the text that `toText` returns. */
-export function CopyButton({ label, toText }: { label: string; toText(): string }) {
+export function CopyButton({ label, toText, shown }: CopyButtonOptions) {
   const [feedback, setFeedback] = useState<string>()
 
   async function copy() {
-    setFeedback((await copyText(toText())) ? 'Copied' : 'Copy failed')
+    const isCopied = await copyText(toText())
+    setFeedback(isCopied ? 'Copied' : shown ? 'Press Ctrl+C' : 'Copy failed')
+    if (!isCopied && shown?.current) getSelection()?.selectAllChildren(shown.current)
     setTimeout(() => setFeedback(undefined), FEEDBACK_MS)
   }
 
   return (
     <>
       <QuietButton onClick={copy}>{feedback ?? label}</QuietButton>
+      {/* Browsers take no name from a live region inside the button. */}
       <span class="visually-hidden" role="status">
         {feedback}
       </span>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useId } from 'preact/hooks'
-import { FieldIssues, useIssues } from './form.tsx'
+import { Field, FieldIssues, Labelled } from './form.tsx'
+import { MIN_PASSWORD_LENGTH } from '../../../base/passwords/length.ts'
 
 interface SelectOption {
   value: string
@@ -16,28 +16,17 @@ interface SelectOptions {
   options: readonly SelectOption[]
   value?: string | undefined
   hint?: string
-  onChange?(value: string): void
+  onChange?(value: string, select: HTMLSelectElement): void
 }
 
 /** A labelled select input. */
 export function Select({ name, label, options, value, hint, onChange }: SelectOptions) {
-  const id = useId()
-  const issues = useIssues(name)
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      {hint && (
-        <p class="hint" id={`${id}-hint`}>
-          {hint}
-        </p>
-      )}
-      <div class="input">
+    <Labelled name={name} label={label} hint={hint}>
+      {attributes => (
         <select
-          id={id}
-          name={name}
-          aria-invalid={issues.length > 0}
-          aria-describedby={hint && `${id}-hint`}
-          onChange={({ currentTarget }) => onChange?.(currentTarget.value)}
+          {...attributes}
+          onChange={({ currentTarget }) => onChange?.(currentTarget.value, currentTarget)}
         >
           {options.map(option => (
             <option
@@ -50,9 +39,8 @@ export function Select({ name, label, options, value, hint, onChange }: SelectOp
             </option>
           ))}
         </select>
-      </div>
-      <FieldIssues issues={issues} />
-    </div>
+      )}
+    </Labelled>
   )
 }
 
@@ -96,12 +84,11 @@ interface FieldsetOptions {
 
 /** A group of inputs with a legend. */
 export function Fieldset({ legend, name = '', children }: FieldsetOptions) {
-  const issues = useIssues(name)
   return (
     <fieldset class="checkbox-group" name={name || undefined}>
       <legend>{legend}</legend>
       {children}
-      <FieldIssues issues={issues} />
+      <FieldIssues name={name} />
     </fieldset>
   )
 }
@@ -114,22 +101,38 @@ interface TextAreaOptions {
 
 /** A labelled text input with several lines. */
 export function TextArea({ name, label, value }: TextAreaOptions) {
-  const id = useId()
-  const issues = useIssues(name)
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <div class="input">
-        <textarea
-          id={id}
-          name={name}
-          rows={3}
-          aria-invalid={issues.length > 0}
-          aria-describedby={issues.length > 0 ? `${id}-issue` : undefined}
-          defaultValue={value}
-        />
-      </div>
-      <FieldIssues id={`${id}-issue`} issues={issues} />
-    </div>
+    <Labelled name={name} label={label}>
+      {attributes => <textarea {...attributes} rows={3} defaultValue={value} />}
+    </Labelled>
+  )
+}
+
+/** A choice of how long an old key or secret stays valid, in hours. */
+export function GracePeriod(options: Pick<SelectOptions, 'name' | 'label' | 'hint'>) {
+  const periods = [
+    { value: '0', text: 'Stop now' },
+    { value: '1', text: 'For 1 hour' },
+    { value: '24', text: 'For 1 day' },
+    { value: '168', text: 'For 1 week' },
+  ]
+  return <Select {...options} options={periods} value="24" />
+}
+
+/** The field for a code of an authenticator app. */
+export function CodeField({ label, hint }: { label: string; hint?: string }) {
+  return <Field name="code" label={label} autocomplete="one-time-code" hint={hint} />
+}
+
+/** The field for a new password, with its minimum length as the hint. */
+export function NewPasswordField({ name = 'password', label = 'Password' }) {
+  return (
+    <Field
+      name={name}
+      label={label}
+      type="password"
+      autocomplete="new-password"
+      hint={`At least ${MIN_PASSWORD_LENGTH} characters. A few unrelated words work well.`}
+    />
   )
 }

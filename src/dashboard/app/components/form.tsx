@@ -69,13 +69,52 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
   )
 }
 
-/** The server's errors for the field `name`. */
-export function useIssues(name: string): Failure['details'] {
+function useIssues(name: string): Failure['details'] {
   return useContext(Issues)?.details.filter(({ path }) => path[0] === name) ?? []
 }
 
-/** The errors of a field. */
-export function FieldIssues({ issues, id }: { issues: Failure['details']; id?: string }) {
+interface LabelledOptions {
+  name: string
+  label: string
+  hint?: string | false | undefined
+  /** The input with these attributes. */
+  children(attributes: {
+    id: string
+    name: string
+    'aria-invalid': boolean
+    'aria-describedby': string | undefined
+  }): ComponentChildren
+}
+
+/** An input with its label, its hint and its errors. */
+export function Labelled({ name, label, hint, children }: LabelledOptions) {
+  const id = useId()
+  const isInvalid = useIssues(name).length > 0
+  const described = [hint && `${id}-hint`, isInvalid && `${id}-issue`].filter(Boolean).join(' ')
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      <div class="input">
+        {children({
+          id,
+          name,
+          'aria-invalid': isInvalid,
+          'aria-describedby': described || undefined,
+        })}
+      </div>
+      <FieldIssues id={`${id}-issue`} name={name} />
+    </div>
+  )
+}
+
+/** The server's errors for a field. */
+export function FieldIssues({ name, id }: { name: string; id?: string }) {
+  const issues = useIssues(name)
   if (issues.length === 0) return null
   return (
     <p class="issue" id={id}>
@@ -105,44 +144,33 @@ export function Field(options: FieldOptions) {
     hint,
     value,
   } = options
-  const id = useId()
   const [isShown, setShown] = useState(false)
-  const issues = useIssues(name)
-  const described = [hint && `${id}-hint`, issues.length > 0 && `${id}-issue`].filter(Boolean)
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      {hint && (
-        <p class="hint" id={`${id}-hint`}>
-          {hint}
-        </p>
+    <Labelled name={name} label={label} hint={hint}>
+      {attributes => (
+        <>
+          <input
+            {...attributes}
+            // Preact types each input type separately. All of these take the same attributes.
+            type={(isShown ? 'text' : type) as 'text'}
+            defaultValue={value}
+            autocomplete={autocomplete}
+            autocapitalize={type === 'text' ? undefined : 'none'}
+            spellcheck={false}
+            aria-required={!isOptional}
+          />
+          {type === 'password' && (
+            <QuietButton
+              aria-pressed={isShown}
+              aria-label={`Show ${label}`}
+              onClick={() => setShown(!isShown)}
+            >
+              {isShown ? 'Hide' : 'Show'}
+            </QuietButton>
+          )}
+        </>
       )}
-      <div class="input">
-        <input
-          id={id}
-          name={name}
-          // Preact types each input type separately. All of these take the same attributes.
-          type={(isShown ? 'text' : type) as 'text'}
-          defaultValue={value}
-          autocomplete={autocomplete}
-          autocapitalize={type === 'text' ? undefined : 'none'}
-          spellcheck={false}
-          aria-required={!isOptional}
-          aria-invalid={issues.length > 0}
-          aria-describedby={described.join(' ') || undefined}
-        />
-        {type === 'password' && (
-          <QuietButton
-            aria-pressed={isShown}
-            aria-label={`Show ${label}`}
-            onClick={() => setShown(!isShown)}
-          >
-            {isShown ? 'Hide' : 'Show'}
-          </QuietButton>
-        )}
-      </div>
-      <FieldIssues id={`${id}-issue`} issues={issues} />
-    </div>
+    </Labelled>
   )
 }
 

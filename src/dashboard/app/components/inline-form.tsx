@@ -1,14 +1,19 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { Result } from '../request.ts'
+import { Form } from './form.tsx'
 import { QuietButton } from './quiet-button.tsx'
 
-interface InlineFormOptions {
+interface ButtonOptions {
   /** The text of the button. */
   action: string
   /** The accessible name of the button, if its text is not enough. */
   label?: string | undefined
   /** True if this is the main action of the page. */
   isPrimary?: boolean
+}
+
+interface InlineFormOptions extends ButtonOptions {
   /** The form that replaces the button until `close` is called. */
   children(close: () => void): ComponentChildren
 }
@@ -39,5 +44,37 @@ export function InlineForm({ action, label, isPrimary = false, children }: Inlin
       {children(close)}
       <QuietButton onClick={close}>Cancel</QuietButton>
     </div>
+  )
+}
+
+interface FormButtonOptions<Data> extends ButtonOptions {
+  /** The text of the submit button. */
+  submit: string
+  /** Sends the form; `value` returns the content of a field. */
+  send(value: (name: string) => string): Promise<Result<Data>>
+  /** Called when the form has closed. */
+  onDone(data: Data): void
+  /** The fields of the form. */
+  children: ComponentChildren
+}
+
+/** A button that is replaced by a form with a few fields. */
+export function FormButton<Data>(options: FormButtonOptions<Data>) {
+  const { submit, send, onDone, children, ...button } = options
+  return (
+    <InlineForm {...button}>
+      {close => (
+        <Form
+          action={submit}
+          send={send}
+          onDone={data => {
+            close()
+            onDone(data)
+          }}
+        >
+          {children}
+        </Form>
+      )}
+    </InlineForm>
   )
 }

@@ -9,9 +9,9 @@ import { toProjectPath } from '../paths.ts'
 import { findProject } from '../session.ts'
 import { VerificationPrompt } from './verification-prompt.tsx'
 import { useDocumentTitle } from './standalone-page.tsx'
-import { BottomBar } from './bottom-bar.tsx'
+import { BottomBar } from './navigation.tsx'
 import { Toast } from './toast.tsx'
-import { TopBar } from './top-bar.tsx'
+import { TopBar } from './menus.tsx'
 
 interface LayoutOptions {
   account: Account
@@ -21,12 +21,26 @@ interface LayoutOptions {
 
 interface ProjectLayoutOptions extends LayoutOptions {
   project: string
-  at: 'users' | 'channels' | 'insights'
+  at: Parameters<typeof toProjectPath>[0]
+  /** The name of the list to which a page of one thing leads back. */
+  list?: string
 }
 
 /** A page of a project. */
-export function ProjectLayout({ at, ...options }: ProjectLayoutOptions) {
-  return <Layout {...options} path={toProjectPath(at, options.project)} />
+export function ProjectLayout({ at, list, children, ...options }: ProjectLayoutOptions) {
+  const path = toProjectPath(at, options.project)
+  return (
+    <Layout {...options} path={path}>
+      {list !== undefined && (
+        <p>
+          <a class="text-link" href={path}>
+            {list}
+          </a>
+        </p>
+      )}
+      {children}
+    </Layout>
+  )
 }
 
 interface PageLayoutOptions extends LayoutOptions {

@@ -1,17 +1,22 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
-import { toFirstLetter } from '../first-letter.ts'
+import { toFirstLetter } from '../users/avatar.tsx'
 import { PATHS, toFeedPath, toOrganizationPath } from '../paths.ts'
 import { hasSeveralProjects } from '../session.ts'
 import { chooseTheme, theme, THEMES } from '../theme.ts'
 import { Icon } from './icon.tsx'
 import { listAccountLinks, listSettingsLinks, type NavLink } from './navigation.tsx'
 import { SignOutButton } from './sign-out-button.tsx'
-import { useOpened } from './use-opened.ts'
+import { Popover } from './popover.tsx'
+import { Logo } from './artwork.tsx'
 
-const THEME_NAMES = {
+const CHOICES = {
   system: 'System',
   light: 'Light',
   dark: 'Dark',
+  compact: 'Compact',
+  comfortable: 'Comfortable',
+  relative: 'Relative',
+  absolute: 'Time of day',
 } as const
 
 interface MenuOptions {
@@ -20,9 +25,8 @@ interface MenuOptions {
 }
 
 /** The menu with the account, the theme, the settings and the sign-out button. */
-export function AccountMenu({ account, project }: MenuOptions) {
+function AccountMenu({ account, project }: MenuOptions) {
   const { name, email } = account.person
-  const { isOpened, onBeforeToggle } = useOpened()
   return (
     <>
       <button type="button" class="icon-button" popovertarget="account-menu" aria-label="Account">
@@ -30,48 +34,59 @@ export function AccountMenu({ account, project }: MenuOptions) {
           {toFirstLetter(name.trim())}
         </span>
       </button>
-      <div id="account-menu" class="menu menu-end" popover="auto" onBeforeToggle={onBeforeToggle}>
-        {isOpened && (
-          <>
-            <p class="menu-account">
-              <bdi>{name}</bdi>
-              <span>
-                <bdi>{email}</bdi>
-              </span>
-            </p>
-            <fieldset class="themes">
-              <legend>Theme</legend>
-              <div>
-                {THEMES.map(one => (
-                  <label key={one}>
-                    <input
-                      type="radio"
-                      name="theme"
-                      checked={theme.value === one}
-                      onChange={() => chooseTheme(one)}
-                    />
-                    <span>{THEME_NAMES[one]}</span>
-                  </label>
-                ))}
-              </div>
-            </fieldset>
-            <MenuLinks links={listAccountLinks()} />
-            <section>
-              <h2>Settings</h2>
-              <MenuLinks links={listSettingsLinks(account, project)} />
-            </section>
-            <hr />
-            <a class="menu-item" href="/docs">
-              Documentation
-            </a>
-            <a class="menu-item" href="/source">
-              Source code
-            </a>
-            <SignOutButton className="menu-item" />
-          </>
-        )}
-      </div>
+      <Popover id="account-menu" class="menu menu-end">
+        <p class="menu-account">
+          <bdi>{name}</bdi>
+          <span>
+            <bdi>{email}</bdi>
+          </span>
+        </p>
+        <Choice title="Theme" all={THEMES} chosen={theme.value} onChoose={chooseTheme} />
+        <MenuLinks links={listAccountLinks()} />
+        <section>
+          <h2>Settings</h2>
+          <MenuLinks links={listSettingsLinks(account, project)} />
+        </section>
+        <hr />
+        <a class="menu-item" href="/docs">
+          Documentation
+        </a>
+        <a class="menu-item" href="/source">
+          Source code
+        </a>
+        <SignOutButton className="menu-item" />
+      </Popover>
     </>
+  )
+}
+
+interface ChoiceOptions<One> {
+  title: string
+  all: readonly One[]
+  chosen: One
+  onChoose(one: One): void
+}
+
+/** A choice between a few looks of the pages. */
+export function Choice<One extends keyof typeof CHOICES>(options: ChoiceOptions<One>) {
+  const { title, all, chosen, onChoose } = options
+  return (
+    <fieldset class="themes">
+      <legend>{title}</legend>
+      <div>
+        {all.map(one => (
+          <label key={one}>
+            <input
+              type="radio"
+              name={all.join('-')}
+              checked={one === chosen}
+              onChange={() => onChoose(one)}
+            />
+            <span>{CHOICES[one]}</span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
   )
 }
 
@@ -84,55 +99,44 @@ function MenuLinks({ links }: { links: readonly NavLink[] }) {
 }
 
 /** The menu with the current project and links to the others. */
-export function ProjectMenu({ account, project }: MenuOptions) {
+function ProjectMenu({ account, project }: MenuOptions) {
   const current = account.organizations
     .flatMap(({ projects }) => projects)
     .find(({ id }) => id === project)
-  const { isOpened, onBeforeToggle } = useOpened()
   return (
     <>
       <button type="button" class="project-button" popovertarget="project-menu">
         <bdi>{current?.name ?? 'Projects'}</bdi>
         <Icon name="down" size={12} />
       </button>
-      <nav
-        id="project-menu"
-        class="menu"
-        popover="auto"
-        aria-label="Projects"
-        onBeforeToggle={onBeforeToggle}
-      >
-        {isOpened && (
-          <>
-            {hasSeveralProjects(account) && (
-              <a class="menu-item" href={PATHS.overview} onClick={hideMenu}>
-                Overview
-              </a>
-            )}
-            {account.organizations.map(({ id, name, projects }) => (
-              <section key={id}>
-                <h2>
-                  <bdi>{name}</bdi>
-                </h2>
-                {projects.map(one => (
-                  <a
-                    key={one.id}
-                    class="menu-item"
-                    href={toFeedPath(one.id)}
-                    aria-current={one.id === project ? 'page' : undefined}
-                    onClick={hideMenu}
-                  >
-                    <bdi>{one.name}</bdi>
-                  </a>
-                ))}
-                <a class="menu-item menu-more" href={toOrganizationPath(id)} onClick={hideMenu}>
-                  Members and settings
-                </a>
-              </section>
-            ))}
-          </>
+      <Popover id="project-menu" class="menu" label="Projects">
+        {hasSeveralProjects(account) && (
+          <a class="menu-item" href={PATHS.overview} onClick={hideMenu}>
+            Overview
+          </a>
         )}
-      </nav>
+        {account.organizations.map(({ id, name, projects }) => (
+          <section key={id}>
+            <h2>
+              <bdi>{name}</bdi>
+            </h2>
+            {projects.map(one => (
+              <a
+                key={one.id}
+                class="menu-item"
+                href={toFeedPath(one.id)}
+                aria-current={one.id === project ? 'page' : undefined}
+                onClick={hideMenu}
+              >
+                <bdi>{one.name}</bdi>
+              </a>
+            ))}
+            <a class="menu-item menu-more" href={toOrganizationPath(id)} onClick={hideMenu}>
+              Members and settings
+            </a>
+          </section>
+        ))}
+      </Popover>
     </>
   )
 }
@@ -140,4 +144,23 @@ export function ProjectMenu({ account, project }: MenuOptions) {
 function hideMenu({ currentTarget }: { currentTarget: EventTarget }): void {
   if (currentTarget instanceof Element)
     currentTarget.closest<HTMLElement>('[popover]')?.hidePopover()
+}
+
+interface TopBarOptions {
+  account: Account
+  project: string | undefined
+}
+
+/** The bar at the top of a page: the logo and the menus. */
+export function TopBar({ account, project }: TopBarOptions) {
+  return (
+    <header class="top-bar">
+      <a class="brand" href={PATHS.home} aria-label="Tidings">
+        <Logo />
+      </a>
+      <ProjectMenu account={account} project={project} />
+      <div class="bar-spacer" />
+      <AccountMenu account={account} project={project} />
+    </header>
+  )
 }

@@ -4,7 +4,8 @@ import type { Account } from '../../../access/sign-in/schema.ts'
 import { hasSeveralProjects } from '../session.ts'
 import { Icon } from './icon.tsx'
 import { useMedia } from './use-media.ts'
-import { useOpened } from './use-opened.ts'
+import { Popover } from './popover.tsx'
+import { useLocation } from 'preact-iso'
 
 /** A link in the navigation. */
 export interface NavLink {
@@ -109,21 +110,19 @@ const COLUMN = '(min-width: 60rem)'
  */
 export function Sheet({ id, label, children }: SheetOptions) {
   const isColumn = useMedia(COLUMN)
-  const { isOpened, onBeforeToggle } = useOpened()
   return (
-    <nav
+    <Popover
       id={id}
       class="sheet"
-      popover="auto"
-      aria-label={label}
-      onBeforeToggle={onBeforeToggle}
+      label={label}
+      isDrawn={isColumn}
       onClick={({ target, currentTarget }) => {
         const isLink = target instanceof Element && target.closest('a')
         if (isLink && currentTarget.matches(':popover-open')) currentTarget.hidePopover()
       }}
     >
-      {(isColumn || isOpened) && children}
-    </nav>
+      {children}
+    </Popover>
   )
 }
 
@@ -151,5 +150,38 @@ export function NavLinks({ title, links, current }: NavLinksOptions) {
         ))}
       </ul>
     </>
+  )
+}
+
+/** Pages of the settings and of the account, which the sheet of settings lists. */
+const SETTINGS = /^(\/p\/[^/]+)?\/(settings|notifications|account)(\/|$)/
+
+/** The main places, at the bottom of a phone. Channels and settings open as sheets. */
+export function BottomBar({ project }: { project: string | undefined }) {
+  const { path } = useLocation()
+  const links = project === undefined ? [] : listProjectLinks(project)
+  const settings = { icon: 'settings', name: 'Settings', path: '' }
+  // The path of the feed begins the others, and comes first.
+  const current = SETTINGS.test(path)
+    ? settings
+    : links.findLast(({ path: to }) => path === to || path.startsWith(`${to}/`))
+  return (
+    <nav class="bottom-bar" aria-label="Pages">
+      {[...links, settings].map(link => {
+        const { icon, name, path: to } = link
+        const here = link === current ? 'page' : undefined
+        return icon === 'channels' || icon === 'settings' ? (
+          <button key={icon} type="button" popovertarget={icon} aria-current={here}>
+            <Icon name={icon} />
+            {name}
+          </button>
+        ) : (
+          <a key={icon} href={to} aria-current={here}>
+            <Icon name={icon} />
+            {icon === 'feed' ? 'Events' : name}
+          </a>
+        )
+      })}
+    </nav>
   )
 }

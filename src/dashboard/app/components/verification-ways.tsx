@@ -1,12 +1,11 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { canUsePasskeys, verifyWithPasskey } from '../passkeys/api.ts'
 import { request } from '../request.ts'
-import { CodeField } from './code-field.tsx'
+import { CodeField } from './fields.tsx'
 import { Field, Form } from './form.tsx'
-import { Loaded } from './loaded.tsx'
+import { Loaded, useRoute } from './query.tsx'
 import { SignOutButton } from './sign-out-button.tsx'
 import { showResult } from './toast.tsx'
-import { useRoute } from './use-query.ts'
 import { startVisit } from '../openid/api.ts'
 
 export interface WaysOptions {

@@ -1,9 +1,9 @@
+import { Details } from '../components/details.tsx'
 import { useRef } from 'preact/hooks'
 import type { Delivery } from '../../../delivery/outbox/delivery-schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { Moment } from '../components/timestamp.tsx'
-import { PagedList } from '../components/paged-list.tsx'
-import { usePages } from '../components/use-pages.ts'
+import { PagedList, usePages } from '../components/pages.tsx'
 import { showResult } from '../components/toast.tsx'
 import { toWebhookPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
@@ -81,10 +81,7 @@ export function DeliveryList({ project, event, mayReplay }: DeliveriesOptions) {
         {one => (
           <li key={`${one.kind} ${one.id} ${one.state}`}>
             <Icon name={one.kind === 'push' ? 'notifications' : 'webhooks'} />
-            <div class="item-main">
-              <Target project={project} delivery={one} />
-              <Outcome delivery={one} />
-            </div>
+            <AboutDelivery project={project} delivery={one} />
             <span class={`badge ${BADGES[one.state] ?? ''}`}>{toState(one)}</span>
             {one.state === 'dead' && mayReplay && (
               <QuietButton onClick={() => void resend(one)}>Resend</QuietButton>
@@ -96,7 +93,22 @@ export function DeliveryList({ project, event, mayReplay }: DeliveriesOptions) {
   )
 }
 
-function Target({ project, delivery: { kind, target } }: { project: string; delivery: Delivery }) {
+interface AboutOptions {
+  project: string
+  delivery: Delivery
+}
+
+/** The target of a delivery, and its outcome. */
+export function AboutDelivery({ project, delivery }: AboutOptions) {
+  return (
+    <div class="item-main">
+      <Target project={project} delivery={delivery} />
+      <Outcome delivery={delivery} />
+    </div>
+  )
+}
+
+function Target({ project, delivery: { kind, target } }: AboutOptions) {
   if (target === null) return <p>{kind === 'push' ? 'Notifications' : 'Webhooks'}</p>
   if (target.name === null) {
     return <p>{kind === 'push' ? 'A removed device' : 'A deleted webhook'}</p>
@@ -122,22 +134,16 @@ function Outcome({
 }) {
   return (
     <>
-      <p class="item-details">
+      <Details>
         {at !== null && <Moment at={at} />}
-        {latencyMs !== null && <> · after {toDuration(latencyMs)}</>}
-        {attempts > 1 && (
-          <>
-            {at !== null && ' · '}
-            {attempts.toLocaleString()} attempts
-          </>
-        )}
+        {latencyMs !== null && `after ${toDuration(latencyMs)}`}
+        {attempts > 1 && `${attempts.toLocaleString()} attempts`}
         {state === 'pending' && nextAttemptAt !== null && attempts > 0 && (
           <>
-            {attempts > 1 && ' · '}
             next attempt <Moment at={nextAttemptAt} />
           </>
         )}
-      </p>
+      </Details>
       {reason !== null && (
         <p class="item-details">
           <bdi>{reason}</bdi>

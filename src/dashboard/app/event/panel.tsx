@@ -21,10 +21,10 @@ import { DeliveryList } from './deliveries.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { closeSeen } from '../push/seen.ts'
 import type { NeighbourIds } from './use-neighbours.ts'
-import { useRoute } from '../components/use-query.ts'
+import { useRoute } from '../components/query.tsx'
 import { request } from '../request.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
-import { setNotifications } from '../channels/set-notifications.ts'
+import { setNotifications } from '../channels/api.ts'
 import { copyText } from '../copy-text.ts'
 
 interface PanelOptions {

@@ -1,4 +1,4 @@
-import { useQuery } from '../components/use-query.ts'
+import { useQuery } from '../components/query.tsx'
 import type { Row } from '../feed/log.ts'
 import { request } from '../request.ts'
 

@@ -1,5 +1,5 @@
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
-import { PAGE_ROWS } from '../api-paths.ts'
+import { PAGE_ROWS } from '../early-requests.ts'
 import { request, type Result } from '../request.ts'
 import { toRow, type NewestPage } from './log.ts'
 

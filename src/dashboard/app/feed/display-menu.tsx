@@ -1,16 +1,10 @@
-import { ErrorBoundary } from 'preact-iso'
 import { Icon } from '../components/icon.tsx'
-import { useOpened } from '../components/use-opened.ts'
-import { FailedPart, lazyPages } from '../lazy-page.tsx'
+import { Choice } from '../components/menus.tsx'
+import { Popover } from '../components/popover.tsx'
+import { chooseDensity, chooseTimes, DENSITIES, density, TIMES, times } from './display.ts'
 
-const DisplayChoices = lazyPages(
-  () => import('./display-choices.tsx'),
-  FailedPart,
-)(all => all.DisplayChoices)
-
-/** A menu with the choices of how rows look, which load when it opens. */
+/** A menu with the choices of how rows look. */
 export function DisplayMenu() {
-  const { isOpened, onBeforeToggle } = useOpened()
   return (
     <>
       <button
@@ -22,13 +16,15 @@ export function DisplayMenu() {
       >
         <Icon name="display" />
       </button>
-      <div id="display-menu" class="menu menu-end" popover="auto" onBeforeToggle={onBeforeToggle}>
-        {isOpened && (
-          <ErrorBoundary>
-            <DisplayChoices />
-          </ErrorBoundary>
-        )}
-      </div>
+      <Popover id="display-menu" class="menu menu-end">
+        <Choice
+          title="Row height"
+          all={DENSITIES}
+          chosen={density.value}
+          onChoose={chooseDensity}
+        />
+        <Choice title="Times" all={TIMES} chosen={times.value} onChoose={chooseTimes} />
+      </Popover>
     </>
   )
 }

@@ -1,14 +1,24 @@
 import { batch, signal, type ReadonlySignal } from '@preact/signals'
-import { toBackoffMs } from '../live/backoff.ts'
+import { toBackoffMs } from '../live/clock.ts'
 import { createThrottle } from '../live/throttle.ts'
 import { createConnection } from '../live/connection.ts'
-import type { SocketEnvironment } from '../live/socket.ts'
-import type { ServerMessage } from '../live/messages.ts'
+import type { SocketEnvironment, ServerMessage } from '../live/socket.ts'
 import { INITIAL, isUnpaused, reduce, type LiveEvent, type LiveState } from '../live/pill.ts'
 import type { Result, Failure } from '../request.ts'
-import { EMPTY, LIVE_ENTRIES, MAX_ROWS, MAX_WAITING, reduce as reduceLog } from './log.ts'
-import { toFloor, toNewest, toRow } from './log.ts'
-import type { Log, LogAction, NewestPage, Row } from './log.ts'
+import {
+  EMPTY,
+  LIVE_ENTRIES,
+  MAX_ROWS,
+  MAX_WAITING,
+  reduce as reduceLog,
+  toFloor,
+  toNewest,
+  toRow,
+  type Log,
+  type LogAction,
+  type NewestPage,
+  type Row,
+} from './log.ts'
 
 /** The dependencies of a feed, which tests replace. */
 export interface FeedDependencies extends SocketEnvironment {

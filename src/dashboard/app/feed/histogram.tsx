@@ -5,12 +5,13 @@ import { useState } from 'preact/hooks'
 import type { Histogram } from '../../../log/events/search-schema.ts'
 import { toDateTime, toRangeName } from '../time.ts'
 import { Icon } from '../components/icon.tsx'
+import { Popover } from '../components/popover.tsx'
 import { lazyPages } from '../lazy-page.tsx'
 import type { BarRange } from '../charts/bars.tsx'
 import { TIME_RANGES, toSearchPath, toQuery, type Search } from './search.ts'
 import { toPlural } from '../plural.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
-import { useQuery, type Query } from '../components/use-query.ts'
+import { useQuery, type Query } from '../components/query.tsx'
 import { request } from '../request.ts'
 
 // The rows come first.
@@ -121,7 +122,6 @@ interface TableOptions {
 
 /** The place of the same counts as a table, which is drawn when it opens. */
 function Table({ completeSince, children }: TableOptions) {
-  const [isOpen, setOpen] = useState(false)
   return (
     <>
       <button
@@ -133,25 +133,12 @@ function Table({ completeSince, children }: TableOptions) {
       >
         <Icon name="table" />
       </button>
-      <div
-        id="counts"
-        class="menu menu-end counts"
-        popover="auto"
-        onBeforeToggle={({ newState }) => newState === 'open' && setOpen(true)}
-        // Later, so that the focus returns to the button.
-        onToggle={({ newState }) => newState === 'closed' && setOpen(false)}
-      >
-        {isOpen && (
-          <>
-            {completeSince !== null && (
-              <p class="note">
-                complete since {toDateTime(Date.parse(completeSince))}, partial before
-              </p>
-            )}
-            {children}
-          </>
+      <Popover id="counts" class="menu menu-end counts">
+        {completeSince !== null && (
+          <p class="note">complete since {toDateTime(Date.parse(completeSince))}, partial before</p>
         )}
-      </div>
+        {children}
+      </Popover>
     </>
   )
 }

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useRef } from 'preact/hooks'
-import { MINUTE_MS, useQuery } from '../components/use-query.ts'
+import { MINUTE_MS, useQuery } from '../components/query.tsx'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { closeSeen, listNotifications } from '../push/seen.ts'
 import type { Result } from '../request.ts'

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
-import { useQuery } from '../components/use-query.ts'
+import { useQuery } from '../components/query.tsx'
 import { PATHS, toOrganizationPath, toProjectPath } from '../paths.ts'
 import { readBrowser } from '../push/browser.ts'
 import { parseRegistration, toPushState } from '../push/state.ts'

@@ -1,9 +1,9 @@
-import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { PATHS, toFeedPath } from '../paths.ts'
-import { request, type Failure, type Result } from '../request.ts'
+import { request } from '../request.ts'
 import { findProject, isAtLeast, loadSession } from '../session.ts'
+import { useAction } from '../components/use-action.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
 
 interface SampleDataOptions {
@@ -29,8 +29,9 @@ export function SampleDataOffer({ account, project }: SampleDataOptions) {
     const created = await act(() =>
       request('POST /api/organizations/:organizationId/sample-project', place),
     )
-    if (created) await loadSession()
-    return created?.id
+    if (!created?.ok) return undefined
+    await loadSession()
+    return created.data.id
   }
 
   return (
@@ -53,7 +54,7 @@ export function SampleDataNotice({ account, project }: SampleDataOptions) {
 
   async function remove() {
     const send = () => request('DELETE /api/organizations/:organizationId/sample-project', place)
-    if (!(await act(send))) return
+    if (!(await act(send))?.ok) return
     await loadSession()
     route(PATHS.home, true)
   }
@@ -68,19 +69,4 @@ export function SampleDataNotice({ account, project }: SampleDataOptions) {
       )}
     </p>
   )
-}
-
-/** One request at a time, with its failure. */
-function useAction() {
-  const [isBusy, setBusy] = useState(false)
-  const [failure, setFailure] = useState<Failure>()
-  async function act<Data>(send: () => Promise<Result<Data>>): Promise<Data | undefined> {
-    if (isBusy) return undefined
-    setBusy(true)
-    const result = await send()
-    setBusy(false)
-    setFailure(result.ok ? undefined : result.failure)
-    return result.ok ? result.data : undefined
-  }
-  return { act, isBusy, failure }
 }

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Board, Card } from '../../../log/insights/schema.ts'
 import { showResult } from '../components/toast.tsx'
-import type { Query } from '../components/use-query.ts'
+import type { Query } from '../components/query.tsx'
 import { request } from '../request.ts'
 import { CardView } from './card.tsx'
 import { toTitle } from './card-texts.ts'

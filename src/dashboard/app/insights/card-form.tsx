@@ -9,23 +9,28 @@ import { GROUPS, KINDS, PERIODS, toPeriodName } from './card-texts.ts'
 
 interface CardFormOptions {
   project: string
-  card: Card
+  /** A new card has no ID yet. */
+  card: Omit<Card, 'id' | 'createdAt'> & { id?: string }
   onDone(card: Card): void
 }
 
-/** The settings of a card. */
+/** The settings of a card, or of a new one. */
 export function CardForm({ project, card, onDone }: CardFormOptions) {
   // As it was when the form was opened.
   const [before] = useState(card)
   const [kind, setKind] = useState<string>(card.kind)
   const [groupBy, setGroupBy] = useState<string>(card.groupBy ?? 'channel')
   const isGrouped = kind === 'top'
+  // A program may have set another period.
+  const hours = [...new Set([...Object.keys(PERIODS).map(Number), card.hours])].toSorted(
+    (one, other) => one - other,
+  )
   return (
     <Form
-      action="Save"
+      action={before.id === undefined ? 'Add' : 'Save'}
       send={value => {
         const group = value('groupBy')
-        const edited: CardEdit = {
+        const edited = {
           title: value('title').trim() === '' ? null : value('title'),
           // The options of the selects are these names.
           kind: value('kind') as Card['kind'],
@@ -34,9 +39,14 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
           q: toExactText(value('q')),
           hours: Number(value('hours')),
         }
+        if (before.id === undefined)
+          return request('POST /api/projects/:projectId/insights', {
+            projectId: project,
+            ...edited,
+          })
         return request('PATCH /api/projects/:projectId/insights/:cardId', {
           projectId: project,
-          cardId: card.id,
+          cardId: before.id,
           ...pickChanges<CardEdit>(before, edited),
         })
       }}
@@ -80,27 +90,13 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
           value={card.metadataPath ?? ''}
         />
       )}
-      <PeriodSelect hours={card.hours} />
+      <Select
+        name="hours"
+        label="Period"
+        options={hours.map(one => ({ value: String(one), text: toPeriodName(one) }))}
+        value={String(card.hours)}
+      />
     </Form>
-  )
-}
-
-interface PeriodSelectOptions {
-  hours: number
-  onChange?(hours: number): void
-}
-
-/** A choice of periods. It also has the present one, which a program may have set. */
-export function PeriodSelect({ hours, onChange }: PeriodSelectOptions) {
-  const all = [...new Set([...Object.keys(PERIODS).map(Number), hours])].toSorted((a, b) => a - b)
-  return (
-    <Select
-      name="hours"
-      label="Period"
-      options={all.map(one => ({ value: String(one), text: toPeriodName(one) }))}
-      value={String(hours)}
-      onChange={value => onChange?.(Number(value))}
-    />
   )
 }
 

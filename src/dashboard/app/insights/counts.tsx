@@ -1,7 +1,7 @@
 import type { Card, CountsResult } from '../../../log/insights/schema.ts'
-import { CompleteSince } from './complete-since.tsx'
 import { GROUPS } from './card-texts.ts'
 import { toValuePath } from './links.ts'
+import { toDateTime } from '../time.ts'
 
 interface CountsOptions {
   project: string
@@ -123,4 +123,15 @@ function toChange(total: number, previous: number): string {
     maximumFractionDigits: 0,
   })
   return format.format((total - previous) / Math.max(previous, 1))
+}
+
+/** Says since when counts are complete; nothing if all of the period was counted. */
+export function CompleteSince({ at }: { at: string | null }) {
+  if (at === null) return null
+  return (
+    <p class="hint">
+      Complete since {toDateTime(Date.parse(at))}. This search is too broad to count the whole
+      period.
+    </p>
+  )
 }

@@ -6,7 +6,7 @@ import { Bars, CountsTable, type BarRange } from '../charts/bars.tsx'
 import { toPlural } from '../plural.ts'
 import { toClockTime, toDayAndMonth, toRangeName } from '../time.ts'
 import { toRangePath } from './links.ts'
-import { CompleteSince } from './complete-since.tsx'
+import { CompleteSince } from './counts.tsx'
 import { COLOURS, toColour } from '../colours.ts'
 
 const HOUR_MS = 3_600_000

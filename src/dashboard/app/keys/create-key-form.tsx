@@ -1,5 +1,6 @@
 import { Checkbox, Fieldset } from '../components/fields.tsx'
-import { Field, Form } from '../components/form.tsx'
+import { Field } from '../components/form.tsx'
+import { FormButton } from '../components/inline-form.tsx'
 import { fromInputTime } from '../input-time.ts'
 import { request } from '../request.ts'
 import type { Data } from '../routes.ts'
@@ -7,7 +8,7 @@ import { isDefault, SCOPE_LABELS, SCOPE_NAMES } from './scopes.ts'
 
 export type NewKey = Data<'POST /api/projects/:projectId/keys'>
 
-/** The form that creates an API key. */
+/** The button and the form that create an API key. */
 export function CreateKeyForm({
   project,
   onCreated,
@@ -16,8 +17,10 @@ export function CreateKeyForm({
   onCreated(key: NewKey): void
 }) {
   return (
-    <Form
-      action="Create key"
+    <FormButton
+      isPrimary
+      action="Create a key"
+      submit="Create key"
       send={value =>
         request('POST /api/projects/:projectId/keys', {
           projectId: project,
@@ -45,7 +48,7 @@ export function CreateKeyForm({
         isOptional
         hint="It stops working when this day starts. Leave empty for a key that does not expire."
       />
-    </Form>
+    </FormButton>
   )
 }
 

@@ -1,9 +1,9 @@
+import { Details } from '../components/details.tsx'
 import { useRef, useState } from 'preact/hooks'
 import type { ApiKey, KeyChange } from '../../../access/keys/schema.ts'
 import { pickChanges, pickFormer } from '../changes.ts'
-import { GRACE_PERIODS } from '../grace-periods.ts'
 import { DisclosureButton } from '../components/action-button.tsx'
-import { Select } from '../components/fields.tsx'
+import { GracePeriod } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { Moment, now } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
@@ -120,12 +120,10 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
                 onCreated(made)
               }}
             >
-              <Select
+              <GracePeriod
                 name="overlapHours"
                 label="Keep old key valid"
                 hint="The new key has the same name, permissions and limit."
-                options={GRACE_PERIODS}
-                value="24"
               />
             </Form>
           )}
@@ -142,28 +140,30 @@ function About(key: ApiKey) {
       <h2>
         <bdi>{name}</bdi> <End {...key} />
       </h2>
-      <p class="item-details">
+      <Details>
         <code>
           {prefix}…{lastFour}
-        </code>{' '}
-        · {toScopeSummary(scopes)} · {limit.toLocaleString()} requests per minute
-      </p>
-      <p class="item-details">
+        </code>
+        {toScopeSummary(scopes)}
+        {`${limit.toLocaleString()} requests per minute`}
+      </Details>
+      <Details>
         {lastUsedAt === null ? (
           'Never used'
         ) : (
           <>
             Last used <Moment at={lastUsedAt} />
           </>
-        )}{' '}
-        · created <Moment at={createdAt} />
-        {createdBy !== null && (
-          <>
-            {' '}
-            by <bdi>{createdBy}</bdi>
-          </>
         )}
-      </p>
+        <>
+          created <Moment at={createdAt} />{' '}
+          {createdBy !== null && (
+            <>
+              by <bdi>{createdBy}</bdi>
+            </>
+          )}
+        </>
+      </Details>
     </div>
   )
 }

@@ -1,5 +1,9 @@
-import type { ServerMessage } from './messages.ts'
-import { createLiveSocket, type LiveSocket, type SocketOptions } from './socket.ts'
+import {
+  type ServerMessage,
+  createLiveSocket,
+  type LiveSocket,
+  type SocketOptions,
+} from './socket.ts'
 
 export interface ConnectionOptions extends Omit<SocketOptions, 'greet' | 'receive' | 'onDrop'> {
   project: string

@@ -1,10 +1,10 @@
+import { Details } from '../components/details.tsx'
 import { useLocation } from 'preact-iso'
 import { ActionButton } from '../components/action-button.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
-import { Loaded } from '../components/loaded.tsx'
+import { Loaded, useRoute } from '../components/query.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
-import { useRoute } from '../components/use-query.ts'
 import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
 import { startVisit } from './api.ts'
@@ -28,9 +28,14 @@ export function Connections() {
                 <li key={id}>
                   <div class="item-main">
                     <bdi>{label}</bdi>
-                    <p class="item-details">
-                      connected <Moment at={createdAt} /> · last used <Moment at={lastUsedAt} />
-                    </p>
+                    <Details>
+                      <>
+                        connected <Moment at={createdAt} />
+                      </>
+                      <>
+                        last used <Moment at={lastUsedAt} />
+                      </>
+                    </Details>
                   </div>
                   <span class="item-actions">
                     <ConfirmButton

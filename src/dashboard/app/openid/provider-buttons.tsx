@@ -4,6 +4,7 @@ import type { SignInOptions } from '../../../access/openid/schema.ts'
 import { request, type Failure, type Result } from '../request.ts'
 import { isInstalled, loadSession } from '../session.ts'
 import { startVisit } from './api.ts'
+import { useRoute } from '../components/query.tsx'
 
 interface ProviderButtonsOptions {
   /** The path to open afterwards. */
@@ -82,4 +83,20 @@ export function ProviderButtons({ options, next, invite, onDone }: ProviderButto
       ))}
     </div>
   )
+}
+
+/** The options of a server that does not say them. */
+const DEFAULTS: SignInOptions = {
+  hasOwner: true,
+  isSignedIn: true,
+  hasPasswords: true,
+  providers: [],
+  proxyEmail: null,
+  confirmation: null,
+}
+
+/** Returns the ways to sign in; undefined until they are loaded, because others would move. */
+export function useSignInOptions(): SignInOptions | undefined {
+  const { data, failure } = useRoute('GET /api/sign-in')
+  return data ?? (failure && DEFAULTS)
 }

@@ -1,10 +1,9 @@
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Select } from '../components/fields.tsx'
-import { Field, Form } from '../components/form.tsx'
-import { InlineForm } from '../components/inline-form.tsx'
-import { Loaded } from '../components/loaded.tsx'
+import { Field } from '../components/form.tsx'
+import { FormButton } from '../components/inline-form.tsx'
+import { Loaded, useRoute } from '../components/query.tsx'
 import { showToast } from '../components/toast.tsx'
-import { useRoute } from '../components/use-query.ts'
 import type { Role } from '../../../access/guard/permissions.ts'
 import { isAtLeast, ROLES } from '../session.ts'
 import type { SignInRule } from '../../../access/openid/schema.ts'
@@ -77,54 +76,50 @@ export function SignInRules({
               </ul>
               {rules.length === 0 && <p class="note">No sign-in rules yet</p>}
               {mayEdit && providers.length > 0 && (
-                <InlineForm action="Add a rule">
-                  {close => (
-                    <Form
-                      action="Add"
-                      send={value =>
-                        replaceRules([
-                          ...rules,
-                          {
-                            provider: value('provider'),
-                            kind: value('kind') as SignInRule['kind'],
-                            value: value('value'),
-                            role: value('role') as SignInRule['role'],
-                          },
-                        ])
-                      }
-                      onDone={() => {
-                        close()
-                        showToast('Rule added. It applies at the next sign-in.')
-                        void query.refetch()
-                      }}
-                    >
-                      <Select
-                        name="provider"
-                        label="Provider"
-                        options={providers.map(({ name, label }) => ({
-                          value: name,
-                          text: label,
-                          isUserText: true,
-                        }))}
-                      />
-                      <Select
-                        name="kind"
-                        label="Applies to"
-                        options={[
-                          { value: 'group', text: 'Members of a group at the provider' },
-                          { value: 'domain', text: 'Verified e-mail addresses of a domain' },
-                        ]}
-                      />
-                      <Field name="value" label="Group or domain" />
-                      <Select
-                        name="role"
-                        label="Role"
-                        value="viewer"
-                        options={ROLES.map(one => ({ value: one, text: one }))}
-                      />
-                    </Form>
-                  )}
-                </InlineForm>
+                <FormButton
+                  action="Add a rule"
+                  submit="Add"
+                  send={value =>
+                    replaceRules([
+                      ...rules,
+                      {
+                        provider: value('provider'),
+                        kind: value('kind') as SignInRule['kind'],
+                        value: value('value'),
+                        role: value('role') as SignInRule['role'],
+                      },
+                    ])
+                  }
+                  onDone={() => {
+                    showToast('Rule added. It applies at the next sign-in.')
+                    void query.refetch()
+                  }}
+                >
+                  <Select
+                    name="provider"
+                    label="Provider"
+                    options={providers.map(({ name, label }) => ({
+                      value: name,
+                      text: label,
+                      isUserText: true,
+                    }))}
+                  />
+                  <Select
+                    name="kind"
+                    label="Applies to"
+                    options={[
+                      { value: 'group', text: 'Members of a group at the provider' },
+                      { value: 'domain', text: 'Verified e-mail addresses of a domain' },
+                    ]}
+                  />
+                  <Field name="value" label="Group or domain" />
+                  <Select
+                    name="role"
+                    label="Role"
+                    value="viewer"
+                    options={ROLES.map(one => ({ value: one, text: one }))}
+                  />
+                </FormButton>
               )}
             </>
           )

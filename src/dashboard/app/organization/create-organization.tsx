@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso'
-import { Field, Form } from '../components/form.tsx'
-import { InlineForm } from '../components/inline-form.tsx'
+import { Field } from '../components/form.tsx'
+import { FormButton } from '../components/inline-form.tsx'
 import { toOrganizationPath } from '../paths.ts'
 import { loadSession } from '../session.ts'
 import { request } from '../request.ts'
@@ -9,24 +9,20 @@ import { request } from '../request.ts'
 export function CreateOrganization() {
   const { route } = useLocation()
   return (
-    <InlineForm action="Create an organization">
-      {close => (
-        <Form
-          action="Create"
-          send={value => request('POST /api/organizations', { name: value('name') })}
-          onDone={async ({ id }) => {
-            close()
-            await loadSession()
-            route(toOrganizationPath(id))
-          }}
-        >
-          <Field
-            name="name"
-            label="Name"
-            hint="It has its own projects and members. You become its owner."
-          />
-        </Form>
-      )}
-    </InlineForm>
+    <FormButton
+      action="Create an organization"
+      submit="Create"
+      send={value => request('POST /api/organizations', { name: value('name') })}
+      onDone={async ({ id }) => {
+        await loadSession()
+        route(toOrganizationPath(id))
+      }}
+    >
+      <Field
+        name="name"
+        label="Name"
+        hint="It has its own projects and members. You become its owner."
+      />
+    </FormButton>
   )
 }

@@ -8,8 +8,8 @@ import { request } from '../request.ts'
 import { CreateOrganization } from './create-organization.tsx'
 import { Projects } from './projects.tsx'
 import { Section } from '../components/section.tsx'
-import { Field, Form } from '../components/form.tsx'
-import { InlineForm } from '../components/inline-form.tsx'
+import { Field } from '../components/form.tsx'
+import { FormButton } from '../components/inline-form.tsx'
 
 /** The membership of the account in the organization, as all tabs take it. */
 export interface TabOptions {
@@ -71,24 +71,18 @@ export function GeneralTab({ account, own }: TabOptions) {
 /** Renames an organization. */
 function RenameOrganization({ organization, name }: { organization: string; name: string }) {
   return (
-    <InlineForm action="Rename">
-      {close => (
-        <Form
-          action="Save"
-          send={value =>
-            request('PATCH /api/organizations/:organizationId', {
-              organizationId: organization,
-              name: value('name'),
-            })
-          }
-          onDone={() => {
-            close()
-            void loadSession()
-          }}
-        >
-          <Field name="name" label="Name" value={name} />
-        </Form>
-      )}
-    </InlineForm>
+    <FormButton
+      action="Rename"
+      submit="Save"
+      send={value =>
+        request('PATCH /api/organizations/:organizationId', {
+          organizationId: organization,
+          name: value('name'),
+        })
+      }
+      onDone={() => void loadSession()}
+    >
+      <Field name="name" label="Name" value={name} />
+    </FormButton>
   )
 }

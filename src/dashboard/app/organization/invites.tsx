@@ -1,15 +1,15 @@
+import { Details } from '../components/details.tsx'
 import { useState } from 'preact/hooks'
 import type { Role } from '../../../access/guard/permissions.ts'
 import type { Invite, NewInvite } from '../../../access/organizations/schema.ts'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { Select } from '../components/fields.tsx'
-import { Field, Form } from '../components/form.tsx'
-import { PagedList } from '../components/paged-list.tsx'
+import { Field } from '../components/form.tsx'
+import { PagedList, type Pages } from '../components/pages.tsx'
 import { Moment } from '../components/timestamp.tsx'
-import { InlineForm } from '../components/inline-form.tsx'
+import { FormButton } from '../components/inline-form.tsx'
 import { showResult } from '../components/toast.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
-import type { Pages } from '../components/use-pages.ts'
 import { request } from '../request.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
 import { Section } from '../components/section.tsx'
@@ -48,9 +48,14 @@ export function Invites({ own, invites, onWithdrawn }: InvitesOptions) {
           <li key={id}>
             <div class="item-main">
               <bdi>{email ?? 'Anyone with the link'}</bdi>
-              <p class="item-details">
-                invited by <bdi>{invitedBy}</bdi> · expires <Moment at={expiresAt} />
-              </p>
+              <Details>
+                <>
+                  invited by <bdi>{invitedBy}</bdi>
+                </>
+                <>
+                  expires <Moment at={expiresAt} />
+                </>
+              </Details>
             </div>
             <span class="badge">{role}</span>
             <span class="item-actions">
@@ -80,33 +85,30 @@ interface InviteFormOptions {
 /** The button and the form that invite a member by link. */
 export function InviteForm({ own, onCreated }: InviteFormOptions) {
   return (
-    <InlineForm isPrimary action="Invite a member">
-      {close => (
-        <Form
-          action="Create link"
-          send={value =>
-            request('POST /api/organizations/:organizationId/invites', {
-              organizationId: own.id,
-              role: value('role') as Role,
-              email: value('email') || null,
-            })
-          }
-          onDone={invite => {
-            close()
-            onCreated(invite)
-          }}
-        >
-          <RoleSelect own={own} />
-          <Field
-            name="email"
-            label="E-mail (optional)"
-            type="email"
-            hint="No e-mail is sent. With an address, only that person can use the link."
-            isOptional
-          />
-        </Form>
-      )}
-    </InlineForm>
+    <FormButton
+      isPrimary
+      action="Invite a member"
+      submit="Create link"
+      send={value =>
+        request('POST /api/organizations/:organizationId/invites', {
+          organizationId: own.id,
+          role: value('role') as Role,
+          email: value('email') || null,
+        })
+      }
+      onDone={invite => {
+        onCreated(invite)
+      }}
+    >
+      <RoleSelect own={own} />
+      <Field
+        name="email"
+        label="E-mail (optional)"
+        type="email"
+        hint="No e-mail is sent. With an address, only that person can use the link."
+        isOptional
+      />
+    </FormButton>
   )
 }
 

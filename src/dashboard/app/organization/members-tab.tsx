@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { SecretLink } from '../components/secret-link.tsx'
-import { usePages } from '../components/use-pages.ts'
+import { usePages } from '../components/pages.tsx'
 import { isAtLeast } from '../session.ts'
 import type { NewInvite } from '../../../access/organizations/schema.ts'
 import type { TabOptions } from './general-tab.tsx'

@@ -1,14 +1,14 @@
+import { Details } from '../components/details.tsx'
 import type { Role } from '../../../access/guard/permissions.ts'
 import type { Member } from '../../../access/organizations/schema.ts'
 import type { Account, NewResetLink } from '../../../access/sign-in/schema.ts'
 import { withVerification } from '../components/verification.ts'
-import { PagedList } from '../components/paged-list.tsx'
+import { PagedList, type Pages } from '../components/pages.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { SecretLink } from '../components/secret-link.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showResult } from '../components/toast.tsx'
 import { ROLES } from '../session.ts'
-import type { Pages } from '../components/use-pages.ts'
 import { request } from '../request.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
 import { Section } from '../components/section.tsx'
@@ -74,15 +74,14 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
             <li key={person.id}>
               <div class="item-main">
                 <bdi>{person.name}</bdi> {isSelf && <span class="badge badge-good">You</span>}
-                <p class="item-details">
-                  {lastSeenAt === null ? (
-                    <bdi>{person.email}</bdi>
-                  ) : (
+                <Details>
+                  <bdi>{person.email}</bdi>
+                  {lastSeenAt !== null && (
                     <>
-                      <bdi>{person.email}</bdi> · last seen <Moment at={lastSeenAt} />
+                      last seen <Moment at={lastSeenAt} />
                     </>
                   )}
-                </p>
+                </Details>
               </div>
               {isOwner ? (
                 <span class="input">

@@ -2,11 +2,10 @@ import { useRef } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { pickChanges } from '../changes.ts'
 import { Field, Form } from '../components/form.tsx'
-import { Loaded } from '../components/loaded.tsx'
-import { InlineForm } from '../components/inline-form.tsx'
+import { Loaded, useRoute } from '../components/query.tsx'
+import { FormButton, InlineForm } from '../components/inline-form.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
-import { useRoute } from '../components/use-query.ts'
 import { toFeedPath } from '../paths.ts'
 import { isAtLeast, loadSession } from '../session.ts'
 import type { ProjectChange } from '../../../access/organizations/schema.ts'
@@ -23,25 +22,20 @@ export function Projects({ own }: { own: Membership }) {
     <Section id="projects" title="Projects">
       {mayEdit && (
         <div class="primary-action">
-          <InlineForm isPrimary action="Create a project">
-            {close => (
-              <Form
-                action="Create"
-                send={value =>
-                  request('POST /api/organizations/:organizationId/projects', {
-                    organizationId: own.id,
-                    name: value('name'),
-                  })
-                }
-                onDone={() => {
-                  close()
-                  void loadSession()
-                }}
-              >
-                <Field name="name" label="Name" />
-              </Form>
-            )}
-          </InlineForm>
+          <FormButton
+            isPrimary
+            action="Create a project"
+            submit="Create"
+            send={value =>
+              request('POST /api/organizations/:organizationId/projects', {
+                organizationId: own.id,
+                name: value('name'),
+              })
+            }
+            onDone={() => void loadSession()}
+          >
+            <Field name="name" label="Name" />
+          </FormButton>
         </div>
       )}
       {own.projects.length === 0 && <p class="note">No projects yet</p>}

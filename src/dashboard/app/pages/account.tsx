@@ -1,10 +1,9 @@
 import { Passkeys } from '../account/passkeys.tsx'
 import { Password } from '../account/password.tsx'
-import { Profile } from '../account/profile.tsx'
 import { SecondFactor } from '../account/second-factor.tsx'
 import { Sessions } from '../account/sessions.tsx'
 import { Layout } from '../components/layout.tsx'
-import { usePages } from '../components/use-pages.ts'
+import { usePages } from '../components/pages.tsx'
 import { Connections } from '../openid/connections.tsx'
 import { PATHS, toOrganizationPath } from '../paths.ts'
 import { Tokens } from '../tokens/tokens.tsx'
@@ -16,7 +15,12 @@ import { accountId, request, type Result } from '../request.ts'
 import { ActionButton } from '../components/action-button.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
-import { clearSession } from '../session.ts'
+import { clearSession, setAccount } from '../session.ts'
+import { useState } from 'preact/hooks'
+import { pickChanges } from '../changes.ts'
+import { Field, Form } from '../components/form.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
+import { SignOutButton } from '../components/sign-out-button.tsx'
 
 /** The account: its profile, ways to sign in, sessions and organizations. */
 export default function AccountPage({ account }: AccountPageProps) {
@@ -103,5 +107,56 @@ function AccountData() {
         />
       </div>
     </Section>
+  )
+}
+
+/** The name and e-mail address of the account, with a form to change them. */
+function Profile({ account }: { account: Account }) {
+  const { name, email } = account.person
+  return (
+    <>
+      <h1 class="page-title">
+        <bdi>{name}</bdi>
+      </h1>
+      <p class="page-lead">
+        <bdi>{email}</bdi>
+      </p>
+      <div class="actions">
+        <InlineForm action="Edit">
+          {close => <ProfileForm account={account} onDone={close} />}
+        </InlineForm>
+        <SignOutButton />
+      </div>
+    </>
+  )
+}
+
+function ProfileForm({ account, onDone }: { account: Account; onDone(): void }) {
+  // As it was when the form was opened.
+  const [person] = useState(account.person)
+  return (
+    <Form
+      action="Save"
+      send={value =>
+        request(
+          'PATCH /api/me',
+          pickChanges(person, { name: value('name'), email: value('email') }),
+        )
+      }
+      onDone={edited => {
+        setAccount(edited)
+        onDone()
+      }}
+    >
+      <Field name="name" label="Your name" autocomplete="name" value={person.name} />
+      <Field
+        name="email"
+        label="E-mail"
+        type="email"
+        autocomplete="username"
+        value={person.email}
+        hint="You use it to sign in."
+      />
+    </Form>
   )
 }

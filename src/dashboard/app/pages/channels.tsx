@@ -1,18 +1,19 @@
+import { Details } from '../components/details.tsx'
 import { useLocation } from 'preact-iso'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import type { ProjectPageProps } from './props.ts'
-import { ChannelBell } from '../channels/bell.tsx'
 import { NotificationSettings } from '../channels/notification-settings.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { channelChanges } from '../feed/use-channels.ts'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Moment } from '../components/timestamp.tsx'
-import { PagedList } from '../components/paged-list.tsx'
+import { PagedList, usePages } from '../components/pages.tsx'
 import { SearchForm } from '../components/search-form.tsx'
 import { toChannelPath, toProjectPath } from '../paths.ts'
-import { usePages } from '../components/use-pages.ts'
-import { MINUTE_MS } from '../components/use-query.ts'
+import { MINUTE_MS } from '../components/query.tsx'
 import { toPlural } from '../plural.ts'
+import { Icon } from '../components/icon.tsx'
+import { setNotifications } from '../channels/api.ts'
 
 /** All channels of a project, with the default notification settings. */
 export default function ChannelsPage({ account, project }: ProjectPageProps) {
@@ -79,24 +80,47 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
         <a class="text-link" href={toChannelPath(project, id)}>
           <bdi>{name}</bdi>
         </a>
-        <p class="item-details">
-          {description !== null && (
-            <>
-              <bdi>{description}</bdi> ·{' '}
-            </>
-          )}
-          {toPlural(count, 'event')} in 24 h
+        <Details>
+          {description !== null && <bdi>{description}</bdi>}
+          {`${toPlural(count, 'event')} in 24 h`}
           {lastEventAt !== null && (
             <>
-              {' '}
-              · last <Moment at={lastEventAt} />
+              last <Moment at={lastEventAt} />
             </>
           )}
-        </p>
+        </Details>
       </div>
       {isArchived && <span class="badge">Archived</span>}
       <Sparkline counts={today} />
       <ChannelBell project={project} channel={channel} />
     </li>
+  )
+}
+
+interface BellOptions {
+  project: string
+  channel: ProjectChannel
+}
+
+/** Turns the signed-in member's notifications of a channel on and off. */
+function ChannelBell({ project, channel: { id, name, isMuted } }: BellOptions) {
+  return (
+    <button
+      type="button"
+      class="bell"
+      aria-pressed={!isMuted}
+      aria-label={`Notifications from ${name}`}
+      title={isMuted ? 'Muted' : 'Notifications on'}
+      onClick={() =>
+        void setNotifications(
+          project,
+          id,
+          { state: isMuted ? 'on' : 'mute' },
+          isMuted ? `${name} notifies you again.` : `${name} is muted for you.`,
+        )
+      }
+    >
+      <Icon name={isMuted ? 'muted' : 'notifications'} />
+    </button>
   )
 }

@@ -1,9 +1,8 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import { ProjectLayout } from '../components/layout.tsx'
-import { Loaded } from '../components/loaded.tsx'
-import { useRoute } from '../components/use-query.ts'
-import { AddCard } from '../insights/add-card.tsx'
+import { Loaded, useRoute } from '../components/query.tsx'
+import { CardForm } from '../insights/card-form.tsx'
 import { BoardView } from '../insights/board.tsx'
 import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
@@ -11,6 +10,8 @@ import type { ProjectPageProps } from './props.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
 
 const MAX_CARDS = 12
+/** The fields with which a new card begins. */
+const NEW_CARD = { kind: 'series', groupBy: null, metadataPath: null, title: null } as const
 const DEFAULT_HOURS = 168
 
 /** The insights of a project. The query can have a search that becomes a card. */
@@ -44,18 +45,23 @@ export default function InsightsPage({ account, project }: ProjectPageProps) {
                 <p class="hint">There is room for {MAX_CARDS} cards. Delete one to add another.</p>
               )}
               {isOpen && (
-                <AddCard
-                  key={wanted}
-                  project={project}
-                  q={wanted ?? ''}
-                  hours={Number(query['hours']) || DEFAULT_HOURS}
-                  onAdded={card => {
-                    board.change(({ cards }) => ({ cards: [...cards, card] }))
-                    setAdded(card.id)
-                    close()
-                  }}
-                  onCancel={close}
-                />
+                <section class="add-card" aria-label="Add a card">
+                  <CardForm
+                    key={wanted}
+                    project={project}
+                    card={{
+                      ...NEW_CARD,
+                      q: wanted ?? '',
+                      hours: Number(query['hours']) || DEFAULT_HOURS,
+                    }}
+                    onDone={card => {
+                      board.change(({ cards }) => ({ cards: [...cards, card] }))
+                      setAdded(card.id)
+                      close()
+                    }}
+                  />
+                  <QuietButton onClick={close}>Cancel</QuietButton>
+                </section>
               )}
               {cards.length === 0 ? (
                 !isOpen && (

@@ -2,25 +2,17 @@ import { useState } from 'preact/hooks'
 import type { ProjectPageProps } from './props.ts'
 import { KeyItem } from '../keys/key-item.tsx'
 import { CreateKeyForm, type NewKey } from '../keys/create-key-form.tsx'
-import { Layout } from '../components/layout.tsx'
-import { InlineForm } from '../components/inline-form.tsx'
-import { PagedList } from '../components/paged-list.tsx'
+import { ProjectLayout } from '../components/layout.tsx'
+import { PagedList, usePages } from '../components/pages.tsx'
 import { SecretOnce } from '../components/secret-once.tsx'
-import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
-import { usePages } from '../components/use-pages.ts'
-import { MINUTE_MS } from '../components/use-query.ts'
+import { MINUTE_MS } from '../components/query.tsx'
 import { CodeBlock } from '../components/code-block.tsx'
 
 /** The API keys of a project. */
 export default function KeysPage({ account, project }: ProjectPageProps) {
   return (
-    <Layout
-      account={account}
-      project={project}
-      path={toProjectPath('keys', project)}
-      title="API Keys"
-    >
+    <ProjectLayout account={account} project={project} at="keys" title="API Keys">
       <h1 class="page-title">API Keys</h1>
       <div class="settings">
         {isAllowed(account, project, 'admin') ? (
@@ -32,7 +24,7 @@ export default function KeysPage({ account, project }: ProjectPageProps) {
           </p>
         )}
       </div>
-    </Layout>
+    </ProjectLayout>
   )
 }
 
@@ -56,17 +48,7 @@ function Keys({ project }: { project: string }) {
         you can see its usage and revoke it separately. <a href="/docs/api">API reference</a>
       </p>
       <div class="primary-action">
-        <InlineForm isPrimary action="Create a key">
-          {close => (
-            <CreateKeyForm
-              project={project}
-              onCreated={key => {
-                close()
-                show(key)
-              }}
-            />
-          )}
-        </InlineForm>
+        <CreateKeyForm project={project} onCreated={show} />
       </div>
       {made && (
         <SecretOnce

@@ -6,14 +6,19 @@ import { ORGANIZATION_TABS, toOrganizationPath, type OrganizationTab } from '../
 import { isAtLeast, setAccount } from '../session.ts'
 import { Tokens } from '../tokens/tokens.tsx'
 import { AuditLog } from '../audit/audit-log.tsx'
-import { usePages } from '../components/use-pages.ts'
+import { usePages } from '../components/pages.tsx'
 import { SignInRules } from '../openid/sign-in-rules.tsx'
-import { SecondFactorSetting } from '../organization/second-factor-setting.tsx'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { Passkeys } from '../account/passkeys.tsx'
 import { SecondFactor } from '../account/second-factor.tsx'
 import { Ways } from '../components/verification-ways.tsx'
 import { useEffect, useRef } from 'preact/hooks'
+import type { Organization } from '../../../access/organizations/schema.ts'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { Loaded, useRoute } from '../components/query.tsx'
+import { showToast } from '../components/toast.tsx'
+import { request } from '../request.ts'
+import { Section } from '../components/section.tsx'
 
 /** An organization in tabs. Members see the first two, and admins all of them. */
 export default function OrganizationPage(props: AccountPageProps) {
@@ -175,5 +180,70 @@ function OrganizationTabs({ organization, tabs, current }: TabsOptions) {
         ))}
       </ul>
     </nav>
+  )
+}
+
+/** Lets an owner require a passkey or an authenticator app of every member. */
+function SecondFactorSetting({ organization: id }: { organization: string }) {
+  const organization = useRoute('GET /api/organizations/:organizationId', { organizationId: id })
+  return (
+    <Section id="second-factor" title="Second factor">
+      <Loaded query={organization}>
+        {data => (
+          <Setting organization={data} onChange={edited => organization.change(() => edited)} />
+        )}
+      </Loaded>
+    </Section>
+  )
+}
+
+interface SettingOptions {
+  organization: Organization
+  onChange(organization: Organization): void
+}
+
+function Setting({ organization, onChange }: SettingOptions) {
+  const { id, requiresSecondFactor, membersWithoutSecondFactor: without } = organization
+  const require = (requiresSecondFactor: boolean) =>
+    request('PATCH /api/organizations/:organizationId', {
+      organizationId: id,
+      requiresSecondFactor,
+    })
+  const lead =
+    without === 0
+      ? 'All members have a passkey or an authenticator app.'
+      : `Members without a passkey or an authenticator app: ${without.toLocaleString()}.`
+  return (
+    <>
+      <p class="note">
+        {requiresSecondFactor && <span class="badge badge-good">Required</span>} {lead}
+      </p>
+      <div class="actions">
+        {requiresSecondFactor ? (
+          <ConfirmButton
+            isQuiet
+            action="Stop requiring it"
+            title="Stop requiring a second factor?"
+            lead="Members reach the organization with a password alone again."
+            yes="Stop requiring it"
+            send={() => require(false)}
+            onDone={onChange}
+          />
+        ) : (
+          <ConfirmButton
+            isQuiet
+            action="Require a second factor"
+            title="Require a second factor?"
+            lead="Members who signed in with a password alone lose access until they use a passkey or a code. Their devices receive no notifications until then."
+            yes="Require it"
+            send={() => require(true)}
+            onDone={edited => {
+              onChange(edited)
+              showToast('Members need a passkey or a code from now on.')
+            }}
+          />
+        )}
+      </div>
+    </>
   )
 }

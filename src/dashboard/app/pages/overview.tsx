@@ -1,7 +1,7 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
 import type { OverviewProject, Overview } from '../../../log/overview/schema.ts'
 import { Layout } from '../components/layout.tsx'
-import { Loaded } from '../components/loaded.tsx'
+import { Loaded, MINUTE_MS, useRoute, type Query } from '../components/query.tsx'
 import { ConnectionPill } from '../feed/live-pill.tsx'
 import { toPlural } from '../plural.ts'
 import { isUrgent, ProjectCard } from '../overview/project-card.tsx'
@@ -9,11 +9,9 @@ import { PATHS, toOrganizationPath } from '../paths.ts'
 import { isAtLeast } from '../session.ts'
 import type { AccountPageProps } from './props.ts'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { MINUTE_MS, useRoute, type Query } from '../components/use-query.ts'
 import { BROWSER, watchBrowser } from '../live/browser.ts'
-import type { Heads } from '../live/messages.ts'
+import { type Heads, createLiveSocket } from '../live/socket.ts'
 import type { ConnectionState } from '../live/pill.ts'
-import { createLiveSocket } from '../live/socket.ts'
 
 /** All projects of the account: new events, unusual activity and failed deliveries. */
 export default function OverviewPage({ account }: AccountPageProps) {

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Field, Form } from '../components/form.tsx'
-import { NewPasswordField } from '../components/new-password-field.tsx'
+import { NewPasswordField } from '../components/fields.tsx'
 import { StandalonePage } from '../components/standalone-page.tsx'
 import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'

@@ -1,15 +1,15 @@
-// Modules that most pages but the feed share. Each group of pages imports this file, so that they
-// are one script, and not one for each combination of pages.
 import '../components/confirm-button.tsx'
 import '../components/fields.tsx'
 import '../components/form.tsx'
 import '../components/inline-form.tsx'
 import '../components/layout.tsx'
-import '../components/loaded.tsx'
-import '../components/paged-list.tsx'
+import '../components/query.tsx'
+import '../components/pages.tsx'
 import '../components/secret-once.tsx'
-import '../components/use-pages.ts'
 import '../components/verification-prompt.tsx'
 import '../input-time.ts'
 import '../openid/api.ts'
 import '../passkeys/api.ts'
+
+// Modules that most pages but the feed share. Each group of pages imports this file, so that they
+// are one script, and not one for each combination of pages.

@@ -13,7 +13,8 @@ import { Checklist } from '../first-run/checklist.tsx'
 import { SampleDataOffer } from '../first-run/sample-data.tsx'
 import { WaveLine } from '../components/artwork.tsx'
 import { toFeedPath } from '../paths.ts'
-import { request, type Failure } from '../request.ts'
+import { useAction } from '../components/use-action.ts'
+import { request } from '../request.ts'
 import { hasJustSetUp, session } from '../session.ts'
 import { CodeBlock } from '../components/code-block.tsx'
 import { Tabs } from '../components/tabs.tsx'
@@ -22,7 +23,7 @@ import { SNIPPETS } from '../first-run/snippets.ts'
 
 /** The quick start: a command with a working key, and the first event as it arrives. */
 export default function Start({ account, project }: ProjectPageProps) {
-  const { key, isCreating, failure, createKey } = useKey(project)
+  const { key, isBusy, failure, createKey } = useKey(project)
   const feed = useFeed({
     project,
     search: EMPTY_SEARCH,
@@ -50,8 +51,8 @@ export default function Start({ account, project }: ProjectPageProps) {
       {failure && <ErrorNotice failure={failure} onRetry={createKey} />}
       {!failure && key === undefined && (
         <p>
-          <button class="button" type="button" aria-disabled={isCreating} onClick={createKey}>
-            {isCreating ? 'Creating a key…' : 'Create a key'}
+          <button class="button" type="button" aria-disabled={isBusy} onClick={createKey}>
+            {isBusy ? 'Creating a key…' : 'Create a key'}
           </button>
         </p>
       )}
@@ -105,23 +106,19 @@ effect(() => {
 /** Creates a key, which is kept in memory only. Right after setup it is created automatically. */
 function useKey(project: string) {
   const key = created.value?.project === project ? created.value.key : undefined
-  const [isCreating, setCreating] = useState(false)
-  const [failure, setFailure] = useState<Failure>()
+  const { act, isBusy, failure } = useAction()
   async function createKey() {
-    setFailure(undefined)
-    setCreating(true)
-    const result = await withVerification(() =>
-      request('POST /api/projects/:projectId/keys', { projectId: project, name: 'Quick start' }),
+    const input = { projectId: project, name: 'Quick start' }
+    const result = await act(() =>
+      withVerification(() => request('POST /api/projects/:projectId/keys', input)),
     )
-    setCreating(false)
-    if (result.ok) created.value = { project, key: result.data.key }
-    else setFailure(result.failure)
+    if (result?.ok) created.value = { project, key: result.data.key }
   }
   useEffect(() => {
     if (hasJustSetUp.value) void createKey()
     hasJustSetUp.value = false
   }, [project])
-  return { key, isCreating, failure, createKey: () => void (isCreating || createKey()) }
+  return { key, isBusy, failure, createKey: () => void createKey() }
 }
 
 /** The first event in the reader's language, with a working key. */

@@ -4,8 +4,7 @@ import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/sea
 import { CopyButton } from '../components/copy-button.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Moment } from '../components/timestamp.tsx'
-import { ErrorNotice } from '../components/standalone-page.tsx'
-import { useRoute } from '../components/use-query.ts'
+import { Loaded, useRoute } from '../components/query.tsx'
 import { toUsersPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { Aliases } from '../users/aliases.tsx'
@@ -26,62 +25,53 @@ const MAX_COUNTED_EVENTS = 10_000
 
 /** A user: counts, properties, aliases and events. */
 export default function UserPage({ account, project, user: reference = '' }: ProjectPageProps) {
-  const {
-    data: user,
-    failure,
-    refetch,
-  } = useRoute('GET /api/projects/:projectId/users/:userId', {
+  const query = useRoute('GET /api/projects/:projectId/users/:userId', {
     projectId: project,
     userId: reference,
   })
-  const name = user && (readUserName(project, user.userId) ?? user.userId)
+  const toName = (userId: string) => readUserName(project, userId) ?? userId
   const mayErase = isAllowed(account, project, 'admin')
   return (
-    <ProjectLayout account={account} project={project} at="users" title={name ?? 'Users'}>
-      <p>
-        <a class="text-link" href={toUsersPath(project)}>
-          Users
-        </a>
-      </p>
-      {failure?.code === 'not_found' && (
-        <div class="empty-state">
-          <h1>User not found</h1>
-          <p>No user has this ID or alias, and no stored event is about it.</p>
-        </div>
-      )}
-      {failure && failure.code !== 'not_found' && (
-        <ErrorNotice failure={failure} onRetry={() => void refetch()} />
-      )}
-      {!user && !failure && (
-        <div role="status" aria-label="Loading">
-          <span class="skeleton line" />
-        </div>
-      )}
-      {user && name !== undefined && (
-        <>
-          <h1 class="page-title">
-            <Avatar userId={user.userId} name={name} />
-            <bdi>{name}</bdi>
-          </h1>
-          {name !== user.userId && (
-            <p class="page-lead user-id">
-              <bdi>{user.userId}</bdi>
-            </p>
-          )}
-          <Counts project={project} user={user} />
-          {user.properties !== null && <Properties properties={user.properties} />}
-          {user.id !== null && (
-            <Aliases
-              project={project}
-              user={user}
-              mayEdit={isAllowed(account, project, 'member')}
-              onChanged={() => void refetch()}
-            />
-          )}
-          <UserTimeline project={project} userId={user.userId} />
-          {mayErase && <EraseUser project={project} userId={user.userId} />}
-        </>
-      )}
+    <ProjectLayout
+      account={account}
+      project={project}
+      at="users"
+      list="Users"
+      title={query.data ? toName(query.data.userId) : 'Users'}
+    >
+      <Loaded
+        query={query}
+        missing={{
+          title: 'User not found',
+          text: 'No user has this ID or alias, and no stored event is about it.',
+        }}
+      >
+        {user => (
+          <>
+            <h1 class="page-title">
+              <Avatar userId={user.userId} name={toName(user.userId)} />
+              <bdi>{toName(user.userId)}</bdi>
+            </h1>
+            {toName(user.userId) !== user.userId && (
+              <p class="page-lead user-id">
+                <bdi>{user.userId}</bdi>
+              </p>
+            )}
+            <Counts project={project} user={user} />
+            {user.properties !== null && <Properties properties={user.properties} />}
+            {user.id !== null && (
+              <Aliases
+                project={project}
+                user={user}
+                mayEdit={isAllowed(account, project, 'member')}
+                onChanged={() => void query.refetch()}
+              />
+            )}
+            <UserTimeline project={project} userId={user.userId} />
+            {mayErase && <EraseUser project={project} userId={user.userId} />}
+          </>
+        )}
+      </Loaded>
     </ProjectLayout>
   )
 }

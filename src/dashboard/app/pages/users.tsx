@@ -2,14 +2,13 @@ import { useLocation } from 'preact-iso'
 import type { ProjectPageProps } from './props.ts'
 import { Moment } from '../components/timestamp.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
-import { PagedList } from '../components/paged-list.tsx'
+import { PagedList, usePages } from '../components/pages.tsx'
 import { SearchForm } from '../components/search-form.tsx'
 import { isObject, toMetadataText } from '../../../log/events/metadata-values.ts'
 import { toUserPath, toUsersPath } from '../paths.ts'
 import { Avatar } from '../users/avatar.tsx'
 import { readUserName } from '../users/names.ts'
 import type { Item } from '../routes.ts'
-import { usePages } from '../components/use-pages.ts'
 
 const MAX_SHOWN = 4
 

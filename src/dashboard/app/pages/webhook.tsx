@@ -1,15 +1,13 @@
 import type { ProjectPageProps } from './props.ts'
-import { Layout } from '../components/layout.tsx'
-import { Loaded } from '../components/loaded.tsx'
+import { ProjectLayout } from '../components/layout.tsx'
+import { Loaded, useQuery, useRoute, type Query } from '../components/query.tsx'
 import { Moment } from '../components/timestamp.tsx'
-import { useQuery, useRoute, type Query } from '../components/use-query.ts'
-import { toProjectPath } from '../paths.ts'
 import { readChannels } from '../feed/api.ts'
 import { isAllowed } from '../session.ts'
 import type { Webhook } from '../../../delivery/webhooks/webhook-schema.ts'
 import type { WebhookRef } from '../webhooks/recover.ts'
 import { ManageWebhook } from '../webhooks/manage-webhook.tsx'
-import { PRESETS } from '../webhooks/presets.ts'
+import { PRESETS } from '../webhooks/webhook-form.tsx'
 import { NewSecret } from '../webhooks/new-secret.tsx'
 import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
 
@@ -19,28 +17,20 @@ export default function WebhookPage({ account, project, webhook: id = '' }: Proj
   const query = useRoute('GET /api/projects/:projectId/webhooks/:webhookId', place)
   const isAdmin = isAllowed(account, project, 'admin')
   return (
-    <Layout
+    <ProjectLayout
       account={account}
       project={project}
-      path={toProjectPath('webhooks', project)}
+      at="webhooks"
+      list="Webhooks"
       title={query.data?.name ?? 'Webhook'}
     >
-      <p>
-        <a class="text-link" href={toProjectPath('webhooks', project)}>
-          Webhooks
-        </a>
-      </p>
-      {query.failure?.code === 'not_found' ? (
-        <div class="empty-state">
-          <h1>Webhook not found</h1>
-          <p>It may have been deleted.</p>
-        </div>
-      ) : (
-        <Loaded query={query}>
-          {webhook => <Details place={place} webhook={webhook} query={query} isAdmin={isAdmin} />}
-        </Loaded>
-      )}
-    </Layout>
+      <Loaded
+        query={query}
+        missing={{ title: 'Webhook not found', text: 'It may have been deleted.' }}
+      >
+        {webhook => <Details place={place} webhook={webhook} query={query} isAdmin={isAdmin} />}
+      </Loaded>
+    </ProjectLayout>
   )
 }
 

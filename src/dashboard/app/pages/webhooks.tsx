@@ -1,18 +1,16 @@
 import { useLocation } from 'preact-iso'
 import type { ProjectPageProps } from './props.ts'
 import { InlineForm } from '../components/inline-form.tsx'
-import { Layout } from '../components/layout.tsx'
-import { PagedList } from '../components/paged-list.tsx'
+import { ProjectLayout } from '../components/layout.tsx'
+import { PagedList, usePages } from '../components/pages.tsx'
 import { toPlural } from '../plural.ts'
-import { toProjectPath, toWebhookPath } from '../paths.ts'
+import { toWebhookPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
-import { usePages } from '../components/use-pages.ts'
 import { request } from '../request.ts'
 import { Deliveries } from '../webhooks/deliveries.tsx'
-import { PRESETS } from '../webhooks/presets.ts'
+import { PRESETS, WebhookForm } from '../webhooks/webhook-form.tsx'
 import { newSecret } from '../webhooks/new-secret.tsx'
 import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
-import { WebhookForm } from '../webhooks/webhook-form.tsx'
 
 /** The webhooks of a project, and its undelivered messages. */
 export default function WebhooksPage({ account, project }: ProjectPageProps) {
@@ -20,12 +18,7 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
   const pages = usePages('GET /api/projects/:projectId/webhooks', { projectId: project })
   const isAdmin = isAllowed(account, project, 'admin')
   return (
-    <Layout
-      account={account}
-      project={project}
-      path={toProjectPath('webhooks', project)}
-      title="Webhooks"
-    >
+    <ProjectLayout account={account} project={project} at="webhooks" title="Webhooks">
       <h1 class="page-title">Webhooks</h1>
       <div class="settings">
         <p class="page-lead">
@@ -82,7 +75,7 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
         </PagedList>
         {isAdmin && <Deliveries project={project} />}
       </div>
-    </Layout>
+    </ProjectLayout>
   )
 }
 

@@ -1,8 +1,7 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
-import type { SettingChange } from '../channels/api.ts'
-import { toMuteEnd } from '../channels/mute.ts'
-import { setNotifications } from '../channels/set-notifications.ts'
+import { setNotifications } from '../channels/api.ts'
+import { toMuteEnd, type SettingChange } from '../channels/mute.ts'
 import { copyText } from '../copy-text.ts'
 import {
   listAccountLinks,

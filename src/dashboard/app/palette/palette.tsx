@@ -3,13 +3,14 @@ import { useLocation } from 'preact-iso'
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
-import { useQuery } from '../components/use-query.ts'
+import { useQuery } from '../components/query.tsx'
 import { readChannels } from '../feed/api.ts'
 import { isComposing, toShortcutKey } from '../key-press.ts'
 import { listEntries, type Entry } from './entries.ts'
 import { filterEntries } from './match.ts'
 import { request } from '../request.ts'
 import { eventChannel, openDialog } from './state.ts'
+import type { NavLink } from '../components/navigation.tsx'
 
 /** The attributes that make a combobox of the input. */
 const COMBOBOX = {
@@ -124,4 +125,44 @@ function useFoundChannels(project: string | undefined, text: string): readonly P
   ).data
   const ids = new Set(items.map(({ id }) => id))
   return [...items, ...(found?.items ?? []).filter(({ id }) => !ids.has(id))]
+}
+
+const KEYS: readonly (readonly [keys: string, action: string])[] = [
+  ['j k', 'Next event, previous event'],
+  ['Enter', 'Open the event'],
+  ['→ ←', 'Open a group of events, close it'],
+  ['Escape', 'Close the event or dialog'],
+  ['Space', 'Pause or resume the feed'],
+  ['/', 'Search'],
+  ['Ctrl+K', 'Open the command palette'],
+  ['?', 'Show these shortcuts'],
+]
+
+/** The dialog was empty when it opened. */
+const focus = (button: HTMLElement | null) => button?.focus({ preventScroll: true })
+
+/** The list of keyboard shortcuts; `links` are the pages that g opens. */
+export function ShortcutsHelp({ links, onClose }: { links: readonly NavLink[]; onClose(): void }) {
+  return (
+    <>
+      <h2>Keyboard shortcuts</h2>
+      <dl class="facts keys-list">
+        {[...KEYS, ...links.map(({ key, name }) => [`g ${key}`, name] as const)].map(
+          ([keys, action]) => (
+            <>
+              <dt>
+                {keys.split(' ').map(key => (
+                  <kbd key={key}>{key}</kbd>
+                ))}
+              </dt>
+              <dd>{action}</dd>
+            </>
+          ),
+        )}
+      </dl>
+      <button ref={focus} type="button" class="quiet-button" onClick={onClose}>
+        Close
+      </button>
+    </>
+  )
 }

@@ -10,7 +10,7 @@ import { toFeedPath } from '../paths.ts'
 import { findProject, session } from '../session.ts'
 import { focusSearch, openDialog } from './state.ts'
 
-const content = lazyPages(() => loadWithPageStyle(import('./dialogs.ts')), FailedPart)
+const content = lazyPages(() => loadWithPageStyle(import('./palette.tsx')), FailedPart)
 const Palette = content(all => all.Palette)
 const ShortcutsHelp = content(all => all.ShortcutsHelp)
 

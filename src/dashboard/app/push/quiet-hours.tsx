@@ -1,6 +1,6 @@
 import type { Subscription } from '../../../delivery/push/subscription-schema.ts'
-import { Field, Form } from '../components/form.tsx'
-import { InlineForm } from '../components/inline-form.tsx'
+import { Field } from '../components/form.tsx'
+import { FormButton } from '../components/inline-form.tsx'
 import { request, type Result } from '../request.ts'
 import { changeDevice } from './change-device.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
@@ -31,34 +31,28 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
           ? `From ${quietHours.from} to ${quietHours.to} (${toName(quietHours.timeZone)}), notifications are suppressed, not delayed. The events still appear in the feed.`
           : 'No quiet hours set. During quiet hours, notifications are suppressed, not delayed. The events still appear in the feed.'}
       </p>
-      <InlineForm action={quietHours ? 'Change' : 'Set quiet hours'}>
-        {close => (
-          <Form
-            action="Save"
-            send={async value =>
-              toFields(
-                await request('PATCH /api/push/subscriptions/:subscriptionId', {
-                  subscriptionId: id,
-                  quietHours: { from: value('from'), to: value('to'), timeZone },
-                }),
-              )
-            }
-            onDone={async () => {
-              close()
-              await onChanged()
-            }}
-          >
-            <Field name="from" label="From" type="time" value={quietHours?.from ?? '22:00'} />
-            <Field
-              name="to"
-              label="To"
-              type="time"
-              hint={`Local time in ${toName(timeZone)}, with daylight saving time.`}
-              value={quietHours?.to ?? '07:00'}
-            />
-          </Form>
-        )}
-      </InlineForm>
+      <FormButton
+        action={quietHours ? 'Change' : 'Set quiet hours'}
+        submit="Save"
+        send={async value =>
+          toFields(
+            await request('PATCH /api/push/subscriptions/:subscriptionId', {
+              subscriptionId: id,
+              quietHours: { from: value('from'), to: value('to'), timeZone },
+            }),
+          )
+        }
+        onDone={() => void onChanged()}
+      >
+        <Field name="from" label="From" type="time" value={quietHours?.from ?? '22:00'} />
+        <Field
+          name="to"
+          label="To"
+          type="time"
+          hint={`Local time in ${toName(timeZone)}, with daylight saving time.`}
+          value={quietHours?.to ?? '07:00'}
+        />
+      </FormButton>
       {quietHours && <QuietButton onClick={remove}>Remove</QuietButton>}
     </Section>
   )

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Subscription, PushTestResult } from '../../../delivery/push/subscription-schema.ts'
+import { useAction } from '../components/use-action.ts'
 import { request, type Result } from '../request.ts'
 import { toDuration } from '../time.ts'
 
@@ -13,17 +14,14 @@ interface SendTestOptions {
 /** A button that sends a test notification and shows the response of the push service. */
 export function SendTest({ device, onRenew, onChanged }: SendTestOptions) {
   const [result, setResult] = useState<Result<PushTestResult>>()
-  const [isBusy, setBusy] = useState(false)
+  const { act, isBusy } = useAction()
 
-  async function act() {
-    if (isBusy) return
-    setBusy(true)
+  async function send() {
     setResult(undefined)
-    const result = await request('POST /api/push/test', { subscriptionId: device.id })
-    setBusy(false)
+    const result = await act(() => request('POST /api/push/test', { subscriptionId: device.id }))
     setResult(result)
     // A removed device stays on the page, so that its result can be read.
-    if (result.ok && !result.data.isRemoved) await onChanged()
+    if (result?.ok && !result.data.isRemoved) await onChanged()
   }
 
   return (
@@ -32,7 +30,7 @@ export function SendTest({ device, onRenew, onChanged }: SendTestOptions) {
         type="button"
         class={onRenew ? 'button' : 'quiet-button'}
         aria-disabled={isBusy}
-        onClick={act}
+        onClick={send}
       >
         Send a test
       </button>

@@ -1,7 +1,7 @@
-import { useState } from 'preact/hooks'
 import type { Subscription } from '../../../delivery/push/subscription-schema.ts'
 import { Icon } from '../components/icon.tsx'
-import type { Result, Failure } from '../request.ts'
+import { useAction } from '../components/use-action.ts'
+import type { Result } from '../request.ts'
 import { renewSubscription, enablePush } from './browser.ts'
 import { switchDevice } from './change-device.ts'
 import type { PushState } from './state.ts'
@@ -46,18 +46,15 @@ interface ThisBrowserOptions {
 
 /** The state of push in this browser, with the button or steps that help. */
 export function ThisBrowser({ accountId, state, device, url, onChanged }: ThisBrowserOptions) {
-  const [isBusy, setBusy] = useState(false)
-  const [failure, setFailure] = useState<Failure>()
+  const { act, isBusy, failure } = useAction()
   const { title, lead } = TEXTS[state]
 
-  async function act(send: () => Promise<Result<unknown>>) {
-    if (isBusy) return
-    setBusy(true)
-    const result = await send()
-    await onChanged()
-    setBusy(false)
-    setFailure(result.ok ? undefined : result.failure)
-  }
+  const subscribe = (send: (accountId: string) => Promise<Result<unknown>>) =>
+    act(async () => {
+      const result = await send(accountId)
+      await onChanged()
+      return result
+    })
 
   return (
     <section class={`push-state push-state-${state}`} aria-labelledby="push-state">
@@ -75,7 +72,7 @@ export function ThisBrowser({ accountId, state, device, url, onChanged }: ThisBr
             type="button"
             class="button"
             aria-disabled={isBusy}
-            onClick={() => act(() => enablePush(accountId))}
+            onClick={() => void subscribe(enablePush)}
           >
             Turn on
           </button>
@@ -103,7 +100,7 @@ export function ThisBrowser({ accountId, state, device, url, onChanged }: ThisBr
           <div class="push-state-actions">
             <SendTest
               device={device}
-              onRenew={() => act(() => renewSubscription(accountId))}
+              onRenew={() => void subscribe(renewSubscription)}
               onChanged={onChanged}
             />
             <QuietButton onClick={() => switchDevice(device.id, false, onChanged)}>

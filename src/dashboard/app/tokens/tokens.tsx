@@ -1,14 +1,14 @@
+import { Details } from '../components/details.tsx'
 import { useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Checkbox, Fieldset, Select } from '../components/fields.tsx'
-import { Field, Form } from '../components/form.tsx'
-import { InlineForm } from '../components/inline-form.tsx'
-import { PagedList } from '../components/paged-list.tsx'
+import { Field } from '../components/form.tsx'
+import { FormButton } from '../components/inline-form.tsx'
+import { PagedList, usePages } from '../components/pages.tsx'
 import { SecretOnce } from '../components/secret-once.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
-import { usePages } from '../components/use-pages.ts'
 import { isAtLeast, ROLES } from '../session.ts'
 import type { ManagementToken, NewManagementToken } from '../../../access/tokens/schema.ts'
 import { request } from '../request.ts'
@@ -49,19 +49,15 @@ export function Tokens({ owner, lead, organizations, isPrimary = false }: Tokens
         />
       )}
       <div class={isPrimary ? 'primary-action' : 'actions'}>
-        <InlineForm isPrimary={isPrimary} action="Create token">
-          {close => (
-            <CreateForm
-              owner={owner}
-              organizations={organizations}
-              onCreated={({ token: secret, ...token }) => {
-                close()
-                setMade({ ...token, token: secret })
-                tokens.changeItems(items => [token, ...items])
-              }}
-            />
-          )}
-        </InlineForm>
+        <CreateForm
+          owner={owner}
+          organizations={organizations}
+          isPrimary={isPrimary}
+          onCreated={({ token: secret, ...token }) => {
+            setMade({ ...token, token: secret })
+            tokens.changeItems(items => [token, ...items])
+          }}
+        />
       </div>
       <PagedList pages={tokens} empty={<p class="note">No tokens</p>}>
         {token => (
@@ -93,24 +89,21 @@ function Item({ token, owner, onWithdrawn }: ItemOptions) {
     <li>
       <div class="item-main">
         <bdi>{name}</bdi>
-        <p class="item-details">
+        <Details>
           <code>
             {prefix}…{lastFour}
           </code>
           {owner !== 'account' && (
             <>
-              {' · '}
               by <bdi>{createdBy.name}</bdi>
             </>
           )}
           {projects !== null && (
             <>
-              {' · '}
               only{' '}
               <bdi>{projects.map(project => project.name).join(', ') || 'deleted projects'}</bdi>
             </>
           )}
-          {' · '}
           {lastUsedAt === null ? (
             'never used'
           ) : (
@@ -118,9 +111,10 @@ function Item({ token, owner, onWithdrawn }: ItemOptions) {
               last used <Moment at={lastUsedAt} />
             </>
           )}
-          {' · '}
-          {token.isExpired ? 'expired' : 'expires'} <Moment at={expiresAt} />
-        </p>
+          <>
+            {token.isExpired ? 'expired' : 'expires'} <Moment at={expiresAt} />
+          </>
+        </Details>
       </div>
       <span class="badge">{role}</span>
       <span class="item-actions">
@@ -142,17 +136,20 @@ function Item({ token, owner, onWithdrawn }: ItemOptions) {
 }
 
 interface CreateFormOptions extends Pick<TokensOptions, 'owner' | 'organizations'> {
+  isPrimary: boolean
   onCreated(token: NewManagementToken): void
 }
 
-function CreateForm({ owner, organizations, onCreated }: CreateFormOptions) {
+function CreateForm({ owner, organizations, isPrimary, onCreated }: CreateFormOptions) {
   const roles = ROLES.filter(
     (role, rank) => rank === 0 || organizations.some(own => isAtLeast(own.role, role)),
   )
   const projects = organizations.flatMap(own => own.projects)
   return (
-    <Form
+    <FormButton
+      isPrimary={isPrimary}
       action="Create token"
+      submit="Create token"
       send={value => {
         const chosen = projects.filter(({ id }) => value(id) !== '')
         return request(`POST ${toPath(owner)}`, {
@@ -189,7 +186,7 @@ function CreateForm({ owner, organizations, onCreated }: CreateFormOptions) {
           ))}
         </Fieldset>
       )}
-    </Form>
+    </FormButton>
   )
 }
 

@@ -1,5 +1,4 @@
 import { toColour } from '../colours.ts'
-import { toFirstLetter } from '../first-letter.ts'
 
 /** The initials of a user, in their colour. Decoration, as the name is next to it. */
 export function Avatar({ userId, name }: { userId: string; name: string }) {
@@ -23,4 +22,12 @@ export function toInitials(name: string): string {
     .filter(word => word !== '')
   const [first = name, ...more] = words
   return [first, ...more.slice(-1)].map(toFirstLetter).join('')
+}
+
+/** The first letter of a text as a reader sees it, in upper case. */
+export function toFirstLetter(text: string): string {
+  // Creating a segmenter delays the first paint. In ASCII, each character stands alone.
+  if (/^[ -~]([ -~]|$)/.test(text)) return text.charAt(0).toUpperCase()
+  const [first] = new Intl.Segmenter().segment(text)
+  return first?.segment.toUpperCase() ?? '·'
 }

@@ -1,6 +1,5 @@
 import { batch, signal, type Signal } from '@preact/signals'
-import { toBackoffMs } from '../live/backoff.ts'
-import { SYSTEM_CLOCK } from '../live/clock.ts'
+import { toBackoffMs, SYSTEM_CLOCK } from '../live/clock.ts'
 import { createThrottle } from '../live/throttle.ts'
 import { request } from '../request.ts'
 

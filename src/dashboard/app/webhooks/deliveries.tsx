@@ -1,12 +1,9 @@
 import { useState } from 'preact/hooks'
+import { AboutDelivery } from '../event/deliveries.tsx'
 import { ActionButton } from '../components/action-button.tsx'
-import { PagedList } from '../components/paged-list.tsx'
-import { Moment } from '../components/timestamp.tsx'
+import { PagedList, usePages } from '../components/pages.tsx'
 import { showToast } from '../components/toast.tsx'
-import { toPlural } from '../plural.ts'
-import { toEventPath, toWebhookPath } from '../paths.ts'
-import { usePages } from '../components/use-pages.ts'
-import type { Delivery } from '../../../delivery/outbox/delivery-schema.ts'
+import { toEventPath } from '../paths.ts'
 import { request } from '../request.ts'
 import { Section } from '../components/section.tsx'
 
@@ -45,7 +42,7 @@ export function Deliveries({ project }: { project: string }) {
       >
         {delivery => (
           <li key={`${delivery.id} ${delivery.state}`}>
-            <About project={project} delivery={delivery} />
+            <AboutDelivery project={project} delivery={delivery} />
             <div class="item-actions">
               {delivery.eventId !== null && (
                 <a class="action-link" href={toEventPath(project, delivery.eventId)}>
@@ -72,43 +69,5 @@ export function Deliveries({ project }: { project: string }) {
         )}
       </PagedList>
     </Section>
-  )
-}
-
-function About({ project, delivery }: { project: string; delivery: Delivery }) {
-  const { kind, target, attempts, reason, at, nextAttemptAt } = delivery
-  const name = target?.name ?? (kind === 'webhook' ? 'A deleted webhook' : 'A device')
-  return (
-    <div class="item-main">
-      <p class="item-name">
-        {kind === 'webhook' && target?.name != null ? (
-          <a href={toWebhookPath(project, target.id)}>
-            <bdi>{name}</bdi>
-          </a>
-        ) : (
-          <bdi>{name}</bdi>
-        )}
-      </p>
-      <p class="item-details">
-        {reason !== null && (
-          <>
-            <bdi>{reason}</bdi> ·{' '}
-          </>
-        )}
-        {toPlural(attempts, 'attempt')}
-        {at !== null && (
-          <>
-            {' '}
-            · last <Moment at={at} />
-          </>
-        )}
-        {nextAttemptAt !== null && (
-          <>
-            {' '}
-            · next <Moment at={nextAttemptAt} />
-          </>
-        )}
-      </p>
-    </div>
   )
 }

@@ -1,8 +1,7 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
-import { GRACE_PERIODS } from '../grace-periods.ts'
 import { ActionButton, DisclosureButton } from '../components/action-button.tsx'
-import { Select } from '../components/fields.tsx'
+import { GracePeriod } from '../components/fields.tsx'
 import { Form } from '../components/form.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
@@ -107,12 +106,10 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
             onActivity()
           }}
         >
-          <Select
+          <GracePeriod
             name="graceHours"
             label="Also sign with old secret"
             hint="Until then, receivers can verify with either secret."
-            options={GRACE_PERIODS}
-            value="24"
           />
         </Form>
       )}

@@ -2,11 +2,9 @@ import { useState } from 'preact/hooks'
 import { readChannels } from '../feed/api.ts'
 import { Checkbox, Select, Fieldset } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
-import { Loaded } from '../components/loaded.tsx'
-import { useQuery } from '../components/use-query.ts'
+import { Loaded, useQuery } from '../components/query.tsx'
 import type { Result } from '../request.ts'
 import type { NewWebhook, Webhook } from '../../../delivery/webhooks/webhook-schema.ts'
-import { PRESETS } from './presets.ts'
 
 interface WebhookFormOptions<Data> {
   project: string
@@ -95,4 +93,19 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
       }}
     </Loaded>
   )
+}
+
+/** The supported receivers, with a hint for their URLs. */
+export const PRESETS: Readonly<Record<Webhook['preset'], { text: string; hint: string }>> = {
+  standard: {
+    text: 'Your own server',
+    hint: 'Events are sent as JSON in the Standard Webhooks format.',
+  },
+  slack: { text: 'Slack', hint: 'https://hooks.slack.com/services/…' },
+  discord: { text: 'Discord', hint: 'https://discord.com/api/webhooks/…' },
+  telegram: {
+    text: 'Telegram',
+    hint: 'https://api.telegram.org/bot…/sendMessage?chat_id=…',
+  },
+  ntfy: { text: 'ntfy', hint: 'The URL of a topic, such as https://ntfy.sh/my-topic' },
 }

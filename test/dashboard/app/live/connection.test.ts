@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { createConnection } from '../../../../src/dashboard/app/live/connection.ts'
-import { createLiveSocket, type SessionStatus } from '../../../../src/dashboard/app/live/socket.ts'
-import type { ServerMessage } from '../../../../src/dashboard/app/live/messages.ts'
+import {
+  createLiveSocket,
+  type SessionStatus,
+  type ServerMessage,
+} from '../../../../src/dashboard/app/live/socket.ts'
 import type { ConnectionState } from '../../../../src/dashboard/app/live/pill.ts'
 import { createFakeClock } from '../../../support/fakes/clock.ts'
 import { createFakeSocket, EPOCH, type FakeSocket } from '../../../support/fakes/socket.ts'

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { toBackoffMs } from '../../../../src/dashboard/app/live/backoff.ts'
+import { toBackoffMs, SYSTEM_CLOCK } from '../../../../src/dashboard/app/live/clock.ts'
 import { createAnnouncer } from '../../../../src/dashboard/app/live/announcer.ts'
-import { SYSTEM_CLOCK } from '../../../../src/dashboard/app/live/clock.ts'
 import { createThrottle } from '../../../../src/dashboard/app/live/throttle.ts'
 import { toTitle } from '../../../../src/dashboard/app/live/unseen.ts'
 import { createFakeClock } from '../../../support/fakes/clock.ts'

@@ -5,6 +5,8 @@ import { createThrottle } from '../live/throttle.ts'
 import { request, type Failure, type Result } from '../request.ts'
 import type { Args, Data, Input, RouteName } from '../routes.ts'
 import { session } from '../session.ts'
+import type { ComponentChildren } from 'preact'
+import { ErrorNotice } from './standalone-page.tsx'
 
 /** How often counts of the last hours, and what ends by itself, are loaded again. */
 export const MINUTE_MS = 60_000
@@ -150,4 +152,37 @@ function keep({ key = '', data }: Answer<unknown>): void {
   if (data !== undefined) kept.set(key, data)
   const [oldest] = kept.keys()
   if (oldest !== undefined && kept.size > MAX_KEPT) kept.delete(oldest)
+}
+
+interface LoadedOptions<Data> {
+  query: Pick<Query<Data>, 'data' | 'failure' | 'refetch'>
+  /** Shown in place of a failure if the thing does not exist. */
+  missing?: { title: string; text: string }
+  children(data: Data): ComponentChildren
+}
+
+/** Renders the data of a query, or its loading or error state. */
+export function Loaded<Data>({ query, missing, children }: LoadedOptions<Data>) {
+  const { data, failure, refetch } = query
+  if (missing && failure?.code === 'not_found') {
+    return (
+      <div class="empty-state">
+        <h1>{missing.title}</h1>
+        <p>{missing.text}</p>
+      </div>
+    )
+  }
+  return (
+    <>
+      {failure && <ErrorNotice failure={failure} onRetry={() => void refetch()} />}
+      {data === undefined && !failure && (
+        <div role="status" aria-label="Loading" class="loading">
+          <span class="skeleton line w75" />
+          <span class="skeleton line w50" />
+          <span class="skeleton line w60" />
+        </div>
+      )}
+      {data !== undefined && children(data)}
+    </>
+  )
 }

@@ -2,7 +2,8 @@ import { useRef } from 'preact/hooks'
 import type { Page } from '../../../http/envelope.ts'
 import { request, type Result } from '../request.ts'
 import type { Data, Input, Item, ListName } from '../routes.ts'
-import { useQuery, type Query, type QueryOptions } from './use-query.ts'
+import { useQuery, type Query, type QueryOptions, Loaded } from './query.tsx'
+import type { ComponentChildren } from 'preact'
 
 /** At most this many pages are read at once. More of a longer list are loaded on request again. */
 const MAX_READS = 20
@@ -67,4 +68,31 @@ async function readPages<Item>(
     reads += 1
   } while (count > 0 && cursor !== null && reads < MAX_READS)
   return { ok: true, data: { ...result.data, items } }
+}
+
+interface PagedListOptions<Item> {
+  pages: Pages<Item>
+  className?: string
+  /** Shown when the list is empty. */
+  empty: ComponentChildren
+  children(item: Item): ComponentChildren
+}
+
+/** A list that is loaded page by page, in each of its states. */
+export function PagedList<Item>(options: PagedListOptions<Item>) {
+  const { pages, className = 'items', empty, children } = options
+  const { data, items, failure, loadMore } = pages
+  return (
+    <>
+      <ul class={className} aria-busy={!data && !failure}>
+        {items.map(children)}
+      </ul>
+      <Loaded query={pages}>{() => items.length === 0 && empty}</Loaded>
+      {loadMore && !failure && (
+        <button type="button" class="button button-plain" onClick={loadMore}>
+          Show more
+        </button>
+      )}
+    </>
+  )
 }
