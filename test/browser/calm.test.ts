@@ -154,23 +154,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
     expect(it.problems).toEqual([])
   })
 
-  test('an event inside a group is deleted and restored, and the group counts', async () => {
-    await using it = await watch(burst(12, toPeriod()))
-    await it.group.click()
-    await it.page.locator('[data-event=evt_7]').click()
-    await it.page.locator('.panel').getByRole('button', { name: 'Delete' }).click()
-    await it.page.locator('[data-event=evt_7]').waitFor({ state: 'detached' })
-    expect((await it.list())[0]).toBe('Order placed ×11')
-    expect(await it.ids()).toEqual([...ids(12, 8), ...ids(6, 1)])
-    await it.page.evaluate(
-      path => fetch(path, { method: 'POST' }),
-      `/api/projects/${PROJECT}/events/evt_7/restore`,
-    )
-    await it.page.locator('[data-event=evt_7]').waitFor()
-    expect((await it.list())[0]).toBe('Order placed ×12')
-    expect(await it.ids()).toEqual(ids(12, 1))
-  })
-
   test('the address of an event opens its group, and Escape leads back to its row', async () => {
     const beginMs = toPeriod()
     await using it = await watch(
@@ -205,23 +188,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
     await it.page.getByRole('button', { name: 'Older event' }).click()
     await it.page.locator('[data-event=evt_9][aria-current]').waitFor()
     expect(await it.ids()).toEqual(ids(18, 1))
-  })
-
-  test('older pages complete a group, and a search counts its own events', async () => {
-    const beginMs = toPeriod() - 60_000
-    await using it = await watch([
-      { title: 'First', ...at(beginMs - 60_000) },
-      ...burst(80, beginMs, { userId: 'ada' }),
-      ...burst(80, beginMs + 5_000, { userId: 'grace' }),
-    ])
-    await it.page.getByText("You've reached the first event").waitFor()
-    expect(await it.list()).toEqual(['Order placed ×80', 'Order placed ×80', 'First'])
-    await it.page.goto(`${dashboard.url}/p/${PROJECT}?q=user:"grace"`)
-    await it.page.getByText('No older matches').waitFor()
-    expect(await it.list()).toEqual(['Order placed ×80'])
-    await it.group.click()
-    await until(async () => (await it.ids()).length === 80)
-    expect(await it.ids()).toEqual(ids(161, 82))
   })
 
   test('a live list of collapsed rows reads no page again and again', async () => {

@@ -257,16 +257,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     expect([overflowY, position]).toEqual(['visible', 'static'])
   })
 
-  test('is deleted, and can be restored for five seconds', async () => {
-    await using it = await visit(`/p/${PROJECT}/e/evt_2`)
-    await it.page.getByRole('button', { name: 'Paused' }).waitFor()
-    await it.panel.getByRole('button', { name: 'Delete' }).click()
-    await until(async () => (await it.titles()) === 'Third,First')
-    await it.page.getByRole('button', { name: 'Undo' }).click()
-    await it.shows('New payment')
-    await until(async () => (await it.titles()) === 'Third,New payment,First')
-  })
-
   test('is shown to a viewer without a delete button', async () => {
     const [organization] = ACCOUNT.organizations
     await using it = await visit(`/p/${PROJECT}/e/evt_2`, {

@@ -40,12 +40,6 @@ export const CHANNEL_SCREENS: Screen[] = [
   },
   { name: 'channels-none', path: `/p/${PROJECT}/channels`, until: 'text=No channels yet' },
   {
-    name: 'channels-not-found',
-    path: `/p/${PROJECT}/channels?search=tide`,
-    prepare: fillShop,
-    until: 'text=No channels found',
-  },
-  {
     name: 'channels-broken',
     path: `/p/${PROJECT}/channels`,
     prepare: api =>
@@ -135,20 +129,6 @@ export const CHANNEL_SCREENS: Screen[] = [
     },
   },
   {
-    name: 'event-deliveries-broken',
-    path: `/p/${PROJECT}/e/evt_7`,
-    prepare: api => {
-      fillShop(api)
-      api.on('GET /api/projects/:id/events/:event', () => ({ data: REFUND }))
-      api.on('GET /api/projects/:id/events/:event/deliveries', () => ({
-        status: 503,
-        code: 'unavailable',
-        error: 'The database cannot be reached. Try again shortly.',
-      }))
-    },
-    until: 'text=Retry',
-  },
-  {
     name: 'palette',
     path: `/p/${PROJECT}?channel=chn_payments`,
     prepare: fillShop,
@@ -156,17 +136,6 @@ export const CHANNEL_SCREENS: Screen[] = [
     act: async page => {
       await page.keyboard.press('Control+k')
       await page.getByRole('option', { name: 'payments Channel' }).waitFor()
-    },
-  },
-  {
-    name: 'palette-nothing',
-    path: `/p/${PROJECT}`,
-    prepare: fillShop,
-    until: 'text=Refund requested',
-    act: async page => {
-      await page.keyboard.press('Control+k')
-      await page.keyboard.type('qqq')
-      await page.getByText('No results').waitFor()
     },
   },
   {

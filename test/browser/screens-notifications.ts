@@ -98,21 +98,4 @@ export const NOTIFICATION_SCREENS: Screen[] = [
     ),
     until: 'text=Add to Home Screen',
   },
-  {
-    name: 'notifications-unsupported',
-    ...as({ canPush: false }, api => fakePush(api, [PHONE])),
-    until: 'text=does not support notifications',
-  },
-  {
-    name: 'notifications-broken',
-    ...as({}, api => {
-      fakePush(api, [])
-      api.on('GET /api/push/subscriptions', () => ({
-        status: 503,
-        code: 'unavailable',
-        error: 'The database cannot be reached. Try again shortly.',
-      }))
-    }),
-    until: 'text=Retry',
-  },
 ]

@@ -5,12 +5,6 @@ import { BAD_SERVER, fillOrganization, setRole } from '../support/fakes/organiza
 import type { Screen } from './screens.ts'
 
 const ORGANIZATION = '/settings/organizations/org_1'
-const down = () => ({
-  status: 503,
-  code: 'unavailable',
-  error: 'The database cannot be reached. Try again shortly.',
-})
-
 const withNothing = (api: FakeApi) => {
   fillOrganization(api)
   const [organization] = ACCOUNT.organizations
@@ -78,19 +72,6 @@ export const ORGANIZATION_SCREENS: Screen[] = [
     path: ORGANIZATION,
     prepare: withRequirement,
     until: 'text=Use it here to continue.',
-  },
-  {
-    name: 'account-broken',
-    path: '/account',
-    prepare: api => api.on('GET /api/sessions', down),
-    until: 'text=Retry',
-  },
-  {
-    name: 'account-everywhere',
-    path: '/account',
-    prepare: fillOrganization,
-    until: 'text=Safari on iPhone',
-    act: page => page.getByRole('button', { name: 'Sign out everywhere' }).click(),
   },
   {
     name: 'home-nothing',
@@ -185,17 +166,6 @@ export const ORGANIZATION_SCREENS: Screen[] = [
     prepare: withNothing,
     until: 'text=No projects yet',
   },
-  {
-    name: 'organization-broken',
-    path: `${ORGANIZATION}/members`,
-    prepare: api => {
-      fillOrganization(api)
-      api.on('GET /api/organizations/org_1/members', down)
-      api.on('GET /api/organizations/org_1/audit', down)
-    },
-    until: 'text=Retry',
-  },
-  { name: 'organization-none', path: '/settings/organizations/org_9', until: 'text=not found' },
   { name: 'server', path: '/settings/server', prepare: fillOrganization, until: 'text=signed in' },
   {
     name: 'server-bad',
@@ -205,15 +175,6 @@ export const ORGANIZATION_SCREENS: Screen[] = [
       api.on('GET /api/server', () => ({ data: BAD_SERVER }))
     },
     until: 'text=overdue',
-  },
-  {
-    name: 'server-broken',
-    path: '/settings/server',
-    prepare: api => {
-      fillOrganization(api)
-      api.on('GET /api/server', down)
-    },
-    until: 'text=Retry',
   },
   {
     name: 'server-not-operator',

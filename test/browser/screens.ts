@@ -155,13 +155,6 @@ export const SCREENS: Screen[] = [
     },
   },
   {
-    name: 'user-erase',
-    path: `/p/${PROJECT}/users/user_123`,
-    prepare: fillUsers,
-    until: 'article',
-    act: page => page.getByRole('button', { name: 'Erase this user' }).click(),
-  },
-  {
     name: 'users-none',
     path: `/p/${PROJECT}/users`,
     prepare: noUsers,

@@ -165,23 +165,6 @@ export async function fakeApi(
   api.on('GET /api/projects/:id/events/:event/deliveries', () => ({
     data: { items: [], nextCursor: null, isDispatched: true },
   }))
-  const hidden = new Map<string, any>()
-  api.on('DELETE /api/projects/:id/events/:event', (_, url) => {
-    const at = log.findIndex(({ id }) => url.pathname.endsWith(`/${id}`))
-    const [event] = log.splice(at, 1)
-    hidden.set(event.id, event)
-    api.send({ type: 'deleted', project: PROJECT, seq: event.seq })
-    return { data: { undoUntil: new Date().toISOString() } }
-  })
-  api.on('POST /api/projects/:id/events/:event/restore', (_, url) => {
-    const event = hidden.get(url.pathname.split('/').at(-2) ?? '')
-    log.push(event)
-    log.sort((one, other) => one.seq - other.seq)
-    const message = { type: 'restored', project: PROJECT, seq: event.seq, event: api.change(event) }
-    for (const [socket, search] of sockets)
-      if (search && isSent(event, search)) socket.send(JSON.stringify(message))
-    return { data: { id: event.id, seq: event.seq } }
-  })
   api.on('GET /api/projects/:id/events/:event/neighbours', (_, url) => {
     const at = log.findIndex(({ id }) => url.pathname.includes(`/${id}/`))
     const toPlace = (event: any) => (event ? { id: event.id, seq: event.seq } : null)

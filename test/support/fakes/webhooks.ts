@@ -70,14 +70,6 @@ export function fillKeys(api: FakeApi): void {
     const key = 'tdg_4mWq8ZrT1nYb6KcX0sLh9VdJ3gEf7PuRa2Zk4e'
     return { status: 201, data: { ...made, key } }
   })
-  api.on('PATCH /api/projects/:id/keys/:key', change => {
-    Object.assign(keys[0]!, change)
-    return { data: keys[0] }
-  })
-}
-
-export function noKeys(api: FakeApi): void {
-  api.on('GET /api/projects/:id/keys', listOf([]))
 }
 
 /** A webhook as the server returns it to an admin. */
@@ -192,13 +184,6 @@ export function fillWebhooks(api: FakeApi): void {
     attempts.unshift(made)
     return { data: made }
   })
-  api.on(`POST ${one}/rotate`, () => ({
-    data: {
-      id: 'whk_1',
-      secret: 'whsec_9cXq5V0yJt3hZ7mN1bK8sLr2PwQe4Uf6Gd0Ha5Jk9Tc=',
-      previousSecretUntil: ago(-DAY_MINUTES),
-    },
-  }))
   const delivery = {
     id: 'dlv_1',
     eventId: 'evt_01kadz5p6vf2w8y3m4n5q6r7s8',
@@ -220,9 +205,4 @@ export function fillWebhooks(api: FakeApi): void {
     const isDead = url.searchParams.get('state') === 'dead'
     return { data: { items: isDead ? dead : [{ ...delivery, ...waiting }], nextCursor: null } }
   })
-}
-
-export function noWebhooks(api: FakeApi): void {
-  api.on('GET /api/projects/:id/webhooks', listOf([]))
-  api.on('GET /api/projects/:id/deliveries', listOf([]))
 }

@@ -133,17 +133,7 @@ describe('dashboard.md §4 a feed', () => {
     }
   })
 
-  test('reads the page again if the connection starts behind its end', async () => {
-    const it = start(3)
-    await it.page()
-    it.world.head = 5
-    it.socket.welcome(5)
-    expect(it.reads).toHaveLength(1)
-    await it.page()
-    expect(it.seqs).toEqual([5, 4, 3, 2, 1])
-  })
-
-  test('also reads it again if the connection started during the first read', async () => {
+  test('reads the page again if the connection started during the first read', async () => {
     const it = start(3)
     it.socket.welcome(5)
     await it.page()
@@ -257,80 +247,6 @@ describe('dashboard.md §4 a feed', () => {
     expect([it.seqs.length, it.feed.log.value.older.kind]).toEqual([120, 'end'])
   })
 
-  test('finds the way back to removed rows from the newest page', async () => {
-    const it = start(100)
-    it.socket.welcome(100)
-    await it.page()
-    it.emit(300)
-    it.clock.pass(1_200)
-    expect([it.seqs.length, it.feed.log.value.older.kind]).toEqual([200, 'cut'])
-    void it.feed.readOlder()
-    for (let n = 0; n < 5; n++) await it.page()
-    expect(it.reads).toHaveLength(0)
-    expect(it.seqs).toEqual(Array.from({ length: 250 }, (_, at) => 400 - at))
-  })
-
-  test('drops a page whose place was removed before it arrived', async () => {
-    const it = start(300)
-    it.socket.welcome(300)
-    await it.page()
-    void it.feed.readOlder()
-    it.emit(200)
-    it.clock.pass(1_200)
-    await it.page()
-    expect(it.seqs).toEqual(Array.from({ length: 200 }, (_, at) => 500 - at))
-  })
-
-  test('removes a deleted event, and restores it on undo', async () => {
-    const it = start(3)
-    it.socket.welcome(3)
-    await it.page()
-    it.clock.pass(300)
-    it.socket.receive({ type: 'deleted', project: PROJECT, seq: 2 })
-    it.clock.pass(300)
-    expect(it.seqs).toEqual([3, 1])
-    it.socket.receive({ type: 'restored', project: PROJECT, seq: 2, event: event(2) })
-    it.clock.pass(300)
-    expect(it.seqs).toEqual([3, 2, 1])
-  })
-
-  test('shows a restored event that it never had', async () => {
-    const it = start(3)
-    it.socket.welcome(3)
-    it.world.deleted.add(2)
-    await it.page()
-    expect(it.seqs).toEqual([3, 1])
-    it.socket.receive({ type: 'restored', project: PROJECT, seq: 2, event: event(2) })
-    it.clock.pass(300)
-    expect(it.seqs).toEqual([3, 2, 1])
-  })
-
-  test('keeps its order, and each event, when deletions are undone while it is paused', async () => {
-    const it = start(10)
-    it.socket.welcome(10)
-    await it.page()
-    it.feed.dispatch({ type: 'pause', reason: 'manual' })
-    it.emit(2)
-    it.clock.pass(300)
-    it.socket.receive({ type: 'deleted', project: PROJECT, seq: 12 })
-    it.socket.receive({ type: 'restored', project: PROJECT, seq: 12, event: event(12) })
-    it.clock.pass(300)
-    expect([it.seqs[0], it.feed.live.value.waiting]).toEqual([10, 2])
-    it.emit(1)
-    it.feed.dispatch({ type: 'resume' })
-    it.clock.pass(300)
-    expect(it.seqs.slice(0, 4)).toEqual([13, 12, 11, 10])
-  })
-
-  test('never shows an event that was deleted while its page was on the way', async () => {
-    const it = start(3)
-    it.socket.welcome(3)
-    it.socket.receive({ type: 'deleted', project: PROJECT, seq: 2 })
-    await it.page()
-    it.clock.pass(300)
-    expect(it.seqs).toEqual([3, 1])
-  })
-
   describe('after a lost connection', () => {
     /** Loses the connection, changes events, and connects again. */
     function reconnect(it: ReturnType<typeof start>, change: () => void) {
@@ -339,24 +255,6 @@ describe('dashboard.md §4 a feed', () => {
       it.clock.pass(250)
       it.socket.welcome(it.world.head)
     }
-
-    test('removes what was deleted meanwhile, and shows what was restored', async () => {
-      const it = start(120)
-      it.world.deleted.add(119)
-      it.socket.welcome(120)
-      await it.page()
-      void it.feed.readOlder()
-      await it.page()
-      reconnect(it, () => {
-        it.world.deleted.delete(119)
-        for (const seq of [30, 71, 120]) it.world.deleted.add(seq)
-      })
-      await it.page()
-      await it.page()
-      const expected = Array.from({ length: 119 }, (_, at) => 119 - at)
-      expect(it.seqs).toEqual(expected.filter(seq => seq > 20 && seq !== 30 && seq !== 71))
-      expect(it.reads).toHaveLength(0)
-    })
 
     test('keeps the place of a paused reader, and what waits for them', async () => {
       const it = start(120)
@@ -496,18 +394,6 @@ describe('dashboard.md §4 a feed', () => {
       expect(it.feed.live.value.waiting).toBe(500)
       it.feed.dispatch({ type: 'resume' })
       expect(it.seqs).toEqual(Array.from({ length: LIVE_ENTRIES }, (_, at) => 1_000 - at))
-    })
-
-    test('also reads again what it had read before its first connection', async () => {
-      const it = start(3)
-      await it.page()
-      it.socket.end(1006)
-      await it.settle()
-      it.world.deleted.add(2)
-      it.clock.pass(250)
-      it.socket.welcome(3)
-      await it.page()
-      expect(it.seqs).toEqual([3, 1])
     })
   })
 
