@@ -110,6 +110,28 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('keep all pages of a long list when a reader returns', async () => {
+    const route = 'GET /api/projects/:id/users'
+    await using it = await visit('/users', api =>
+      api.on(route, (_, { searchParams }) => {
+        const at = Number(searchParams.get('cursor'))
+        const user = { id: at, userId: `user_${at}`, aliases: [], properties: {}, updatedAt: AT }
+        return { data: { items: [user], nextCursor: at < 21 ? String(at + 1) : null } }
+      }),
+    )
+    const rows = it.page.locator('.users > li')
+    for (let count = 1; count < 22; count++) {
+      await until(async () => (await rows.count()) === count)
+      await it.button('Show more').click()
+    }
+    await until(async () => (await rows.count()) === 22)
+    it.api.requests.splice(0)
+    await it.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await until(() => it.api.requests.filter(one => one === route).length === 20)
+    await it.settle()
+    expect(await rows.count()).toBe(22)
+  })
+
   test('appear by name, with each ID and property once', async () => {
     await using it = await visit('', api => {
       api.on('POST /api/projects/:id/users/names', ({ userIds }) => ({

@@ -5,7 +5,7 @@ import type { Data, Input, Item, ListName } from '../routes.ts'
 import { useQuery, type Query, type QueryOptions, Loaded } from './query.tsx'
 import type { ComponentChildren } from 'preact'
 
-/** At most this many pages are read at once. More of a longer list are loaded on request again. */
+/** At most this many pages are read at once. A longer list keeps the others as they were. */
 const MAX_READS = 20
 
 export interface Pages<Item, Data = unknown> extends Query<Data> {
@@ -30,8 +30,19 @@ export function usePages<Name extends ListName>(
     request(name, { ...input, cursor } as never) as Promise<Result<Page<Item<Name>>>>
   const readAll = (count: number, page?: Page<Item<Name>>) =>
     readPages(read, count, page) as Promise<Result<Data<Name>>>
-  const query = useQuery(key, () => readAll(shown.current.pages), options)
+  const latest = useRef<Page<Item<Name>>>(undefined)
+  const query: Query<Data<Name>> = useQuery(
+    key,
+    async () => {
+      const { pages } = shown.current
+      const result = (await readAll(pages)) as Result<Page<Item<Name>>>
+      if (result.ok && pages > MAX_READS) result.data = withRest(result.data, latest.current)
+      return result as Result<Data<Name>>
+    },
+    options,
+  )
   const data = query.data as Page<Item<Name>> | undefined
+  latest.current = data
   return {
     ...query,
     items: data?.items ?? [],
@@ -46,6 +57,14 @@ export function usePages<Name extends ListName>(
         Object.assign({}, page, { items: edit((page as Page<Item<Name>>).items) }),
       ),
   }
+}
+
+/** Adds the items of a known list that follow a part of it, which was read again. */
+function withRest<Item>(part: Page<Item>, known: Page<Item> | undefined): Page<Item> {
+  const last = JSON.stringify(part.items.at(-1))
+  const at = known?.items.findIndex(one => JSON.stringify(one) === last) ?? -1
+  if (!known || at < 0 || part.nextCursor === null) return part
+  return { ...known, items: [...part.items, ...known.items.slice(at + 1)] }
 }
 
 /** Reads this many pages with items after `page`. The result has the items of all. */
