@@ -243,9 +243,12 @@ test('delivery: it is settled once its attempt is recorded, and its slot is free
 })
 
 test('delivery: a delivery that crashes every worker is given up', async () => {
-  const { projectId, eventId, claim } = await queue('webhook')
+  const { projectId, claim } = await queue('webhook')
+  let id: string | undefined
   for (let claims = 1; claims <= 10; claims++) {
-    expect((await claim())?.claimCount).toBe(claims)
+    const job = await claim()
+    expect(job?.claimCount).toBe(claims)
+    id = job?.id
     await makeDeliveriesDue(deliveries.sql, projectId)
   }
   const held = createHeldKind()
@@ -255,7 +258,8 @@ test('delivery: a delivery that crashes every worker is given up', async () => {
     state: 'dead',
     reason: 'The server stopped 10 times during this attempt',
   })
-  expect(held.sent.filter(({ job }) => job.eventId === eventId)).toEqual([])
+  // The dispatcher has made another delivery of the event, which may have begun.
+  expect(held.sent.map(({ job }) => job.id)).not.toContain(id!)
 })
 
 /** Runs an outbox on its own pool. */
