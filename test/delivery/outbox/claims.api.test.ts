@@ -5,18 +5,13 @@ import type {
   DeliveryKind,
   DeliveryOutcome,
 } from '../../../src/delivery/outbox/delivery-kind.ts'
-import { ensureCursors, registerKind } from '../../../src/delivery/outbox/dispatcher.ts'
 import { settleDeliveries } from '../../../src/delivery/outbox/settler.ts'
-import { dispatchWebhooks } from '../../../src/delivery/webhooks/dispatch.ts'
-import { newProject } from '../../support/worlds/project.ts'
 import { RELEASED, toSettlement } from '../../../src/delivery/outbox/settlement.ts'
 import { findWebhookTargets } from '../../../src/delivery/webhooks/target.ts'
 import { insertWebhook } from '../../support/worlds/webhooks.ts'
 import { openDeliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
-import { parseId, toId } from '../../../src/base/ids.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
-import { hold } from '../../support/database-lock.ts'
 import { countSeconds, until } from '../../support/until.ts'
 import { openSql } from '../../support/sql.ts'
 import { forFile } from '../../support/for-file.ts'
@@ -95,21 +90,6 @@ test('case 17: a worker that lost its lease changes nothing', async () => {
   expect((await deliveries.pending(projectId))[0]?.due_in_s).toBeWithin(90 - passed(), 91)
   expect(await settleDeliveries(deliveries.sql, [{ ...heir, ...DONE }])).toEqual([])
   expect(await deliveries.pending(projectId)).toEqual([])
-})
-
-test('delivery: a lease whose row is locked is neither extended nor lost', async () => {
-  const locked = (await (await queue()).claim())!
-  const other = (await (await queue()).claim())!
-  const lost = { ...other, token: crypto.randomUUID() }
-  await using _ = await hold(
-    deliveries.sql,
-    tx => tx`select from outbox where id = ${locked.id} for update`,
-  )
-  const extend = { leases: [locked, other, lost], leaseMs: 90_000 }
-  expect(await extendLeases(deliveries.sql, extend)).toEqual({
-    extended: [other.id],
-    lost: [lost.id],
-  })
 })
 
 test('case 17: settlements of one batch do not affect each other', async () => {
@@ -267,66 +247,3 @@ async function run(kind: DeliveryKind, options: { graceMs?: number } = {}) {
   const outbox = await deliveries.start(kind, { graceMs: 100, ...options })
   return { outbox, [Symbol.asyncDispose]: () => outbox.stop() }
 }
-
-test('plans that were made on empty tables read no more rows than they need', async () => {
-  await using fresh = await openDeliveries()
-  const sql = openSql(fresh.databaseUrl)
-  const claim = (targetId: string) =>
-    claimDeliveries(sql, {
-      kind: 'webhook',
-      requests: [{ targetId, room: 20, dueAt: '-infinity' }],
-      maxDeliveries: 20,
-      leaseMs: 30_000,
-    })
-  const find = (ids: { projectId: string; targetId: string; eventId: string }[]) =>
-    findWebhookTargets(sql, ids)
-  await registerKind(sql, 'webhook')
-  await claim(crypto.randomUUID())
-  await settleDeliveries(sql, [])
-  await find([])
-  const { id: empty } = await newProject({ sql, url: '' })
-  await ensureCursors(sql, { kind: 'webhook', projectIds: [empty] })
-  const dispatch = (projectId: string) =>
-    dispatchWebhooks(sql, { projectIds: [projectId], maxEvents: 20, lease: undefined })
-  await dispatch(empty)
-
-  const COUNT = 400
-  const { projectId } = await fresh.newTarget()
-  const eventIds = await fresh.append(projectId, COUNT)
-  const { webhookId: targetId } = await insertWebhook(fresh, projectId, {
-    eventId: toId('evt', eventIds[0]!),
-    mark: 'a',
-  })
-  const uuid = parseId('whk', targetId)!
-  await fresh.sql`update webhooks set created_at = created_at - interval '1 day'`
-  await ensureCursors(sql, { kind: 'webhook', projectIds: [projectId] })
-  const readRows = async () => {
-    await sql`select pg_stat_force_next_flush()`
-    const rows = await sql<{ name: string; fetched: string }[]>`
-      select relname as name, idx_tup_fetch as fetched
-      from pg_stat_user_tables
-      where relname in ('events', 'outbox', 'webhooks')
-    `
-    return new Map(rows.map(({ name, fetched }) => [name, Number(fetched)]))
-  }
-  const before = await readRows()
-  for (let done = 0; done < COUNT; done += 20) {
-    expect((await dispatch(projectId)).count).toBe(20)
-    const claimed = await claim(uuid)
-    expect(claimed).toHaveLength(20)
-    const found = await find(claimed)
-    expect(found.filter(one => one?.eventJson !== undefined)).toHaveLength(20)
-    await settleDeliveries(
-      sql,
-      claimed.map(({ id, token }) => ({ id, token, ...DONE })),
-    )
-  }
-  const after = await readRows()
-  const fetched = (name: string) => (after.get(name)! - before.get(name)!) / COUNT
-  // Dispatch, claim and attempt read an event once each. A scan of the project would read hundreds.
-  expect(fetched('events')).toBeGreaterThan(1)
-  expect(fetched('events')).toBeLessThan(4)
-  expect(fetched('outbox')).toBeLessThan(30)
-  expect(fetched('webhooks')).toBeLessThan(4)
-  await sql.end()
-})

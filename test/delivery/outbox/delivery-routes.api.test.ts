@@ -75,24 +75,6 @@ test('delivery: a posted event is delivered to its targets, and its page shows t
   })
 })
 
-test('delivery: an event that was sent to nobody says why', async () => {
-  const organization = await newOrganization(server)
-  const { path, uuid, send, targetId } = await newTarget(organization)
-  await server.sql`delete from test_targets where id = ${targetId}`
-  const viewer = await newMember(server, organization, 'viewer')
-  const id = await send()
-  const read = async () => (await viewer.get(`${path}/events/${id}/deliveries`)).body.data
-  await until(async () => (await read()).isDispatched === true)
-  expect(await read()).toEqual({ items: [], nextCursor: null, isDispatched: true })
-  await server.sql`
-    insert into deliveries (project_id, event_id, kind, state, reason)
-    select ${uuid}, e.id, 'push', 'withheld', 'no device' from events e where e.project_id = ${uuid}
-  `
-  expect((await read()).items).toMatchObject([
-    { kind: 'push', target: null, state: 'withheld', reason: 'no device', attempts: 0 },
-  ])
-})
-
 test('delivery: pending deliveries and dead letters are listed page by page', async () => {
   const organization = await newOrganization(server)
   const { path, uuid, targetId, send } = await newTarget(organization)

@@ -2,10 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { enqueueDeliveries } from '../../../src/delivery/outbox/enqueue.ts'
 import type { Outbox } from '../../../src/delivery/outbox/outbox.ts'
 import { startInbox, type Inbox } from '../../support/servers/inbox.ts'
-import { countSeconds, until } from '../../support/until.ts'
-import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
+import { until } from '../../support/until.ts'
 import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
-import { addTarget, createTestKind } from '../../support/worlds/delivery-kind.ts'
+import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 
 let deliveries: Deliveries
 let inbox: Inbox
@@ -45,72 +44,6 @@ const answerWith =
   (status: number, headers: Record<string, string> = {}): Parameters<Inbox['answer']>[1] =>
   response =>
     response.writeHead(status, headers).end()
-
-test('delivery: every event reaches every target of its project, and leaves the outbox for the record', async () => {
-  const { projectId, targetId } = await deliveries.newTarget()
-  const other = await addTarget(deliveries.sql, projectId)
-  const eventIds = await deliveries.append(projectId, 700)
-  outbox.wake([projectId])
-  await until(async () => (await deliveries.ended(projectId)).length === 1_400)
-  expect(await deliveries.pending(projectId)).toEqual([])
-  for (const eventId of eventIds) {
-    expect(inbox.counts().get(`${eventId} ${targetId}`)).toBe(1)
-    expect(inbox.counts().get(`${eventId} ${other}`)).toBe(1)
-  }
-  const [record] = await deliveries.ended(projectId)
-  expect(record).toMatchObject({ state: 'delivered', attempts: 1, reason: null })
-  expect(Number(record?.latency_ms)).toBeGreaterThanOrEqual(0)
-})
-
-test('delivery: a failed delivery is retried on schedule, and is dead after its last attempt', async () => {
-  let passed = countSeconds()
-  const { projectId, targetId, eventId } = await deliverTo(answerWith(500))
-  const [first] = await deliveries.pending(projectId)
-  expect(first).toMatchObject({ attempts: 1, reason: 'http_500', claim_count: 0 })
-  expect(first?.due_in_s).toBeWithin(4 - passed(), 6)
-
-  passed = countSeconds()
-  await makeDeliveriesDue(deliveries.sql, projectId)
-  outbox.wakeWorkers()
-  await until(async () => (await deliveries.pending(projectId))[0]?.attempts === 2)
-  const [second] = await deliveries.pending(projectId)
-  expect(second?.due_in_s).toBeWithin(240 - passed(), 360)
-
-  await makeDeliveriesDue(deliveries.sql, projectId)
-  outbox.wakeWorkers()
-  await until(async () => (await deliveries.ended(projectId)).length === 1)
-  expect(await deliveries.pending(projectId)).toEqual([])
-  expect(await deliveries.ended(projectId)).toEqual([
-    {
-      event_id: eventId,
-      target_id: targetId,
-      state: 'dead',
-      attempts: 3,
-      latency_ms: null,
-      reason: 'http_500',
-    },
-  ])
-  const dead = await deliveries.sql`
-    select attempts, reason from dead_letters where project_id = ${projectId} and event_id = ${eventId}
-  `
-  expect([...dead]).toEqual([{ attempts: 3, reason: 'http_500' }])
-  const attempts = inbox.receipts.filter(receipt => receipt.targetId === targetId)
-  expect(attempts.map(({ attempt }) => attempt)).toEqual([1, 2, 3])
-})
-
-test('delivery: a postponed delivery uses no attempt, and its target is paused', async () => {
-  const passed = countSeconds()
-  const { projectId, targetId } = await deliverTo(answerWith(423, { 'retry-after': '600' }))
-  const [row] = await deliveries.pending(projectId)
-  expect(row).toMatchObject({ attempts: 0, reason: 'http_423' })
-  expect(row?.due_in_s).toBeWithin(600 - passed(), 601)
-  await deliveries.append(projectId, 50)
-  // A later delivery to another target arrives.
-  const { projectId: other } = await deliverTo(answerWith(200))
-  expect(await deliveries.ended(other)).toHaveLength(1)
-  const asked = inbox.receipts.filter(receipt => receipt.targetId === targetId)
-  expect(asked).toHaveLength(1)
-})
 
 test.each([
   [true, 1, 'The attempt failed with an error of this server'],

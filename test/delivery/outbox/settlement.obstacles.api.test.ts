@@ -4,7 +4,7 @@ import { newId, parseId } from '../../../src/base/ids.ts'
 import { toArray } from '../../../src/database/arrays.ts'
 import { WORKER_SETTINGS } from '../../../src/database/session.ts'
 import { createPool, type Pool } from '../../../src/database/pool.ts'
-import { sqlState, type Sql } from '../../../src/database/sql.ts'
+import { sqlState } from '../../../src/database/sql.ts'
 import { startOutbox } from '../../../src/delivery/outbox/outbox.ts'
 import { createSettler } from '../../../src/delivery/outbox/settler.ts'
 import { createPushKind } from '../../../src/delivery/push/sender.ts'
@@ -14,7 +14,6 @@ import { newSigningSecret } from '../../../src/delivery/webhooks/signing.ts'
 import { createEgress } from '../../../src/http/egress/egress.ts'
 import { toSite } from '../../../src/http/site.ts'
 import { insertReceivingWebhook } from '../../faults/webhook-receiver.ts'
-import { captureLog } from '../../support/log.ts'
 import { hold, type DatabaseLock } from '../../support/database-lock.ts'
 import { startReceiver, type Receiver } from '../../support/servers/receiver.ts'
 import { startPushService } from '../../support/servers/push-service.ts'
@@ -51,34 +50,13 @@ const STEPS = {
   settlement: { lock: 'outbox in exclusive mode', isSent: true },
 }
 
-/**
- * Ends the statements that wait, each with a code. A lock time-out comes by itself. For a killed
- * session (57P01) the driver says that its connection is closed, or was reset.
- */
-const ENDINGS: Record<string, (sql: Sql) => PromiseLike<unknown>> = {
-  '55P03': async () => {},
-  '57014': sql => sql`
-    select pg_cancel_backend(pid) from pg_stat_activity
-    where datname = current_database() and backend_type = 'client backend' and wait_event_type = 'Lock'
-  `,
-  CONNECTION_CLOSED: sql => sql`
-    select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and backend_type = 'client backend' and wait_event_type = 'Lock'
-  `,
-}
-
-function toCode(error: unknown): string | undefined {
-  const code = sqlState(error) ?? (error as NodeJS.ErrnoException).code
-  return code === 'ECONNRESET' || code === '57P01' ? 'CONNECTION_CLOSED' : code
-}
-
 /** Returns a pool that notes why its work has failed. */
 function watch(pool: Pool, states: Set<string | undefined>): Pool {
   return Object.create(pool, {
     run: {
       value: (work: Parameters<Pool['run']>[0]) =>
         pool.run(work).catch((error: unknown) => {
-          states.add(toCode(error))
+          states.add(sqlState(error))
           throw error
         }),
     },
@@ -95,13 +73,9 @@ async function skipDispatch(kind: string, projectId: string): Promise<void> {
   `
 }
 
-test.each(
-  Object.keys(STEPS).flatMap(step =>
-    Object.keys(ENDINGS).map(state => [step as keyof typeof STEPS, state] as const),
-  ),
-)(
-  'delivery: a %s that ends with %s costs no attempt, and loses and doubles nothing',
-  async (step, state) => {
+test.each(Object.keys(STEPS) as (keyof typeof STEPS)[])(
+  'delivery: a %s that takes too long costs no attempt, and loses and doubles nothing',
+  async step => {
     const { lock, isSent } = STEPS[step]
     const name = `/${crypto.randomUUID()}`
     const answer = Promise.withResolvers<{ status: number }>()
@@ -117,8 +91,7 @@ test.each(
   `
     await skipDispatch('webhook', projectId)
     const states = new Set<string | undefined>()
-    const limits = { lock_timeout: state === '55P03' ? 300 : 60_000, statement_timeout: 60_000 }
-    const settings = { ...WORKER_SETTINGS, ...limits }
+    const settings = { ...WORKER_SETTINGS, lock_timeout: 60_000, statement_timeout: 60_000 }
     const own = createPool(server.databaseUrl, { name: 'worker', max: 4, settings })
     const pool = watch(own, states)
     const lockNow = () => hold(server.sql, tx => tx.unsafe(`lock table ${lock}`))
@@ -137,8 +110,12 @@ test.each(
     await held?.untilBlocked()
     // The first one that waits can be of another program.
     await until(async () => {
-      await ENDINGS[state]?.(server.sql)
-      return states.has(state)
+      // As the end of its time does.
+      await server.sql`
+        select pg_cancel_backend(pid) from pg_stat_activity
+        where datname = current_database() and backend_type = 'client backend' and wait_event_type = 'Lock'
+      `
+      return states.has('57014')
     })
     expect(countRequests()).toBe(isSent ? 1 : 0)
     await held?.release()
@@ -264,193 +241,101 @@ async function meet(obstacle: keyof typeof OBSTACLES, count: number, targets: nu
   await own.end()
 }
 
-test('delivery: a lock that meets the outcomes of a refused batch loses none of them', async () => {
+/**
+ * Returns `count` deliveries in flight, and a settler for them. `onError` is called before the pool
+ * reports an error.
+ */
+async function newSettler(count: number, onError?: () => Promise<void>) {
   const { organization } = await webhooks.create(receiver.url)
   const projectId = organization.project.uuid
   const token = crypto.randomUUID()
   const rows = await server.sql<{ id: string }[]>`
     insert into outbox (project_id, event_id, kind, target_id, token, available_at)
     select ${projectId}, gen_random_uuid(), 'webhook', gen_random_uuid(), ${token}, now() + interval '10 minutes'
-    from generate_series(1, 2)
+    from generate_series(1, ${count}::int)
     returning id
   `
-  const [refused = '', locked = ''] = rows.map(({ id }) => id)
-  const own = createPool(server.databaseUrl, {
-    ...{ name: 'worker', max: 1, settings: { ...WORKER_SETTINGS, lock_timeout: 300 } },
-  })
-  const states = new Set<string | undefined>()
-  let held: DatabaseLock | undefined
-  const pool = Object.create(own, {
-    run: {
-      value: (work: Parameters<Pool['run']>[0]) =>
-        own.run(work).catch(async (error: unknown) => {
-          states.add(toCode(error))
-          held ??= await hold(
-            server.sql,
-            tx => tx`select from outbox where id = ${locked} for update`,
-          )
-          throw error
-        }),
-    },
-  }) as Pool
-  const stored: string[] = []
-  const lost: string[] = []
+  const settings = { ...WORKER_SETTINGS, lock_timeout: 300 }
+  const own = createPool(server.databaseUrl, { name: 'worker', max: 1, settings })
+  const codes = new Set<string | undefined>()
+  const [stored, lost] = [[] as string[], [] as string[]]
+  let statements = 0
+  const run = (work: Parameters<Pool['run']>[0]) => {
+    statements++
+    return own.run(work).catch(async (error: { code?: string }) => {
+      codes.add(error.code)
+      await onError?.()
+      throw error
+    })
+  }
   const settler = createSettler({
-    pool,
+    pool: Object.create(own, { run: { value: run } }) as Pool,
     onSettled(batch, gone) {
       for (const { id } of batch) (gone.has(id) ? lost : stored).push(id)
     },
   })
-  const done = {
-    attempts: 1,
-    delayMs: null,
-    reason: null,
-    latencyMs: 1,
-  } as const
+  return {
+    ...{ projectId, codes, stored, lost },
+    ids: rows.map(({ id }) => id),
+    /** Adds the outcome of an attempt. */
+    end: (id: string, state: 'delivered' | 'failed' = 'delivered') =>
+      settler.add({ id, token }, { state, attempts: 1, delayMs: null, reason: null, latencyMs: 1 }),
+    drain: (ms: number) => settler.drain(performance.now() + ms),
+    countStatements: () => statements,
+    [Symbol.asyncDispose]: () => own.end(),
+  }
+}
+
+test('delivery: a lock that meets the outcomes of a refused batch loses none of them', async () => {
+  let held: DatabaseLock | undefined
+  await using one = await newSettler(2, async () => {
+    held ??= await hold(
+      server.sql,
+      tx => tx`select from outbox where id = ${one.ids[1]!} for update`,
+    )
+  })
+  const [refused = '', locked = ''] = one.ids
   // A state that the table does not have.
-  const state = 'unknown' as 'failed'
-  settler.add({ id: refused, token }, { ...done, state })
-  settler.add({ id: locked, token }, { ...done, state: 'delivered' })
-  await until(() => states.has('55P03'))
-  expect([...states]).toEqual(['23514', '55P03'])
+  one.end(refused, 'unknown' as 'failed')
+  one.end(locked)
+  await until(() => one.codes.has('55P03'))
+  expect([...one.codes]).toEqual(['23514', '55P03'])
   await held?.release()
-  await until(() => stored.length > 0)
-  expect({ stored, lost }).toEqual({ stored: [locked], lost: [refused] })
-  await settler.drain(performance.now() + 1_000)
-  await own.end()
+  await until(() => one.stored.length > 0)
+  expect([one.stored, one.lost]).toEqual([[locked], [refused]])
+  await one.drain(1_000)
 })
 
 test.each(['40P01', '40001', '40003'])(
   'delivery: outcomes whose transaction ends with %s are stored again',
   async code => {
-    const { organization } = await webhooks.create(receiver.url)
-    const projectId = organization.project.uuid
-    const token = crypto.randomUUID()
-    const rows = await server.sql<{ id: string }[]>`
-      insert into outbox (project_id, event_id, kind, target_id, token, available_at)
-      select ${projectId}, gen_random_uuid(), 'webhook', gen_random_uuid(), ${token}, now() + interval '10 minutes'
-      from generate_series(1, 2)
-      returning id
-    `
     await server.sql.unsafe(`
       create or replace function fail_settlement() returns trigger language plpgsql as $$
       begin raise exception 'A conflict' using errcode = '${code}'; end $$;
       create trigger fail_settlement before delete on outbox for each row execute function fail_settlement();
     `)
-    const states = new Set<string | undefined>()
-    const own = createPool(server.databaseUrl, {
-      ...{ name: 'worker', max: 1, settings: WORKER_SETTINGS },
-    })
-    const pool = Object.create(own, {
-      run: {
-        value: (work: Parameters<Pool['run']>[0]) =>
-          own.run(work).catch((error: { code?: string }) => {
-            states.add(error.code)
-            throw error
-          }),
-      },
-    }) as Pool
-    const stored: string[] = []
-    const lost: string[] = []
-    const settler = createSettler({
-      pool,
-      onSettled(batch, gone) {
-        for (const { id } of batch) (gone.has(id) ? lost : stored).push(id)
-      },
-    })
-    const done = {
-      attempts: 1,
-      delayMs: null,
-      reason: null,
-      latencyMs: 1,
-    } as const
-    for (const { id } of rows) settler.add({ id, token }, { ...done, state: 'delivered' })
-    await until(() => states.has(code))
+    await using one = await newSettler(2)
+    for (const id of one.ids) one.end(id)
+    await until(() => one.codes.has(code))
     await server.sql`drop trigger fail_settlement on outbox`
-    await until(() => stored.length + lost.length === 2)
-    expect({ states: [...states], lost }).toEqual({ states: [code], lost: [] })
-    await settler.drain(performance.now() + 1_000)
-    await own.end()
+    await until(() => one.stored.length + one.lost.length === 2)
+    expect([[...one.codes], one.lost]).toEqual([[code], []])
+    await one.drain(1_000)
   },
 )
 
 test('delivery: many locked outcomes are held back together, and a drain ends', async () => {
-  const token = crypto.randomUUID()
-  const { organization } = await webhooks.create(receiver.url)
-  const projectId = organization.project.uuid
-  const rows = await server.sql<{ id: string }[]>`
-    insert into outbox (project_id, event_id, kind, target_id, token, available_at)
-    select
-      ${projectId}, gen_random_uuid(), 'webhook', gen_random_uuid(), ${token}, now() + interval '10 minutes'
-    from generate_series(1, 201)
-    returning id
-  `
-  const [free = '', ...locked] = rows.map(({ id }) => id)
-  const own = createPool(server.databaseUrl, {
-    ...{ name: 'worker', max: 1, settings: WORKER_SETTINGS },
-  })
-  let statements = 0
-  const stored: string[] = []
-  const settler = createSettler({
-    pool: { ...own, run: work => (statements++, own.run(work)) },
-    onSettled: batch => void stored.push(...batch.map(({ id }) => id)),
-  })
-  const done = {
-    attempts: 1,
-    delayMs: null,
-    reason: null,
-    latencyMs: 1,
-  } as const
-  await using lock = await hold(
+  await using one = await newSettler(201)
+  const [free = ''] = one.ids
+  await using _ = await hold(
     server.sql,
-    tx => tx`select from outbox where project_id = ${projectId} and id <> ${free} for update`,
+    tx => tx`select from outbox where project_id = ${one.projectId} and id <> ${free} for update`,
   )
-  for (const { id } of rows) settler.add({ id, token }, { ...done, state: 'delivered' })
-  await until(() => stored.length === 1)
-  await settler.drain(performance.now() + 3_000)
-  expect(stored).toEqual([free])
-  await lock.release()
-  expect(locked).toHaveLength(200)
-  expect(statements).toBeLessThan(20)
-  await own.end()
-})
-
-test('delivery: many refused outcomes are told in few lines', async () => {
-  using captured = captureLog()
-  const token = crypto.randomUUID()
-  const lost: string[] = []
-  const { organization } = await webhooks.create(receiver.url)
-  const rows = await server.sql<{ id: string }[]>`
-    insert into outbox (project_id, event_id, kind, target_id, token, available_at)
-    select
-      ${organization.project.uuid}, gen_random_uuid(), 'webhook', gen_random_uuid(), ${token},
-      now() + interval '10 minutes'
-    from generate_series(1, 60)
-    returning id
-  `
-  const own = createPool(server.databaseUrl, {
-    ...{ name: 'worker', max: 1, settings: WORKER_SETTINGS },
-  })
-  const settler = createSettler({
-    pool: own,
-    onSettled: batch => void lost.push(...batch.map(({ id }) => id)),
-  })
-  const refused = {
-    attempts: 1,
-    delayMs: null,
-    reason: null,
-    latencyMs: 1,
-  } as const
-  // A state that the table does not have.
-  for (const { id } of rows)
-    settler.add({ id, token }, { ...refused, state: 'unknown' as 'failed' })
-  await until(() => lost.length === 60)
-  const count = (text: string) => captured.lines.filter(line => line.includes(text)).length
-  // Lines of an earlier test can have begun the time of the limit.
-  await until(() => count('cannot be stored') > 0 && count('are stored again') > 0)
-  expect(count('cannot be stored')).toBeLessThan(60)
-  expect(count('are stored again')).toBeLessThan(60)
-  await own.end()
+  for (const id of one.ids) one.end(id)
+  await until(() => one.stored.length === 1)
+  await one.drain(3_000)
+  expect(one.stored).toEqual([free])
+  expect(one.countStatements()).toBeLessThan(20)
 })
 
 /** Starts an outbox whose attempts wait for the test, with `count` deliveries in flight. */

@@ -1,11 +1,8 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { createWakeUpSignal } from '../../../src/base/wake-up.ts'
 import { createFairQueue } from '../../../src/delivery/outbox/fair-queue.ts'
 import { checkKinds, type DeliveryOutcome } from '../../../src/delivery/outbox/delivery-kind.ts'
 import { toSettlement } from '../../../src/delivery/outbox/settlement.ts'
-import { UUID_PATTERN } from '../../../src/base/ids.ts'
-import { parseCursor, toCursor } from '../../../src/http/paging.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 
 const SCHEDULE = [0, 5_000, 300_000]
@@ -120,25 +117,4 @@ test('delivery: targets without due deliveries have no turn', () => {
   queue.update([{ ...due('a')[0]!, dueInMs: 5 }], 0)
   expect(queue.hasDue).toBe(false)
   expect(queue.next(9, 0)).toEqual([])
-})
-
-test('delivery: a foreign cursor of a list is refused', () => {
-  const id = crypto.randomUUID()
-  expect(parseCursor(toCursor([id]), [UUID_PATTERN])).toEqual([id])
-  expect(parseCursor(undefined, [UUID_PATTERN])).toBeUndefined()
-  for (const cursor of ['', 'x', toCursor([]), toCursor([id, id]), `${toCursor([id])}=`]) {
-    expect(() => parseCursor(cursor, [UUID_PATTERN])).toThrow('Validation error')
-  }
-})
-
-test('delivery: a loop sleeps until it is woken, or until its next due time', async () => {
-  const wakeUp = createWakeUpSignal()
-  wakeUp.send()
-  await wakeUp.sleep()
-  wakeUp.sendIn(10_000)
-  wakeUp.sendIn(1)
-  await wakeUp.sleep()
-  const asleep = wakeUp.sleep()
-  wakeUp.send()
-  await asleep
 })

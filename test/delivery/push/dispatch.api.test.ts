@@ -48,18 +48,6 @@ test('delivery: an event is pushed encrypted to every device of every member, an
   expect(world.service.problems).toEqual([])
 })
 
-test('RFC 8292: one token serves many pushes, and each push has its own key', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
-  await tenant.send()
-  await tenant.send()
-  const [one, two] = await world.service.until(browser, 2)
-  expect(one?.authorization).toBe(two!.authorization)
-  expect(one?.topic).not.toBe(two!.topic)
-  const key = await tenant.account.get('/api/push/key')
-  expect(key.body.data.publicKey).toBe(one!.key)
-})
-
 /** Resolves when an event without devices is dispatched, with the reason on its page. */
 async function readSilence(tenant: TestTenant, event: { id: string }) {
   await world.untilDispatched(tenant.projectId)

@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
 import { createECDH } from 'node:crypto'
-import { isP256Point } from '../../../src/delivery/push/address.ts'
 import { encryptPush } from '../../../src/delivery/push/encrypt-and-send.ts'
 import { createVapidTokenCache } from '../../../src/delivery/push/vapid.ts'
 import {
@@ -101,14 +100,4 @@ test('RFC 8292: a token is valid for 12 hours, cached for 11, for one key and on
   expect(tokens.find('a', origin, nowMs + 11 * 3_600_000)).toBeUndefined()
   expect(tokens.find('b', origin, nowMs)).toBeUndefined()
   expect(tokens.find('a', 'https://other.example.net', nowMs)).toBeUndefined()
-})
-
-test('SEC 2: only points of the curve P-256 are accepted', () => {
-  for (let n = 0; n < 50; n++) {
-    const point = createECDH('prime256v1').generateKeys()
-    expect(isP256Point(point)).toBe(true)
-    point[33 + (n % 32)]! ^= 1
-    expect(isP256Point(point)).toBe(false)
-  }
-  expect(isP256Point(toBytes(RFC8291.browser.publicKey))).toBe(true)
 })

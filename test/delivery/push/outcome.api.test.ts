@@ -39,14 +39,6 @@ async function newDevice(...answers: ScriptedAnswer[]) {
   }
 }
 
-test.each([404, 410])('delivery: %d deletes a subscription at once', async status => {
-  const device = await newDevice({ status })
-  expect(await device.send()).toBe(
-    `failed: The push service answered ${status}: the subscription is gone`,
-  )
-  expect(await device.devices()).toEqual([])
-})
-
 test('delivery: a required second factor that a device lacks is the reason, and shown on it', async () => {
   const device = await newDevice({ status: 201 })
   const require = (isRequired: boolean) => world.server.sql`

@@ -72,21 +72,6 @@ function ageAnswers({ server }: PushWorld) {
   `
 }
 
-test.each([401, 403])('delivery: %d is retried, and flags nobody', async status => {
-  const tenant = await newTenant(world.server)
-  const device = await newDevice(world, tenant, { status }, { status: 201 })
-  const event = await tenant.send()
-  await world.service.until(device.browser, 1)
-  await world.untilWaiting(tenant.projectId)
-  expect(await device.get()).toMatchObject({
-    lastOutcome: `The push service answered ${status}: it refused the key or the message`,
-    refusals: 0,
-    flagged: null,
-  })
-  await makeDeliveriesDue(world.server.sql, tenant.projectId)
-  expect(await untilOutcomes(world, event)).toEqual({ [device.browser.id]: 'delivered' })
-})
-
 test('delivery: a refused push honours Retry-After, and is signed anew', async () => {
   const tenant = await newTenant(world.server)
   const retryAfter = { 'Retry-After': '1000' }

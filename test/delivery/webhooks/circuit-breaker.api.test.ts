@@ -1,8 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { countSeconds } from '../../support/until.ts'
-import { parseId } from '../../../src/base/ids.ts'
-import { claimDeliveries } from '../../../src/delivery/outbox/claims.ts'
-import { sweepWebhooks } from '../../../src/delivery/webhooks/dispatch.ts'
 import { ageWebhook } from '../../support/worlds/ageing.ts'
 import {
   bootForWebhooks,
@@ -100,26 +97,4 @@ test('delivery: 410 disables a webhook at once, and ends this delivery', async (
   const reason = 'The receiver answered 410: it is permanently gone'
   expect(await webhook.send(event)).toEqual({ kind: 'gone', reason })
   expect(await webhook.get()).toMatchObject({ isEnabled: false, disabledReason: reason })
-})
-
-test('delivery: deliveries for a disabled webhook are kept for 30 days', async () => {
-  const { webhook, event } = await newFailing()
-  await webhook.admin.post(`${webhook.path}/disable`)
-  expect(await webhook.send(event)).toMatchObject({ kind: 'postponed' })
-  const [{ id }] = await server.sql<[{ id: string }]>`
-    insert into outbox (project_id, event_id, kind, target_id)
-    select project_id, ${parseId('evt', event) ?? ''}, 'webhook', id from webhooks where id = ${webhook.uuid}
-    returning id
-  `
-  const { pool } = webhooks.parts
-  const claim = async () => {
-    await pool.run(sql => sweepWebhooks(sql, false))
-    const requests = [{ targetId: webhook.uuid, room: 1, dueAt: '-infinity' }]
-    const options = { kind: 'webhook', requests, maxDeliveries: 1, leaseMs: 30_000 } as const
-    return (await pool.run(sql => claimDeliveries(sql, options))).map(claimed => claimed.id)
-  }
-  expect(await claim()).toEqual([])
-  await server.sql`update webhooks set disabled_at = disabled_at - interval '30 days' where id = ${webhook.uuid}`
-  expect(await claim()).toEqual([id])
-  expect(await webhook.send(event)).toMatchObject({ kind: 'cancelled' })
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Webhook as Svix } from 'svix'
 import { Webhook } from 'standardwebhooks'
 import { createPool } from '../../../src/database/pool.ts'
-import { ageDeletion, ageWebhook } from '../../support/worlds/ageing.ts'
+import { ageWebhook } from '../../support/worlds/ageing.ts'
 import { startReceiver, type Received } from '../../support/servers/receiver.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { newId } from '../../../src/base/ids.ts'
@@ -37,53 +37,17 @@ function isGenuine({ body, headers }: Received, secret: string): boolean {
   })
 }
 
-test('delivery: event.created has the event as the API returns it, its project and organization', async () => {
-  await using receiver = await startReceiver()
-  const webhook = await webhooks.create(`${receiver.url}/hook?a=b`)
-  const sent = await webhook.post({
-    channelName: 'payments',
-    title: 'New payment 💰',
-    metadata: { amount: 1.5, big: 1e21, nested: { ünï: 'cödé' } },
-    timestamp: '2026-01-02T03:04:05.678Z',
-  })
-  expect(await webhook.send(sent.body.data.id)).toEqual({ kind: 'done' })
-  const [request] = receiver.received
-  expect(request).toMatchObject({ method: 'POST', path: '/hook?a=b' })
-  expect(request!.headers['content-type']).toBe('application/json')
-  expect(JSON.parse(request!.body)).toEqual({
-    type: 'event.created',
-    timestamp: '2026-01-02T03:04:05.678Z',
-    data: {
-      ...sent.body.data,
-      project: { id: webhook.organization.project.id, name: 'Test project' },
-      organization: { id: webhook.organization.id, name: 'Test organization' },
-    },
-  })
-})
-
 test('contract §2 numbers in metadata reach a webhook as they were written', async () => {
   await using receiver = await startReceiver()
-  const webhook = await webhooks.create(`${receiver.url}/hook`)
+  const webhook = await webhooks.create(`${receiver.url}/hook?a=b`)
   const { rawJSON } = JSON as unknown as { rawJSON(text: string): object }
   const metadata = { price: rawJSON('1.10'), id: rawJSON('12345678901234567890') }
   const sent = await webhook.post({ channelName: 'payments', title: 'New payment', metadata })
   await webhook.send(sent.body.data.id)
-  expect(receiver.received[0]?.body).toContain(
-    '"metadata":{"price":1.10,"id":12345678901234567890}',
-  )
-})
-
-test('delivery: both libraries verify a message, and refuse every change of it', async () => {
-  await using receiver = await startReceiver()
-  const webhook = await webhooks.create(receiver.url)
-  await webhook.send(await webhook.newEvent())
-  const request = receiver.received[0]!
-  expect(isGenuine(request, webhook.secret)).toBe(true)
-  const other = `whsec_${Buffer.alloc(32).toString('base64')}`
-  expect(isGenuine(request, other)).toBe(false)
-  expect(isGenuine({ ...request, body: `${request.body} ` }, webhook.secret)).toBe(false)
-  const headers = { ...request.headers, 'webhook-id': 'msg_other' }
-  expect(isGenuine({ ...request, headers }, webhook.secret)).toBe(false)
+  const [request] = receiver.received
+  expect(request).toMatchObject({ method: 'POST', path: '/hook?a=b' })
+  expect(request?.headers['content-type']).toBe('application/json')
+  expect(request?.body).toContain('"metadata":{"price":1.10,"id":12345678901234567890}')
 })
 
 test('delivery: batched attempts each use their own webhook and event, and fail alone', async () => {
@@ -170,20 +134,6 @@ test('delivery: an attempt is stored only with a webhook of its own project', as
   expect(rows).toHaveLength(0)
 })
 
-test('delivery: webhook-id is the same for all attempts, and different for each endpoint', async () => {
-  await using receiver = await startReceiver({ reply: { status: 500 } })
-  const webhook = await webhooks.create(receiver.url)
-  const [first, second] = [await webhook.newEvent(), await webhook.newEvent()]
-  await webhook.send(first, 1)
-  await webhook.send(first, 2)
-  await webhook.send(second, 1)
-  const ids = receiver.received.map(({ headers }) => headers['webhook-id'])
-  expect(ids[0]).toBe(`msg_${first.slice(4)}_${webhook.id.slice(4)}`)
-  expect(ids[1]).toBe(ids[0])
-  expect(ids[2]).not.toBe(ids[0])
-  for (const request of receiver.received) expect(isGenuine(request, webhook.secret)).toBe(true)
-})
-
 test('delivery: during the rotation of a secret both sign, afterwards only the new one does', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
@@ -199,12 +149,6 @@ test('delivery: during the rotation of a secret both sign, afterwards only the n
   await webhook.send(await webhook.newEvent())
   expect(isGenuine(receiver.received[1]!, webhook.secret)).toBe(false)
   expect(isGenuine(receiver.received[1]!, fresh)).toBe(true)
-
-  const now = await webhook.admin.post(`${webhook.path}/rotate`, { graceHours: 0 })
-  expect(now.body.data.previousSecretUntil).toBeNull()
-  await webhook.send(await webhook.newEvent())
-  expect(isGenuine(receiver.received[2]!, fresh)).toBe(false)
-  expect(isGenuine(receiver.received[2]!, now.body.data.secret)).toBe(true)
   const tooLong = await webhook.admin.post(`${webhook.path}/rotate`, { graceHours: 169 })
   expect(tooLong.status).toBe(400)
 })
@@ -284,23 +228,6 @@ test.each([
   expect(await hanging).toMatchObject({ kind: 'postponed' })
   expect((await webhook.attempts())[0]!['response']).toMatch(/^\.+$/)
   await until(() => receiver.open === 0)
-})
-
-test('delivery: the delivery of a deleted event waits, and is made if the event is restored', async () => {
-  await using receiver = await startReceiver()
-  const webhook = await webhooks.create(receiver.url)
-  const project = webhook.organization.project
-  const [back, gone] = [await webhook.newEvent(), await webhook.newEvent()]
-  for (const event of [back, gone]) {
-    await webhook.admin.delete(`/api/projects/${project.id}/events/${event}`)
-    expect(await webhook.send(event)).toMatchObject({ kind: 'postponed' })
-  }
-  await webhook.admin.post(`/api/projects/${project.id}/events/${back}/restore`)
-  expect(await webhook.send(back)).toEqual({ kind: 'done' })
-  // The next claim ends the delivery.
-  await ageDeletion(server.sql, project.uuid, '10 seconds')
-  expect(await webhook.send(gone)).toMatchObject({ kind: 'postponed', isAlone: true })
-  expect(receiver.received).toHaveLength(1)
 })
 
 test('delivery: nothing is sent for deleted webhooks or unknown events', async () => {

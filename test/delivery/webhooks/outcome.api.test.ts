@@ -83,27 +83,6 @@ test('delivery: any other failure with Retry-After counts, and holds the webhook
   expect(count()).toBe(1)
 })
 
-test('delivery: receivers whose bodies drip free their slots, and count by their status', async () => {
-  await using slow = await startReceiver({ reply: 'drip' })
-  await using whole = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
-  const tenant = await newTenant(whole)
-  const made = await tenant.account.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
-  expect(made.status).toBe(201)
-  // Twice as many as one webhook has slots.
-  const titles = Array.from({ length: 16 }, (_, n) => `Event ${n}`)
-  for (const title of titles) await tenant.send({ title })
-  const path = `${tenant.path}/webhooks/${made.body.data.id}`
-  const read = async () => (await tenant.account.get(`${path}/attempts`)).body.data.items
-  await until(async () => (await read()).length >= titles.length)
-  expect((await read()).map(({ outcome, status }: any) => [outcome, status])).toEqual(
-    titles.map(() => ['delivered', 200]),
-  )
-  expect(slow.received.map(({ body }) => JSON.parse(body).data.title).toSorted()).toEqual(
-    titles.toSorted(),
-  )
-  await until(() => slow.open === 0)
-})
-
 test.each([1, 2])(
   'delivery: a receiver of one message a second gets each once, at its pace, from %d servers',
   async servers => {

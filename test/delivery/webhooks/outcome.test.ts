@@ -2,14 +2,12 @@ import { describe, expect, test } from 'bun:test'
 import type { EgressResponse, EgressResult } from '../../../src/http/egress/egress.ts'
 import { parseRetryAfter } from '../../../src/http/egress/failure.ts'
 import {
-  shouldDisable,
   toBreakerState,
   toBreakerAfterFailure,
   toBreakerAfterLimit,
   type CircuitBreaker,
 } from '../../../src/delivery/webhooks/circuit-breaker.ts'
-import { WEBHOOK_SCHEDULE_MS } from '../../../src/delivery/outbox/schedule.ts'
-import { newSigningSecret, signMessage } from '../../../src/delivery/webhooks/signing.ts'
+import { signMessage } from '../../../src/delivery/webhooks/signing.ts'
 import { toWebhookOutcome } from '../../../src/delivery/webhooks/outcome.ts'
 import { findSignatureProblem } from '../../../src/delivery/webhooks/signing.ts'
 import { STANDARD_WEBHOOKS } from '../../support/vectors.ts'
@@ -21,13 +19,6 @@ const CLOSED_BREAKER: CircuitBreaker = {
   pauses: 0,
   pausedUntilMs: null,
 }
-
-test('delivery: the schedule is that of Standard Webhooks, three days in all', () => {
-  const seconds = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
-  expect(WEBHOOK_SCHEDULE_MS).toEqual(seconds.map(s => s * 1000))
-  // 75 hours, 35 minutes, 5 seconds.
-  expect(WEBHOOK_SCHEDULE_MS.reduce((a, b) => a + b)).toBe(((75 * 60 + 35) * 60 + 5) * 1000)
-})
 
 test.each([
   ['120', 120_000],
@@ -105,16 +96,6 @@ describe('delivery: the breaker', () => {
     return breaker
   }
 
-  test('pauses after 10 failures in a row', () => {
-    expect(failed(9)).toEqual({ failures: 9, failingSinceMs: 0, pauses: 0, pausedUntilMs: null })
-    expect(failed(10)).toEqual({
-      failures: 10,
-      failingSinceMs: 0,
-      pauses: 1,
-      pausedUntilMs: 39_000,
-    })
-  })
-
   test('is not paused for longer by attempts from before the pause', () => {
     expect(failed(15)).toMatchObject({ failures: 15, pauses: 1, pausedUntilMs: 39_000 })
   })
@@ -128,12 +109,6 @@ describe('delivery: the breaker', () => {
       pauses.push(((breaker.pausedUntilMs ?? 0) - nowMs) / 1000)
     }
     expect(pauses).toEqual([60, 120, 240, 480, 600, 600, 600])
-  })
-
-  test('gives up after 5 days without a success', () => {
-    expect(shouldDisable(CLOSED_BREAKER, 10 * DAY_MS)).toBe(false)
-    expect(shouldDisable(failed(1), 5 * DAY_MS - 1)).toBe(false)
-    expect(shouldDisable(failed(1), 5 * DAY_MS)).toBe(true)
   })
 
   test('a wait that the endpoint asks for is no failure, and never becomes shorter', () => {
@@ -207,13 +182,3 @@ test.each(STANDARD_WEBHOOKS)(
     expect(findSignatureProblem(signed, secret, nowMs + 300_000)).toBeUndefined()
   },
 )
-
-test('delivery: a secret has 32 random bytes, and each of two signs', () => {
-  const [one, two] = [newSigningSecret(), newSigningSecret()]
-  expect(one).not.toBe(two)
-  expect(Buffer.from(one.slice(6), 'base64')).toHaveLength(32)
-  const message = { id: 'msg_1', timestampMs: 0, body: '{}' }
-  const both = signMessage(message, [one, two])['webhook-signature']!.split(' ')
-  expect(both).toHaveLength(2)
-  expect(both[1]).toBe(signMessage(message, [two])['webhook-signature']!)
-})

@@ -141,17 +141,3 @@ test('a project has at most 50 webhooks, also under concurrent requests', async 
   const refused = answers.filter(({ status }) => status !== 201)
   expect(refused.map(({ body }) => body.code)).toEqual(Array(5).fill('conflict'))
 })
-
-test('a disabled webhook shows its reason, and enabling resets its failures', async () => {
-  const { admin, all } = await newAdmin()
-  await using receiver = await startReceiver()
-  const { id } = (await admin.post(all, { url: receiver.url })).body.data
-  const disabled = await admin.post(`${all}/${id}/disable`)
-  expect(disabled.body.data).toMatchObject({
-    isEnabled: false,
-    disabledReason: 'An admin disabled it',
-    disabledAt: expect.any(String),
-  })
-  const enabled = await admin.post(`${all}/${id}/enable`)
-  expect(enabled.body.data).toMatchObject({ isEnabled: true, disabledReason: null })
-})
