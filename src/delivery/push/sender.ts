@@ -1,5 +1,5 @@
 import { toArray } from '../../database/arrays.ts'
-import { createBatcher, type Batcher } from '../../database/batch.ts'
+import { createBatcher } from '../../database/batch.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { transact } from '../../database/pool.ts'
 import type { Site } from '../../http/site.ts'
@@ -13,12 +13,12 @@ import {
 } from '../outbox/delivery-kind.ts'
 import { dispatchPushes, explainNoPush, WITHHELD_REASONS } from './dispatch.ts'
 import { DAY_S, toDeliveryOutcome } from './outcome.ts'
-import { toSummaryMessage, toEventMessage, type PushMessage } from './payload.ts'
+import { toSummaryMessage, toEventMessage, type PushEvent, type PushMessage } from './payload.ts'
 import { PUSH_TIMEOUT_MS, type PushClient, type PushParts } from './encrypt-and-send.ts'
-import { createRefusalLog, type RefusalLog } from './refusing-services.ts'
+import { createRefusalLog } from './refusing-services.ts'
 import { PUSH_SCHEDULE_MS } from '../outbox/schedule.ts'
 import { storeAcceptedPushes, storePushOutcome, type AttemptedDevice } from './recording.ts'
-import { findPushTargets, openPushTarget, takeBurstCount, type PushTarget } from './target.ts'
+import { findPushTargets, openPushTarget, takeBurstCount } from './target.ts'
 
 const SECOND = 1_000
 /** The time for two requests, because the first can be too large. */
@@ -26,6 +26,7 @@ const ATTEMPT_MS = 2 * PUSH_TIMEOUT_MS
 const LEASE_MS = 50 * SECOND
 /** The most attempts that share a statement. */
 const MAX_BATCH = 200
+const COLLAPSED = { kind: 'withheld', reason: WITHHELD_REASONS.collapsed } as const
 
 export interface PushKindParts extends PushParts {
   pushClient: PushClient
@@ -34,26 +35,18 @@ export interface PushKindParts extends PushParts {
   onBells?(): void
 }
 
-interface SenderParts extends PushKindParts {
-  /** Resolves with undefined for a device that was removed. */
-  reads: Batcher<DeliveryAttempt, PushTarget | undefined>
-  /** Resolves with true if the outcome was stored. */
-  accepted: Batcher<AttemptedDevice & { reason: string }, boolean>
-  refusals: RefusalLog
-}
-
 /**
  * Creates the delivery kind for web push. Its targets are the push subscriptions of members.
  * Concurrent attempts share the statements that read targets and store accepted pushes.
  */
 export function createPushKind(parts: PushKindParts): DeliveryKind {
-  const { pool } = parts
+  const { pool, pushClient, site } = parts
   const secrets = { open: rememberOpened(parts.secrets) }
-  const limits = { maxJobs: MAX_BATCH }
   const reads = createBatcher({
     run: (attempts: DeliveryAttempt[]) => pool.run(sql => findPushTargets(sql, attempts)),
+    // Undefined for a device that was removed.
     toResult: (row, attempt) => row && openPushTarget(row, attempt, secrets),
-    ...limits,
+    maxJobs: MAX_BATCH,
   })
   const accepted = createBatcher({
     async run(all: (AttemptedDevice & { reason: string })[]) {
@@ -61,14 +54,55 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
       return all.map(({ id }) => stored.has(id))
     },
     toResult: isStored => isStored,
-    ...limits,
+    maxJobs: MAX_BATCH,
   })
   const refusals = createRefusalLog(pool, parts.vapidSubject)
-  const all = { ...parts, reads, accepted, refusals }
+
+  /** Makes one attempt. It checks membership and settings at this time, not at dispatch. */
+  async function send(attempt: DeliveryAttempt, signal: AbortSignal): Promise<DeliveryOutcome> {
+    const target = await reads.add(attempt)
+    if (!target) return { kind: 'cancelled', reason: 'The device was signed out or removed' }
+    const { event, withheld, nowMs, address } = target
+    if (!event) return { kind: 'cancelled', reason: 'The account is no longer a member' }
+    if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
+    if (target.isHidden) return HIDDEN
+    const leftS = DAY_S - Math.floor(attempt.waitedMs / SECOND)
+    if (leftS <= 0) return { kind: 'failed', reason: 'The push was not accepted within a day' }
+
+    const message = target.isSummary
+      ? await toBurstSummary(event, target.accountId)
+      : toEventMessage(site.url, event)
+    if (!message) return COLLAPSED
+    const ttlS = attempt.attempt === 1 ? DAY_S : leftS
+    const { outcome: made } = await pushClient.push({
+      ...{ address, message, ttlS, nowMs, signal },
+      ...{ share: target.organizationId, begin: attempt.begin },
+    })
+    let isHopeless = false
+    await tryToRecord(async () => {
+      const { kind, reason } = made
+      if (kind === 'accepted' && (await accepted.add({ ...target, reason }))) return
+      ;({ isHopeless } = await transact(pool, tx => storePushOutcome(tx, target, made)))
+      if (kind === 'refused') await refusals.check()
+    })
+    if (isHopeless) return { kind: 'failed', reason: made.reason }
+    const outcome = toDeliveryOutcome(made)
+    // A summary counts the events of a burst, but does not deliver this event.
+    return target.isSummary && outcome.kind === 'done' ? COLLAPSED : outcome
+  }
+
+  async function toBurstSummary(
+    event: PushEvent,
+    accountId: string,
+  ): Promise<PushMessage | undefined> {
+    const burst = await pool.run(sql => takeBurstCount(sql, { ...event, accountId }))
+    return burst && toSummaryMessage(site.url, { ...event, ...burst })
+  }
+
   return {
     name: 'push',
     dispatch: (sql, request) => dispatchPushes(sql, request, parts.onBells),
-    send: (attempt, signal) => sendPush(all, attempt, signal),
+    send,
     getTargetNames: getDeviceNames,
     explainNoDelivery: explainNoPush,
     schedule: PUSH_SCHEDULE_MS,
@@ -76,57 +110,6 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
     timeoutMs: ATTEMPT_MS,
     leaseMs: LEASE_MS,
   }
-}
-
-/** Makes one attempt. It checks membership and settings at this time, not at dispatch. */
-async function sendPush(
-  parts: SenderParts,
-  attempt: DeliveryAttempt,
-  signal: AbortSignal,
-): Promise<DeliveryOutcome> {
-  const { pool, pushClient, site, reads, accepted, refusals } = parts
-  const target = await reads.add(attempt)
-  if (!target) return { kind: 'cancelled', reason: 'The device was signed out or removed' }
-  const { event, withheld, nowMs, address } = target
-  if (!event) return { kind: 'cancelled', reason: 'The account is no longer a member' }
-  if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
-  if (target.isHidden) return HIDDEN
-  const leftS = DAY_S - Math.floor(attempt.waitedMs / SECOND)
-  if (leftS <= 0) return { kind: 'failed', reason: 'The push was not accepted within a day' }
-
-  const message = target.isSummary
-    ? await toBurstSummary(parts, target, site)
-    : toEventMessage(site.url, event)
-  if (!message) return { kind: 'withheld', reason: WITHHELD_REASONS.collapsed }
-  const ttlS = attempt.attempt === 1 ? DAY_S : leftS
-  const { outcome: made } = await pushClient.push({
-    ...{ address, message, ttlS, nowMs, signal },
-    ...{ share: target.organizationId, begin: attempt.begin },
-  })
-  let isHopeless = false
-  await tryToRecord(async () => {
-    const { kind, reason } = made
-    if (kind === 'accepted' && (await accepted.add({ ...target, reason }))) return
-    ;({ isHopeless } = await transact(pool, tx => storePushOutcome(tx, target, made)))
-    if (kind === 'refused') await refusals.check()
-  })
-  const outcome = isHopeless
-    ? ({ kind: 'failed', reason: made.reason } as const)
-    : toDeliveryOutcome(made)
-  // A summary counts the events of a burst, but does not deliver this event.
-  return target.isSummary && outcome.kind === 'done'
-    ? { kind: 'withheld', reason: WITHHELD_REASONS.collapsed }
-    : outcome
-}
-
-async function toBurstSummary(
-  { pool }: PushKindParts,
-  { event, accountId }: PushTarget,
-  site: Site,
-): Promise<PushMessage | undefined> {
-  if (!event) return undefined
-  const burst = await pool.run(sql => takeBurstCount(sql, { ...event, accountId }))
-  return burst && toSummaryMessage(site.url, { ...event, ...burst })
 }
 
 /** Returns the names of members' devices, as `account: device`. */

@@ -60,7 +60,6 @@ export function hasUser(eventJson: string): boolean {
  * Returns the timestamp of an event from its JSON. Texts before it contain no bare quotes, so the
  * first match is the field.
  */
-
 function readTimestamp(eventJson: string): string {
   const start = eventJson.indexOf(TIMESTAMP) + TIMESTAMP.length
   return eventJson.slice(start, eventJson.indexOf('"', start))

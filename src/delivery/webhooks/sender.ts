@@ -1,5 +1,5 @@
 import { newId } from '../../base/ids.ts'
-import { createBatcher, type Batcher } from '../../database/batch.ts'
+import { createBatcher } from '../../database/batch.ts'
 import { type Pool, transact } from '../../database/pool.ts'
 import { rememberOpened, type Secrets } from '../../database/secrets/secrets.ts'
 import type { Egress } from '../../http/egress/egress.ts'
@@ -63,18 +63,6 @@ export type WebhookSender = (
   signal?: AbortSignal,
 ) => Promise<DeliveryOutcome>
 
-/** The target and the event of one attempt; undefined if deleted. */
-interface Content {
-  target: WebhookTarget | undefined
-  eventJson: string | undefined
-}
-
-interface Batches {
-  reads: Batcher<WebhookAttempt, Content>
-  /** Resolves with true if the success was stored. */
-  successes: Batcher<CompletedAttempt, boolean>
-}
-
 /** Creates the delivery kind for webhooks. */
 export function createWebhookKind(parts: SenderParts): DeliveryKind {
   return {
@@ -116,52 +104,47 @@ export function createWebhookSender(parts: SenderParts): WebhookSender {
     maxJobs: MAX_STORED,
     collectMs: COLLECT_MS,
   })
-  return (attempt, signal) => sendEvent({ ...parts, reads, successes }, attempt, signal)
-}
 
-async function sendEvent(
-  { pool, egress, reads, successes }: SenderParts & Batches,
-  attempt: WebhookAttempt,
-  signal?: AbortSignal,
-): Promise<DeliveryOutcome> {
-  const { target, eventJson } = await reads.add(attempt)
-  if (!target) return { kind: 'cancelled', reason: 'The webhook was deleted' }
-  if (eventJson === undefined) return HIDDEN
-  const earlyOutcome = findEarlyOutcome(target)
-  if (earlyOutcome) return earlyOutcome
-  const made = await makeAttempt(
-    egress,
-    target,
-    {
-      id: newId('att').uuid,
-      messageId: toMessageId(attempt.eventId, attempt.targetId),
-      eventId: attempt.eventId,
-      kind: 'event.created',
-      hasUser: hasUser(eventJson),
-      number: attempt.attempt,
-      request: toEventRequest(target, eventJson, target.context),
-    },
-    { signal, begin: attempt.begin },
-  )
-  const { outcome } = made
-  const { waitedMs } = attempt
-  let counted: boolean | undefined
-  if (outcome.kind === 'unsent') return toDeliveryOutcome(outcome, { isStored: false, waitedMs })
-  const store = () =>
-    transact(pool, async tx => {
-      await storeAttempt(tx, made)
-      if (outcome.kind !== 'delivered') counted = await countFailure(tx, target, outcome)
-    })
-  // A success that ends failures or a pause counts at once.
-  if (outcome.kind === 'delivered' && !target.hasFailures) {
-    const recorded = tryToRecord(async () => {
-      if (!(await successes.add(made))) await store()
-    })
-    return { kind: 'done', recorded }
+  return async (attempt, signal) => {
+    const { target, eventJson } = await reads.add(attempt)
+    if (!target) return { kind: 'cancelled', reason: 'The webhook was deleted' }
+    if (eventJson === undefined) return HIDDEN
+    const earlyOutcome = findEarlyOutcome(target)
+    if (earlyOutcome) return earlyOutcome
+    const made = await makeAttempt(
+      parts.egress,
+      target,
+      {
+        id: newId('att').uuid,
+        messageId: toMessageId(attempt.eventId, attempt.targetId),
+        eventId: attempt.eventId,
+        kind: 'event.created',
+        hasUser: hasUser(eventJson),
+        number: attempt.attempt,
+        request: toEventRequest(target, eventJson, target.context),
+      },
+      { signal, begin: attempt.begin },
+    )
+    const { outcome } = made
+    const { waitedMs } = attempt
+    let counted: boolean | undefined
+    if (outcome.kind === 'unsent') return toDeliveryOutcome(outcome, { isStored: false, waitedMs })
+    const store = () =>
+      transact(pool, async tx => {
+        await storeAttempt(tx, made)
+        if (outcome.kind !== 'delivered') counted = await countFailure(tx, target, outcome)
+      })
+    // A success that ends failures or a pause counts at once.
+    if (outcome.kind === 'delivered' && !target.hasFailures) {
+      const recorded = tryToRecord(async () => {
+        if (!(await successes.add(made))) await store()
+      })
+      return { kind: 'done', recorded }
+    }
+    await tryToRecord(store)
+    if (counted === false) return CHANGED
+    return toDeliveryOutcome(outcome, { isStored: counted === true, waitedMs })
   }
-  await tryToRecord(store)
-  if (counted === false) return CHANGED
-  return toDeliveryOutcome(outcome, { isStored: counted === true, waitedMs })
 }
 
 /**

@@ -139,7 +139,7 @@ export const Attempt = Type.Object(
 export type Attempt = Static<typeof Attempt>
 
 /** A request without its signature, because with it anyone could replay the body in our name. */
-export const AttemptRequest = Type.Object(
+const AttemptRequest = Type.Object(
   {
     method: Type.Literal('POST'),
     headers: Type.Record(Type.String(), Type.String(), {
@@ -154,7 +154,6 @@ export const AttemptRequest = Type.Object(
   },
   closed,
 )
-export type AttemptRequest = Static<typeof AttemptRequest>
 
 export const AttemptDetail = Type.Object(
   { ...Attempt.properties, request: Nullable(AttemptRequest) },
