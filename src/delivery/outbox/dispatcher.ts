@@ -7,6 +7,7 @@ import { NIL_UUID } from '../../base/ids.ts'
 import type { ClaimedDelivery, DeliveryKind, KindName, TakenRange } from './delivery-kind.ts'
 import type { Reservation } from './worker.ts'
 import { createWakeUpSignal } from '../../base/wake-up.ts'
+import { findLogsAhead } from '../../log/events/logs-ahead.ts'
 
 const POLL_MS = 1_000
 /** The most events and projects in one transaction. */
@@ -24,13 +25,6 @@ const CONTENDED_MS = 25
 const NO_TARGETS_MS = 250
 const MAX_PAUSE_MS = 30_000
 const MAX_REMEMBERED = 100_000
-/**
- * The number of logs that one poll reads, and the number of projects that it returns. A poll takes
- * a few milliseconds.
- */
-const SLICE = 5_000
-const MAX_FOUND = 1_000
-
 const log = logger('outbox')
 
 interface DispatcherOptions {
@@ -107,7 +101,10 @@ export function startDispatcher({ pool, kinds, onDispatched, reserve }: Dispatch
   async function poll(queue: DispatchQueue): Promise<void> {
     try {
       const { projectIds, last } = await pool.run(sql =>
-        findProjectsWithNewEvents(sql, { kind: queue.kind.name, after: queue.after }),
+        findLogsAhead(sql, queue.after, {
+          cursors: sql`delivery_cursors c on c.project_id = l.project_id and c.kind = ${queue.kind.name}`,
+          isAhead: sql`l.last_seq > coalesce(c.seq, 0)`,
+        }),
       )
       queue.after = last ?? NIL_UUID
       for (const projectId of projectIds) queue.waiting.add(projectId)
@@ -291,40 +288,6 @@ export async function registerKind(sql: Sql, kind: KindName): Promise<void> {
       on conflict (project_id, kind) do nothing
     `
   })
-}
-
-/**
- * Finds projects with events that a kind has not dispatched. One call reads one slice of the logs,
- * in the order of their project ids. Its cost does not grow with the number of projects. `last` is
- * the id to pass as `after` for the next slice; undefined at the end.
- */
-async function findProjectsWithNewEvents(
-  sql: Sql,
-  { kind, after }: { kind: KindName; after: string },
-): Promise<{ projectIds: string[]; last: string | undefined }> {
-  const rows = await sql<{ project_id: string; has_new_events: boolean }[]>`
-    with slice as materialized (
-      select l.project_id, l.last_seq
-      from event_logs l
-      where l.project_id > ${after}
-      order by l.project_id
-      limit ${SLICE}
-    )
-    (
-      select s.project_id, true as has_new_events
-      from slice s
-        left join delivery_cursors c on c.project_id = s.project_id and c.kind = ${kind}
-      where s.last_seq > coalesce(c.seq, 0)
-      limit ${MAX_FOUND}
-    )
-    union all
-    -- The last row of a full slice. Rows come in the order of the ids.
-    (select s.project_id, false from slice s limit 1 offset ${SLICE - 1})
-  `
-  return {
-    projectIds: rows.filter(row => row.has_new_events).map(row => row.project_id),
-    last: rows.find(row => !row.has_new_events)?.project_id,
-  }
 }
 
 /** Creates missing cursors, at the beginning of each log. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { toArray } from '../../database/arrays.ts'
 import { WORKER_SETTINGS } from '../../database/session.ts'
 import type { Fragment, Queryable, Sql } from '../../database/sql.ts'
+import { findLogsAhead, MAX_FOUND } from './logs-ahead.ts'
 
 /** The beginning of a segment is indexed once it has this many events. */
 export const MIN_EVENTS = 512
@@ -12,9 +13,6 @@ export const MAX_PART_BYTES = 2_000_000
 /** Settings of the indexer's connection. Indexing a part of hostile text takes seconds. */
 export const INDEXER_SETTINGS = { ...WORKER_SETTINGS, statement_timeout: 15_000 }
 
-/** The number of logs that one poll reads, and the number of projects that it returns. */
-const SLICE = 5_000
-const MAX_FOUND = 1_000
 /**
  * A segment is indexed anew when nothing was deleted from it for this time, or when the first
  * deletion is a day old.
@@ -55,38 +53,12 @@ export async function listUnindexed(
   `
 }
 
-/**
- * Finds projects that have enough events to index. One call reads one slice of the logs, in the
- * order of their project ids. `last` is the id to pass as `after` for the next slice; undefined at
- * the end.
- */
-export async function findUnindexed(
-  sql: Queryable,
-  after: string,
-): Promise<{ projectIds: string[]; last: string | undefined }> {
-  const rows = await sql<{ project_id: string; is_found: boolean }[]>`
-    with slice as materialized (
-      select l.project_id, l.last_seq
-      from event_logs l
-      where l.project_id > ${after}
-      order by l.project_id
-      limit ${SLICE}
-    )
-    (
-      select l.project_id, true as is_found
-      from slice l
-        left join search_cursors c on c.project_id = l.project_id
-      where ${hasEnoughEvents(sql)}
-      limit ${MAX_FOUND}
-    )
-    union all
-    -- The last row of a full slice. Rows come in the order of the ids.
-    (select l.project_id, false from slice l limit 1 offset ${SLICE - 1})
-  `
-  return {
-    projectIds: rows.filter(row => row.is_found).map(row => row.project_id),
-    last: rows.find(row => !row.is_found)?.project_id,
-  }
+/** Finds projects that have enough events to index, slice by slice: see `findLogsAhead`. */
+export function findUnindexed(sql: Queryable, after: string) {
+  return findLogsAhead(sql, after, {
+    cursors: sql`search_cursors c on c.project_id = l.project_id`,
+    isAhead: hasEnoughEvents(sql),
+  })
 }
 
 /** The events that could be indexed and are not, and how long the first of them could have been. */
