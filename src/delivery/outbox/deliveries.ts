@@ -188,17 +188,29 @@ async function checkDispatched(
   return row.cursors >= kinds.length
 }
 
-/** Explains why there is no delivery, for each kind that is not among `rows`. */
+/**
+ * Explains why there is no delivery, for each kind that is not among `rows`. Nothing is known of an
+ * event that is older than the kind, or so old that its records may have been deleted.
+ */
 async function explainMissingDeliveries(
   sql: Queryable,
   { projectId, eventId, kinds }: EventView,
   rows: readonly DeliveryRow[],
 ): Promise<DeliveryRow[]> {
+  const missing = kinds.filter(({ name }) => !rows.some(({ kind }) => kind === name))
+  const known = await sql<{ kind: KindName; notify: boolean; created_at: Date }[]>`
+    select k.kind, e.notify, e.created_at
+    from event_by_id(${projectId}, ${eventId}) e
+      join delivery_kinds k on k.since <= e.created_at
+    where e.deleted_at is null
+      -- Records are kept for 30 days.
+      and e.created_at > now() - interval '29 days'
+  `
   const explained: DeliveryRow[] = []
-  for (const { name, explainNoDelivery } of kinds) {
-    if (rows.some(({ kind }) => kind === name)) continue
-    const explanation = await explainNoDelivery?.(sql, { projectId, eventId })
-    if (!explanation) continue
+  for (const { name, explainNoDelivery } of missing) {
+    const event = known.find(({ kind }) => kind === name)
+    const reason = event && (await explainNoDelivery?.(sql, { projectId, notify: event.notify }))
+    if (reason === undefined) continue
     explained.push({
       // Unique, because an event has at most one such entry of each kind.
       id: eventId,
@@ -208,8 +220,8 @@ async function explainMissingDeliveries(
       state: 'withheld',
       attempts: 0,
       latency_ms: null,
-      reason: explanation.reason,
-      at: explanation.at,
+      reason,
+      at: event?.created_at ?? null,
       next_attempt_at: null,
     })
   }

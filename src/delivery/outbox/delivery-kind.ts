@@ -42,8 +42,8 @@ export interface DeliveryKind {
   /** Explains why a dispatched event has neither a delivery nor a record; undefined if unknown. */
   explainNoDelivery?(
     sql: Queryable,
-    event: { projectId: string; eventId: string },
-  ): Promise<{ reason: string; at: Date } | undefined>
+    event: { projectId: string; notify: boolean },
+  ): string | undefined | Promise<string | undefined>
   /**
    * Corrects what is known of all targets: which backlogs are full, and which pauses are over. It
    * is called every 10 seconds. `mayBeFull` is false while the kind has fewer than 100,000 pending

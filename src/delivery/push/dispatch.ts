@@ -44,22 +44,7 @@ export async function dispatchPushes(
   return dispatched
 }
 
-/**
- * Explains why an event has neither a push nor a record: nobody had a device. Undefined if its
- * records may have been deleted, or if it is older than this kind of delivery.
- */
-export async function explainNoPush(
-  sql: Queryable,
-  { projectId, eventId }: { projectId: string; eventId: string },
-): Promise<{ reason: string; at: Date } | undefined> {
-  const [row] = await sql<{ notify: boolean; created_at: Date }[]>`
-    select e.notify, e.created_at
-    from event_by_id(${projectId}, ${eventId}) e
-      join delivery_kinds k on k.kind = 'push' and k.since <= e.created_at
-    where e.deleted_at is null
-      -- Records are kept for 30 days.
-      and e.created_at > now() - interval '29 days'
-  `
-  const reason = row?.notify ? WITHHELD_REASONS.noDevice : WITHHELD_REASONS.notifyFalse
-  return row && { reason, at: row.created_at }
+/** Explains why an event has neither a push nor a record: nobody had a device. */
+export function explainNoPush(_: Queryable, { notify }: { notify: boolean }): string {
+  return notify ? WITHHELD_REASONS.noDevice : WITHHELD_REASONS.notifyFalse
 }

@@ -51,24 +51,17 @@ export function matchesChannel(sql: Queryable): Fragment {
   )`
 }
 
-/**
- * Explains why an event has no delivery. Undefined if the project has no webhooks, or if the event
- * is so old that its records may have been deleted.
- */
+/** Explains why an event has no delivery. Undefined if its project has no webhooks. */
 export async function explainNoWebhookDelivery(
   sql: Queryable,
-  { projectId, eventId }: { projectId: string; eventId: string },
-): Promise<{ reason: string; at: Date } | undefined> {
-  const [row] = await sql<{ created_at: Date }[]>`
-    select e.created_at
-    from event_by_id(${projectId}, ${eventId}) e
-      join delivery_kinds k on k.kind = 'webhook' and k.since <= e.created_at
-    where e.deleted_at is null
-      -- Records are kept for 30 days.
-      and e.created_at > now() - interval '29 days'
-      and exists (select from webhooks w where w.project_id = e.project_id and w.type = 'event.created' and w.deleted_at is null)
+  { projectId }: { projectId: string },
+): Promise<string | undefined> {
+  const [webhook] = await sql`
+    select from webhooks w
+    where w.project_id = ${projectId} and w.type = 'event.created' and w.deleted_at is null
+    limit 1
   `
-  return row && { reason: NO_MATCHING_WEBHOOK, at: row.created_at }
+  return webhook && NO_MATCHING_WEBHOOK
 }
 
 /**
