@@ -363,16 +363,12 @@ $$;
 -- Writes new deliveries, which are due at once. With a lease, each target gets one delivery with
 -- the lease, then a second one, and so on: at most `free` in all, and `perTarget` for a target, or
 -- its room. A target that waits, or gets one attempt at a time, has none. Returns the number of
--- deliveries, and those with the lease. Rows are inserted in the order of their keys.
+-- deliveries, and those with the lease. Rows are inserted in the order of their keys. The caller
+-- sets how its statements are planned.
 create or replace function insert_deliveries(of_kind text, wanted new_delivery[], refusal text, lease json)
 returns table (count bigint, leased json)
 language plpgsql
 set search_path from current
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 declare
