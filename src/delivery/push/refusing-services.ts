@@ -57,29 +57,25 @@ function toCause(aheadS: number | null, subject: string | undefined): string {
     : `The likely cause is the contact, which is ${subject}: set VAPID_SUBJECT to an address that receives mail. Otherwise the devices may have subscribed with another VAPID key: let their members open the dashboard.`
 }
 
-/** Logs push services that refuse this server. */
-export interface RefusalLog {
-  /** Call this when a push service has refused a push. */
-  check(): Promise<void>
-}
-
-export function createRefusalLog(pool: Pool, vapidSubject: string | undefined): RefusalLog {
+/** Returns what logs push services that refuse this server. Call it after each refused push. */
+export function createRefusalLog(
+  pool: Pool,
+  vapidSubject: string | undefined,
+): () => Promise<void> {
   const remindedMs = new Map<string, number>()
   let checkedMs = -Infinity
-  return {
-    async check() {
-      const nowMs = performance.now()
-      if (nowMs - checkedMs < CHECK_MS) return
-      checkedMs = nowMs
-      const services = (await pool.run(listRefusingServices)).filter(
-        ({ service }) => nowMs - (remindedMs.get(service) ?? -Infinity) > REMIND_MS,
-      )
-      if (services.length === 0) return
-      const subject = await pool.run(sql => findVapidSubject(sql, vapidSubject))
-      for (const one of services) {
-        setNewest(remindedMs, one.service, nowMs, MAX_SERVICES)
-        log.warning('{problem}', { problem: describeRefusal(one, subject) })
-      }
-    },
+  return async () => {
+    const nowMs = performance.now()
+    if (nowMs - checkedMs < CHECK_MS) return
+    checkedMs = nowMs
+    const services = (await pool.run(listRefusingServices)).filter(
+      ({ service }) => nowMs - (remindedMs.get(service) ?? -Infinity) > REMIND_MS,
+    )
+    if (services.length === 0) return
+    const subject = await pool.run(sql => findVapidSubject(sql, vapidSubject))
+    for (const one of services) {
+      setNewest(remindedMs, one.service, nowMs, MAX_SERVICES)
+      log.warning('{problem}', { problem: describeRefusal(one, subject) })
+    }
   }
 }

@@ -51,7 +51,7 @@ export function createPushKind(
     toResult: isStored => isStored,
     maxJobs: MAX_BATCH,
   })
-  const refusals = createRefusalLog(pool, parts.vapidSubject)
+  const checkRefusals = createRefusalLog(pool, parts.vapidSubject)
 
   /** Makes one attempt. It checks membership and settings at this time, not at dispatch. */
   async function send(attempt: DeliveryAttempt, signal: AbortSignal): Promise<DeliveryOutcome> {
@@ -78,7 +78,7 @@ export function createPushKind(
       const { kind, reason } = made
       if (kind === 'accepted' && (await accepted.add({ ...target, reason }))) return
       ;({ isHopeless } = await transact(pool, tx => storePushOutcome(tx, target, made)))
-      if (kind === 'refused') await refusals.check()
+      if (kind === 'refused') await checkRefusals()
     })
     if (isHopeless) return { kind: 'failed', reason: made.reason }
     const outcome = toDeliveryOutcome(made)

@@ -23,7 +23,7 @@ const BODY_GONE = 'The event was deleted, so its body cannot be rebuilt'
 const BODY_CHANGED =
   'The event or the names in it have changed since. This is the body as it would be sent today'
 
-/** What the request of an attempt is made of again. */
+/** The parts from which the request of an attempt is rebuilt. */
 interface StoredRequest {
   host: string
   preset: Preset
@@ -63,8 +63,8 @@ export async function listAttempts(
 }
 
 /**
- * Returns an attempt with its request. The body comes from the event as it is today; the stored hash
- * tells whether that is the body that was sent. Throws `not_found`.
+ * Returns an attempt with its request. The body comes from the event as it is today; the stored
+ * hash tells whether that is the body that was sent. Throws `not_found`.
  */
 export async function getAttempt(
   sql: Queryable,

@@ -64,28 +64,18 @@ export async function recoverEvents(
   if (!bounds.is_known) {
     throw invalidField('since', 'out_of_range', `Must be within the last ${MAX_DAYS} days`)
   }
-  const range = { targetId, ...input }
-  const { ids, nextCursor } = await findMissedEvents(tx, editor, range)
+  const { ids, nextCursor } = await findMissedEvents(tx, editor, { targetId, ...input })
   await enqueueDeliveries(tx, { kind: 'webhook', projectId, targetId }, ids)
   await auditWebhook(tx, editor, 'webhook.recovered', targetId, { events: ids.length })
   return { events: ids.length, nextCursor }
 }
 
-interface RecoveryRange extends RecoverInput {
-  targetId: string
-}
-
-/** The uuids of missed events, and the cursor to continue. */
-interface Missed {
-  ids: string[]
-  nextCursor: string | null
-}
-
+/** Returns the uuids of missed events, and the cursor to continue. */
 async function findMissedEvents(
   tx: Tx,
   { projectId }: Editor,
-  { targetId, since, until, cursor }: RecoveryRange,
-): Promise<Missed> {
+  { targetId, since, until, cursor }: RecoverInput & { targetId: string },
+): Promise<{ ids: string[]; nextCursor: string | null }> {
   const [after] = parseCursor(cursor, [/^\d{1,18}$/]) ?? []
   const findSeq = (text: string) => findFirstSeqSince(tx, projectId, toDate(text))
   const fromSeq = after === undefined ? await findSeq(since) : BigInt(after) + 1n

@@ -7,8 +7,8 @@ export const MAX_FOUND = 1_000
 /**
  * Finds projects whose log `l` is ahead of the cursor of a follower. `cursors` joins the cursors,
  * and `isAhead` compares. One call reads one slice of the logs, in the order of their project ids,
- * so its cost does not grow with the number of projects. `last` is the id to pass as `after` for the
- * next slice; undefined at the end.
+ * so its cost does not grow with the number of projects. `last` is the id to pass as `after` for
+ * the next slice; undefined at the end.
  */
 export async function findLogsAhead(
   sql: Queryable,
