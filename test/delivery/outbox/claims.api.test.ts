@@ -7,13 +7,10 @@ import type {
 } from '../../../src/delivery/outbox/delivery-kind.ts'
 import { settleDeliveries } from '../../../src/delivery/outbox/settler.ts'
 import { RELEASED, toSettlement } from '../../../src/delivery/outbox/settlement.ts'
-import { findWebhookTargets } from '../../../src/delivery/webhooks/target.ts'
-import { insertWebhook } from '../../support/worlds/webhooks.ts'
 import { openDeliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { countSeconds, until } from '../../support/until.ts'
-import { openSql } from '../../support/sql.ts'
 import { forFile } from '../../support/for-file.ts'
 
 const deliveries = forFile(openDeliveries)

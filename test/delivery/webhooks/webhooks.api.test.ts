@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
-import { startReceiver } from '../../support/servers/receiver.ts'
 import { withServer } from '../../support/servers/server.ts'
 import { newChannel } from '../../support/worlds/webhooks.ts'
 

@@ -9,7 +9,7 @@ import { createKey } from '../../support/worlds/keys.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
-import { boot, withServer } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 
