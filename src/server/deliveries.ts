@@ -56,8 +56,9 @@ export async function startDeliveries(
   const { pushHosts, vapidSubject } = config
   const push = { pool, secrets, egress, pushHosts, vapidSubject }
   const pushClient = createPushClient(push)
+  let bells: ReturnType<typeof startBells> | undefined
   const kinds = options.kinds ?? [
-    createPushKind({ ...push, pushClient, site }),
+    createPushKind({ ...push, pushClient, site, onBells: () => bells?.wake() }),
     createWebhookKind({ pool, secrets, egress }),
   ]
   // After a time without a server, deadlines are extended before a delivery can pass them.
@@ -66,9 +67,12 @@ export async function startDeliveries(
     pool: pools.open('worker', 4, { settings: WORKER_SETTINGS }),
     kinds: kinds.map(kind => options.adjust?.(kind) ?? kind),
   })
-  const bells = kinds.some(({ name }) => name === 'push')
-    ? startBells(pool, { sentences: WITHHELD_SENTENCES, onPushes: () => outbox.wakeWorkers() })
-    : undefined
+  if (kinds.some(({ name }) => name === 'push')) {
+    bells = startBells(pool, {
+      sentences: WITHHELD_SENTENCES,
+      onPushes: () => outbox.wakeWorkers(),
+    })
+  }
   return {
     secrets,
     egress,

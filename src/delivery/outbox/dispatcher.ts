@@ -25,7 +25,6 @@ const CONTENDED_MS = 25
 const NO_TARGETS_MS = 250
 const MAX_PAUSE_MS = 30_000
 const MAX_REMEMBERED = 100_000
-
 const log = logger('outbox')
 
 interface DispatcherOptions {

@@ -21,19 +21,27 @@ export const WITHHELD_SENTENCES = JSON.stringify(WITHHELD_REASONS)
 /**
  * Enqueues pushes for the new events of some projects, and records the pushes that are withheld. A
  * project without devices gets no records, because a record would cost as much as the event.
- * `explainNoPush` derives the reason instead.
+ * `explainNoPush` derives the reason instead. `onBells` is called if views are to be matched.
  */
-export async function dispatchPushes(sql: Sql, request: DispatchRequest): Promise<Dispatched> {
+export async function dispatchPushes(
+  sql: Sql,
+  request: DispatchRequest,
+  onBells?: () => void,
+): Promise<Dispatched> {
   const { projectIds, maxEvents } = request
-  return await sql.begin(async tx => {
+  let hasBells = false
+  const dispatched = await sql.begin(async tx => {
     const [row] = await tx<[DispatchedRow & { has_bells: boolean }]>`
       select ranges, count, has_bells
       from dispatch_push_ranges(${toArray(projectIds)}::uuid[], ${maxEvents}, ${WITHHELD_SENTENCES}::text::jsonb)
     `
-    const dispatched = toDispatched(row, request)
-    if (row.has_bells) await addBellRanges(tx, dispatched.ranges)
-    return dispatched
+    const { ranges, ...others } = toDispatched(row, request)
+    hasBells = row.has_bells
+    if (hasBells) await addBellRanges(tx, ranges)
+    return { ranges, ...others }
   })
+  if (hasBells) onBells?.()
+  return dispatched
 }
 
 /** Explains why an event has neither a push nor a record: nobody had a device. */

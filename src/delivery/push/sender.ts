@@ -28,13 +28,18 @@ const LEASE_MS = 50 * SECOND
 const MAX_BATCH = 200
 const COLLAPSED = { kind: 'withheld', reason: WITHHELD_REASONS.collapsed } as const
 
+export interface PushKindParts extends PushParts {
+  pushClient: PushClient
+  site: Site
+  /** Called when events are to be matched with views that have a bell. */
+  onBells?(): void
+}
+
 /**
  * Creates the delivery kind for web push. Its targets are the push subscriptions of members.
  * Concurrent attempts share the statements that read targets and store accepted pushes.
  */
-export function createPushKind(
-  parts: PushParts & { pushClient: PushClient; site: Site },
-): DeliveryKind {
+export function createPushKind(parts: PushKindParts): DeliveryKind {
   const { pool, pushClient, site } = parts
   const secrets = { open: rememberOpened(parts.secrets) }
   const reads = createBatcher({
@@ -96,7 +101,7 @@ export function createPushKind(
 
   return {
     name: 'push',
-    dispatch: dispatchPushes,
+    dispatch: (sql, request) => dispatchPushes(sql, request, parts.onBells),
     send,
     getTargetNames: getDeviceNames,
     explainNoDelivery: explainNoPush,

@@ -1,6 +1,6 @@
 import { toReason } from '../../base/errors.ts'
 import { limitLines, logger } from '../../base/log.ts'
-import { startLoop } from '../../base/loop.ts'
+import { createWakeUpSignal } from '../../base/wake-up.ts'
 import { toArray } from '../../database/arrays.ts'
 import { toLock } from '../../database/locks.ts'
 import { transact, type Pool } from '../../database/pool.ts'
@@ -126,16 +126,34 @@ export function startBells(
   { sentences, onPushes }: { sentences: string; onPushes(): void },
 ) {
   const bells = createBells(pool, sentences)
-  return startLoop({
-    everyMs: POLL_MS,
-    async round() {
-      const { ranges, pushes } = await bells.run()
-      if (pushes > 0) onPushes()
-      return ranges > 0 ? 0 : POLL_MS
+  const wakeUp = createWakeUpSignal()
+  let isStopped = false
+
+  async function loop(): Promise<void> {
+    while (!isStopped) {
+      try {
+        const { ranges, pushes } = await bells.run()
+        if (pushes > 0) onPushes()
+        if (ranges > 0) continue
+      } catch (error) {
+        log.warning('Views with a bell are matched again in a second: {reason}', {
+          reason: toReason(error),
+        })
+      }
+      wakeUp.sendIn(POLL_MS)
+      await wakeUp.sleep()
+    }
+  }
+
+  const running = loop()
+  return {
+    wake: wakeUp.send,
+    async stop(): Promise<void> {
+      isStopped = true
+      wakeUp.send()
+      await running
     },
-    onFailure: reason =>
-      log.warning('Views with a bell are matched again in a second: {reason}', { reason }),
-  })
+  }
 }
 
 /** Returns a range of each organization. Those that have failed come last. */
