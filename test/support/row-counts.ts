@@ -16,6 +16,8 @@ export const fillProject = (project: string) => `
   insert into identities (project_id, user_id, id, public_id, properties, created_at, updated_at)
     select '${project}', 'user-' || n, md5('user' || n)::uuid, 'idn_' || n, '{}', now(), now()
     from generate_series(1, 500) as n;
+  insert into unindexed_users (project_id, id, changed_at)
+    select project_id, id, updated_at from identities where project_id = '${project}';
   insert into aliases (project_id, alias, user_id, created_at)
     select project_id, '@' || user_id, user_id, now() from identities where project_id = '${project}';
   insert into event_logs (project_id, last_seq) values ('${project}', ${COUNT});
