@@ -238,6 +238,8 @@ create or replace function erase_responses_of_others(
 )
 language plpgsql
 set search_path from current
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 declare
   last_key text;

@@ -107,7 +107,7 @@ export async function removeAlias(
   await writeAudit(tx, actor, toEntry(place, 'alias.removed', id))
 }
 
-/** Adds changes to the history, if no triggers do: see `record_alias_changes`. */
+/** Adds changes to the history. */
 async function recordChanges(
   tx: Tx,
   projectId: string,

@@ -92,6 +92,17 @@ test('contract §9 erasure removes the alias from stored answers of other users'
   expect(replay.body.data.aliases).toEqual({ created: ['@bob'] })
 })
 
+test('contract §9 erasure takes the exact user_id: an alias is 404 and changes nothing', async () => {
+  const project = await newProject(server)
+  await identify(project, 'ada', ['@ada'])
+  const event = await send(project, '@ada')
+  for (const name of ['@ada', 'ADA', ' ada', 'nobody']) {
+    expectFailure(await erase(project, name), 404, 'not_found')
+  }
+  expect((await project.get(`/v1/events/${event.body.data.id}`)).body.data.userId).toBe('ada')
+  expect((await project.get('/v1/users/@ada')).status).toBe(200)
+})
+
 test('contract §9 a repeated erasure says when and by which key the user was erased', async () => {
   const project = await newProject(server)
   const { token, id } = await createKey(server.sql, {

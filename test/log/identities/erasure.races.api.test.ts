@@ -277,3 +277,42 @@ test('contract §9 a step of an erasure changes a bounded number of stored respo
   }
   expect(left).toEqual([25, 5, 0, 0])
 })
+
+test("contract §9 an erasure leaves a name that has meanwhile become another user's alias", async () => {
+  const { v1, projectId, identify } = await newTenant(server)
+  await identify('zqs-ada', ['zqs@'])
+  const sent = [
+    '/v1/identify',
+    { user_id: 'bob', aliases: ['zqs@'] },
+    { 'idempotency-key': 'k' },
+  ] as const
+  const first = await v1.post(...sent)
+  expect(first.body.data.aliases.failed).toHaveLength(1)
+  await server.sql`select begin_erasure(${projectId}, 'zqs-ada', null)`
+  await identify('bob', ['zqs@'])
+  await server.sql`update erasure_names set is_listed = true where project_id = ${projectId}`
+  await until(async () => {
+    const rows = await server.sql`select from continue_erasure(${projectId}, 'zqs-ada', 60000)`
+    return rows.count === 0
+  })
+  expect((await v1.post(...sent)).text).toBe(first.text)
+})
+
+test('contract §9 an erasure waits for a locked response before it goes on', async () => {
+  const { v1, projectId, identify } = await newTenant(server)
+  await identify('zqt-ada', ['zqt@'])
+  const body = { user_id: 'other', aliases: ['zqt@'] }
+  await v1.post('/v1/identify', body, { 'idempotency-key': 'k' })
+  await using other = await hold(
+    server.sql,
+    tx => tx`select from idempotency_keys where project_id = ${projectId} for update`,
+  )
+  await server.sql`select begin_erasure(${projectId}, 'zqt-ada', null)`
+  await server.sql`update erasure_names set is_listed = true where project_id = ${projectId}`
+  for (let n = 0; n < 3; n++) {
+    await server.sql`select from continue_erasure(${projectId}, 'zqt-ada', 60000)`
+    const rows = await server.sql`select stage from erasures where project_id = ${projectId}`
+    expect(rows.map(({ stage }) => stage)).toEqual(['other responses'])
+  }
+  await other.release()
+})

@@ -141,7 +141,13 @@ test('dashboard.md §3 a beginning can fit any number of users, and a symbol is 
       '{"name":"Zoe of the many words"}', now(), now()
     from generate_series(1, 20000) as n
   `
-  await reindexUsers(server.sql, shop.projectId)
+  const [{ count }] = await server.sql.begin(async tx => {
+    await reindexUsers(tx, shop.projectId)
+    return tx<[{ count: number }]>`
+      select count(*)::int as count from unindexed_users where project_id = ${shop.projectId}
+    `
+  })
+  expect(count).toBe(20_000)
   await shop.send({ title: 'of one', userId: '_77' })
   await shop.send({ title: 'of another', userId: 'zed' })
   for (const q of ['user:zo', 'user:_', 'user:_7 user:zo', 'user:"zoe of the many words"']) {
