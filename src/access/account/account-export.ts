@@ -12,7 +12,7 @@ type Row = Record<string, unknown>
 /** A list of an export. It leaves out secrets and their hashes. */
 interface Section {
   name: string
-  /** The fields whose uuids order the items, one or two. */
+  /** The fields whose uuids order the items, one or two. An item has those of `ids` alone. */
   order: readonly string[]
   /** The fields whose uuids become public ids, with the prefixes. `NIL_UUID` becomes null. */
   ids: Readonly<Record<string, IdPrefix>>
@@ -67,7 +67,7 @@ const SECTIONS: readonly Section[] = [
   {
     name: 'passkeys',
     order: ['id'],
-    ids: { id: 'pky' },
+    ids: {},
     select: (sql, accountId) => sql`
       select
         k.id, k.name, k.is_synced as "isSynced", k.created_at as "createdAt",
@@ -241,12 +241,16 @@ async function* exportItems(
 }
 
 /** Returns a row with public ids. A membership names its organization. */
-function toItem({ name, ids }: Section, row: Row): object {
-  const item: Row = { ...row }
-  for (const [field, prefix] of Object.entries(ids)) {
-    const uuid = row[field]
-    item[field] = typeof uuid === 'string' && uuid !== NIL_UUID ? toId(prefix, uuid) : null
-  }
+function toItem({ name, order, ids }: Section, row: Row): object {
+  const shown = Object.entries(row).filter(([field]) => field in ids || !order.includes(field))
+  const item: Row = Object.fromEntries(
+    shown.map(([field, value]) => {
+      const prefix = ids[field]
+      if (prefix === undefined) return [field, value]
+      const isSet = typeof value === 'string' && value !== NIL_UUID
+      return [field, isSet ? toId(prefix, value) : null]
+    }),
+  )
   if (name !== 'memberships') return item
   const { organizationId, name: organization, ...rest } = item
   return { organization: { id: organizationId, name: organization }, ...rest }

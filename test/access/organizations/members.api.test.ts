@@ -286,6 +286,7 @@ test('contract §12 the export of an account has its own data, without secrets',
     insert into openid_connections (id, issuer, subject, account_id, provider)
     values (gen_random_uuid(), 'https://id.example.com', ${admin.uuid}, ${admin.uuid}, 'example')
   `
+  await server.sql`insert into known_devices (id, account_id, hash) values (gen_random_uuid(), ${admin.uuid}, sha256('browser'))`
   // More than one page.
   await server.sql`
     insert into audit_log (id, actor, account_id, action, details)
@@ -304,9 +305,11 @@ test('contract §12 the export of an account has its own data, without secrets',
     sessions: [{ address: '127.0.0.1', userAgent: 'test' }],
     connections: [{ provider: 'example', issuer: 'https://id.example.com', subject: admin.uuid }],
     invites: [{ role: 'viewer' }],
+    knownBrowsers: [{ lastUsedAt: expect.any(String) }],
     pushSubscriptions: [{ isOn: true }],
     notificationSettings: [{ projectId: organization.project.id, channelId: null, state: 'mute' }],
   })
+  expect(Object.keys(lists.knownBrowsers[0])).toEqual(['lastUsedAt'])
   const actions = lists.auditEntries.map(({ action }: any) => action)
   expect(actions.filter((action: string) => action === 'account.edited')).toHaveLength(1200)
   expect(actions).toContain('account.exported')
