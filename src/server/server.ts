@@ -118,18 +118,6 @@ async function open(
   const deliveries = await startDeliveries({ config, database, pools, site }, options)
   const { outbox } = deliveries
   cleanup.push('deliveries in flight', () => deliveries.stop())
-  const writers = await startWriters(
-    {
-      config,
-      pool,
-      dataDir: database.dataDir,
-      secrets: deliveries.secrets,
-      notifier,
-      outbox,
-    },
-    options,
-    cleanup,
-  )
   const maintenance = startMaintenance(pool.background, {
     needsExport: config.retentionNeedsExport,
   })
@@ -145,6 +133,18 @@ async function open(
   cleanup.push('background work', async () => {
     await Promise.all([maintenance.stop(), backups?.stop()])
   })
+  const writers = await startWriters(
+    {
+      config,
+      pool,
+      dataDir: database.dataDir,
+      secrets: deliveries.secrets,
+      notifier,
+      outbox,
+    },
+    options,
+    cleanup,
+  )
 
   const gate = createGate({ port, pool, refusals: writers.refusals }, options)
   const startedFeed = await startFeed({
