@@ -260,9 +260,9 @@ begin
     group by p.key
   ), free as materialized (
     select k.key
-    from idempotency_keys k
-    where k.project_id = project and k.key = any(array(select a.key from affected a))
-    for update skip locked
+    from affected a
+      join idempotency_keys k on k.project_id = project and k.key = a.key
+    for update of k skip locked
   ), changed as (
     update idempotency_keys k set
       other_names = nullif(array(select o.name from unnest(k.other_names) as o (name) where o.name <> all(a.names)), '{}'),
