@@ -277,7 +277,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await using it = await dashboard.openFor(tenant.account)
     const project = `${dashboard.url}/p/${tenant.organization.project.id}`
     await it.page.goto(`${project}/channels/${channelId}`)
-    await it.page.getByRole('combobox', { name: 'My notifications' }).selectOption('mute')
+    const mine = it.page.getByRole('combobox', { name: 'My notifications' })
+    const isUntil = () =>
+      until(async () => /^Muted until/.test(await mine.locator('option:checked').innerText()))
+    // The second span is shown as its moment, too.
+    for (const span of ['hour', 'week']) {
+      await mine.selectOption(span)
+      await isUntil()
+    }
+    await mine.selectOption('mute')
     await it.page.getByText('Notification settings saved.').waitFor()
     await it.page.getByRole('link', { name: 'payments muted' }).waitFor()
     const { id } = await tenant.send({ channelName: 'payments', metadata: { n: 4.2 } })

@@ -60,7 +60,10 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
           }
         : { state: value as SettingChange['state'] },
     )
-    if (result.ok) return
+    if (result.ok) {
+      if (span && setting.muteUntil !== null) select.value = 'until'
+      return
+    }
     select.value = toValue(setting)
     showToast(result.failure.message)
   }

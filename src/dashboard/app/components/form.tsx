@@ -127,7 +127,9 @@ interface FieldOptions {
   name: string
   label: string
   autocomplete?: string
-  type?: 'text' | 'email' | 'password' | 'url' | 'time' | 'number' | 'date' | 'datetime-local'
+  type?: 'text' | 'email' | 'password' | 'url' | 'time' | 'date' | 'datetime-local'
+  /** True for a text of digits, which a phone enters with their keys. */
+  isNumber?: boolean
   isOptional?: boolean
   hint?: string | false | undefined
   value?: string | undefined
@@ -140,6 +142,7 @@ export function Field(options: FieldOptions) {
     label,
     autocomplete = 'off',
     type = 'text',
+    isNumber = false,
     isOptional = false,
     hint,
     value,
@@ -155,6 +158,7 @@ export function Field(options: FieldOptions) {
             type={(isShown ? 'text' : type) as 'text'}
             defaultValue={value}
             autocomplete={autocomplete}
+            inputmode={isNumber ? 'numeric' : undefined}
             autocapitalize={type === 'text' ? undefined : 'none'}
             spellcheck={false}
             aria-required={!isOptional}

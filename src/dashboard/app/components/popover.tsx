@@ -12,7 +12,7 @@ interface PopoverOptions {
   children: ComponentChildren
 }
 
-/** A popover. Its content is drawn when it first opens, as most visits need none. */
+/** A popover. Its content is drawn while it is open, as most visits need none. */
 export function Popover({ label, isDrawn = false, children, ...attributes }: PopoverOptions) {
   const [isOpened, setOpened] = useState(false)
   const Element = label === undefined ? 'div' : 'nav'
@@ -20,7 +20,8 @@ export function Popover({ label, isDrawn = false, children, ...attributes }: Pop
     <Element
       popover="auto"
       aria-label={label}
-      onBeforeToggle={() => setOpened(true)}
+      onBeforeToggle={({ newState }) => newState === 'open' && setOpened(true)}
+      onToggle={({ newState }) => newState === 'closed' && setOpened(false)}
       {...attributes}
     >
       {(isDrawn || isOpened) && children}

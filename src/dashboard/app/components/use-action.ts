@@ -9,6 +9,7 @@ export function useAction() {
   async function act<Data>(send: () => Promise<Result<Data>>): Promise<Result<Data> | undefined> {
     if (isBusy) return undefined
     setBusy(true)
+    setFailure(undefined)
     const result = await send()
     setBusy(false)
     setFailure(result.ok ? undefined : result.failure)

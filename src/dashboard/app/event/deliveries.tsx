@@ -138,7 +138,7 @@ function Outcome({
         {at !== null && <Moment at={at} />}
         {latencyMs !== null && `after ${toDuration(latencyMs)}`}
         {attempts > 1 && `${attempts.toLocaleString()} attempts`}
-        {state === 'pending' && nextAttemptAt !== null && attempts > 0 && (
+        {state === 'pending' && nextAttemptAt !== null && (
           <>
             next attempt <Moment at={nextAttemptAt} />
           </>

@@ -53,7 +53,7 @@ export function CreateKeyForm({
 }
 
 export function LimitField({ value }: { value: number }) {
-  return <Field name="limit" label="Requests per minute" type="number" value={String(value)} />
+  return <Field name="limit" label="Requests per minute" isNumber value={String(value)} />
 }
 
 /** The start of a day in local time, or null. Invalid input is returned as it is. */

@@ -94,6 +94,7 @@ function Settings({ own, project, onDone }: { own: Membership; project: string; 
               label="Retention in days"
               value={String(keepDays ?? '')}
               hint="Older events are deleted permanently. Leave empty to keep events forever."
+              isNumber
               isOptional
             />
           </Form>

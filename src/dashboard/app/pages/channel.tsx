@@ -195,6 +195,7 @@ function Retention({
           <Field
             name="keepDays"
             label="Days"
+            isNumber
             isOptional
             hint="Older events are deleted permanently. Leave empty to use the project default."
             value={keepDays === null ? '' : String(keepDays)}

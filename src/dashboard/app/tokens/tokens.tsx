@@ -173,7 +173,7 @@ function CreateForm({ owner, organizations, isPrimary, onCreated }: CreateFormOp
       <Field
         name="expiresInDays"
         label="Expires after days"
-        type="number"
+        isNumber
         value="90"
         hint="1 to 365 days."
       />
