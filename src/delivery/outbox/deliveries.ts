@@ -198,6 +198,7 @@ async function explainMissingDeliveries(
   rows: readonly DeliveryRow[],
 ): Promise<DeliveryRow[]> {
   const missing = kinds.filter(({ name }) => !rows.some(({ kind }) => kind === name))
+  if (missing.length === 0) return []
   const known = await sql<{ kind: KindName; notify: boolean; created_at: Date }[]>`
     select k.kind, e.notify, e.created_at
     from event_by_id(${projectId}, ${eventId}) e
