@@ -45,7 +45,7 @@ return max_aliases() - (
 
 -- Creates those aliases of `wanted`, a JSON array, that have no owner, until the owner has
 -- max_aliases. `response` is the JSON of `aliases` in the response to identify. It has codes in
--- place of reasons, which src/log/identities/identify-response.ts lists. The caller must have
+-- place of reasons, which src/log/identities/identify.ts lists. The caller must have
 -- locked the project's log.
 create or replace function claim_aliases(
   project uuid, owner text, wanted json, at timestamptz, out response text

@@ -58,8 +58,7 @@ export async function openPools(url: string, options: Options, cleanup: CleanupS
     sessions: pools.open('session', SESSIONS.max, SESSIONS),
     strangers: pools.open('stranger', STRANGERS.max, STRANGERS),
     background: pools.open('maintenance', 2),
-    // The third connection looks up organizations.
-    identifies: pools.open('identify', 3, writes),
+    identifies: pools.open('identify', 1, writes),
     users: pools.open('users', 2, writes),
     notifications: pools.open('notify', 1, { settings: { synchronous_commit: 'off' } }),
     check: pools.open('check', 1),

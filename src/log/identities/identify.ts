@@ -1,11 +1,10 @@
 import { invalidKey } from '../../base/errors.ts'
-import { setNewest } from '../../base/functions.ts'
 import { newId } from '../../base/ids.ts'
-import { createSemaphore } from '../../base/semaphore.ts'
 import { toArray, alignRows } from '../../database/arrays.ts'
-import { createBatcher, type Batcher } from '../../database/batch.ts'
+import { createBatcher } from '../../database/batch.ts'
 import { runBriefly, type Pool } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
+import { parseExact } from '../../http/exact-json.ts'
 import {
   StillRunning,
   type IdempotencyClaim,
@@ -13,16 +12,26 @@ import {
   type IdempotencyOutcome,
 } from '../../http/limits/idempotency.ts'
 import type { Quotas } from '../../http/limits/quotas.ts'
-import type { IdentifyInput } from './schema.ts'
+import type { Identified, IdentifyInput } from './schema.ts'
 
-/** The number of concurrent batches. An organization has one at a time. */
-const MAX_RUNNING = 2
-/** A batch holds the log of its projects for as long as this many jobs with this cost take. */
+/** A batch holds the logs of its projects for as long as this many identifies take. */
 const MAX_ROWS = 100
-const MAX_BATCH_COST = 256 * 1024
 /** An alias takes about as long as so many bytes of properties. */
 const ALIAS_COST = 4 * 1024
-const MAX_BATCHERS = 1_000
+
+/** Why an alias was not created, by the codes that the SQL function `claim_aliases` returns. */
+const REASONS = {
+  repeated: 'Repeated in this request',
+  own_user_id: "Equals this user's own user_id",
+  other_user_id: "Equals another user's user_id",
+  own_alias: 'Already an alias of this user',
+  other_alias: 'Already an alias of another user',
+  too_many: 'This user already has 1,000 aliases',
+}
+
+/** The codes that tell whose name an alias is. */
+const OWNERS = new Set(['other_user_id', 'own_alias', 'other_alias'])
+const HIDDEN_REASON = 'Already in use'
 
 interface IdentifyJob {
   organizationId: string
@@ -52,35 +61,23 @@ export interface IdentityWriter {
 /** A job with its properties as JSON. Null keeps the stored properties. */
 type PreparedJob = IdentifyJob & { propertiesJson: string | null }
 
-interface Waiting {
-  job: PreparedJob
-  resolve(result: Promise<IdentifyResult>): void
-}
-
-/** The jobs of an organization that wait for its next batch. */
-interface Queue {
-  jobs: Waiting[]
-  /** Settles when the queue is empty and its last batch has ended. */
-  emptied: Promise<void>
-}
-
 interface Row {
   ord: number
   outcome: IdempotencyOutcome | 'running'
   body: string
 }
 
-export interface IdentityWriterOptions {
+interface IdentityWriterOptions {
   pool: Pool
   inflight: InFlightRequests
   quotas: Pick<Quotas, 'check' | 'count'>
   /** Called after each commit with the project of an identify and its organization. */
-  onIdentified?(projectId: string, organizationId: string): void
+  onIdentified(projectId: string, organizationId: string): void
 }
 
 /**
- * Creates the only writer of identify. Waiting calls of an organization share a transaction, which
- * locks the logs of their projects. No transaction has calls of two organizations.
+ * Creates the only writer of identify. Calls that arrive together share a transaction, which locks
+ * the logs of their projects.
  */
 export function createIdentityWriter({
   pool,
@@ -88,55 +85,24 @@ export function createIdentityWriter({
   quotas,
   onIdentified,
 }: IdentityWriterOptions): IdentityWriter {
-  const turns = createSemaphore({ total: MAX_RUNNING, perKey: 1 })
-  const queues = new Map<string, Queue>()
-  // Kept after their queues are empty, because a batcher remembers which projects are locked.
-  const batchers = new Map<string, Batcher<PreparedJob, IdentifyResult>>()
-
-  function createOrganizationBatcher() {
-    return createBatcher({
-      async run(jobs: PreparedJob[], isBrief) {
-        const identify = (sql: Queryable) => identifyRows(sql, jobs)
-        const rows = await (isBrief ? runBriefly(pool, identify) : pool.run(identify))
-        return alignRows(rows, jobs.length)
-      },
-      toResult(row, { projectId, organizationId }) {
-        // No row means that the project was deleted.
-        if (!row) throw invalidKey()
-        const { outcome, body } = row
-        if (outcome === 'running') throw new StillRunning()
-        if (outcome === 'done') onIdentified?.(projectId, organizationId)
-        return { outcome, body }
-      },
-      toGroup: ({ projectId }) => projectId,
-      maxJobs: MAX_ROWS,
-    })
-  }
-
-  function add(job: PreparedJob): Promise<IdentifyResult> {
-    const { organizationId } = job
-    return new Promise(resolve => {
-      const queue = queues.get(organizationId)
-      if (queue) return void queue.jobs.push({ job, resolve })
-      const created = { jobs: [{ job, resolve }], emptied: Promise.resolve() }
-      queues.set(organizationId, created)
-      created.emptied = empty(organizationId, created)
-    })
-  }
-
-  /** Runs the batches of a queue until it is empty. */
-  async function empty(organizationId: string, queue: Queue): Promise<void> {
-    while (queue.jobs.length > 0) {
-      await turns.run(organizationId, async () => {
-        const batch = takeBatch(queue)
-        const batcher = batchers.get(organizationId) ?? createOrganizationBatcher()
-        setNewest(batchers, organizationId, batcher, MAX_BATCHERS)
-        for (const { job, resolve } of batch) resolve(batcher.add(job))
-        await batcher.drain()
-      })
-    }
-    queues.delete(organizationId)
-  }
+  const batcher = createBatcher({
+    async run(jobs: PreparedJob[], isBrief) {
+      const identify = (sql: Queryable) => identifyRows(sql, jobs)
+      const rows = await (isBrief ? runBriefly(pool, identify) : pool.run(identify))
+      return alignRows(rows, jobs.length)
+    },
+    toResult(row, { projectId, organizationId }): IdentifyResult {
+      // No row means that the project was deleted.
+      if (!row) throw invalidKey()
+      const { outcome, body } = row
+      if (outcome === 'running') throw new StillRunning()
+      if (outcome === 'done') onIdentified(projectId, organizationId)
+      return { outcome, body }
+    },
+    toGroup: ({ projectId }) => projectId,
+    toBytes: toCost,
+    maxJobs: MAX_ROWS,
+  })
 
   return {
     async identify(job) {
@@ -146,18 +112,39 @@ export function createIdentityWriter({
       const user = { organizationId: job.organizationId, events: 0, bytes: countBytes(prepared) }
       quotas.check(user)
       const written = await (job.claim
-        ? inflight.once(job.projectId, job.claim, () => add(prepared))
-        : add(prepared))
+        ? inflight.once(job.projectId, job.claim, () => batcher.add(prepared))
+        : batcher.add(prepared))
       if (written.outcome === 'done') quotas.count(user)
       return written
     },
     get waiting() {
-      return queues.values().reduce((sum, { jobs }) => sum + jobs.length, 0)
+      return batcher.waiting
     },
-    async drain() {
-      while (queues.size > 0) await Promise.all(queues.values().map(({ emptied }) => emptied))
-    },
+    drain: batcher.drain,
   }
+}
+
+/**
+ * Returns the response to identify, from the body that Postgres has written, with reasons in place
+ * of codes. A key that may not read users gets nothing that the request did not send: no stored
+ * properties, and no owners of aliases. `body` can be a replay.
+ */
+export function toIdentifyResponse(
+  body: string,
+  input: IdentifyInput,
+  mayReadUsers: boolean,
+): string {
+  // Most responses have no failed alias, and keep their bytes.
+  if (mayReadUsers && !body.includes('"failed":[')) return body
+  const response = parseExact(body).value as { data: Identified }
+  const { data } = response
+  for (const one of data.aliases.failed ?? []) {
+    const isHidden = !mayReadUsers && OWNERS.has(one.reason)
+    one.reason = isHidden ? HIDDEN_REASON : REASONS[one.reason as keyof typeof REASONS]
+  }
+  // The user of a replay may be erased since. Its response is empty.
+  if (!mayReadUsers) data.properties = (data.userId !== null && input.properties) || {}
+  return JSON.stringify(response)
 }
 
 /** Returns the UTF-8 bytes of the texts of a user. */
@@ -168,23 +155,9 @@ function countBytes({ propertiesJson, input: { user_id: userId, aliases = [] } }
   )
 }
 
-/** Removes the first jobs of a queue, up to the cost of a batch. */
-function takeBatch(queue: Queue): Waiting[] {
-  let cost = 0
-  let size = 0
-  while (size < queue.jobs.length && size < MAX_ROWS) {
-    const next = toCost(queue.jobs[size])
-    if (size > 0 && cost + next > MAX_BATCH_COST) break
-    cost += next
-    size++
-  }
-  return queue.jobs.splice(0, size)
-}
-
-function toCost(waiting: Waiting | undefined): number {
-  if (!waiting) return 0
-  const { propertiesJson, input } = waiting.job
-  return (propertiesJson?.length ?? 0) + ALIAS_COST * (input.aliases?.length ?? 0)
+/** Returns the cost of a job, in bytes of properties that take as long. */
+function toCost({ propertiesJson, input: { aliases = [] } }: PreparedJob): number {
+  return (propertiesJson?.length ?? 0) + ALIAS_COST * aliases.length
 }
 
 function identifyRows(sql: Queryable, jobs: PreparedJob[]): Promise<Row[]> {

@@ -6,8 +6,7 @@ import { succeed, succeedJson } from '../../http/call.ts'
 import { Failure, SuccessOf } from '../../http/envelope.ts'
 import { Text } from '../../http/rules.ts'
 import { toErased, type Eraser } from './erasure.ts'
-import { describeFailedAliases, hideStored } from './identify-response.ts'
-import type { IdentityWriter } from './identify.ts'
+import { toIdentifyResponse, type IdentityWriter } from './identify.ts'
 import { Erased, Identified, IdentifyInput, User } from './schema.ts'
 import { getUserJson } from './users.ts'
 
@@ -64,7 +63,7 @@ export function identityRoutes(parts: Parts) {
         const job = { organizationId, projectId, input, requestId, claim }
         const written = await identityWriter.identify(job)
         return respondToWrite(call, 200, written, (body, mayReadUsers) =>
-          mayReadUsers ? describeFailedAliases(body) : hideStored(body, input),
+          toIdentifyResponse(body, input, mayReadUsers),
         )
       },
       {
