@@ -8,7 +8,6 @@ import {
   checkDisk,
   findInaccessibleFolder,
   findPostgresUser,
-  makeFolder,
   readMode,
   UPGRADED,
   finishSwap,
@@ -16,7 +15,7 @@ import {
 } from './folders.ts'
 import type { LaunchContext } from './launch.ts'
 import { runInitdb } from './initdb.ts'
-import { syncFolder } from '../../base/private-files.ts'
+import { ensureFolder, syncFolder } from '../../base/private-files.ts'
 import { readMajor } from './binaries.ts'
 import { isClusterLocked } from './cluster-lock.ts'
 import { listClusterProcesses, sendSignal } from './processes.ts'
@@ -36,7 +35,7 @@ export interface Credentials {
 }
 
 /** The role that initdb creates. Only the launcher and an upgrade use it. */
-export const SUPERUSER = 'tidings'
+const SUPERUSER = 'tidings'
 /**
  * The role of all other connections. It owns the database. It is no superuser, so that no statement
  * reads a file, runs a program or creates a role.
@@ -52,7 +51,8 @@ export function ensureHome(dataDir: string): string {
   const home = join(resolve(dataDir), 'postgres')
   const closed = osUser && findInaccessibleFolder(home, osUser)
   if (closed) throw new Error(toClosedMessage(dataDir, closed, osUser))
-  makeFolder(home)
+  // Postgres, which can be another user, must enter it.
+  ensureFolder(home, 0o711)
   if (!canWrite(home)) throw new Error(toForeignMessage(dataDir, home))
   return realpathSync(home)
 }

@@ -190,6 +190,12 @@ majorTest(
     await post('/v1/identify', { user_id: 'new', aliases: ['brand-new'] })
 
     const sql = openSql(toEmbeddedUrl(dataDir))
+    const others = await sql`
+      select from pg_class where relnamespace = 'public'::regnamespace and pg_get_userbyid(relowner) <> current_user
+      union all
+      select from pg_proc where pronamespace = 'public'::regnamespace and pg_get_userbyid(proowner) <> current_user
+    `
+    expect(others).toHaveLength(0)
     const [webhook] = await sql<{ id: string; secret: string }[]>`select id, secret from webhooks`
     const place = { table: 'webhooks', column: 'secret', rowId: webhook!.id }
     expect(testSecrets().open(webhook!.secret, place)).toStartWith('whsec_')
