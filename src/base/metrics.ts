@@ -1,8 +1,8 @@
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+import { Counter, Gauge, Histogram, collectDefaultMetrics, register as registry } from 'prom-client'
 import { RUNTIME } from './platform.ts'
 import { REVISION, VERSION } from './version.ts'
 
-export const registry = new Registry()
+export { registry }
 
 const BATCH_SIZES = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 /** They include the aims of 25 ms for a page and of 250 ms beside a hostile organization. */
@@ -20,7 +20,6 @@ const requests = new Counter({
   name: 'tidings_http_requests_total',
   help: 'Answered requests to /v1 and /api, by method, pattern of the route, and status code.',
   labelNames: ['method', 'route', 'code'],
-  registers: [registry],
 })
 
 const requestDuration = new Histogram({
@@ -28,14 +27,12 @@ const requestDuration = new Histogram({
   help: 'Time from a request to /v1 or /api to its response, by method and pattern of the route.',
   labelNames: ['method', 'route'],
   buckets: LATENCIES,
-  registers: [registry],
 })
 
 export const httpErrors = new Counter({
   name: 'tidings_http_errors_total',
   help: 'Requests to /v1 and /api that were answered with an error, by its reason.',
   labelNames: ['reason'],
-  registers: [registry],
 })
 
 const poolWaits = new Histogram({
@@ -43,35 +40,30 @@ const poolWaits = new Histogram({
   help: 'Time that work waited for a connection of a pool.',
   labelNames: ['pool'],
   buckets: [0.001, 0.005, 0.025, 0.1, 0.25, 1, 5],
-  registers: [registry],
 })
 
 export const admissionBatch = new Histogram({
   name: 'tidings_admission_batch_requests',
   help: 'Requests admitted in one statement.',
   buckets: BATCH_SIZES,
-  registers: [registry],
 })
 
 export const appendBatch = new Histogram({
   name: 'tidings_append_batch_events',
   help: 'Events appended in one transaction.',
   buckets: BATCH_SIZES,
-  registers: [registry],
 })
 
 export const quotaRefusals = new Counter({
   name: 'tidings_quota_refusals_total',
   help: 'Requests refused because of a quota of their organization, by quota.',
   labelNames: ['quota'],
-  registers: [registry],
 })
 
 export const deliveryAttempts = new Counter({
   name: 'tidings_delivery_attempts_total',
   help: 'Delivery attempts, by kind and outcome.',
   labelNames: ['kind', 'outcome'],
-  registers: [registry],
 })
 
 export const deliverySeconds = new Histogram({
@@ -79,14 +71,35 @@ export const deliverySeconds = new Histogram({
   help: 'Time from the creation of an event to its delivery.',
   labelNames: ['kind'],
   buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 600, 3_600, 86_400],
-  registers: [registry],
 })
 
 export const lostLeases = new Counter({
   name: 'tidings_delivery_leases_lost_total',
   help: 'Deliveries that lost their lease before their outcome was known.',
   labelNames: ['kind'],
-  registers: [registry],
+})
+
+export const feedHints = new Counter({
+  name: 'tidings_feed_hints_total',
+  help: 'Hints by result: NOTIFY statements sent, hints that shared one, and hints that were dropped.',
+  labelNames: ['result'],
+})
+
+export const feedLagSeconds = new Histogram({
+  name: 'tidings_feed_lag_seconds',
+  help: "Time from an event's createdAt to its publication to live sockets. createdAt is the database's time.",
+  buckets: LATENCIES,
+})
+
+export const feedCloses = new Counter({
+  name: 'tidings_feed_closes_total',
+  help: 'Closed live sockets, by the reason for closing.',
+  labelNames: ['reason'],
+})
+
+export const feedReplayRows = new Counter({
+  name: 'tidings_feed_replay_rows_total',
+  help: 'Events read again for clients that had missed them.',
 })
 
 type Awaitable<Value> = Value | Promise<Value>
@@ -107,7 +120,6 @@ export function registerGauge(name: string, help: string, reader: GaugeReader): 
     name,
     help,
     labelNames: 'label' in reader ? [reader.label] : [],
-    registers: [registry],
     async collect() {
       if ('read' in reader) {
         const value = await orUndefined(reader.read)
@@ -162,7 +174,7 @@ export function createWaitObserver(pool: string): (waitedMs: number) => void {
 export function collectProcessMetrics(): void {
   isServed = true
   if (registry.getSingleMetric('process_resident_memory_bytes')) return
-  collectDefaultMetrics({ register: registry })
+  collectDefaultMetrics()
   for (const name of MISNAMED) registry.removeSingleMetric(name)
   const [runtime = '', runtime_version = ''] = RUNTIME.toLowerCase().split(' ')
   const labels = {
@@ -176,33 +188,5 @@ export function collectProcessMetrics(): void {
     name: 'tidings_build_info',
     help: 'Always 1. Its labels describe the program that this server runs.',
     labelNames: Object.keys(labels),
-    registers: [registry],
   }).set(labels, 1)
 }
-
-export const feedHints = new Counter({
-  name: 'tidings_feed_hints_total',
-  help: 'Hints by result: NOTIFY statements sent, hints that shared one, and hints that were dropped.',
-  labelNames: ['result'],
-  registers: [registry],
-})
-
-export const feedLagSeconds = new Histogram({
-  name: 'tidings_feed_lag_seconds',
-  help: "Time from an event's createdAt to its publication to live sockets. createdAt is the database's time.",
-  buckets: LATENCIES,
-  registers: [registry],
-})
-
-export const feedCloses = new Counter({
-  name: 'tidings_feed_closes_total',
-  help: 'Closed live sockets, by the reason for closing.',
-  labelNames: ['reason'],
-  registers: [registry],
-})
-
-export const feedReplayRows = new Counter({
-  name: 'tidings_feed_replay_rows_total',
-  help: 'Events read again for clients that had missed them.',
-  registers: [registry],
-})

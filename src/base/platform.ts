@@ -261,49 +261,37 @@ function serveOnDeno<Data>(
   deno: NonNullable<Runtimes['Deno']>,
   options: ServeOptions<Data>,
 ): Listener {
-  const topics = createTopics<DenoSocket>()
-  const sockets = new Set<DenoSocket>()
+  const sockets = new Set<DenoSocket<Data>>()
 
   function accept(request: Request, data: Data): Response {
     const { socket: ws, response } = deno.upgradeWebSocket(request, { idleTimeout: 60 })
-    const joined = new Set<string>()
     let isOver = false
     // Deno can report the close twice. For a stalled peer it reports it only when the connection
     // dies.
     const onEnd = (code: number) => {
       if (isOver) return
       isOver = true
-      sockets.delete(one)
-      for (const topic of joined) topics.leave(one, topic)
+      sockets.delete(socket)
       options.close(socket, code)
     }
-    const one: DenoSocket = {
-      ws,
+    const socket: DenoSocket<Data> = {
+      data,
+      topics: new Set(),
       send(text) {
         if (isOver || ws.readyState !== WebSocket.OPEN) return
         if (ws.bufferedAmount <= options.maxBufferedBytes) return ws.send(text)
         ws.close(1013, 'Too slow')
         onEnd(1013)
       },
-    }
-    const socket: Socket<Data> = {
-      data,
-      send: text => one.send(text),
-      join(topic) {
-        joined.add(topic)
-        topics.join(one, topic)
-      },
-      leave(topic) {
-        joined.delete(topic)
-        topics.leave(one, topic)
-      },
+      join: topic => void socket.topics.add(topic),
+      leave: topic => void socket.topics.delete(topic),
       close: (code, reason) => ws.close(code, reason),
       get bufferedBytes() {
         return ws.bufferedAmount
       },
     }
     ws.onopen = () => {
-      sockets.add(one)
+      sockets.add(socket)
       options.open(socket)
     }
     ws.onmessage = ({ data: message }: MessageEvent<unknown>) => {
@@ -334,10 +322,10 @@ function serveOnDeno<Data>(
   return {
     port: server.addr.port,
     publish(topic, text) {
-      for (const one of topics.listSubscribers(topic)) one.send(text)
+      for (const socket of sockets) if (socket.topics.has(topic)) socket.send(text)
     },
     async stop() {
-      for (const { ws } of [...sockets]) ws.close(1001, 'The server is stopping')
+      for (const socket of [...sockets]) socket.close(1001, 'The server is stopping')
       await server.shutdown()
     },
   }
@@ -368,36 +356,12 @@ interface Hasher {
   verify(first: string, second: string): Promise<boolean>
 }
 
-interface DenoSocket {
-  ws: WebSocket
-  send(text: string): void
+interface DenoSocket<Data> extends Socket<Data> {
+  /** Deno has no topics. */
+  topics: Set<string>
 }
 
 interface DenoServer {
   addr: { port: number }
   shutdown(): Promise<void>
-}
-
-/** Subscriptions by topic, for Deno, which has no topics. */
-interface Topics<Member> {
-  join(member: Member, topic: string): void
-  leave(member: Member, topic: string): void
-  listSubscribers(topic: string): Iterable<Member>
-}
-
-function createTopics<Member>(): Topics<Member> {
-  const topics = new Map<string, Set<Member>>()
-  return {
-    join(member, topic) {
-      const members = topics.get(topic)
-      if (members) members.add(member)
-      else topics.set(topic, new Set([member]))
-    },
-    leave(member, topic) {
-      const members = topics.get(topic)
-      members?.delete(member)
-      if (members?.size === 0) topics.delete(topic)
-    },
-    listSubscribers: topic => topics.get(topic) ?? [],
-  }
 }

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   closeSync,
   fchmodSync,
   fchownSync,
@@ -64,9 +65,15 @@ function toCode(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? ''
 }
 
-/** Creates a folder with its missing parents, and waits until their names are on disk. */
-export function ensureFolder(path: string): void {
+/**
+ * Creates a folder with its missing parents, and waits until their names are on disk. They get
+ * `mode` whatever the umask is.
+ */
+export function ensureFolder(path: string, mode?: number): void {
   const first = mkdirSync(path, { recursive: true })
   if (first === undefined) return
-  for (let made = path; made.length >= first.length; made = dirname(made)) syncFolder(dirname(made))
+  for (let made = path; made.length >= first.length; made = dirname(made)) {
+    if (mode !== undefined) chmodSync(made, mode)
+    syncFolder(dirname(made))
+  }
 }

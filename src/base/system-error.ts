@@ -3,13 +3,13 @@ const FEW_FILES =
 
 /**
  * Explains an error of the operating system about a file, a folder or a program in a sentence, with
- * a remedy. Returns undefined for other errors.
+ * a remedy. Returns undefined for other errors. `shown` is named in place of the error's own path.
  */
-export function explainSystemError(error: unknown): string | undefined {
+export function explainSystemError(error: unknown, shown?: string): string | undefined {
   if (!(error instanceof Error)) return undefined
   const { code = '', syscall = '', ...more } = error as NodeJS.ErrnoException & { dest?: string }
   if (isOutOfFiles(error)) return FEW_FILES
-  const path = more.dest ?? more.path
+  const path = shown ?? more.dest ?? more.path
   if (path !== undefined) return explainPath(code, shorten(path), syscall)
   // A write to an open file has no path.
   return syscall === 'write' || syscall === 'fsync'
@@ -60,7 +60,7 @@ function explainPath(code: string, path: string, syscall: string): string | unde
     case 'ESTALE':
       return `The network disk of ${path} has lost it. Mount the disk again.`
     case 'ENOENT':
-      return `${path} does not exist. Create it, or correct the path.`
+      return `${path} does not exist, or its folder does not. Create it, or correct the path.`
     case 'ENOTDIR':
     case 'EEXIST':
       return `${path} is a file, or leads through one, where a folder is needed. Choose another path.`

@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../base/config.ts'
 import { locateDatabase, openDatabase, type Database } from '../database/embedded/database.ts'
 import { hasCluster } from '../database/embedded/cluster.ts'
-import { checkCitus, distribute } from '../database/distribute.ts'
-import { findSchemaProblem, listMigrations, migrate } from '../database/migrate.ts'
+import { findSchemaProblem, listMigrations } from '../database/migrate.ts'
 import { isLockHeld } from '../database/locks.ts'
 import { explainDatabaseError } from '../database/explanation.ts'
 import { connect, type Sql } from '../database/sql.ts'
@@ -160,26 +159,6 @@ export function withDatabase<Result>(
     }
   }
   return withInstallation(place, run, options)
-}
-
-/**
- * Upgrades the schema and the Postgres of the installation, and distributes it if asked to. Returns
- * the applied migrations, and 'functions' if they were replaced.
- */
-export function migrateDatabase(
-  place: Place,
-  { isDistributed = false }: { isDistributed?: boolean | undefined } = {},
-): Promise<string[]> {
-  return withInstallation(
-    place,
-    async ({ url }) => {
-      if (isDistributed) await checkCitus(url)
-      const applied = await migrate(url)
-      if (isDistributed) await distribute(url)
-      return applied
-    },
-    { allowsUpgrade: true },
-  )
 }
 
 /**

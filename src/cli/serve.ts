@@ -4,10 +4,11 @@ import { IncompleteStop } from '../server/cleanup-stack.ts'
 import { sendHeartbeats, startWorkers, WORKER_VARIABLE } from '../server/workers.ts'
 import { VERSION } from '../base/version.ts'
 import { command } from './command.ts'
-import { DATA_DIR, explainError, findInstallation, migrateDatabase } from './environment.ts'
+import { DATA_DIR, explainError, findInstallation, withInstallation } from './environment.ts'
 import { waitForStopSignal } from './stop-signal.ts'
 import { feedWatchdog } from './watchdog.ts'
-import { FUNCTIONS_NAME } from '../database/migrate.ts'
+import { checkCitus, distribute } from '../database/distribute.ts'
+import { FUNCTIONS_NAME, migrate as migrateDatabase } from '../database/migrate.ts'
 import { MIGRATIONS } from '../database/sql-files.ts'
 
 export const serve = command({
@@ -70,7 +71,16 @@ export const migrate = command({
     },
   },
   async run({ distributed: isDistributed, ...place }) {
-    const applied = await migrateDatabase(place, { isDistributed })
+    const applied = await withInstallation(
+      place,
+      async ({ url }) => {
+        if (isDistributed) await checkCitus(url)
+        const names = await migrateDatabase(url)
+        if (isDistributed) await distribute(url)
+        return names
+      },
+      { allowsUpgrade: true },
+    )
     const names = [...MIGRATIONS.map(({ name }) => name), FUNCTIONS_NAME]
     const migrations = names.map(name => ({ name, isNew: applied.includes(name) }))
     return {

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../base/config.ts'
 import { parseEmail } from '../base/config/values.ts'
-import { withTimeout } from '../base/functions.ts'
+import { once, withTimeout } from '../base/functions.ts'
 import { Fault } from '../base/errors.ts'
 import { FEED_PATH, type SocketSession } from '../log/feed/socket-guard.ts'
 import { fail, newCall } from '../http/call.ts'
@@ -66,8 +66,6 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
     onUntrusted: createProxyWarning(config.trustedProxies),
   })
 
-  const warnOfUpgrade = createUpgradeWarning()
-
   function fetch(request: Request, peer: () => string): Response | Promise<Response> {
     if (!application) {
       const answered = attached.promise.then(() => fetch(request, peer))
@@ -78,7 +76,8 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
     const { method, url } = request
     const pathname = toPathname(url)
     if (pathname === FEED_PATH) {
-      warnOfUpgrade(request)
+      // Proxies remove only headers for one hop: Upgrade and Connection.
+      if (request.headers.has('sec-websocket-key')) warnOfUpgrade()
       return fail(newCall(method), new Fault('not_found', NO_UPGRADE))
     }
     return drain.run(() => respond(request), { method, canRefuse: canRefuse(pathname) })
@@ -163,21 +162,12 @@ function createProxyWarning(trusted: readonly string[]): (peer: string) => void 
   }
 }
 
-/**
- * Returns a function to call with a request for the live feed that is no handshake. It logs once
- * that a proxy has removed the headers of one.
- */
-function createUpgradeWarning(): (request: Request) => void {
-  let hasWarned = false
-  return ({ headers }) => {
-    // Proxies remove only headers for one hop: Upgrade and Connection.
-    if (hasWarned || !headers.has('sec-websocket-key')) return
-    hasWarned = true
-    log.warning(
-      'A WebSocket handshake has arrived without the header Upgrade. If the server is behind a proxy, let it pass the headers Upgrade and Connection. Until then, the dashboard asks for new events again and again.',
-    )
-  }
-}
+/** Logs once that a proxy has removed the headers of a handshake. */
+const warnOfUpgrade = once(() =>
+  log.warning(
+    'A WebSocket handshake has arrived without the header Upgrade. If the server is behind a proxy, let it pass the headers Upgrade and Connection. Until then, the dashboard asks for new events again and again.',
+  ),
+)
 
 /**
  * Returns the value of TRUSTED_PROXIES that includes a peer. Undefined if the peer is probably no

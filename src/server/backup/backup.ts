@@ -170,7 +170,11 @@ async function placeNew(temporary: string, file: string): Promise<void> {
     await link(temporary, file)
   } catch (error) {
     // Some file systems have no links.
-    if (existsSync(file)) throw error
+    if (existsSync(file)) {
+      throw new Error(`${file} exists. Choose another name, or replace it with --force.`, {
+        cause: error,
+      })
+    }
     return rename(temporary, file)
   }
   await rm(temporary)

@@ -1,10 +1,10 @@
-import { dirname } from 'node:path'
 import { Type, type Static } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import { explainSystemError } from '../../base/system-error.ts'
 
 // The format of a backup: gzip of UTF-8 lines. Every line except rows is a JSON object.
 // 1. The header.
@@ -138,7 +138,7 @@ export function openBackupReader(file: string): BackupReader {
   /** Reads the next chunk. Returns undefined at the end. */
   async function read(): Promise<Buffer | undefined> {
     const next = await chunks.next().catch((error: unknown) => {
-      if (isFileError(error)) throw explainFileError(error, file)
+      if (error instanceof Error && 'syscall' in error) throw explainFileError(error, file)
       throw isGzip(error) ? new DamagedBackupError() : new NotABackupError()
     })
     if (next.done && !hasStarted) throw new NotABackupError()
@@ -221,33 +221,8 @@ function isGzip(error: unknown): boolean {
   return !(error instanceof Error && error.message.includes('header check'))
 }
 
-function isFileError(error: unknown): boolean {
-  return error instanceof Error && 'syscall' in error
-}
-
 /** Returns an error that explains why a file of a backup cannot be used. Returns others as is. */
 export function explainFileError(error: unknown, file: string): unknown {
-  const { code = '', syscall } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
-  const text = syscall === undefined ? undefined : toText(code, file)
+  const text = explainSystemError(error, file)
   return text === undefined ? error : new Error(text, { cause: error })
-}
-
-function toText(code: string, file: string): string | undefined {
-  switch (code) {
-    case 'ENOENT':
-      return `${file} does not exist, or its folder does not. Correct the path.`
-    case 'EACCES':
-    case 'EPERM':
-    case 'EROFS':
-      return `This user may not use ${file}. Change the permissions of ${dirname(file)}.`
-    case 'ENOSPC':
-    case 'EDQUOT':
-      return `The disk of ${dirname(file)} is full. Free some space, and try again.`
-    case 'EISDIR':
-      return `${file} is a folder. Name a file.`
-    case 'EEXIST':
-      return `${file} exists. Choose another name, or replace it with --force.`
-    default:
-      return undefined
-  }
 }

@@ -68,10 +68,10 @@ test('a settings file has texts, numbers, switches and lists, and paths from its
 })
 
 test.each([
-  ['prot = 3000', 'prot in /etc/tidings/tidings.toml is no setting. The nearest one is port.'],
-  ['BASE_URL = "x"', 'The nearest one is base_url.'],
-  ['datadir = "x"', 'The nearest one is data_dir.'],
-  ['path = "x"', 'path in /etc/tidings/tidings.toml is no setting.'],
+  ['prot = 3000', 'prot in /etc/tidings/tidings.toml is no setting. Did you mean port?'],
+  ['BASE_URL = "x"', 'Did you mean base_url?'],
+  ['datadir = "x"', 'Did you mean data_dir?'],
+  ['wrong = "x"', 'wrong in /etc/tidings/tidings.toml is no setting. Remove it.'],
   ['oidc_google_isuer = "x"', 'After the name of the provider comes one of issuer, client_id,'],
   ['[server]\nport = 1', 'server in /etc/tidings/tidings.toml is no setting.'],
   ['port = 1.5', 'port in /etc/tidings/tidings.toml must be a text, a whole number,'],
@@ -127,7 +127,7 @@ test('--data-dir and the URL of another database contradict each other', () => {
 test('problems name the place of a setting, and all of them are listed', () => {
   const env = { WORKERS: '99' }
   expect(listProblems(() => read("port = 99999\nhots = ''", env))).toEqual([
-    `hots in ${FILE} is no setting. The nearest one is host.`,
+    `hots in ${FILE} is no setting. Did you mean host?`,
     `port in ${FILE} must be a port from 0 to 65535. It is "99999".`,
     'WORKERS must be a whole number from 1 to 16. It is "99".',
   ])

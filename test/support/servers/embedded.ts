@@ -18,7 +18,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { EmbeddedPostgres } from '../../../src/database/embedded/embedded.ts'
 import { startEmbedded } from '../../../src/database/embedded/embedded.ts'
 import { withLock } from '../../../src/database/embedded/file-lock.ts'
-import { makeFolder as makeOpenFolder } from '../../../src/database/embedded/folders.ts'
+import { ensureFolder } from '../../../src/base/private-files.ts'
 import type { Sql } from '../../../src/database/sql.ts'
 import type { Container } from '../containers.ts'
 import { isRunning } from '../leftovers.ts'
@@ -77,7 +77,7 @@ const PREPARE_MS = scaled(60_000)
  */
 export async function makeDataDir(dataDir = makeFolder()): Promise<string> {
   await withLock(`${PREPARED}.lock`, PREPARE_MS, prepareCluster)
-  makeOpenFolder(dataDir)
+  ensureFolder(dataDir, 0o711)
   // It keeps owners and modes.
   const { status, stderr } = spawnSync('cp', ['-a', join(PREPARED, 'postgres'), dataDir])
   if (status !== 0) throw new Error(`The cluster cannot be copied: ${stderr}`)
