@@ -55,8 +55,6 @@ export const VALUE_LISTS = [
   'phrases',
   'words',
 ] as const
-/** The lists of which an event must match one value. An event matches all values of the others. */
-const ONE_OF_LISTS = ['channels', 'users', 'sources'] as const
 
 /** Returns filters that every event matches. */
 export function noFilters(): SearchFilters {
@@ -131,94 +129,8 @@ export function listPaths(path: readonly string[]): string[][] {
   )
 }
 
-/**
- * Adds groups to filters, in the simplest form with the same meaning: `(channel:a OR channel:b)`
- * becomes two channels, and `-(tag:a OR tag:b)` two excluded tags.
- */
-export function addGroups(filters: SearchFilters, groups: readonly FilterGroup[]): void {
-  const waiting = [...groups]
-  for (let group = waiting.shift(); group; group = waiting.shift()) {
-    const flat = { ...group, filters: group.filters.flatMap(toAlternatives) }
-    const isDone = flat.isExcluded
-      ? addExcluded(filters, flat.filters)
-      : addOneOf(filters, flat.filters)
-    if (isDone) continue
-    const [only] = flat.filters
-    if (!flat.isExcluded && flat.filters.length === 1 && only && canMerge(filters, only)) {
-      merge(filters, only)
-      waiting.unshift(...only.groups)
-    } else filters.groups.push(flat)
-  }
-}
-
 export function addOnce<Value>(values: Value[], value: Value): void {
   if (!values.includes(value)) values.push(value)
-}
-
-/** Returns the alternatives of filters that are nothing else; otherwise the filters themselves. */
-function toAlternatives(filters: SearchFilters): SearchFilters[] {
-  const [group] = filters.groups
-  const isOnly = filters.groups.length === 1 && countConditions(filters) === 1
-  return isOnly && group && !group.isExcluded ? group.filters : [filters]
-}
-
-function countConditions(filters: SearchFilters): number {
-  const values = VALUE_LISTS.map(list => filters[list].is.length + filters[list].not.length)
-  const bounds = [filters.after, filters.before].filter(bound => bound !== null)
-  return values.reduce((sum, count) => sum + count, bounds.length + filters.groups.length)
-}
-
-/** Excludes each alternative by itself. Returns false if one has several conditions. */
-function addExcluded(filters: SearchFilters, alternatives: readonly SearchFilters[]): boolean {
-  const lists = alternatives.map(one => VALUE_LISTS.find(list => isOnlyValues(one, list)))
-  const isSimple = alternatives.every((one, n) => {
-    const list = lists[n]
-    return list !== undefined && (isOneOf(list) || one[list].is.length === 1)
-  })
-  if (!isSimple) return false
-  for (const [n, one] of alternatives.entries()) {
-    const list = lists[n]
-    if (list) for (const value of one[list].is) addOnce<string>(filters[list].not, value)
-  }
-  return true
-}
-
-/** Adds alternatives that are all channels, all users or all sources. */
-function addOneOf(filters: SearchFilters, alternatives: readonly SearchFilters[]): boolean {
-  const list = ONE_OF_LISTS.find(
-    name => filters[name].is.length === 0 && alternatives.every(one => isOnlyValues(one, name)),
-  )
-  if (!list) return false
-  for (const one of alternatives) {
-    for (const value of one[list].is) addOnce(filters[list].is, value)
-  }
-  return true
-}
-
-/** Returns true if filters have included values of one list, and nothing else. */
-function isOnlyValues(filters: SearchFilters, list: (typeof VALUE_LISTS)[number]): boolean {
-  const count = filters[list].is.length
-  return count > 0 && countConditions(filters) === count
-}
-
-function isOneOf(list: string): boolean {
-  return ONE_OF_LISTS.some(name => name === list)
-}
-
-/** Returns true unless values would become alternatives of each other. */
-function canMerge(filters: SearchFilters, other: SearchFilters): boolean {
-  return ONE_OF_LISTS.every(list => filters[list].is.length === 0 || other[list].is.length === 0)
-}
-
-/** Adds the conditions of `other`, except its groups. */
-function merge(filters: SearchFilters, other: SearchFilters): void {
-  for (const list of VALUE_LISTS) {
-    for (const sign of ['is', 'not'] as const) {
-      for (const value of other[list][sign]) addOnce<string>(filters[list][sign], value)
-    }
-  }
-  addBound(filters, 'after', other.after)
-  addBound(filters, 'before', other.before)
 }
 
 /** Narrows the time range. Of several bounds, the narrowest applies. */

@@ -14,23 +14,35 @@ const NAMES = {
   words: '',
 } as const
 
-/** Returns a search that `parseSearch` parses to these filters. */
+/**
+ * Returns a search that `parseSearch` parses to these filters. Leaves out alternatives and groups
+ * without conditions, whose terms were invalid.
+ */
 export function toSearchText(filters: SearchFilters): string {
   const [group, ...others] = filters.groups
-  const terms = listTerms(filters)
-  if (group && !group.isExcluded && terms.length + others.length === 0) return toOr(group.filters)
-  const groups = filters.groups.map(one => {
+  const isOnly = others.length === 0 && listTerms(filters).length === 0
+  return isOnly && group && !group.isExcluded && group.filters.length > 1
+    ? toOr(group.filters)
+    : toAnd(filters)
+}
+
+function toOr(alternatives: readonly SearchFilters[]): string {
+  return alternatives
+    .map(toAnd)
+    .filter(text => text !== '')
+    .join(' OR ')
+}
+
+function toAnd(filters: SearchFilters): string {
+  const groups = filters.groups.flatMap(one => {
     const text = toOr(one.filters)
+    if (text === '') return []
     // A last word like `f(x` would take the `)` of the group.
     const [word = ''] = /\S*$/.exec(text) ?? []
     const end = findEnd(`${word})`) > word.length ? ' )' : ')'
     return `${one.isExcluded ? '-' : ''}(${text}${end}`
   })
-  return [...terms, ...groups].join(' ')
-}
-
-function toOr(alternatives: readonly SearchFilters[]): string {
-  return alternatives.map(toSearchText).join(' OR ')
+  return [...listTerms(filters), ...groups].join(' ')
 }
 
 function listTerms(filters: SearchFilters): string[] {

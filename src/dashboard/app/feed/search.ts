@@ -133,7 +133,7 @@ function withChannel(filters: SearchFilters, channelId: string | undefined): Sea
 }
 
 function namesChannels(text: string): boolean {
-  return text !== '' && parseSearch(text).filters.channels.is.length > 0
+  return parseSearch(text).terms.some(({ name, isExcluded }) => name === 'channel' && !isExcluded)
 }
 
 function isSpan(name: string): name is keyof typeof TIME_RANGES {
