@@ -223,34 +223,6 @@ begin
 end
 $$;
 
--- Indexes one part of the search index anew. Returns false when another transaction indexes the
--- project.
-create or replace function reindex_part(project uuid, part_seq bigint) returns boolean
-language plpgsql
-set search_path from current
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
-declare
-  end_seq bigint;
-begin
-  if try_lock_search_cursor(project) is null then
-    return false;
-  end if;
-  perform set_config('synchronous_commit', 'off', true);
-  -- The part can be gone, because its segment has become one part.
-  select p.last_seq into end_seq
-    from search_parts p where p.project_id = project and p.first_seq = part_seq;
-  if found then
-    perform remove_search_parts(project, part_seq, part_seq);
-    perform add_search_part(project, part_seq, end_seq);
-    perform forget_empty_segment(project, part_seq >> 12);
-  end if;
-  return true;
-end
-$$;
-
 -- Returns the offsets of all tokens from `low` to `high` in a row of event_tokens. Some exist.
 create or replace function offsets_of_tokens(tokens text[], counts smallint[], offsets smallint[], low text, high text)
 returns smallint[]
@@ -331,10 +303,8 @@ return array(
 
 -- Returns the seqs of up to `max_rows` candidates, in order, from first_seq to last_seq. An event
 -- must have a token of each group. A group is a number, from 1 on without holes, and each range of
--- tokens has the number of its group in `groups`. Each event of the tail is a candidate. A part of
--- former rules has other words, but the same tags, sources and channels, which have a mark as their
--- first character. There, groups with words do not count. There are no parts where all events are
--- gone.
+-- tokens has the number of its group in `groups`. Each event of the tail is a candidate, and so is
+-- each one of a part of former rules. There are no parts where all events are gone.
 --
 -- It stops after time_limit_ms. When it stops before max_rows, the last seq is the last one that it
 -- examined, which may not match.
@@ -357,12 +327,7 @@ declare
   ends_at timestamptz := clock_timestamp() + time_limit_ms * interval '1 ms';
   at timestamptz;
   cursor_seq bigint := coalesce((select c.seq from search_cursors c where c.project_id = project), 0);
-  group_count int := coalesce((select max(g.number) from unnest(groups) as g (number)), 0);
-  -- The groups without words, and their ranges.
-  mark_groups int[];
-  mark_lows text[];
-  mark_highs text[];
-  mark_count int;
+  group_count int := (select max(g.number) from unnest(groups) as g (number));
   -- The range that is not examined yet, and the end of the range that is examined next.
   low bigint := first_seq;
   high bigint := last_seq;
@@ -376,16 +341,6 @@ declare
   found_seqs bigint[];
   missing int := max_rows;
 begin
-  select array_agg(m.number), array_agg(m.low), array_agg(m.high), coalesce(max(m.number), 0)
-    into mark_groups, mark_lows, mark_highs, mark_count
-    from (
-      select dense_rank() over (order by g.number)::int as number, g.low, g.high
-      from (
-        select r.number, r.low, r.high, bool_and(left(r.low, 1) in ('#', '@', '=')) over (partition by r.number) as has_marks
-        from unnest(groups, lows, highs) as r (number, low, high)
-      ) g
-      where g.has_marks
-    ) m;
   loop
     at := clock_timestamp();
     found_seqs := '{}';
@@ -408,30 +363,27 @@ begin
         limit missing
       );
     else
-      if is_newest_first then
-        select
-            array_agg(p.first_seq) filter (where p.rules = search_rules()),
-            array_agg(p.first_seq) filter (where p.rules <> search_rules()),
-            min(p.first_seq)
-          into parts, former_parts, reached
-          from (
-            select p.first_seq, p.rules
-            from search_parts p
-            where p.project_id = project and p.first_seq <= high
-            order by p.first_seq desc
-            limit max_parts
-          ) p;
-        reached := greatest(low, reached);
-      else
-        select
-            array_agg(p.first_seq) filter (where p.rules = search_rules()),
-            array_agg(p.first_seq) filter (where p.rules <> search_rules()),
-            max(p.last_seq)
-          into parts, former_parts, reached
-          from (
+      select
+          array_agg(p.first_seq) filter (where p.rules = search_rules()),
+          array_agg(p.first_seq) filter (where p.rules <> search_rules()),
+          case when is_newest_first
+            then greatest(low, min(p.first_seq))
+            else least(high, coalesce(max(p.last_seq), cursor_seq))
+          end
+        into parts, former_parts, reached
+        from (
+          (
             select p.first_seq, p.last_seq, p.rules
             from search_parts p
-            where p.project_id = project
+            where is_newest_first and p.project_id = project and p.first_seq <= high
+            order by p.first_seq desc
+            limit max_parts
+          )
+          union all
+          (
+            select p.first_seq, p.last_seq, p.rules
+            from search_parts p
+            where not is_newest_first and p.project_id = project
               and p.first_seq >= coalesce((
                 select case when b.last_seq >= low then b.first_seq end
                 from search_parts b
@@ -441,15 +393,9 @@ begin
               ), low)
             order by p.first_seq
             limit max_parts
-          ) p;
-        reached := least(high, coalesce(reached, cursor_seq));
-      end if;
-      for part in
-        select t.*, group_count as groups_wanted from find_tokens(project, parts, groups, lows, highs) t
-        union all
-        select t.*, mark_count from find_tokens(project, former_parts, mark_groups, mark_lows, mark_highs) t
-        order by 1, 2
-      loop
+          )
+        ) p;
+      for part in select t.* from find_tokens(project, parts, groups, lows, highs) t loop
         if part.group_number = 1 then
           offsets := part.offsets;
           bits := part.bits;
@@ -457,7 +403,7 @@ begin
           offsets := intersect_offsets(offsets, bits, part.offsets, part.bits);
           bits := bits & part.bits;
         end if;
-        if part.group_number = part.groups_wanted then
+        if part.group_number = group_count then
           if bits <> 0::bit(4096) then
             offsets := offsets || array(
               select b.n::smallint from generate_series(0, 4095) as b (n) where get_bit(bits, b.n) = 1
@@ -468,24 +414,20 @@ begin
           );
         end if;
       end loop;
-      if group_count = 0 or mark_count = 0 then
-        found_seqs := found_seqs || array(
+      found_seqs := array(
+        select f.seq
+        from (
+          select s.seq from unnest(found_seqs) as s (seq)
+          union
           select n.seq
           from search_parts p
-            cross join lateral generate_series(greatest(p.first_seq, low), least(p.last_seq, high)) as n (seq)
-          where p.project_id = project
-            and p.first_seq = any(case when group_count = 0 then parts || former_parts else former_parts end)
-        );
-      end if;
-      found_seqs := array(
-        select distinct s.seq
-        from unnest(found_seqs) as s (seq)
-        where s.seq >= low and s.seq <= high
+            cross join lateral generate_series(p.first_seq, p.last_seq) as n (seq)
+          where p.project_id = project and p.first_seq = any(former_parts)
+        ) f
+        where f.seq >= low and f.seq <= high
+        order by case when is_newest_first then -f.seq else f.seq end
+        limit missing
       );
-      found_seqs := case when is_newest_first
-        then array(select s.seq from unnest(found_seqs) as s (seq) order by s.seq desc limit missing)
-        else array(select s.seq from unnest(found_seqs) as s (seq) order by s.seq limit missing)
-      end;
     end if;
     return query select f.seq from unnest(found_seqs) as f (seq);
     missing := missing - cardinality(found_seqs);
