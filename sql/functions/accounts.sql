@@ -100,6 +100,14 @@ language sql stable as $$
   from installation i
 $$;
 
+-- Returns whether an account has a usable passkey or a confirmed authenticator app.
+create or replace function has_factor(account uuid) returns boolean
+language sql stable as $$
+  select
+    exists (select from passkeys k where k.account_id = account and k.disabled_at is null)
+    or exists (select from totp_secrets t where t.account_id = account and t.confirmed_at is not null)
+$$;
+
 -- Returns true if a session may not reach an organization, because it began with a password alone.
 create or replace function lacks_second_factor(requires_second_factor boolean, is_multi_factor boolean)
 returns boolean

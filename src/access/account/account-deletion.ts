@@ -23,7 +23,7 @@ export async function deleteAccount(
 ): Promise<void> {
   const { id, name } = admitted.account
   const memberships = await lockMemberships(tx, id)
-  await lockOwnAccount(tx, admitted, 'account.delete')
+  await lockOwnAccount(tx, admitted)
   await requireOtherOwners(tx, id)
   await requireOtherOperator(tx, id)
   await tx`delete from memberships where account_id = ${id}`

@@ -18,8 +18,7 @@ import { toSignedOut, type Cookies } from '../guard/secret.ts'
 import { succeedRead, type CallOn, type SessionGuard } from '../guard/guard.ts'
 import { Email, Name, NoData } from '../guard/schema.ts'
 import { Account } from '../sign-in/schema.ts'
-import { toRequester } from '../guard/caller.ts'
-import { authorize } from '../guard/permissions.ts'
+import { authorize } from '../guard/authorize.ts'
 
 const tags = ['Account']
 const FIELDS = ['name', 'email'] as const
@@ -92,7 +91,7 @@ export function accountRoutes({ guard, cookies }: Parts) {
         const { pool, admitted, actor } = call
         const { id } = admitted.account
         await transact(pool, async tx => {
-          await lockOwnAccount(tx, admitted, 'account.export')
+          await lockOwnAccount(tx, admitted)
           await writeAudit(tx, actor, { action: 'account.exported', target: toId('per', id) })
         })
         return succeedFile(call, {
@@ -122,8 +121,8 @@ async function editAccount(
     const isNewAddress = email !== null && email !== before.email
     if (isNewAddress) {
       // Keeps a stolen session from taking over the account with another address.
-      authorize(toRequester(admitted), 'account.changeAddress', undefined)
-      await lockOwnAccount(tx, admitted, 'account.changeAddress')
+      authorize(admitted, 'account.changeAddress', undefined)
+      await lockOwnAccount(tx, admitted)
       await limitAddressChanges(tx, account.id)
       if (await findAccountByEmail(tx, email)) return refuseAddress(tx, call)
     }

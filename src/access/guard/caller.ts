@@ -1,5 +1,12 @@
-import type { Proven } from './credential-table.ts'
-import { isAtLeast, type Requester, type Role, type TokenKind } from './permissions.ts'
+import { isAtLeast, type Role, type TokenKind } from './permissions.ts'
+
+/** The proof of a session. */
+export interface Proven {
+  /** True if the account has a usable passkey or a confirmed authenticator app. */
+  hasFactor: boolean
+  /** True if the session proved more than one factor. */
+  isMultiFactor: boolean
+}
 
 /**
  * The account of a request, with what the request reaches. `organizationId` and `projectId` are
@@ -44,12 +51,6 @@ export interface RequestToken {
 export interface AdmittedToken extends Admitted {
   session?: undefined
   token: RequestToken
-}
-
-/** Returns the part of a request that permissions depend on. */
-export function toRequester(admitted: Admitted): Requester {
-  const { account, isVerified, needsSecondFactor, session, token } = admitted
-  return { isOperator: account.isOperator, isVerified, needsSecondFactor, session, token }
 }
 
 /** Returns the role with which a request acts, if its account has `role` in the organization. */

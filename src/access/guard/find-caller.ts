@@ -8,8 +8,9 @@ import { toNetwork, type FailedAuthentications } from '../../http/limits/failed-
 import { toRateLimitHeaders, tooManyRequests } from '../../http/limits/rate-limit.ts'
 import type { Actor } from '../audit/audit.ts'
 import type { Refusals } from '../audit/refusals.ts'
-import { toRequester, type Admitted, type AdmittedToken } from './caller.ts'
-import { authorize, type Action, type ActionScope } from './permissions.ts'
+import { authorize } from './authorize.ts'
+import type { Admitted, AdmittedToken } from './caller.ts'
+import type { Action, ActionScope } from './permissions.ts'
 import { hashSecret, type Cookies } from './secret.ts'
 import { admitSession, type AdmittedCaller, type AdmittedSession } from './sessions.ts'
 import { admitToken } from './tokens.ts'
@@ -57,7 +58,7 @@ export async function admit(
       : await admitBearer(gate, request, { ...entry, bearer: entry.bearer })
   try {
     authorize(
-      admitted && toRequester(admitted),
+      admitted,
       action,
       admitted && (scope === 'organization' || scope === 'project')
         ? { kind: scope, role: exists(admitted, scope) ? admitted.role : undefined }

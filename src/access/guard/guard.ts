@@ -27,6 +27,7 @@ import { checkHost, checkSameOrigin, type Site } from '../../http/site.ts'
 import { parseId } from '../../base/ids.ts'
 import type { Semaphore } from '../../base/semaphore.ts'
 import { readBearer } from '../../base/token-form.ts'
+import { listCredentials } from './authorize.ts'
 import type { Admitted, AdmittedToken } from './caller.ts'
 import {
   admit,
@@ -36,13 +37,7 @@ import {
   type AdmissionOptions,
   type Ids,
 } from './find-caller.ts'
-import {
-  listCredentials,
-  revokesAccess,
-  type ActionOn,
-  type ActionScope,
-  type Role,
-} from './permissions.ts'
+import { revokesAccess, type ActionOn, type ActionScope, type Role } from './permissions.ts'
 import type { AdmittedCaller, AdmittedSession } from './sessions.ts'
 
 /** The dependencies of the guard of /api. */

@@ -1,11 +1,10 @@
 import { Fault } from '../../base/errors.ts'
 import { newId, toId } from '../../base/ids.ts'
 import { toBrowserName } from '../../base/user-agent.ts'
-import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
+import type { Queryable, Tx } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
-import type { Admitted, AdmittedToken } from './caller.ts'
-import type { Factors, Proven } from './credential-table.ts'
+import type { Admitted, AdmittedToken, Proven } from './caller.ts'
 import type { Role } from './permissions.ts'
 import type { SessionInfo, SignInMethod } from './schema.ts'
 import { hashSecret, newSecret, type Cookies } from './secret.ts'
@@ -49,7 +48,7 @@ export async function admitSession(
       is_operator: boolean
       is_verified: boolean
       is_multi_factor: boolean
-      factors: Factors
+      has_factor: boolean
       needs_second_factor: boolean
       organization_id: string | null
       project_id: string | null
@@ -69,8 +68,7 @@ export async function admitSession(
       )::float8 as left_s,
       p.id as account_id, p.name, p.email, p.is_operator,
       s.verified_at between now() - interval '10 minutes' and now() + interval '1 minute' as is_verified,
-      s.is_multi_factor,
-      ${selectFactors(sql)},
+      s.is_multi_factor, has_factor(p.id) as has_factor,
       coalesce(lacks_second_factor(o.requires_second_factor, s.is_multi_factor), false)
         as needs_second_factor,
       o.id as organization_id, r.id as project_id, m.role
@@ -88,7 +86,7 @@ export async function admitSession(
       id: row.session_id,
       isInstalled: row.is_installed,
       isMultiFactor: row.is_multi_factor,
-      factors: row.factors,
+      hasFactor: row.has_factor,
       leftS: row.left_s,
     },
     account: { id: row.account_id, name: row.name, email: row.email, isOperator: row.is_operator },
@@ -100,40 +98,17 @@ export async function admitSession(
   }
 }
 
-/** Returns what a session has proved, and the factors of its account; undefined if it has ended. */
+/** Returns what a session has proved; undefined if it has ended. */
 export async function readProven(
   sql: Queryable,
   { account, session }: Pick<AdmittedSession, 'account' | 'session'>,
 ): Promise<Proven | undefined> {
   const [row] = await sql<Proven[]>`
-    select s.is_multi_factor as "isMultiFactor", ${selectFactors(sql)}
+    select s.is_multi_factor as "isMultiFactor", has_factor(s.account_id) as "hasFactor"
     from sessions s
     where s.id = ${session.id} and s.account_id = ${account.id}
   `
   return row
-}
-
-/** Returns the factors of an account. The caller has locked it. */
-export async function readFactors(tx: Tx, accountId: string): Promise<Factors> {
-  const [row] = await tx<[{ factors: Factors }]>`
-    select ${selectFactors(tx)} from (select ${accountId}::uuid as account_id) s
-  `
-  return row.factors
-}
-
-/** The column `factors` of the account of the session `s`. */
-function selectFactors(sql: Queryable): Fragment {
-  return sql`
-    coalesce(nullif(concat_ws(
-      ' and ',
-      case when exists (
-        select from passkeys k where k.account_id = s.account_id and k.disabled_at is null
-      ) then 'passkey' end,
-      case when exists (
-        select from totp_secrets t where t.account_id = s.account_id and t.confirmed_at is not null
-      ) then 'app' end
-    ), ''), 'none') as factors
-  `
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { succeedRead, type SessionGuard } from '../guard/guard.ts'
-import { requireVerified } from '../guard/permissions.ts'
+import { requireVerified } from '../guard/authorize.ts'
 import { DeletedId, toName } from '../guard/schema.ts'
 import { lockOrganization } from '../organizations/organizations.ts'
 import { transact } from '../../database/pool.ts'

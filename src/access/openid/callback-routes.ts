@@ -165,7 +165,7 @@ async function connectOwn(
   admitted: AdmittedSession,
   { provider, profile }: { provider: ProviderSettings; profile: Profile },
 ): Promise<string[]> {
-  const { email } = await lockOwnAccount(tx, admitted, 'connections.create')
+  const { email } = await lockOwnAccount(tx, admitted)
   if (profile.email === undefined) throw new VisitProblem('unverified')
   if (profile.email !== email) throw new VisitProblem('address')
   const { issuer, subject } = profile

@@ -47,7 +47,7 @@ export function connectionRoutes({
         const { admitted, actor, pool } = call
         const accountId = admitted.account.id
         await transact(pool, async tx => {
-          await lockOwnAccount(tx, admitted, 'connections.remove')
+          await lockOwnAccount(tx, admitted)
           await removeConnection(tx, actor, { accountId, id })
           await requireWayIn(tx, accountId, issuers)
         })

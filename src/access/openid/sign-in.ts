@@ -1,6 +1,5 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import { isAllowedTo } from '../guard/credential-table.ts'
-import { endSessions, readFactors } from '../guard/sessions.ts'
+import { endSessions } from '../guard/sessions.ts'
 import { withdrawAllLinks } from '../sign-in/reset-links.ts'
 import { removeOtherWaysIn } from '../sign-in/ways-in.ts'
 import { toId } from '../../base/ids.ts'
@@ -147,16 +146,15 @@ async function proveEmail(
   actor: Actor,
   { id: accountId, isOperator }: { id: string; isOperator: boolean },
 ): Promise<boolean> {
-  const factors = await readFactors(tx, accountId)
-  if (isOperator || !isAllowedTo('account.prove', { factors, isMultiFactor: false })) return false
-  const strict = await tx`
-    select
-    from memberships m
-      join organizations o on o.id = m.organization_id and o.deleted_at is null
-    where m.account_id = ${accountId} and o.requires_second_factor
-    limit 1
+  const [{ is_protected: isProtected }] = await tx<[{ is_protected: boolean }]>`
+    select has_factor(${accountId}) or exists (
+      select
+      from memberships m
+        join organizations o on o.id = m.organization_id and o.deleted_at is null
+      where m.account_id = ${accountId} and o.requires_second_factor
+    ) as is_protected
   `
-  if (strict.count > 0) return false
+  if (isOperator || isProtected) return false
   const proven = await tx`
     update accounts set is_email_proven = true, password_hash = null
     where id = ${accountId} and not is_email_proven

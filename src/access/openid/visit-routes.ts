@@ -1,9 +1,8 @@
 import { Elysia } from 'elysia'
 import { lockOwnAccount } from '../sign-in/account.ts'
-import { toRequester } from '../guard/caller.ts'
 import { hasOwner } from '../sign-in/owners.ts'
 import { arePasswordsOff } from '../sign-in/credentials.ts'
-import { authorize } from '../guard/permissions.ts'
+import { authorize } from '../guard/authorize.ts'
 import { PROXY } from '../../base/config/openid.ts'
 import { transact } from '../../database/pool.ts'
 import { Fault } from '../../base/errors.ts'
@@ -69,7 +68,7 @@ export function visitRoutes(parts: OpenidParts) {
         const { admitted } = call
         if (purpose !== 'signIn' && !admitted) throw new Fault('signed_out', 'Sign in first')
         if (purpose === 'connect') {
-          authorize(admitted && toRequester(admitted), 'connections.create', undefined)
+          authorize(admitted, 'connections.create', undefined)
         }
         const provider = getProvider(providers, name)
         const client = await clients.get(provider)
@@ -116,7 +115,7 @@ export function visitRoutes(parts: OpenidParts) {
         }
         try {
           await transact(call.pool, async tx => {
-            const { email } = await lockOwnAccount(tx, admitted, 'connections.create')
+            const { email } = await lockOwnAccount(tx, admitted)
             if (flow.email !== email) {
               throw new Fault('conflict', `Sign in as ${flow.email} to connect it.`)
             }

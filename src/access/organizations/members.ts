@@ -5,7 +5,8 @@ import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
 import { writeAudit } from '../audit/audit.ts'
-import { requireVerifiedFor, type Role } from '../guard/permissions.ts'
+import { requireVerifiedFor } from '../guard/authorize.ts'
+import type { Role } from '../guard/permissions.ts'
 import type { Member } from './schema.ts'
 import { lockOwnAccount, toAccountInfo } from '../sign-in/account.ts'
 import { createOwnersResetLink, lockMemberships, type ResetLink } from '../sign-in/reset-links.ts'
@@ -100,7 +101,7 @@ export async function createMemberResetLink(
     )
   }
   await lockMemberships(tx, accountId, admitted.account.id)
-  await lockOwnAccount(tx, admitted, 'members.resetPassword')
+  await lockOwnAccount(tx, admitted)
   const creator = { accountId: admitted.account.id, organizationId }
   return createOwnersResetLink(tx, actor, { accountId, creator })
 }

@@ -2,15 +2,9 @@ import { Fault } from '../../base/errors.ts'
 import { newId, toId } from '../../base/ids.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { writeAudit, type Actor } from '../audit/audit.ts'
-import { toEffectiveRole, toRequester } from '../guard/caller.ts'
-import {
-  ACTIONS,
-  authorize,
-  requireVerified,
-  type Action,
-  type Role,
-} from '../guard/permissions.ts'
-import { isOnCredentials } from '../guard/credential-table.ts'
+import { authorize, requireVerified } from '../guard/authorize.ts'
+import { toEffectiveRole } from '../guard/caller.ts'
+import { ACTIONS, type Action, type Role, type Rule } from '../guard/permissions.ts'
 import { toName } from '../guard/schema.ts'
 import type { Organization, OrganizationChange } from './schema.ts'
 import type { AdmittedCaller } from '../guard/sessions.ts'
@@ -33,7 +27,7 @@ export interface OrganizationCall {
  * Locks an organization until the transaction ends. Authorizes `action` again, because the role may
  * have changed since admission, and a token may have ended. Returns the caller's role. Every change
  * of an organization's members, roles or projects takes this lock first. Then it locks the account
- * of the session, like `lockOwnAccount`, if the table of credentials has the action.
+ * of the session, like `lockOwnAccount`, if the action requires a proof.
  */
 export async function lockOrganization(
   tx: Tx,
@@ -41,8 +35,8 @@ export async function lockOrganization(
   action: Action,
 ): Promise<Role> {
   const role = await lockRole(tx, call, action)
-  const { admitted } = call
-  if (admitted.session && isOnCredentials(action)) await lockOwnAccount(tx, admitted, action)
+  const { proof }: Rule = ACTIONS[action]
+  if (call.admitted.session && proof) await lockOwnAccount(tx, call.admitted)
   return role
 }
 
@@ -62,7 +56,7 @@ export async function lockRole(
   `
   const kind = ACTIONS[action].on === 'project' ? 'project' : 'organization'
   const role = found && toEffectiveRole(found.role, admitted.token)
-  authorize(toRequester(admitted), action, { kind, role })
+  authorize(admitted, action, { kind, role })
   if (!role) throw organizationNotFound()
   return role
 }
@@ -128,14 +122,7 @@ export async function getOrganization(
       (
         select count(*)::int
         from memberships m
-        where m.organization_id = o.id
-          and not exists (
-            select from passkeys k where k.account_id = m.account_id and k.disabled_at is null
-          )
-          and not exists (
-            select from totp_secrets t
-            where t.account_id = m.account_id and t.confirmed_at is not null
-          )
+        where m.organization_id = o.id and not has_factor(m.account_id)
       ) as members_without
     from organizations o
     where o.id = ${organizationId} and o.deleted_at is null

@@ -88,7 +88,7 @@ export function passkeyRoutes({ guard, site, cookies, challenges, issuers }: Pas
         challenges.check(challenge, 'register', call.admitted.session.id)
         const registered = await verifyNewCredential(toRelyingParty(site), credential, challenge)
         const { id, cookie } = await transact(call.pool, async tx => {
-          await lockOwnAccount(tx, call.admitted, 'passkeys.add')
+          await lockOwnAccount(tx, call.admitted)
           await useChallenge(tx, challenge)
           const accountId = call.admitted.account.id
           return {
@@ -133,7 +133,7 @@ export function passkeyRoutes({ guard, site, cookies, challenges, issuers }: Pas
         const id = toPasskeyUuid(params.passkeyId)
         const { account, session } = call.admitted
         const isRemoved = await transact(call.pool, async tx => {
-          await lockOwnAccount(tx, call.admitted, 'passkeys.remove')
+          await lockOwnAccount(tx, call.admitted)
           const passkey = { accountId: account.id, id, sessionId: session.id }
           return removePasskey(tx, call.actor, passkey, issuers)
         })

@@ -74,7 +74,7 @@ export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorPart
       async ({ call }) => {
         const { id, email } = call.admitted.account
         const secret = await transact(call.pool, async tx => {
-          await lockOwnAccount(tx, call.admitted, 'secondFactor.create')
+          await lockOwnAccount(tx, call.admitted)
           return createTotpSecret(tx, secrets, id)
         })
         const uri = toTotpUri(secret, email)
@@ -95,7 +95,7 @@ export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorPart
       async ({ call, body: { code } }) => {
         const { actor, admitted } = call
         const cookie = await tryCode(call.pool, toScope(call), async tx => {
-          await lockOwnAccount(tx, admitted, 'secondFactor.confirm')
+          await lockOwnAccount(tx, admitted)
           const of = { accountId: admitted.account.id, code, actor }
           const isConfirmed = await confirmTotpSecret(tx, secrets, of)
           return isConfirmed ? renewSession(tx, call, renewal) : undefined
@@ -118,7 +118,7 @@ export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorPart
       async ({ call }) => {
         const { id } = call.admitted.account
         const account = await transact(call.pool, async tx => {
-          await lockOwnAccount(tx, call.admitted, 'secondFactor.remove')
+          await lockOwnAccount(tx, call.admitted)
           if (!(await hasSecondFactor(tx, id))) throw nothingToRemove()
           await removeSecondFactor(tx, id, call.admitted.session.id)
           const target = toId('per', id)
@@ -142,7 +142,7 @@ export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorPart
       async ({ call }) => {
         const { id } = call.admitted.account
         const codes = await transact(call.pool, async tx => {
-          await lockOwnAccount(tx, call.admitted, 'secondFactor.createCodes')
+          await lockOwnAccount(tx, call.admitted)
           if (!(await hasSecondFactor(tx, id))) throw nothingToRemove()
           const target = toId('per', id)
           await writeAudit(tx, call.actor, { action: 'recoveryCodes.created', target })

@@ -1,7 +1,7 @@
 import { Fault } from '../../base/errors.ts'
 import { toId } from '../../base/ids.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
-import { requireOwnFactor, type CredentialAction } from '../guard/credential-table.ts'
+import { requireOwnFactor } from '../guard/authorize.ts'
 import type { Role } from '../guard/permissions.ts'
 import type { AccountInfo } from '../guard/schema.ts'
 import type { Account } from './schema.ts'
@@ -130,19 +130,15 @@ export async function lockAccountByEmail(
 }
 
 /**
- * Locks the account of a session like `lockAccount`, and checks again whether the session may do an
- * action on credentials: the account may have got a factor since admission. Throws `signed_out` for
- * a token and if the session has ended, and `second_factor_needed`.
+ * Locks the account of a session like `lockAccount`, and checks its own factor again: the account
+ * may have got one since admission. Throws `signed_out` for a token and if the session has ended,
+ * and `second_factor_needed`.
  */
-export async function lockOwnAccount(
-  tx: Tx,
-  admitted: AdmittedCaller,
-  action: CredentialAction,
-): Promise<{ email: string }> {
+export async function lockOwnAccount(tx: Tx, admitted: AdmittedCaller): Promise<{ email: string }> {
   const locked = await lockAccount(tx, admitted.account.id)
   const proven = admitted.session && (await readProven(tx, admitted))
   if (!proven) throw new Fault('signed_out', 'Sign in first')
-  requireOwnFactor(action, proven)
+  requireOwnFactor(proven)
   return locked
 }
 

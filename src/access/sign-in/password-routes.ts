@@ -23,7 +23,7 @@ import {
   requireUsablePassword,
 } from './credentials.ts'
 import type { CallOn, SessionGuard } from '../guard/guard.ts'
-import { requireVerified } from '../guard/permissions.ts'
+import { requireVerified } from '../guard/authorize.ts'
 import { withdrawResetLinks } from './reset-links.ts'
 import { Password } from '../guard/schema.ts'
 import { Account, EndedSessions } from './schema.ts'
@@ -148,7 +148,7 @@ async function changePassword(
       : await confirmPassword(call, requireNew(currentPassword, newPassword))
   const hash = await hashPassword(newPassword)
   return transact(call.pool, async tx => {
-    await lockOwnAccount(tx, admitted, 'account.changePassword')
+    await lockOwnAccount(tx, admitted)
     await useCredentials(tx, call, credentials)
     const cookie = await renewSession(tx, call, { cookies })
     await tx`
@@ -189,7 +189,7 @@ async function removePassword(
 ): Promise<Account> {
   const { id } = admitted.account
   return transact(pool, async tx => {
-    await lockOwnAccount(tx, admitted, 'account.removePassword')
+    await lockOwnAccount(tx, admitted)
     const removed = await tx`
       update accounts set password_hash = null where id = ${id} and password_hash is not null
     `

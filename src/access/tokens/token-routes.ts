@@ -53,7 +53,7 @@ export function tokenRoutes({ guard }: { guard: SessionGuard }) {
       async ({ call, body }) => {
         const { admitted } = call
         const created = await transact(call.pool, async tx => {
-          await lockOwnAccount(tx, admitted, 'tokens.create')
+          await lockOwnAccount(tx, admitted)
           await checkPersonalRole(tx, admitted.account.id, body.role)
           return createToken(tx, call, null, body)
         })

@@ -1,12 +1,8 @@
 import { Elysia } from 'elysia'
 import { toReaderId } from '../../access/guard/caller.ts'
 import { succeedRead, type CallOn, type SessionGuard } from '../../access/guard/guard.ts'
-import {
-  isAtLeast,
-  requireVerified,
-  type Role,
-  type Verifiable,
-} from '../../access/guard/permissions.ts'
+import { requireVerified, type Verifiable } from '../../access/guard/authorize.ts'
+import { isAtLeast, type Role } from '../../access/guard/permissions.ts'
 import { Fault } from '../../base/errors.ts'
 import type { Hints } from '../../base/hints.ts'
 import { transact } from '../../database/pool.ts'

@@ -237,28 +237,36 @@ test('contract §12 refused requests are counted, and become one entry for each 
 
   await server.server.stop()
   const entries = await server.sql<{ by: string | null; action: string; details: any }[]>`
-    select coalesce(account_id, key_id) as by, action, details, address
+    select coalesce(account_id, key_id) as by, project_id as project, action, details, address
     from audit_log where organization_id = ${organization.uuid} and action like 'access.%'
   `
   const { id: account } = stranger
-  const [action, address] = ['access.refused', '127.0.0.1']
+  const [action, address, project] = ['access.refused', '127.0.0.1', null]
   expect(
     entries.sort((a, b) => b.details.count - a.details.count || a.action.localeCompare(b.action)),
   ).toEqual([
     {
       by: viewer.uuid,
+      project,
       action,
       details: { actions: 'audit.read organization.edit', count: 6 },
       address,
     },
-    { by: parseId('key', key.id)!, action, details: { actions: 'events:read', count: 3 }, address },
+    {
+      by: parseId('key', key.id)!,
+      project: organization.project.uuid,
+      action,
+      details: { actions: 'events:read', count: 3 },
+      address,
+    },
     {
       by: null,
+      project,
       action: 'access.strangerRefused',
       details: { account, actions: 'members.read', count: 3 },
       address: null,
     },
-    { by: admin.uuid, action, details: { actions: 'invites.create', count: 1 }, address },
+    { by: admin.uuid, project, action, details: { actions: 'invites.create', count: 1 }, address },
   ] as never)
   const counts = await server.sql`
     select action, count(*)::int as entries, sum((details ->> 'count')::int)::int as refused

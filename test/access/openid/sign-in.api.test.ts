@@ -26,8 +26,14 @@ import {
 import {
   newMember,
   newOrganization,
+  newSession,
   newSignedInAccount,
+  type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
+import { createAuthenticator } from '../../support/clients/authenticator.ts'
+import { newManagementToken } from '../../support/worlds/management-token.ts'
+import { insertPasskey } from '../../support/worlds/passkeys.ts'
+import { insertTotpSecret, toTotpCode } from '../../support/worlds/totp.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { findFreePort } from '../../support/loopback.ts'
 import { captureLog } from '../../support/log.ts'
@@ -680,6 +686,175 @@ describe('contract §12 with passwords off', () => {
   })
 })
 
+/** Accounts that the first sign-in meets, and does not give away without their own factor. */
+const PROTECTED = ['passkey', 'app', 'operator', 'strict organization'] as const
+type Found = (typeof PROTECTED)[number] | 'nothing'
+const IDENTITIES = {
+  async provider(browser: TestBrowser, person: Person) {
+    await visit(browser, person.login, { name: 'trusted' })
+  },
+  async 'provider that reports MFA'(browser: TestBrowser, person: Person) {
+    provider.forge = claims => ({ ...claims, amr: ['pwd', 'mfa'] })
+    await visit(browser, person.login, { name: 'trusted' })
+    provider.forge = undefined
+  },
+  async proxy(browser: TestBrowser, { email }: Person) {
+    const headers = { 'remote-email': email }
+    await browser.request('/api/session/proxy', { method: 'POST', json: {}, headers })
+  },
+}
+const FIRST_SIGN_INS = (['nothing', ...PROTECTED] as const).flatMap(found =>
+  (Object.keys(IDENTITIES) as (keyof typeof IDENTITIES)[]).flatMap(identity =>
+    [false, true].map(isProven => [identity, found, isProven] as const),
+  ),
+)
+
+test.each(FIRST_SIGN_INS)(
+  'the first sign-in by %s meets an account with %s, with the address proven: %s',
+  async (identity, found, isProven) => {
+    const { account, person, strict } = await newFound(found, isProven)
+    const strong = await newSession(server, account, { method: 'passkey', isMultiFactor: true })
+    const kept = await readWaysIn(account.uuid)
+    const enter = async () => {
+      const browser = createBrowser(url)
+      await IDENTITIES[identity](browser, person)
+      return browser
+    }
+    const browser = await enter()
+    if (found === 'nothing') {
+      const { credentials } = (await browser.get('/api/me')).body.data
+      expect(credentials).toMatchObject({ hasPassword: isProven, passkeys: 0 })
+      return
+    }
+    expect(browser.cookies.has('tidings')).toBe(false)
+    const { confirmation } = (await browser.get('/api/sign-in')).body.data
+    expect(confirmation.email).toBe(account.email)
+    expect(await readWaysIn(account.uuid)).toEqual(kept)
+    // A stolen password confirms nothing, and takes in nobody.
+    const hasFactor = found === 'passkey' || found === 'app'
+    const confirm = () => browser.post('/api/openid/confirmation')
+    useSession(browser, await newSession(server, account))
+    if (hasFactor) expectFailure(await confirm(), 403, 'second_factor_needed')
+    expect((await enter()).cookies.has('tidings')).toBe(false)
+    useSession(browser, strong)
+    expect((await confirm()).status).toBe(200)
+    const later = await enter()
+    expect(later.cookies.has('tidings')).toBe(true)
+    expect(await readWaysIn(account.uuid)).toEqual(kept)
+    if (identity === 'provider that reports MFA') return
+    const path = `/api/organizations/${strict.id}`
+    expectFailure(await later.get(path), 403, 'second_factor_needed')
+    if (!hasFactor) return
+    for (const enrol of ['/api/second-factor', '/api/passkeys/options']) {
+      expectFailure(await later.post(enrol), 403, 'second_factor_needed')
+    }
+  },
+)
+
+test.each(['provider', 'proxy'] as const)(
+  'the first sign-in by %s removes no factor that the account gets while it waits',
+  async identity => {
+    const { account, person } = await newFound('nothing', false)
+    const kept = await readWaysIn(account.uuid)
+    const browser = createBrowser(url)
+    const lock = await lockAccountRow(server.sql, account.uuid, async tx => {
+      await insertPasskey({ sql: tx as never }, account)
+    })
+    const entering = IDENTITIES[identity](browser, person)
+    await lock.untilBlocked()
+    await lock.release()
+    await entering
+    expect(browser.cookies.has('tidings')).toBe(false)
+    expect(await readWaysIn(account.uuid)).toEqual({ ...kept, passkeys: 1 })
+  },
+)
+
+test('a connection is refused if the account gets a factor during the visit', async () => {
+  const account = await newAccount(server)
+  const person = newPerson({ email: account.email })
+  const browser = createBrowser(url)
+  await browser.signIn(account.email)
+  const callback = await begin(browser, person.login, { purpose: 'connect' })
+  await insertPasskey(server, account)
+  expect((await finish(browser, callback)).problem).toBe('expired')
+  expect((await browser.get('/api/me/connections')).body.data.items).toEqual([])
+})
+
+test('an account that changes its address is no longer that of its former address at the proxy', async () => {
+  const { account, person } = await newFound('passkey', true)
+  const browser = createBrowser(url)
+  await IDENTITIES.proxy(browser, person)
+  const strong = await newSession(server, account, { method: 'passkey', isMultiFactor: true })
+  useSession(browser, strong)
+  expect((await browser.post('/api/openid/confirmation')).status).toBe(200)
+  const moved = `moved-${account.email}`
+  expect((await browser.patch('/api/me', { email: moved })).status).toBe(200)
+  for (const email of [account.email, moved]) {
+    const later = createBrowser(url)
+    await IDENTITIES.proxy(later, { ...person, email })
+    expect(later.cookies.has('tidings')).toBe(false)
+  }
+})
+
+test('every way to sign in says how the session began, and whether it proved a second factor', async () => {
+  const { account, person: known } = await newFound('nothing', true)
+  const withApp = await newAccount(server)
+  const secret = await insertTotpSecret(server, withApp)
+  const withPasskey = await newAccount(server)
+  const passkey = createAuthenticator(url)
+  await insertPasskey(server, withPasskey, passkey)
+  const { organization, owner } = await newRules([])
+  let codes: string[] = []
+  const ways: [string, boolean, (browser: TestBrowser) => Promise<unknown>][] = [
+    ['password', false, browser => browser.signIn(account.email)],
+    [
+      'password',
+      true,
+      async browser => {
+        await browser.signIn(withApp.email)
+        await browser.post('/api/session/code', { code: toTotpCode(secret) })
+        codes = (await browser.post('/api/second-factor/recovery-codes')).body.data.codes
+      },
+    ],
+    [
+      'password',
+      true,
+      async browser => {
+        await browser.signIn(withApp.email)
+        await browser.post('/api/session/code', { code: codes[0] })
+      },
+    ],
+    [
+      'passkey',
+      true,
+      async browser => {
+        const options = (await browser.post('/api/session/passkey/options')).body.data
+        await browser.post('/api/session/passkey', { credential: passkey.get(options) })
+      },
+    ],
+    ['proxy', false, browser => IDENTITIES.proxy(browser, known)],
+    ['openid', false, browser => IDENTITIES.provider(browser, known)],
+    ['openid', true, browser => IDENTITIES['provider that reports MFA'](browser, known)],
+    [
+      'link',
+      false,
+      async browser => {
+        const path = `/api/organizations/${organization.id}/invites`
+        const { url: link } = (await owner.post(path, { role: 'viewer' })).body.data
+        const email = `${crypto.randomUUID()}@example.com`
+        const newcomer = { token: link.split('#')[1], name: 'Ada', email, password: PASSWORD }
+        await browser.post('/api/invites/accept', newcomer)
+      },
+    ],
+  ]
+  for (const [method, isMultiFactor, signIn] of ways) {
+    const browser = createBrowser(url)
+    await signIn(browser)
+    const [session] = (await browser.get('/api/sessions')).body.data.items
+    expect(session).toMatchObject({ method, isMultiFactor, isCurrent: true })
+  }
+})
+
 test('an upgrade asks for the settings of stored providers, and requires them where only they sign in', async () => {
   await using former = await startOpenidProvider()
   const dataDir = makeFolder()
@@ -788,6 +963,50 @@ async function newKnownPerson() {
   return person
 }
 
+/**
+ * An account whose address a person has at the provider and the proxy. Unless it is met with
+ * nothing, it is also an owner of the organization `strict`, which requires a factor.
+ */
+async function newFound(found: Found, isProven: boolean) {
+  const account = await newAccount(server)
+  const { uuid } = account
+  const strict = await newOrganization(server)
+  await server.sql`
+    update accounts set is_operator = ${found === 'operator'}, is_email_proven = ${isProven}
+    where id = ${uuid}
+  `
+  await server.sql`update organizations set requires_second_factor = true where id = ${strict.uuid}`
+  if (found !== 'nothing') {
+    await server.sql`
+      insert into memberships (organization_id, account_id, role)
+      values (${strict.uuid}, ${uuid}, 'owner')
+    `
+  }
+  if (found === 'passkey') await insertPasskey(server, account)
+  if (found === 'app') await insertTotpSecret(server, account)
+  await newManagementToken(server, { accountId: uuid, isMultiFactor: true })
+  return { account, person: newPerson({}, account.email), strict }
+}
+
+function useSession(browser: TestBrowser, { cookie }: SignedInAccount): void {
+  browser.cookies.set('tidings', cookie.replace('tidings=', ''))
+}
+
+/** Returns what signs an account in, without its connections and its weak sessions. */
+async function readWaysIn(accountId: string) {
+  const [row] = await server.sql`
+    select
+      a.password_hash,
+      (select count(*)::int from passkeys where account_id = a.id) as passkeys,
+      (select count(*)::int from totp_secrets where account_id = a.id) as apps,
+      (select count(*)::int from management_tokens where account_id = a.id) as tokens,
+      (select count(*)::int from sessions where account_id = a.id and method = 'passkey') as sessions
+    from accounts a
+    where a.id = ${accountId}
+  `
+  return row
+}
+
 async function readRole(organizationId: string, email: string): Promise<string | undefined> {
   const [row] = await server.sql<{ role: string }[]>`
     select m.role
@@ -859,11 +1078,11 @@ async function newRules(rules: readonly Rule[]) {
 type Person = ReturnType<typeof newPerson>
 
 let people = 0
-function newPerson(claims: Claims = {}, at = provider) {
+function newPerson(claims: Claims = {}, own?: string) {
   const login = `person-${people++}-${crypto.randomUUID().slice(0, 8)}`
-  const email = `${login}@people.example`
+  const email = own ?? `${login}@people.example`
   const set = (changed: Claims) =>
-    at.people.set(login, { name: 'Ada', email, email_verified: true, ...changed })
+    provider.people.set(login, { name: 'Ada', email, email_verified: true, ...changed })
   set(claims)
   return { login, email, set }
 }

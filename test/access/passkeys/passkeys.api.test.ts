@@ -163,11 +163,15 @@ test('a passkey verifies the session that asks, and only with the passkey of its
   const [session] = (await account.browser.get('/api/sessions')).body.data.items
   const { body } = await account.browser.get('/api/me')
   expect(body.data.isVerified).toBe(true)
-  await server.sql`update sessions set verified_at = now() - interval '1 hour'
-    where account_id = ${account.uuid}`
+  const weaken = (isMultiFactor: boolean) => server.sql`
+    update sessions set verified_at = now() - interval '1 hour', is_multi_factor = ${isMultiFactor}
+    where account_id = ${account.uuid}
+  `
+  await weaken(true)
   expect((await account.browser.post('/api/passkeys/options')).body.code).toBe(
     'verification_needed',
   )
+  await weaken(false)
   const options = () => account.browser.post('/api/session/verify/passkey/options')
   const verify = (credential: object) =>
     account.browser.post('/api/session/verify/passkey', { credential })

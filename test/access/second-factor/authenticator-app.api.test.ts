@@ -210,6 +210,7 @@ test('a code adds the second factor to a session, and is no verification', async
   `
   const answered = await send(toTotpCode(secret))
   expect([answered.status, answered.body.data.isVerified]).toEqual([200, false])
+  expect((await browser.get('/api/me')).body.data.isVerified).toBe(false)
   expect((await browser.get('/api/sessions')).body.data.items[0].isMultiFactor).toBe(true)
 })
 

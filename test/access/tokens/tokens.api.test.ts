@@ -14,6 +14,7 @@ import {
   createApi,
   newMember,
   newOrganization,
+  newSession,
   newSignedInAccount,
   type SignedInAccount,
   type TestOrganization,
@@ -241,13 +242,16 @@ describe('a token acts with the present rights of its creator', () => {
 
   test('an organization that requires a second factor refuses tokens of sessions without one', async () => {
     const other = await newOrganization(server)
-    const { uuid: accountId } = await newMember(server, other, 'owner')
+    const creator = await newMember(server, other, 'owner')
+    const make = async (isMultiFactor: boolean) => {
+      const session = await newSession(server, creator, { isMultiFactor })
+      return createTokenApi(server.url, (await create(session)).token)
+    }
+    const [weak, strong] = [await make(false), await make(true)]
     await server.sql`
       update organizations set requires_second_factor = true where id = ${other.uuid}
     `
     const path = `/api/projects/${other.project.id}`
-    const weak = await newManagementToken(server, { accountId })
-    const strong = await newManagementToken(server, { accountId, isMultiFactor: true })
     expect((await weak.get(path)).body.code).toBe('second_factor_needed')
     expect((await strong.get(path)).status).toBe(200)
     const [shown, all] = [await weak.get('/api/token'), await strong.get('/api/token')]

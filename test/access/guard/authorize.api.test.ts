@@ -1,0 +1,143 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { listCredentials } from '../../../src/access/guard/authorize.ts'
+import { ACTIONS, type Action, type Rule } from '../../../src/access/guard/permissions.ts'
+import { hashPassword } from '../../../src/access/sign-in/credentials.ts'
+import type { Queryable, Tx } from '../../../src/database/sql.ts'
+import { expectFailure } from '../../support/answers.ts'
+import { API } from '../../support/contracts.ts'
+import { lockAccountRow } from '../../support/database-lock.ts'
+import { listRows, readSection, toCode } from '../../support/docs.ts'
+import { BODIES, PASSWORD } from '../../support/request-bodies.ts'
+import { withServer } from '../../support/servers/server.ts'
+import { COMPANY } from '../../support/worlds/connections.ts'
+import { newFullTenant, toPath, type FullTenant } from '../../support/worlds/full-tenant.ts'
+import { insertPasskey, prepareOwn } from '../../support/worlds/passkeys.ts'
+import {
+  newMember,
+  newOrganization,
+  newSession,
+  newSignedInAccount,
+} from '../../support/worlds/signed-in-account.ts'
+import { insertTotpSecret, toTotpCode } from '../../support/worlds/totp.ts'
+
+// permissions.api.test.ts has the sessions that lack the factor of their account at each route.
+
+const server = withServer({ providers: [COMPANY] }, { kinds: [] })
+
+/** The actions that ask for the own factor of an account. */
+const STRICT = (Object.keys(ACTIONS) as Action[]).filter(
+  action => (ACTIONS[action] as Rule).proof !== undefined,
+)
+// Asking for the options of a passkey and beginning a visit change nothing, so they take no lock.
+// An erasure takes none either: it can go on after the request.
+const LOCKING = STRICT.filter(
+  action => !/^(passkeys\.create|connections\.create|users\.erase)$/.test(action),
+)
+
+/** An owner and operator without a factor. No request of these tests changes the tenant. */
+let tenant: FullTenant
+beforeAll(async () => {
+  tenant = await newFullTenant(server)
+  const { uuid } = tenant.members.owner
+  const hash = await hashPassword(PASSWORD)
+  await server.sql`
+    update accounts set is_operator = true, password_hash = ${hash} where id = ${uuid}
+  `
+  await setDisabled(server.sql, new Date())
+})
+
+function setDisabled(tx: Queryable, disabledAt: Date | null) {
+  const { uuid } = tenant.members.owner
+  return tx`update passkeys set disabled_at = ${disabledAt} where account_id = ${uuid}`
+}
+
+/** Returns a request of the owner for an action, in a new session that proved no factor. */
+async function prepare(action: Action) {
+  const owner = await newSession(server, tenant.members.owner)
+  const own = /^(passkeys\.add|secondFactor\.confirm)$/.test(action)
+    ? await prepareOwn(server, owner, action)
+    : undefined
+  const isMove = action === 'account.changeAddress'
+  const contract = API.find(one => one.action === (isMove ? 'account.edit' : action))!
+  const json = isMove ? { email: `new-${owner.email}` } : (own ?? BODIES[action]?.(tenant))
+  const { method, body } = contract
+  return () => owner.request(toPath(contract, tenant.params), { method, ...(body && { json }) })
+}
+
+test.each(LOCKING)(
+  '%s is refused if a factor comes, or the session ends, meanwhile',
+  async action => {
+    const send = await prepare(action)
+    const { uuid } = tenant.members.owner
+    const sendWhile = async (change: (tx: Tx) => PromiseLike<unknown>) => {
+      const lock = await lockAccountRow(server.sql, uuid, change)
+      const answer = send()
+      await lock.untilBlocked()
+      await lock.release()
+      return answer
+    }
+    const late = await sendWhile(tx => setDisabled(tx, null))
+    expectFailure(late, 403, 'second_factor_needed')
+    await setDisabled(server.sql, new Date())
+    const ended = await sendWhile(tx => tx`delete from sessions where account_id = ${uuid}`)
+    expect(ended.status).toBe(401)
+  },
+)
+
+test('parts of an action that move, destroy or raise a limit ask for the own factor', async () => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const path = `/api/projects/${organization.project.id}`
+  const key = (await owner.post(`${path}/keys`, { name: 'Key' })).body.data
+  const channel = (await owner.post(`${path}/channels`, { name: 'orders' })).body.data
+  await insertPasskey(server, owner)
+  for (const [part, body] of [
+    ['/api/me', { email: `new-${owner.email}` }],
+    [path, { keepDays: 1 }],
+    [`${path}/channels/${channel.id}`, { keepDays: 1 }],
+    [`${path}/keys/${key.id}`, { limit: key.limit + 1 }],
+    [`/api/organizations/${organization.id}`, { requiresSecondFactor: true }],
+  ] as const) {
+    expectFailure(await owner.patch(part, body), 403, 'second_factor_needed')
+  }
+  const visit = await owner.post('/api/openid/company/visits', { purpose: 'connect' })
+  expectFailure(visit, 403, 'second_factor_needed')
+  expect((await owner.patch(path, { name: 'Renamed' })).status).toBe(200)
+})
+
+test('a session does what it was refused once it is confirmed with the factor', async () => {
+  const account = await newSignedInAccount(server)
+  const secret = await insertTotpSecret(server, account)
+  expectFailure(await account.delete('/api/second-factor'), 403, 'second_factor_needed')
+  const code = toTotpCode(secret)
+  const confirmed = await account.post('/api/session/second-factor', { code })
+  const headers = { cookie: confirmed.headers.getSetCookie()[0]!.split(';')[0]! }
+  const removed = await account.request('/api/second-factor', { method: 'DELETE', headers })
+  expect(removed.status).toBe(200)
+})
+
+test('docs/signing-in.md lists the actions that ask for the own factor', () => {
+  const section = readSection('docs/signing-in.md', 'Permissions of each kind of session')
+  const toRequests = (action: Action) =>
+    API.filter(route => route.action === action).map(
+      ({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`,
+    )
+  // Routes that check a part of their action.
+  const parts: Partial<Record<Action, string[]>> = {
+    'account.changeAddress': ['PATCH /api/me'],
+    'connections.create': ['POST /api/openid/{provider}/visits'],
+  }
+  expect(
+    listRows(section).map(([action = '', requests = '', ...rest]) => [
+      toCode(action),
+      requests.replaceAll('`', ''),
+      ...rest,
+    ]),
+  ).toEqual(
+    STRICT.map(action => [
+      action,
+      [...(parts[action] ?? []), ...toRequests(action)].join(', '),
+      listCredentials(action).includes('token') ? 'yes' : 'no',
+    ]),
+  )
+})
