@@ -30,26 +30,14 @@ interface Kind {
 
 const NAMES = [
   'Ada Lovelace',
-  'Alan Turing',
   'Barbara Liskov',
-  'Claude Shannon',
-  'Dorothy Vaughan',
-  'Edsger Dijkstra',
   'Frances Allen',
   'Grace Hopper',
-  'Hedy Lamarr',
-  'Ivan Sutherland',
   'Joan Clarke',
   'Katherine Johnson',
-  'Leslie Lamport',
   'Margaret Hamilton',
-  'Niklaus Wirth',
-  'Ole-Johan Dahl',
-  'Peter Naur',
   'Radia Perlman',
   'Sophie Wilson',
-  'Tony Hoare',
-  'Ursula Franklin',
   'Vint Cerf',
   'Whitfield Diffie',
   'Yukihiro Matsumoto',
@@ -60,13 +48,6 @@ const PLANS = [
   { name: 'Team', amount: 129 },
 ]
 const COUNTRIES = ['DE', 'FR', 'GB', 'IT', 'JP', 'SE', 'US']
-const SUBJECTS = [
-  'How do I change my invoice address?',
-  'Where can I download my receipts?',
-  'The import stops at 80 %',
-  'Can I invite a colleague?',
-  'My parcel has not arrived',
-]
 const SERVICES = ['web', 'api', 'worker']
 
 /** Users of the shop, with aliases. */
@@ -181,22 +162,6 @@ const KINDS: readonly Kind[] = [
     },
   },
   {
-    perHour: 1,
-    share: (hourOfDay, weekday) => byDay(hourOfDay) * (weekday === 0 ? 0.3 : 1),
-    toEvent({ random }) {
-      const user = random.pick(SHOP_USERS)
-      return {
-        channelName: 'Support',
-        title: random.pick(SUBJECTS),
-        icon: '🎫',
-        description: `${toUserName(user)} opened a ticket`,
-        tags: [random.pick(['billing', 'shipping', 'product'])],
-        userId: user.user_id,
-        metadata: { channel: random.pick(['e-mail', 'chat']) },
-      }
-    },
-  },
-  {
     perHour: 0.5,
     share: atWork,
     toEvent({ random, hour }) {
@@ -208,21 +173,6 @@ const KINDS: readonly Kind[] = [
         tags: [service],
         metadata: { service, seconds: 40 + random.below(90) },
         notify: false,
-      }
-    },
-  },
-  {
-    perHour: 0.06,
-    share: () => 1,
-    toEvent({ random }) {
-      const service = random.pick(SERVICES)
-      return {
-        channelName: 'Errors',
-        title: `Error rate of ${service} above 2 %`,
-        icon: '🚨',
-        description: 'More requests fail than usual. The rate returned to normal after 4 minutes.',
-        tags: ['alert', service],
-        metadata: { service, rate: 2 + random.below(30) / 10 },
       }
     },
   },

@@ -47,7 +47,7 @@ test('a project with sample data has four weeks of events and users, and is remo
   expect(items[0].notify).toBe(false)
   expect(items.some(({ userId }: { userId: string | null }) => userId !== null)).toBe(true)
   const users = (await admin.get(`/api/projects/${id}/users?limit=100`)).body.data.items
-  expect(users).toHaveLength(24)
+  expect(users).toHaveLength(12)
   const { cards } = (await admin.get(`/api/projects/${id}/insights`)).body.data
   expect(cards.map(({ kind }: { kind: string }) => kind)).toEqual(
     SHOP_CARDS.map(({ kind }) => kind),
