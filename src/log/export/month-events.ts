@@ -17,13 +17,11 @@ export interface LogPart {
 
 /** A page of a part of the log. */
 export interface Page {
-  /** Without those that a member has deleted. */
+  /** Without those that a member has deleted, and cannot restore any more. */
   events: ExportedEvent[]
   /** The seqs of the first and the last event that were read. */
   firstSeq: string
   lastSeq: string
-  /** True if a member can still restore one that is left out. */
-  canGrow: boolean
 }
 
 /**
@@ -41,7 +39,6 @@ export async function* readPart(sql: Queryable, part: LogPart): AsyncGenerator<P
       events: due.filter(({ is_hidden }) => !is_hidden).map(toEvent),
       firstSeq: first.seq,
       lastSeq: last.seq,
-      canGrow: due.some(({ is_restorable }) => is_restorable),
     }
     if (end !== -1) return
     after = last.seq
@@ -64,10 +61,8 @@ interface Row {
   notify: boolean
   occurred_ms: number
   created_ms: number
-  /** True if a member deleted the event. */
+  /** True if a member deleted the event, and cannot undo that any more. */
   is_hidden: boolean
-  /** True if the member can still undo that. */
-  is_restorable: boolean
   /** False from the end of the part on. */
   is_due: boolean
 }
@@ -92,8 +87,8 @@ async function readPage(sql: Queryable, { projectId, after, end }: LogPart): Pro
       coalesce(user_of_name(${projectId}, e.user_ref), e.user_ref) as user_id,
       (extract(epoch from e.occurred_at) * 1000)::float8 as occurred_ms,
       (extract(epoch from e.created_at) * 1000)::float8 as created_ms,
-      e.deleted_at is not null as is_hidden,
-      coalesce(e.deleted_at >= now() - make_interval(secs => ${UNDO_GRACE_S}), false) as is_restorable, e.created_at < ${end} as is_due
+      coalesce(e.deleted_at < now() - make_interval(secs => ${UNDO_GRACE_S}), false) as is_hidden,
+      e.created_at < ${end} as is_due
     from page e
       join channels c on c.project_id = ${projectId} and c.id = e.channel_id
     where e.bytes_before is null or e.bytes_before < ${PAGE_BYTES}

@@ -17,7 +17,7 @@ import {
 } from './exports.ts'
 import { readPart } from './month-events.ts'
 
-/** How often a month is written while members erase users, and delete and restore events. */
+/** How often a month is written while members erase users. */
 const MAX_TRIES = 20
 const RETRY_MS = 1_000
 
@@ -86,12 +86,10 @@ async function exportMonth(
     await pause(RETRY_MS, options.signal)
     options.signal?.throwIfAborted()
   }
-  throw new Error(`Members are erasing users or deleting events of ${due.month}. Try again later.`)
+  throw new Error(`Members are erasing users of ${due.month}. Try again later.`)
 }
 
-/**
- * Returns undefined if a user has been erased in the meantime, or if a member can restore an event.
- */
+/** Returns undefined if a user has been erased in the meantime. */
 async function tryMonth(
   { sql, folder, format, signal }: ExportOptions,
   projectId: string,
@@ -100,13 +98,11 @@ async function tryMonth(
 ): Promise<ExportedFile | undefined> {
   let firstSeq: string | undefined
   let lastSeq = after
-  let canGrow = false
   async function* toPages(): AsyncGenerator<ExportedEvent[]> {
     for await (const page of readPart(sql, { projectId, after, end })) {
       signal?.throwIfAborted()
       firstSeq ??= page.firstSeq
       lastSeq = page.lastSeq
-      canGrow ||= page.canGrow
       yield page.events
     }
   }
@@ -127,7 +123,6 @@ async function tryMonth(
       firstSeq: firstSeq ?? lastSeq,
       lastSeq,
     }
-    if (canGrow) return undefined
     // Members have deleted all events of the month. They are purged soon.
     if (written.events === 0) return file
     syncFile(partial)
