@@ -91,20 +91,23 @@ async function listCandidates(
   field: NonNullable<SuggestionQuery['field']>,
   wanted: string,
 ): Promise<Candidate[]> {
-  switch (field) {
-    case 'channel':
-      return listChannels(sql, projectId)
-    case 'tag':
-    case 'source':
-      return listTokens(sql, projectId, TOKEN_MARKS[field], wanted)
-    case 'user':
-      return listUserReferences(sql, projectId)
-    case 'meta':
-      return collectMetadata(await listMetadata(sql, projectId), wanted).map(one => ({
-        ...one,
-        label: null,
-      }))
+  if (field === 'channel') return listChannels(sql, projectId)
+  const recent = await listRecent(sql, projectId, field)
+  if (field === 'meta') return collectMetadata(recent, wanted).map(toCandidate)
+  const counts = new Map<string, number>()
+  const add = (value: string, count: number) => {
+    if (value !== '') counts.set(value, (counts.get(value) ?? 0) + count)
   }
+  for (const value of recent) add(value, 1)
+  if (field !== 'user') {
+    const mark = TOKEN_MARKS[field]
+    for (const { value, count } of await listTokens(sql, projectId, mark, wanted)) add(value, count)
+  }
+  return [...counts].map(([value, count]) => toCandidate({ value, count }))
+}
+
+function toCandidate(one: { value: string; count: number }): Candidate {
+  return { ...one, label: null }
 }
 
 async function findUsers(sql: Queryable, projectId: string, search: string): Promise<Candidate[]> {
@@ -138,24 +141,17 @@ async function listChannels(sql: Queryable, projectId: string): Promise<Candidat
 }
 
 /**
- * Lists tags or sources of the newest parts of the search index, and of the newest events, which
- * the index may not have yet.
+ * Lists tags or sources of the newest parts of the search index, which lacks the newest events.
+ * `mark` is the first character of their tokens.
  */
 async function listTokens(
   sql: Queryable,
   projectId: string,
   mark: string,
   wanted: string,
-): Promise<Candidate[]> {
-  const ofEvents = mark === TOKEN_MARKS.tag ? sql`e.tags` : sql`array[e.source]`
-  const rows = await sql<{ value: string; count: number }[]>`
-    with recent as materialized (
-      select ${ofEvents} as names
-      from events e
-      where e.project_id = ${projectId} and e.deleted_at is null
-      order by e.seq desc
-      limit ${RECENT_EVENTS}
-    ), parts as materialized (
+): Promise<{ value: string; count: number }[]> {
+  return await sql<{ value: string; count: number }[]>`
+    with parts as materialized (
       select p.first_seq
       from search_parts p
       where p.project_id = ${projectId}
@@ -184,61 +180,45 @@ async function listTokens(
             limit ${ROWS_PER_PART}
           )
         ) t
-    ), named as (
-      select n.name, 1 as count from recent r cross join lateral unnest(r.names) as n (name)
-      union all
-      select substr(t.token, 2), t.count
-      from indexed i
-        cross join lateral (
-          select u.token, u.count from unnest(i.tokens, i.counts) as u (token, count) where i.bits is null
-          union all
-          select i.first_token, bit_count(i.bits)::int where i.bits is not null
-        ) t
-      where t.token like ${mark}::text || '%'
     )
-    select n.name as value, sum(n.count)::float8 as count
-    from named n
-    where n.name <> ''
-    group by n.name
+    select substr(t.token, 2) as value, sum(t.count)::float8 as count
+    from indexed i
+      cross join lateral (
+        select u.token, u.count from unnest(i.tokens, i.counts) as u (token, count) where i.bits is null
+        union all
+        select i.first_token, bit_count(i.bits)::int where i.bits is not null
+      ) t
+    where t.token like ${mark}::text || '%'
+    group by t.token
     order by 2 desc, 1
     limit 1000
   `
-  return rows.map(row => ({ ...row, label: null }))
 }
 
-/** Lists the users that the newest events name. */
-async function listUserReferences(sql: Queryable, projectId: string): Promise<Candidate[]> {
-  const rows = await sql<{ value: string; count: number }[]>`
-    select r.user_ref as value, count(*)::float8 as count
+/** Lists the values of a field that the newest events have; for `meta` the JSON of metadata. */
+async function listRecent(
+  sql: Queryable,
+  projectId: string,
+  field: 'tag' | 'source' | 'user' | 'meta',
+): Promise<string[]> {
+  const values = {
+    tag: sql`unnest(e.tags)`,
+    source: sql`e.source`,
+    user: sql`e.user_ref`,
+    // Only the text of small values is read: a large one would have to be decompressed.
+    meta: sql`case when pg_column_size(e.metadata) <= ${MAX_METADATA_BYTES} then e.metadata::text end`,
+  }
+  const rows = await sql<{ value: string }[]>`
+    select v.value
     from (
-      select e.user_ref
+      select e.tags, e.source, e.user_ref, e.metadata
       from events e
       where e.project_id = ${projectId} and e.deleted_at is null
       order by e.seq desc
       limit ${RECENT_EVENTS}
-    ) r
-    where r.user_ref is not null
-    group by r.user_ref
+    ) e
+      cross join lateral (select ${values[field]} as value offset 0) v
+    where v.value is not null and octet_length(v.value) <= ${MAX_METADATA_BYTES}
   `
-  return rows.map(row => ({ ...row, label: null }))
-}
-
-async function listMetadata(sql: Queryable, projectId: string): Promise<string[]> {
-  const rows = await sql<{ text: string }[]>`
-    select t.text
-    from (
-      select e.metadata
-      from events e
-      where e.project_id = ${projectId} and e.deleted_at is null
-      order by e.seq desc
-      limit ${RECENT_EVENTS}
-    ) r
-      -- Only the text of small values is read: a large one would have to be decompressed.
-      cross join lateral (
-        select case when pg_column_size(r.metadata) <= ${MAX_METADATA_BYTES} then r.metadata::text end as text
-        offset 0
-      ) t
-    where octet_length(t.text) between 3 and ${MAX_METADATA_BYTES}
-  `
-  return rows.map(({ text }) => text)
+  return rows.map(({ value }) => value)
 }
