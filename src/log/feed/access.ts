@@ -1,10 +1,6 @@
-import { ACTIONS, isAtLeast, ROLES, type Role } from '../../access/guard/permissions.ts'
 import { isExpired } from '../../access/guard/sessions.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Queryable } from '../../database/sql.ts'
-
-/** The roles that may read a project's events, and so follow them. */
-export const READER_ROLES = ROLES.filter(role => isAtLeast(role, ACTIONS['events.read'].role))
 
 /**
  * A session and a project that it follows. `projectId` is null for a socket without subscriptions.
@@ -14,11 +10,10 @@ export interface Grant {
   projectId: string | null
 }
 
-/** The state of a project's log, and the account's role in the project. */
+/** The state of the log of a project that an account may read. Every member may. */
 export interface LogState {
   /** The uuid of the organization of the project. */
   organizationId: string
-  role: Role
   epoch: string
   head: number
   /** The last seq that retention has deleted; 0 for none. */
@@ -44,14 +39,13 @@ export async function findLogState(
   const [row] = await sql<
     {
       organization_id: string
-      role: Role
-      epoch: string
+          epoch: string
       head: string
       expired_seq: string
     }[]
   >`
     select
-      o.id as organization_id, m.role, i.epoch, l.last_seq as head,
+      o.id as organization_id, i.epoch, l.last_seq as head,
       greatest(
         l.expired_seq,
         coalesce(first_seq_of(p.id), l.last_seq + 1) - 1
@@ -68,7 +62,6 @@ export async function findLogState(
   return (
     row && {
       organizationId: row.organization_id,
-      role: row.role,
       epoch: row.epoch,
       head: Number(row.head),
       expiredSeq: Number(row.expired_seq),
@@ -98,7 +91,6 @@ export async function checkAccess(
           left join organizations o on o.id = p.organization_id and o.deleted_at is null
             and not lacks_second_factor(o.requires_second_factor, s.is_multi_factor)
           left join memberships m on m.organization_id = o.id and m.account_id = s.account_id
-            and m.role = any(${toArray(READER_ROLES)}::text[])
         where s.id is null or g.project_id is not null and m.account_id is null
       ) as revoked,
       d.*

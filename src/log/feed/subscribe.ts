@@ -4,7 +4,7 @@ import { isUnreachable } from '../../database/sql.ts'
 import { toId } from '../../base/ids.ts'
 import type { Socket } from '../../base/listener.ts'
 import type { SearchFilters } from '../events/search-filters.ts'
-import { findLogState, READER_ROLES, type LogState } from './access.ts'
+import { findLogState, type LogState } from './access.ts'
 import { hasUserNames, prepareFilters } from './filter.ts'
 import type { Hub, Subscription } from './hub.ts'
 import type { LogTailer } from './log-tailer.ts'
@@ -71,7 +71,7 @@ export async function subscribe(
   if (!found || !isWanted()) return
 
   const { state, filters } = found
-  if (!state || !READER_ROLES.includes(state.role)) return refuse(toNotFound(message.project))
+  if (!state) return refuse(toNotFound(message.project))
   const project = toId('prj', projectId)
   const subscription: Subscription = { socket, projectId, project, filters, cursor: 0 }
   const { hub, replay, tailer } = lanes[hasUserNames(filters) ? 1 : 0]

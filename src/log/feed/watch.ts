@@ -3,7 +3,6 @@ import type { Pool } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { isExpired } from '../../access/guard/sessions.ts'
 import { toId } from '../../base/ids.ts'
-import { READER_ROLES } from './access.ts'
 import { toMessage } from './messages.ts'
 import { logFailure } from './read-events.ts'
 
@@ -113,7 +112,6 @@ async function readHeads(
           select p.id, l.last_seq
           from sessions s
             join memberships m on m.account_id = s.account_id
-              and m.role = any(${toArray(READER_ROLES)}::text[])
             join organizations o on o.id = m.organization_id and o.deleted_at is null
               and not lacks_second_factor(o.requires_second_factor, s.is_multi_factor)
             join projects p on p.organization_id = o.id and p.deleted_at is null
