@@ -39,7 +39,7 @@ export async function findLogState(
   const [row] = await sql<
     {
       organization_id: string
-          epoch: string
+      epoch: string
       head: string
       expired_seq: string
     }[]

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cookies } from '../../access/guard/secret.ts'
 import type { Pool } from '../../database/pool.ts'
 import { Fault } from '../../base/errors.ts'
@@ -7,26 +6,19 @@ import type { Site } from '../../http/site.ts'
 import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
 import { registerGauge } from '../../base/metrics.ts'
 import type { Socket } from '../../base/listener.ts'
-import { checkAccess, readEpoch, renewEpoch } from './access.ts'
+import { readEpoch } from './access.ts'
+import { startAccessCheck } from './access-check.ts'
 import { createSocketGuard, type SocketSession } from './socket-guard.ts'
 import { createHub } from './hub.ts'
 import { startHintListener } from './hint-listener.ts'
 import { parsePayload, type Notifier } from './notifier.ts'
-import { logFailure } from './read-events.ts'
 import { createReplay } from './replay.ts'
 import { createSockets } from './sockets.ts'
 import type { Lane } from './subscribe.ts'
 import { startLogTailer } from './log-tailer.ts'
-import { startPeriodicCheck } from './periodic-check.ts'
 import { startWatch } from './watch.ts'
 
-const CHECK_MS = 1_000
-/** Events are sent only if access was checked within this time. */
-const FRESH_MS = 5_000
 const HEARTBEAT_MS = 15_000
-const CLOSE_STEP_MS = 50
-/** A new epoch closes 10,000 sockets in this time, because each client reads its page again. */
-const RENEWAL_MS = 5_000
 /**
  * A deletion is undone within UNDO_GRACE_S. So at least one heartbeat of this time comes after
  * that, and finds an undo whose hint was lost.
@@ -67,8 +59,7 @@ export type Feed = Awaited<ReturnType<typeof startFeed>>
  */
 export async function startFeed(options: FeedOptions) {
   const { tailPool, pool, notifier } = options
-  let epoch = await tailPool.run(readEpoch)
-  let lag = 0
+  const epoch = await tailPool.run(readEpoch)
   let isDraining = false
 
   const isAllowed = () => access.isFresh
@@ -98,40 +89,12 @@ export async function startFeed(options: FeedOptions) {
     pool,
     lanes,
     watch,
-    getEpoch: () => epoch,
+    getEpoch: () => access.epoch,
     build: options.build,
   })
 
-  /**
-   * Closes the sockets whose access has ended. A new epoch closes all of them. A log that ends
-   * before the position of this process has lost events, and begins an epoch.
-   */
-  async function check(): Promise<void> {
-    if (sockets.size === 0) return
-    const { grants, revoke } = sockets.listGrants()
-    const cursors = lanes
-      .flatMap(({ hub }) => hub.listFollowed())
-      .map(({ projectId, position }) => ({ projectId, after: position }))
-    const found = await tailPool.run(sql => checkAccess(sql, grants, cursors))
-    lag = found.lag
-    for (const index of found.revoked) revoke(index)
-    if (found.epoch === epoch) {
-      if (found.hasLost) await tailPool.run(sql => renewEpoch(sql, epoch))
-      return
-    }
-    epoch = found.epoch
-    const closings = sockets.detachAll('restored')
-    void spread(RENEWAL_MS, left => {
-      for (const close of closings.splice(0, Math.ceil(closings.length / left))) close()
-    })
-  }
-
-  const access = startPeriodicCheck({
-    everyMs: CHECK_MS,
-    freshMs: FRESH_MS,
-    check,
-    onFailure: error => logFailure('Checking access failed', error),
-  })
+  const hubs = lanes.map(({ hub }) => hub)
+  const access = startAccessCheck({ pool: tailPool, hubs, sockets, epoch })
 
   /** Publishes the recently deleted events whose restoration was not hinted. */
   function rereadDeleted(): void {
@@ -148,7 +111,7 @@ export async function startFeed(options: FeedOptions) {
       if (kind === 'events') {
         changed.add(hint.projectId)
         watch.hint()
-      } else if (kind === 'access') void access.checkNow()
+      } else if (kind === 'access') access.checkNow()
       else if (kind === 'unread') sockets.sendUnread(hint.accountId, hint.projectId)
       else
         for (const { hub, tailer } of lanes) {
@@ -179,26 +142,22 @@ export async function startFeed(options: FeedOptions) {
     onListening() {
       wake('all')
       rereadDeleted()
-      void access.checkNow()
+      access.checkNow()
     },
   })
   await listener.firstAttempt
 
   const heartbeat = setInterval(() => {
-    for (const { hub } of lanes) hub.sendHeartbeats()
+    for (const hub of hubs) hub.sendHeartbeats()
     sockets.sendHeartbeats()
     rereadDeleted()
   }, options.heartbeatMs ?? HEARTBEAT_MS)
 
-  registerGauge('tidings_feed_sockets', 'Open live sockets.', { read: () => sockets.size })
-  registerGauge('tidings_feed_subscriptions', 'Subscriptions of live sockets to projects.', {
-    read: () => lanes[0].hub.subscriptions + lanes[1].hub.subscriptions,
-  })
-  registerGauge('tidings_feed_listener_up', 'Whether LISTEN works: 1 or 0.', {
-    read: () => Number(listener.isUp),
-  })
-  registerGauge('tidings_feed_events_behind', 'Events that are not published yet.', {
-    read: () => lag,
+  registerGauges({
+    sockets: () => sockets.size,
+    subscriptions: () => hubs.reduce((sum, { subscriptions }) => sum + subscriptions, 0),
+    isListening: () => listener.isUp,
+    lag: () => access.lag,
   })
 
   return {
@@ -232,9 +191,7 @@ export async function startFeed(options: FeedOptions) {
      * closes the rest with 1001.
      */
     async drain(durationMs: number): Promise<void> {
-      await spread(durationMs, left =>
-        sockets.closeOldest(Math.ceil(sockets.size / left), 'draining'),
-      )
+      await sockets.drain(durationMs)
       isDraining = true
       sockets.closeAll('stopping')
     },
@@ -250,10 +207,20 @@ export async function startFeed(options: FeedOptions) {
   }
 }
 
-/** Calls `step` for `durationMs`, with the number of the calls that are left. */
-async function spread(durationMs: number, step: (left: number) => void): Promise<void> {
-  for (let left = Math.ceil(durationMs / CLOSE_STEP_MS); left > 0; left--) {
-    step(left)
-    await sleep(CLOSE_STEP_MS, undefined, { ref: false })
-  }
+function registerGauges(feed: {
+  sockets(): number
+  subscriptions(): number
+  isListening(): boolean
+  lag(): number
+}): void {
+  registerGauge('tidings_feed_sockets', 'Open live sockets.', { read: feed.sockets })
+  registerGauge('tidings_feed_subscriptions', 'Subscriptions of live sockets to projects.', {
+    read: feed.subscriptions,
+  })
+  registerGauge('tidings_feed_listener_up', 'Whether LISTEN works: 1 or 0.', {
+    read: () => Number(feed.isListening()),
+  })
+  registerGauge('tidings_feed_events_behind', 'Events that are not published yet.', {
+    read: feed.lag,
+  })
 }

@@ -63,6 +63,8 @@ interface FollowedProject {
   deleted: Map<number, number>
 }
 
+type Publish = (topic: string, text: string) => void
+
 export type Hub = ReturnType<typeof createHub>
 
 /**
@@ -70,62 +72,10 @@ export type Hub = ReturnType<typeof createHub>
  * is asynchronous. So no event is lost or sent twice when a subscription becomes live. `publish`
  * sends a text to the sockets that have joined a topic. Names of topics begin with `prefix`.
  */
-export function createHub(publish: (topic: string, text: string) => void, prefix = '') {
+export function createHub(publish: Publish, prefix = '') {
   const projects = new Map<string, FollowedProject>()
   let topicCount = 0
   let needsVersions = 0
-  let subscriptionCount = 0
-
-  function ensureProject({ projectId, project }: Subscription, position: number): FollowedProject {
-    const known = projects.get(projectId)
-    if (known) return known
-    const fresh: FollowedProject = {
-      project,
-      position,
-      needsVersion: ++needsVersions,
-      topics: new Map(),
-      subscriptions: new Set(),
-      catchingUp: new Set(),
-      ahead: new Set(),
-      recent: undefined,
-      deleted: new Map(),
-    }
-    projects.set(projectId, fresh)
-    return fresh
-  }
-
-  function goLive(project: FollowedProject, subscription: Subscription): void {
-    const { filters, socket } = subscription
-    for (const event of project.recent?.after(subscription.cursor) ?? []) {
-      if (matches(filters, event.fields) && !project.deleted.has(event.seq)) socket.send(event.text)
-    }
-    const topic = project.topics.get(toKey(filters))
-    if (!topic) return
-    topic.live++
-    socket.join(topic.name)
-    stopCatchingUp(project, subscription)
-  }
-
-  function stopCatchingUp(project: FollowedProject, subscription: Subscription): void {
-    project.ahead.delete(subscription)
-    project.catchingUp.delete(subscription)
-    if (project.catchingUp.size === 0) project.recent = undefined
-  }
-
-  /** Sends `text` about an event to the live subscriptions that the event matches. */
-  function publishMatch({ topics }: FollowedProject, { fields }: FeedEvent, text: string): void {
-    for (const { name, filters, live } of topics.values())
-      if (live > 0 && matches(filters, fields)) publish(name, text)
-  }
-
-  function sendAll(
-    { position, topics, catchingUp }: FollowedProject,
-    toText: (cursor: number) => string,
-  ) {
-    const text = toText(position)
-    for (const { name, live } of topics.values()) if (live > 0) publish(name, text)
-    for (const { socket, cursor } of catchingUp) socket.send(toText(cursor))
-  }
 
   return {
     /**
@@ -135,7 +85,10 @@ export function createHub(publish: (topic: string, text: string) => void, prefix
     add(subscription: Subscription, head: number): boolean {
       const { filters } = subscription
       const key = toKey(filters)
-      const project = ensureProject(subscription, head)
+      const project =
+        projects.get(subscription.projectId) ??
+        createFollowedProject(subscription.project, head, ++needsVersions)
+      projects.set(subscription.projectId, project)
       let topic = project.topics.get(key)
       if (!topic) {
         if (project.topics.size >= MAX_TOPICS) return false
@@ -150,7 +103,6 @@ export function createHub(publish: (topic: string, text: string) => void, prefix
       project.subscriptions.add(subscription)
       project.catchingUp.add(subscription)
       project.recent ??= createRecent(project.position)
-      subscriptionCount++
       return true
     },
 
@@ -160,7 +112,6 @@ export function createHub(publish: (topic: string, text: string) => void, prefix
       const project = projects.get(projectId)
       const topic = project?.topics.get(key)
       if (!project || !topic || !project.subscriptions.delete(subscription)) return
-      subscriptionCount--
       if (!project.catchingUp.has(subscription)) {
         topic.live--
         socket.leave(topic.name)
@@ -206,7 +157,7 @@ export function createHub(publish: (topic: string, text: string) => void, prefix
         if (ahead.cursor < event.seq) goLive(project, ahead)
       }
       project.position = event.seq
-      if (!project.deleted.has(event.seq)) publishMatch(project, event, event.text)
+      if (!project.deleted.has(event.seq)) publishMatch(publish, project, event, event.text)
       project.recent?.keep(event)
       return true
     },
@@ -215,14 +166,9 @@ export function createHub(publish: (topic: string, text: string) => void, prefix
     removeEvent(projectId: string, seq: number): void {
       const project = projects.get(projectId)
       if (!project) return
-      project.deleted.delete(seq)
-      project.deleted.set(seq, performance.now())
-      for (const oldest of project.deleted.keys()) {
-        if (project.deleted.size <= MAX_DELETED) break
-        project.deleted.delete(oldest)
-      }
+      noteDeleted(project, seq)
       const text = toMessage({ type: 'deleted', project: project.project, seq })
-      sendAll(project, () => text)
+      sendAll(publish, project, () => text)
     },
 
     /**
@@ -236,7 +182,7 @@ export function createHub(publish: (topic: string, text: string) => void, prefix
       project.deleted.delete(event.seq)
       project.recent?.insert(event)
       const text = toRestoredMessage(event.text)
-      publishMatch(project, event, text)
+      publishMatch(publish, project, event, text)
       for (const { socket, filters } of project.catchingUp)
         if (matches(filters, event.fields)) socket.send(text)
       return true
@@ -256,7 +202,7 @@ export function createHub(publish: (topic: string, text: string) => void, prefix
     sendHeartbeats(): void {
       for (const project of projects.values()) {
         const { project: id } = project
-        sendAll(project, head => toMessage({ type: 'heartbeat', project: id, head }))
+        sendAll(publish, project, head => toMessage({ type: 'heartbeat', project: id, head }))
       }
     },
 
@@ -272,9 +218,77 @@ export function createHub(publish: (topic: string, text: string) => void, prefix
       }),
 
     get subscriptions() {
-      return subscriptionCount
+      return [...projects.values()].reduce((sum, one) => sum + one.subscriptions.size, 0)
     },
   }
+}
+
+function createFollowedProject(
+  project: string,
+  position: number,
+  needsVersion: number,
+): FollowedProject {
+  return {
+    project,
+    position,
+    needsVersion,
+    topics: new Map(),
+    subscriptions: new Set(),
+    catchingUp: new Set(),
+    ahead: new Set(),
+    recent: undefined,
+    deleted: new Map(),
+  }
+}
+
+/** Sends a subscription the recent events after its cursor, and joins its topic. */
+function goLive(project: FollowedProject, subscription: Subscription): void {
+  const { filters, socket } = subscription
+  for (const event of project.recent?.after(subscription.cursor) ?? []) {
+    if (matches(filters, event.fields) && !project.deleted.has(event.seq)) socket.send(event.text)
+  }
+  const topic = project.topics.get(toKey(filters))
+  if (!topic) return
+  topic.live++
+  socket.join(topic.name)
+  stopCatchingUp(project, subscription)
+}
+
+function noteDeleted({ deleted }: FollowedProject, seq: number): void {
+  deleted.delete(seq)
+  deleted.set(seq, performance.now())
+  for (const oldest of deleted.keys()) {
+    if (deleted.size <= MAX_DELETED) break
+    deleted.delete(oldest)
+  }
+}
+
+function stopCatchingUp(project: FollowedProject, subscription: Subscription): void {
+  project.ahead.delete(subscription)
+  project.catchingUp.delete(subscription)
+  if (project.catchingUp.size === 0) project.recent = undefined
+}
+
+/** Sends `text` about an event to the live subscriptions that the event matches. */
+function publishMatch(
+  publish: Publish,
+  { topics }: FollowedProject,
+  { fields }: FeedEvent,
+  text: string,
+): void {
+  for (const { name, filters, live } of topics.values())
+    if (live > 0 && matches(filters, fields)) publish(name, text)
+}
+
+/** Sends each subscription the text for its cursor. */
+function sendAll(
+  publish: Publish,
+  { position, topics, catchingUp }: FollowedProject,
+  toText: (cursor: number) => string,
+): void {
+  const text = toText(position)
+  for (const { name, live } of topics.values()) if (live > 0) publish(name, text)
+  for (const { socket, cursor } of catchingUp) socket.send(toText(cursor))
 }
 
 /** Returns true if a filter needs data of events that no other filter of the project needs. */

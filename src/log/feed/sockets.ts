@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { toId } from '../../base/ids.ts'
 import { feedCloses } from '../../base/metrics.ts'
 import type { Socket } from '../../base/listener.ts'
@@ -17,6 +18,9 @@ const MAX_MESSAGES_PER_WINDOW = 20
 const MAX_INVALID_MESSAGES = 5
 /** Half of the unsent bytes at which the platform closes a socket. */
 const BACKED_UP_BYTES = 512 * 1024
+const CLOSE_STEP_MS = 50
+/** A new epoch closes 10,000 sockets in this time, because each client reads its page again. */
+const RENEWAL_MS = 5_000
 
 /** An open socket. */
 interface Connection extends Subscriber {
@@ -36,6 +40,8 @@ export interface SocketsOptions extends SubscribeOptions {
   build: string
 }
 
+export type Sockets = ReturnType<typeof createSockets>
+
 /** Keeps the open sockets of this process: their limits, messages and subscriptions. */
 export function createSockets(options: SocketsOptions) {
   const { lanes, watch, getEpoch, build } = options
@@ -44,10 +50,8 @@ export function createSockets(options: SocketsOptions) {
 
   function end(connection: Connection, why: CloseReason): void {
     if (connection.isClosed) return
-    const [code, reason] = CLOSE_REASONS[why]
-    feedCloses.inc({ reason: why })
     forget(connection)
-    connection.socket.close(code, reason)
+    closeSocket(connection, why)
   }
 
   function forget(connection: Connection): void {
@@ -69,12 +73,7 @@ export function createSockets(options: SocketsOptions) {
 
   function receive(connection: Connection, text: string): void {
     const { socket, subscriptions } = connection
-    const nowMs = performance.now()
-    if (nowMs >= connection.windowEndsMs) {
-      connection.windowEndsMs = nowMs + MESSAGE_WINDOW_MS
-      connection.messages = 0
-    }
-    if (++connection.messages > MAX_MESSAGES_PER_WINDOW) return end(connection, 'tooManyMessages')
+    if (!countMessage(connection)) return end(connection, 'tooManyMessages')
     const parsed = parseMessage(text)
     if ('problem' in parsed) {
       if (++connection.invalidMessages >= MAX_INVALID_MESSAGES) return end(connection, 'invalid')
@@ -141,20 +140,15 @@ export function createSockets(options: SocketsOptions) {
       for (const connection of [...connections.values()]) end(connection, why)
     },
 
-    /** Ends all subscriptions. Returns functions that close the sockets which are open now. */
-    detachAll(why: CloseReason): (() => void)[] {
-      const [code, reason] = CLOSE_REASONS[why]
-      return [...connections.values()].map(connection => {
-        forget(connection)
-        return () => {
-          feedCloses.inc({ reason: why })
-          connection.socket.close(code, reason)
-        }
-      })
-    },
+    /** Closes the sockets that are open now, evenly over `durationMs`. */
+    drain: (durationMs: number): Promise<void> =>
+      closeEvenly([...connections.values()], durationMs, one => end(one, 'draining')),
 
-    closeOldest(count: number, why: CloseReason): void {
-      for (const connection of [...connections.values()].slice(0, count)) end(connection, why)
+    /** Ends all subscriptions for a new epoch, and then closes the sockets that are open now. */
+    renew(): void {
+      const all = [...connections.values()]
+      for (const connection of all) forget(connection)
+      void closeEvenly(all, RENEWAL_MS, one => closeSocket(one, 'restored'))
     },
 
     /** Closes the socket of a subscription. */
@@ -166,23 +160,10 @@ export function createSockets(options: SocketsOptions) {
 
     /** Lists the access that open sockets need. `revoke` closes the sockets of one grant. */
     listGrants(): { grants: Grant[]; revoke(index: number): void } {
-      const held = new Map<string, { grant: Grant; connections: Connection[] }>()
-      for (const connection of connections.values()) {
-        const { sessionId } = connection.socket.data
-        connection.isBackedUp = connection.socket.bufferedBytes > BACKED_UP_BYTES
-        const open = [...connection.subscriptions].filter(([, { subscription }]) => subscription)
-        const projectIds = open.length > 0 ? open.map(([projectId]) => projectId) : [null]
-        for (const projectId of projectIds) {
-          const key = `${sessionId} ${projectId}`
-          const one = held.get(key) ?? { grant: { sessionId, projectId }, connections: [] }
-          held.set(key, one)
-          one.connections.push(connection)
-        }
-      }
-      const all = [...held.values()]
+      const held = listHeld(connections.values())
       return {
-        grants: all.map(({ grant }) => grant),
-        revoke: index => all[index]?.connections.forEach(one => end(one, 'noAccess')),
+        grants: held.map(({ grant }) => grant),
+        revoke: index => held[index]?.connections.forEach(one => end(one, 'noAccess')),
       }
     },
 
@@ -200,4 +181,50 @@ export function createSockets(options: SocketsOptions) {
         if (subscriptions.size === 0) socket.send(text)
     },
   }
+}
+
+function closeSocket({ socket }: Connection, why: CloseReason): void {
+  const [code, reason] = CLOSE_REASONS[why]
+  feedCloses.inc({ reason: why })
+  socket.close(code, reason)
+}
+
+async function closeEvenly(
+  connections: Connection[],
+  durationMs: number,
+  close: (connection: Connection) => void,
+): Promise<void> {
+  for (let steps = Math.ceil(durationMs / CLOSE_STEP_MS); steps > 0; steps--) {
+    for (const one of connections.splice(0, Math.ceil(connections.length / steps))) close(one)
+    await sleep(CLOSE_STEP_MS, undefined, { ref: false })
+  }
+}
+
+/** Returns false if the client has sent too many messages within 10 seconds. */
+function countMessage(connection: Connection): boolean {
+  const nowMs = performance.now()
+  if (nowMs >= connection.windowEndsMs) {
+    connection.windowEndsMs = nowMs + MESSAGE_WINDOW_MS
+    connection.messages = 0
+  }
+  return ++connection.messages <= MAX_MESSAGES_PER_WINDOW
+}
+
+/** Lists the grants that connections hold, each once. Notes which of them are backed up. */
+function listHeld(connections: Iterable<Connection>) {
+  const held = new Map<string, { grant: Grant; connections: Connection[] }>()
+  for (const connection of connections) {
+    const { socket, subscriptions } = connection
+    const { sessionId } = socket.data
+    connection.isBackedUp = socket.bufferedBytes > BACKED_UP_BYTES
+    const open = [...subscriptions].filter(([, { subscription }]) => subscription)
+    const projectIds = open.length > 0 ? open.map(([projectId]) => projectId) : [null]
+    for (const projectId of projectIds) {
+      const key = `${sessionId} ${projectId}`
+      const one = held.get(key) ?? { grant: { sessionId, projectId }, connections: [] }
+      held.set(key, one)
+      one.connections.push(connection)
+    }
+  }
+  return [...held.values()]
 }

@@ -7,7 +7,6 @@ import {
   takePayload,
   toPayloadWord,
 } from '../../../src/log/feed/notifier.ts'
-import { startPeriodicCheck } from '../../../src/log/feed/periodic-check.ts'
 import { until } from '../../support/until.ts'
 
 const A = '0193a5b0-0000-7000-8000-000000000001'
@@ -101,31 +100,4 @@ test('a hint whose handler throws affects no other', () => {
   })
   notifier.send([{ kind: 'access' }])
   expect(sent).toHaveLength(1)
-})
-
-test('a watch polls one at a time; a caller during a poll gets the next one', async () => {
-  let looks = 0
-  let atOnce = 0
-  const ends: (() => void)[] = []
-  const watch = startPeriodicCheck({
-    everyMs: 1_000_000,
-    freshMs: 1_000,
-    onFailure() {},
-    async check() {
-      looks++
-      expect(++atOnce).toBe(1)
-      await new Promise<void>(resolve => ends.push(resolve))
-      atOnce--
-    },
-  })
-  const first = watch.checkNow()
-  const [second, third] = [watch.checkNow(), watch.checkNow()]
-  await until(() => ends.length === 1)
-  ends[0]?.()
-  await first
-  await until(() => ends.length === 2)
-  ends[1]?.()
-  await Promise.all([second, third])
-  expect(looks).toBe(2)
-  await watch.stop()
 })
