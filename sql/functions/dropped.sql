@@ -23,6 +23,10 @@ drop function if exists other_currencies();
 drop function if exists empty_event_response(json);
 drop function if exists remove_aliases_from_response(json, text[]);
 drop function if exists erase_purged_content(uuid, bigint[], uuid[]);
+drop function if exists insert_erasure(uuid, text, text, json);
+drop function if exists erase_user_responses(uuid, text[], bigint, int);
+drop function if exists erase_user_history(uuid, text[], text, bigint, int);
+drop function if exists erase_events(uuid, text[], bigint, int);
 
 -- With their triggers, whose work record_alias_changes does.
 drop function if exists record_added_aliases() cascade;

@@ -88,28 +88,7 @@ begin
 end
 $$;
 
--- Adds an erasure of a user, and does its first step. The caller must have locked the project's
--- log.
-create or replace function insert_erasure(project uuid, name text, identity_id text, author json) returns void
-language plpgsql
-set search_path from current
-as $$
-declare
-  erasure uuid := gen_random_uuid();
-begin
-  insert into erasures (id, project_id, user_id, identity_id, author)
-    values (erasure, project, name, identity_id, author);
-  insert into erased_users (id, project_id, erased_at, key_id, exported_months)
-    values (
-      erasure, project, date_trunc('milliseconds', clock_timestamp()), (author ->> 'keyId')::uuid,
-      exported_months_of(project, name)
-    );
-  insert into erasure_names (project_id, erasure_id, user_id, name) values (project, erasure, name, name);
-  perform erase_identity(project, name);
-end
-$$;
-
--- Begins the erasure of a user, unless one has begun that leaves nothing. A user who has come back
+-- Begins the erasure of a user, and does its first step, unless one has begun that leaves nothing. A user who has come back
 -- since then gets another erasure, which follows. Returns false if there is nothing to erase: an
 -- alias of another user is not a user, and neither is a name without an identity, an event and a
 -- stored response.
@@ -125,6 +104,7 @@ declare
   identity_id text;
   is_identified boolean;
   newest erasures;
+  erasure uuid := gen_random_uuid();
 begin
   perform from event_logs l where l.project_id = project for update;
   if not found then
@@ -161,17 +141,23 @@ begin
   ) then
     return newest.id is not null;
   end if;
-  perform insert_erasure(project, name, identity_id, author);
+  insert into erasures (id, project_id, user_id, identity_id, author)
+    values (erasure, project, name, identity_id, author);
+  insert into erased_users (id, project_id, erased_at, key_id, exported_months)
+    values (
+      erasure, project, date_trunc('milliseconds', clock_timestamp()), (author ->> 'keyId')::uuid,
+      exported_months_of(project, name)
+    );
+  insert into erasure_names (project_id, erasure_id, user_id, name) values (project, erasure, name, name);
+  perform erase_identity(project, name);
   return true;
 end
 $$;
 
 -- Removes the user with these names from up to `max_rows` stored responses about them. Responses to
 -- events after last_seq stay, and so do those to identifies of a present user. Returns their
--- number, and whether there were any, also locked ones.
-create or replace function erase_user_responses(
-  project uuid, names text[], last_seq bigint, max_rows int, out was_found boolean, out erased int
-)
+-- number: 0 if all are locked, null if there are none.
+create or replace function erase_responses_of_user(project uuid, names text[], last_seq bigint, max_rows int) returns int
 language plpgsql
 set search_path from current
 as $$
@@ -181,7 +167,7 @@ declare
     select k.key
     from idempotency_keys k
     where k.project_id = project and k.user_id = any(names) and k.user_id is not null
-      and (k.seq is null or k.seq <= erase_user_responses.last_seq)
+      and (k.seq is null or k.seq <= erase_responses_of_user.last_seq)
       and not (k.seq is null and exists (
         select from identities i
         where i.project_id = k.project_id and i.user_id = k.user_id
@@ -189,12 +175,16 @@ declare
       ))
     limit max_rows
   );
+  erased int;
 begin
+  if keys = '{}' then
+    return null;
+  end if;
   with found as materialized (
     select k.key
     from idempotency_keys k
     where k.project_id = project and k.key = any(keys) and k.user_id = any(names)
-      and (k.seq is null or k.seq <= erase_user_responses.last_seq)
+      and (k.seq is null or k.seq <= erase_responses_of_user.last_seq)
     for update skip locked
   )
   update idempotency_keys k set
@@ -204,7 +194,7 @@ begin
     from found
     where k.project_id = project and k.key = found.key;
   get diagnostics erased = row_count;
-  was_found := keys <> '{}';
+  return erased;
 end
 $$;
 
@@ -307,11 +297,9 @@ end
 $$;
 
 -- Removes the user with these names from up to `max_rows` events up to `last_seq`. Also removes
--- what webhooks responded to these events. Returns their number, and whether there were any, also
--- locked ones.
-create or replace function erase_events(
-  project uuid, names text[], last_seq bigint, max_rows int, out was_found boolean, out erased int
-)
+-- what webhooks responded to these events. Returns their number: 0 if all are locked, null if there
+-- are none.
+create or replace function erase_events_of_user(project uuid, names text[], last_seq bigint, max_rows int) returns int
 language plpgsql
 set search_path from current
 as $$
@@ -324,7 +312,7 @@ declare
         select e.seq
         from events e
         where e.project_id = project and e.user_ref = n.name and e.user_ref is not null
-          and e.seq <= erase_events.last_seq
+          and e.seq <= erase_events_of_user.last_seq
         order by e.seq
         limit max_rows
       ) e
@@ -332,6 +320,9 @@ declare
   );
   ids uuid[];
 begin
+  if seqs = '{}' then
+    return null;
+  end if;
   with free as materialized (
     select e.seq
     from events e
@@ -344,21 +335,20 @@ begin
       returning e.id
   )
   select array_agg(c.id) into ids from changed c;
-  erased := coalesce(cardinality(ids), 0);
   perform erase_webhook_attempts(project, ids);
-  was_found := seqs <> '{}';
+  return coalesce(cardinality(ids), 0);
 end
 $$;
 
 -- Deletes alias changes before last_change that are of the user, or of another user and one of
 -- these names. Removes the user from others. It works on up to `max_rows` of each kind. Returns
--- their number, and whether there were any, also locked ones.
+-- their number: 0 if all are locked, null if there are none.
 --
 -- Rows are locked by their primary key. Another erasure can update the row of a pair of users, and
 -- an update by ctid would miss its new version.
-create or replace function erase_user_history(
-  project uuid, names text[], name text, last_change bigint, max_rows int, out was_found boolean, out erased int
-)
+create or replace function erase_history_of_user(
+  project uuid, names text[], name text, last_change bigint, max_rows int
+) returns int
 language plpgsql
 set search_path from current
 as $$
@@ -366,13 +356,14 @@ declare
   user_ids text[];
   ats timestamptz[];
   ids bigint[];
+  erased int;
 begin
   select array_agg(f.user_id), array_agg(f.at), array_agg(f.id) into user_ids, ats, ids
     from (
       (
         select c.user_id, c.at, c.id
         from alias_changes c
-        where c.project_id = project and c.user_id = erase_user_history.name and c.id < last_change
+        where c.project_id = project and c.user_id = erase_history_of_user.name and c.id < last_change
         limit max_rows
       )
       union
@@ -386,14 +377,16 @@ begin
       (
         select c.user_id, c.at, c.id
         from alias_changes c
-        where c.project_id = project and c.other = erase_user_history.name and c.other is not null and c.id < last_change
+        where c.project_id = project and c.other = erase_history_of_user.name and c.other is not null and c.id < last_change
         limit max_rows
       )
     ) f;
-  was_found := ids is not null;
+  if ids is null then
+    return null;
+  end if;
   -- Rows that another transaction has locked are left for the next step.
   with free as materialized (
-    select h.user_id, h.at, h.id, h.user_id = erase_user_history.name or h.alias = any(names) as is_deleted
+    select h.user_id, h.at, h.id, h.user_id = erase_history_of_user.name or h.alias = any(names) as is_deleted
     from unnest(user_ids, ats, ids) as f (user_id, at, id)
       join alias_changes h
         on h.project_id = project and h.user_id = f.user_id and h.at = f.at and h.id = f.id
@@ -410,6 +403,7 @@ begin
       returning h.id
   )
   select (select count(*) from deleted) + (select count(*) from changed) into erased;
+  return erased;
 end
 $$;
 
@@ -433,7 +427,7 @@ declare
   erasure erasures;
   names text[];
   changed record;
-  is_more boolean;
+  erased int;
   stages text[] := array['responses', 'other responses', 'history', 'events', 'names'];
 begin
   -- Writers lock the log before anything else.
@@ -469,7 +463,7 @@ begin
 
   -- From here, because a machine that is slow to come here would do nothing in any step.
   ends_at := clock_timestamp() + time_limit_ms * interval '1 ms';
-  while erasure.stage <> 'aliases' and clock_timestamp() < ends_at loop
+  while erasure.stage not in ('aliases', 'names') and clock_timestamp() < ends_at loop
     if erasure.stage = 'other responses' then
       select * into changed from erase_responses_of_others(project, erasure.id, erasure.user_id, 50, erasure.done_to);
       if changed.done_to is not null then
@@ -488,45 +482,34 @@ begin
       );
     end if;
 
-    -- The names are needed until they are listed.
-    exit when erasure.stage = 'names' and exists (
-      select from erasure_names n
-      where n.project_id = project and n.erasure_id = erasure.id and not n.is_listed
-    );
     if names = '{}' then
-      exit when erasure.stage = 'names';
       erasure.stage := stages[array_position(stages, erasure.stage) + 1];
       erasure.done_to := '';
       continue;
     end if;
 
-    is_more := false;
-    if erasure.stage = 'names' then
-      delete from erasure_names n
-        where n.project_id = project and n.erasure_id = erasure.id and n.name = any(names);
+    if erasure.stage = 'responses' then
+      erased := erase_responses_of_user(project, names, erasure.last_seq, 20);
+    elsif erasure.stage = 'history' then
+      erased := erase_history_of_user(project, names, erasure.user_id, erasure.last_change, 200);
     else
-      if erasure.stage = 'responses' then
-        select * into changed from erase_user_responses(project, names, erasure.last_seq, 20);
-      elsif erasure.stage = 'history' then
-        select * into changed from erase_user_history(project, names, erasure.user_id, erasure.last_change, 200);
-      else
-        select * into changed from erase_events(project, names, erasure.last_seq, 200);
-        erasure.events := erasure.events + changed.erased;
-      end if;
-      is_more := changed.was_found;
-      exit when is_more and changed.erased = 0;
+      erased := erase_events_of_user(project, names, erasure.last_seq, 200);
+      erasure.events := erasure.events + coalesce(erased, 0);
     end if;
-    if not is_more then
+    exit when erased = 0;
+    if erased is null then
       erasure.done_to := names[cardinality(names)];
     end if;
   end loop;
 
+  -- The names are needed until they are listed.
   is_done := erasure.stage = 'names' and not exists (
-    select from erasure_names n where n.project_id = project and n.erasure_id = erasure.id
+    select from erasure_names n where n.project_id = project and n.erasure_id = erasure.id and not n.is_listed
   );
   update erased_users u set events = erasure.events
     where u.project_id = project and u.id = erasure.id and u.events <> erasure.events;
   if is_done then
+    delete from erasure_names n where n.project_id = project and n.erasure_id = erasure.id;
     delete from erasures e where e.project_id = project and e.id = erasure.id;
   else
     update erasures e set

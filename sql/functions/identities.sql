@@ -33,6 +33,36 @@ create or replace function max_aliases() returns int
 language sql immutable parallel safe
 return 1000;
 
+-- Returns the identity with a user_id. The range with its order needs a sort with any index but that
+-- of the look-up, which therefore serves it even while the table is empty.
+create or replace function identity_of_user(project uuid, name text) returns setof identities
+language sql stable as $$
+  select i.*
+  from identities i
+  where i.project_id = project and i.user_id >= name and i.user_id <= name
+  order by i.user_id
+  limit 1
+$$;
+
+-- Returns the identity with an id, found as in identity_of_user.
+create or replace function identity_by_id(project uuid, identity_id uuid) returns setof identities
+language sql stable as $$
+  select i.*
+  from identities i
+  where i.project_id = project and i.id >= identity_id and i.id <= identity_id
+  order by i.id
+  limit 1
+$$;
+
+-- Returns the aliases of a user_id, found as in identity_of_user.
+create or replace function aliases_of_user(project uuid, name text) returns setof aliases
+language sql stable as $$
+  select a.*
+  from aliases a
+  where a.project_id = project and a.user_id >= name and a.user_id <= name
+  order by a.user_id
+$$;
+
 -- Returns how many more aliases a user may have. The caller must have locked the project's log.
 create or replace function count_free_aliases(project uuid, owner text) returns int
 language sql stable
@@ -74,13 +104,7 @@ begin
         when a.user_id is not null then 'other_alias'
       end as reason
     from requested
-      left join lateral (
-        select i.user_id
-        from identities i
-        where i.project_id = project and i.user_id >= requested.alias and i.user_id <= requested.alias
-        order by i.user_id
-        limit 1
-      ) i on true
+      left join lateral identity_of_user(project, requested.alias) i on true
       left join lateral (
         select a.user_id
         from aliases a
@@ -255,19 +279,8 @@ language sql stable
 return case
   when coalesce(user_of_name(project, name), name) = name then array[name] || array(
     select a.alias
-    from (
-      select a.alias
-      from aliases a
-      where a.project_id = project and a.user_id between name and name
-      order by a.user_id
-    ) a
-    where (
-      select i.user_id
-      from identities i
-      where i.project_id = project and i.user_id between a.alias and a.alias
-      order by i.user_id
-      limit 1
-    ) is null
+    from aliases_of_user(project, name) a
+    where not exists (select from identity_of_user(project, a.alias))
   )
   else '{}'
 end;

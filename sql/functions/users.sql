@@ -24,6 +24,16 @@ begin
 end
 $$;
 
+-- Returns what text_of_user needs of the user with an id.
+create or replace function user_to_search(project uuid, identity_id uuid)
+returns table (id uuid, user_id text, aliases text, properties json)
+language sql stable as $$
+  select i.id, i.user_id, (
+      select string_agg(a.alias, ' ' order by a.alias collate "C") from aliases_of_user(project, i.user_id) a
+    ), i.properties
+  from identity_by_id(project, identity_id) i
+$$;
+
 -- Returns the tokens of a user's text for the index, each after word_prefix.
 create or replace function tokens_of_user(project uuid, content text) returns tsvector
 language sql immutable parallel safe as $$
@@ -79,13 +89,7 @@ begin
   for user_uuid in
     select i.id
     from (select distinct n.name from unnest(user_ids) as n (name)) u
-      cross join lateral (
-        select i.id
-        from identities i
-        where i.project_id = project and i.user_id between u.name and u.name
-        order by i.user_id
-        limit 1
-      ) i
+      cross join lateral identity_of_user(project, u.name) i
   loop
     perform mark_changed_user(project, user_uuid, date_trunc('milliseconds', clock_timestamp()));
   end loop;
@@ -104,15 +108,7 @@ begin
   perform mark_users_of_aliases(project, user_ids);
   delete from user_words w
     where w.project_id = project and w.id = any(array(
-      select i.id
-      from unnest(user_ids) as u (name)
-        cross join lateral (
-          select i.id
-          from identities i
-          where i.project_id = project and i.user_id between u.name and u.name
-          order by i.user_id
-          limit 1
-        ) i
+      select i.id from unnest(user_ids) as u (name) cross join lateral identity_of_user(project, u.name) i
     ));
 end
 $$;
@@ -159,19 +155,8 @@ begin
   loop
     exit when clock_timestamp() >= ends_at and last_id is not null;
     last_id := changed.id;
-    select tokens_of_user(project, text_of_user(i.user_id, (
-        select string_agg(a.alias, ' ' order by a.alias collate "C")
-        from (
-          select a.alias
-          from aliases a
-          where a.project_id = i.project_id and a.user_id between i.user_id and i.user_id
-          order by a.user_id
-        ) a
-      ), i.properties)) into parsed
-      from identities i
-      where i.project_id = project and i.id between changed.id and changed.id
-      order by i.id
-      limit 1;
+    select tokens_of_user(project, text_of_user(u.user_id, u.aliases, u.properties)) into parsed
+      from user_to_search(project, changed.id) u;
     -- An erasure has also deleted the rows of unindexed_users.
     continue when not found;
     ids := ids || changed.id;
@@ -297,24 +282,7 @@ begin
       candidates := candidates[21:];
     end if;
     for one in
-      select i.id, i.user_id, i.properties, (
-        select string_agg(a.alias, ' ' order by a.alias collate "C")
-        from (
-          select a.alias
-          from aliases a
-          where a.project_id = i.project_id and a.user_id between i.user_id and i.user_id
-          order by a.user_id
-        ) a
-      ) as aliases
-      from unnest(part) as c (id)
-        cross join lateral (
-          select i.*
-          from identities i
-          where i.project_id = project and i.id between c.id and c.id
-          order by i.id
-          limit 1
-        ) i
-      order by i.id desc
+      select u.* from unnest(part) as c (id) cross join lateral user_to_search(project, c.id) u order by u.id desc
     loop
       if matches_texts(text_of_user(one.user_id, one.aliases, one.properties), null, needles, patterns, '{}', have_symbols) then
         ids := ids || one.id;
@@ -383,40 +351,21 @@ begin
       group by n.name
     ) f;
 
+  -- First the segments that can change a time by the most.
   for part in
-    select s.segment, s.first_at as starts_at
+    select s.segment, s.first_at as starts_at, s.last_at as ends_at
     from event_segments s
     where s.project_id = project and s.segment between first_seq >> 12 and last_seq >> 12
-      and s.first_at < user_seen_times.first_at
-    order by s.first_at
+      and (s.first_at < user_seen_times.first_at or s.last_at > user_seen_times.last_at)
+    order by least(s.first_at - user_seen_times.first_at, user_seen_times.last_at - s.last_at)
   loop
-    exit when part.starts_at >= first_at;
-    first_at := least(first_at, (
-      select min(e.occurred_at)
+    continue when part.starts_at >= first_at and part.ends_at <= last_at;
+    select least(first_at, min(e.occurred_at)), greatest(last_at, max(e.occurred_at)) into first_at, last_at
       from unnest(present, first_seqs, last_seqs) as n (name, first_seq, last_seq)
         join events e on e.project_id = project and e.user_ref = n.name and e.user_ref is not null
           and e.seq between part.segment << 12 and ((part.segment + 1) << 12) - 1
       where e.deleted_at is null
-        and n.first_seq >> 12 <= part.segment and n.last_seq >> 12 >= part.segment
-    ));
-  end loop;
-
-  for part in
-    select s.segment, s.last_at as ends_at
-    from event_segments s
-    where s.project_id = project and s.segment between first_seq >> 12 and last_seq >> 12
-      and s.last_at > user_seen_times.last_at
-    order by s.last_at desc
-  loop
-    exit when part.ends_at <= last_at;
-    last_at := greatest(last_at, (
-      select max(e.occurred_at)
-      from unnest(present, first_seqs, last_seqs) as n (name, first_seq, last_seq)
-        join events e on e.project_id = project and e.user_ref = n.name and e.user_ref is not null
-          and e.seq between part.segment << 12 and ((part.segment + 1) << 12) - 1
-      where e.deleted_at is null
-        and n.first_seq >> 12 <= part.segment and n.last_seq >> 12 >= part.segment
-    ));
+        and n.first_seq >> 12 <= part.segment and n.last_seq >> 12 >= part.segment;
   end loop;
 end
 $$;
@@ -522,21 +471,8 @@ begin
   found_references := array(
     select r.reference
     from unnest(candidates) as c (id)
-      cross join lateral (
-        select i.user_id, i.properties
-        from identities i
-        where i.project_id = project and i.id between c.id and c.id
-        order by i.id
-        limit 1
-      ) i
-      cross join lateral (
-        select array(
-          select a.alias
-          from aliases a
-          where a.project_id = project and a.user_id between i.user_id and i.user_id
-          order by a.user_id
-        ) as names
-      ) a
+      cross join lateral identity_by_id(project, c.id) i
+      cross join lateral (select array(select a.alias from aliases_of_user(project, i.user_id) a) as names) a
       cross join lateral unnest(i.user_id || a.names) as r (reference)
     where exists (
         select
@@ -548,13 +484,7 @@ begin
       )
       and (is_whole or not starts_with(fold_text(r.reference), wanted))
       -- An alias that equals another user's user_id refers to that user instead.
-      and (r.reference = i.user_id or (
-        select o.user_id
-        from identities o
-        where o.project_id = project and o.user_id between r.reference and r.reference
-        order by o.user_id
-        limit 1
-      ) is null)
+      and (r.reference = i.user_id or not exists (select from identity_of_user(project, r.reference)))
     limit 10000
   );
   return case when cardinality(found_references) < 10000 then found_references end;

@@ -32,7 +32,7 @@ async function makeErasuresTwoSteps(sql: Sql): Promise<void> {
   const replaced = [
     ['clock_timestamp() < ends_at', '(erasure.events = 0 or is_second)'],
     ['erasure.last_seq, 200)', 'erasure.last_seq, 1)'],
-    ['is_more boolean;', 'is_more boolean;\nis_second boolean;'],
+    ['erased int;', 'erased int;\nis_second boolean;'],
     ['while erasure.stage', 'is_second := erasure.events > 0;\nwhile erasure.stage'],
   ] as const
   let { text } = row

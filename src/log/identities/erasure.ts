@@ -4,8 +4,9 @@ import { pause, withTimeout } from '../../base/functions.ts'
 import { toId } from '../../base/ids.ts'
 import { logger } from '../../base/log.ts'
 import { startLoop } from '../../base/loop.ts'
-import { createSemaphore } from '../../base/semaphore.ts'
+import { createSemaphore, tooManyAtOnce } from '../../base/semaphore.ts'
 import { transact, type Pool } from '../../database/pool.ts'
+import type { Queryable } from '../../database/sql.ts'
 import { appendErasedNames, completeErasedFile } from './erased-file.ts'
 import {
   findErasedUser,
@@ -52,22 +53,6 @@ export interface Eraser {
   stop(): Promise<void>
 }
 
-/** The erasures of a user that this process works on, one after the other. */
-interface Erasure {
-  target: ErasureTarget
-  /** Another one can have begun since the start of the last step. */
-  hasMore: boolean
-  isDone: boolean
-  ended: Promise<void>
-}
-
-interface StepRow {
-  is_done: boolean
-  events: string
-  identity_id: string | null
-  author: Actor | null
-}
-
 interface EraserOptions {
   pool: Pool
   key: ErasureKey
@@ -82,54 +67,37 @@ interface EraserOptions {
  * pauses for as long as the step took, so that other work gets at least half of the time.
  */
 export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOptions): Eraser {
-  const turns = createSemaphore({ perKey: 1 })
-  const steps = createSemaphore({ total: 1 })
+  const turns = createSemaphore({ perKey: 1, maxWaiting: MAX_PER_ORGANIZATION - 1 })
+  const steps = createSemaphore({ total: 1, maxWaiting: MAX_PER_ORGANIZATION })
   const stopped = new AbortController()
   const { signal } = stopped
-  // The erasures of this process, by project and user.
-  const running = new Map<string, Erasure>()
-  // The users whose erasure begins.
-  const beginning = new Set<ErasureTarget>()
+  // The work of this process, by project and user. It resolves to whether the erasures have ended.
+  const running = new Map<string, Promise<boolean>>()
 
   /** Works on the erasures of a user until they end or this process stops. */
-  function start(target: ErasureTarget): Erasure {
-    const erasure: Erasure = { target, hasMore: false, isDone: false, ended: Promise.resolve() }
-    running.set(toName(target), erasure)
-    erasure.ended = turns
-      .run(target.organizationId, () => proceed(erasure))
-      .finally(() => remove(erasure))
-    // Without a waiting request, the sweep continues after an error.
-    erasure.ended.catch(() => {})
-    return erasure
-  }
-
-  function remove(erasure: Erasure): void {
-    const name = toName(erasure.target)
-    if (running.get(name) === erasure) running.delete(name)
-  }
-
-  /** Begins an erasure, and starts it in this process. Throws `not_found`. */
-  async function ask(target: ErasureTarget, author: Actor): Promise<Erasure> {
-    beginning.add(target)
-    try {
-      await steps.run(target.organizationId, async () => {
-        await begin(pool, target, author)
-        await list(target)
+  function start(target: ErasureTarget): Promise<boolean> {
+    const name = toName(target)
+    const ended = turns
+      .run(target.organizationId, () => proceed(target))
+      .finally(() => {
+        if (running.get(name) === ended) running.delete(name)
       })
-    } finally {
-      beginning.delete(target)
-    }
-    const erasure = running.get(toName(target)) ?? start(target)
-    erasure.hasMore = true
-    return erasure
+    // Without a waiting request, the sweep continues after an error.
+    ended.catch(() => {})
+    running.set(name, ended)
+    return ended
   }
 
-  function isFull(organizationId: string): boolean {
-    const targets = [...beginning, ...running.values().map(({ target }) => target)]
-    return (
-      targets.filter(target => target.organizationId === organizationId).length >=
-      MAX_PER_ORGANIZATION
+  /** Begins an erasure. Returns false if there is nothing to erase. */
+  async function begin(target: ErasureTarget, author: Actor): Promise<boolean> {
+    const { projectId, userId } = target
+    const [row] = await pool.run(
+      sql => sql<[{ has_begun: boolean }]>`
+        select begin_erasure(${projectId}, ${userId}, ${JSON.stringify(author)}::text::json) as has_begun
+      `,
     )
+    if (row.has_begun) await list(target)
+    return row.has_begun
   }
 
   /** Adds the names of an erasure to the list, in the database and in the file. */
@@ -143,96 +111,67 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
     }
   }
 
-  async function proceed(erasure: Erasure): Promise<void> {
-    const { target } = erasure
+  async function proceed(target: ErasureTarget): Promise<boolean> {
     while (!signal.aborted) {
       const startedMs = performance.now()
       const hasEnded = await steps.run(target.organizationId, async () => {
-        erasure.hasMore = false
         await list(target)
-        return runStep(pool, target)
+        const hasEnded = await runStep(pool, target)
+        // Within the step: an erasure that begins after it needs a start.
+        if (hasEnded) running.delete(toName(target))
+        return hasEnded
       })
-      if (hasEnded && !erasure.hasMore) {
-        erasure.isDone = true
-        // At once: an erasure that begins from now on needs a start.
-        remove(erasure)
-        return
-      }
+      if (hasEnded) return true
       // A step is shorter when it meets rows that another transaction has locked.
       await pause(Math.max(performance.now() - startedMs, STEP_MS), signal)
     }
+    return false
   }
 
+  /** Starts erasures that another process has left unfinished. */
   async function sweep(): Promise<void> {
-    const rows = await pool.run(
-      sql => sql<{ organization_id: string; project_id: string; user_id: string }[]>`
-        with stale as materialized (
-          select e.project_id, e.user_id, e.touched_at
-          from erasures e
-            -- A deleted project has no log.
-            join event_logs l on l.project_id = e.project_id
-          where e.touched_at not between now() - interval '10 s' and now() + interval '10 s'
-          order by e.touched_at
-          limit ${SWEEP_PAGE_SIZE}
-        )
-        select p.organization_id, e.project_id, e.user_id
-        from stale e
-          join projects p on p.id = e.project_id
-        order by e.touched_at
-      `,
-    )
-    for (const row of rows) {
-      const target = {
-        organizationId: row.organization_id,
-        projectId: row.project_id,
-        userId: row.user_id,
-      }
-      if (signal.aborted || running.has(toName(target)) || isFull(target.organizationId)) continue
-      start(target)
+    const targets = await pool.run(listStale)
+    for (const target of targets) {
+      const isWaiting = running.has(toName(target)) || !turns.hasRoom(target.organizationId)
+      if (!signal.aborted && !isWaiting) void start(target)
     }
   }
 
-  let completedMs = -Infinity
-
-  /** Adds to the file what the database alone has. */
-  async function completeFile(): Promise<void> {
-    if (performance.now() < completedMs + FILE_EVERY_MS) return
-    completedMs = performance.now()
-    await pool.run(sql => completeErasedFile(sql, key, file)).catch(warnOfFile)
-  }
-
-  const sweeping = startLoop({
-    everyMs: SWEEP_EVERY_MS,
-    runsAtOnce: true,
-    async round() {
-      await completeFile()
-      await sweep()
-    },
-    onFailure: reason =>
-      log.warning('Continuing erasures failed, and will be retried: {reason}', { reason }),
-  })
+  const loops = [
+    startLoop({
+      everyMs: SWEEP_EVERY_MS,
+      runsAtOnce: true,
+      round: sweep,
+      onFailure: reason =>
+        log.warning('Continuing erasures failed, and will be retried: {reason}', { reason }),
+    }),
+    // Adds to the file what the database alone has.
+    startLoop({
+      everyMs: FILE_EVERY_MS,
+      runsAtOnce: true,
+      round: () => pool.run(sql => completeErasedFile(sql, key, file)),
+      onFailure: warnOfFile,
+    }),
+  ]
 
   return {
     async erase(target, author) {
       const untilMs = performance.now() + waitMs
-      if (!running.has(toName(target)) && isFull(target.organizationId)) {
-        throw new Fault('unavailable', 'Too many users are being erased. Try again shortly.')
-      }
-      const erasure = await ask(target, author).catch((error: unknown) => {
-        if (error instanceof Fault && error.code === 'not_found') return undefined
-        throw error
-      })
-      if (erasure)
-        await withTimeout(Math.max(untilMs - performance.now(), 0), erasure.ended, () => {})
-      const isDone = erasure?.isDone ?? true
+      const { organizationId } = target
+      const name = toName(target)
+      if (!running.has(name) && !turns.hasRoom(organizationId)) throw tooManyAtOnce()
+      const hasBegun = await steps.run(organizationId, () => begin(target, author))
+      const leftMs = Math.max(untilMs - performance.now(), 0)
+      const isDone =
+        !hasBegun || (await withTimeout(leftMs, running.get(name) ?? start(target), () => false))
       const erased = await pool.run(sql => findErasedUser(sql, key, target))
-      if (!erased) throw userNotFound()
+      if (!erased) throw new Fault('not_found', 'No user has this user_id')
       return { ...erased, isDone }
     },
     async stop() {
       stopped.abort()
-      await sweeping.stop()
-      await Promise.allSettled(running.values().map(({ ended }) => ended))
+      await Promise.all(loops.map(loop => loop.stop()))
+      await Promise.allSettled(running.values())
     },
   }
 }
@@ -251,19 +190,28 @@ export function toErased(
   }
 }
 
-/** Deletes the identity and its aliases. Throws `not_found` if there is nothing to erase. */
-async function begin(
-  pool: Pool,
-  { projectId, userId }: ErasureTarget,
-  author: Actor | undefined,
-): Promise<void> {
-  const text = author ? JSON.stringify(author) : null
-  const [row] = await pool.run(
-    sql => sql<[{ has_begun: boolean }]>`
-      select begin_erasure(${projectId}, ${userId}, ${text}::text::json) as has_begun
-    `,
-  )
-  if (!row.has_begun) throw userNotFound()
+/** Lists erasures that no process has worked on lately. */
+async function listStale(sql: Queryable): Promise<ErasureTarget[]> {
+  const rows = await sql<{ organization_id: string; project_id: string; user_id: string }[]>`
+    with stale as materialized (
+      select e.project_id, e.user_id, e.touched_at
+      from erasures e
+        -- A deleted project has no log.
+        join event_logs l on l.project_id = e.project_id
+      where e.touched_at not between now() - interval '10 s' and now() + interval '10 s'
+      order by e.touched_at
+      limit ${SWEEP_PAGE_SIZE}
+    )
+    select p.organization_id, e.project_id, e.user_id
+    from stale e
+      join projects p on p.id = e.project_id
+    order by e.touched_at
+  `
+  return rows.map(row => ({
+    organizationId: row.organization_id,
+    projectId: row.project_id,
+    userId: row.user_id,
+  }))
 }
 
 /**
@@ -275,7 +223,9 @@ function runStep(
   { organizationId, projectId, userId }: ErasureTarget,
 ): Promise<boolean> {
   return transact(pool, async tx => {
-    const [row] = await tx<StepRow[]>`
+    const [row] = await tx<
+      { is_done: boolean; events: string; identity_id: string | null; author: Actor | null }[]
+    >`
       select is_done, events, identity_id, author
       from continue_erasure(${projectId}, ${userId}, ${STEP_MS})
     `
@@ -299,16 +249,12 @@ function runStep(
   })
 }
 
-function warnOfFile(error: unknown): void {
+function warnOfFile(reason: unknown): void {
   log.warning('The list of erased users could not be written, and will be retried: {reason}', {
-    reason: toReason(error),
+    reason: toReason(reason),
   })
 }
 
 function toName({ projectId, userId }: ErasureTarget): string {
   return `${projectId} ${userId}`
-}
-
-function userNotFound(): Fault {
-  return new Fault('not_found', 'No user has this user_id')
 }
