@@ -48,57 +48,23 @@ begin
 end
 $$;
 
--- Removes the rows of events, and subtracts the visible ones from the counts. Returns their number.
--- The caller has locked the rows. It locks the project's log last, so writers wait for the counts
--- alone. Other transactions lock the log first, and may then wait for these events. So it gives up
--- with lock_not_available before Postgres would look for a deadlock, and everything is undone.
-create or replace function delete_locked_events(project uuid, seqs bigint[]) returns int
-language plpgsql
-set search_path from current
-as $$
-declare
-  deleted bigint[];
-  ids uuid[];
-  occurred_ats timestamptz[];
-  channel_ids uuid[];
-begin
-  with gone as (
-    delete from events e
-      where e.project_id = project and e.seq = any(seqs)
-      returning e.seq, e.id, e.occurred_at, e.channel_id, e.deleted_at
-  )
-  select
-      array_agg(g.seq order by g.seq), array_agg(g.id),
-      array_agg(g.occurred_at order by g.seq) filter (where g.deleted_at is null),
-      array_agg(g.channel_id order by g.seq) filter (where g.deleted_at is null)
-    into deleted, ids, occurred_ats, channel_ids
-    from gone g;
-  if deleted is null then
-    return 0;
-  end if;
-  perform cancel_deliveries_of(project, ids);
-  update exports x set has_deleted = true
-    where x.project_id = project and not x.has_deleted and exists (
-      select from unnest(deleted) as d (seq) where d.seq between x.first_seq and x.last_seq
-    );
-  perform set_config('lock_timeout', '500ms', true);
-  perform from event_logs l where l.project_id = project for update;
-  perform subtract_event_counts(project, occurred_ats, channel_ids);
-  insert into stale_segments as s (project_id, segment, first_at, last_at)
-    select distinct project, d.seq >> 12, now(), now() from unnest(deleted) as d (seq) order by 2
-    on conflict (project_id, segment) do update set last_at = excluded.last_at;
-  return cardinality(deleted);
-end
-$$;
-
--- Removes those events of `seqs` that no other transaction has locked; with `before`, only events
--- hidden before it, or in the future, as after the clock was set back. Returns their number.
-create or replace function delete_unlocked_events(project uuid, seqs bigint[], before timestamptz) returns int
+-- Removes the rows of those events of `seqs` that no other transaction has locked, and subtracts the
+-- visible ones from the counts. With `before`, removes only events hidden before it, or in the
+-- future, as after the clock was set back. Returns the seqs of the removed events.
+--
+-- It locks the project's log last, so writers wait for the counts alone. Other transactions lock the
+-- log first, and may then wait for these events. So it gives up with lock_not_available before
+-- Postgres would look for a deadlock, and everything is undone.
+create or replace function delete_free_events(project uuid, seqs bigint[], before timestamptz) returns bigint[]
 language plpgsql
 set search_path from current
 as $$
 declare
   free bigint[];
+  deleted bigint[];
+  ids uuid[];
+  occurred_ats timestamptz[];
+  channel_ids uuid[];
 begin
   -- Commits without waiting for fsync, so the log is locked for less time. After a crash, the
   -- events are deleted again.
@@ -117,7 +83,32 @@ begin
       ) e
     order by s.seq
   );
-  return delete_locked_events(project, free);
+  with gone as (
+    delete from events e
+      where e.project_id = project and e.seq = any(free)
+      returning e.seq, e.id, e.occurred_at, e.channel_id, e.deleted_at
+  )
+  select
+      array_agg(g.seq order by g.seq), array_agg(g.id),
+      array_agg(g.occurred_at order by g.seq) filter (where g.deleted_at is null),
+      array_agg(g.channel_id order by g.seq) filter (where g.deleted_at is null)
+    into deleted, ids, occurred_ats, channel_ids
+    from gone g;
+  if deleted is null then
+    return '{}';
+  end if;
+  perform cancel_deliveries_of(project, ids);
+  update exports x set has_deleted = true
+    where x.project_id = project and not x.has_deleted and exists (
+      select from unnest(deleted) as d (seq) where d.seq between x.first_seq and x.last_seq
+    );
+  perform set_config('lock_timeout', '500ms', true);
+  perform from event_logs l where l.project_id = project for update;
+  perform subtract_event_counts(project, occurred_ats, channel_ids);
+  insert into stale_segments as s (project_id, segment, first_at, last_at)
+    select distinct project, d.seq >> 12, now(), now() from unnest(deleted) as d (seq) order by 2
+    on conflict (project_id, segment) do update set last_at = excluded.last_at;
+  return deleted;
 end
 $$;
 
@@ -130,7 +121,7 @@ as $$
 declare
   seqs bigint[];
   ids uuid[];
-  n int;
+  deleted bigint[];
 begin
   if not try_lock_cleanup(project) then
     return 0;
@@ -146,29 +137,21 @@ begin
   if seqs is null then
     return 0;
   end if;
-  n := delete_unlocked_events(project, seqs, before);
   -- Some of them may have been restored, or be locked.
-  select array_agg(p.seq), array_agg(p.id) into seqs, ids
-    from unnest(seqs, ids) as p (seq, id)
-    where (
-      select e.seq
-      from events e
-      where e.project_id = project and e.seq >= p.seq and e.seq <= p.seq
-      order by e.seq
-      limit 1
-    ) is null;
+  deleted := delete_free_events(project, seqs, before);
+  select array_agg(p.id) into ids from unnest(seqs, ids) as p (seq, id) where p.seq = any(deleted);
   -- A replay of a row that another transaction has locked is emptied when it is read.
   with free as materialized (
     select k.key
     from idempotency_keys k
-    where k.project_id = project and k.seq = any(seqs) and k.seq is not null
+    where k.project_id = project and k.seq = any(deleted) and k.seq is not null
     for update skip locked
   )
   update idempotency_keys k set user_id = null, body = empty_stored_response(k.body)
     from free f
     where k.project_id = project and k.key = f.key;
   perform erase_webhook_attempts(project, ids);
-  return n;
+  return cardinality(deleted);
 end
 $$;
 
@@ -284,7 +267,7 @@ begin
   if seqs = '{}' then
     return;
   end if;
-  deleted := delete_unlocked_events(project, seqs, null);
+  deleted := cardinality(delete_free_events(project, seqs, null));
   last_seq := seqs[cardinality(seqs)];
   -- The feed reports a gap to clients with an earlier cursor.
   update event_logs l set expired_seq = greatest(l.expired_seq, expire_channel.last_seq) where l.project_id = project;

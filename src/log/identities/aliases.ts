@@ -13,14 +13,7 @@ import {
 } from '../../http/paging.ts'
 import { toId } from '../../base/ids.ts'
 import type { AliasChange, AliasInput, UserAlias } from './user-schema.ts'
-import { lockLog, resolveUser, userNotFound } from './users.ts'
-
-/** A user of a project, by their exact user_id. */
-export interface UserRef {
-  organizationId: string
-  projectId: string
-  userId: string
-}
+import { lockLog, resolveUser, userNotFound, type UserRef } from './users.ts'
 
 /**
  * Adds an alias to a user, or with `from` moves it from that user. Reads resolve an alias to its
@@ -56,22 +49,11 @@ export async function addAlias(
       `A user can have at most ${count.max.toLocaleString('en')} aliases. Remove one first.`,
     )
   }
-  const rows =
-    from === undefined
-      ? await tx<{ created_at: Date }[]>`
-          insert into aliases (project_id, alias, user_id, created_at)
-          values (${projectId}, ${alias}, ${userId}, ${now}::timestamptz)
-          returning created_at
-        `
-      : await tx<{ created_at: Date }[]>`
-          update aliases set
-            user_id = ${userId},
-            created_at = ${now}::timestamptz
-          where project_id = ${projectId} and alias = ${alias} and user_id = ${from}
-          returning created_at
-        `
-  const [row] = rows
-  if (!row) throw new Error('the lock on the log did not hold')
+  await tx`
+    insert into aliases (project_id, alias, user_id, created_at)
+    values (${projectId}, ${alias}, ${userId}, ${now})
+    on conflict (project_id, alias) do update set user_id = excluded.user_id, created_at = excluded.created_at
+  `
   await recordChanges(
     tx,
     projectId,
@@ -87,7 +69,7 @@ export async function addAlias(
     ...toEntry(place, from === undefined ? 'alias.added' : 'alias.moved', id),
     details: from === undefined ? {} : { from: ownerId },
   })
-  return { userId, alias, since: row.created_at.toISOString() }
+  return { userId, alias, since: now.toISOString() }
 }
 
 /** Removes an alias of a user. Throws `not_found`. */
@@ -189,8 +171,8 @@ interface Names {
   owner: string | null
   owner_id: string | null
   is_user_id: boolean
-  /** The time of the database, in milliseconds. */
-  now: string
+  /** The time of the database, in whole milliseconds. */
+  now: Date
 }
 
 /**
@@ -209,7 +191,7 @@ async function lockAlias(
     select
       i.public_id as id, a.user_id as owner, o.public_id as owner_id,
       exists (select from identities where project_id = ${projectId} and user_id = ${alias}) as is_user_id,
-      date_trunc('milliseconds', clock_timestamp())::text as now
+      date_trunc('milliseconds', clock_timestamp()) as now
     from identities i
       left join aliases a on a.project_id = i.project_id and a.alias = ${alias}
       left join identities o on o.project_id = i.project_id and o.user_id = a.user_id

@@ -4,6 +4,7 @@ import type { SecretLoss } from '../../database/secrets/reset.ts'
 import type { SealedTable } from '../../database/secrets/rotation.ts'
 import type { Secrets } from '../../database/secrets/secrets.ts'
 import type { Queryable } from '../../database/sql.ts'
+import type { UserRef } from './users.ts'
 
 /** The sealed columns, for the rotation of APP_SECRET. */
 export const SEALED_ERASURE_KEYS = {
@@ -26,8 +27,10 @@ const KEY_BYTES = 32
 /** The key that hashes the names of erased users. `id` is a uuid. */
 export interface ErasureKey {
   id: string
-  /** Returns the HMAC-SHA256 of a name in a project. Without the key, no name can be guessed. */
-  hash(projectId: string, name: string): Buffer
+  /**
+   * Returns the HMAC-SHA256 of a name in a project, in hex. Without the key, no name can be guessed.
+   */
+  hash(projectId: string, name: string): string
 }
 
 /** A name of an erased user, as the list keeps it. Ids are uuids. */
@@ -42,12 +45,6 @@ export interface ErasedName {
   erasedAt: Date
   /** The API key that erased the user; null for a member. */
   keyId: string | null
-}
-
-/** The user of an erasure, by the uuid of the project. */
-interface ErasedUserId {
-  projectId: string
-  userId: string
 }
 
 /** An erasure, as responses show it. */
@@ -88,7 +85,7 @@ export async function findErasureKey(
   return {
     id: row.id,
     hash: (projectId, name) =>
-      createHmac('sha256', key).update(`${projectId} ${name}`, 'utf8').digest(),
+      createHmac('sha256', key).update(`${projectId} ${name}`, 'utf8').digest('hex'),
   }
 }
 
@@ -110,7 +107,7 @@ export interface ClearName extends ErasedName {
 export async function listNextNames(
   sql: Queryable,
   key: ErasureKey,
-  { projectId, userId }: ErasedUserId,
+  { projectId, userId }: Omit<UserRef, 'organizationId'>,
 ): Promise<ClearName[]> {
   const rows = await sql<{ id: string; erased_at: Date; key_id: string | null; name: string }[]>`
     select u.id, u.erased_at, u.key_id, n.name
@@ -126,7 +123,7 @@ export async function listNextNames(
     erasedUserId: id,
     projectId,
     isUserId: name === userId,
-    hash: key.hash(projectId, name).toString('hex'),
+    hash: key.hash(projectId, name),
     erasedAt: erased_at,
     keyId: key_id,
   }))
@@ -176,7 +173,7 @@ export async function insertErasedNames(
 export async function findErasedUser(
   sql: Queryable,
   key: ErasureKey,
-  { projectId, userId }: ErasedUserId,
+  { projectId, userId }: Omit<UserRef, 'organizationId'>,
 ): Promise<ErasedUser | undefined> {
   const [row] = await sql<
     {
@@ -192,7 +189,7 @@ export async function findErasedUser(
       from erased_names n
         join erased_users u on u.project_id = n.project_id and u.id = n.erased_user_id
       where n.project_id = ${projectId} and n.is_user_id
-        and n.hash = decode(${key.hash(projectId, userId).toString('hex')}, 'hex')
+        and n.hash = decode(${key.hash(projectId, userId)}, 'hex')
       order by u.erased_at desc
       limit 1
     )

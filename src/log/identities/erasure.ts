@@ -16,6 +16,7 @@ import {
   type ErasureKey,
 } from './erased-users.ts'
 import type { Erased } from './schema.ts'
+import type { UserRef } from './users.ts'
 
 const log = logger('identities')
 const STEP_MS = 25
@@ -29,13 +30,6 @@ const SWEEP_PAGE_SIZE = 100
 /** The interval at which the file gets the erasures of other servers. */
 const FILE_EVERY_MS = 10 * 60_000
 
-/** A user to erase, by the exact user_id; the other ids are uuids. */
-interface ErasureTarget {
-  organizationId: string
-  projectId: string
-  userId: string
-}
-
 /** The state of an erasure. `events` are those so far from which the user was removed. */
 export interface ErasureState extends ErasedUser {
   isDone: boolean
@@ -48,7 +42,7 @@ export interface Eraser {
    * erased again. For a user who was erased before, it returns that erasure. Throws `not_found`.
    * Throws `unavailable` when too many erasures of the organization wait.
    */
-  erase(target: ErasureTarget, author: Actor): Promise<ErasureState>
+  erase(target: UserRef, author: Actor): Promise<ErasureState>
   /** Resolves after the current step. Another start continues what is left. */
   stop(): Promise<void>
 }
@@ -75,7 +69,7 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
   const running = new Map<string, Promise<boolean>>()
 
   /** Works on the erasures of a user until they end or this process stops. */
-  function start(target: ErasureTarget): Promise<boolean> {
+  function start(target: UserRef): Promise<boolean> {
     const name = toName(target)
     const ended = turns
       .run(target.organizationId, () => proceed(target))
@@ -89,7 +83,7 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
   }
 
   /** Begins an erasure. Returns false if there is nothing to erase. */
-  async function begin(target: ErasureTarget, author: Actor): Promise<boolean> {
+  async function begin(target: UserRef, author: Actor): Promise<boolean> {
     const { projectId, userId } = target
     const [row] = await pool.run(
       sql => sql<[{ has_begun: boolean }]>`
@@ -101,7 +95,7 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
   }
 
   /** Adds the names of an erasure to the list, in the database and in the file. */
-  async function list(target: ErasureTarget): Promise<void> {
+  async function list(target: UserRef): Promise<void> {
     for (;;) {
       const names = await pool.run(sql => listNextNames(sql, key, target))
       if (names.length === 0) return
@@ -111,7 +105,7 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
     }
   }
 
-  async function proceed(target: ErasureTarget): Promise<boolean> {
+  async function proceed(target: UserRef): Promise<boolean> {
     while (!signal.aborted) {
       const startedMs = performance.now()
       const hasEnded = await steps.run(target.organizationId, async () => {
@@ -191,7 +185,7 @@ export function toErased(
 }
 
 /** Lists erasures that no process has worked on lately. */
-async function listStale(sql: Queryable): Promise<ErasureTarget[]> {
+async function listStale(sql: Queryable): Promise<UserRef[]> {
   const rows = await sql<{ organization_id: string; project_id: string; user_id: string }[]>`
     with stale as materialized (
       select e.project_id, e.user_id, e.touched_at
@@ -218,10 +212,7 @@ async function listStale(sql: Queryable): Promise<ErasureTarget[]> {
  * Runs one step. The last one of an erasure writes the audit log. Returns whether no erasure of the
  * user is left.
  */
-function runStep(
-  pool: Pool,
-  { organizationId, projectId, userId }: ErasureTarget,
-): Promise<boolean> {
+function runStep(pool: Pool, { organizationId, projectId, userId }: UserRef): Promise<boolean> {
   return transact(pool, async tx => {
     const [row] = await tx<
       { is_done: boolean; events: string; identity_id: string | null; author: Actor | null }[]
@@ -255,6 +246,6 @@ function warnOfFile(reason: unknown): void {
   })
 }
 
-function toName({ projectId, userId }: ErasureTarget): string {
+function toName({ projectId, userId }: UserRef): string {
   return `${projectId} ${userId}`
 }

@@ -105,7 +105,7 @@ async function findNames(
   `.cursor(PAGE_SIZE)
   for await (const page of rows) {
     for (const { project_id, name } of page) {
-      const own = byHash.get(key.hash(project_id, name).toString('hex')) ?? []
+      const own = byHash.get(key.hash(project_id, name)) ?? []
       found.push(...own.map(one => ({ ...one, name })))
     }
   }

@@ -10,6 +10,13 @@ import type { UserQuery } from './user-schema.ts'
 /** A search ends after this time, and a cursor continues it. Its statement may take longer. */
 const SEARCH_MS = 500
 
+/** A user of a project, by the exact user_id. The other ids are uuids. */
+export interface UserRef {
+  organizationId: string
+  projectId: string
+  userId: string
+}
+
 interface Row {
   public_id: string
   user_id: string

@@ -26,7 +26,7 @@ test('hourly counts stay exact during concurrent appends, deletions and restores
       const { sql } = server
       const deleteEvents = (seqs: string) =>
         // It gives up while other writers hold the log for long.
-        sql`select delete_unlocked_events(${project.id}, ${seqs}::bigint[], null)`.catch(
+        sql`select delete_free_events(${project.id}, ${seqs}::bigint[], null)`.catch(
           (error: unknown) => expect(sqlState(error)).toBe('55P03'),
         )
       if (n % 5 === 1) await sql`select hide_events(${project.id}, ${seqs}::bigint[])`
@@ -68,7 +68,7 @@ test('deletion returns the events that existed, and a second deletion changes no
   expect(await run('restore_events', 1)).toEqual([])
   const remove = async (...seqs: number[]) => {
     const [{ n }] = await server.sql<[{ n: number }]>`
-      select delete_unlocked_events(${project.id}, ${`{${seqs.join()}}`}::bigint[], null) as n
+      select cardinality(delete_free_events(${project.id}, ${`{${seqs.join()}}`}::bigint[], null)) as n
     `
     await expectExact(project)
     return n

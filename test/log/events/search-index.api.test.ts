@@ -269,7 +269,7 @@ test('segments whose events have all expired leave the index, and searches skip 
       `),
     ].map(({ segment, parts }) => [Number(segment), parts])
   const expire = (first: number, last: number) => sql`
-    select delete_unlocked_events(${id}, array(select generate_series(${first}::int, ${last}::int)), null)
+    select delete_free_events(${id}, array(select generate_series(${first}::int, ${last}::int)), null)
   `
   const isLeft = (seq: number) => (seq >= 4_000 && seq < 4_096) || seq >= 12_288
   await expire(1, 3_999)
