@@ -15,6 +15,7 @@ import {
 const PAUSE_MS = 1_000
 /** Groups that were locked are forgotten this long after their pause. */
 const FORGET_MS = 60_000
+/** Another transaction committed first. A retry of the same batch sees its rows. */
 const CONFLICTS = [UNIQUE_VIOLATION, FOREIGN_KEY_VIOLATION, DEADLOCK, SERIALIZATION_FAILURE]
 /** After so many statement time-outs in a row, the database is slow, and not one group. */
 const MAX_SLOW_PARTS = 2
@@ -73,9 +74,7 @@ export function createBatcher<Job, Row, Result>(
   const queue = createBatchQueue<Waiting<Job, Result>>(options)
   const { collectMs } = options
   let flushing: Promise<void> | undefined
-  // The groups that were locked lately, with the end of their pause in ms of `performance.now`.
-  // Jobs of a group are rejected during its pause. Batches after it are brief until one succeeds.
-  const locked = new Map<string, number>()
+  const locked = createLockedGroups()
 
   function start({ batch, isBrief }: Part<Job, Result>): Running<Job, Row, Result> {
     const run = async () =>
@@ -96,7 +95,7 @@ export function createBatcher<Job, Row, Result>(
     options.observe?.(batch.length)
     return start({
       batch,
-      isBrief: locked.size > 0 && batch.some(({ group }) => locked.has(group)),
+      isBrief: batch.some(({ group }) => locked.has(group)),
     })
   }
 
@@ -126,7 +125,7 @@ export function createBatcher<Job, Row, Result>(
   }
 
   function deliver(batch: Waiting<Job, Result>[], rows: Row[]): void {
-    if (locked.size > 0) for (const { group } of batch) locked.delete(group)
+    for (const { group } of batch) locked.delete(group)
     batch.forEach(({ job, resolve, reject }, index) => {
       try {
         // `run` returns one row per job.
@@ -167,7 +166,7 @@ export function createBatcher<Job, Row, Result>(
     if (state === LOCK_TIMEOUT || state === QUERY_CANCELED) return splitByGroup(batch, isBrief)
     // Without a reply from Postgres the outcome is unknown. Only the caller can retry, with its
     // key.
-    const isConflicting = state !== undefined && isConflict(state)
+    const isConflicting = state !== undefined && CONFLICTS.includes(state)
     if (!isConflicting && (state === undefined || isTemporary(error))) return []
     if (retries > 0 && isConflicting) return [{ batch, isBrief }]
     return batch.length > 1 ? batch.map(one => ({ batch: [one], isBrief })) : []
@@ -192,25 +191,14 @@ export function createBatcher<Job, Row, Result>(
   function refuse(batch: Waiting<Job, Result>[], error: unknown): void {
     const group = batch[0]?.group
     const isLocked = !!group && sqlState(error) === LOCK_TIMEOUT
-    if (isLocked) remember(group)
+    if (isLocked) locked.add(group)
     for (const { reject } of batch) reject(isLocked ? busy() : error)
-  }
-
-  function remember(group: string): void {
-    const nowMs = performance.now()
-    for (const [group, untilMs] of locked) if (untilMs + FORGET_MS < nowMs) locked.delete(group)
-    locked.set(group, nowMs + PAUSE_MS)
-  }
-
-  function isPaused(group: string): boolean {
-    const untilMs = locked.get(group)
-    return untilMs !== undefined && untilMs > performance.now()
   }
 
   return {
     add(job) {
       const group = options.toGroup?.(job) ?? ''
-      if (isPaused(group)) return Promise.reject(busy())
+      if (locked.isPaused(group)) return Promise.reject(busy())
       return new Promise<Result>((resolve, reject) => {
         const one = { job, group, bytes: options.toBytes?.(job) ?? 0, resolve, reject }
         queue.add(one)
@@ -226,9 +214,23 @@ export function createBatcher<Job, Row, Result>(
   }
 }
 
-/** Another transaction committed first. A retry of the same batch sees its rows. */
-function isConflict(state: string): boolean {
-  return CONFLICTS.includes(state)
+/**
+ * Remembers the groups that were locked lately. Jobs of a group are rejected during its pause.
+ * Batches after the pause are brief until one succeeds.
+ */
+function createLockedGroups() {
+  // The ends of the pauses, in ms of `performance.now`.
+  const ends = new Map<string, number>()
+  return {
+    has: (group: string) => ends.has(group),
+    isPaused: (group: string) => performance.now() < (ends.get(group) ?? 0),
+    add(group: string): void {
+      const nowMs = performance.now()
+      for (const [other, endMs] of ends) if (endMs + FORGET_MS < nowMs) ends.delete(other)
+      ends.set(group, nowMs + PAUSE_MS)
+    },
+    delete: (group: string) => ends.delete(group),
+  }
 }
 
 /** Another transaction holds the lock that a job needs. */
