@@ -48,12 +48,12 @@ begin
 end
 $$;
 
--- Removes the rows of those events of `seqs` that no other transaction has locked, and subtracts the
--- visible ones from the counts. With `before`, removes only events hidden before it, or in the
+-- Removes the rows of those events of `seqs` that no other transaction has locked, and subtracts
+-- the visible ones from the counts. With `before`, removes only events hidden before it, or in the
 -- future, as after the clock was set back. Returns the seqs of the removed events.
 --
--- It locks the project's log last, so writers wait for the counts alone. Other transactions lock the
--- log first, and may then wait for these events. So it gives up with lock_not_available before
+-- It locks the project's log last, so writers wait for the counts alone. Other transactions lock
+-- the log first, and may then wait for these events. So it gives up with lock_not_available before
 -- Postgres would look for a deadlock, and everything is undone.
 create or replace function delete_free_events(project uuid, seqs bigint[], before timestamptz) returns bigint[]
 language plpgsql

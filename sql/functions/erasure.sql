@@ -88,10 +88,10 @@ begin
 end
 $$;
 
--- Begins the erasure of a user, and does its first step, unless one has begun that leaves nothing. A user who has come back
--- since then gets another erasure, which follows. Returns false if there is nothing to erase: an
--- alias of another user is not a user, and neither is a name without an identity, an event and a
--- stored response.
+-- Begins the erasure of a user, unless one has begun that leaves nothing, and does its first step.
+-- A user who has come back since then gets another erasure, which follows. Returns false if there
+-- is nothing to erase: an alias of another user is not a user, and neither is a name without an
+-- identity, an event and a stored response.
 create or replace function begin_erasure(project uuid, name text, author json) returns boolean
 language plpgsql
 set search_path from current

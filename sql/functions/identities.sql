@@ -33,8 +33,8 @@ create or replace function max_aliases() returns int
 language sql immutable parallel safe
 return 1000;
 
--- Returns the identity with a user_id. The range with its order needs a sort with any index but that
--- of the look-up, which therefore serves it even while the table is empty.
+-- Returns the identity with a user_id. The range with its order needs a sort with any index but
+-- that of the look-up, which therefore serves it even while the table is empty.
 create or replace function identity_of_user(project uuid, name text) returns setof identities
 language sql stable as $$
   select i.*

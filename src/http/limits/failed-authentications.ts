@@ -57,10 +57,7 @@ export function createFailedAuthentications({ delayMs = DELAY_MS } = {}): Failed
     maxWaitingTotal: MAX_WAITING,
   })
 
-  function isOver(getAddress: () => string): boolean {
-    const nowMs = performance.now()
-    return failures.isAnyOver(nowMs) && failures.getWaitS(getAddress(), nowMs) !== undefined
-  }
+  const isOver = (address: string) => failures.getWaitS(address, performance.now()) !== undefined
 
   async function find<Found>(
     hash: string,
@@ -69,7 +66,7 @@ export function createFailedAuthentications({ delayMs = DELAY_MS } = {}): Failed
   ): Promise<Found | undefined> {
     const isKnown = known.has(hash)
     const found =
-      !isKnown && isOver(getAddress)
+      !isKnown && isOver(getAddress())
         ? await findInTurn(() => find(hash, UNKNOWN), toNetwork(getAddress()))
         : await find(hash, isKnown ? hash : UNKNOWN)
     if (found === undefined) known.delete(hash)
@@ -113,32 +110,23 @@ export function createFailedAuthentications({ delayMs = DELAY_MS } = {}): Failed
 }
 
 /**
- * Counts failures per network of clients, in windows of a minute. `nowMs` is `performance.now()`.
+ * Creates a counter of failures for each network of clients, in windows of a minute. It keeps the
+ * 10,000 newest windows in memory. `nowMs` is `performance.now()`.
  */
-export interface FailureCounter {
-  /**
-   * Counts a failure. Returns the seconds until the window ends if it has more than 60 failures,
-   * else undefined.
-   */
-  count(address: string, nowMs: number): number | undefined
-  /** Returns the same as `count`, without counting. */
-  getWaitS(address: string, nowMs: number): number | undefined
-  /** Returns whether any network has more than 60 failures in its window. */
-  isAnyOver(nowMs: number): boolean
-}
-
-/** Creates a counter in memory. It keeps the 10,000 newest windows. */
-export function createFailureCounter(): FailureCounter {
+export function createFailureCounter() {
   const windows = new Map<string, { failures: number; endsAt: number }>()
-  let anyOverUntil = -Infinity
 
-  function toWaitS(window: { failures: number; endsAt: number } | undefined, nowMs: number) {
+  /** Returns the seconds until the window ends if it has more than 60 failures, else undefined. */
+  function getWaitS(address: string, nowMs: number): number | undefined {
+    const window = windows.get(toNetwork(address))
     if (!window || window.failures <= MAX_FAILURES || window.endsAt <= nowMs) return undefined
     return Math.max(1, Math.ceil((window.endsAt - nowMs) / 1000))
   }
 
   return {
-    count(address, nowMs) {
+    getWaitS,
+    /** Counts a failure. Returns the same as `getWaitS`. */
+    count(address: string, nowMs: number): number | undefined {
       const network = toNetwork(address)
       let window = windows.get(network)
       if (!window || window.endsAt <= nowMs) {
@@ -146,11 +134,8 @@ export function createFailureCounter(): FailureCounter {
         setNewest(windows, network, window, MAX_NETWORKS)
       }
       window.failures++
-      if (window.failures > MAX_FAILURES) anyOverUntil = Math.max(anyOverUntil, window.endsAt)
-      return toWaitS(window, nowMs)
+      return getWaitS(address, nowMs)
     },
-    getWaitS: (address, nowMs) => toWaitS(windows.get(toNetwork(address)), nowMs),
-    isAnyOver: nowMs => nowMs < anyOverUntil,
   }
 }
 

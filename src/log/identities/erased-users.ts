@@ -28,7 +28,8 @@ const KEY_BYTES = 32
 export interface ErasureKey {
   id: string
   /**
-   * Returns the HMAC-SHA256 of a name in a project, in hex. Without the key, no name can be guessed.
+   * Returns the HMAC-SHA256 of a name in a project, in hex. Without the key, no name can be
+   * guessed.
    */
   hash(projectId: string, name: string): string
 }
