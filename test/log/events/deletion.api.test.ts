@@ -124,24 +124,6 @@ test('contract §11 one of many concurrent deletions takes effect, and all concu
   expect(actions.map(({ action }) => action)).toEqual(['event.deleted', 'event.restored'])
 })
 
-test('contract §11 concurrent deletion, undo and purge leave consistent events', async () => {
-  const { account, path, send, projectId } = await newTenant(server)
-  const events = await Promise.all(Array.from({ length: 10 }, () => send()))
-  for (let round = 0; round < 4; round++) {
-    await Promise.all([
-      ...events.flatMap(({ id }) => [
-        account.delete(`${path}/events/${id}`),
-        account.post(`${path}/events/${id}/restore`),
-      ]),
-      purgeDeleted(pool),
-      send(),
-    ])
-    await expectExactCounts(server.sql, projectId)
-  }
-  // No event was hidden for long enough to be purged.
-  expect(await listSeqs(projectId)).toHaveLength(14)
-})
-
 test('contract §11 an undo that races the purge restores the event or is 404', async () => {
   const { account, path, send, projectId } = await newTenant(server)
   const events = await Promise.all(Array.from({ length: 10 }, () => send()))

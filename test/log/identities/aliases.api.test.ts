@@ -187,17 +187,6 @@ test('reliability §11 the audit log records changes of aliases by ids alone', a
   ])
 })
 
-test('§4.1.5 after an alias is created, it can be used as userId of events', async () => {
-  const { post, get } = await newProject(server)
-  await post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
-  const plain = await sendAs(post, '@ada')
-  const keyed = await sendAs(post, '@ada', { 'idempotency-key': 'k' })
-  for (const event of [plain, keyed]) {
-    expect(event.userId).toBe('ada')
-    expect((await get(`/v1/events/${event.id}`)).body.data).toEqual(event)
-  }
-})
-
 test('contract §2 references are compared exactly', async () => {
   const { post, get } = await newProject(server)
   await post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })

@@ -1,176 +1,192 @@
 import { expect, test } from 'bun:test'
-import { countSeconds } from '../../support/until.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { withServer } from '../../support/servers/server.ts'
+import { listTraces } from '../../support/traces.ts'
+import { countSeconds } from '../../support/until.ts'
 import { createKey } from '../../support/worlds/keys.ts'
-import { createRequests, newProject, type TestProject } from '../../support/worlds/project.ts'
+import { createRequests, newProject } from '../../support/worlds/project.ts'
+import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
 const server = withServer()
 
-test('contract §9 erasure removes identity, properties and aliases, and returns how many events named the user', async () => {
-  const project = await newProject(server)
-  await identify(project, 'ada', ['@ada', 'ada@example.com'], { city: 'London' })
-  await identify(project, 'bob', ['@bob'])
-  for (const userId of ['ada', '@ada', 'ada@example.com', 'bob', '@bob', null])
-    await send(project, userId)
-
-  const erased = await erase(project, 'ada')
-  expect(erased.status).toBe(200)
-  expect(erased.body.data).toEqual({
-    userId: 'ada',
-    events: 3,
-    erasedAt: expect.any(String),
-    erasedBy: { id: project.keyId, name: 'test' },
-  })
-  for (const name of ['ada', '@ada', 'ada@example.com']) {
-    expectFailure(await project.get(`/v1/users/${name}`), 404, 'not_found')
-    expect((await project.get(`/v1/events?userId=${name}`)).body.data.items).toEqual([])
+test('contract §9 erasure leaves no user_id or alias of the user in any table', async () => {
+  const { account, path, identify, send, v1, projectId } = await newTenant(server)
+  const keyed = (n: number) => ({ 'idempotency-key': `key ${n}` })
+  await identify('other-user')
+  const kept = await send({ userId: 'other-user' })
+  await v1.post(
+    '/v1/identify',
+    { user_id: 'other-user', aliases: ['zqx-moved', 'stays'] },
+    keyed(1),
+  )
+  const { id } = await identify('zqx-user', ['zqx-alias', 'zqx-gone'], { email: 'zqx-property' })
+  await v1.post('/v1/identify', { user_id: 'zqx-user', aliases: ['zqx-late'] }, keyed(2))
+  await v1.post('/v1/identify', { user_id: 'other-user', aliases: ['zqx-alias'] }, keyed(3))
+  for (const [n, userId] of ['zqx-user', 'zqx-alias', 'zqx-moved', 'zqx-late'].entries()) {
+    await send({ userId }, keyed(10 + n))
   }
-  const { items } = (await project.get('/v1/events')).body.data
-  expect(items.map(toUserId)).toEqual([null, 'bob', 'bob', null, null, null])
-  expect((await project.get('/v1/users/@bob')).body.data.userId).toBe('bob')
-  expect(await listTraces(project, 'ada')).toEqual([])
+  const hidden = await send({ userId: 'zqx-user' })
+  await account.delete(`${path}/events/${hidden.id}`)
+  const at = (userId: string) => `${path}/users/${userId}/aliases`
+  // An alias from another user, one that moved away and back, and one that was removed.
+  await account.post(at('zqx-user'), { alias: 'zqx-moved', from: 'other-user' })
+  await account.post(at('other-user'), { alias: 'zqx-late', from: 'zqx-user' })
+  await account.post(at('zqx-user'), { alias: 'zqx-late', from: 'other-user' })
+  await account.post(at('zqx-user'), { alias: 'stays', from: 'other-user' })
+  await account.post(at('other-user'), { alias: 'stays', from: 'zqx-user' })
+  await account.delete(`${at('zqx-user')}/zqx-gone`)
+  expect((await listTraces(server.sql, 'zqx-')).length).toBeGreaterThan(3)
+
+  const erased = await account.delete(`${path}/users/zqx-user`)
+  expect([erased.status, erased.body.data]).toEqual([
+    200,
+    { userId: 'zqx-user', events: 5, erasedAt: expect.any(String), erasedBy: null },
+  ])
+  expect(await listTraces(server.sql, 'zqx-')).toEqual([])
+  expectFailure(await v1.get('/v1/users/zqx-user'), 404, 'not_found')
+  expect((await v1.get(`/v1/events/${kept.id}`)).body.data.userId).toBe('other-user')
+  const [entry] = await server.sql<{ target: string; details: object }[]>`
+    select target, details from audit_log where project_id = ${projectId} and action = 'user.erased'
+  `
+  expect(entry as object).toEqual({ target: id, details: { events: 5 } })
+
+  // The other user's history stays, without the name of the erased user.
+  const changes = (await account.get(`${at('other-user')}/history`)).body.data.items
+  expect(changes).toMatchObject([
+    { alias: 'stays', change: 'moved from', other: null },
+    { alias: 'stays', change: 'moved to', other: null },
+    { alias: 'stays', change: 'added' },
+  ])
+  const replay = await v1.post(
+    '/v1/identify',
+    { user_id: 'other-user', aliases: ['zqx-moved', 'stays'] },
+    keyed(1),
+  )
+  expect(replay.headers.get('x-idempotent-replay')).toBe('true')
+  expect(replay.body.data.aliases).toEqual({ created: ['stays'] })
+  expect((await account.post(`${path}/events/${hidden.id}/restore`)).status).toBe(200)
+  expect((await v1.get(`/v1/events/${hidden.id}`)).body.data.userId).toBeNull()
 })
 
 test('contract §9 erasure nulls references in stored answers, which still replay', async () => {
-  const project = await newProject(server)
+  const tenant = await newTenant(server)
+  const { identify, v1 } = tenant
   const quoted = `a"d\\a","userId":"bob`
   const content = {
     channelName: '"userId":"ada"',
     title: `"userId":${JSON.stringify(quoted)}`,
     metadata: { userId: quoted },
   }
-  await identify(project, quoted, ['@ada'])
-  const early = await send(project, 'late@example.com', 'late', content)
-  await identify(project, quoted, ['late@example.com'])
+  const post = (userId: string, key: string) =>
+    v1.post('/v1/events', { ...content, userId }, { 'idempotency-key': key })
+  await identify(quoted, ['@ada'])
+  const early = await post('late@example.com', 'late')
+  await identify(quoted, ['late@example.com'])
   const sent = [
-    [await send(project, quoted, 'own', content), 'own', quoted],
-    [await send(project, '@ada', 'alias', content), 'alias', '@ada'],
+    [await post(quoted, 'own'), 'own', quoted],
+    [await post('@ada', 'alias'), 'alias', '@ada'],
     [early, 'late', 'late@example.com'],
   ] as const
-  const other = await send(project, 'bob', 'other')
+  const other = await post('bob', 'other')
 
-  expect((await erase(project, quoted)).body.data.events).toBe(3)
+  expect((await erase(tenant, quoted)).body.data.events).toBe(3)
   for (const [first, key, userId] of sent) {
-    const replay = await send(project, userId, key, content)
+    const replay = await post(userId, key)
     expect(replay.headers.get('x-idempotent-replay')).toBe('true')
     expect(replay.body).toEqual({ ...first.body, data: { ...first.body.data, userId: null } })
   }
-  expect((await send(project, 'bob', 'other')).text).toBe(other.text)
-  expect(await listTraces(project, quoted)).toEqual([])
+  expect((await post('bob', 'other')).text).toBe(other.text)
 })
 
 test('contract §9 erasure empties the stored answer to an identify', async () => {
-  const project = await newProject(server)
-  const body = { user_id: 'ada', properties: { city: 'London' }, aliases: ['@ada', 'ada'] }
-  const keyed = { 'idempotency-key': 'k' }
-  const first = await project.post('/v1/identify', body, keyed)
-  await erase(project, 'ada')
-  const replay = await project.post('/v1/identify', body, keyed)
-  expect(replay.status).toBe(200)
+  const tenant = await newTenant(server)
+  const body = { user_id: 'ada', properties: { city: 'zqy London' }, aliases: ['@ada', 'ada'] }
+  const identify = () => tenant.v1.post('/v1/identify', body, { 'idempotency-key': 'k' })
+  const first = await identify()
+  await erase(tenant, 'ada')
+  const replay = await identify()
+  expect([replay.status, replay.headers.get('x-idempotent-replay')]).toEqual([200, 'true'])
   expect(replay.body).toEqual({
     ...first.body,
     data: { ...first.body.data, userId: null, properties: {}, aliases: { created: [] } },
   })
-  expect(replay.headers.get('x-idempotent-replay')).toBe('true')
-  expectFailure(await project.get('/v1/users/ada'), 404, 'not_found')
-  expect(await listTraces(project, 'London')).toEqual([])
-})
-
-test('contract §9 erasure removes the alias from stored answers of other users', async () => {
-  const project = await newProject(server)
-  await identify(project, 'ada', ['ada@example.com'])
-  const body = { user_id: 'bob', properties: { x: 1 }, aliases: ['ada@example.com', '@bob', 'ada'] }
-  const keyed = { 'idempotency-key': 'k' }
-  const first = await project.post('/v1/identify', body, keyed)
-  expect(first.body.data.aliases.failed).toHaveLength(2)
-  await erase(project, 'ada')
-  expect(await listTraces(project, 'ada')).toEqual([])
-  const replay = await project.post('/v1/identify', body, keyed)
-  expect(replay.headers.get('x-idempotent-replay')).toBe('true')
-  expect(replay.body.data).toMatchObject({ userId: 'bob', properties: { x: 1 } })
-  expect(replay.body.data.aliases).toEqual({ created: ['@bob'] })
-})
-
-test('contract §9 erasure takes the exact user_id: an alias is 404 and changes nothing', async () => {
-  const project = await newProject(server)
-  await identify(project, 'ada', ['@ada'])
-  const event = await send(project, '@ada')
-  for (const name of ['@ada', 'ADA', ' ada', 'nobody']) {
-    expectFailure(await erase(project, name), 404, 'not_found')
-  }
-  expect((await project.get(`/v1/events/${event.body.data.id}`)).body.data.userId).toBe('ada')
-  expect((await project.get('/v1/users/@ada')).status).toBe(200)
+  expect(await listTraces(server.sql, 'zqy London')).toEqual([])
 })
 
 test('contract §9 a repeated erasure says when and by which key the user was erased', async () => {
-  const project = await newProject(server)
-  const { token, id } = await createKey(server.sql, {
-    projectId: project.id,
-    name: 'eraser',
-    scopes: ['identities:erase'],
-  })
-  await identify(project, 'ada', ['@ada'])
-  await send(project, '@ada')
-  const eraser = { ...project, ...createRequests(server.url, token) }
+  const tenant = await newTenant(server)
+  const { projectId, identify, send } = tenant
+  const scopes = ['identities:erase'] as const
+  const { token, id } = await createKey(server.sql, { projectId, name: 'eraser', scopes })
+  await identify('ada', ['@ada'])
+  await send({ userId: '@ada' })
   const passed = countSeconds()
-  const first = await erase(eraser, 'ada')
-  expect(first.body.data.erasedBy).toEqual({ id, name: 'eraser' })
+  const first = await erase({ v1: createRequests(server.url, token) }, 'ada')
+  expect(first.body.data).toMatchObject({ events: 1, erasedBy: { id, name: 'eraser' } })
   const [row] = await server.sql<[{ age_s: number }]>`
     select extract(epoch from now() - ${first.body.data.erasedAt}::timestamptz)::float8 as age_s
   `
   expect(row.age_s).toBeWithin(0, passed())
-  const again = await erase(project, 'ada')
+  const again = await erase(tenant, 'ada')
   expect([again.status, again.body.data]).toEqual([200, first.body.data])
-  for (const name of ['@ada', 'ADA']) expectFailure(await erase(project, name), 404, 'not_found')
-  const other = await newProject(server)
-  expectFailure(await erase(other, 'ada'), 404, 'not_found')
+  for (const name of ['@ada', 'ADA']) expectFailure(await erase(tenant, name), 404, 'not_found')
+  const { request } = await newProject(server)
+  expectFailure(await erase({ v1: { request } }, 'ada'), 404, 'not_found')
 
   // A later user with the same name has an erasure of their own.
-  await identify(project, 'ada', [])
-  const second = await erase(project, 'ada')
-  expect(second.body.data).toMatchObject({ events: 0, erasedBy: { id: project.keyId } })
+  await identify('ada')
+  const second = await erase(tenant, 'ada')
+  expect(second.body.data).toMatchObject({ events: 0, erasedBy: { name: 'test' } })
   expect(second.body.data.erasedAt > first.body.data.erasedAt).toBe(true)
 })
 
 test("contract §9 erasure keeps an alias that is another user's user_id", async () => {
-  const project = await newProject(server)
-  await identify(project, 'ada', ['bob'])
-  await identify(project, 'bob', [])
-  const event = await send(project, 'bob', 'k')
-  expect((await erase(project, 'ada')).body.data.events).toBe(0)
-  expect((await project.get(`/v1/events/${event.body.data.id}`)).body.data.userId).toBe('bob')
-  expect((await send(project, 'bob', 'k')).text).toBe(event.text)
-  expect((await project.get('/v1/users/bob')).body.data.userId).toBe('bob')
+  const tenant = await newTenant(server)
+  const { identify, send, v1 } = tenant
+  await identify('ada', ['bob'])
+  await identify('bob')
+  const event = await send({ userId: 'bob' }, { 'idempotency-key': 'k' })
+  expect((await erase(tenant, 'ada')).body.data.events).toBe(0)
+  expect((await v1.get(`/v1/events/${event.id}`)).body.data.userId).toBe('bob')
+  expect(await send({ userId: 'bob' }, { 'idempotency-key': 'k' })).toEqual(event)
+  expect((await v1.get('/v1/users/bob')).body.data.userId).toBe('bob')
 })
 
-function identify({ post }: TestProject, userId: string, aliases: string[], properties?: object) {
-  return post('/v1/identify', { user_id: userId, aliases, properties })
-}
-
-function send({ post }: TestProject, userId: string | null, key?: string, content = {}) {
-  const body = { channelName: 'c', title: 't', ...content, userId }
-  return post('/v1/events', body, key === undefined ? {} : { 'idempotency-key': key })
-}
-
-function erase({ request }: TestProject, userId: string) {
-  return request(`/v1/users/${encodeURIComponent(userId)}`, { method: 'DELETE' })
-}
-
-function toUserId({ userId }: { userId: string | null }): string | null {
-  return userId
-}
-
-// An id may contain a short name by chance.
-const IDS = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[a-z]{3}_[0-9a-z]{26}/g
-
-/** Returns the tables of the project in which `text` occurs. */
-async function listTraces({ id }: TestProject, text: string): Promise<string[]> {
-  const rows = await server.sql<{ place: string; row: string }[]>`
-    select 'events' as place, e::text as row from events e where e.project_id = ${id}
-    union all select 'identities', i::text from identities i where i.project_id = ${id}
-    union all select 'aliases', a::text from aliases a where a.project_id = ${id}
-    union all select 'answers', concat(k.user_id, k.other_names, k.body) from idempotency_keys k where k.project_id = ${id}
+test('contract §9 erasure takes the exact user_id, and an unknown one leaves no entry', async () => {
+  const { account, path, identify, send, projectId } = await newTenant(server)
+  await identify('ada', ['@ada'])
+  for (const name of ['@ada', 'nobody', 'ADA']) {
+    expectFailure(await account.delete(`${path}/users/${name}`), 404, 'not_found')
+  }
+  expect((await account.get(`${path}/users/ada/aliases/history`)).body.data.items).toHaveLength(1)
+  await send({ userId: 'named only' })
+  expect((await account.delete(`${path}/users/named%20only`)).body.data.events).toBe(1)
+  const entries = await server.sql<{ target: string | null }[]>`
+    select target from audit_log where project_id = ${projectId} and actor = 'account'
   `
-  return rows.filter(({ row }) => row.replace(IDS, '').includes(text)).map(({ place }) => place)
+  expect([...entries]).toEqual([{ target: null }])
+})
+
+test('contract §9 concurrent erasure and alias changes end in one of their two orders', async () => {
+  const { account, path, identify, projectId } = await newTenant(server)
+  for (let round = 0; round < 5; round++) {
+    await identify('ada', ['@ada'])
+    await identify('bob')
+    await Promise.all([
+      account.delete(`${path}/users/ada`),
+      account.post(`${path}/users/bob/aliases`, { alias: '@ada', from: 'ada' }),
+      account.post(`${path}/users/ada/aliases`, { alias: 'another' }),
+    ])
+    const rows = await server.sql`
+      select from alias_changes where project_id = ${projectId} and (user_id = 'ada' or other = 'ada')
+      union all
+      select from aliases where project_id = ${projectId} and user_id = 'ada'
+    `
+    expect(rows).toHaveLength(0)
+    await account.delete(`${path}/users/bob`)
+  }
+})
+
+function erase({ v1 }: { v1: Pick<TestTenant['v1'], 'request'> }, userId: string) {
+  return v1.request(`/v1/users/${encodeURIComponent(userId)}`, { method: 'DELETE' })
 }

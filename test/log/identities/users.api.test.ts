@@ -54,33 +54,6 @@ test('dashboard §6 a server indexes users, and a search finds their present pro
   await check(['ada', '', '', '', 'bob'])
 })
 
-test('contract §9 hostile text is searched for, never executed', async () => {
-  const tenant = await newTenant(server)
-  await tenant.identify('ada', [], { text: "it's" })
-  const hostile = [
-    ...["'", "''", '\\', "\\'", "a'b", 'a\\', ':*', 'a:*', '!', '!a', '(', ')', '&', '|', '<->'],
-    ...["'); drop table identities; --", '%', '_', '*', '$1', '"', '<b>', '🦊', '\u200b', '\u2028'],
-    ...['x '.repeat(20), '()'.repeat(100), "'".repeat(200), 'é'.repeat(255), '🦊'.repeat(255)],
-  ]
-  for (const search of hostile) {
-    const { status } = await tenant.account.get(
-      `${tenant.path}/users?search=${encodeURIComponent(search)}`,
-    )
-    expect([search, status]).toEqual([search, 200])
-  }
-  expect(await list(tenant, `search=${encodeURIComponent("it's")}`)).toEqual(['ada'])
-})
-
-test('dashboard §6 identify accepts long words and many words', async () => {
-  const tenant = await newTenant(server)
-  const words = Array.from({ length: 4_000 }, (_, n) => n.toString(36)).join(' ')
-  await tenant.identify('many', [], { words })
-  await tenant.identify('long', [], { word: 'x'.repeat(60_000), wide: '🦊'.repeat(1_000) })
-  await tenant.identify('cut', [], { word: 'y'.repeat(300) })
-  expect(await list(tenant, 'search=333')).toEqual(['many'])
-  expect(await list(tenant, `search=${'y'.repeat(250)}`)).toEqual(['cut'])
-})
-
 test('contract §2 properties of any size are kept, and their first 16 Ki characters are searchable', async () => {
   const tenant = await newTenant(server)
   const early = {
@@ -90,7 +63,7 @@ test('contract §2 properties of any size are kept, and their first 16 Ki charac
   // Postgres' `numeric` cannot hold so many digits.
   const number = (JSON as unknown as { rawJSON(text: string): object }).rawJSON('9'.repeat(140_000))
   await tenant.identify('long', [], { ...early, filler: 'x '.repeat(60_000), late: 'worm' })
-  await tenant.identify('number', [], { word: 'counted', number })
+  await tenant.identify('number', [], { word: 'counted', wide: 'y'.repeat(300), number })
   await tenant.identify('edge', [], { inside: 'y '.repeat(8_190), outside: 'beyond' })
   await tenant.identify('list', [], {
     word: 'listed',
@@ -106,6 +79,7 @@ test('contract §2 properties of any size are kept, and their first 16 Ki charac
     expect([word, await list(tenant, `search=${word}`)]).toEqual([word, []])
   }
   expect(await list(tenant, 'search=counted')).toEqual(['number'])
+  expect(await list(tenant, `search=${'y'.repeat(250)}`)).toEqual(['number'])
   expect(await list(tenant, 'search=listed 39')).toEqual(['list'])
 })
 
@@ -121,26 +95,6 @@ test('contract §2 an event is never refused because of its search words', async
     })
     expect(status).toBe(201)
   }
-})
-
-test('dashboard §6 first and last seen are the earliest and latest timestamp, anywhere in the log', async () => {
-  const { account, path, identify, send } = await newTenant(server)
-  await identify('ada', ['@ada'])
-  const seen = async () => {
-    const { firstSeenAt, lastSeenAt } = (await account.get(`${path}/users/ada`)).body.data
-    return [firstSeenAt, lastSeenAt]
-  }
-  const at = (hour: number, minute = 0) =>
-    new Date(Date.UTC(2026, 2, 1, hour, minute)).toISOString()
-  await send({ userId: 'ada', timestamp: at(12) })
-  expect(await seen()).toEqual([at(12), at(12)])
-  await send({ userId: '@ada', timestamp: at(9, 30) })
-  await send({ userId: 'ada', timestamp: at(15, 20) })
-  await send({ userId: 'ada', timestamp: at(9, 50) })
-  await send({ userId: '@ada', timestamp: at(15, 10) })
-  await send({ userId: 'bob', timestamp: at(1) })
-  await send({ userId: 'bob', timestamp: at(23) })
-  expect(await seen()).toEqual([at(9, 30), at(15, 20)])
 })
 
 test('dashboard §6 first and last seen are exact for names in different parts of the log', async () => {

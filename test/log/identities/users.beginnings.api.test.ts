@@ -112,16 +112,6 @@ test('dashboard.md §3 in quotes, several words are a whole name, in every plane
   expect(exact.body.data.items).toEqual([])
 })
 
-test('dashboard.md §3 a user is found as soon as it is identified', async () => {
-  const shop = await newTenant(server)
-  await shop.send({ title: 'first', userId: 'u1' })
-  expect(await find(shop, 'user:ada')).toEqual([])
-  await shop.identify('u1', [], { name: 'Ada' })
-  expect(await find(shop, 'user:ada')).toEqual(['first'])
-  await shop.identify('u1', [], { name: 'Grace' })
-  expect(await find(shop, 'user:ada')).toEqual([])
-})
-
 test('dashboard.md §3 an alias that became the name of another user finds that user', async () => {
   const shop = await newTenant(server)
   await shop.identify('u1', ['zoe'])
