@@ -26,11 +26,11 @@ import {
   parseVapidSubject,
   parseEmail,
 } from './config/values.ts'
-import { toEgressProxy, type ProxySettings } from './config/egress-proxy.ts'
+import { toEgressProxy } from './config/egress-proxy.ts'
 import { findUrlProblem, parseUrl } from './database-url.ts'
 import { findRemoved, isSecretName, NAMES, type ReadSetting } from './config/names.ts'
-import { listProviderVariables, toProviders, type ProviderSettings } from './config/openid.ts'
-import { LOG_FORMATS, LOG_LEVELS, type LogFormat } from './log.ts'
+import { listProviderVariables, toProviders } from './config/openid.ts'
+import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 import { findPasswordProblem } from './passwords/policy.ts'
 
 /** The quotas of each organization. */
@@ -54,69 +54,6 @@ export interface BackupSchedule {
   passphrase: string
 }
 
-export interface Config {
-  port: number
-  host: string
-  /** Without a trailing slash; undefined for `http://localhost:PORT`. */
-  baseUrl: string | undefined
-  /** Undefined for the embedded Postgres in `dataDir`. */
-  databaseUrl: string | undefined
-  /**
-   * The database itself, without a pooler in front of it. LISTEN does not work through a pooler.
-   */
-  databaseDirectUrl: string | undefined
-  /** Undefined for the default, `./data`. */
-  dataDir: string | undefined
-  /** 32 bytes. Undefined when the secret is kept in `dataDir`. */
-  appSecret: Buffer | undefined
-  /** Previous secrets, which only decrypt. */
-  oldAppSecrets: Buffer[]
-  /** The number of processes that share the port. */
-  workers: number
-  /** How long a stop serves requests while the server says that it is not ready. */
-  drainSeconds: number
-  /** The metrics port of the first worker. The others use the following ports. */
-  metricsPort: number | undefined
-  /** The address that serves metrics. */
-  metricsHost: string
-  /** The bearer token that metrics require. Undefined for none. */
-  metricsToken: string | undefined
-  /** Networks whose X-Forwarded-For header is trusted. */
-  trustedProxies: string[]
-  /** The header with which a trusted proxy names the e-mail address of the visitor. */
-  authProxyHeader: string | undefined
-  /** The OpenID Connect providers, ordered by label. */
-  providers: ProviderSettings[]
-  /** True if only passwords that were set from the machine sign in. */
-  arePasswordsOff: boolean
-  /** Private networks that outgoing requests may reach. */
-  egressAllowCidrs: string[]
-  /** The proxy of outgoing requests. */
-  egressProxy: ProxySettings | undefined
-  /** Hosts of additional push services, with the port unless it is 443. */
-  pushHosts: string[]
-  /** The contact for push services. Undefined for the e-mail address of the operator. */
-  vapidSubject: string | undefined
-  /** URIs of contacts for security reports, the preferred one first. */
-  securityContacts: string[]
-  /** The URL of the source code of this server. Undefined for the repository of Tidings. */
-  sourceUrl: string | undefined
-  quotas: QuotaLimits
-  logLevel: (typeof LOG_LEVELS)[number]
-  /** Undefined for text on a terminal, and JSON elsewhere. */
-  logFormat: LogFormat | undefined
-  /** The passphrase of backups, at least 12 characters. */
-  backupPassphrase: string | undefined
-  /** The schedule of backups. Undefined without BACKUP_DIR. */
-  backupSchedule: BackupSchedule | undefined
-  /** The zone of the times of day. Undefined for that of the machine. */
-  timeZone: string | undefined
-  /** True if retention deletes no event before `tidings export` has written it to a file. */
-  retentionNeedsExport: boolean
-  /** The first owner. Undefined when the setup page creates the owner. */
-  owner: { email: string; password: string } | undefined
-}
-
 /** Reports all problems of the configuration. */
 export class ConfigError extends Error {
   readonly problems: string[]
@@ -131,6 +68,7 @@ export class ConfigError extends Error {
 export type Env = Readonly<Record<string, string | undefined>>
 
 const QUOTA = 'a whole number from 1 to 10^15'
+const POSTGRES_URL = 'a URL like postgres://user:password@host/database'
 
 /**
  * Parses the configuration. Each variable can also be set as `NAME_FILE`, the path of a file that
@@ -153,81 +91,7 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
     return value
   }
 
-  const config: Config = {
-    port: read('PORT', 'a port from 0 to 65535', toPort) ?? 3000,
-    host: read('HOST', 'an address or a host name', toHost) ?? '127.0.0.1',
-    baseUrl: read('BASE_URL', 'a URL like https://tidings.example.com', toBaseUrl),
-    databaseUrl: read(
-      'DATABASE_URL',
-      'a URL like postgres://user:password@host/database',
-      toDatabaseUrl,
-    ),
-    databaseDirectUrl: read(
-      'DATABASE_DIRECT_URL',
-      'a URL like postgres://user:password@host/database',
-      toDatabaseUrl,
-    ),
-    dataDir: values.get('DATA_DIR'),
-    appSecret: read('APP_SECRET', '32 bytes in base64 or hex', parseAppSecret),
-    oldAppSecrets:
-      read(
-        'APP_SECRET_OLD',
-        '32 bytes in base64 or hex, or a list of them separated by commas',
-        toSecrets,
-      ) ?? [],
-    workers: read('WORKERS', 'a whole number from 1 to 16', wholeNumber(1, 16)) ?? 1,
-    drainSeconds: read('DRAIN_SECONDS', 'a whole number from 0 to 300', wholeNumber(0, 300)) ?? 0,
-    metricsPort: read('METRICS_PORT', 'a port from 0 to 65535', toPort),
-    metricsHost: read('METRICS_HOST', 'an address or a host name', toHost) ?? '127.0.0.1',
-    metricsToken: read(
-      'METRICS_TOKEN',
-      'a text of 16 to 512 visible ASCII characters without spaces',
-      toBearerToken,
-    ),
-    trustedProxies:
-      read('TRUSTED_PROXIES', 'networks like 10.0.0.0/8, separated by commas', toNetworks) ?? [],
-    authProxyHeader: read(
-      'AUTH_PROXY_HEADER',
-      'the name of a header like Remote-Email',
-      toHeaderName,
-    ),
-    providers: toProviders(values, problems),
-    arePasswordsOff: read('PASSWORDS', 'on or off', toSwitch) === false,
-    egressAllowCidrs:
-      read('EGRESS_ALLOW_CIDRS', 'networks like 10.0.0.0/8, separated by commas', toNetworks) ?? [],
-    egressProxy: toEgressProxy(env, read, problems),
-    pushHosts:
-      read('PUSH_HOSTS', 'hosts like push.example.com:8443, separated by commas', toHosts) ?? [],
-    vapidSubject: read(
-      'VAPID_SUBJECT',
-      'a mailto: or https: address that is reachable from the Internet',
-      parseVapidSubject,
-    ),
-    securityContacts:
-      read(
-        'SECURITY_CONTACT',
-        'an e-mail address or an https: URL, or a list of them separated by commas',
-        toContacts,
-      ) ?? [],
-    sourceUrl: read('SOURCE_URL', 'a URL like https://git.example.com/tidings', toWebUrl),
-    quotas: {
-      eventsPerMinute: read('QUOTA_EVENTS_PER_MINUTE', QUOTA, toQuota) ?? 1_000_000,
-      bytesPerDay: read('QUOTA_BYTES_PER_DAY', QUOTA, toQuota) ?? 50_000_000_000,
-      channels: read('QUOTA_CHANNELS', QUOTA, toQuota) ?? 100_000,
-      webhooks: read('QUOTA_WEBHOOKS', QUOTA, toQuota) ?? 500,
-    },
-    logLevel: read('LOG_LEVEL', `one of ${LOG_LEVELS.join(', ')}`, toLogLevel) ?? 'info',
-    logFormat: read('LOG_FORMAT', LOG_FORMATS.join(' or '), toLogFormat),
-    backupPassphrase: read(
-      'BACKUP_PASSPHRASE',
-      `a text of at least ${MIN_PASSPHRASE} characters`,
-      toPassphrase,
-    ),
-    backupSchedule: toBackupSchedule(values, read, problems),
-    timeZone: env['TZ'] ? toTimeZone(env['TZ']) : undefined,
-    retentionNeedsExport: read('RETENTION_NEEDS_EXPORT', 'on or off', toSwitch) ?? false,
-    owner: readOwner(values, problems),
-  }
+  const config = readConfig(env, values, read, problems)
   const path = new URL(config.baseUrl ?? 'http://localhost').pathname
   if (path !== '/') {
     problems.push(
@@ -249,10 +113,124 @@ export function parseConfig(env: Env, readFile: (path: string) => string): Confi
   return config
 }
 
+/** Reads all settings. Adds a sentence to `problems` for each one that is invalid. */
+function readConfig(
+  env: Env,
+  values: ReadonlyMap<string, string>,
+  read: ReadSetting,
+  problems: string[],
+) {
+  return {
+    port: read('PORT', 'a port from 0 to 65535', toPort) ?? 3000,
+    host: read('HOST', 'an address or a host name', toHost) ?? '127.0.0.1',
+    /** Without a trailing slash; undefined for `http://localhost:PORT`. */
+    baseUrl: read('BASE_URL', 'a URL like https://tidings.example.com', toBaseUrl),
+    /** Undefined for the embedded Postgres in `dataDir`. */
+    databaseUrl: read('DATABASE_URL', POSTGRES_URL, toDatabaseUrl),
+    /**
+     * The database itself, without a pooler in front of it. LISTEN does not work through a pooler.
+     */
+    databaseDirectUrl: read('DATABASE_DIRECT_URL', POSTGRES_URL, toDatabaseUrl),
+    /** Undefined for the default, `./data`. */
+    dataDir: values.get('DATA_DIR'),
+    /** 32 bytes. Undefined when the secret is kept in `dataDir`. */
+    appSecret: read('APP_SECRET', '32 bytes in base64 or hex', parseAppSecret),
+    /** Previous secrets, which only decrypt. */
+    oldAppSecrets:
+      read(
+        'APP_SECRET_OLD',
+        '32 bytes in base64 or hex, or a list of them separated by commas',
+        toSecrets,
+      ) ?? [],
+    /** The number of processes that share the port. */
+    workers: read('WORKERS', 'a whole number from 1 to 16', wholeNumber(1, 16)) ?? 1,
+    /** How long a stop serves requests while the server says that it is not ready. */
+    drainSeconds: read('DRAIN_SECONDS', 'a whole number from 0 to 300', wholeNumber(0, 300)) ?? 0,
+    /** The metrics port of the first worker. The others use the following ports. */
+    metricsPort: read('METRICS_PORT', 'a port from 0 to 65535', toPort),
+    /** The address that serves metrics. */
+    metricsHost: read('METRICS_HOST', 'an address or a host name', toHost) ?? '127.0.0.1',
+    /** The bearer token that metrics require. Undefined for none. */
+    metricsToken: read(
+      'METRICS_TOKEN',
+      'a text of 16 to 512 visible ASCII characters without spaces',
+      toBearerToken,
+    ),
+    /** Networks whose X-Forwarded-For header is trusted. */
+    trustedProxies:
+      read('TRUSTED_PROXIES', 'networks like 10.0.0.0/8, separated by commas', toNetworks) ?? [],
+    /** The header with which a trusted proxy names the e-mail address of the visitor. */
+    authProxyHeader: read(
+      'AUTH_PROXY_HEADER',
+      'the name of a header like Remote-Email',
+      toHeaderName,
+    ),
+    /** The OpenID Connect providers, ordered by label. */
+    providers: toProviders(values, problems),
+    /** True if only passwords that were set from the machine sign in. */
+    arePasswordsOff: read('PASSWORDS', 'on or off', toSwitch) === false,
+    /** Private networks that outgoing requests may reach. */
+    egressAllowCidrs:
+      read('EGRESS_ALLOW_CIDRS', 'networks like 10.0.0.0/8, separated by commas', toNetworks) ?? [],
+    /** The proxy of outgoing requests. */
+    egressProxy: toEgressProxy(env, read, problems),
+    /** Hosts of additional push services, with the port unless it is 443. */
+    pushHosts:
+      read('PUSH_HOSTS', 'hosts like push.example.com:8443, separated by commas', toHosts) ?? [],
+    /** The contact for push services. Undefined for the e-mail address of the operator. */
+    vapidSubject: read(
+      'VAPID_SUBJECT',
+      'a mailto: or https: address that is reachable from the Internet',
+      parseVapidSubject,
+    ),
+    /** URIs of contacts for security reports, the preferred one first. */
+    securityContacts:
+      read(
+        'SECURITY_CONTACT',
+        'an e-mail address or an https: URL, or a list of them separated by commas',
+        toContacts,
+      ) ?? [],
+    /** The URL of the source code of this server. Undefined for the repository of Tidings. */
+    sourceUrl: read('SOURCE_URL', 'a URL like https://git.example.com/tidings', toWebUrl),
+    quotas: {
+      eventsPerMinute: read('QUOTA_EVENTS_PER_MINUTE', QUOTA, toQuota) ?? 1_000_000,
+      bytesPerDay: read('QUOTA_BYTES_PER_DAY', QUOTA, toQuota) ?? 50_000_000_000,
+      channels: read('QUOTA_CHANNELS', QUOTA, toQuota) ?? 100_000,
+      webhooks: read('QUOTA_WEBHOOKS', QUOTA, toQuota) ?? 500,
+    },
+    logLevel: read('LOG_LEVEL', `one of ${LOG_LEVELS.join(', ')}`, toLogLevel) ?? 'info',
+    /** Undefined for text on a terminal, and JSON elsewhere. */
+    logFormat: read('LOG_FORMAT', LOG_FORMATS.join(' or '), toLogFormat),
+    /** The passphrase of backups, at least 12 characters. */
+    backupPassphrase: read(
+      'BACKUP_PASSPHRASE',
+      `a text of at least ${MIN_PASSPHRASE} characters`,
+      toPassphrase,
+    ),
+    /** The schedule of backups. Undefined without BACKUP_DIR. */
+    backupSchedule: toBackupSchedule(values, read, problems),
+    /** The zone of the times of day. Undefined for that of the machine. */
+    timeZone: env['TZ'] ? toTimeZone(env['TZ']) : undefined,
+    /** True if retention deletes no event before `tidings export` has written it to a file. */
+    retentionNeedsExport: read('RETENTION_NEEDS_EXPORT', 'on or off', toSwitch) ?? false,
+    /** The first owner. Undefined when the setup page creates the owner. */
+    owner: readOwner(values, problems),
+  }
+}
+
+/** The parsed settings. */
+export type Config = ReturnType<typeof readConfig>
+
 /** Lists the problems of the URLs of the database, alone and together. */
 function findDatabaseProblems(config: Config, readFile: (path: string) => string): string[] {
   const { databaseUrl, databaseDirectUrl } = config
-  const tryToRead = (path: string) => readOrNothing(path, readFile)
+  const tryToRead = (path: string) => {
+    try {
+      return readFile(path)
+    } catch {
+      return undefined
+    }
+  }
   const problems = [
     ['DATABASE_URL', databaseUrl],
     ['DATABASE_DIRECT_URL', databaseDirectUrl],
@@ -287,14 +265,6 @@ function toBackupSchedule(
     problems.push('BACKUP_PASSPHRASE is missing. BACKUP_DIR needs it. Set both, or neither.')
   }
   return { folder: resolve(folder), ...at, keep, passphrase: passphrase ?? '' }
-}
-
-function readOrNothing(path: string, readFile: (path: string) => string): string | undefined {
-  try {
-    return readFile(path)
-  } catch {
-    return undefined
-  }
 }
 
 function readValues(
@@ -345,7 +315,10 @@ function toShown(name: string, text: string): string {
 }
 
 /** Reads OWNER_EMAIL and OWNER_PASSWORD: both or neither. The password must match the policy. */
-function readOwner(values: ReadonlyMap<string, string>, problems: string[]): Config['owner'] {
+function readOwner(
+  values: ReadonlyMap<string, string>,
+  problems: string[],
+): { email: string; password: string } | undefined {
   const [given, password] = [values.get('OWNER_EMAIL'), values.get('OWNER_PASSWORD')]
   if (given === undefined && password === undefined) return undefined
   const email = given === undefined ? undefined : parseEmail(given)

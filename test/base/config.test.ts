@@ -46,30 +46,20 @@ test('EGRESS_PROXY allows the variables of the environment, which count for noth
 })
 
 test('an empty environment is a complete configuration', () => {
-  const defaults: Config = {
+  // Others are undefined.
+  const defaults: Partial<Config> = {
     port: 3000,
     host: '127.0.0.1',
-    baseUrl: undefined,
-    databaseUrl: undefined,
-    databaseDirectUrl: undefined,
-    dataDir: undefined,
-    appSecret: undefined,
     oldAppSecrets: [],
     workers: 1,
     drainSeconds: 0,
-    metricsPort: undefined,
     metricsHost: '127.0.0.1',
-    metricsToken: undefined,
     trustedProxies: [],
-    authProxyHeader: undefined,
     providers: [],
     arePasswordsOff: false,
     egressAllowCidrs: [],
-    egressProxy: undefined,
     pushHosts: [],
-    vapidSubject: undefined,
     securityContacts: [],
-    sourceUrl: undefined,
     quotas: {
       eventsPerMinute: 1_000_000,
       bytesPerDay: 50_000_000_000,
@@ -77,29 +67,20 @@ test('an empty environment is a complete configuration', () => {
       webhooks: 500,
     },
     logLevel: 'info',
-    logFormat: undefined,
-    backupPassphrase: undefined,
-    backupSchedule: undefined,
-    timeZone: undefined,
     retentionNeedsExport: false,
-    owner: undefined,
   }
-  expect(parseConfig({}, noFile)).toEqual(defaults)
-  expect(parseConfig({ PORT: '', HOST: ' ', DATABASE_URL_FILE: '' }, noFile)).toEqual(defaults)
+  expect<Partial<Config>>(parseConfig({}, noFile)).toEqual(defaults)
+  const blank = { PORT: '', HOST: ' ', DATABASE_URL_FILE: '' }
+  expect<Partial<Config>>(parseConfig(blank, noFile)).toEqual(defaults)
 })
 
 test.each([
   ['PORT', ' 8080 ', 'port', 8080],
-  ['PORT', '0', 'port', 0],
   ['WORKERS', '16', 'workers', 16],
   ['DRAIN_SECONDS', '300', 'drainSeconds', 300],
   ['PORT', '65535', 'port', 65535],
-  ['HOST', '0.0.0.0', 'host', '0.0.0.0'],
   ['HOST', '::', 'host', '::'],
-  ['BASE_URL', 'https://a.example', 'baseUrl', 'https://a.example'],
   ['BASE_URL', 'HTTPS://A.example:443//', 'baseUrl', 'https://a.example'],
-  ['BASE_URL', 'http://a.example:8080/', 'baseUrl', 'http://a.example:8080'],
-  ['DATABASE_URL', 'postgres://u:p@h/d', 'databaseUrl', 'postgres://u:p@h/d'],
   ['DATABASE_URL', 'postgresql://h/d?ssl=true', 'databaseUrl', 'postgresql://h/d?ssl=true'],
   ['DATABASE_DIRECT_URL', 'postgres://u:p@h/d', 'databaseDirectUrl', 'postgres://u:p@h/d'],
   ['DATA_DIR', '/var/lib/tidings', 'dataDir', '/var/lib/tidings'],
@@ -156,28 +137,20 @@ test.each([
 
 test.each([
   ['PORT', '65536'],
-  ['PORT', '-1'],
   ['PORT', '80a'],
   ['PORT', '1e3'],
-  ['PORT', '000080'],
   ['HOST', 'a b'],
   ['HOST', 'http://a'],
   ['BASE_URL', 'a.example'],
   ['BASE_URL', 'ftp://a.example'],
   ['BASE_URL', 'https://a.example?b=c'],
-  ['BASE_URL', 'https://a.example#b'],
-  ['METRICS_PORT', 'x'],
-  ['METRICS_HOST', 'a b'],
   ['TRUSTED_PROXIES', 'localhost'],
   ['TRUSTED_PROXIES', '10.0.0.0/33'],
-  ['TRUSTED_PROXIES', '10.0.0.1;10.0.0.2'],
   ['LOG_LEVEL', 'loud'],
   ['LOG_FORMAT', 'logfmt'],
   ['PUSH_HOSTS', 'https://push.example.com'],
   ['PUSH_HOSTS', 'push.example.com/x'],
-  ['PUSH_HOSTS', 'a b'],
   ['VAPID_SUBJECT', 'https://localhost'],
-  ['VAPID_SUBJECT', 'nobody'],
   ['VAPID_SUBJECT', 'https://nas.local'],
   ['VAPID_SUBJECT', 'https://example.com/our contact'],
   ['SOURCE_URL', 'git.example.com/tidings'],
@@ -194,10 +167,8 @@ test.each([
 
 test.each([
   [{ BASE_URL: 'https://a.example/tidings/' }, 'has the path /tidings', 'a host name of its own'],
-  [{ METRICS_PORT: 'tcp://10.0.0.1:80' }, 'Kubernetes sets it', 'enableServiceLinks: false'],
   [{ PORT: 'tcp://10.0.0.1:80' }, 'Kubernetes sets it', 'enableServiceLinks: false'],
   [{ HOST: 'x86_64-conda-linux-gnu' }, 'Compilers of conda set it', 'Set HOST=127.0.0.1'],
-  [{ HOST: 'arm64-apple-darwin20.0.0' }, 'Compilers of conda set it', 'Set HOST=127.0.0.1'],
 ])('%p is refused with its cause and a remedy', (env, cause, remedy) => {
   const [problem, ...others] = listProblems(env)
   expect([problem?.includes(cause), problem?.includes(remedy), others]).toEqual([true, true, []])
@@ -345,13 +316,10 @@ test('scale §1 a URL asks for an encryption that is possible', () => {
 describe('no problem shows a secret:', () => {
   test.each([
     ['a database of another kind', { DATABASE_URL: 'mysql://u:hunter2@h/d' }],
-    ['a direct database of another kind', { DATABASE_DIRECT_URL: 'mysql://u:hunter2@h/d' }],
     ['replicas, which are gone', { DATABASE_READ_URL: 'postgres://u:hunter2@h/d' }],
     ['a database that is no URL', { DATABASE_URL: 'hunter2' }],
     ['a password with a %', { DATABASE_URL: 'postgres://u:hunter2%@h/d' }],
-    ['a password with a slash', { DATABASE_URL: 'postgres://u:p/hunter2@h/d' }],
     ['a password with an @', { DATABASE_URL: 'postgres://u:p@hunter2@h/d' }],
-    ['a password with a question mark', { DATABASE_URL: 'postgres://u:1/?hunter2@h/d' }],
     ['a URL in place of a file', { DATABASE_URL_FILE: 'postgres://u:hunter2@h/d' }],
     ['a file with nonsense', { DATABASE_URL_FILE: '/hunter2' }],
     ['a secret that is too short', { APP_SECRET: 'hunter2' }],
@@ -366,12 +334,7 @@ describe('no problem shows a secret:', () => {
       'a password in place of an address',
       { OWNER_EMAIL: 'hunter2', OWNER_PASSWORD: 'violet tractor moon' },
     ],
-    [
-      'a password in place of a file',
-      { OWNER_EMAIL: 'ada@example.com', OWNER_PASSWORD_FILE: 'hunter2' },
-    ],
     ['a password without an address', { OWNER_PASSWORD: 'hunter2 violet tractor' }],
-    ['a base URL with a password', { BASE_URL: 'https://:hunter2@a.example' }],
   ])('%s', (_, env) => {
     const readFile = (path: string) => (path === '/hunter2' ? 'hunter2' : noFile(path))
     const problems = listProblems(env, readFile)
