@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { startDeadline } from '../base/functions.ts'
 import { logger } from '../base/log.ts'
 
 /** The messages in each interval of the watchdog, so that one can be late. */
@@ -17,28 +16,17 @@ export function feedWatchdog({ NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID } = pr
   const isOurs = WATCHDOG_PID === String(process.pid)
   const intervalMs = Number(WATCHDOG_USEC) / 1_000
   if (NOTIFY_SOCKET === undefined || !isOurs || !(intervalMs > 0)) return
-  const limitMs = (intervalMs / MESSAGES) * 2
-  let isSending = false
   const send = () => {
-    if (isSending) return
-    isSending = true
-    const child = spawn('systemd-notify', ['WATCHDOG=1'], { stdio: 'ignore' })
-    let hasEnded = false
-    const end = (problem: string | undefined) => {
-      if (hasEnded) return
-      hasEnded = true
-      isSending = false
-      endDeadline()
-      if (problem)
-        log.error('systemd-notify failed, so systemd may end the server: {problem}', { problem })
-    }
-    // Without it, one that hangs would keep all others from being sent.
-    const endDeadline = startDeadline(limitMs, () => {
-      child.kill('SIGKILL')
-      end(`no exit within ${limitMs} ms`)
+    const child = spawn('systemd-notify', ['WATCHDOG=1'], {
+      stdio: 'ignore',
+      // One that hangs is replaced by the next ones, and does not stay.
+      timeout: intervalMs / 2,
+      killSignal: 'SIGKILL',
     })
-    child.once('error', error => end(error.message))
-    child.once('exit', code => end(code === 0 ? undefined : `exit code ${code}`))
+    const fail = (problem: string) =>
+      log.error('systemd-notify failed, so systemd may end the server: {problem}', { problem })
+    child.once('error', error => fail(error.message))
+    child.once('exit', (code, name) => code !== 0 && fail(name ?? `exit code ${code}`))
   }
   send()
   setInterval(send, intervalMs / MESSAGES).unref()

@@ -70,12 +70,27 @@ async function open(
   cleanup: CleanupStack,
 ): Promise<Workers> {
   const database = await openCurrentDatabase(config, cleanup, { signal })
-  const supervisor = createSupervisor(config)
+  const workers: SupervisedWorker[] = []
+  const stopping = new AbortController()
   const stopMs = config.drainSeconds * 1000 + STOP_MS + END_MS
-  cleanup.push('the workers', () => supervisor.stop(), stopMs)
+  const stopAll = async () => {
+    stopping.abort()
+    return (await Promise.all(workers.map(worker => worker.stop()))).every(isClean => isClean)
+  }
+  cleanup.push('the workers', stopAll, stopMs)
   const port = await findFreePort(config)
   const url = config.baseUrl ?? `http://localhost:${port}`
-  await supervisor.start(port)
+  signal?.throwIfAborted()
+  for (let number = 1; number <= config.workers; number++)
+    workers.push(startSupervisedWorker(config, { number, port }))
+  await Promise.race([
+    waitUntilHealthy(toLocalUrl({ host: config.host, port }), stopping.signal),
+    ...workers.map(async ({ number, firstExit }) => {
+      const how = await firstExit
+      throw new Error(`Worker ${number} ended during its start (${how}). See the log above.`)
+    }),
+  ])
+  for (const worker of workers) worker.supervise()
   const sql = connect(database.url, { name: 'workers', max: 1 })
   // This is the last step: the first key is shown only once, and a failed start would lose it.
   const secrets = await bootstrap(sql, config, { isTerminal }).finally(() =>
@@ -93,38 +108,6 @@ async function open(
     return unfinished.length === 0
   })
   return { url, ...secrets, stop }
-}
-
-function createSupervisor(config: Config) {
-  const workers: SupervisedWorker[] = []
-  let isStopping = false
-
-  return {
-    /** Resolves when the port responds. Rejects when a worker ends before that. */
-    async start(port: number): Promise<void> {
-      for (let number = 1; number <= config.workers; number++) {
-        workers.push(startSupervisedWorker(config, { number, port }))
-      }
-      const failed = Promise.race(
-        workers.map(async worker => {
-          const how = await worker.firstExit
-          throw new Error(
-            `Worker ${worker.number} ended during its start (${how}). See the log above.`,
-          )
-        }),
-      )
-      await Promise.race([
-        waitUntilHealthy(toLocalUrl({ host: config.host, port }), () => isStopping),
-        failed,
-      ])
-      failed.catch(() => {})
-      for (const worker of workers) worker.supervise()
-    },
-    async stop(): Promise<boolean> {
-      isStopping = true
-      return (await Promise.all(workers.map(worker => worker.stop()))).every(isClean => isClean)
-    },
-  }
 }
 
 interface WorkerPlace {
@@ -250,8 +233,8 @@ function spawnWorker(config: Config, { number, port }: WorkerPlace): ChildProces
   })
 }
 
-async function waitUntilHealthy(url: string, isCancelled: () => boolean): Promise<void> {
-  while (!isCancelled()) {
+async function waitUntilHealthy(url: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
     const answer = await httpGet(`${url}/healthz`, { timeoutMs: RESPONSE_TIMEOUT_MS }).catch(
       () => undefined,
     )
