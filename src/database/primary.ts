@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import postgres from 'postgres'
 import { toReason } from '../base/errors.ts'
+import { withTimeout } from '../base/functions.ts'
 import { logger } from '../base/log.ts'
 import { CONNECTION_REFUSALS } from './explanation.ts'
 import { toDriverOptions } from './session.ts'
@@ -175,31 +176,21 @@ async function probe(url: string, host: Host): Promise<State> {
   })
   try {
     // A frozen host accepts the connection, and never replies.
-    const [row] = await Promise.race([
-      sql<[Omit<State, 'host'>]>`
-        select
-          not pg_is_in_recovery() as "isPrimary",
-          not pg_is_in_recovery() and not current_setting('default_transaction_read_only')::boolean
-            as "isWritable",
-          case when pg_is_in_recovery() then 0
-            -- The first eight digits of the name of a WAL file are its timeline.
-            else ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
-          end as timeline
-      `,
-      late(host),
-    ])
+    const asked = sql<[Omit<State, 'host'>]>`
+      select
+        not pg_is_in_recovery() as "isPrimary",
+        not pg_is_in_recovery() and not current_setting('default_transaction_read_only')::boolean
+          as "isWritable",
+        case when pg_is_in_recovery() then 0
+          -- The first eight digits of the name of a WAL file are its timeline.
+          else ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
+        end as timeline
+    `
+    const [row] = await withTimeout(PROBE_S * 1_000, asked, () => {
+      throw new Error(`${describeHost(host)} does not respond`)
+    })
     return { host, ...row }
   } finally {
     void sql.end({ timeout: 0 }).catch(() => {})
   }
-}
-
-function late(host: Host): Promise<never> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => reject(new Error(`${describeHost(host)} does not respond`)),
-    PROBE_S * 1_000,
-  )
-  timer.unref()
-  return promise
 }

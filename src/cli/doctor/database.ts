@@ -15,6 +15,7 @@ import {
 } from '../../database/requirements.ts'
 import { VERSION } from '../../base/version.ts'
 import { toReason } from '../../base/errors.ts'
+import { withTimeout } from '../../base/functions.ts'
 import { failed, ok, warning, type Finding } from './finding.ts'
 import { findSecretsProblem, type SecretSource } from '../../database/secrets/open-secrets.ts'
 import type { Config } from '../../base/config.ts'
@@ -144,17 +145,15 @@ export async function checkListener(sql: Sql, listenUrl: string): Promise<Findin
     max: 1,
     listener: { onNotify: () => received.resolve(true), onClose: () => {} },
   })
-  const timer = setTimeout(() => received.resolve(false), NOTIFY_TIMEOUT_MS)
   try {
     await listening.unsafe(`listen ${channel}`)
     await sql`select pg_notify(${channel}, 'doctor')`
-    return (await received.promise)
+    return (await withTimeout(NOTIFY_TIMEOUT_MS, received.promise, () => false))
       ? ok(check, 'LISTEN and NOTIFY work')
       : failed(check, `LISTEN receives nothing. ${remedy}`)
   } catch (error) {
     return failed(check, `LISTEN does not work (${toReason(error)}). ${remedy}`)
   } finally {
-    clearTimeout(timer)
     await listening.end({ timeout: 1 })
   }
 }
