@@ -40,18 +40,6 @@ test('scale §1 an IPv6 address reaches postgres.js as it is', () => {
   }
 })
 
-test('a password beside the URL can have any characters', () => {
-  const before = process.env['PGPASSWORD']
-  process.env['PGPASSWORD'] = '50%/@#'
-  try {
-    const { options } = connect('postgres://u@127.0.0.1/d', { name: 'test', max: 1 })
-    expect(options).toMatchObject({ user: 'u', pass: '50%/@#' })
-  } finally {
-    if (before === undefined) delete process.env['PGPASSWORD']
-    else process.env['PGPASSWORD'] = before
-  }
-})
-
 // As the consoles and documents of providers print them.
 test.each([
   [

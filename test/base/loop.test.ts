@@ -28,25 +28,6 @@ test('a slow round delays the next one, and stop waits for it', async () => {
   expect({ begun, ended }).toEqual({ begun: 1, ended: 1 })
 })
 
-test('rounds never overlap', async () => {
-  let running = 0
-  let most = 0
-  let rounds = 0
-  const loop = startLoop({
-    everyMs: 0,
-    async round() {
-      most = Math.max(most, ++running)
-      await new Promise(resolve => setTimeout(resolve, 2))
-      running--
-      rounds++
-    },
-    onFailure() {},
-  })
-  await until(() => rounds >= 3)
-  await loop.stop()
-  expect(most).toBe(1)
-})
-
 test('a failed round is reported, and the next one tries again', async () => {
   const reasons: string[] = []
   let rounds = 0

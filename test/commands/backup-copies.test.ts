@@ -13,7 +13,7 @@ import { basename, join } from 'node:path'
 import type { BackupSchedule } from '../../src/base/config.ts'
 import { registry } from '../../src/base/metrics.ts'
 import { checkBackups } from '../../src/cli/doctor/copies.ts'
-import { toLock } from '../../src/database/locks.ts'
+import { isLockHeld, toLock } from '../../src/database/locks.ts'
 import { createPool, type Pool } from '../../src/database/pool.ts'
 import { connect } from '../../src/database/sql.ts'
 import { findCopyName, toPartPath } from '../../src/server/backup/copies.ts'
@@ -295,17 +295,10 @@ test('the lock of a scheduled backup outlives the connections of the pool', asyn
   onTestFinished(() => {
     delete process.env['PGMAX_LIFETIME']
   })
-  const countSessions = async (name: string) => {
+  const isOpen = async () => {
     const rows = await sql`
       select from pg_stat_activity
-      where datname = current_database() and application_name = ${`tidings ${name}`}
-    `
-    return rows.count
-  }
-  const isHeld = async () => {
-    const rows = await sql`
-      select from pg_locks where locktype = 'advisory' and classid::bigint = 71342003
-        and database = (select oid from pg_database where datname = current_database())
+      where datname = current_database() and application_name = 'tidings control'
     `
     return rows.count > 0
   }
@@ -314,12 +307,12 @@ test('the lock of a scheduled backup outlives the connections of the pool', asyn
     // The backup waits for this table.
     await tx`lock table events in access exclusive mode`
     const running = makeDueBackup({ ...options(toSchedule()), url }, { now: due })
-    await until(isHeld)
+    await until(() => isLockHeld(sql, 'backups'))
     // A connection that is opened later has reached the end of its life.
     const control = connect(url, { name: 'control', max: 1 })
     await control`select`
-    await until(async () => (await countSessions('control')) === 0)
-    expect(await isHeld()).toBe(true)
+    await until(async () => !(await isOpen()))
+    expect(await isLockHeld(sql, 'backups')).toBe(true)
     await control.end()
     return { running }
   })

@@ -5,9 +5,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import { VERSION } from '../../src/base/version.ts'
 import { isBackedUp } from '../../src/server/backup/rows.ts'
-import { createClockCheck, moveWaits } from '../../src/database/clock.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import { createPool } from '../../src/database/pool.ts'
 import { MIGRATIONS } from '../../src/database/sql-files.ts'
 import { listTables } from '../../src/database/tables.ts'
 import { toErasedFile } from '../../src/log/identities/erased-file.ts'
@@ -22,7 +20,6 @@ import {
   rewrite,
 } from '../support/worlds/backup.ts'
 import { createBrowser, newAccount } from '../support/worlds/browser.ts'
-import { prepareClockedDatabases } from '../support/worlds/clocked-database.ts'
 import { openFeed } from '../support/clients/feed.ts'
 import { createKey } from '../support/worlds/keys.ts'
 import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
@@ -150,46 +147,6 @@ test('reliability §12 a backup restores keys, accounts, log, webhooks and devic
   expect(changes).toEqual({ changes: 2, ids: 2 })
 })
 
-test('a restore notices how old the backup is: deadlines are extended, and nothing is deleted at once', async () => {
-  using place = makeBackupFolder()
-  await using source = await boot({}, { kinds: [] })
-  const organization = await newOrganization(source)
-  const admin = await newMember(source, organization, 'admin')
-  const input = { url: 'https://93.184.216.34/hook' }
-  expect(
-    (await admin.post(`/api/projects/${organization.project.id}/webhooks`, input)).status,
-  ).toBe(201)
-  await source.sql`
-    update webhooks set failing_since = now(), disabled_at = now(), disabled_reason = 'It failed'
-  `
-  await source.sql`
-    insert into outbox (project_id, event_id, kind, target_id)
-    select project_id, gen_random_uuid(), 'webhook', id from webhooks
-  `
-  await backUp(source.databaseUrl, place.file)
-
-  const createDatabase = await prepareClockedDatabases()
-  await using restored = await createDatabase()
-  const { sql, url } = restored
-  // A first server checked the clock before the restore.
-  await sql`select check_clock()`
-  await restored.moveClock('6 days')
-  await sql`select check_clock()`
-  await restore(url, place.file)
-  const pool = createPool(url, { name: 'test clock', max: 1 })
-  expect(await createClockCheck(pool)()).toBe(true)
-  await moveWaits(pool, new AbortController().signal)
-  await pool.end()
-  const [webhook] = await sql`
-    select
-      failing_since > now() - interval '1 day' as is_failing_anew, disabled_at > now() - interval '1 day' as is_disabled_anew
-    from webhooks
-  `
-  expect(webhook).toEqual({ is_failing_anew: true, is_disabled_anew: true })
-  const pending = await sql`select from outbox where requested_at > now() - interval '1 day'`
-  expect(pending).toHaveLength(1)
-})
-
 test('a backup has every row of every table, except for those that are excluded on purpose', async () => {
   using place = makeBackupFolder()
   await startStory()
@@ -226,14 +183,13 @@ test('a backup has every row of every table, except for those that are excluded 
   const { rows } = await backUp(server.databaseUrl, place.file)
   const databaseUrl = await cloneDatabase()
   expect((await restore(databaseUrl, place.file)).rows).toEqual(rows)
-  const sql = openSql(databaseUrl)
+  await using sql = openSql(databaseUrl)
   const counts = await countRows(sql)
   for (const { name } of tables.filter(isBackedUp)) {
     // Only sessions with push subscriptions are restored, and the restore adds an audit entry.
     if (name === 'sessions') expect(counts[name]).toBe(counts['push_subscriptions']!)
     else expect(counts[name]).toBe(rows[name]! + Number(name === 'audit_log'))
   }
-  await sql.end()
 })
 
 test('a backup under load is a consistent snapshot: each head is that of its log', async () => {
@@ -250,7 +206,7 @@ test('a backup under load is a consistent snapshot: each head is that of its log
   await load
   const databaseUrl = await cloneDatabase()
   await restore(databaseUrl, place.file)
-  const sql = openSql(databaseUrl)
+  await using sql = openSql(databaseUrl)
   const rows = await sql<{ last_seq: string; events: string; newest: string; counted: string }[]>`
     select
       l.last_seq, count(*) as events, max(e.seq) as newest,
@@ -263,7 +219,6 @@ test('a backup under load is a consistent snapshot: each head is that of its log
   for (const { last_seq, events, newest, counted } of rows) {
     expect([events, newest, counted]).toEqual([last_seq, last_seq, last_seq])
   }
-  await sql.end()
 })
 
 test('a damaged, foreign or incompatible backup is refused, and restores nothing', async () => {
@@ -273,7 +228,7 @@ test('a damaged, foreign or incompatible backup is refused, and restores nothing
   const bytes = readFileSync(place.file)
   const other = join(place.folder, 'other')
   const databaseUrl = await cloneDatabase()
-  const sql = openSql(databaseUrl)
+  await using sql = openSql(databaseUrl)
   const { sealed_canary: _, clock: __, ...empty } = await countRows(sql)
   const refused = async (file: string, message: string, passphrase = PASSPHRASE) => {
     await expect(restore(databaseUrl, file, { passphrase })).rejects.toThrow(message)
@@ -328,7 +283,6 @@ test('a damaged, foreign or incompatible backup is refused, and restores nothing
   )
   // After all refusals, the same database accepts the valid backup.
   await restore(databaseUrl, place.file)
-  await sql.end()
 })
 
 test('only an empty installation accepts a restore, which replaces data of the first start alone', async () => {
@@ -386,9 +340,8 @@ test('a backup of an older schema is migrated, unless the target already has a n
 
   const databaseUrl = await createEmptyDatabase()
   const { rows } = await restore(databaseUrl, place.file, { migrations })
-  const sql = openSql(databaseUrl)
+  await using sql = openSql(databaseUrl)
   expect([...(await sql`select events from more`)]).toEqual([{ events: rows['events']! }])
-  await sql.end()
 })
 
 test('a cancelled backup, or one without disk space, leaves no file, and the previous one stays', async () => {
@@ -463,9 +416,8 @@ test('contract §9 a user who was erased after the backup stays erased in a rest
   const databaseUrl = await cloneDatabase()
   const { erased: repeated } = await restore(databaseUrl, place.file, { erasedFile })
   expect(repeated).toEqual({ listed: 1, erased: 1, unknown: 0 })
-  const restored = openSql(databaseUrl)
+  await using restored = openSql(databaseUrl)
   const traces = await listTraces(restored, 'zqx-')
-  await restored.end()
   for (const table of ['identities', 'aliases']) expect(traces).not.toContain(table)
   await using again = await boot({ databaseUrl, appSecret: OTHER_SECRET, dataDir: after })
   await until(async () => (await listTraces(again.sql, 'zqx-')).length === 0)
@@ -493,8 +445,7 @@ test('contract §9 a user who was erased after the backup stays erased in a rest
   writeFileSync(other, list.replaceAll(/^[0-9a-f-]{36}/gm, crypto.randomUUID()))
   const unlisted = await restore(plain, place.file, { erasedFile: other })
   expect(unlisted.erased).toEqual({ listed: 0, erased: 0, unknown: 4 })
-  const sql = openSql(plain)
+  await using sql = openSql(plain)
   expect(await listTraces(sql, 'zqx-ada')).toContain('identities')
-  await sql.end()
   expect((await get('/v1/users/bob')).status).toBe(200)
 })

@@ -42,16 +42,9 @@ function writePassword(text: string): string {
 test('design §5 owner create adds an operator who owns every organization, also with existing accounts', async () => {
   await newAccount(server)
   const { id } = await newOrganization(server)
-  const made = await owner([
-    'create',
-    '--email',
-    'Ada@Example.com',
-    '--name',
-    'Ada Lovelace',
-    '--password-file',
-    writePassword(`${PASSWORD}\n`),
-    '--json',
-  ])
+  const file = writePassword(`${PASSWORD}\n`)
+  const words = ['--email', 'Ada@Example.com', '--name', 'Ada Lovelace', '--password-file', file]
+  const made = await owner(['create', ...words, '--json'])
   expect(made.code).toBe(0)
   expect(made.json()).toEqual({
     id: expect.stringMatching(/^per_/),

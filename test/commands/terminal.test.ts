@@ -42,12 +42,11 @@ test.skipIf(!hasTool('script'))(
     child.stdin.write('\u0003')
     expect(await exited).toEqual([0, null])
 
-    const sql = openSql(databaseUrl)
+    await using sql = openSql(databaseUrl)
     const [found] = await sql`
       select (select count(*)::int from projects) as projects, (select count(*)::int from api_keys) as keys
     `
     expect<unknown>(found).toEqual({ projects: 1, keys: 0 })
-    await sql.end()
   },
 )
 

@@ -19,7 +19,7 @@ test.each([
 })
 
 test('Postgres reads every array back unchanged', async () => {
-  const sql = openSql(await cloneDatabase())
+  await using sql = openSql(await cloneDatabase())
   const character = fc.constantFrom(
     'a',
     '"',
@@ -40,5 +40,4 @@ test('Postgres reads every array back unchanged', async () => {
     const [row] = await sql`select to_json(${toArray(list)}::text[])::text as json`
     expect(JSON.parse(row?.['json'])).toEqual(list)
   }
-  await sql.end()
 })

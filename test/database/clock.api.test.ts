@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { checkDatabase, checkQueue } from '../../src/cli/doctor/database.ts'
+import { checkDatabase } from '../../src/cli/doctor/database.ts'
 import { createClockCheck, moveWaits } from '../../src/database/clock.ts'
 import { createPool } from '../../src/database/pool.ts'
 import { listStaleSegments } from '../../src/log/events/search-index.ts'
@@ -248,14 +248,4 @@ test.concurrent('clock: waits are moved once for each jump, forward and back, wh
   // The jump is measured from the last check, which was before that update.
   const due = await sql`select from outbox where available_at > now() + interval '20 minutes'`
   expect(due).toHaveLength(0)
-})
-
-test('clock: the doctor counts no dead letter of the future as one of the last day', async () => {
-  await using server = await boot({}, { kinds: [] })
-  const { sql } = server
-  await newFullTenant(server)
-  const find = async () => (await checkQueue(sql)).map(({ check: name }) => name)
-  expect(await find()).toContain('dead letters')
-  await sql`update dead_letters set at = now() + interval '1 year'`
-  expect(await find()).not.toContain('dead letters')
 })

@@ -72,18 +72,16 @@ async function findProblem(url: string): Promise<string> {
 }
 
 async function findToast(table: string): Promise<string> {
-  const sql = openSql(databaseUrl)
+  await using sql = openSql(databaseUrl)
   const [row] = await sql<[{ name: string }]>`
     select reltoastrelid::regclass::text as name from pg_class where oid = to_regclass(${table})
   `
-  await sql.end({ timeout: 1 })
   return row.name
 }
 
 async function nameFormerCopy(url: string): Promise<string> {
-  const sql = openSql(url)
+  await using sql = openSql(url)
   const name = await findCopyName(sql, new Date(0))
-  await sql.end({ timeout: 1 })
   return name
 }
 
@@ -99,9 +97,8 @@ test('an undamaged database passes the check, which leaves nothing in it', async
   expect(await check(url)).toEqual([
     { check: 'tables', state: 'ok', message: expect.stringContaining('indexes are sound') },
   ])
-  const sql = openSql(url)
+  await using sql = openSql(url)
   expect([...(await sql`select from pg_extension where extname = 'amcheck'`)]).toEqual([])
-  await sql.end({ timeout: 1 })
 })
 
 test('a damaged table, index or long value refuses the backup, in words', async () => {

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 
 test('scale §1 each other timeline begins one new epoch, whichever server finds it first', async () => {
   const url = await cloneDatabase()
-  const sql = openSql(url)
+  await using sql = openSql(url)
   const read = async () => {
     const [row] = await sql<[{ epoch: string; timeline: number | null }]>`
       select i.epoch, t.timeline from installation i left join epoch_timeline t on true
@@ -41,5 +41,4 @@ test('scale §1 each other timeline begins one new epoch, whichever server finds
   await sql`update epoch_timeline set timeline = 7`
   expect(await check()).toBe(2)
   expect((await read()).epoch).not.toBe(epoch)
-  await sql.end()
 })

@@ -57,27 +57,42 @@ async function insertCrossed(
 }
 
 const lockRow = (tx: Tx, id: string) => tx`select from outbox where id = ${id} for update`
+const lockDead = (tx: Tx, id: string) => tx`select from dead_letters where id = ${id} for update`
+
+/** Inserts a dead letter of the first event. */
+const insertDead = ({
+  projectId,
+  targetId,
+  events,
+  id,
+}: Omit<Pair, 'ids' | 'between'> & { id: string }) => sql`
+  insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
+  values (${id}, ${projectId}, ${events[0]}, 'webhook', ${targetId}, 10, 'It failed')
+`
 
 /** Runs `work` while another transaction has locked `low`, and locks `high` once `work` waits. */
-async function runBeside<Result>(
-  { ids: [low, high] }: Pair,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const lock = await hold(
-    sql,
-    tx => lockRow(tx, low),
-    tx => lockRow(tx, high),
-  )
-  const running = work()
-  await Promise.race([lock.untilBlocked(), running])
-  await lock.release()
-  return running
-}
+const runBeside = <Result>({ ids: [low, high] }: Pair, work: () => Promise<Result>) =>
+  runBetween([tx => lockRow(tx, low), tx => lockRow(tx, high)], work)
 
 const enqueue = ({ projectId, targetId, events: [one, other], between }: Pair) =>
   sql.begin(tx =>
     enqueueDeliveries(tx, { kind: 'webhook', projectId, targetId }, [one, ...between, other]),
   )
+
+const insert = ({ projectId, targetId }: Pair, tx: Tx, eventId: string) =>
+  tx`insert into outbox (project_id, event_id, kind, target_id) values (${projectId}, ${eventId}, 'webhook', ${targetId})`
+
+/** Runs `work` while another transaction holds the first lock. It takes the second one then. */
+async function runBetween<Result>(
+  locks: [first: (tx: Tx) => PromiseLike<unknown>, second: (tx: Tx) => PromiseLike<unknown>],
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const lock = await hold(sql, ...locks)
+  const running = work()
+  await Promise.race([lock.untilBlocked(), running])
+  await lock.release()
+  return running
+}
 
 test.each([2, 2_500])(
   'locks: %d events are enqueued again beside who locks their deliveries',
@@ -94,22 +109,13 @@ test.each([2, 2_500])(
   'locks: %d events, the newest first, are enqueued beside who writes the same ones',
   async count => {
     const pair = await newPair(count - 1)
-    const { projectId, targetId, events } = pair
-    const insert = (tx: Tx, eventId: string) =>
-      tx`insert into outbox (project_id, event_id, kind, target_id) values (${projectId}, ${eventId}, 'webhook', ${targetId})`
-    const lock = await hold(
-      sql,
-      tx => insert(tx, events[0]),
-      tx => insert(tx, events[1]),
+    const [one, other] = pair.events
+    const reversed: Pair = { ...pair, events: [other, one], between: pair.between.toReversed() }
+    const run = runBetween([tx => insert(pair, tx, one), tx => insert(pair, tx, other)], () =>
+      enqueue(reversed),
     )
-    const running = enqueue({
-      ...{ ...pair, events: [events[1], events[0]] },
-      between: pair.between.toReversed(),
-    })
-    await lock.untilBlocked()
-    await lock.release()
-    expect(await running).toBe(count)
-    expect(await deliveries.pending(projectId)).toHaveLength(count)
+    expect(await run).toBe(count)
+    expect(await deliveries.pending(pair.projectId)).toHaveLength(count)
   },
 )
 
@@ -117,29 +123,15 @@ test.each([2, 2_500])(
   'locks: %d events are enqueued again beside who locks a delivery and then a dead letter',
   async count => {
     const pair = await newPair(count - 1)
-    const {
-      projectId,
-      targetId,
-      events: [one, other],
-      ids: [id, deadId],
-    } = pair
+    const { projectId, targetId, events, ids } = pair
+    const [id, deadId] = ids
     await sql`
       insert into outbox (id, project_id, event_id, kind, target_id)
-      values (${id}, ${projectId}, ${other}, 'webhook', ${targetId})
+      values (${id}, ${projectId}, ${events[1]}, 'webhook', ${targetId})
     `
-    await sql`
-      insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
-      values (${deadId}, ${projectId}, ${one}, 'webhook', ${targetId}, 10, 'It failed')
-    `
-    const lock = await hold(
-      sql,
-      tx => lockRow(tx, id),
-      tx => tx`select from dead_letters where id = ${deadId} for update`,
-    )
-    const running = enqueue(pair)
-    await lock.untilBlocked()
-    await lock.release()
-    expect(await running).toBe(count)
+    await insertDead({ ...pair, id: deadId })
+    const run = runBetween([tx => lockRow(tx, id), tx => lockDead(tx, deadId)], () => enqueue(pair))
+    expect(await run).toBe(count)
     expect(await sql`select from dead_letters where project_id = ${projectId}`).toHaveLength(0)
   },
 )
@@ -208,33 +200,21 @@ test.each([
 ])('locks: %s are written beside who writes the same ones', async (_, options) => {
   const pair = await newPair()
   const { projectId, targetId, events } = pair
-  const insert = (tx: Tx, eventId: string) =>
+  const insertSame = (eventId: string) => (tx: Tx) =>
     options.isFull
       ? tx`insert into deliveries (project_id, event_id, kind, target_id, state) values (${projectId}, ${eventId}, 'webhook', ${targetId}, 'failed')`
-      : tx`insert into outbox (project_id, event_id, kind, target_id) values (${projectId}, ${eventId}, 'webhook', ${targetId})`
-  const lock = await hold(
-    sql,
-    tx => insert(tx, events[0]),
-    tx => insert(tx, events[1]),
+      : insert(pair, tx, eventId)
+  const rows = await runBetween([insertSame(events[0]), insertSame(events[1])], () =>
+    dispatch(pair, options),
   )
-  const running = dispatch(pair, options)
-  await lock.untilBlocked()
-  await lock.release()
-  expect([...(await running)]).toEqual([{ count: '0' }])
+  expect([...rows]).toEqual([{ count: '0' }])
 })
 
 async function newDeadLetter() {
-  const {
-    projectId,
-    targetId,
-    events,
-    ids: [id],
-  } = await newPair()
-  await sql`
-    insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
-    values (${id}, ${projectId}, ${events[0]}, 'webhook', ${targetId}, 10, 'It failed')
-  `
-  return { projectId, targetId, events, id }
+  const pair = await newPair()
+  const dead = { ...pair, id: pair.ids[0] }
+  await insertDead(dead)
+  return dead
 }
 
 const NOT_FOUND = 'No dead letter of this project has this id.'
@@ -254,21 +234,15 @@ test.each([
 ])('locks: a dead letter is replayed beside who %s', async (_, isSameId) => {
   const dead = await newDeadLetter()
   const { projectId, targetId, events, id } = dead
-  const lock = await hold(
-    sql,
-    tx => tx`
-      insert into outbox (id, project_id, event_id, kind, target_id)
-      values (
-        ${isSameId ? id : newId('dlv').uuid}, ${projectId}, ${events[Number(isSameId)]!}, 'webhook',
-        ${targetId}
-      )
-    `,
-    tx => tx`delete from dead_letters where id = ${id}`,
-  )
-  const running = replay(dead)
-  await lock.untilBlocked()
-  await lock.release()
-  expect(await running).toBe(NOT_FOUND)
+  const insertOther = (tx: Tx) => tx`
+    insert into outbox (id, project_id, event_id, kind, target_id)
+    values (
+      ${isSameId ? id : newId('dlv').uuid}, ${projectId}, ${events[Number(isSameId)]!}, 'webhook',
+      ${targetId}
+    )
+  `
+  const deleteDead = (tx: Tx) => tx`delete from dead_letters where id = ${id}`
+  expect(await runBetween([insertOther, deleteDead], () => replay(dead))).toBe(NOT_FOUND)
   expect(await deliveries.pending(projectId)).toHaveLength(1)
 })
 

@@ -109,9 +109,8 @@ for (const { version } of releases.filter(
 
   test(`the schema that ${version} leaves becomes that of a new installation`, async () => {
     const { catalog } = await upgraded()
-    const sql = openSql(await cloneDatabase())
+    await using sql = openSql(await cloneDatabase())
     expect(catalog).toEqual(await readCatalog(sql))
-    await sql.end({ timeout: 1 })
   })
 
   test(`everything of ${version} works after the upgrade, also a repeated request`, async () => {
@@ -120,13 +119,17 @@ for (const { version } of releases.filter(
 
   test(`a backup of ${version} is restored, with its settings and its search index`, async () => {
     const url = await createEmptyDatabase()
-    await restore(url, backup)
-    const sql = openSql(url)
+    const { createdAt } = await restore(url, backup)
+    await using sql = openSql(url)
+    // The next check finds the time since then, and nothing is deleted for its age meanwhile.
+    const [clock] = await sql`
+      select checked_at, untrusted_until > now() + interval '23 hours' as is_held from clock
+    `
+    expect<unknown>(clock).toEqual({ checked_at: new Date(createdAt), is_held: true })
     await sql`update idempotency_keys set expires_at = now() + interval '1 day'`
     await check(url, OTHER_SECRET)
     expect(await findSchemaProblem(sql)).toBeUndefined()
     expect(await readCatalog(sql)).toEqual((await upgraded()).catalog)
-    await sql.end({ timeout: 1 })
   })
 
   test(`the schema still serves every statement of ${version}`, async () => {
@@ -147,7 +150,7 @@ for (const { version } of releases.filter(
 
 test('a database of 0.2.0 is refused with the way to upgrade it', async () => {
   const url = await createEmptyDatabase()
-  const sql = openSql(url)
+  await using sql = openSql(url)
   await sql`
     create table migrations (
       name text primary key, checksum text not null, oldest_server text, applied_at timestamptz default now()
@@ -164,7 +167,6 @@ test('a database of 0.2.0 is refused with the way to upgrade it', async () => {
   const { code, output } = await runProgram({ env: { DATABASE_URL: url } })
   expect(code).toBe(1)
   expect(output).toContain(message)
-  await sql.end({ timeout: 1 })
 })
 
 test('a backup of 0.2.0 is refused with the version that restores it', async () => {
@@ -180,9 +182,8 @@ test('a backup of 0.2.0 is refused with the version that restores it', async () 
     'The backup was made by Tidings 0.2.0. This version restores backups of 0.3.0 and later. ' +
       'Nothing was restored. Restore it with 0.3.0, and make a backup there.',
   )
-  const sql = openSql(url)
+  await using sql = openSql(url)
   expect(await sql`select from pg_tables where schemaname = 'public'`).toHaveLength(0)
-  await sql.end({ timeout: 1 })
 })
 
 /** Returns a function that runs `make` at its first call alone. */

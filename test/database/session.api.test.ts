@@ -54,11 +54,11 @@ test('settings of the database change nothing that the API returns', async () =>
 
 test.each(['', '\r', '\r\n'])('PGPASSWORD ends before the line end %j', end => {
   const former = process.env['PGPASSWORD']
-  process.env['PGPASSWORD'] = `two words ${end}`
+  process.env['PGPASSWORD'] = `50%/@# ${end}`
   try {
     const toOptions = (url: string) => toDriverOptions(parseUrl(url), 'test')
-    expect(toOptions('postgres://ada@db/tidings')).toMatchObject({ password: 'two words ' })
-    expect(toOptions('postgres://ada:@db/tidings')).toMatchObject({ password: 'two words ' })
+    expect(toOptions('postgres://ada@db/tidings')).toMatchObject({ password: '50%/@# ' })
+    expect(toOptions('postgres://ada:@db/tidings')).toMatchObject({ password: '50%/@# ' })
     expect(toOptions('postgres://ada:other@db/tidings')).toMatchObject({ password: 'other' })
   } finally {
     if (former === undefined) delete process.env['PGPASSWORD']

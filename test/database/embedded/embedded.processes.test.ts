@@ -155,36 +155,20 @@ linuxTest('Postgres gets nothing of our environment', async () => {
   expect(foreign).toEqual([])
 })
 
-dbTest('Postgres outlives a server that is killed, and the next one attaches', async () => {
+dbTest.each([
+  ['that is killed', 'SIGKILL'],
+  // At a terminal, it reaches all processes of the group.
+  ['that Ctrl-C has ended', 'SIGINT'],
+] as const)('Postgres outlives a server %s, and the next one attaches', async (_, signal) => {
   const dataDir = await makeDataDir()
-  const owner = await startServer(dataDir)
+  const owner = await startServer(dataDir, { detached: true })
   const pid = getPid(dataDir)
-  owner.child.kill('SIGKILL')
+  process.kill(-owner.child.pid!, signal)
   await once(owner.child, 'exit')
-
   const next = await start(dataDir)
   expect(next).toMatchObject({ how: 'attached', url: owner.url })
   expect(getPid(dataDir)).toBe(pid)
   expect(await query(next, 'select 1 as one')).toEqual([{ one: 1 }])
-})
-
-dbTest('a Ctrl-C at the terminal reaches the server only', async () => {
-  const dataDir = await makeDataDir()
-  const server = await startServer(dataDir, { detached: true })
-  const pid = getPid(dataDir)
-  process.kill(-server.child.pid!, 'SIGINT')
-  await once(server.child, 'exit')
-  const next = await start(dataDir)
-  expect(next.how).toBe('attached')
-  expect(getPid(dataDir)).toBe(pid)
-})
-
-dbTest('a server ends by itself once it has stopped, and leaves no Postgres', async () => {
-  const dataDir = await makeDataDir()
-  const server = await startServer(dataDir)
-  const pid = getPid(dataDir)
-  expect(await stopServer(server)).toEqual([0, null])
-  await until(() => !isRunning(pid))
 })
 
 dbTest('Postgres is started again on its socket when its postmaster is killed', async () => {
@@ -253,16 +237,6 @@ dbTest('who stops leaves Postgres to the other, who keeps it running alone', asy
   await until(() => !isRunning(last))
 })
 
-dbTest('within one process, too, only the last stop is the end', async () => {
-  const dataDir = await makeDataDir()
-  const [one, two] = await Promise.all([start(dataDir), start(dataDir)])
-  const pid = getPid(dataDir)
-  await Promise.all([one.stop(), one.stop()])
-  expect(await query(two, 'select 1 as one')).toEqual([{ one: 1 }])
-  await two.stop()
-  await until(() => !isRunning(pid))
-})
-
 dbTest('a pid file that names a dead process or a stranger is stale', async () => {
   const dataDir = await makeDataDir()
   const pidFile = join(dataDir, 'postgres', 'data', 'postmaster.pid')
@@ -276,12 +250,6 @@ dbTest('a pid file that names a dead process or a stranger is stale', async () =
     expect(await query(next, 'select 1 as one')).toEqual([{ one: 1 }])
     await next.stop()
   }
-})
-
-dbTest('a failed start says why, in the words of Postgres', async () => {
-  const dataDir = await makeDataDir()
-  rmSync(join(dataDir, 'postgres', 'data', 'global', 'pg_control'))
-  await expect(start(dataDir)).rejects.toThrow('could not find the database system')
 })
 
 dbTest('a folder that is not complete is refused, with what to restore', async () => {
